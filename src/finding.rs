@@ -1,0 +1,151 @@
+//! Findings: what a rule says about a place, before anybody decides how to show it.
+
+use std::fmt;
+
+use crate::span::Place;
+use crate::world::World;
+
+/// The number of a rule, shown as `SD201`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Code(pub u16);
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SD{:03}", self.0)
+    }
+}
+
+/// How bad it is. Only `Error` and `Warning` make the run fail.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Severity {
+    /// Worth knowing.
+    Info,
+    /// Slow, wasteful or fragile.
+    Warning,
+    /// Raises, or computes something wrong, in its world.
+    Error,
+}
+
+impl Severity {
+    /// The lower-case word of the machine formats.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// A place with a few words about it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Label {
+    /// Where.
+    pub place: Place,
+    /// What is there, as a clause without a full stop ("made here without `device=`").
+    pub text: String,
+}
+
+/// May a fix be applied without a look at it?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Applicability {
+    /// Keeps what the program means.
+    Safe,
+    /// May change what the program means.
+    Unsafe,
+    /// Only for showing.
+    Display,
+}
+
+/// Text to be put in place of a range.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Edit {
+    /// What to replace (an empty range inserts).
+    pub place: Place,
+    /// The new text.
+    pub content: String,
+}
+
+/// A correction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fix {
+    /// What the fix does, in the imperative ("Pass `device=x.device`").
+    pub message: String,
+    /// May it be applied without a look?
+    pub applicability: Applicability,
+    /// Non-overlapping edits.
+    pub edits: Vec<Edit>,
+}
+
+/// What the real machine says of a finding's world.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// The finding bites on this machine.
+    Confirmed,
+    /// It cannot bite on this machine.
+    Refuted,
+    /// The machine could not tell.
+    Open,
+}
+
+/// One finding.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// The rule.
+    pub code: Code,
+    /// Taken from the rule's page and the configuration.
+    pub severity: Severity,
+    /// One sentence that names what is wrong here, without a full stop.
+    pub message: String,
+    /// Where it bites.
+    pub world: World,
+    /// What else must hold, in words ("when `args.cuda` is set").
+    pub condition: Option<String>,
+    /// The place that the finding is about.
+    pub primary: Label,
+    /// Other places that matter, such as where the device was decided.
+    pub related: Vec<Label>,
+    /// What to write instead.
+    pub help: Option<String>,
+    /// The same as edits, if a machine can make them.
+    pub fix: Option<Fix>,
+    /// Set by `--verify`.
+    pub verdict: Option<Verdict>,
+}
+
+impl Finding {
+    /// A finding of severity `Error` with nothing but the required parts.
+    pub fn new(code: Code, world: World, message: impl Into<String>, primary: Label) -> Self {
+        Self {
+            code,
+            severity: Severity::Error,
+            message: message.into(),
+            world,
+            condition: None,
+            primary,
+            related: Vec::new(),
+            help: None,
+            fix: None,
+            verdict: None,
+        }
+    }
+
+    /// Adds a place that matters besides.
+    #[must_use]
+    pub fn related(mut self, place: Place, text: impl Into<String>) -> Self {
+        self.related.push(Label { place, text: text.into() });
+        self
+    }
+
+    /// Says what to write instead.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Every place of the finding, the primary one first: a suppression on any of them counts.
+    pub fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        std::iter::once(self.primary.place).chain(self.related.iter().map(|l| l.place))
+    }
+}

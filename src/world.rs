@@ -1,0 +1,107 @@
+//! Worlds: the machines on which a finding bites.
+
+use std::fmt;
+
+/// An accelerator back end of PyTorch other than CUDA.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Backend {
+    /// Apple's Metal Performance Shaders.
+    Mps,
+    /// Intel GPUs.
+    Xpu,
+    /// Intel Gaudi (Habana).
+    Hpu,
+    /// Huawei Ascend.
+    Npu,
+    /// Google's TPUs through PyTorch/XLA.
+    Xla,
+    /// Cambricon.
+    Mlu,
+    /// Moore Threads.
+    Musa,
+}
+
+impl Backend {
+    /// The device type as PyTorch spells it (`torch.device(name)`).
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mps => "mps",
+            Self::Xpu => "xpu",
+            Self::Hpu => "hpu",
+            Self::Npu => "npu",
+            Self::Xla => "xla",
+            Self::Mlu => "mlu",
+            Self::Musa => "musa",
+        }
+    }
+
+    /// The back end with this device type, if there is one.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Mps, Self::Xpu, Self::Hpu, Self::Npu, Self::Xla, Self::Mlu, Self::Musa]
+            .into_iter()
+            .find(|b| b.name() == name)
+    }
+}
+
+/// The condition under which a finding bites.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum World {
+    /// Everywhere.
+    Always,
+    /// `torch.cuda.is_available()` is false.
+    NoCuda,
+    /// A CUDA device is there.
+    Cuda,
+    /// The back end is absent.
+    No(Backend),
+    /// The back end is present.
+    With(Backend),
+    /// Fewer than this many visible GPUs.
+    FewerGpus(u32),
+    /// Less than this many bytes of free device memory.
+    FreeBelow(u64),
+    /// A CUDA device whose compute capability is below `major.minor`.
+    CapabilityBelow(u8, u8),
+}
+
+impl fmt::Display for World {
+    /// The short name that machine formats carry, such as `no-cuda` or `gpus<2`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Always => f.write_str("always"),
+            Self::NoCuda => f.write_str("no-cuda"),
+            Self::Cuda => f.write_str("cuda"),
+            Self::No(b) => write!(f, "no-{}", b.name()),
+            Self::With(b) => f.write_str(b.name()),
+            Self::FewerGpus(n) => write!(f, "gpus<{n}"),
+            Self::FreeBelow(bytes) => write!(f, "free<{bytes}"),
+            Self::CapabilityBelow(major, minor) => write!(f, "cc<{major}.{minor}"),
+        }
+    }
+}
+
+impl World {
+    /// The world as a clause for people: "on a machine without CUDA".
+    pub fn in_words(self) -> String {
+        match self {
+            Self::Always => "on every machine".to_owned(),
+            Self::NoCuda => "on a machine without CUDA".to_owned(),
+            Self::Cuda => "on a machine with CUDA".to_owned(),
+            Self::No(b) => format!("on a machine without {}", b.name().to_uppercase()),
+            Self::With(b) => format!("on a machine with {}", b.name().to_uppercase()),
+            Self::FewerGpus(2) => "on a machine with fewer than two GPUs".to_owned(),
+            Self::FewerGpus(n) => format!("on a machine with fewer than {n} GPUs"),
+            Self::FreeBelow(bytes) => format!("with less than {} free on the device", gibibytes(bytes)),
+            Self::CapabilityBelow(major, minor) => {
+                format!("on a GPU of compute capability below {major}.{minor}")
+            }
+        }
+    }
+}
+
+/// A number of bytes as people read it, in GiB with one decimal (MiB below one GiB).
+pub fn gibibytes(bytes: u64) -> String {
+    const MIB: f64 = 1024.0 * 1024.0;
+    let mib = bytes as f64 / MIB;
+    if mib < 1024.0 { format!("{mib:.1} MiB") } else { format!("{:.1} GiB", mib / 1024.0) }
+}
