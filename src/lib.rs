@@ -6,6 +6,8 @@
 
 pub mod finding;
 pub mod ir;
+pub mod rules;
+pub mod source;
 pub mod span;
 pub mod sym;
 pub mod world;

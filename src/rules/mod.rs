@@ -1,0 +1,3 @@
+//! The rules: facts from the flow engine become findings.
+
+pub mod page;
