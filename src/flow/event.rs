@@ -1,0 +1,158 @@
+//! What the interpreter tells the rules.
+
+use crate::span::{Place, Span};
+use crate::world::{Backend, World};
+
+/// Something that may be worth a finding.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// What happened.
+    pub kind: Kind,
+    /// The expression or statement.
+    pub place: Place,
+    /// When it goes wrong.
+    pub bite: Bite,
+    /// The call sites that led here, outermost first; the first is in the entry's file.
+    pub stack: Box<[Place]>,
+    /// Did the path to here come through a method of an `nn.Module`, with the method's own file and span?
+    pub in_module: bool,
+    /// Is it in a function that other code of the project visibly calls, interpreted for itself?
+    pub speculative: bool,
+}
+
+/// When something goes wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bite {
+    /// On which machines.
+    pub world: World,
+    /// What else must hold, as clauses ("`args.cuda` is set").
+    pub conditions: Vec<String>,
+}
+
+/// One side of a meeting.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Operand {
+    /// The expression.
+    pub place: Place,
+    /// Its device in the world of the event.
+    pub device: DeviceName,
+    /// Why it is there, nearest first.
+    pub chain: Vec<Step>,
+}
+
+/// A device as messages name it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DeviceName {
+    /// A device by name: `cpu`, `cuda:1`.
+    Known(String),
+    /// Wherever this lives or says: a parameter, `self`.
+    Varies(String),
+    /// With the module that the method belongs to.
+    WithModule,
+}
+
+impl DeviceName {
+    /// In a sentence.
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Known(name) => format!("`{name}`"),
+            Self::Varies(of) => format!("the device of `{of}`"),
+            Self::WithModule => "the module's device".to_owned(),
+        }
+    }
+}
+
+/// One reason in a chain.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// Where.
+    pub place: Place,
+    /// How.
+    pub reason: super::value::Reason,
+}
+
+/// How two devices met.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Meeting {
+    Operator,
+    Function,
+    Index,
+    Assignment,
+    ModuleInput,
+    Generator,
+    CpuOnly,
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// Two devices meet where PyTorch refuses.
+    Mismatch {
+        /// How.
+        meeting: Meeting,
+        /// The operator or function, as people call it.
+        what: String,
+        /// The one that is not where the others are (the CPU side if there is one).
+        stray: Box<Operand>,
+        /// The other.
+        other: Box<Operand>,
+    },
+    /// A CUDA tensor is given to NumPy.
+    ToHost {
+        /// `.numpy()`, `np.asarray`.
+        what: String,
+        /// The tensor.
+        tensor: Box<Operand>,
+    },
+    /// An accelerator is really used.
+    Use {
+        /// What uses it, for the message: "`.cuda()`".
+        what: String,
+        /// The device literal or query that decided it, where that is another place.
+        origin: Option<Place>,
+        /// The device index, if one is named.
+        index: Option<u32>,
+        /// The back end; CUDA when there is none.
+        backend: Option<Backend>,
+        /// How it came about.
+        how: UseKind,
+    },
+    /// An availability function is used as a truth value without being called.
+    UncalledCheck {
+        /// The function.
+        function: String,
+    },
+    /// A transfer's result is dropped.
+    Discarded {
+        /// The receiver, as the source has it.
+        receiver: Span,
+        /// The method.
+        method: String,
+    },
+    /// `torch.load` without `map_location`.
+    Load {
+        /// Was `map_location=None` written?
+        explicit_none: bool,
+    },
+    /// An allocation of known size on an accelerator.
+    Allocation {
+        /// Its size in bytes.
+        bytes: u64,
+        /// Is there a handler for it on the way out?
+        handled: bool,
+    },
+    /// `reveal_device(…)` or `reveal_world()`.
+    Reveal(String),
+}
+
+/// How an accelerator is used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum UseKind {
+    Transfer,
+    Factory,
+    Query,
+    LegacyType,
+    DeviceList,
+}

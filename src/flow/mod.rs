@@ -1,0 +1,13 @@
+//! Flow: an abstract interpreter over the intermediate representation.
+//!
+//! Takes the linked program, gives [`event::Event`]s. See `docs/design.md` for how it thinks: worlds as
+//! conditions, devices as guarded alternatives, objects with identity, calls by interpretation.
+
+pub mod atom;
+pub mod diagram;
+pub mod event;
+mod interp;
+mod store;
+pub mod value;
+
+pub use interp::{Outcome, run_module};

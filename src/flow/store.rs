@@ -1,0 +1,127 @@
+//! The mutable state: numbered cells with an undo log.
+//!
+//! Variables and attributes are cells. A branch is interpreted in place; [`Store::take`] then takes its
+//! writes back and hands them out, so that two branches are joined by looking only at what they wrote.
+
+use rustc_hash::FxHashMap;
+
+use super::value::Value;
+
+/// Number of a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Cell(pub u32);
+
+/// A point in the undo log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark(usize);
+
+/// What a stretch of interpretation wrote: the last value of each cell.
+pub type Changes = Vec<(Cell, Value)>;
+
+/// The cells.
+#[derive(Default)]
+pub struct Store {
+    cells: Vec<Value>,
+    trail: Vec<(Cell, Value)>,
+}
+
+impl Store {
+    /// New cells that hold [`Value::Absent`]; the number of the first.
+    pub fn alloc(&mut self, n: usize) -> Cell {
+        let first = Cell(u32::try_from(self.cells.len()).unwrap_or(u32::MAX));
+        self.cells.resize(self.cells.len() + n, Value::Absent);
+        first
+    }
+
+    /// Number of cells.
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// The value of a cell.
+    pub fn get(&self, cell: Cell) -> Value {
+        self.cells[cell.0 as usize]
+    }
+
+    /// Writes a cell.
+    pub fn set(&mut self, cell: Cell, value: Value) {
+        let old = std::mem::replace(&mut self.cells[cell.0 as usize], value);
+        if old != value {
+            self.trail.push((cell, old));
+        }
+    }
+
+    /// Now.
+    pub fn mark(&self) -> Mark {
+        Mark(self.trail.len())
+    }
+
+    /// What was written since the mark, without taking it back.
+    pub fn changes(&self, since: Mark) -> Changes {
+        let written = &self.trail[since.0..];
+        match written {
+            [] => Vec::new(),
+            [(cell, _)] => vec![(*cell, self.get(*cell))],
+            _ => {
+                let mut cells: Vec<Cell> = written.iter().map(|&(c, _)| c).collect();
+                cells.sort_unstable();
+                cells.dedup();
+                cells.into_iter().map(|c| (c, self.get(c))).collect()
+            }
+        }
+    }
+
+    /// Takes back everything since the mark and hands out what had been written.
+    pub fn take(&mut self, since: Mark) -> Changes {
+        let changes = self.changes(since);
+        self.undo(since);
+        changes
+    }
+
+    /// Takes back everything since the mark.
+    pub fn undo(&mut self, since: Mark) {
+        while self.trail.len() > since.0 {
+            if let Some((cell, old)) = self.trail.pop() {
+                self.cells[cell.0 as usize] = old;
+            }
+        }
+    }
+
+    /// Takes back everything since the mark and forgets the cells after the first `cells`.
+    pub fn reset(&mut self, since: Mark, cells: usize) {
+        self.undo(since);
+        self.cells.truncate(cells);
+    }
+}
+
+/// Pairs up two branches' writes: each cell with the value that either gave it.
+pub fn pair(a: &Changes, b: &Changes) -> Vec<(Cell, Option<Value>, Option<Value>)> {
+    let mut all: FxHashMap<Cell, (Option<Value>, Option<Value>)> = FxHashMap::default();
+    for &(c, v) in a {
+        all.entry(c).or_default().0 = Some(v);
+    }
+    for &(c, v) in b {
+        all.entry(c).or_default().1 = Some(v);
+    }
+    let mut out: Vec<_> = all.into_iter().map(|(c, (x, y))| (c, x, y)).collect();
+    out.sort_unstable_by_key(|&(c, ..)| c);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_branch_is_taken_back_and_handed_out() {
+        let mut s = Store::default();
+        let a = s.alloc(2);
+        s.set(a, Value::Int(1));
+        let mark = s.mark();
+        s.set(a, Value::Int(2));
+        s.set(a, Value::Int(3));
+        s.set(Cell(a.0 + 1), Value::None);
+        assert_eq!(s.take(mark), vec![(a, Value::Int(3)), (Cell(a.0 + 1), Value::None)]);
+        assert_eq!((s.get(a), s.get(Cell(a.0 + 1))), (Value::Int(1), Value::Absent));
+    }
+}

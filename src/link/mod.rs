@@ -1,0 +1,422 @@
+//! Link: imports, classes and module-level names resolved through the project.
+//!
+//! Takes the lowered files, gives a [`Program`]: read-only from here on and shared by all threads.
+
+mod classes;
+mod finder;
+
+use std::path::Path;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+pub use classes::{Base, ClassInfo};
+pub use finder::Finder;
+
+use crate::ir::{Block, ClassId, Expr, ExprId, FuncId, Import, Module, Slot, Stmt, StmtId, Var};
+use crate::span::FileId;
+use crate::sym::Sym;
+
+/// A file of the program.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ModIdx(pub u32);
+
+/// A class of the project by file and number.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ClassKey {
+    /// The file.
+    pub module: ModIdx,
+    /// The class.
+    pub class: ClassId,
+}
+
+/// What an import names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// A file of the project.
+    Module(ModIdx),
+    /// A name in a file of the project.
+    Member(ModIdx, Sym),
+    /// A dotted name outside the project.
+    External(Sym),
+}
+
+/// How a module-level variable gets its value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Binding {
+    /// Not at all (deleted, or only declared).
+    Nothing,
+    /// One import.
+    Import(Target),
+    /// One `def`.
+    Def(FuncId),
+    /// One `class`.
+    Class(ClassId),
+    /// One plain assignment outside any branch.
+    Value(ExprId),
+    /// In more than one way, or in a branch.
+    Complex,
+}
+
+/// What a name means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Resolved {
+    /// A file.
+    Module(ModIdx),
+    /// A function.
+    Function(ModIdx, FuncId),
+    /// A class.
+    Class(ClassKey),
+    /// A variable, to be evaluated.
+    Variable(ModIdx, Slot),
+    /// A dotted name outside the project.
+    External(Sym),
+}
+
+/// A file with its names resolved.
+pub struct Linked {
+    /// The file's representation.
+    pub ir: Module,
+    /// What each module-level slot is bound to.
+    pub bindings: Vec<Binding>,
+    /// Module-level names.
+    pub names: FxHashMap<Sym, Slot>,
+    /// What the file's imports name.
+    pub targets: FxHashMap<(u32, Sym, Option<Sym>), Target>,
+    /// Star imports, in order.
+    pub stars: Vec<Target>,
+    /// The classes' resolved bases.
+    pub classes: Vec<ClassInfo>,
+    /// Functions that a call in the program visibly reaches by name.
+    pub called: FxHashSet<FuncId>,
+}
+
+/// All files of a run.
+pub struct Program {
+    /// The files.
+    pub modules: Vec<Linked>,
+    by_file: FxHashMap<FileId, ModIdx>,
+}
+
+/// How many re-exports are followed before giving up.
+const MAX_REEXPORTS: usize = 12;
+
+impl Program {
+    /// Links the files. `find` gives the file that an import of another file names, if the project has it.
+    pub fn link(modules: Vec<Module>, find: &dyn Fn(FileId, u32, &str) -> Option<FileId>) -> Self {
+        let by_file: FxHashMap<FileId, ModIdx> =
+            modules.iter().enumerate().map(|(i, m)| (m.file, index(i))).collect();
+        let modules = modules.into_iter().map(|ir| link_module(ir, &by_file, find)).collect();
+        let mut program = Self { modules, by_file };
+        classes::resolve(&mut program);
+        program.mark_called();
+        program
+    }
+
+    /// The file's place in the program.
+    pub fn module_of(&self, file: FileId) -> Option<ModIdx> {
+        self.by_file.get(&file).copied()
+    }
+
+    /// The file.
+    pub fn get(&self, module: ModIdx) -> &Linked {
+        &self.modules[module.0 as usize]
+    }
+
+    /// The class.
+    pub fn class(&self, key: ClassKey) -> &ClassInfo {
+        &self.get(key.module).classes[key.class.0 as usize]
+    }
+
+    /// The module-level name of a file, followed through imports and re-exports.
+    pub fn lookup(&self, module: ModIdx, name: Sym) -> Option<Resolved> {
+        self.lookup_within(module, name, MAX_REEXPORTS)
+    }
+
+    fn lookup_within(&self, module: ModIdx, name: Sym, depth: usize) -> Option<Resolved> {
+        let depth = depth.checked_sub(1)?;
+        let linked = self.get(module);
+        if let Some(&slot) = linked.names.get(&name) {
+            return match linked.bindings[slot as usize] {
+                Binding::Nothing => None,
+                Binding::Import(target) => self.follow(target, depth),
+                Binding::Def(f) => Some(Resolved::Function(module, f)),
+                Binding::Class(class) => Some(Resolved::Class(ClassKey { module, class })),
+                Binding::Value(_) | Binding::Complex => Some(Resolved::Variable(module, slot)),
+            };
+        }
+        if let Some(&target) = linked.targets.get(&(1, Sym::new(""), Some(name))) {
+            return self.follow(target, depth);
+        }
+        linked.stars.iter().rev().find_map(|&star| match star {
+            Target::Module(m) => self.lookup_within(m, name, depth),
+            Target::Member(..) | Target::External(_) => None,
+        })
+    }
+
+    /// What an import's target means.
+    pub fn resolve(&self, target: Target) -> Option<Resolved> {
+        self.follow(target, MAX_REEXPORTS)
+    }
+
+    fn follow(&self, target: Target, depth: usize) -> Option<Resolved> {
+        match target {
+            Target::Module(m) => Some(Resolved::Module(m)),
+            Target::External(path) => Some(Resolved::External(path)),
+            Target::Member(m, name) => self.lookup_within(m, name, depth),
+        }
+    }
+
+    /// What a name or dotted name at module level means, without evaluating anything.
+    pub fn resolve_expr(&self, module: ModIdx, expr: ExprId) -> Option<Resolved> {
+        let ir = &self.get(module).ir;
+        match ir.expr(expr) {
+            Expr::Var(Var::Local(slot) | Var::Global(slot)) => {
+                let name = *ir.functions.first()?.slots.get(slot as usize)?;
+                match self.lookup(module, name)? {
+                    Resolved::Variable(m, s) => match self.get(m).bindings[s as usize] {
+                        // `Base = nn.Module`
+                        Binding::Value(e) if e != expr && is_dotted(&self.get(m).ir, e) => {
+                            self.resolve_expr(m, e)
+                        }
+                        _ => Some(Resolved::Variable(m, s)),
+                    },
+                    r => Some(r),
+                }
+            }
+            Expr::Var(Var::Unbound(name)) => {
+                self.lookup(module, name).or_else(|| Some(Resolved::External(Sym::new(&format!("builtins.{name}")))))
+            }
+            Expr::Attr { base, name } => match self.resolve_expr(module, base)? {
+                Resolved::Module(m) => self.lookup(m, name),
+                Resolved::External(path) => Some(Resolved::External(Sym::new(&format!("{path}.{name}")))),
+                Resolved::Class(_) | Resolved::Function(..) | Resolved::Variable(..) => None,
+            },
+            // `Generic[T]`
+            Expr::Index { base, .. } => self.resolve_expr(module, base),
+            _ => None,
+        }
+    }
+
+    /// Finds out which functions are called by name somewhere in the program.
+    fn mark_called(&mut self) {
+        let mut called: Vec<(ModIdx, FuncId)> = Vec::new();
+        for (i, linked) in self.modules.iter().enumerate() {
+            let module = index(i);
+            for call in &linked.ir.calls {
+                match self.callee(module, call.func) {
+                    Some(Resolved::Function(m, f)) => called.push((m, f)),
+                    Some(Resolved::Class(key)) => {
+                        if let Some((m, f)) = self.find_method(key, Sym::new("__init__")) {
+                            called.push((m, f));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for (m, f) in called {
+            self.modules[m.0 as usize].called.insert(f);
+        }
+    }
+
+    fn callee(&self, module: ModIdx, func: ExprId) -> Option<Resolved> {
+        let ir = &self.get(module).ir;
+        match ir.expr(func) {
+            Expr::Var(Var::Global(_) | Var::Unbound(_)) | Expr::Attr { .. } => self.resolve_expr(module, func),
+            // In module-level code the slot is the module's; in a function it is some other variable.
+            Expr::Var(Var::Local(slot)) => {
+                let name = ir.functions.first()?.slots.get(slot as usize)?;
+                let span = ir.span(func);
+                let inside = ir.functions.iter().skip(1).any(|f| f.span.contains(span));
+                if inside { None } else { self.lookup(module, *name) }
+            }
+            _ => None,
+        }
+    }
+
+    /// The method of a class or of one of its bases in the project, in method resolution order.
+    pub fn find_method(&self, class: ClassKey, name: Sym) -> Option<(ModIdx, FuncId)> {
+        self.class(class).mro.iter().find_map(|&key| {
+            let ir = &self.get(key.module).ir;
+            let methods = &ir.class(key.class).methods;
+            methods.iter().rev().find(|(n, _)| *n == name).map(|&(_, f)| (key.module, f))
+        })
+    }
+}
+
+fn is_dotted(ir: &Module, expr: ExprId) -> bool {
+    match ir.expr(expr) {
+        Expr::Var(_) => true,
+        Expr::Attr { base, .. } => is_dotted(ir, base),
+        _ => false,
+    }
+}
+
+fn index(i: usize) -> ModIdx {
+    ModIdx(u32::try_from(i).unwrap_or(u32::MAX))
+}
+
+fn link_module(
+    ir: Module,
+    by_file: &FxHashMap<FileId, ModIdx>,
+    find: &dyn Fn(FileId, u32, &str) -> Option<FileId>,
+) -> Linked {
+    let mut targets = FxHashMap::default();
+    let mut stars = Vec::new();
+    for import in &ir.imports {
+        let target = import_target(ir.file, import, by_file, find);
+        if import.name.is_some_and(|n| n.as_str() == "*") {
+            stars.push(target);
+        }
+        targets.insert((import.level, import.module, import.name), target);
+    }
+    let body = ir.functions.first();
+    let slots: &[Sym] = body.map_or(&[], |f| &f.slots);
+    let names: FxHashMap<Sym, Slot> =
+        slots.iter().enumerate().rev().map(|(i, &n)| (n, Slot::try_from(i).unwrap_or(Slot::MAX))).collect();
+    let mut bindings = vec![Binding::Nothing; slots.len()];
+    if let Some(body) = body {
+        Binder { ir: &ir, targets: &targets, bindings: &mut bindings }.block(body.body, false);
+    }
+    // A function that declares a name `global` and writes it is rare: such names have no other binding.
+    Linked { bindings, names, targets, stars, classes: Vec::new(), called: FxHashSet::default(), ir }
+}
+
+fn import_target(
+    file: FileId,
+    import: &Import,
+    by_file: &FxHashMap<FileId, ModIdx>,
+    find: &dyn Fn(FileId, u32, &str) -> Option<FileId>,
+) -> Target {
+    let module = |name: &str| find(file, import.level, name).and_then(|f| by_file.get(&f).copied());
+    let text = import.module.as_str();
+    let dots = ".".repeat(import.level as usize);
+    match import.name {
+        None => {
+            let wanted = if import.top { text.split('.').next().unwrap_or(text) } else { text };
+            module(wanted).map_or_else(|| Target::External(Sym::new(wanted)), Target::Module)
+        }
+        Some(name) => {
+            let sub = if text.is_empty() { name.to_string() } else { format!("{text}.{name}") };
+            let holder = module(text);
+            if name.as_str() == "*" {
+                return holder.map_or_else(|| Target::External(import.module), Target::Module);
+            }
+            // A name in the package's file wins over a submodule, unless the name is not there.
+            match (holder, module(&sub)) {
+                (None | Some(_), Some(m)) => Target::Module(m),
+                (Some(h), None) => Target::Member(h, name),
+                (None, None) => Target::External(Sym::new(&format!("{dots}{sub}"))),
+            }
+        }
+    }
+}
+
+/// Collects how module-level names are bound.
+struct Binder<'a> {
+    ir: &'a Module,
+    targets: &'a FxHashMap<(u32, Sym, Option<Sym>), Target>,
+    bindings: &'a mut Vec<Binding>,
+}
+
+impl Binder<'_> {
+    fn block(&mut self, block: Block, branch: bool) {
+        for &stmt in self.ir.block(block) {
+            self.stmt(stmt, branch);
+        }
+    }
+
+    fn stmt(&mut self, id: StmtId, branch: bool) {
+        match self.ir.stmt(id) {
+            Stmt::Def(f, Var::Local(slot)) => self.bind(*slot, Binding::Def(*f), branch),
+            Stmt::Class(c, Var::Local(slot)) => self.bind(*slot, Binding::Class(*c), branch),
+            Stmt::Import(imports) => {
+                for import in imports {
+                    let Some(Var::Local(slot)) = import.target else { continue };
+                    if let Some(&t) = self.targets.get(&(import.level, import.module, import.name)) {
+                        self.bind(slot, Binding::Import(t), branch);
+                    }
+                }
+            }
+            Stmt::Assign { targets, value } => {
+                for &target in self.ir.list(*targets) {
+                    self.target(target, Some(*value), branch);
+                }
+            }
+            Stmt::AnnAssign { target, value: Some(value), .. } => self.target(*target, Some(*value), branch),
+            Stmt::AugAssign { target, .. } => self.target(*target, None, true),
+            Stmt::If { then, orelse, .. } => {
+                self.block(*then, true);
+                self.block(*orelse, true);
+            }
+            Stmt::For { target, body, orelse, .. } => {
+                self.target(*target, None, true);
+                self.block(*body, true);
+                self.block(*orelse, true);
+            }
+            Stmt::While { body, orelse, .. } => {
+                self.block(*body, true);
+                self.block(*orelse, true);
+            }
+            Stmt::With { items, body } => {
+                for (_, target) in items {
+                    if let Some(t) = target {
+                        self.target(*t, None, true);
+                    }
+                }
+                self.block(*body, true);
+            }
+            Stmt::Try { body, handlers, orelse, finally } => {
+                self.block(*body, true);
+                for h in handlers {
+                    self.block(h.body, true);
+                }
+                self.block(*orelse, true);
+                self.block(*finally, branch);
+            }
+            Stmt::Match { cases, .. } => {
+                for case in cases {
+                    self.block(case.body, true);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn target(&mut self, target: ExprId, value: Option<ExprId>, branch: bool) {
+        match self.ir.expr(target) {
+            Expr::Var(Var::Local(slot)) => {
+                let binding = value.map_or(Binding::Complex, Binding::Value);
+                self.bind(slot, binding, branch);
+            }
+            Expr::Tuple(list) | Expr::List(list) => {
+                for &t in self.ir.list(list) {
+                    self.target(t, None, branch);
+                }
+            }
+            Expr::Star(t) => self.target(t, None, branch),
+            _ => {}
+        }
+    }
+
+    /// In branches definitions and imports that name one thing are still told apart from values: the usual
+    /// `try: import x except ImportError: x = None` means `x`.
+    fn bind(&mut self, slot: Slot, binding: Binding, branch: bool) {
+        let Some(old) = self.bindings.get_mut(slot as usize) else { return };
+        *old = match (*old, binding) {
+            (Binding::Nothing, Binding::Value(_)) if branch => Binding::Complex,
+            (Binding::Nothing, b) => b,
+            (Binding::Import(Target::External(_)), b @ Binding::Import(Target::Module(_) | Target::Member(..))) => b,
+            (keep @ Binding::Import(_), Binding::Import(_) | Binding::Def(_) | Binding::Class(_)) if branch => keep,
+            (keep @ Binding::Import(_), Binding::Value(v)) if branch && self.ir.expr(v) == Expr::None => keep,
+            (Binding::Complex, b @ Binding::Import(_)) if branch => b,
+            (_, b @ (Binding::Def(_) | Binding::Class(_))) if !branch => b,
+            _ => Binding::Complex,
+        };
+    }
+}
+
+/// The project's root for a file, as `find` needs it.
+pub fn root_for<'a>(roots: &'a FxHashMap<FileId, std::path::PathBuf>, file: FileId) -> Option<&'a Path> {
+    roots.get(&file).map(std::path::PathBuf::as_path)
+}
