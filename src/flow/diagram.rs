@@ -238,6 +238,12 @@ impl Diagrams {
         if keep(AtomId(n.atom)) { self.make(n.atom, hi.0, lo.0) } else { Dd(self.ite_raw(hi.0, 1, lo.0)) }
     }
 
+    /// The atom asked first, and the diagrams where it holds and where it does not. Not for leaves.
+    pub fn root(&self, d: Dd) -> (AtomId, Dd, Dd) {
+        let n = self.nodes[d.0 as usize];
+        (AtomId(n.atom), Dd(n.hi), Dd(n.lo))
+    }
+
     /// Number of paths from the root to leaves.
     pub fn paths(&self, d: Dd) -> u32 {
         self.nodes[d.0 as usize].paths

@@ -1,0 +1,223 @@
+//! Arguments: evaluated at the call, bound to parameters.
+
+use super::super::diagram::TRUE;
+use super::super::value::{Host, Outer, OuterId, OuterKey, Value};
+use super::{Cell, Interp};
+use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Function, Param, ParamKind};
+use crate::link::ModIdx;
+use crate::sym::Sym;
+
+/// The evaluated arguments of a call.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Args {
+    pub(super) positional: Vec<(Value, ExprId)>,
+    pub(super) keywords: Vec<(Sym, Value, ExprId)>,
+    /// There is a `*args` or `**kwargs` whose content is not known.
+    pub(super) open: bool,
+}
+
+impl Args {
+    /// The argument at a position or by keyword.
+    pub(super) fn get(&self, position: usize, name: &str) -> Option<(Value, ExprId)> {
+        self.keyword(name).or_else(|| self.positional.get(position).copied())
+    }
+
+    /// The argument by keyword.
+    pub(super) fn keyword(&self, name: &str) -> Option<(Value, ExprId)> {
+        self.keywords.iter().find(|(n, ..)| n.as_str() == name).map(|&(_, v, e)| (v, e))
+    }
+
+    /// All values.
+    pub(super) fn values(&self) -> impl Iterator<Item = (Value, ExprId)> + '_ {
+        self.positional.iter().copied().chain(self.keywords.iter().map(|&(_, v, e)| (v, e)))
+    }
+}
+
+/// Does a parameter or attribute of this name hold a device?
+pub(super) fn names_device(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let name = name.rsplit('.').next().unwrap_or(&name);
+    name.contains("device") && !name.contains("device_map") && !name.contains("devices") && !name.contains("device_count")
+        && !name.contains("device_id")
+        || matches!(name, "dev" | "map_location")
+}
+
+impl Interp<'_> {
+    pub(super) fn arguments(&mut self, call: &Call) -> Args {
+        let mut args = Args::default();
+        for arg in &call.args {
+            let v = self.eval(arg.value);
+            match arg.kind {
+                ArgKind::Positional => args.positional.push((v, arg.value)),
+                ArgKind::Keyword(name) => args.keywords.push((name, v, arg.value)),
+                ArgKind::Star => match self.exact_elements(v) {
+                    Some(items) => args.positional.extend(items.into_iter().map(|v| (v, arg.value))),
+                    None => args.open = true,
+                },
+                ArgKind::DoubleStar => match self.dict_items(v) {
+                    Some(items) => {
+                        for pair in items.chunks(2) {
+                            match pair {
+                                &[Value::Str(k, _), v] => args.keywords.push((k, v, arg.value)),
+                                _ => args.open = true,
+                            }
+                        }
+                    }
+                    None => args.open = true,
+                },
+            }
+        }
+        args
+    }
+
+    /// Puts the arguments into the slots of a new activation. `base` is its first cell.
+    pub(super) fn bind(&mut self, module: ModIdx, func: FuncId, base: Cell, receiver: Option<Value>, args: &Args) {
+        let function = self.program.get(module).ir.function(func);
+        let mut positional: Vec<Value> = Vec::new();
+        positional.extend(receiver);
+        positional.extend(args.positional.iter().map(|&(v, _)| v));
+        let mut next = 0;
+        for (index, param) in function.params.iter().enumerate() {
+            let v = match param.kind {
+                ParamKind::Star => {
+                    let rest: Vec<Value> = positional.get(next..).unwrap_or(&[]).to_vec();
+                    next = positional.len();
+                    if args.open { self.many(Value::Unknown) } else { self.seq(&rest) }
+                }
+                ParamKind::DoubleStar => self.rest_keywords(function, args),
+                ParamKind::KeywordOnly => self.keyword_or_default(module, func, index, param, args),
+                ParamKind::PositionalOnly | ParamKind::Normal => match positional.get(next) {
+                    Some(&v) => {
+                        next += 1;
+                        v
+                    }
+                    None => self.keyword_or_default(module, func, index, param, args),
+                },
+            };
+            let cell = Cell(base.0 + u32::from(param.slot));
+            self.store.set(cell, v);
+        }
+    }
+
+    fn rest_keywords(&mut self, function: &Function, args: &Args) -> Value {
+        let mut flat = Vec::new();
+        for &(name, v, _) in &args.keywords {
+            if !function.params.iter().any(|p| p.name == name) {
+                flat.extend([Value::Str(name, super::NO_ORIGIN), v]);
+            }
+        }
+        let content = if args.open { self.many(Value::Unknown) } else { self.seq(&flat) };
+        Value::Object(self.object(super::ObjKind::Dict { module: false }, None, content))
+    }
+
+    fn keyword_or_default(&mut self, module: ModIdx, func: FuncId, index: usize, param: &Param, args: &Args) -> Value {
+        if let Some(&(_, v, _)) = args.keywords.iter().find(|(n, ..)| *n == param.name) {
+            return v;
+        }
+        if args.open {
+            return self.param(module, func, index);
+        }
+        match param.default {
+            Some(e) => self.eval_in(module, e),
+            None => self.param(module, func, index),
+        }
+    }
+
+    /// The symbol for a parameter of a function that is interpreted for itself.
+    pub(super) fn param(&mut self, module: ModIdx, func: FuncId, index: usize) -> Value {
+        let key = OuterKey::Param { module, func, index: u16::try_from(index).unwrap_or(u16::MAX) };
+        if let Some(&id) = self.t.outer_ids.get(&key) {
+            return Value::Outer(id);
+        }
+        let ir = &self.program.get(module).ir;
+        let Some(param) = ir.function(func).params.get(index) else { return Value::Unknown };
+        let tensor = param.annotation.is_some_and(|a| says_tensor(ir, a));
+        let device = names_device(param.name.as_str());
+        let text = param.name.to_string();
+        let id = self.t.outer(key.clone(), || Outer { key, text, tensor, device, with: None, default: None });
+        Value::Outer(id)
+    }
+
+    /// What a parameter holds when its function is interpreted for itself.
+    pub(super) fn symbolic_param(&mut self, module: ModIdx, func: FuncId, index: usize, with: Option<OuterId>) -> Value {
+        let ir = &self.program.get(module).ir;
+        let Some(param) = ir.function(func).params.get(index) else { return Value::Unknown };
+        // `scale=1.0`, `training=False`: numbers and switches, not tensors.
+        if let Some(d) = param.default {
+            match ir.expr(d) {
+                Expr::Float(_) | Expr::Int(_) => return Value::Host(Host::Number),
+                Expr::Unary { .. } => return Value::Host(Host::Number),
+                _ => {}
+            }
+        }
+        if let Some(a) = param.annotation {
+            match plain_annotation(ir, a) {
+                Some("int" | "float") => return Value::Host(Host::Number),
+                Some("str") if !names_device(param.name.as_str()) => return Value::Host(Host::Text),
+                Some("ndarray") => return Value::Host(Host::Array),
+                _ => {}
+            }
+        }
+        let v = self.param(module, func, index);
+        if let (Value::Outer(id), Some(w)) = (v, with) {
+            self.t.outers[id.0 as usize].with = Some(w);
+        }
+        v
+    }
+
+    /// A value, narrowed by the annotation of the variable it is bound to.
+    pub(super) fn annotated(&mut self, v: Value, annotation: ExprId) -> Value {
+        if let Value::Outer(o) = v {
+            if says_tensor(&self.linked().ir, annotation) {
+                self.tensor_proofs.insert(o);
+            }
+        }
+        v
+    }
+
+    /// Evaluates an expression of another file's module level, without reporting anything.
+    pub(super) fn eval_in(&mut self, module: ModIdx, e: ExprId) -> Value {
+        if self.depth >= super::MAX_DEPTH {
+            return Value::Unknown;
+        }
+        let base = self.global_cell(module, 0);
+        let saved = (self.frame, self.path);
+        self.push_frame(module, FuncId(0), base, None);
+        self.path = TRUE;
+        self.muted += 1;
+        self.depth += 1;
+        let v = self.eval(e);
+        self.depth -= 1;
+        self.muted -= 1;
+        (self.frame, self.path) = saved;
+        v
+    }
+}
+
+/// The last name of an annotation that is a plain name, a dotted name, `Optional[…]` or quoted.
+fn plain_annotation(ir: &crate::ir::Module, e: ExprId) -> Option<&'static str> {
+    match ir.expr(e) {
+        Expr::Var(var) => var_name(ir, var),
+        Expr::Attr { name, .. } => Some(name.as_str()),
+        Expr::Str(s) => Some(s.as_str().rsplit('.').next().unwrap_or_default()),
+        Expr::Index { base, index } if plain_annotation(ir, base) == Some("Optional") => plain_annotation(ir, index),
+        Expr::Binary { left, right, .. } if ir.expr(right) == Expr::None => plain_annotation(ir, left),
+        _ => None,
+    }
+}
+
+fn var_name(ir: &crate::ir::Module, var: crate::ir::Var) -> Option<&'static str> {
+    use crate::ir::Var;
+    match var {
+        Var::Unbound(name) => Some(name.as_str()),
+        Var::Local(slot) | Var::Global(slot) => ir.functions.first()?.slots.get(slot as usize).map(|s| s.as_str()),
+        Var::Enclosing { .. } => None,
+    }
+}
+
+/// Does the annotation say that the thing is a tensor?
+pub(super) fn says_tensor(ir: &crate::ir::Module, e: ExprId) -> bool {
+    plain_annotation(ir, e).is_some_and(|n| {
+        matches!(n, "Tensor" | "FloatTensor" | "LongTensor" | "BoolTensor" | "IntTensor" | "HalfTensor" | "ByteTensor")
+    })
+}

@@ -1,0 +1,293 @@
+//! Calls: of functions and classes of the project, of methods, of everything else.
+
+use super::super::diagram::FALSE;
+use super::super::value::{Bound, BoundId, ClosureId, FrameId, ObjId, Value};
+use super::args::Args;
+use super::{Cell, Frame, Interp, LoopFrame, MAX_DEPTH, ObjKind};
+use crate::ir::{CallId, Expr, ExprId, FuncId, FuncKind, Var};
+use crate::link::{ClassKey, ModIdx};
+use crate::span::Place;
+use crate::sym::Sym;
+
+impl Interp<'_> {
+    pub(super) fn call(&mut self, id: CallId, e: ExprId) -> Value {
+        let linked = self.linked();
+        let call = linked.ir.call(id);
+        match linked.ir.expr(call.func) {
+            Expr::Var(Var::Unbound(name)) if name.as_str() == "super" => {
+                let receiver = self.receiver_here();
+                self.bound(receiver, None, Sym::new("super"))
+            }
+            Expr::Attr { base, name } => {
+                let receiver = self.eval(base);
+                let args = self.arguments(call);
+                self.each(receiver, &mut |i, r| i.call_method(r, name, &args, e, base))
+            }
+            _ => {
+                let f = self.eval(call.func);
+                let args = self.arguments(call);
+                self.call_value(f, &args, e)
+            }
+        }
+    }
+
+    fn receiver_here(&self) -> Value {
+        let mut frame = self.here();
+        loop {
+            if frame.class.is_some() {
+                return frame.receiver;
+            }
+            match frame.parent {
+                Some(p) => frame = &self.frames[p.0 as usize],
+                None => return Value::Unknown,
+            }
+        }
+    }
+
+    pub(super) fn bound(&mut self, receiver: Value, function: Option<ClosureId>, name: Sym) -> Value {
+        Value::Bound(BoundId(self.t.bounds.add(Bound { receiver, function, name })))
+    }
+
+    /// Calls a value.
+    pub(super) fn call_value(&mut self, f: Value, args: &Args, e: ExprId) -> Value {
+        match f {
+            Value::Choice(_) => self.each(f, &mut |i, f| i.call_value(f, args, e)),
+            Value::Closure(id) => {
+                let c = *self.t.closures.get(id.0);
+                self.call_function(c.module, c.func, c.frame, None, args, e)
+            }
+            Value::Bound(id) => {
+                let b = *self.t.bounds.get(id.0);
+                match b.function {
+                    Some(f) => {
+                        let c = *self.t.closures.get(f.0);
+                        self.call_function(c.module, c.func, c.frame, Some(b.receiver), args, e)
+                    }
+                    None => self.call_method(b.receiver, b.name, args, e, e),
+                }
+            }
+            Value::Class(key) => self.instantiate(key, args, e),
+            Value::External(path) => self.call_external(path, args, e),
+            Value::Object(id) => self.call_object(id, args, e),
+            _ => self.unknown_call(f, args, e),
+        }
+    }
+
+    /// A call of which nothing is known: what it was given may have been moved.
+    pub(super) fn unknown_call(&mut self, f: Value, args: &Args, e: ExprId) -> Value {
+        for (v, _) in args.values() {
+            self.escape(v, 0);
+        }
+        match f {
+            // `model(x)` of a model that came from outside: a tensor, if anything, where that lives.
+            Value::Tensor(id) if !self.get_tensor(id).certain => {
+                let d = self.get_tensor(id).device;
+                let t = super::Tensor { certain: false, ..self.get_tensor(id) };
+                self.tensor(super::Tensor { device: d, zero_dim: super::Tri::Maybe, ..t })
+            }
+            _ => self.result_of(e),
+        }
+    }
+
+    /// Forgets where things are that unknown code got hold of.
+    pub(super) fn escape(&mut self, v: Value, depth: u32) {
+        let Value::Object(id) = v else { return };
+        if depth > 2 {
+            return;
+        }
+        match self.obj(id).kind {
+            ObjKind::Module | ObjKind::ForeignModule(_) => {
+                let d = self.unknown_device();
+                self.move_module(id, d);
+            }
+            ObjKind::List { .. } | ObjKind::Dict { .. } => {
+                if let Some(items) = self.exact_elements(self.own(id)) {
+                    for v in items {
+                        self.escape(v, depth + 1);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Calls a function of the project with these arguments.
+    pub(super) fn call_function(
+        &mut self,
+        module: ModIdx,
+        func: FuncId,
+        parent: Option<FrameId>,
+        receiver: Option<Value>,
+        args: &Args,
+        e: ExprId,
+    ) -> Value {
+        let linked = self.program.get(module);
+        let function = linked.ir.function(func);
+        let recursive = self.active(module, func);
+        if self.depth >= MAX_DEPTH || recursive || !self.live() {
+            for (v, _) in args.values() {
+                self.escape(v, 0);
+            }
+            return self.result_of(e);
+        }
+        let site = self.place(e);
+        let class = function.class.map(|class| ClassKey { module, class });
+        let v = self.run(module, func, parent, receiver, class, Some(args), Some(site), false);
+        if function.is_generator || v == Value::Absent { self.generated(v, function.is_generator) } else { v }
+    }
+
+    fn generated(&mut self, v: Value, generator: bool) -> Value {
+        if generator {
+            return self.many(v);
+        }
+        Value::None
+    }
+
+    fn active(&self, module: ModIdx, func: FuncId) -> bool {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            if frame.module == module && frame.func == func && func != FuncId(0) {
+                return true;
+            }
+            at = frame.caller;
+        }
+        false
+    }
+
+    /// A new activation, which becomes the one that is interpreted.
+    pub(super) fn push_frame(&mut self, module: ModIdx, func: FuncId, base: Cell, parent: Option<FrameId>) {
+        let caller = (!self.frames.is_empty()).then_some(self.frame);
+        self.frames.push(Frame {
+            module,
+            func,
+            base,
+            parent,
+            caller,
+            class: None,
+            receiver: Value::Unknown,
+            result: Value::None,
+            returned: FALSE,
+            exits: Vec::new(),
+            start: self.store.mark(),
+            branches: 0,
+            loops: Vec::<LoopFrame>::new(),
+            yields: Value::Absent,
+            site: None,
+            module_call: false,
+            tries: Vec::new(),
+        });
+        self.frame = FrameId(u32::try_from(self.frames.len() - 1).unwrap_or(u32::MAX));
+    }
+
+    /// Interprets a function's body and gives what it returns.
+    #[expect(clippy::too_many_arguments, reason = "an activation has that many parts")]
+    pub(super) fn run(
+        &mut self,
+        module: ModIdx,
+        func: FuncId,
+        parent: Option<FrameId>,
+        receiver: Option<Value>,
+        class: Option<ClassKey>,
+        args: Option<&Args>,
+        site: Option<Place>,
+        module_call: bool,
+    ) -> Value {
+        let function = self.program.get(module).ir.function(func);
+        let base = self.store.alloc(function.slots.len());
+        if let Some(args) = args {
+            self.bind(module, func, base, receiver, args);
+        }
+        let (saved, before) = (self.frame, self.path);
+        self.push_frame(module, func, base, parent);
+        let frame = self.here_mut();
+        frame.class = class;
+        frame.receiver = receiver.unwrap_or(Value::Unknown);
+        frame.site = site;
+        frame.module_call = module_call;
+        if args.is_none() {
+            self.bind_symbols(module, func, base, receiver);
+        }
+        self.depth += 1;
+        self.block(function.body);
+        let v = self.finish(before);
+        self.depth -= 1;
+        self.frame = saved;
+        v
+    }
+
+    /// Joins the states at the function's returns; gives its result.
+    fn finish(&mut self, before: super::Cond) -> Value {
+        let fell_through = self.path;
+        let frame = self.here_mut();
+        let exits = std::mem::take(&mut frame.exits);
+        let (start, mut result, returned) = (frame.start, frame.result, frame.returned);
+        let (generator, yields) = (frame.yields != Value::Absent, frame.yields);
+        let straight = exits.is_empty();
+        if returned == FALSE {
+            result = Value::None;
+        } else if fell_through != FALSE {
+            let not = self.d.not(returned);
+            let through = self.d.and(fell_through, not);
+            result = self.ite(through, Value::None, result);
+        }
+        if !straight {
+            // The last `return`, outside of branches, left the state as it is there.
+            if self.path == FALSE {
+                self.path = before;
+                let mut rest = returned;
+                for (p, _) in &exits {
+                    let not = self.d.not(*p);
+                    rest = self.d.and(rest, not);
+                }
+                self.path = rest;
+            }
+            self.join_exits(start, exits);
+        }
+        // After a call that may have ended in an exception, what holds is that it did not.
+        let after = self.d.or(returned, fell_through);
+        self.path = self.d.and(before, after);
+        if generator { yields } else { result }
+    }
+
+    /// Reads a method or attribute that the class of an object gives.
+    pub(super) fn class_attr(&mut self, key: ClassKey, name: Sym) -> Option<Value> {
+        if let Some((m, f)) = self.program.find_method(key, name) {
+            return Some(self.module_function(m, f));
+        }
+        let mro = &self.program.class(key).mro;
+        mro.iter().find_map(|&k| self.class_variable(k, name))
+    }
+
+    /// A function that is not nested in another: needs no frame.
+    pub(super) fn module_function(&mut self, module: ModIdx, func: FuncId) -> Value {
+        let v = self.closure(module, func, None);
+        self.decorated(module, func, v)
+    }
+
+    /// `def` reached: the function, and from here on it may be called.
+    pub(super) fn define(&mut self, func: FuncId) -> Value {
+        let module = self.here().module;
+        self.def_paths.insert((module, func), self.path);
+        let nested = self.program.get(module).ir.function(self.here().func).kind == FuncKind::Function;
+        let frame = nested.then_some(self.frame);
+        let v = self.closure(module, func, frame);
+        self.decorated(module, func, v)
+    }
+
+    /// The object's `__call__`, or `forward` for modules.
+    fn call_object(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
+        match self.obj(id).kind {
+            ObjKind::Module | ObjKind::ForeignModule(_) => self.call_module(id, args, e),
+            ObjKind::List { module: true } => self.call_sequential(id, args, e),
+            ObjKind::Instance => {
+                let call = self.obj(id).class.and_then(|k| self.program.find_method(k, Sym::new("__call__")));
+                match call {
+                    Some((m, f)) => self.call_function(m, f, None, Some(Value::Object(id)), args, e),
+                    None => self.unknown_call(Value::Object(id), args, e),
+                }
+            }
+            _ => self.unknown_call(Value::Object(id), args, e),
+        }
+    }
+}

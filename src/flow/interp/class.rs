@@ -1,0 +1,207 @@
+//! Classes of the project: what they are, and making instances.
+
+use super::super::value::{Closure, NO_ORIGIN, ObjId, Reason, Role, Tensor, Tri, Value};
+use super::args::Args;
+use super::{Interp, ObjKind};
+use crate::ir::{ClassId, Expr, ExprId, Stmt};
+use crate::link::ClassKey;
+use crate::sym::Sym;
+use crate::torch::{Base, Decorator};
+
+/// How a function in a class body takes its receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum MethodKind {
+    Normal,
+    Static,
+    Class,
+    Property,
+}
+
+impl Interp<'_> {
+    /// `class` reached. Bodies are not run: methods and plain variables are looked up when asked for.
+    pub(super) fn define_class(&mut self, class: ClassId) -> Value {
+        let module = self.here().module;
+        let key = ClassKey { module, class };
+        for &(_, f) in &self.program.get(module).ir.class(class).methods {
+            self.def_paths.insert((module, f), self.path);
+        }
+        Value::Class(key)
+    }
+
+    /// Is it an `nn.Module`, as far as bases in sight tell?
+    pub(super) fn is_module_class(&self, key: ClassKey) -> bool {
+        let info = self.program.class(key);
+        info.externals.iter().any(|&path| crate::torch::base_class(path).is_some_and(|b| b.kind == Base::Module))
+    }
+
+    /// Does a framework move such modules, or their inputs, for the user?
+    pub(super) fn is_moved_for_user(&self, key: ClassKey) -> bool {
+        let info = self.program.class(key);
+        info.externals.iter().any(|&path| crate::torch::base_class(path).is_some_and(|b| b.moves_for_user))
+    }
+
+    /// A variable of the class body: `device = "cuda"`.
+    pub(super) fn class_variable(&mut self, key: ClassKey, name: Sym) -> Option<Value> {
+        let ir = &self.program.get(key.module).ir;
+        let body = ir.function(ir.class(key.class).body).body;
+        let found = ir.block(body).iter().rev().find_map(|&s| match ir.stmt(s) {
+            Stmt::Assign { targets, value } => {
+                let named = |&t: &ExprId| matches!(ir.expr(t), Expr::Var(v) if self.slot_name(key, v) == Some(name));
+                ir.list(*targets).iter().any(named).then_some(*value)
+            }
+            Stmt::AnnAssign { target, value: Some(value), .. } => {
+                matches!(ir.expr(*target), Expr::Var(v) if self.slot_name(key, v) == Some(name)).then_some(*value)
+            }
+            _ => None,
+        })?;
+        Some(self.eval_in(key.module, found))
+    }
+
+    fn slot_name(&self, key: ClassKey, var: crate::ir::Var) -> Option<Sym> {
+        let ir = &self.program.get(key.module).ir;
+        match var {
+            crate::ir::Var::Local(slot) => ir.function(ir.class(key.class).body).slots.get(slot as usize).copied(),
+            _ => None,
+        }
+    }
+
+    /// How a method takes its receiver, by its decorators.
+    pub(super) fn method_kind(&self, c: Closure) -> MethodKind {
+        let ir = &self.program.get(c.module).ir;
+        let function = ir.function(c.func);
+        for &d in ir.list(function.decorators) {
+            let fact = match self.program.resolve_expr(c.module, d) {
+                Some(crate::link::Resolved::External(path)) => {
+                    crate::torch::call(path).and_then(|f| f.decorator).or_else(|| builtin_decorator(path))
+                }
+                _ => None,
+            };
+            match fact {
+                Some(Decorator::Static) => return MethodKind::Static,
+                Some(Decorator::Class) => return MethodKind::Class,
+                Some(Decorator::Property) => return MethodKind::Property,
+                _ => {}
+            }
+        }
+        MethodKind::Normal
+    }
+
+    /// `Class(args)`
+    pub(super) fn instantiate(&mut self, key: ClassKey, args: &Args, e: ExprId) -> Value {
+        let id = self.new_instance(key, e);
+        match self.program.find_method(key, self.known.init) {
+            Some((m, f)) => {
+                self.call_function(m, f, None, Some(Value::Object(id)), args, e);
+            }
+            None => self.fill_fields(id, key, args),
+        }
+        Value::Object(id)
+    }
+
+    /// An instance before its `__init__`.
+    pub(super) fn new_instance(&mut self, key: ClassKey, e: ExprId) -> ObjId {
+        if !self.is_module_class(key) {
+            return self.object(ObjKind::Instance, Some(key), Value::Absent);
+        }
+        let device =
+            if self.is_moved_for_user(key) { self.unknown_device() } else { self.default_device_at(e, Reason::Module) };
+        self.object(ObjKind::Module, Some(key), Value::Device(device))
+    }
+
+    /// A class without `__init__`: a dataclass, a named tuple, or a class that only inherits from others.
+    fn fill_fields(&mut self, id: ObjId, key: ClassKey, args: &Args) {
+        let ir = &self.program.get(key.module).ir;
+        let body = ir.function(ir.class(key.class).body).body;
+        let mut position = 0;
+        for &s in ir.block(body) {
+            let Stmt::AnnAssign { target, value, .. } = ir.stmt(s) else { continue };
+            let Expr::Var(var) = ir.expr(*target) else { continue };
+            let Some(name) = self.slot_name(key, var) else { continue };
+            let given = args
+                .keywords
+                .iter()
+                .find(|(n, ..)| *n == name)
+                .map(|&(_, v, _)| v)
+                .or_else(|| args.positional.get(position).map(|&(v, _)| v));
+            position += 1;
+            let v = match (given, value) {
+                (Some(v), _) => v,
+                (None, Some(d)) => self.eval_in(key.module, *d),
+                (None, None) => continue,
+            };
+            self.set_field(id, name, v);
+        }
+    }
+
+    /// `b.name = value`
+    pub(super) fn set_attr(&mut self, b: Value, name: Sym, value: Value, at: ExprId) {
+        match b {
+            Value::Object(id) => self.set_object_attr(id, name, value),
+            Value::Choice(_) => {
+                self.each(b, &mut |i, v| {
+                    i.set_attr(v, name, value, at);
+                    Value::Absent
+                });
+            }
+            // `args.device = …`, `batch.x = …`: what it was is replaced.
+            Value::Outer(o) => {
+                let attr = self.outer_attr(o, name);
+                self.outer_writes.insert(attr, value);
+            }
+            Value::Module(m) => {
+                if let Some(&slot) = self.program.get(m).names.get(&name) {
+                    let cell = self.global_cell(m, slot);
+                    self.store.set(cell, value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn set_object_attr(&mut self, id: ObjId, name: Sym, value: Value) {
+        // A registered name keeps its registration: `self.scale = new_tensor` replaces the buffer.
+        let value = match (self.get_field(id, name), value) {
+            (Value::Tensor(old), Value::Tensor(new)) => {
+                let (old, new) = (self.get_tensor(old), self.get_tensor(new));
+                let role = if old.role == Role::Buffer && new.role == Role::Plain { Role::Buffer } else { new.role };
+                self.tensor(Tensor { role, ..new })
+            }
+            (_, v) => v,
+        };
+        self.set_field(id, name, value);
+    }
+
+    /// An instance of a class that another library defines, or restored from somewhere: a module on the CPU.
+    pub(super) fn foreign_instance(&mut self, class: Option<ClassKey>, args: &Args, e: ExprId) -> Value {
+        let placed = args.open
+            || ["device_map", "device", "low_cpu_mem_usage", "quantization_config", "load_in_8bit", "load_in_4bit"]
+                .iter()
+                .any(|k| args.keyword(k).is_some());
+        let device = if placed { self.unknown_device() } else { self.default_device_at(e, Reason::Module) };
+        let id = self.object(ObjKind::ForeignModule(None), class, Value::Device(device));
+        Value::Object(id)
+    }
+
+    /// A tensor that a module owns, on its device.
+    pub(super) fn owned_tensor(&mut self, id: ObjId, e: ExprId) -> Value {
+        let device = match self.own(id) {
+            Value::Device(d) => d,
+            _ => self.unknown_device(),
+        };
+        let device = if self.d.as_leaf(device).is_some_and(|p| self.t.places.get(p).1 == NO_ORIGIN) {
+            self.because(device, e, Reason::Module)
+        } else {
+            device
+        };
+        self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Parameter, certain: true, bytes: None })
+    }
+}
+
+fn builtin_decorator(path: Sym) -> Option<Decorator> {
+    match path.as_str() {
+        "builtins.staticmethod" => Some(Decorator::Static),
+        "builtins.classmethod" => Some(Decorator::Class),
+        "builtins.property" => Some(Decorator::Property),
+        _ => None,
+    }
+}

@@ -1,0 +1,132 @@
+//! Devices from values: strings, integers, `torch.device`, outside things.
+
+use super::super::value::{Device, Host, NO_ORIGIN, OriginId, OuterId, Reason, Value};
+use super::{Dd, Interp};
+use crate::ir::ExprId;
+use crate::world::Backend;
+
+/// A device string as PyTorch reads it (`cpu`, `cuda:1`, `mps`, `meta`).
+pub(super) fn parse_device(text: &str) -> Option<Device> {
+    let (kind, index) = match text.split_once(':') {
+        Some((kind, index)) => (kind, Some(index.parse::<u32>().ok()?)),
+        None => (text, None),
+    };
+    match kind {
+        "cpu" => Some(Device::Cpu),
+        "cuda" => Some(Device::Cuda(index)),
+        "meta" => Some(Device::Meta),
+        _ => Backend::from_name(kind).map(Device::Other),
+    }
+}
+
+impl Interp<'_> {
+    /// The device that a value names; `None` when it names none (`None`, a dtype, …).
+    pub(super) fn as_device(&mut self, v: Value, e: ExprId) -> Option<Dd> {
+        match v {
+            Value::Device(d) => Some(d),
+            Value::Str(s, origin) => {
+                let text = s.as_str();
+                let device = parse_device(text).unwrap_or(if text.starts_with("cuda:") {
+                    Device::CudaSome
+                } else {
+                    Device::Unknown
+                });
+                Some(self.at(device, origin))
+            }
+            Value::Int(i) => {
+                let place = self.place(e);
+                let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
+                let device = u32::try_from(i).map_or(Device::Unknown, |i| Device::Cuda(Some(i)));
+                Some(self.at(device, origin))
+            }
+            // Bare numbers as devices are accelerator indices: `.to(local_rank)`.
+            Value::Host(Host::Number) => Some(self.at(Device::CudaSome, NO_ORIGIN)),
+            Value::Outer(o) => {
+                let place = self.place(e);
+                let origin = self.origin(place, Reason::Given, NO_ORIGIN);
+                Some(self.at(Device::Named(o), origin))
+            }
+            Value::Choice(d) => Some(self.choice_device(d, e)),
+            Value::Unknown | Value::Absent | Value::Host(_) | Value::Many(_) => Some(self.unknown_device()),
+            Value::Object(_) | Value::Tensor(_) => Some(self.unknown_device()),
+            Value::None
+            | Value::Bool(_)
+            | Value::External(_)
+            | Value::Seq(_)
+            | Value::Slice
+            | Value::Closure(_)
+            | Value::Bound(_)
+            | Value::Class(_)
+            | Value::Module(_) => None,
+        }
+    }
+
+    fn choice_device(&mut self, d: Dd, e: ExprId) -> Dd {
+        if let Some(payload) = self.d.as_leaf(d) {
+            let v = *self.t.values.get(payload);
+            return match v {
+                Value::None => {
+                    let cell = self.default_device;
+                    match self.store.get(cell) {
+                        Value::Device(d) => d,
+                        _ => self.at(Device::Cpu, NO_ORIGIN),
+                    }
+                }
+                v => match self.as_device(v, e) {
+                    Some(d) => d,
+                    None => self.unknown_device(),
+                },
+            };
+        }
+        let (atom, hi, lo) = self.d.root(d);
+        let cond = self.d.atom(atom);
+        let (a, b) = (self.choice_device(hi, e), self.choice_device(lo, e));
+        self.ite_device(cond, a, b)
+    }
+
+    /// The device of factories without `device=`, for one made here.
+    pub(super) fn default_device_at(&mut self, e: ExprId, reason: Reason) -> Dd {
+        let place = self.place(e);
+        match self.store.get(self.default_device) {
+            Value::Device(d) => d,
+            Value::Absent => {
+                let origin = self.origin(place, reason, NO_ORIGIN);
+                self.at(Device::Cpu, origin)
+            }
+            _ => self.unknown_device(),
+        }
+    }
+
+    /// The same device, with one more reason in front of the chain.
+    pub(super) fn because(&mut self, d: Dd, e: ExprId, reason: Reason) -> Dd {
+        let place = self.place(e);
+        if let Some(payload) = self.d.as_leaf(d) {
+            let (device, from) = *self.t.places.get(payload);
+            let origin = self.origin(place, reason, from);
+            return self.at(device, origin);
+        }
+        let (atom, hi, lo) = self.d.root(d);
+        let cond = self.d.atom(atom);
+        let (a, b) = (self.because(hi, e, reason), self.because(lo, e, reason));
+        self.ite_device(cond, a, b)
+    }
+
+    /// The device on which an outside thing lives.
+    pub(super) fn device_of_outer(&mut self, o: OuterId, e: ExprId) -> Dd {
+        let place = self.place(e);
+        let origin = self.origin(place, Reason::Given, NO_ORIGIN);
+        self.at(Device::Of(o), origin)
+    }
+
+    /// The reasons behind a device, nearest first.
+    pub(super) fn chain(&self, origin: OriginId) -> Vec<super::super::event::Step> {
+        let mut steps = Vec::new();
+        let mut at = origin;
+        while at != NO_ORIGIN && steps.len() < 6 {
+            let o = self.t.origins.get(at.0);
+            steps.push(super::super::event::Step { place: o.place, reason: o.reason });
+            at = o.from;
+        }
+        steps
+    }
+}

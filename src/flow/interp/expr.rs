@@ -1,0 +1,440 @@
+//! Expressions.
+
+use super::super::diagram::{FALSE, TRUE};
+use super::super::value::{Host, NO_ORIGIN, OuterId, OuterKey, Outer, Reason, Tri, Value};
+use super::device::parse_device;
+use super::{Interp, ObjKind};
+use crate::ir::{BinOp, CompKind, Expr, ExprId, ExprList, FuncId, UnaryOp, Var};
+use crate::link::{Binding, ModIdx};
+use crate::sym::Sym;
+
+impl Interp<'_> {
+    /// The value of an expression, with its effects.
+    pub(super) fn eval(&mut self, e: ExprId) -> Value {
+        if !self.step() {
+            return Value::Unknown;
+        }
+        let linked = self.linked();
+        match linked.ir.expr(e) {
+            Expr::Var(var) => self.read_var(var, e),
+            Expr::Attr { base, name } => {
+                let b = self.eval(base);
+                self.attr(b, name, e)
+            }
+            Expr::Call(id) => self.call(id, e),
+            Expr::Index { base, index } => {
+                let b = self.eval(base);
+                let i = self.eval(index);
+                self.index(b, i, e, base, index)
+            }
+            Expr::Slice(list) => {
+                for &x in linked.ir.list(list) {
+                    self.eval(x);
+                }
+                Value::Slice
+            }
+            Expr::Tuple(list) => self.sequence(list),
+            Expr::List(list) | Expr::Set(list) => {
+                let content = self.sequence(list);
+                Value::Object(self.object(ObjKind::List { module: false }, None, content))
+            }
+            Expr::Dict(list) => self.dict(list),
+            Expr::Binary { op, left, right } => {
+                let a = self.eval(left);
+                let b = self.eval(right);
+                self.binary(op, a, b, e, left, right)
+            }
+            Expr::Unary { op: UnaryOp::Not, .. } => Value::Bool(self.test(e)),
+            Expr::Unary { op, operand } => match (op, self.eval(operand)) {
+                (UnaryOp::Neg, Value::Int(i)) => Value::Int(i.wrapping_neg()),
+                (_, v @ (Value::Tensor(_) | Value::Outer(_))) => v,
+                (_, Value::Host(_)) => Self::NUMBER,
+                _ => Value::Unknown,
+            },
+            Expr::And(list) => self.and_or(list, 0, true),
+            Expr::Or(list) => self.and_or(list, 0, false),
+            Expr::Compare { op, left, right } => {
+                let a = self.eval(left);
+                let b = self.eval(right);
+                if let Some(v) = self.tensor_compare(op, a, b, e, left, right) {
+                    return v;
+                }
+                self.compare(op, a, b, e)
+            }
+            Expr::IfElse { test, then, orelse } => {
+                let cond = self.test(test);
+                self.branch(cond, &mut |i| i.eval(then), &mut |i| i.eval(orelse))
+            }
+            Expr::Str(s) => {
+                if parse_device(s.as_str()).is_some() {
+                    let place = self.place(e);
+                    return Value::Str(s, self.origin(place, Reason::Literal, NO_ORIGIN));
+                }
+                Value::Str(s, NO_ORIGIN)
+            }
+            Expr::Int(i) => Value::Int(i),
+            Expr::Float(_) => Self::NUMBER,
+            Expr::True => Value::Bool(TRUE),
+            Expr::False => Value::Bool(FALSE),
+            Expr::None => Value::None,
+            Expr::Ellipsis => Value::Slice,
+            Expr::Format(list) => self.format(list, e),
+            Expr::Lambda(func) => self.lambda(func),
+            Expr::Comp(id) => {
+                if linked.ir.comp(id).kind == CompKind::Generator {
+                    return self.comprehension(id, e);
+                }
+                self.comprehension(id, e)
+            }
+            Expr::Await(x) => self.eval(x),
+            Expr::Yield(x) | Expr::YieldFrom(x) => {
+                let v = self.eval(x);
+                let v = match linked.ir.expr(e) {
+                    Expr::YieldFrom(_) => self.some_element(v, x),
+                    _ => v,
+                };
+                let yields = self.here().yields;
+                let joined = self.blend(yields, v);
+                self.here_mut().yields = joined;
+                Value::Unknown
+            }
+            Expr::Star(x) => self.eval(x),
+            Expr::Walrus { target, value } => {
+                let v = self.eval(value);
+                self.set_var(target, v);
+                v
+            }
+            Expr::Opaque(list) => {
+                for &x in linked.ir.list(list) {
+                    self.eval(x);
+                }
+                Value::Unknown
+            }
+        }
+    }
+
+    fn sequence(&mut self, list: ExprList) -> Value {
+        let linked = self.linked();
+        let mut items = Vec::with_capacity(list.len as usize);
+        let mut exact = true;
+        for &x in linked.ir.list(list) {
+            let v = self.eval(x);
+            if matches!(linked.ir.expr(x), Expr::Star(_)) {
+                match self.exact_elements(v) {
+                    Some(more) => items.extend(more),
+                    None => {
+                        exact = false;
+                        let v = self.some_element(v, x);
+                        items.push(v);
+                    }
+                }
+            } else {
+                items.push(v);
+            }
+        }
+        if exact { self.seq(&items) } else { self.many_of(&items) }
+    }
+
+    fn dict(&mut self, list: ExprList) -> Value {
+        let linked = self.linked();
+        let mut items = Vec::with_capacity(list.len as usize);
+        let mut exact = true;
+        for pair in linked.ir.list(list).chunks(2) {
+            let &[k, v] = pair else { continue };
+            if matches!(linked.ir.expr(k), Expr::Star(_)) {
+                let v = self.eval(v);
+                match self.dict_items(v) {
+                    Some(more) => items.extend(more),
+                    None => exact = false,
+                }
+                continue;
+            }
+            let key = self.eval(k);
+            let value = self.eval(v);
+            items.extend([key, value]);
+        }
+        let content = if exact {
+            self.seq(&items)
+        } else {
+            let values: Vec<Value> = items.iter().skip(1).step_by(2).copied().chain([Value::Unknown]).collect();
+            self.many_of(&values)
+        };
+        Value::Object(self.object(ObjKind::Dict { module: false }, None, content))
+    }
+
+    fn and_or(&mut self, list: ExprList, from: usize, and: bool) -> Value {
+        let linked = self.linked();
+        let items = linked.ir.list(list);
+        let Some(&first) = items.get(from) else { return Value::Unknown };
+        let v = self.eval(first);
+        if from + 1 == items.len() {
+            return v;
+        }
+        self.check_uncalled(first, v);
+        let cond = self.truth(v, first);
+        if and {
+            let short = if v == Value::Bool(cond) { Value::Bool(FALSE) } else { v };
+            self.branch(cond, &mut |i| i.and_or(list, from + 1, and), &mut |_| short)
+        } else {
+            let short = if v == Value::Bool(cond) { Value::Bool(TRUE) } else { v };
+            self.branch(cond, &mut |_| short, &mut |i| i.and_or(list, from + 1, and))
+        }
+    }
+
+    fn format(&mut self, list: ExprList, e: ExprId) -> Value {
+        let linked = self.linked();
+        let mut text = String::new();
+        let mut known = true;
+        let mut single = None;
+        for &part in linked.ir.list(list) {
+            let v = self.eval(part);
+            match v {
+                Value::Str(s, _) => text.push_str(s.as_str()),
+                Value::Int(i) => text.push_str(&i.to_string()),
+                v => {
+                    single = (list.len == 1).then_some(v);
+                    known = false;
+                    break;
+                }
+            }
+        }
+        if let Some(v @ (Value::Device(_) | Value::Choice(_))) = single {
+            return v;
+        }
+        if known {
+            let origin = if parse_device(&text).is_some() {
+                let place = self.place(e);
+                self.origin(place, Reason::Literal, NO_ORIGIN)
+            } else {
+                NO_ORIGIN
+            };
+            return Value::Str(Sym::new(&text), origin);
+        }
+        // `f"cuda:{rank}"`: some CUDA device.
+        if text == "cuda:" {
+            let place = self.place(e);
+            let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
+            let d = self.at(super::super::value::Device::CudaSome, origin);
+            return Value::Device(d);
+        }
+        Self::TEXT
+    }
+
+    fn lambda(&mut self, func: FuncId) -> Value {
+        let (module, frame) = (self.here().module, self.frame);
+        let nested = (self.here().func != FuncId(0)).then_some(frame);
+        self.closure(module, func, nested)
+    }
+
+    fn read_var(&mut self, var: Var, e: ExprId) -> Value {
+        let v = match var {
+            Var::Local(slot) => {
+                if self.here().func == FuncId(0) {
+                    let module = self.here().module;
+                    return self.global(module, slot);
+                }
+                self.store.get(super::Cell(self.here().base.0 + u32::from(slot)))
+            }
+            Var::Enclosing { depth, slot } => match self.enclosing(depth, slot) {
+                Some(cell) => self.store.get(cell),
+                None => Value::Unknown,
+            },
+            Var::Global(slot) => {
+                let module = self.here().module;
+                return self.global(module, slot);
+            }
+            Var::Unbound(name) => return self.unbound(name),
+        };
+        if v == Value::Absent { self.result_of(e) } else { v }
+    }
+
+    fn unbound(&mut self, name: Sym) -> Value {
+        let module = self.here().module;
+        match name.as_str() {
+            "__name__" => {
+                return if module == self.entry {
+                    Value::Str(Sym::new("__main__"), NO_ORIGIN)
+                } else {
+                    Value::Str(Sym::new("imported"), NO_ORIGIN)
+                };
+            }
+            "__file__" | "__doc__" => return Self::TEXT,
+            _ => {}
+        }
+        match self.program.lookup(module, name) {
+            Some(r) => self.resolved(r),
+            None => Value::External(Sym::new(&format!("builtins.{name}"))),
+        }
+    }
+
+    /// The first cell of a file's module-level variables.
+    pub(super) fn global_cell(&mut self, module: ModIdx, slot: u16) -> super::Cell {
+        let base = match self.globals.get(&module) {
+            Some(&base) => base,
+            None => {
+                let slots = self.program.get(module).ir.functions.first().map_or(0, |f| f.slots.len());
+                let base = self.store.alloc(slots);
+                self.globals.insert(module, base);
+                base
+            }
+        };
+        super::Cell(base.0 + u32::from(slot))
+    }
+
+    /// A module-level variable. In files other than the entry's it is evaluated when it is first asked for.
+    pub(super) fn global(&mut self, module: ModIdx, slot: u16) -> Value {
+        let cell = self.global_cell(module, slot);
+        let v = self.store.get(cell);
+        if v != Value::Absent {
+            return v;
+        }
+        let binding = self.program.get(module).bindings.get(slot as usize).copied();
+        let v = match binding {
+            Some(Binding::Import(target)) => self.imported(target),
+            Some(Binding::Def(f)) => self.module_function(module, f),
+            Some(Binding::Class(class)) => Value::Class(crate::link::ClassKey { module, class }),
+            Some(Binding::Value(e)) if self.evaluated.insert((module, slot)) => self.eval_in(module, e),
+            _ => Value::Unknown,
+        };
+        if v == Value::Unknown || v == Value::Absent {
+            return self.outer_global(module, slot);
+        }
+        self.store.set(cell, v);
+        v
+    }
+
+    fn outer_global(&mut self, module: ModIdx, slot: u16) -> Value {
+        let linked = self.program.get(module);
+        let name = linked.ir.functions.first().and_then(|f| f.slots.get(slot as usize)).copied();
+        let Some(name) = name else { return Value::Unknown };
+        let key = OuterKey::External(Sym::new(&format!("{}:{name}", module.0)));
+        let id = self.t.outer(key.clone(), || Outer {
+            key,
+            text: name.to_string(),
+            tensor: false,
+            device: super::args::names_device(name.as_str()),
+            with: None,
+            default: None,
+        });
+        Value::Outer(id)
+    }
+
+    /// `base.name` of something from outside.
+    pub(super) fn outer_attr(&mut self, base: OuterId, name: Sym) -> OuterId {
+        let key = OuterKey::Attr { base, name };
+        let text = self.t.get_outer(base).text.clone();
+        self.t.outer(key.clone(), || Outer {
+            key,
+            text: if text.is_empty() { String::new() } else { format!("{text}.{name}") },
+            tensor: false,
+            device: super::args::names_device(name.as_str()),
+            with: None,
+            default: None,
+        })
+    }
+
+    /// `base[key]` of something from outside. A batch's parts live with the batch.
+    pub(super) fn outer_item(&mut self, base: OuterId, key: Value) -> OuterId {
+        let key = match key {
+            Value::Str(s, _) => Some(Value::Str(s, NO_ORIGIN)),
+            Value::Int(i) => Some(Value::Int(i)),
+            _ => None,
+        };
+        let outer = OuterKey::Item { base, key };
+        let parent = self.t.get_outer(base);
+        let (text, with) = (parent.text.clone(), parent.with);
+        self.t.outer(outer.clone(), || Outer {
+            key: outer,
+            text: if text.is_empty() { String::new() } else { format!("{text}[…]") },
+            tensor: false,
+            device: false,
+            with,
+            default: None,
+        })
+    }
+
+    pub(super) fn binary(&mut self, op: BinOp, a: Value, b: Value, e: ExprId, l: ExprId, r: ExprId) -> Value {
+        match (a, b) {
+            (Value::Int(x), Value::Int(y)) => arithmetic(op, x, y),
+            // `"cuda:" + str(i)`
+            (Value::Str(x, _), Value::Str(y, _)) if op == BinOp::Add => {
+                let text = format!("{x}{y}");
+                let origin = match parse_device(&text) {
+                    Some(_) => {
+                        let place = self.place(e);
+                        self.origin(place, Reason::Literal, NO_ORIGIN)
+                    }
+                    None => NO_ORIGIN,
+                };
+                Value::Str(Sym::new(&text), origin)
+            }
+            (Value::Str(x, _), _) if op == BinOp::Add && x.as_str() == "cuda:" => {
+                let place = self.place(e);
+                let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
+                let d = self.at(super::super::value::Device::CudaSome, origin);
+                Value::Device(d)
+            }
+            // `"cuda" * torch.cuda.is_available()`
+            (Value::Str(..), Value::Bool(c)) if op == BinOp::Mul => {
+                let empty = Value::Str(Sym::new(""), NO_ORIGIN);
+                self.ite(c, a, empty)
+            }
+            (Value::Bool(x), Value::Bool(y)) if op == BinOp::BitAnd => Value::Bool(self.d.and(x, y)),
+            (Value::Bool(x), Value::Bool(y)) if op == BinOp::BitOr => Value::Bool(self.d.or(x, y)),
+            (Value::Seq(x), Value::Seq(y)) if op == BinOp::Add => {
+                let items: Vec<Value> = self.seq_items(x).iter().chain(self.seq_items(y).iter()).copied().collect();
+                self.seq(&items)
+            }
+            (Value::Object(_), _) | (_, Value::Object(_)) => self.object_binary(op, a, b, e),
+            (Value::Choice(_), _) => {
+                self.each(a, &mut |i, v| i.binary(op, v, b, e, l, r))
+            }
+            (_, Value::Choice(_)) => self.each(b, &mut |i, v| i.binary(op, a, v, e, l, r)),
+            (Value::Tensor(_) | Value::Outer(_), _) | (_, Value::Tensor(_) | Value::Outer(_)) => {
+                self.tensor_binary(op, a, b, e, l, r)
+            }
+            (Value::Host(Host::Array), _) | (_, Value::Host(Host::Array)) => Self::ARRAY,
+            (Value::Host(Host::Text) | Value::Str(..), _) => Self::TEXT,
+            (Value::Host(_) | Value::Int(_) | Value::Bool(_), Value::Host(_) | Value::Int(_) | Value::Bool(_)) => {
+                Self::NUMBER
+            }
+            _ => Value::Unknown,
+        }
+    }
+
+    pub(super) fn aug_assign(&mut self, target: ExprId, op: BinOp, value: ExprId) {
+        let old = self.eval(target);
+        let v = self.eval(value);
+        if let Value::Object(id) = old {
+            if matches!(self.obj(id).kind, ObjKind::List { .. }) && op == BinOp::Add {
+                self.extend_list(id, v, value);
+                return;
+            }
+        }
+        let new = self.augmented(op, old, v, target, value);
+        self.assign(target, new);
+    }
+
+    /// Is it a tensor without dimensions, as far as is known?
+    pub(super) fn zero_dim(&self, v: Value) -> Tri {
+        match v {
+            Value::Tensor(id) => self.get_tensor(id).zero_dim,
+            _ => Tri::Maybe,
+        }
+    }
+}
+
+fn arithmetic(op: BinOp, x: i64, y: i64) -> Value {
+    let r = match op {
+        BinOp::Add => x.checked_add(y),
+        BinOp::Sub => x.checked_sub(y),
+        BinOp::Mul => x.checked_mul(y),
+        BinOp::FloorDiv => x.checked_div_euclid(y),
+        BinOp::Mod => x.checked_rem_euclid(y),
+        BinOp::Pow => u32::try_from(y).ok().and_then(|y| x.checked_pow(y)),
+        BinOp::LShift => u32::try_from(y).ok().filter(|&y| y < 62).and_then(|y| x.checked_mul(1 << y)),
+        BinOp::RShift => u32::try_from(y).ok().and_then(|y| x.checked_shr(y)),
+        _ => None,
+    };
+    r.map_or(Value::Host(Host::Number), Value::Int)
+}

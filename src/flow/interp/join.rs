@@ -1,0 +1,183 @@
+//! Joins: one value where two paths meet, and interpretation in branches.
+
+use super::super::diagram::{Cond, Dd, FALSE, TRUE};
+use super::super::store::{Changes, pair};
+use super::super::value::{Role, Tensor, Value};
+use super::Interp;
+
+impl Interp<'_> {
+    /// `a` where the condition holds, `b` elsewhere.
+    pub(super) fn ite(&mut self, cond: Cond, a: Value, b: Value) -> Value {
+        if a == b || cond == TRUE {
+            return a;
+        }
+        if cond == FALSE {
+            return b;
+        }
+        match (a, b) {
+            (Value::Absent, v) | (v, Value::Absent) => v,
+            (Value::Bool(x), Value::Bool(y)) => self.d.ite(cond, x, y).map_or(Value::Unknown, Value::Bool),
+            (Value::Device(x), Value::Device(y)) => {
+                let d = self.ite_device(cond, x, y);
+                Value::Device(d)
+            }
+            (Value::Tensor(x), Value::Tensor(y)) => {
+                let (x, y) = (self.get_tensor(x), self.get_tensor(y));
+                let device = self.ite_device(cond, x.device, y.device);
+                let role = if x.role == y.role { x.role } else { Role::Plain };
+                let bytes = if x.bytes == y.bytes { x.bytes } else { None };
+                self.tensor(Tensor {
+                    device,
+                    zero_dim: x.zero_dim.join(y.zero_dim),
+                    role,
+                    certain: x.certain && y.certain,
+                    bytes,
+                })
+            }
+            (Value::Seq(x), Value::Seq(y)) => {
+                let (x, y) = (self.seq_items(x), self.seq_items(y));
+                if x.len() == y.len() {
+                    let items: Vec<Value> = x.iter().zip(y.iter()).map(|(&p, &q)| self.ite(cond, p, q)).collect();
+                    return self.seq(&items);
+                }
+                self.choice(cond, a, b)
+            }
+            (Value::Many(x), Value::Many(y)) => {
+                let (x, y) = (*self.t.values.get(x), *self.t.values.get(y));
+                let item = self.ite(cond, x, y);
+                self.many(item)
+            }
+            _ => self.choice(cond, a, b),
+        }
+    }
+
+    pub(super) fn ite_device(&mut self, cond: Cond, a: Dd, b: Dd) -> Dd {
+        match self.d.ite(cond, a, b) {
+            Some(d) => d,
+            None => self.unknown_device(),
+        }
+    }
+
+    fn choice(&mut self, cond: Cond, a: Value, b: Value) -> Value {
+        let (x, y) = (self.as_diagram(a), self.as_diagram(b));
+        let Some(d) = self.d.ite(cond, x, y) else { return Value::Unknown };
+        self.from_diagram(d)
+    }
+
+    fn as_diagram(&mut self, v: Value) -> Dd {
+        match v {
+            Value::Choice(d) => d,
+            v => {
+                let payload = self.t.values.add(v);
+                self.d.leaf(payload)
+            }
+        }
+    }
+
+    fn from_diagram(&self, d: Dd) -> Value {
+        match self.d.as_leaf(d) {
+            Some(payload) => *self.t.values.get(payload),
+            None => Value::Choice(d),
+        }
+    }
+
+    /// One of two values, it is not known which and on what it depends.
+    pub(super) fn blend(&mut self, a: Value, b: Value) -> Value {
+        match (a, b) {
+            (a, b) if a == b => a,
+            (Value::Absent, v) | (v, Value::Absent) => v,
+            (Value::Tensor(_), Value::Tensor(_)) => {
+                let atom = self.raised_atom();
+                self.ite(atom, a, b)
+            }
+            _ => Value::Unknown,
+        }
+    }
+
+    /// Applies `f` to each alternative of a value, each on its own path, and joins values and effects.
+    pub(super) fn each(&mut self, v: Value, f: &mut dyn FnMut(&mut Self, Value) -> Value) -> Value {
+        match v {
+            Value::Choice(d) => self.each_below(d, f),
+            v => f(self, v),
+        }
+    }
+
+    fn each_below(&mut self, d: Dd, f: &mut dyn FnMut(&mut Self, Value) -> Value) -> Value {
+        if let Some(payload) = self.d.as_leaf(d) {
+            let v = *self.t.values.get(payload);
+            return f(self, v);
+        }
+        let (atom, hi, lo) = self.d.root(d);
+        let cond = self.d.atom(atom);
+        self.branch(cond, &mut |i| i.each_below(hi, f), &mut |i| i.each_below(lo, f))
+    }
+}
+
+/// A branch to interpret.
+pub(super) type Branch<'a, 'p> = &'a mut dyn FnMut(&mut Interp<'p>) -> Value;
+
+impl<'p> Interp<'p> {
+    /// Interprets one branch where the condition holds and one where it does not, and joins the two.
+    pub(super) fn branch_with(
+        &mut self,
+        cond: Cond,
+        then: Branch<'_, 'p>,
+        orelse: Branch<'_, 'p>,
+    ) -> Value {
+        let before = self.path;
+        let not = self.d.not(cond);
+        let (yes, no) = (self.d.and(before, cond), self.d.and(before, not));
+        if no == FALSE {
+            self.path = yes;
+            return then(self);
+        }
+        if yes == FALSE {
+            self.path = no;
+            return orelse(self);
+        }
+        let mark = self.store.mark();
+        self.here_mut().branches += 1;
+        let frame = self.frame;
+        self.path = yes;
+        let a = then(self);
+        let path_a = self.path;
+        let changes_a = self.store.take(mark);
+        self.path = no;
+        let b = orelse(self);
+        let path_b = self.path;
+        self.frames[frame.0 as usize].branches -= 1;
+        if path_a == FALSE {
+            return b;
+        }
+        let changes_b = self.store.take(mark);
+        if path_b == FALSE {
+            self.apply(&changes_a);
+            self.path = path_a;
+            return a;
+        }
+        self.merge(cond, &changes_a, &changes_b);
+        self.path = if path_a == yes && path_b == no { before } else { self.d.or(path_a, path_b) };
+        self.ite(cond, a, b)
+    }
+
+    /// See [`Interp::branch_with`].
+    pub(super) fn branch(&mut self, cond: Cond, then: Branch<'_, 'p>, orelse: Branch<'_, 'p>) -> Value {
+        self.branch_with(cond, then, orelse)
+    }
+
+    /// Writes what a stretch of interpretation wrote.
+    pub(super) fn apply(&mut self, changes: &Changes) {
+        for &(cell, v) in changes {
+            self.store.set(cell, v);
+        }
+    }
+
+    /// Writes the join of two branches' writes over the state before both.
+    pub(super) fn merge(&mut self, cond: Cond, a: &Changes, b: &Changes) {
+        for (cell, x, y) in pair(a, b) {
+            let old = self.store.get(cell);
+            let v = self.ite(cond, x.unwrap_or(old), y.unwrap_or(old));
+            self.store.set(cell, v);
+        }
+    }
+}

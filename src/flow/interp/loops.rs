@@ -1,0 +1,218 @@
+//! Loops and comprehensions: two passes over a body find what one iteration leaves for the next.
+
+use super::super::diagram::{FALSE, TRUE};
+use super::super::value::Value;
+use super::{Interp, LoopFrame};
+use crate::ir::{Block, Comp, CompId, CompKind, ExprId, Generator};
+
+/// Loops nested deeper than this are passed over once.
+const TWO_PASS_DEPTH: usize = 2;
+
+impl<'p> Interp<'p> {
+    pub(super) fn for_loop(&mut self, target: ExprId, iter: ExprId, body: Block, orelse: Block) {
+        let iterable = self.eval(iter);
+        let before = self.path;
+        let exact = self.iteration(iterable, iter);
+        let deep = self.here().loops.len() >= TWO_PASS_DEPTH;
+        self.here_mut().loops.push(LoopFrame::default());
+        match exact {
+            // A short literal sequence is unrolled: `for m in (encoder, decoder): m.to(device)`.
+            Iteration::Exact(items) => {
+                for item in items.iter().take(8) {
+                    if !self.live() {
+                        break;
+                    }
+                    self.one_pass(&mut |i| {
+                        i.assign(target, *item);
+                        i.block(body);
+                    });
+                }
+            }
+            Iteration::Any(item) => {
+                let passes = if deep { 1 } else { 2 };
+                for pass in 0..passes {
+                    if !self.live() {
+                        break;
+                    }
+                    let item = if pass > 0 { self.next_item(iterable, item, iter) } else { item };
+                    self.one_pass(&mut |i| {
+                        i.assign(target, item);
+                        i.block(body);
+                    });
+                }
+            }
+        }
+        self.end_loop(before, orelse);
+    }
+
+    pub(super) fn while_loop(&mut self, test: ExprId, body: Block, orelse: Block) {
+        let before = self.path;
+        let passes = if self.here().loops.len() >= TWO_PASS_DEPTH { 1 } else { 2 };
+        self.here_mut().loops.push(LoopFrame::default());
+        for _ in 0..passes {
+            if !self.live() {
+                break;
+            }
+            let cond = self.test(test);
+            let inside = self.d.and(self.path, cond);
+            if inside == FALSE {
+                break;
+            }
+            self.path = inside;
+            self.one_pass(&mut |i| i.block(body));
+        }
+        self.end_loop(before, orelse);
+    }
+
+    fn one_pass(&mut self, body: &mut dyn FnMut(&mut Self)) {
+        self.pass += 1;
+        let (start, branches) = (self.store.mark(), self.here().branches);
+        if let Some(l) = self.here_mut().loops.last_mut() {
+            l.start = Some(start);
+            l.branches = branches;
+        }
+        body(self);
+        let continues =
+            self.here_mut().loops.last_mut().map(|l| std::mem::take(&mut l.continues)).unwrap_or_default();
+        self.join_exits(start, continues);
+    }
+
+    /// Joins the present state with states that left earlier, all since the mark.
+    pub(super) fn join_exits(
+        &mut self,
+        start: super::Mark,
+        exits: Vec<(super::Cond, super::Changes)>,
+    ) {
+        for (path, changes) in exits {
+            let now = self.store.take(start);
+            if self.path == FALSE {
+                self.apply(&changes);
+                self.path = path;
+            } else {
+                self.merge(path, &changes, &now);
+                self.path = self.d.or(self.path, path);
+            }
+        }
+    }
+
+    /// `break` and `continue`.
+    pub(super) fn leave_loop(&mut self, is_break: bool) {
+        let path = self.path;
+        self.path = FALSE;
+        let Some(start) = self.here().loops.last().and_then(|l| l.start) else { return };
+        let changes = self.store.changes(start);
+        if let Some(l) = self.here_mut().loops.last_mut() {
+            // The bound keeps pathological loops cheap; past it the states are close to each other anyway.
+            let list = if is_break { &mut l.breaks } else { &mut l.continues };
+            if list.len() < 6 {
+                list.push((path, changes));
+            }
+        }
+    }
+
+    fn end_loop(&mut self, before: super::Cond, orelse: Block) {
+        let Some(frame) = self.here_mut().loops.pop() else { return };
+        // A loop that always leaves the function may also not have run at all.
+        if self.path == FALSE {
+            self.path = if frame.breaks.is_empty() {
+                let ran = self.raised_atom();
+                self.d.and(before, ran)
+            } else {
+                before
+            };
+        } else {
+            // What the last test or the exhausted iterator says is not kept: conditions inside are per pass.
+            self.path = self.forget_tests(before);
+        }
+        for (_, changes) in frame.breaks.into_iter().take(1) {
+            let broke = self.raised_atom();
+            self.merge(broke, &changes, &Vec::new());
+        }
+        if self.live() && orelse.len > 0 {
+            self.block(orelse);
+        }
+    }
+
+    fn forget_tests(&mut self, before: super::Cond) -> super::Cond {
+        // Facts about the machine that hold at the body's end hold after it only if they held before.
+        before
+    }
+
+    pub(super) fn comprehension(&mut self, id: CompId, at: ExprId) -> Value {
+        let linked = self.linked();
+        let comp: &'p Comp = linked.ir.comp(id);
+        let mut made = Vec::new();
+        let exact = self.generators(comp, &comp.generators, &mut made);
+        let before = self.path;
+        let value = self.gathered(comp, made, exact, at);
+        self.path = before;
+        value
+    }
+
+    /// Runs the loops of a comprehension; elements go to `made`. True when their number is known.
+    fn generators(&mut self, comp: &'p Comp, rest: &'p [Generator], made: &mut Vec<(Value, Value)>) -> bool {
+        let Some((generator, inner)) = rest.split_first() else {
+            let k = self.eval(comp.element);
+            let v = comp.value.map_or(Value::Absent, |e| self.eval(e));
+            made.push((k, v));
+            return true;
+        };
+        let linked = self.linked();
+        let iterable = self.eval(generator.iter);
+        let (items, mut exact) = match self.iteration(iterable, generator.iter) {
+            Iteration::Exact(items) if items.len() <= 12 => (items, true),
+            Iteration::Exact(items) => (vec![self.joined(&items)], false),
+            Iteration::Any(item) => (vec![item], false),
+        };
+        for item in items {
+            let before = self.path;
+            self.pass += 1;
+            self.assign(generator.target, item);
+            for &c in linked.ir.list(generator.conditions) {
+                let cond = self.test(c);
+                exact &= cond == TRUE || cond == FALSE;
+                self.path = self.d.and(self.path, cond);
+            }
+            if self.path != FALSE {
+                exact &= self.generators(comp, inner, made);
+            }
+            self.path = before;
+        }
+        exact
+    }
+
+    fn gathered(&mut self, comp: &Comp, made: Vec<(Value, Value)>, exact: bool, _at: ExprId) -> Value {
+        if comp.kind == CompKind::Dict {
+            let content = if exact {
+                let flat: Vec<Value> = made.iter().flat_map(|&(k, v)| [k, v]).collect();
+                self.seq(&flat)
+            } else {
+                let values: Vec<Value> = made.iter().map(|&(_, v)| v).collect();
+                self.many_of(&values)
+            };
+            return Value::Object(self.object(super::ObjKind::Dict { module: false }, None, content));
+        }
+        let items: Vec<Value> = made.iter().map(|&(k, _)| k).collect();
+        let content = if exact { self.seq(&items) } else { self.many_of(&items) };
+        match comp.kind {
+            CompKind::List => Value::Object(self.object(super::ObjKind::List { module: false }, None, content)),
+            _ => content,
+        }
+    }
+
+    fn joined(&mut self, items: &[Value]) -> Value {
+        let mut v = Value::Absent;
+        for &i in items {
+            v = self.blend(v, i);
+        }
+        v
+    }
+}
+
+/// What a loop goes over.
+pub(super) enum Iteration {
+    /// Just these.
+    Exact(Vec<Value>),
+    /// Any number like this one.
+    Any(Value),
+}

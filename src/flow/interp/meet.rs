@@ -1,0 +1,232 @@
+//! Two tensors meet: may they, by PyTorch's rules, and if not, where?
+
+use super::super::diagram::{Cond, Dd, FALSE};
+use super::super::event::{Kind, Meeting};
+use super::super::value::{Device, OriginId, OuterId, OuterKey, Tri, Value};
+use super::Interp;
+use crate::ir::ExprId;
+use crate::torch::{ArgRule, Elsewhere, Share};
+use crate::world::Backend;
+
+/// A tensor (or module) at a meeting.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Party {
+    pub(super) expr: ExprId,
+    pub(super) device: Dd,
+    pub(super) zero_dim: Tri,
+    /// The rule for it; the table's for functions.
+    pub(super) rule: Rule,
+}
+
+/// What is asked of a party.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rule {
+    pub(super) share: Share,
+    pub(super) cpu_ok: Elsewhere,
+    pub(super) cuda_ok: Elsewhere,
+}
+
+impl From<&ArgRule> for Rule {
+    fn from(a: &ArgRule) -> Self {
+        Self { share: a.share, cpu_ok: a.cpu_ok, cuda_ok: a.cuda_ok }
+    }
+}
+
+impl Rule {
+    /// The same device as the others, no exceptions.
+    pub(super) const STRICT: Self = Self { share: Share::Must, cpu_ok: Elsewhere::No, cuda_ok: Elsewhere::No };
+    /// As in arithmetic: a zero-dimensional CPU tensor may join CUDA ones.
+    pub(super) const ARITHMETIC: Self =
+        Self { share: Share::Must, cpu_ok: Elsewhere::ZeroDim, cuda_ok: Elsewhere::Unknown };
+}
+
+/// A pair of devices that differ for certain.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Difference {
+    /// They may be the same.
+    None,
+    /// One is the CPU (the first if `first`), the other an accelerator or meant to vary.
+    Cpu { first: bool },
+    /// Two accelerators, or two GPUs.
+    Accelerators,
+}
+
+/// The worst that two parties have in common.
+struct Clash {
+    bad: Cond,
+    pair: (Device, OriginId, Device, OriginId),
+    first_is_cpu: bool,
+}
+
+impl Interp<'_> {
+    /// The value as a party; nothing for values that are no tensors.
+    pub(super) fn party(&mut self, v: Value, e: ExprId, rule: Rule) -> Option<Party> {
+        let (device, zero_dim) = self.tensor_place(v, e)?;
+        Some(Party { expr: e, device, zero_dim, rule })
+    }
+
+    /// Where a value lives if it is a tensor, and whether it has no dimensions.
+    pub(super) fn tensor_place(&mut self, v: Value, e: ExprId) -> Option<(Dd, Tri)> {
+        match v {
+            Value::Tensor(id) => {
+                let t = self.get_tensor(id);
+                Some((t.device, t.zero_dim))
+            }
+            Value::Outer(o) if o != self.known.device_count => Some((self.device_of_outer(o, e), Tri::Maybe)),
+            Value::Choice(d) => {
+                let mut zero_dim = None;
+                let device = self.choice_place(d, e, &mut zero_dim);
+                zero_dim.map(|z| (device, z))
+            }
+            _ => None,
+        }
+    }
+
+    fn choice_place(&mut self, d: Dd, e: ExprId, zero_dim: &mut Option<Tri>) -> Dd {
+        if let Some(payload) = self.d.as_leaf(d) {
+            let v = *self.t.values.get(payload);
+            return match self.tensor_place(v, e) {
+                Some((device, z)) => {
+                    *zero_dim = Some(zero_dim.map_or(z, |old| old.join(z)));
+                    device
+                }
+                None => self.unknown_device(),
+            };
+        }
+        let (atom, hi, lo) = self.d.root(d);
+        let cond = self.d.atom(atom);
+        let (a, b) = (self.choice_place(hi, e, zero_dim), self.choice_place(lo, e, zero_dim));
+        self.ite_device(cond, a, b)
+    }
+
+    /// Tells of the first pair of parties that PyTorch refuses. True if there is one.
+    pub(super) fn meet(&mut self, meeting: Meeting, what: &str, at: ExprId, parties: &[Party]) -> bool {
+        for (i, a) in parties.iter().enumerate() {
+            for b in &parties[i + 1..] {
+                if a.device != b.device && self.meet_pair(meeting, what, at, a, b) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    fn meet_pair(&mut self, meeting: Meeting, what: &str, at: ExprId, a: &Party, b: &Party) -> bool {
+        let Some(clash) = self.clash(a, b) else { return false };
+        let (da, oa, db, ob) = clash.pair;
+        let involved = self.accelerator_condition(da, db);
+        let bad = self.d.and(clash.bad, involved);
+        let Some(bite) = self.bite(bad, false) else { return true };
+        let needs: Vec<OuterId> = [da, db].into_iter().filter_map(|d| self.needs_proof(d)).collect();
+        let (x, y) = (self.operand(a.expr, da, oa), self.operand(b.expr, db, ob));
+        let (stray, other) = if clash.first_is_cpu { (x, y) } else { (y, x) };
+        let place = self.place(at);
+        let kind = Kind::Mismatch { meeting, what: what.to_owned(), stray: Box::new(stray), other: Box::new(other) };
+        self.emit(kind, place, bite, needs);
+        true
+    }
+
+    /// The outside thing that must turn out to be a tensor for this device to count.
+    pub(super) fn needs_proof(&self, d: Device) -> Option<OuterId> {
+        match d {
+            Device::Of(o) if !matches!(self.t.get_outer(o).key, OuterKey::Receiver { .. }) && !self.t.get_outer(o).tensor => {
+                Some(o)
+            }
+            _ => None,
+        }
+    }
+
+    /// The condition that the accelerators among the two devices are there.
+    pub(super) fn accelerator_condition(&mut self, a: Device, b: Device) -> Cond {
+        let backend = |d: Device| match d {
+            Device::Other(b) => Some(Some(b)),
+            Device::Cuda(_) | Device::CudaSome | Device::Named(_) | Device::Of(_) => Some(None::<Backend>),
+            _ => None,
+        };
+        let two_gpus = matches!((a, b), (Device::Cuda(Some(x)), Device::Cuda(Some(y))) if x != y);
+        if two_gpus {
+            return self.d.atom(super::super::atom::gpus_at_least(2));
+        }
+        match backend(a).or_else(|| backend(b)) {
+            Some(b) => self.available(b),
+            None => super::TRUE,
+        }
+    }
+
+    fn clash(&mut self, a: &Party, b: &Party) -> Option<Clash> {
+        let mut worst = None;
+        let mut pairs: Vec<(u32, u32)> = Vec::new();
+        let zipped = {
+            let places = &self.t.places;
+            let outers = &self.t.outers;
+            let differ = |x: u32, y: u32| {
+                let ((da, _), (db, _)) = (*places.get(x), *places.get(y));
+                refused(difference(da, db, outers), a, b)
+            };
+            self.d.zip(a.device, b.device, &mut |x, y| {
+                let bad = differ(x, y);
+                if bad {
+                    pairs.push((x, y));
+                }
+                u32::from(bad)
+            })
+        };
+        let bad = zipped?;
+        if bad == FALSE {
+            return None;
+        }
+        // The pair that the message names: one that the path allows.
+        for (x, y) in pairs {
+            let here = self.d.zip(a.device, b.device, &mut |p, q| u32::from(p == x && q == y))?;
+            if self.d.and(self.path, here) != FALSE {
+                let ((da, oa), (db, ob)) = (*self.t.places.get(x), *self.t.places.get(y));
+                let first_is_cpu = matches!(difference(da, db, &self.t.outers), Difference::Cpu { first: true });
+                worst = Some(Clash { bad, pair: (da, oa, db, ob), first_is_cpu });
+                break;
+            }
+        }
+        worst
+    }
+}
+
+fn refused(difference: Difference, a: &Party, b: &Party) -> bool {
+    let dims = |t: Tri| match t {
+        Tri::Yes => Some(true),
+        Tri::No => Some(false),
+        Tri::Maybe => None,
+    };
+    let pair = |cpu: &Party, cuda: &Party| match (cpu.rule.cpu_ok, cuda.rule.cuda_ok) {
+        (Elsewhere::Unknown, Elsewhere::Unknown) => {
+            cpu.rule.share == Share::Must && cuda.rule.share == Share::Must && dims(cpu.zero_dim) == Some(false)
+        }
+        (Elsewhere::Unknown, cuda_ok) => cuda_ok.refuses(dims(cuda.zero_dim)),
+        (cpu_ok, _) => cpu_ok.refuses(dims(cpu.zero_dim)) && (dims(cpu.zero_dim), dims(cuda.zero_dim)) != (Some(true), Some(true))
+            || cpu_ok == Elsewhere::No,
+    };
+    match difference {
+        Difference::None => false,
+        Difference::Cpu { first: true } => pair(a, b),
+        Difference::Cpu { first: false } => pair(b, a),
+        Difference::Accelerators => a.rule.share == Share::Must && b.rule.share == Share::Must,
+    }
+}
+
+fn difference(a: Device, b: Device, outers: &[super::Outer]) -> Difference {
+    use Device::{Cpu, Cuda, CudaSome, Meta, Named, Of, Other, Unknown};
+    let varies = |d: Device| match d {
+        Named(o) => outers[o.0 as usize].device,
+        Of(_) => true,
+        _ => false,
+    };
+    match (a, b) {
+        (Unknown | Meta, _) | (_, Unknown | Meta) | (Cpu, Cpu) => Difference::None,
+        (Cpu, Cuda(_) | CudaSome | Other(_)) => Difference::Cpu { first: true },
+        (Cuda(_) | CudaSome | Other(_), Cpu) => Difference::Cpu { first: false },
+        (Cpu, d) if varies(d) => Difference::Cpu { first: true },
+        (d, Cpu) if varies(d) => Difference::Cpu { first: false },
+        (Cuda(Some(x)), Cuda(Some(y))) if x != y => Difference::Accelerators,
+        (Other(x), Other(y)) if x != y => Difference::Accelerators,
+        (Other(_), Cuda(_) | CudaSome) | (Cuda(_) | CudaSome, Other(_)) => Difference::Accelerators,
+        _ => Difference::None,
+    }
+}

@@ -1,0 +1,407 @@
+//! Attributes and method calls, by what the receiver is.
+
+use super::super::diagram::TRUE;
+use super::super::value::{Device, Host, NO_ORIGIN, ObjId, OuterId, Value};
+use super::args::Args;
+use super::device::parse_device;
+use super::{Interp, ObjKind};
+use crate::ir::ExprId;
+use crate::link::ClassKey;
+use crate::sym::Sym;
+
+/// Attributes and methods that only tensors have: who has one of them is a tensor.
+const ONLY_TENSORS: &[&str] = &[
+    "addmm", "backward", "bmm", "contiguous", "detach", "detach_", "dim", "expand", "expand_as", "gather",
+    "index_add_", "index_copy_", "index_fill_", "index_select", "is_cuda", "is_leaf", "is_sparse", "log_softmax", "logsumexp",
+    "masked_fill", "masked_fill_", "masked_scatter", "masked_select", "matmul", "mm", "narrow", "new_empty",
+    "new_full", "new_ones", "new_tensor", "new_zeros", "numel", "permute", "pin_memory", "requires_grad",
+    "requires_grad_", "scatter", "scatter_", "scatter_add", "scatter_add_", "sigmoid", "softmax", "split_with_sizes",
+    "topk", "type_as", "unbind", "unfold", "unsqueeze", "unsqueeze_", "view_as", "reshape_as", "repeat_interleave",
+    "clamp_", "clamp", "clamp_min", "clamp_max", "mul_", "add_", "sub_", "div_", "zero_", "fill_", "copy_", "normal_", "uniform_", "squeeze_",
+    "tanh", "relu", "exp", "sqrt", "rsqrt", "log", "pow", "cos", "sin", "to_sparse", "is_floating_point", "data_ptr", "storage",
+    "grad_fn", "is_contiguous", "ne", "eq", "lt", "gt", "le", "ge", "triu", "tril", "flip", "bernoulli", "erf", "long", "int",
+];
+
+impl Interp<'_> {
+    /// `b.name`
+    pub(super) fn attr(&mut self, b: Value, name: Sym, e: ExprId) -> Value {
+        match b {
+            Value::Choice(_) => self.each(b, &mut |i, v| i.attr(v, name, e)),
+            Value::External(path) => self.external_attr(path, name),
+            Value::Module(m) => match self.program.lookup(m, name) {
+                Some(r) => self.resolved(r),
+                None => self.result_of(e),
+            },
+            Value::Tensor(_) => self.tensor_attr(b, name, e),
+            Value::Outer(o) => self.outer_attribute(o, name, e),
+            Value::Object(id) => self.object_attr(id, name, e),
+            Value::Device(d) => match name.as_str() {
+                // Comparing the type compares the device without its index.
+                "type" => Value::Device(self.without_index(d)),
+                "index" => self.result_of(e),
+                _ => self.result_of(e),
+            },
+            Value::Class(key) => self.class_attr(key, name).unwrap_or_else(|| self.result_of(e)),
+            Value::Bound(id) => {
+                let bound = *self.t.bounds.get(id.0);
+                if bound.name.as_str() == "super" && bound.function.is_none() {
+                    return self.super_attr(bound.receiver, name, e);
+                }
+                self.result_of(e)
+            }
+            Value::Host(Host::Array) => Self::ARRAY,
+            _ => self.result_of(e),
+        }
+    }
+
+    fn without_index(&mut self, d: super::Dd) -> super::Dd {
+        let places = &mut self.t.places;
+        self.d.map(d, &mut |p| match *places.get(p) {
+            (Device::Cuda(Some(_)) | Device::CudaSome, o) => places.add((Device::Cuda(None), o)),
+            _ => p,
+        })
+    }
+
+    fn external_attr(&mut self, path: Sym, name: Sym) -> Value {
+        Value::External(Sym::new(&format!("{path}.{name}")))
+    }
+
+    fn outer_attribute(&mut self, o: OuterId, name: Sym, e: ExprId) -> Value {
+        let text = name.as_str();
+        if ONLY_TENSORS.contains(&text) {
+            self.tensor_proofs.insert(o);
+        }
+        match text {
+            "device" => {
+                // A tensor's or a module's device, an option of that name: the same symbol either way.
+                let d = self.device_symbol(o, e);
+                Value::Device(d)
+            }
+            "is_cuda" => {
+                let d = self.device_of_outer(o, e);
+                Value::Bool(self.is_device(d, Device::Cuda(None), e))
+            }
+            "shape" | "ndim" => Self::NUMBER,
+            "data" | "T" | "mT" | "grad" | "real" | "imag" if self.is_tensorish(o) => {
+                self.tensor_of_outer(o, e)
+            }
+            _ => Value::Outer(self.outer_attr(o, name)),
+        }
+    }
+
+    /// `x.device` of an outside thing: where a tensor or module lives, or what an option says.
+    fn device_symbol(&mut self, o: OuterId, e: ExprId) -> super::Dd {
+        let outer = self.t.get_outer(o);
+        let config = matches!(
+            outer.text.rsplit('.').next().unwrap_or(""),
+            "args" | "cfg" | "config" | "opt" | "opts" | "params" | "hparams" | "options" | "conf" | "flags" | "FLAGS" | "settings"
+        );
+        if config {
+            let named = self.outer_attr(o, self.known.device);
+            let place = self.place(e);
+            let origin = self.origin(place, super::Reason::Given, NO_ORIGIN);
+            return self.at(Device::Named(named), origin);
+        }
+        self.device_of_outer(o, e)
+    }
+
+    pub(super) fn is_tensorish(&self, o: OuterId) -> bool {
+        self.tensor_proofs.contains(&o) || self.t.get_outer(o).tensor
+    }
+
+    /// The outside thing, taken as a tensor (which must still be shown).
+    pub(super) fn tensor_of_outer(&mut self, o: OuterId, e: ExprId) -> Value {
+        let device = self.device_of_outer(o, e);
+        self.tensor(super::Tensor {
+            device,
+            zero_dim: super::Tri::Maybe,
+            role: super::Role::Plain,
+            certain: false,
+            bytes: None,
+        })
+    }
+
+    fn object_attr(&mut self, id: ObjId, name: Sym, e: ExprId) -> Value {
+        let v = self.get_field(id, name);
+        if v != Value::Absent {
+            return self.property(v, id, e);
+        }
+        if let Some(key) = self.obj(id).class {
+            if let Some(v) = self.class_attr(key, name) {
+                return self.bind_method(v, id, key, name, e);
+            }
+        }
+        match self.obj(id).kind {
+            ObjKind::ForeignModule(_) | ObjKind::Module | ObjKind::List { module: true } | ObjKind::Dict { module: true } => {
+                self.module_attr(id, name, e)
+            }
+            ObjKind::Namespace => self.argument(id, name, e),
+            ObjKind::Generator if name.as_str() == "device" => self.own(id),
+            ObjKind::List { .. } | ObjKind::Dict { .. } => {
+                self.bound(Value::Object(id), None, name)
+            }
+            _ => match self.obj(id).outer {
+                Some(o) => Value::Outer(self.outer_attr(o, name)),
+                None => self.result_of(e),
+            },
+        }
+    }
+
+    fn property(&mut self, v: Value, _id: ObjId, _e: ExprId) -> Value {
+        v
+    }
+
+    /// What a class's attribute becomes when it is read through an instance.
+    fn bind_method(&mut self, v: Value, id: ObjId, key: ClassKey, name: Sym, e: ExprId) -> Value {
+        let Value::Closure(c) = v else { return v };
+        let closure = *self.t.closures.get(c.0);
+        match self.method_kind(closure) {
+            super::class::MethodKind::Property => {
+                let args = Args::default();
+                self.call_function(closure.module, closure.func, closure.frame, Some(Value::Object(id)), &args, e)
+            }
+            super::class::MethodKind::Static => v,
+            super::class::MethodKind::Class => self.bound(Value::Class(key), Some(c), name),
+            super::class::MethodKind::Normal => self.bound(Value::Object(id), Some(c), name),
+        }
+    }
+
+    fn super_attr(&mut self, receiver: Value, name: Sym, e: ExprId) -> Value {
+        let Some(v) = self.super_function(receiver, name) else { return self.result_of(e) };
+        match v {
+            Value::Closure(c) => self.bound(receiver, Some(c), name),
+            v => v,
+        }
+    }
+
+    /// The next definition of a method after the class whose method is running.
+    fn super_function(&mut self, receiver: Value, name: Sym) -> Option<Value> {
+        let mut at = self.frame;
+        let class = loop {
+            let frame = &self.frames[at.0 as usize];
+            if let Some(c) = frame.class {
+                break c;
+            }
+            at = frame.parent?;
+        };
+        let start = match receiver {
+            Value::Object(id) => self.obj(id).class?,
+            Value::Class(key) => key,
+            _ => class,
+        };
+        let program = self.program;
+        let mro = &program.class(start).mro;
+        let after = mro.iter().position(|&k| k == class).map_or(0, |i| i + 1);
+        for &k in &mro[after..] {
+            let methods = &program.get(k.module).ir.class(k.class).methods;
+            if let Some(&(_, f)) = methods.iter().rev().find(|(n, _)| *n == name) {
+                return Some(self.closure(k.module, f, None));
+            }
+        }
+        None
+    }
+
+    /// `receiver.name(args)`; `base` is the receiver's expression.
+    pub(super) fn call_method(&mut self, receiver: Value, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
+        match receiver {
+            Value::Choice(_) => self.each(receiver, &mut |i, r| i.call_method(r, name, args, e, base)),
+            Value::Tensor(_) => self.tensor_method(receiver, name, args, e, base),
+            Value::Outer(o) => self.outer_method(o, name, args, e, base),
+            Value::Object(id) => self.object_method(id, name, args, e, base),
+            Value::External(path) => {
+                let path = Sym::new(&format!("{path}.{name}"));
+                self.call_external(path, args, e)
+            }
+            Value::Device(_) | Value::Str(..) | Value::Host(_) => self.host_method(receiver, name, args, e),
+            Value::Bound(id) if self.t.bounds.get(id.0).name.as_str() == "super" => {
+                let bound = *self.t.bounds.get(id.0);
+                match self.super_function(bound.receiver, name) {
+                    Some(f) => {
+                        let Value::Closure(c) = f else { return Value::Unknown };
+                        let c = *self.t.closures.get(c.0);
+                        self.call_function(c.module, c.func, c.frame, Some(bound.receiver), args, e)
+                    }
+                    None => match bound.receiver {
+                        Value::Object(id) if self.is_module_object(id) && name != self.known.init => {
+                            self.module_method(id, name, args, e, base)
+                        }
+                        _ => {
+                            self.call_foreign_init(bound.receiver, name, args, e);
+                            Value::None
+                        }
+                    },
+                }
+            }
+            Value::Class(key) => self.class_call(key, name, args, e),
+            Value::Seq(_) | Value::Many(_) => self.result_of(e),
+            _ => {
+                let f = self.attr(receiver, name, base);
+                self.call_value(f, args, e)
+            }
+        }
+    }
+
+    fn class_call(&mut self, key: ClassKey, name: Sym, args: &Args, e: ExprId) -> Value {
+        let Some(v) = self.class_attr(key, name) else {
+            // `Model.from_pretrained(…)`, `Lightning.load_from_checkpoint(…)`: an instance, state unknown.
+            if self.is_module_class(key) && matches!(name.as_str(), "from_pretrained" | "from_config") {
+                return self.foreign_instance(Some(key), args, e);
+            }
+            return self.unknown_call(Value::Unknown, args, e);
+        };
+        let Value::Closure(c) = v else { return self.call_value(v, args, e) };
+        let closure = *self.t.closures.get(c.0);
+        let receiver = match self.method_kind(closure) {
+            super::class::MethodKind::Class => Some(Value::Class(key)),
+            _ => None,
+        };
+        self.call_function(closure.module, closure.func, closure.frame, receiver, args, e)
+    }
+
+    fn object_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
+        let field = self.get_field(id, name);
+        if field != Value::Absent {
+            return self.call_value(field, args, e);
+        }
+        if let Some(key) = self.obj(id).class {
+            if let Some(v) = self.class_attr(key, name) {
+                let f = self.bind_method(v, id, key, name, e);
+                return self.call_value(f, args, e);
+            }
+        }
+        match self.obj(id).kind {
+            ObjKind::Module | ObjKind::ForeignModule(_) => self.module_method(id, name, args, e, base),
+            ObjKind::List { module } => {
+                if module && !matches!(name.as_str(), "append" | "extend" | "insert" | "pop") {
+                    return self.module_method(id, name, args, e, base);
+                }
+                self.list_method(id, name, args, e)
+            }
+            ObjKind::Dict { module } => {
+                if module && !matches!(name.as_str(), "items" | "values" | "keys" | "update" | "pop" | "get") {
+                    return self.module_method(id, name, args, e, base);
+                }
+                self.dict_method(id, name, args, e)
+            }
+            ObjKind::Loader | ObjKind::Items | ObjKind::Parser | ObjKind::Generator | ObjKind::Distribution | ObjKind::Namespace | ObjKind::Inert => {
+                self.foreign_method(id, name, args, e)
+            }
+            ObjKind::Instance => {
+                let v = match self.obj(id).outer {
+                    Some(o) => Value::Outer(self.outer_attr(o, name)),
+                    None => Value::Unknown,
+                };
+                self.unknown_call(v, args, e)
+            }
+        }
+    }
+
+    /// A method of something from outside.
+    fn outer_method(&mut self, o: OuterId, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
+        let text = name.as_str();
+        if ONLY_TENSORS.contains(&text) {
+            self.tensor_proofs.insert(o);
+        }
+        match text {
+            "items" | "keys" | "values" => {
+                let item = Value::Outer(self.outer_item(o, Value::Unknown));
+                return match text {
+                    "items" => {
+                        let pair = self.seq(&[Self::TEXT, item]);
+                        self.many(pair)
+                    }
+                    "values" => self.many(item),
+                    _ => self.many(Self::TEXT),
+                };
+            }
+            "get" | "pop" if !args.positional.is_empty() => {
+                let key = args.positional[0].0;
+                return Value::Outer(self.outer_item(o, key));
+            }
+            "to" | "cuda" | "cpu" | "type_as" | "xpu" | "npu" | "mps" | "float" | "half" | "double" | "bfloat16" => {
+                let t = self.tensor_of_outer(o, e);
+                return self.tensor_method(t, name, args, e, base);
+            }
+            "startswith" => return self.host_method(Value::Outer(o), name, args, e),
+            _ => {}
+        }
+        if crate::torch::method(name).is_some() && !matches!(text, "sort" | "copy" | "index" | "count" | "format" | "split" | "add" | "apply" | "update" | "numpy" | "size" | "type" | "map_" ) {
+            let t = self.tensor_of_outer(o, e);
+            return self.tensor_method(t, name, args, e, base);
+        }
+        if matches!(text, "numpy" | "size" | "type") {
+            let t = self.tensor_of_outer(o, e);
+            return self.tensor_method(t, name, args, e, base);
+        }
+        for (v, _) in args.values() {
+            self.escape(v, 0);
+        }
+        // The result of an outside thing's method has an identity by what was called.
+        let method = self.outer_attr(o, name);
+        if args.values().next().is_none() {
+            let key = super::OuterKey::Item { base: method, key: Some(Value::None) };
+            let text = self.t.get_outer(method).text.clone();
+            let device = super::args::names_device(name.as_str());
+            let id = self.t.outer(key.clone(), || super::Outer {
+                key,
+                text: if text.is_empty() { text } else { format!("{text}()") },
+                tensor: false,
+                device,
+                with: None,
+                default: None,
+            });
+            return Value::Outer(id);
+        }
+        self.result_of(e)
+    }
+
+    /// Methods of strings and of devices taken as strings.
+    fn host_method(&mut self, receiver: Value, name: Sym, args: &Args, e: ExprId) -> Value {
+        let first = args.positional.first().map(|&(v, _)| v);
+        match (receiver, name.as_str(), first) {
+            (Value::Device(d), "startswith", Some(Value::Str(s, _))) => match parse_device(s.as_str()) {
+                Some(wanted) => Value::Bool(self.is_device(d, wanted, e)),
+                None => Value::Unknown,
+            },
+            (Value::Str(s, _), "startswith", Some(Value::Str(p, _))) => {
+                Value::Bool(if s.as_str().starts_with(p.as_str()) { TRUE } else { super::FALSE })
+            }
+            (Value::Outer(o), "startswith", Some(Value::Str(s, _))) => {
+                let place = self.place(e);
+                let origin = self.origin(place, super::Reason::Given, NO_ORIGIN);
+                let d = self.at(Device::Named(o), origin);
+                match parse_device(s.as_str()) {
+                    Some(wanted) => Value::Bool(self.is_device(d, wanted, e)),
+                    None => Value::Bool(self.unknown_test(e)),
+                }
+            }
+            (Value::Str(s, o), "lower" | "strip", _) => Value::Str(Sym::new(&s.as_str().trim().to_lowercase()), o),
+            (Value::Str(s, _), "format", Some(v)) if s.as_str() == "cuda:{}" => match v {
+                Value::Int(i) => {
+                    let place = self.place(e);
+                    let origin = self.origin(place, super::Reason::Literal, NO_ORIGIN);
+                    Value::Str(Sym::new(&format!("cuda:{i}")), origin)
+                }
+                _ => {
+                    let place = self.place(e);
+                    let origin = self.origin(place, super::Reason::Literal, NO_ORIGIN);
+                    let d = self.at(Device::CudaSome, origin);
+                    Value::Device(d)
+                }
+            },
+            (Value::Str(s, _), "split", Some(Value::Str(sep, _))) if !sep.as_str().is_empty() => {
+                let parts: Vec<Value> =
+                    s.as_str().split(sep.as_str()).map(|p| Value::Str(Sym::new(p), NO_ORIGIN)).collect();
+                self.list(&parts)
+            }
+            (Value::Host(Host::Array), ..) => Self::ARRAY,
+            (Value::Str(..) | Value::Host(Host::Text), "split" | "splitlines", _) => {
+                let content = self.many(Self::TEXT);
+                Value::Object(self.object(ObjKind::List { module: false }, None, content))
+            }
+            (Value::Str(..) | Value::Host(Host::Text), ..) => Self::TEXT,
+            (Value::Host(h), ..) => Value::Host(h),
+            _ => self.result_of(e),
+        }
+    }
+}

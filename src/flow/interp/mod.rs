@@ -1,0 +1,414 @@
+//! The interpreter: its state, and the helpers that everything else here is written with.
+//!
+//! One [`Interp`] works through one file at a time: the module's body, then every function for itself, with
+//! outside things for parameters. Calls into the project are interpreted with the caller's values. Budgets
+//! bound every dimension; past one, the answer is "unknown" and nothing more is said.
+
+mod args;
+mod builtin;
+mod call;
+mod class;
+mod cond;
+mod container;
+mod device;
+mod entry;
+mod event;
+mod expr;
+mod external;
+mod guard;
+mod join;
+mod loops;
+mod meet;
+mod method;
+mod module;
+mod stmt;
+mod tensor;
+mod torch_fn;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+pub use entry::{Outcome, run_module};
+
+use super::atom::{AtomId, Atoms};
+use super::diagram::{Cond, Dd, Diagrams, FALSE, TRUE};
+use super::event::Event;
+use super::store::{Cell, Changes, Mark, Store};
+use super::value::{
+    Closure, Device, FrameId, Host, NO_ORIGIN, ObjId, Origin, OriginId, Outer, OuterId, OuterKey, Reason, Role,
+    Tables, Tensor, Tri, Value,
+};
+use crate::ir::{ExprId, FuncId};
+use crate::link::{ClassKey, Linked, ModIdx, Program};
+use crate::span::Place;
+use crate::sym::Sym;
+use crate::torch::ModuleOp;
+
+/// Expressions and statements interpreted for one entry point before giving up.
+const MAX_STEPS: u32 = 60_000;
+/// Deepest chain of interpreted calls.
+const MAX_DEPTH: u32 = 16;
+/// Longest sequence whose elements are told apart.
+const MAX_ELEMENTS: usize = 48;
+
+/// What an object is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum ObjKind {
+    /// An instance of a project class that is no module.
+    Instance,
+    /// An instance of a project class that is an `nn.Module`.
+    Module,
+    /// A module of `torch.nn` (with its facts) or of another library (without).
+    ForeignModule(Option<&'static ModuleOp>),
+    /// A list; its content is in `own`. Also `ModuleList`, `Sequential` and the like, which are modules.
+    List {
+        module: bool,
+    },
+    /// A dict; its content is in `own`: a `Seq` of alternating keys and values, or `Many`.
+    Dict {
+        module: bool,
+    },
+    /// `DataLoader`; `own` is what a batch is.
+    Loader,
+    /// `Dataset` made of known tensors; `own` is what an item is.
+    Items,
+    /// `argparse.ArgumentParser`.
+    Parser,
+    /// What `parse_args()` gives; `own` is the parser.
+    Namespace,
+    /// `torch.Generator`; `own` is its device.
+    Generator,
+    /// A distribution; `own` is a tensor like its samples.
+    Distribution,
+    /// An optimizer, scheduler or another object that leaves tensors alone.
+    Inert,
+}
+
+/// Something with identity and state.
+struct Object {
+    kind: ObjKind,
+    class: Option<ClassKey>,
+    /// The external class, as a dotted name.
+    external: Option<Sym>,
+    /// A module's own device; a container's content; see [`ObjKind`].
+    own: Cell,
+    attrs: Vec<(Sym, Cell)>,
+    /// Set for the receiver of a method that is interpreted for itself: what it lives with.
+    outer: Option<OuterId>,
+}
+
+/// A function's activation.
+struct Frame {
+    module: ModIdx,
+    func: FuncId,
+    base: Cell,
+    /// The activation of the function around it.
+    parent: Option<FrameId>,
+    /// The activation that called it.
+    caller: Option<FrameId>,
+    /// The class whose method it is, for `super()`.
+    class: Option<ClassKey>,
+    receiver: Value,
+    /// What has been returned so far, and when.
+    result: Value,
+    returned: Cond,
+    /// The heap at each `return` inside a branch.
+    exits: Vec<(Cond, Changes)>,
+    start: Mark,
+    /// Branches that are open; a `return` outside of all of them ends the function for good.
+    branches: u32,
+    loops: Vec<LoopFrame>,
+    /// What a generator yields.
+    yields: Value,
+    /// The call that made it.
+    site: Option<Place>,
+    /// Is that the call of a module?
+    module_call: bool,
+    /// Handlers around: conditions under which the `try` bodies so far went well.
+    tries: Vec<TryFrame>,
+}
+
+#[derive(Default)]
+struct LoopFrame {
+    /// States at `continue`.
+    continues: Vec<(Cond, Changes)>,
+    /// States at `break`.
+    breaks: Vec<(Cond, Changes)>,
+    start: Option<Mark>,
+    branches: u32,
+}
+
+/// A `try` whose body is being interpreted.
+struct TryFrame {
+    /// What must hold if nothing has been raised so far.
+    survived: Cond,
+    catches_cuda: bool,
+    catches_oom: bool,
+}
+
+/// A truth test whose outcome is not known, by what makes it the same test.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Test {
+    Truth(Value),
+    Compare(u8, Value, Value),
+    Cuda(Device),
+    Expr(ModIdx, ExprId, FrameId, u32),
+}
+
+/// The interpreter.
+pub struct Interp<'p> {
+    program: &'p Program,
+    d: Diagrams,
+    atoms: Atoms,
+    t: Tables,
+    store: Store,
+    objects: Vec<Object>,
+    frames: Vec<Frame>,
+    /// The activation that is being interpreted.
+    frame: FrameId,
+    /// When this point is reached.
+    path: Cond,
+    /// Counts passes of loops, so that one expression's results differ from pass to pass.
+    pass: u32,
+    steps: u32,
+    depth: u32,
+    exhausted: bool,
+    /// While positive, nothing is reported.
+    muted: u32,
+    /// The device of factories without `device=`; a cell, so that branches join it.
+    default_device: Cell,
+    tests: FxHashMap<Test, AtomId>,
+    /// Module-level variables: the first cell of each file that has been looked at.
+    globals: FxHashMap<ModIdx, Cell>,
+    /// Module-level variables that are being evaluated or have been.
+    evaluated: FxHashSet<(ModIdx, u16)>,
+    /// When a `def` is reached, by file and function.
+    def_paths: FxHashMap<(ModIdx, FuncId), Cond>,
+    /// Outside things that are seen to be tensors.
+    tensor_proofs: FxHashSet<OuterId>,
+    events: Vec<Pending>,
+    /// The file whose functions are the entry points.
+    entry: ModIdx,
+    speculative: bool,
+    known: Known,
+}
+
+/// An event that holds if these outside things are tensors.
+struct Pending {
+    event: Event,
+    needs: Vec<OuterId>,
+}
+
+/// Symbols that are asked for all the time.
+struct Known {
+    forward: Sym,
+    init: Sym,
+    device: Sym,
+    device_count: OuterId,
+}
+
+impl<'p> Interp<'p> {
+    fn new(program: &'p Program, entry: ModIdx) -> Self {
+        let mut t = Tables::default();
+        let nowhere = Place { file: crate::span::FileId(0), span: crate::span::Span::default() };
+        t.origins.add(Origin { place: nowhere, reason: Reason::None, from: NO_ORIGIN });
+        let key = OuterKey::External(Sym::new("torch.cuda.device_count()"));
+        let device_count = t.outer(key.clone(), || Outer {
+            key,
+            text: "torch.cuda.device_count()".into(),
+            tensor: false,
+            device: false,
+            with: None,
+            default: None,
+        });
+        let mut store = Store::default();
+        let default_device = store.alloc(1);
+        let known = Known {
+            forward: Sym::new("forward"),
+            init: Sym::new("__init__"),
+            device: Sym::new("device"),
+            device_count,
+        };
+        Self {
+            program,
+            d: Diagrams::default(),
+            atoms: Atoms::default(),
+            t,
+            store,
+            objects: Vec::new(),
+            frames: Vec::new(),
+            frame: FrameId(0),
+            path: TRUE,
+            pass: 0,
+            steps: 0,
+            depth: 0,
+            exhausted: false,
+            muted: 0,
+            default_device,
+            tests: FxHashMap::default(),
+            globals: FxHashMap::default(),
+            evaluated: FxHashSet::default(),
+            def_paths: FxHashMap::default(),
+            tensor_proofs: FxHashSet::default(),
+            events: Vec::new(),
+            entry,
+            speculative: false,
+            known,
+        }
+    }
+
+    fn linked(&self) -> &'p Linked {
+        self.program.get(self.here().module)
+    }
+
+    fn here(&self) -> &Frame {
+        &self.frames[self.frame.0 as usize]
+    }
+
+    fn here_mut(&mut self) -> &mut Frame {
+        &mut self.frames[self.frame.0 as usize]
+    }
+
+    /// The place of an expression of the function that is being interpreted.
+    fn place(&self, expr: ExprId) -> Place {
+        let ir = &self.linked().ir;
+        Place { file: ir.file, span: ir.span(expr) }
+    }
+
+    fn live(&self) -> bool {
+        self.path != FALSE && !self.exhausted
+    }
+
+    /// Counts a step; past the budget everything ends quickly.
+    fn step(&mut self) -> bool {
+        self.steps += 1;
+        if self.steps > MAX_STEPS {
+            self.exhausted = true;
+        }
+        !self.exhausted
+    }
+
+    fn origin(&mut self, place: Place, reason: Reason, from: OriginId) -> OriginId {
+        // Chains stay short: what was decided first, and the last steps.
+        let mut depth = 0;
+        let mut at = from;
+        while at != NO_ORIGIN {
+            depth += 1;
+            at = self.t.origins.get(at.0).from;
+        }
+        let from = if depth > 4 { self.t.origins.get(from.0).from } else { from };
+        OriginId(self.t.origins.add(Origin { place, reason, from }))
+    }
+
+    /// A device that is the same in every world.
+    fn at(&mut self, device: Device, origin: OriginId) -> Dd {
+        let payload = self.t.places.add((device, origin));
+        self.d.leaf(payload)
+    }
+
+    fn unknown_device(&mut self) -> Dd {
+        self.at(Device::Unknown, NO_ORIGIN)
+    }
+
+    fn plain_tensor(&mut self, device: Dd, zero_dim: Tri) -> Value {
+        self.tensor(Tensor { device, zero_dim, role: Role::Plain, certain: true, bytes: None })
+    }
+
+    fn tensor(&mut self, tensor: Tensor) -> Value {
+        Value::Tensor(super::value::TensorId(self.t.tensors.add(tensor)))
+    }
+
+    fn get_tensor(&self, id: super::value::TensorId) -> Tensor {
+        *self.t.tensors.get(id.0)
+    }
+
+    fn seq(&mut self, items: &[Value]) -> Value {
+        if items.len() > MAX_ELEMENTS {
+            return self.many_of(items);
+        }
+        Value::Seq(self.t.seq(items))
+    }
+
+    fn many(&mut self, item: Value) -> Value {
+        Value::Many(self.t.values.add(item))
+    }
+
+    /// Any number of values like these.
+    fn many_of(&mut self, items: &[Value]) -> Value {
+        let mut joined = Value::Absent;
+        for &v in items.iter().take(MAX_ELEMENTS) {
+            joined = self.blend(joined, v);
+        }
+        self.many(joined)
+    }
+
+    fn seq_items(&self, id: super::value::SeqId) -> Box<[Value]> {
+        self.t.seqs.get(id.0).clone()
+    }
+
+    fn object(&mut self, kind: ObjKind, class: Option<ClassKey>, own: Value) -> ObjId {
+        let cell = self.store.alloc(1);
+        self.store.set(cell, own);
+        self.objects.push(Object { kind, class, external: None, own: cell, attrs: Vec::new(), outer: None });
+        ObjId(u32::try_from(self.objects.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    fn obj(&self, id: ObjId) -> &Object {
+        &self.objects[id.0 as usize]
+    }
+
+    fn own(&self, id: ObjId) -> Value {
+        self.store.get(self.obj(id).own)
+    }
+
+    fn set_own(&mut self, id: ObjId, value: Value) {
+        let cell = self.obj(id).own;
+        self.store.set(cell, value);
+    }
+
+    fn list(&mut self, items: &[Value]) -> Value {
+        let content = self.seq(items);
+        Value::Object(self.object(ObjKind::List { module: false }, None, content))
+    }
+
+    fn get_field(&self, id: ObjId, name: Sym) -> Value {
+        self.obj(id)
+            .attrs
+            .iter()
+            .find(|(n, _)| *n == name)
+            .map_or(Value::Absent, |&(_, cell)| self.store.get(cell))
+    }
+
+    fn set_field(&mut self, id: ObjId, name: Sym, value: Value) {
+        let cell = match self.obj(id).attrs.iter().find(|(n, _)| *n == name) {
+            Some(&(_, cell)) => cell,
+            None => {
+                let cell = self.store.alloc(1);
+                self.objects[id.0 as usize].attrs.push((name, cell));
+                cell
+            }
+        };
+        self.store.set(cell, value);
+    }
+
+    /// The result of something that is not known, with an identity of its own.
+    fn result_of(&mut self, expr: ExprId) -> Value {
+        let key = OuterKey::Result { module: self.here().module, expr, frame: self.frame, pass: self.pass };
+        let id = self.t.outer(key.clone(), || Outer {
+            key,
+            text: String::new(),
+            tensor: false,
+            device: false,
+            with: None,
+            default: None,
+        });
+        Value::Outer(id)
+    }
+
+    fn closure(&mut self, module: ModIdx, func: FuncId, frame: Option<FrameId>) -> Value {
+        Value::Closure(super::value::ClosureId(self.t.closures.add(Closure { module, func, frame })))
+    }
+
+    const NUMBER: Value = Value::Host(Host::Number);
+    const TEXT: Value = Value::Host(Host::Text);
+    const ARRAY: Value = Value::Host(Host::Array);
+}

@@ -1,0 +1,457 @@
+//! `nn.Module`s: what they own, moving them, calling them.
+
+use super::super::diagram::Dd;
+use super::super::event::{Meeting, UseKind};
+use super::super::value::{Device, ObjId, Reason, Role, Tensor, Tri, Value};
+use super::args::Args;
+use super::meet::{Party, Rule};
+use super::{Interp, ObjKind};
+use crate::ir::ExprId;
+use crate::sym::Sym;
+use crate::torch::{ModuleOp, Share, State};
+
+impl Interp<'_> {
+    pub(super) fn is_module_object(&self, id: ObjId) -> bool {
+        matches!(
+            self.obj(id).kind,
+            ObjKind::Module | ObjKind::ForeignModule(_) | ObjKind::List { module: true } | ObjKind::Dict { module: true }
+        )
+    }
+
+    /// Moves a module with everything that is registered in it.
+    pub(super) fn move_module(&mut self, id: ObjId, device: Dd) {
+        let mut seen = Vec::new();
+        self.move_registered(id, device, &mut seen);
+    }
+
+    fn move_registered(&mut self, id: ObjId, device: Dd, seen: &mut Vec<ObjId>) {
+        if seen.contains(&id) || seen.len() > 400 {
+            return;
+        }
+        seen.push(id);
+        match self.obj(id).kind {
+            ObjKind::List { module: true } | ObjKind::Dict { module: true } => {
+                let content = self.own(id);
+                let moved = self.move_value(content, device, seen);
+                self.set_own(id, moved);
+            }
+            _ => self.set_own(id, Value::Device(device)),
+        }
+        let attrs: Vec<_> = self.obj(id).attrs.clone();
+        for (_, cell) in attrs {
+            let v = self.store.get(cell);
+            let moved = self.move_value(v, device, seen);
+            self.store.set(cell, moved);
+        }
+    }
+
+    /// What a registered value is after its module has moved.
+    fn move_value(&mut self, v: Value, device: Dd, seen: &mut Vec<ObjId>) -> Value {
+        match v {
+            Value::Object(o) if self.is_module_object(o) => {
+                self.move_registered(o, device, seen);
+                v
+            }
+            Value::Tensor(t) => {
+                let t = self.get_tensor(t);
+                if t.role == Role::Plain { v } else { self.tensor(Tensor { device, ..t }) }
+            }
+            Value::Seq(s) => {
+                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.move_value(v, device, seen)).collect();
+                self.seq(&items)
+            }
+            Value::Many(m) => {
+                let item = *self.t.values.get(m);
+                let moved = self.move_value(item, device, seen);
+                self.many(moved)
+            }
+            Value::Choice(_) => self.each(v, &mut |i, v| i.move_value(v, device, seen)),
+            v => v,
+        }
+    }
+
+    /// The device of a module's first parameter or buffer.
+    pub(super) fn module_device(&mut self, id: ObjId, depth: u32) -> Dd {
+        if depth < 6 {
+            match self.obj(id).kind {
+                ObjKind::List { .. } | ObjKind::Dict { .. } => {
+                    let items = self.exact_elements(self.own(id)).unwrap_or_default();
+                    for v in items {
+                        if let Some(d) = self.owned_device(v, depth) {
+                            return d;
+                        }
+                    }
+                    if let Value::Many(m) = self.own(id) {
+                        let item = *self.t.values.get(m);
+                        if let Some(d) = self.owned_device(item, depth) {
+                            return d;
+                        }
+                    }
+                    return self.unknown_device();
+                }
+                ObjKind::Module => {
+                    let attrs = self.obj(id).attrs.clone();
+                    for (_, cell) in attrs {
+                        let v = self.store.get(cell);
+                        if let Some(d) = self.owned_device(v, depth) {
+                            return d;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        match self.own(id) {
+            Value::Device(d) => d,
+            _ => self.unknown_device(),
+        }
+    }
+
+    fn owned_device(&mut self, v: Value, depth: u32) -> Option<Dd> {
+        match v {
+            Value::Tensor(t) => {
+                let t = self.get_tensor(t);
+                (t.role != Role::Plain).then_some(t.device)
+            }
+            Value::Object(o) if self.is_module_object(o) && self.has_state(o) => Some(self.module_device(o, depth + 1)),
+            _ => None,
+        }
+    }
+
+    fn has_state(&self, id: ObjId) -> bool {
+        match self.obj(id).kind {
+            ObjKind::ForeignModule(Some(op)) => op.state == State::Yes,
+            _ => true,
+        }
+    }
+
+    /// An attribute of a module that is not a field: what `nn.Module` has, or a registered tensor.
+    pub(super) fn module_attr(&mut self, id: ObjId, name: Sym, e: ExprId) -> Value {
+        match name.as_str() {
+            "weight" | "bias" | "in_proj_weight" | "running_mean" | "running_var" => self.owned_tensor(id, e),
+            "device" => match self.obj(id).kind {
+                // Known frameworks' modules say where they are.
+                ObjKind::ForeignModule(None) | ObjKind::Module => Value::Device(self.module_device(id, 0)),
+                _ => self.result_of(e),
+            },
+            "module" => Value::Object(id),
+            "training" => match self.obj(id).outer {
+                Some(o) => Value::Outer(self.outer_attr(o, name)),
+                None => self.result_of(e),
+            },
+            "in_features" | "out_features" | "in_channels" | "out_channels" | "embedding_dim" | "num_embeddings"
+            | "hidden_size" | "num_layers" | "eps" | "stride" | "padding" | "kernel_size" | "groups" => Self::NUMBER,
+            _ => match self.obj(id).outer {
+                Some(o) => Value::Outer(self.outer_attr(o, name)),
+                None => {
+                    if matches!(self.obj(id).kind, ObjKind::ForeignModule(None)) {
+                        // A part of an unknown module: a module or tensor that lives with it.
+                        let device = self.module_device(id, 0);
+                        return self.tensor(Tensor {
+                            device,
+                            zero_dim: Tri::Maybe,
+                            role: Role::Plain,
+                            certain: false,
+                            bytes: None,
+                        });
+                    }
+                    self.result_of(e)
+                }
+            },
+        }
+    }
+
+    /// A method that `nn.Module` has.
+    pub(super) fn module_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
+        let this = Value::Object(id);
+        match name.as_str() {
+            "to" | "cuda" | "cpu" | "xpu" | "npu" | "hpu" | "ipu" | "to_empty" => {
+                self.transfer_module(id, name, args, e);
+                this
+            }
+            "eval" | "train" | "half" | "float" | "double" | "bfloat16" | "requires_grad_" | "type" | "share_memory" | "apply" | "compile"
+            | "tie_weights" | "fuse" => this,
+            "zero_grad" => Value::None,
+            "register_buffer" | "register_parameter" => {
+                self.register(id, name, args);
+                Value::None
+            }
+            "add_module" | "register_module" => {
+                if let (Some((Value::Str(n, _), _)), Some((m, _))) = (args.get(0, "name"), args.get(1, "module")) {
+                    self.set_field(id, n, m);
+                }
+                Value::None
+            }
+            "parameters" | "buffers" => {
+                let p = self.some_parameter(id, e);
+                self.many(p)
+            }
+            "named_parameters" | "named_buffers" => {
+                let p = self.some_parameter(id, e);
+                let pair = self.seq(&[Self::TEXT, p]);
+                self.many(pair)
+            }
+            "state_dict" => {
+                let p = self.some_parameter(id, e);
+                let p = match p {
+                    Value::Tensor(t) => {
+                        let t = self.get_tensor(t);
+                        self.tensor(Tensor { role: Role::Plain, ..t })
+                    }
+                    v => v,
+                };
+                let content = self.many(p);
+                Value::Object(self.object(ObjKind::Dict { module: false }, None, content))
+            }
+            "modules" | "children" => {
+                let v = self.some_child(id, e);
+                self.many(v)
+            }
+            "named_modules" | "named_children" => {
+                let v = self.some_child(id, e);
+                let pair = self.seq(&[Self::TEXT, v]);
+                self.many(pair)
+            }
+            "load_state_dict" | "register_forward_hook" | "register_forward_pre_hook" | "register_full_backward_hook" => self.result_of(e),
+            "forward" | "__call__" => self.call_module(id, args, e),
+            "encode" | "decode" | "generate" | "predict" if matches!(self.obj(id).kind, ObjKind::ForeignModule(None)) => {
+                let _ = base;
+                for (v, _) in args.values() {
+                    self.escape(v, 0);
+                }
+                self.result_of(e)
+            }
+            _ => self.unknown_call(this, args, e),
+        }
+    }
+
+    fn transfer_module(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) {
+        let device = match name.as_str() {
+            "to" | "to_empty" => self.to_target(args, e),
+            "cpu" => {
+                let place = self.place(e);
+                let origin = self.origin(place, Reason::Moved, super::NO_ORIGIN);
+                Some(self.at(Device::Cpu, origin))
+            }
+            method => Some(self.method_target(method, args, e)),
+        };
+        let Some(device) = device else { return };
+        self.check_use(device, e, UseKind::Transfer, &format!("`.{name}()`"));
+        let device = self.because(device, e, Reason::Moved);
+        self.move_module(id, device);
+    }
+
+    fn register(&mut self, id: ObjId, name: Sym, args: &Args) {
+        let Some((Value::Str(field, _), _)) = args.get(0, "name") else { return };
+        let wanted = if name.as_str() == "register_buffer" { "tensor" } else { "param" };
+        let Some((v, _)) = args.get(1, wanted) else { return };
+        let role = if wanted == "tensor" { Role::Buffer } else { Role::Parameter };
+        let v = match v {
+            Value::Tensor(t) => {
+                let t = self.get_tensor(t);
+                self.tensor(Tensor { role, ..t })
+            }
+            v => v,
+        };
+        self.set_field(id, field, v);
+    }
+
+    fn some_parameter(&mut self, id: ObjId, e: ExprId) -> Value {
+        let device = self.module_device(id, 0);
+        let device = self.because(device, e, Reason::Module);
+        self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Parameter, certain: true, bytes: None })
+    }
+
+    fn some_child(&mut self, id: ObjId, e: ExprId) -> Value {
+        let attrs = self.obj(id).attrs.clone();
+        let children: Vec<Value> = attrs
+            .iter()
+            .map(|&(_, c)| self.store.get(c))
+            .filter(|v| matches!(v, Value::Object(o) if self.is_module_object(*o)))
+            .collect();
+        match children.as_slice() {
+            [one] => *one,
+            _ => self.result_of(e),
+        }
+    }
+
+    /// `module(args)`
+    pub(super) fn call_module(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
+        match self.obj(id).kind {
+            ObjKind::ForeignModule(Some(op)) => return self.call_torch_module(id, op, args, e),
+            ObjKind::List { module: true } => return self.call_sequential(id, args, e),
+            ObjKind::Module => {
+                let key = self.obj(id).class;
+                let forward = key.and_then(|k| self.program.find_method(k, self.known.forward));
+                if let (Some((m, f)), Some(key)) = (forward, key) {
+                    if self.is_moved_for_user(key) && self.obj(id).outer.is_none() {
+                        return self.result_of(e);
+                    }
+                    let class = self.program.get(m).ir.function(f).class.map(|class| crate::link::ClassKey { module: m, class });
+                    if self.depth < super::MAX_DEPTH {
+                        let site = self.place(e);
+                        return self.run(m, f, None, Some(Value::Object(id)), class, Some(args), Some(site), true);
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.call_unknown_module(id, args, e)
+    }
+
+    /// A module whose code is not in sight: its tensor inputs must be where it is.
+    fn call_unknown_module(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
+        let device = self.module_device(id, 0);
+        let module = Party { expr: e, device, zero_dim: Tri::No, rule: Rule::STRICT };
+        let mut parties = vec![module];
+        for (v, at) in args.values() {
+            // Only what is a tensor for certain: unknown modules take all kinds of things.
+            if let Value::Tensor(t) = v {
+                if self.get_tensor(t).certain && self.get_tensor(t).zero_dim != Tri::Yes {
+                    parties.extend(self.party(v, at, Rule::STRICT));
+                }
+            }
+        }
+        let known = matches!(self.obj(id).kind, ObjKind::ForeignModule(None));
+        let refused = known && self.meet(Meeting::ModuleInput, "the module", e, &parties);
+        let device = if refused { self.unknown_device() } else { device };
+        self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Plain, certain: false, bytes: None })
+    }
+
+    fn call_torch_module(&mut self, id: ObjId, op: &'static ModuleOp, args: &Args, e: ExprId) -> Value {
+        let name = super::torch_fn::short(op.name);
+        let mut parties = Vec::new();
+        for rule in &op.forward {
+            let found = rule.position.and_then(|p| args.get(usize::from(p), rule.name.as_str()));
+            let Some((v, at)) = found.or_else(|| args.keyword(rule.name.as_str())) else { continue };
+            if let Value::Outer(o) = v {
+                if !rule.list {
+                    self.tensor_proofs.insert(o);
+                }
+            }
+            let r = Rule::from(rule);
+            match self.party(v, at, r) {
+                Some(p) => parties.push(p),
+                None => {
+                    for item in self.exact_elements(v).unwrap_or_default() {
+                        parties.extend(self.party(item, at, r));
+                    }
+                }
+            }
+        }
+        let inputs = parties.len();
+        // Tensors that the constructor was given live with the module, but may have been left behind.
+        let stateful = match op.state {
+            State::Yes => true,
+            State::No => false,
+            State::Sometimes | State::Unknown => self.obj(id).attrs.iter().any(|&(_, c)| matches!(self.store.get(c), Value::Tensor(_))),
+        };
+        if stateful {
+            let device = self.module_device(id, 0);
+            parties.insert(0, Party { expr: e, device, zero_dim: Tri::No, rule: Rule::STRICT });
+        }
+        let bound: Vec<Party> = parties.iter().filter(|p| p.rule.share != Share::Unknown || stateful).copied().collect();
+        let refused = self.meet(Meeting::ModuleInput, &format!("`{name}`"), e, &bound);
+        let device = if refused {
+            self.unknown_device()
+        } else {
+            let inputs = &parties[parties.len() - inputs..];
+            let inputs = inputs.to_vec();
+            self.result_device(&inputs)
+        };
+        let zero_dim = if name.ends_with("Loss") { Tri::Maybe } else { Tri::No };
+        let out = self.plain_tensor(device, zero_dim);
+        match name {
+            "LSTM" => {
+                let state = self.seq(&[out, out]);
+                self.seq(&[out, state])
+            }
+            "LSTMCell" | "GRU" | "RNN" | "MultiheadAttention" => self.seq(&[out, out]),
+            _ => out,
+        }
+    }
+
+    /// `nn.Sequential(…)(x)`: through its children, one after the other.
+    pub(super) fn call_sequential(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
+        let Some(children) = self.exact_elements(self.own(id)) else {
+            return self.call_unknown_module(id, args, e);
+        };
+        let Some(&(mut v, at)) = args.positional.first() else { return self.result_of(e) };
+        for child in children {
+            let args = Args { positional: vec![(v, at)], keywords: Vec::new(), open: false };
+            v = self.call_value(child, &args, e);
+        }
+        v
+    }
+
+    /// `nn.Linear(…)`: a module of PyTorch.
+    pub(super) fn make_torch_module(&mut self, op: &'static ModuleOp, args: &Args, e: ExprId) -> Value {
+        match super::torch_fn::short(op.name) {
+            "Sequential" | "ModuleList" | "ParameterList" => return self.make_module_list(op, args),
+            "ModuleDict" | "ParameterDict" => {
+                let content = args.positional.first().and_then(|&(v, _)| self.dict_items(v));
+                let content = match content {
+                    Some(items) => self.seq(&items),
+                    None if args.positional.is_empty() => self.seq(&[]),
+                    None => self.many(Value::Unknown),
+                };
+                return Value::Object(self.object(ObjKind::Dict { module: true }, None, content));
+            }
+            _ => {}
+        }
+        let given = if op.accepts.device { args.keyword("device").filter(|(v, _)| *v != Value::None) } else { None };
+        let device = match given {
+            Some((v, at)) => {
+                let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
+                self.check_use(d, e, UseKind::Factory, &format!("`{}`", super::torch_fn::short(op.name)));
+                self.because(d, e, Reason::Made)
+            }
+            None if args.open => self.unknown_device(),
+            None => self.default_device_at(e, Reason::Module),
+        };
+        let id = self.object(ObjKind::ForeignModule(Some(op)), None, Value::Device(device));
+        for (position, p) in op.constructor.iter().enumerate() {
+            if !p.tensor {
+                continue;
+            }
+            if let Some((Value::Tensor(t), _)) = args.get(position, p.name.as_str()) {
+                let t = self.get_tensor(t);
+                let v = self.tensor(Tensor { role: Role::Buffer, ..t });
+                self.set_field(id, p.name, v);
+                self.set_own(id, Value::Device(t.device));
+            }
+        }
+        Value::Object(id)
+    }
+
+    fn make_module_list(&mut self, op: &'static ModuleOp, args: &Args) -> Value {
+        let content = if super::torch_fn::short(op.name) == "Sequential" {
+            match args.positional.as_slice() {
+                [(Value::Object(d), _)] if matches!(self.obj(*d).kind, ObjKind::Dict { .. }) => match self.own(*d) {
+                    Value::Seq(s) => {
+                        let values: Vec<Value> = self.seq_items(s).iter().skip(1).step_by(2).copied().collect();
+                        self.seq(&values)
+                    }
+                    v => v,
+                },
+                _ if args.open => self.many(Value::Unknown),
+                items => {
+                    let values: Vec<Value> = items.iter().map(|&(v, _)| v).collect();
+                    self.seq(&values)
+                }
+            }
+        } else {
+            match args.positional.first() {
+                None => self.seq(&[]),
+                Some(&(v, _)) => match self.exact_elements(v) {
+                    Some(items) => self.seq(&items),
+                    None => match self.content(v) {
+                        m @ Value::Many(_) => m,
+                        _ => self.many(Value::Unknown),
+                    },
+                },
+            }
+        };
+        Value::Object(self.object(ObjKind::List { module: true }, None, content))
+    }
+}

@@ -1,0 +1,337 @@
+//! Statements.
+
+use super::super::diagram::{FALSE, TRUE};
+use super::super::value::Value;
+use super::{Interp, TryFrame};
+use crate::ir::{Block, Expr, ExprId, ExprList, Handler, Slot, Stmt, StmtId, Var};
+use crate::link::{Resolved, Target};
+
+impl<'p> Interp<'p> {
+    pub(super) fn block(&mut self, block: Block) {
+        let linked = self.linked();
+        for &stmt in linked.ir.block(block) {
+            if !self.live() || !self.step() {
+                return;
+            }
+            self.stmt(stmt);
+        }
+    }
+
+    fn stmt(&mut self, id: StmtId) {
+        let linked = self.linked();
+        match linked.ir.stmt(id) {
+            Stmt::Expr(e) => self.expression_statement(*e),
+            Stmt::Assign { targets, value } => {
+                let v = self.eval(*value);
+                for &target in linked.ir.list(*targets) {
+                    self.assign(target, v);
+                }
+            }
+            Stmt::AugAssign { target, op, value } => self.aug_assign(*target, *op, *value),
+            Stmt::AnnAssign { target, annotation, value } => {
+                if let Some(value) = value {
+                    let v = self.eval(*value);
+                    let v = self.annotated(v, *annotation);
+                    self.assign(*target, v);
+                }
+            }
+            Stmt::If { test, then, orelse } => {
+                let cond = self.test(*test);
+                self.branch(
+                    cond,
+                    &mut |i| {
+                        i.block(*then);
+                        Value::Absent
+                    },
+                    &mut |i| {
+                        i.block(*orelse);
+                        Value::Absent
+                    },
+                );
+            }
+            Stmt::While { test, body, orelse } => self.while_loop(*test, *body, *orelse),
+            Stmt::For { target, iter, body, orelse } => self.for_loop(*target, *iter, *body, *orelse),
+            Stmt::With { items, body } => self.with(items, *body),
+            Stmt::Try { body, handlers, orelse, finally } => {
+                self.try_block(*body, handlers, *orelse);
+                if self.live() {
+                    self.block(*finally);
+                }
+            }
+            Stmt::Return(value) => {
+                let v = value.map_or(Value::None, |e| self.eval(e));
+                self.return_value(v);
+            }
+            Stmt::Raise { exception, cause } => {
+                for e in [exception, cause].into_iter().flatten() {
+                    self.eval(*e);
+                }
+                self.path = FALSE;
+            }
+            Stmt::Assert { test, message } => {
+                let cond = self.test(*test);
+                self.path = self.d.and(self.path, cond);
+                if let Some(m) = message.filter(|_| self.path == TRUE) {
+                    self.eval(m);
+                }
+            }
+            Stmt::Del(targets) => self.delete(*targets),
+            Stmt::Def(func, var) => {
+                let v = self.define(*func);
+                self.set_var(*var, v);
+            }
+            Stmt::Class(class, var) => {
+                let v = self.define_class(*class);
+                self.set_var(*var, v);
+            }
+            Stmt::Import(imports) => {
+                for import in imports {
+                    let Some(var) = import.target else { continue };
+                    let target = linked.targets.get(&(import.level, import.module, import.name)).copied();
+                    let v = target.map_or(Value::Unknown, |t| self.imported(t));
+                    self.set_var(var, v);
+                }
+            }
+            Stmt::Match { subject, cases } => self.match_statement(*subject, cases),
+            Stmt::Break => self.leave_loop(true),
+            Stmt::Continue => self.leave_loop(false),
+            Stmt::Pass => {}
+        }
+    }
+
+    fn expression_statement(&mut self, e: ExprId) {
+        let v = self.eval(e);
+        self.check_discarded(e, v);
+    }
+
+    pub(super) fn imported(&mut self, target: Target) -> Value {
+        match self.program.resolve(target) {
+            Some(r) => self.resolved(r),
+            None => Value::Unknown,
+        }
+    }
+
+    pub(super) fn resolved(&mut self, r: Resolved) -> Value {
+        match r {
+            Resolved::Module(m) => Value::Module(m),
+            Resolved::Function(m, f) => self.module_function(m, f),
+            Resolved::Class(key) => Value::Class(key),
+            Resolved::Variable(m, slot) => self.global(m, slot),
+            Resolved::External(path) => Value::External(path),
+        }
+    }
+
+    /// Binds a target to a value.
+    pub(super) fn assign(&mut self, target: ExprId, value: Value) {
+        let linked = self.linked();
+        match linked.ir.expr(target) {
+            Expr::Var(var) => self.set_var(var, value),
+            Expr::Attr { base, name } => {
+                let b = self.eval(base);
+                self.set_attr(b, name, value, target);
+            }
+            Expr::Index { base, index } => {
+                let b = self.eval(base);
+                let i = self.eval(index);
+                self.set_item(b, i, value, target, base, index);
+            }
+            Expr::Tuple(list) | Expr::List(list) => self.unpack(list, value, target),
+            Expr::Star(inner) => {
+                let v = self.many(value);
+                self.assign(inner, v);
+            }
+            _ => {}
+        }
+    }
+
+    fn unpack(&mut self, list: ExprList, value: Value, at: ExprId) {
+        let linked = self.linked();
+        let targets = linked.ir.list(list);
+        let star = targets.iter().position(|&t| matches!(linked.ir.expr(t), Expr::Star(_)));
+        let items = self.elements(value, targets.len(), at);
+        if let (Some(star), Some(items)) = (star, self.exact_elements(value)) {
+            let after = targets.len() - star - 1;
+            if items.len() >= star + after {
+                let middle = self.seq(&items[star..items.len() - after]);
+                for (n, &t) in targets.iter().enumerate() {
+                    match linked.ir.expr(t) {
+                        Expr::Star(inner) => self.assign(inner, middle),
+                        _ if n < star => self.assign(t, items[n]),
+                        _ => self.assign(t, items[items.len() - (targets.len() - n)]),
+                    }
+                }
+                return;
+            }
+        }
+        for (&t, v) in targets.iter().zip(items) {
+            self.assign(t, v);
+        }
+    }
+
+    pub(super) fn set_var(&mut self, var: Var, value: Value) {
+        let cell = match var {
+            Var::Local(slot) => super::Cell(self.here().base.0 + u32::from(slot)),
+            Var::Enclosing { depth, slot } => match self.enclosing(depth, slot) {
+                Some(cell) => cell,
+                None => return,
+            },
+            Var::Global(slot) => self.global_cell(self.here().module, slot),
+            Var::Unbound(_) => return,
+        };
+        self.store.set(cell, value);
+    }
+
+    pub(super) fn enclosing(&self, depth: u8, slot: Slot) -> Option<super::Cell> {
+        let mut frame = self.here();
+        for _ in 0..depth {
+            frame = &self.frames[frame.parent?.0 as usize];
+        }
+        Some(super::Cell(frame.base.0 + u32::from(slot)))
+    }
+
+    fn delete(&mut self, targets: ExprList) {
+        let linked = self.linked();
+        for &t in linked.ir.list(targets) {
+            match linked.ir.expr(t) {
+                Expr::Var(var) => self.set_var(var, Value::Absent),
+                Expr::Attr { base, name } => {
+                    if let Value::Object(id) = self.eval(base) {
+                        self.set_field(id, name, Value::Absent);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn return_value(&mut self, value: Value) {
+        let path = self.path;
+        let frame = self.here();
+        let (mut result, returned, branches, start) = (frame.result, frame.returned, frame.branches, frame.start);
+        if returned == FALSE {
+            result = value;
+        } else {
+            result = self.ite(path, value, result);
+        }
+        let now = self.d.or(returned, path);
+        if branches > 0 {
+            let changes = self.store.changes(start);
+            self.here_mut().exits.push((path, changes));
+        }
+        let frame = self.here_mut();
+        frame.result = result;
+        frame.returned = now;
+        // Outside of branches the state stays as it is: it is the state at the function's end.
+        self.path = FALSE;
+    }
+
+    fn with(&mut self, items: &[(ExprId, Option<ExprId>)], body: Block) {
+        let saved = self.store.get(self.default_device);
+        let mut scoped = false;
+        for &(context, target) in items {
+            let manager = self.eval(context);
+            scoped |= self.enter(manager, context);
+            let v = self.entered(manager, context);
+            if let Some(t) = target {
+                self.assign(t, v);
+            }
+        }
+        self.block(body);
+        if scoped {
+            let cell = self.default_device;
+            self.store.set(cell, saved);
+        }
+    }
+
+    fn try_block(&mut self, body: Block, handlers: &[Handler], orelse: Block) {
+        if handlers.is_empty() {
+            self.block(body);
+            if self.live() {
+                self.block(orelse);
+            }
+            return;
+        }
+        let (catches_cuda, catches_oom) = self.caught(handlers);
+        let before = self.path;
+        let mark = self.store.mark();
+        self.here_mut().branches += 1;
+        self.here_mut().tries.push(TryFrame { survived: TRUE, catches_cuda, catches_oom });
+        self.block(body);
+        let survived = self.here_mut().tries.pop().map_or(TRUE, |t| t.survived);
+        self.path = self.d.and(self.path, survived);
+        let in_body = self.store.changes(mark);
+        if self.live() {
+            self.block(orelse);
+        }
+        let (good_path, good) = (self.path, self.store.take(mark));
+        let mut state = (good_path, good);
+        for handler in handlers {
+            let raised = self.raised_atom();
+            self.path = before;
+            // The handler may be reached after any part of the body.
+            let partly = self.raised_atom();
+            self.merge(partly, &in_body, &Vec::new());
+            if let Some(t) = handler.types {
+                self.eval(t);
+            }
+            if let Some(name) = handler.name {
+                self.set_var(name, Value::Unknown);
+            }
+            self.path = before;
+            self.block(handler.body);
+            let (path, changes) = (self.path, self.store.take(mark));
+            if path == FALSE {
+                continue;
+            }
+            if state.0 == FALSE {
+                state = (path, changes);
+                continue;
+            }
+            self.merge(raised, &changes, &state.1);
+            let joined = self.store.take(mark);
+            let not_raised = self.d.not(raised);
+            let (a, b) = (self.d.and(path, raised), self.d.and(state.0, not_raised));
+            state = (self.d.or(a, b), joined);
+        }
+        self.here_mut().branches -= 1;
+        self.apply(&state.1);
+        self.path = state.0;
+    }
+
+    fn match_statement(&mut self, subject: ExprId, cases: &[crate::ir::Case]) {
+        let value = self.eval(subject);
+        self.match_cases(value, cases);
+    }
+
+    fn match_cases(&mut self, value: Value, cases: &[crate::ir::Case]) {
+        let Some((case, rest)) = cases.split_first() else { return };
+        let linked = self.linked();
+        for &var in &case.binds {
+            self.set_var(var, Value::Unknown);
+        }
+        let mut cond = if case.irrefutable { TRUE } else { FALSE };
+        for &e in linked.ir.list(case.values) {
+            let v = self.eval(e);
+            let equal = self.equal(value, v, e);
+            cond = self.d.or(cond, equal);
+        }
+        if !case.irrefutable && case.values.len == 0 {
+            cond = self.raised_atom();
+        }
+        if let Some(guard) = case.guard {
+            let g = self.test(guard);
+            cond = self.d.and(cond, g);
+        }
+        self.branch(
+            cond,
+            &mut |i| {
+                i.block(case.body);
+                Value::Absent
+            },
+            &mut |i| {
+                i.match_cases(value, rest);
+                Value::Absent
+            },
+        );
+    }
+}

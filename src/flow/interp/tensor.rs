@@ -1,0 +1,568 @@
+//! Tensors: their operators, attributes and methods.
+
+use super::super::diagram::Dd;
+use super::super::event::{Kind, Meeting};
+use super::super::value::{Device, Host, Reason, Role, Tensor, Tri, Value};
+use super::args::Args;
+use super::meet::{Party, Rule};
+use super::Interp;
+use crate::ir::{BinOp, CmpOp, ExprId};
+use crate::sym::Sym;
+use crate::torch::{self, Kind as OpKind, Op, ResultRule};
+
+/// The method behind an operator.
+const fn operator_method(op: BinOp) -> &'static str {
+    match op {
+        BinOp::Add => "add",
+        BinOp::Sub => "sub",
+        BinOp::Mul => "mul",
+        BinOp::MatMul => "matmul",
+        BinOp::Div => "div",
+        BinOp::Mod => "remainder",
+        BinOp::Pow => "pow",
+        BinOp::LShift => "bitwise_left_shift",
+        BinOp::RShift => "bitwise_right_shift",
+        BinOp::BitOr => "bitwise_or",
+        BinOp::BitXor => "bitwise_xor",
+        BinOp::BitAnd => "bitwise_and",
+        BinOp::FloorDiv => "floor_divide",
+    }
+}
+
+/// The operator as it is written.
+const fn operator_sign(op: BinOp) -> &'static str {
+    match op {
+        BinOp::Add => "+",
+        BinOp::Sub => "-",
+        BinOp::Mul => "*",
+        BinOp::MatMul => "@",
+        BinOp::Div => "/",
+        BinOp::Mod => "%",
+        BinOp::Pow => "**",
+        BinOp::LShift => "<<",
+        BinOp::RShift => ">>",
+        BinOp::BitOr => "|",
+        BinOp::BitXor => "^",
+        BinOp::BitAnd => "&",
+        BinOp::FloorDiv => "//",
+    }
+}
+
+impl Interp<'_> {
+    /// `a op b` where one is a tensor or comes from outside.
+    pub(super) fn tensor_binary(&mut self, op: BinOp, a: Value, b: Value, e: ExprId, l: ExprId, r: ExprId) -> Value {
+        let method = torch::method(Sym::new(operator_method(op)));
+        let sign = format!("`{}`", operator_sign(op));
+        self.two_tensors(method, Meeting::Operator, &sign, a, b, e, l, r)
+    }
+
+    /// `target op= value`
+    pub(super) fn augmented(&mut self, op: BinOp, old: Value, v: Value, target: ExprId, value: ExprId) -> Value {
+        match (old, v) {
+            (Value::Tensor(id), _) => {
+                let method = torch::method(Sym::new(&format!("{}_", operator_method(op))));
+                let sign = format!("`{}=`", operator_sign(op));
+                let new = self.two_tensors(method, Meeting::Operator, &sign, old, v, target, target, value);
+                // In place: the tensor stays where it is, and what it is.
+                match new {
+                    Value::Tensor(n) => {
+                        let t = self.get_tensor(id);
+                        let n = self.get_tensor(n);
+                        let device = if t.role == Role::Plain && t.zero_dim != Tri::No { n.device } else { t.device };
+                        self.tensor(Tensor { device, role: t.role, ..n })
+                    }
+                    v => v,
+                }
+            }
+            _ => self.binary(op, old, v, target, target, value),
+        }
+    }
+
+    /// `a < b` where one is a tensor; `None` when neither is.
+    pub(super) fn tensor_compare(&mut self, op: CmpOp, a: Value, b: Value, e: ExprId, l: ExprId, r: ExprId) -> Option<Value> {
+        let (name, sign) = match op {
+            CmpOp::Eq => ("eq", "`==`"),
+            CmpOp::NotEq => ("ne", "`!=`"),
+            CmpOp::Lt => ("lt", "`<`"),
+            CmpOp::LtE => ("le", "`<=`"),
+            CmpOp::Gt => ("gt", "`>`"),
+            CmpOp::GtE => ("ge", "`>=`"),
+            _ => return None,
+        };
+        let certain = |i: &Self, v: Value| matches!(v, Value::Tensor(id) if i.get_tensor(id).certain);
+        if !certain(self, a) && !certain(self, b) {
+            let uncertain = |v| matches!(v, Value::Tensor(_));
+            if !uncertain(a) && !uncertain(b) {
+                return None;
+            }
+            if matches!((a, b), (Value::None | Value::Str(..), _) | (_, Value::None | Value::Str(..))) {
+                return None;
+            }
+        }
+        let method = torch::method(Sym::new(name));
+        Some(self.two_tensors(method, Meeting::Operator, sign, a, b, e, l, r))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "two operands with their expressions")]
+    fn two_tensors(
+        &mut self,
+        op: Option<&'static Op>,
+        meeting: Meeting,
+        what: &str,
+        a: Value,
+        b: Value,
+        e: ExprId,
+        l: ExprId,
+        r: ExprId,
+    ) -> Value {
+        let rule = |p: usize| op.and_then(|o| o.positional(p)).map_or(Rule::ARITHMETIC, Rule::from);
+        let (x, y) = (self.party(a, l, rule(0)), self.party(b, r, rule(1)));
+        let certain = self.certain(a) || self.certain(b);
+        match (x, y) {
+            (Some(x), Some(y)) => {
+                if self.meet(meeting, what, e, &[x, y]) {
+                    let device = self.unknown_device();
+                    return self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Plain, certain, bytes: None });
+                }
+                let matmul = op.is_some_and(|o| o.name.as_str().ends_with("matmul"));
+                let zero_dim = match (x.zero_dim, y.zero_dim) {
+                    _ if matmul => Tri::Maybe,
+                    (Tri::No, _) | (_, Tri::No) => Tri::No,
+                    (Tri::Yes, Tri::Yes) => Tri::Yes,
+                    _ => Tri::Maybe,
+                };
+                let device = self.followed(a, &x, b, &y);
+                self.tensor(Tensor { device, zero_dim, role: Role::Plain, certain, bytes: None })
+            }
+            (Some(p), None) | (None, Some(p)) => {
+                if matches!((a, b), (Value::Outer(_), Value::Outer(_))) {
+                    return a;
+                }
+                let other = if x.is_some() { b } else { a };
+                // With something unknown that may be a tensor elsewhere, nothing is known of the result.
+                let device = if known_host(other) { p.device } else { self.unknown_device() };
+                self.tensor(Tensor { device, zero_dim: p.zero_dim, role: Role::Plain, certain, bytes: None })
+            }
+            (None, None) => Value::Unknown,
+        }
+    }
+
+    fn certain(&self, v: Value) -> bool {
+        matches!(v, Value::Tensor(id) if self.get_tensor(id).certain)
+    }
+
+    /// Where the result of two tensors lives: a CPU scalar does not count.
+    fn followed(&mut self, a: Value, x: &Party, b: Value, y: &Party) -> Dd {
+        if x.device == y.device {
+            return x.device;
+        }
+        let proven = |i: &Self, v: Value| match v {
+            Value::Tensor(_) => true,
+            Value::Outer(o) => i.is_tensorish(o),
+            _ => false,
+        };
+        match (proven(self, a), proven(self, b)) {
+            (true, false) => {
+                // The other may be a number, or a tensor that decides.
+                if self.is_cpu(x.device) { self.unknown_device() } else { x.device }
+            }
+            (false, true) => {
+                if self.is_cpu(y.device) { self.unknown_device() } else { y.device }
+            }
+            _ => self.result_device(&[*x, *y]),
+        }
+    }
+
+    fn is_cpu(&self, d: Dd) -> bool {
+        self.d.as_leaf(d).is_some_and(|p| self.t.places.get(p).0 == Device::Cpu)
+    }
+
+    /// Where a function's result lives that follows its tensors.
+    pub(super) fn result_device(&mut self, parties: &[Party]) -> Dd {
+        let mut device = None;
+        for p in parties {
+            device = Some(match device {
+                None => p.device,
+                Some(d) if d == p.device => d,
+                Some(d) => self.stronger(d, p.device),
+            });
+        }
+        match device {
+            Some(d) => d,
+            None => self.unknown_device(),
+        }
+    }
+
+    /// Of two devices that may meet: the one that is not the CPU; unknown when that cannot be told.
+    fn stronger(&mut self, a: Dd, b: Dd) -> Dd {
+        let places = &mut self.t.places;
+        let unknown = places.add((Device::Unknown, super::NO_ORIGIN));
+        let zipped = self.d.zip(a, b, &mut |x, y| match (places.get(x).0, places.get(y).0) {
+            (p, q) if p == q => x,
+            (Device::Unknown, _) | (_, Device::Unknown) => unknown,
+            (Device::Cpu, _) => y,
+            (_, Device::Cpu) => x,
+            (Device::Cuda(_) | Device::CudaSome, Device::Cuda(_) | Device::CudaSome) => x,
+            // The device of `x` and that of the module, say: the same in a program that works.
+            (Device::Of(_), Device::Of(_) | Device::Named(_)) => x,
+            (Device::Named(_), Device::Of(_)) => y,
+            _ => unknown,
+        });
+        match zipped {
+            Some(d) => d,
+            None => self.unknown_device(),
+        }
+    }
+
+    pub(super) fn tensor_attr(&mut self, v: Value, name: Sym, e: ExprId) -> Value {
+        let Value::Tensor(id) = v else { return Value::Unknown };
+        let t = self.get_tensor(id);
+        match name.as_str() {
+            "device" => Value::Device(t.device),
+            "is_cuda" => Value::Bool(self.is_device(t.device, Device::Cuda(None), e)),
+            "is_mps" => Value::Bool(self.is_device(t.device, Device::Other(crate::world::Backend::Mps), e)),
+            "is_cpu" => Value::Bool(self.is_device(t.device, Device::Cpu, e)),
+            "shape" | "ndim" | "nbytes" | "itemsize" => Self::NUMBER,
+            "dtype" | "layout" | "requires_grad" | "is_leaf" | "grad_fn" | "names" => self.result_of(e),
+            "data" | "T" | "mT" | "H" | "mH" | "real" | "imag" => {
+                self.tensor(Tensor { role: Role::Plain, ..t })
+            }
+            "grad" => self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, certain: false, ..t }),
+            _ if t.certain && torch::method(name).is_some() => self.bound(v, None, name),
+            // A batch's or a model output's part: with the whole.
+            _ if !t.certain => self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, bytes: None, ..t }),
+            _ => self.result_of(e),
+        }
+    }
+
+    /// `tensor.name(args)`
+    pub(super) fn tensor_method(&mut self, v: Value, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
+        let Value::Tensor(id) = v else { return Value::Unknown };
+        let t = self.get_tensor(id);
+        match name.as_str() {
+            "to" | "cuda" | "cpu" | "xpu" | "npu" | "mps" | "hpu" => return self.transfer(t, name, args, e, base),
+            "type" if !args.positional.is_empty() => return self.type_method(t, args, e),
+            "numpy" | "__array__" => return self.to_numpy(t, name, args, e, base),
+            "pin_memory" => self.check_pin_memory(t.device, e),
+            "get_device" => {
+                let minus = Value::Device(t.device);
+                return minus;
+            }
+            "device" => return Value::Device(t.device),
+            "register_hook" | "retain_grad" | "backward" | "retain" => {
+                return Value::None;
+            }
+            "share_memory_" | "requires_grad_" => {
+                return self.tensor(t);
+            }
+            "items" | "values" | "keys" if !t.certain => {
+                let item = self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, bytes: None, ..t });
+                return match name.as_str() {
+                    "items" => {
+                        let pair = self.seq(&[Self::TEXT, item]);
+                        self.many(pair)
+                    }
+                    "values" => self.many(item),
+                    _ => self.many(Self::TEXT),
+                };
+            }
+            "eval" | "train" | "half" | "float" | "double" | "bfloat16" | "parameters" | "named_parameters" if !t.certain => {
+                if name.as_str().contains("parameters") {
+                    let p = self.tensor(Tensor { role: Role::Parameter, zero_dim: Tri::Maybe, bytes: None, certain: true, ..t });
+                    let item = if name.as_str() == "parameters" { p } else { self.seq(&[Self::TEXT, p]) };
+                    return self.many(item);
+                }
+                return v;
+            }
+            _ => {}
+        }
+        match torch::method(name) {
+            Some(op) => self.apply_op(op, Some((v, base)), args, e, name.as_str()),
+            None if t.certain => self.result_of(e),
+            None => self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, bytes: None, ..t }),
+        }
+    }
+
+    /// `.to(…)`, `.cuda(…)`, `.cpu()`
+    fn transfer(&mut self, t: Tensor, name: Sym, args: &Args, e: ExprId, _base: ExprId) -> Value {
+        let target = match name.as_str() {
+            "to" => self.to_target(args, e),
+            "cpu" => {
+                let place = self.place(e);
+                let origin = self.origin(place, Reason::Moved, super::NO_ORIGIN);
+                Some(self.at(Device::Cpu, origin))
+            }
+            method => Some(self.method_target(method, args, e)),
+        };
+        let Some(target) = target else {
+            return self.tensor(Tensor { role: Role::Plain, ..t });
+        };
+        self.check_use(target, e, super::super::event::UseKind::Transfer, &format!("`.{name}()`"));
+        let device = self.because(target, e, Reason::Moved);
+        // A parameter that really moves is no parameter any more; one that stays is itself.
+        self.tensor(Tensor { device, role: Role::Plain, bytes: None, ..t })
+    }
+
+    /// The device that `.cuda(i)`, `.xpu()` and the like name.
+    pub(super) fn method_target(&mut self, method: &str, args: &Args, e: ExprId) -> Dd {
+        if method == "cuda" {
+            match args.get(0, "device") {
+                Some((Value::None, _)) | None => {}
+                Some((Value::Int(i), _)) => {
+                    let place = self.place(e);
+                    let origin = self.origin(place, Reason::Literal, super::NO_ORIGIN);
+                    return self.at(Device::Cuda(u32::try_from(i).ok()), origin);
+                }
+                Some((v, at)) => {
+                    let d = self.as_device(v, at);
+                    let d = d.unwrap_or_else(|| self.unknown_device());
+                    return self.only_cuda(d);
+                }
+            }
+            let place = self.place(e);
+            let origin = self.origin(place, Reason::Literal, super::NO_ORIGIN);
+            return self.at(Device::Cuda(None), origin);
+        }
+        let place = self.place(e);
+        let origin = self.origin(place, Reason::Literal, super::NO_ORIGIN);
+        match crate::world::Backend::from_name(method) {
+            Some(b) => self.at(Device::Other(b), origin),
+            None => self.unknown_device(),
+        }
+    }
+
+    /// What `.cuda(x)` makes of a device that is not known: some CUDA device.
+    fn only_cuda(&mut self, d: Dd) -> Dd {
+        let places = &mut self.t.places;
+        self.d.map(d, &mut |p| match *places.get(p) {
+            (Device::Unknown | Device::Named(_) | Device::Of(_), o) => places.add((Device::CudaSome, o)),
+            _ => p,
+        })
+    }
+
+    /// What the arguments of `.to()` say; `None` when they name no device.
+    pub(super) fn to_target(&mut self, args: &Args, e: ExprId) -> Option<Dd> {
+        if let Some((v, at)) = args.keyword("device") {
+            return match v {
+                Value::None => None,
+                v => self.as_device(v, at),
+            };
+        }
+        if let Some((v, at)) = args.keyword("other") {
+            return self.tensor_place(v, at).map(|(d, _)| d);
+        }
+        let Some(&(v, at)) = args.positional.first() else {
+            return args.open.then(|| self.unknown_device());
+        };
+        self.positional_target(v, at, e)
+    }
+
+    fn positional_target(&mut self, v: Value, at: ExprId, _e: ExprId) -> Option<Dd> {
+        match v {
+            Value::Tensor(_) => self.tensor_place(v, at).map(|(d, _)| d),
+            Value::Outer(o) => {
+                let outer = self.t.get_outer(o);
+                if outer.device || outer.text.contains("device") {
+                    return self.as_device(v, at);
+                }
+                if outer.text.contains("dtype") || outer.text.contains("type") {
+                    return None;
+                }
+                if self.is_tensorish(o) || outer.with.is_some() {
+                    return Some(self.device_of_outer(o, at));
+                }
+                Some(self.unknown_device())
+            }
+            Value::External(path) => {
+                let text = path.as_str();
+                if text.starts_with("torch.") { None } else { Some(self.unknown_device()) }
+            }
+            Value::Int(_) | Value::Str(..) | Value::Device(_) | Value::Choice(_) => self.as_device(v, at),
+            Value::Host(Host::Number) => self.as_device(v, at),
+            Value::None => None,
+            _ => Some(self.unknown_device()),
+        }
+    }
+
+    /// `.type(torch.cuda.FloatTensor)`
+    fn type_method(&mut self, t: Tensor, args: &Args, e: ExprId) -> Value {
+        let text = match args.positional[0].0 {
+            Value::External(path) => path.as_str(),
+            Value::Str(s, _) => s.as_str(),
+            Value::Unknown | Value::Outer(_) | Value::Choice(_) => {
+                let device = self.unknown_device();
+                return self.tensor(Tensor { device, role: Role::Plain, ..t });
+            }
+            _ => "",
+        };
+        let cuda = text.starts_with("torch.cuda.") && text.ends_with("Tensor");
+        if cuda {
+            let place = self.place(e);
+            let origin = self.origin(place, Reason::Literal, super::NO_ORIGIN);
+            let device = self.at(Device::Cuda(None), origin);
+            self.check_use(device, e, super::super::event::UseKind::LegacyType, "`.type()`");
+            return self.tensor(Tensor { device, role: Role::Plain, ..t });
+        }
+        if text.starts_with("torch.") && text.ends_with("Tensor") && text != "torch.Tensor" {
+            let place = self.place(e);
+            let origin = self.origin(place, Reason::Host, super::NO_ORIGIN);
+            let device = self.at(Device::Cpu, origin);
+            return self.tensor(Tensor { device, role: Role::Plain, ..t });
+        }
+        self.tensor(Tensor { role: Role::Plain, ..t })
+    }
+
+    /// `.numpy()` of a tensor.
+    fn to_numpy(&mut self, t: Tensor, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
+        let forced = args.get(0, "force").is_some_and(|(v, _)| v == Value::Bool(super::TRUE) || v == Value::Unknown);
+        if !forced {
+            self.check_host(t.device, base, e, &format!("`.{name}()`"));
+        }
+        Self::ARRAY
+    }
+
+    /// A tensor is turned into a NumPy array: it must be on the CPU.
+    pub(super) fn check_host(&mut self, device: Dd, operand: ExprId, at: ExprId, what: &str) {
+        let mut found = None;
+        let mut leaves = Vec::new();
+        self.d.leaves(device, &mut leaves);
+        for leaf in leaves {
+            let (d, origin) = *self.t.places.get(leaf);
+            if matches!(d, Device::Cuda(_) | Device::CudaSome | Device::Other(_)) {
+                let here = self.d.where_leaf(device, &mut |p| p == leaf);
+                found = Some((d, origin, here));
+            }
+        }
+        let Some((d, origin, here)) = found else { return };
+        let there = self.accelerator_condition(d, Device::Cpu);
+        let bad = self.d.and(here, there);
+        let Some(bite) = self.bite(bad, false) else { return };
+        let tensor = Box::new(self.operand(operand, d, origin));
+        let place = self.place(at);
+        self.emit(Kind::ToHost { what: what.to_owned(), tensor }, place, bite, Vec::new());
+    }
+
+    /// A function or method of the operator table on these arguments.
+    pub(super) fn apply_op(&mut self, op: &'static Op, receiver: Option<(Value, ExprId)>, args: &Args, e: ExprId, name: &str) -> Value {
+        let parties = self.parties(op, receiver, args);
+        let what = if receiver.is_some() { format!("`.{name}()`") } else { format!("`{name}`") };
+        let refused = match op.kind {
+            OpKind::Unary | OpKind::Transfer | OpKind::Attribute if op.args.len() < 2 => false,
+            OpKind::Distribution | OpKind::Factory => false,
+            _ => self.check_parties(op, &what, e, &parties),
+        };
+        if op.kind == OpKind::CpuOnly || op.args.iter().any(|a| a.share == torch::Share::Cpu) {
+            self.check_cpu_only(op, &what, e, receiver, args);
+        }
+        if let Some((v, at)) = args.keyword("out") {
+            self.check_out(op, &what, v, at, &parties, args, e);
+        }
+        self.op_result(op, &parties, args, e, refused, name)
+    }
+
+    fn check_parties(&mut self, op: &'static Op, what: &str, e: ExprId, parties: &[Party]) -> bool {
+        let bound: Vec<Party> = parties
+            .iter()
+            .filter(|p| p.rule.share != torch::Share::Unknown && p.rule.share != torch::Share::Cpu)
+            .copied()
+            .collect();
+        let meeting = if op.kind == OpKind::Indexing { Meeting::Index } else { Meeting::Function };
+        self.meet(meeting, what, e, &bound)
+    }
+
+    fn op_result(&mut self, op: &'static Op, parties: &[Party], args: &Args, e: ExprId, refused: bool, name: &str) -> Value {
+        let zero_dim = self.result_dims(op, parties, args, name);
+        let device = match op.result {
+            ResultRule::Host => return self.host_result(name, e),
+            ResultRule::Device => return parties.first().map_or(Value::Unknown, |p| Value::Device(p.device)),
+            _ if refused => self.unknown_device(),
+            ResultRule::Follows | ResultRule::Each | ResultRule::Parameters if !parties.is_empty() => self.result_device(parties),
+            ResultRule::Receiver | ResultRule::TypeArgument | ResultRule::To => {
+                if op.accepts.device {
+                    if let Some((v, at)) = args.keyword("device").filter(|(v, _)| *v != Value::None) {
+                        let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
+                        self.check_use(d, e, super::super::event::UseKind::Factory, &format!("`{name}()`"));
+                        let device = self.because(d, e, Reason::Made);
+                        return self.plain_tensor(device, zero_dim);
+                    }
+                }
+                match parties.first() {
+                    Some(p) => p.device,
+                    None => self.unknown_device(),
+                }
+            }
+            ResultRule::OtherArgument => match parties.get(1) {
+                Some(p) => self.because(p.device, e, Reason::Moved),
+                None => self.unknown_device(),
+            },
+            _ => return self.factory(op, parties, args, e, name, zero_dim),
+        };
+        let tensor = self.plain_tensor(device, zero_dim);
+        if op.in_place {
+            return tensor;
+        }
+        self.shaped_result(name, tensor, device)
+    }
+
+    /// Methods that give several tensors, or a list of them.
+    fn shaped_result(&mut self, name: &str, tensor: Value, device: Dd) -> Value {
+        let any = self.plain_tensor(device, Tri::Maybe);
+        match name.rsplit('.').next().unwrap_or(name) {
+            "chunk" | "split" | "unbind" | "tensor_split" | "hsplit" | "vsplit" | "meshgrid" | "split_with_sizes" | "broadcast_tensors" | "dsplit" => {
+                let any = if name.ends_with("unbind") { any } else { tensor };
+                self.many(any)
+            }
+            "topk" | "sort" | "kthvalue" | "mode" | "cummax" | "cummin" => self.seq(&[any, any]),
+            "nonzero" | "max" | "min" | "median" | "nanmedian" => tensor,
+            _ => tensor,
+        }
+    }
+
+    fn host_result(&mut self, name: &str, e: ExprId) -> Value {
+        match name.rsplit('.').next().unwrap_or(name) {
+            "item" | "size" | "dim" | "numel" | "stride" | "ndimension" | "nelement" | "element_size" => Self::NUMBER,
+            "tolist" => {
+                let content = self.many(Self::NUMBER);
+                Value::Object(self.object(super::ObjKind::List { module: false }, None, content))
+            }
+            _ => self.result_of(e),
+        }
+    }
+
+    /// Has the result no dimensions?
+    fn result_dims(&self, op: &Op, parties: &[Party], args: &Args, name: &str) -> Tri {
+        let given = args.values().next().is_some();
+        let name = name.rsplit('.').next().unwrap_or(name);
+        match name {
+            "sum" | "mean" | "prod" | "std" | "var" | "norm" | "max" | "min" | "median" | "argmax" | "argmin" | "any"
+            | "all" | "logsumexp" | "amax" | "amin" | "nansum" | "nanmean" => {
+                let reduces_all = if op.name.as_str().starts_with("torch.Tensor.") {
+                    !given
+                } else {
+                    args.positional.len() <= 1 && args.keywords.iter().all(|(k, ..)| k.as_str() == "dtype")
+                };
+                if reduces_all { Tri::Yes } else { Tri::Maybe }
+            }
+            "squeeze" | "select" | "__getitem__" | "diagonal" | "take" | "unbind" | "dot" | "trace" | "det" | "item" | "view"
+            | "reshape" | "matmul" | "inner" | "vdot" | "get" | "logdet" | "dist" | "einsum" | "tensordot" | "bernoulli" => Tri::Maybe,
+            _ if name.ends_with("_loss") || name == "cross_entropy" || name == "binary_cross_entropy" => Tri::Maybe,
+            _ => {
+                let mut dims = None;
+                for p in parties {
+                    dims = Some(match (dims, p.zero_dim) {
+                        (Some(Tri::No), _) | (_, Tri::No) => Tri::No,
+                        (None | Some(Tri::Yes), Tri::Yes) => Tri::Yes,
+                        _ => Tri::Maybe,
+                    });
+                }
+                dims.unwrap_or(Tri::Maybe)
+            }
+        }
+    }
+}
+
+/// Is it certainly no tensor?
+const fn known_host(v: Value) -> bool {
+    matches!(v, Value::Host(_) | Value::Int(_) | Value::Bool(_) | Value::None | Value::Str(..) | Value::Slice)
+}
+

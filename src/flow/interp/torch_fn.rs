@@ -1,0 +1,274 @@
+//! Functions of PyTorch by the operator table: who takes part, factories, `out=`, arguments that must be on
+//! the CPU.
+
+use super::super::diagram::{Dd, TRUE};
+use super::super::event::{Kind, Meeting, UseKind};
+use super::super::value::{Device, Reason, Role, Tensor, Tri, Value};
+use super::Interp;
+use super::args::Args;
+use super::meet::{Party, Rule};
+use crate::ir::ExprId;
+use crate::sym::Sym;
+use crate::torch::{ArgRule, Op, ResultRule, Share};
+
+impl Interp<'_> {
+    /// The tensors among the arguments, with what the table asks of each.
+    pub(super) fn parties(&mut self, op: &'static Op, receiver: Option<(Value, ExprId)>, args: &Args) -> Vec<Party> {
+        let mut parties = Vec::new();
+        let offset = usize::from(receiver.is_some());
+        let positional = receiver.into_iter().chain(args.positional.iter().copied()).enumerate();
+        for (position, (v, at)) in positional {
+            let rule = op.positional(position);
+            if rule.is_none() && (op.kind == crate::torch::Kind::Factory || position >= offset.max(1) && !op.args.is_empty()) {
+                continue;
+            }
+            self.add_party(rule, v, at, &mut parties);
+        }
+        for &(name, v, at) in &args.keywords {
+            if let Some(rule) = op.keyword(name) {
+                self.add_party(Some(rule), v, at, &mut parties);
+            }
+        }
+        parties
+    }
+
+    fn add_party(&mut self, rule: Option<&'static ArgRule>, v: Value, at: ExprId, parties: &mut Vec<Party>) {
+        let r = rule.map_or(Rule { share: Share::Unknown, ..Rule::STRICT }, Rule::from);
+        let list = rule.is_some_and(|r| r.list);
+        if let Value::Outer(o) = v {
+            // Handed to a tensor function where a tensor goes: it is one.
+            if rule.is_some() && !list {
+                self.tensor_proofs.insert(o);
+            }
+        }
+        if let Some(p) = self.party(v, at, r) {
+            parties.push(p);
+            return;
+        }
+        if list || rule.is_none() {
+            let items = match v {
+                Value::Many(id) => vec![*self.t.values.get(id)],
+                v => self.exact_elements(v).unwrap_or_default(),
+            };
+            for item in items {
+                if let Value::Outer(o) = item {
+                    self.tensor_proofs.insert(o);
+                }
+                if let Some(p) = self.party(item, at, r) {
+                    parties.push(p);
+                }
+            }
+            if let Value::Object(id) = v {
+                if let Value::Many(m) = self.own(id) {
+                    let item = *self.t.values.get(m);
+                    if let Some(p) = self.party(item, at, r) {
+                        parties.push(p);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The result of something that makes a tensor.
+    pub(super) fn factory(&mut self, op: &'static Op, parties: &[Party], args: &Args, e: ExprId, name: &str, dims: Tri) -> Value {
+        let short = name.rsplit('.').next().unwrap_or(name);
+        let zero_dim = self.factory_dims(short, args, dims);
+        let bytes = super::guard::size_in_bytes(self, short, args);
+        let given = if op.accepts.device { args.keyword("device").filter(|(v, _)| *v != Value::None) } else { None };
+        let device = if let Some((v, at)) = given {
+            let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
+            self.check_use(d, e, UseKind::Factory, &format!("`{short}()`"));
+            self.check_generator(d, args, e, short);
+            let d = self.because(d, e, Reason::Made);
+            self.check_allocation(d, bytes, e);
+            d
+        } else {
+            match op.result {
+                ResultRule::Data if !parties.is_empty() => match self.store.get(self.default_device) {
+                    Value::Absent => parties[0].device,
+                    _ => self.default_device_at(e, Reason::Default),
+                },
+                ResultRule::Cuda => {
+                    let place = self.place(e);
+                    let origin = self.origin(place, Reason::Literal, super::NO_ORIGIN);
+                    let d = self.at(Device::Cuda(None), origin);
+                    self.check_use(d, e, UseKind::LegacyType, &format!("`{name}`"));
+                    d
+                }
+                ResultRule::Backend(b) => {
+                    let place = self.place(e);
+                    let origin = self.origin(place, Reason::Literal, super::NO_ORIGIN);
+                    self.at(Device::Other(b), origin)
+                }
+                ResultRule::Cpu => {
+                    let place = self.place(e);
+                    let origin = self.origin(place, Reason::Host, super::NO_ORIGIN);
+                    self.at(Device::Cpu, origin)
+                }
+                ResultRule::Unknown => self.unknown_device(),
+                _ if args.open && op.accepts.device => self.unknown_device(),
+                _ if op.honours_default => {
+                    let d = self.default_device_at(e, Reason::Default);
+                    self.check_generator(d, args, e, short);
+                    self.check_allocation(d, bytes, e);
+                    d
+                }
+                _ => {
+                    let place = self.place(e);
+                    let origin = self.origin(place, Reason::Host, super::NO_ORIGIN);
+                    self.at(Device::Cpu, origin)
+                }
+            }
+        };
+        if op.accepts.pin_memory && args.keyword("pin_memory").is_some_and(|(v, _)| v == Value::Bool(TRUE)) {
+            self.use_cuda(e, UseKind::Query, "`pin_memory=True`");
+        }
+        if op.name.as_str() == "torch.Generator" {
+            return Value::Object(self.object(super::ObjKind::Generator, None, Value::Device(device)));
+        }
+        self.tensor(Tensor { device, zero_dim, role: Role::Plain, certain: true, bytes })
+    }
+
+    fn factory_dims(&mut self, name: &str, args: &Args, dims: Tri) -> Tri {
+        let Some(&(first, _)) = args.positional.first() else {
+            return if args.keyword("size").is_some() { Tri::No } else { Tri::Maybe };
+        };
+        match name {
+            "tensor" | "as_tensor" | "asarray" | "scalar_tensor" => match first {
+                Value::Int(_) | Value::Host(Host::Number) | Value::Bool(_) => Tri::Yes,
+                Value::Seq(_) | Value::Object(_) | Value::Host(Host::Array) => Tri::No,
+                Value::Tensor(_) => self.zero_dim(first),
+                _ => Tri::Maybe,
+            },
+            "from_numpy" | "frombuffer" => Tri::No,
+            "zeros" | "ones" | "empty" | "rand" | "randn" | "full" | "randint" => match first {
+                Value::Seq(id) if self.seq_items(id).is_empty() => Tri::Yes,
+                Value::Object(id) if matches!(self.own(id), Value::Seq(s) if self.seq_items(s).is_empty()) => Tri::Yes,
+                _ => Tri::No,
+            },
+            "eye" | "arange" | "linspace" | "logspace" | "randperm" | "range" | "hann_window" | "hamming_window"
+            | "blackman_window" | "bartlett_window" | "kaiser_window" | "tril_indices" | "triu_indices" => Tri::No,
+            "normal" => Tri::Maybe,
+            _ if name.ends_with("Tensor") => match first {
+                Value::Tensor(_) | Value::Outer(_) | Value::Unknown => Tri::Maybe,
+                _ => Tri::No,
+            },
+            _ => dims,
+        }
+    }
+
+    fn check_generator(&mut self, device: Dd, args: &Args, e: ExprId, name: &str) {
+        let Some((Value::Object(id), at)) = args.keyword("generator") else { return };
+        let Value::Device(g) = self.own(id) else { return };
+        let parties = [
+            Party { expr: at, device: g, zero_dim: Tri::No, rule: Rule::STRICT },
+            Party { expr: e, device, zero_dim: Tri::No, rule: Rule::STRICT },
+        ];
+        self.meet(Meeting::Generator, &format!("`{name}()`"), e, &parties);
+    }
+
+    /// `out=` on another device than the result.
+    #[expect(clippy::too_many_arguments, reason = "the whole call matters")]
+    pub(super) fn check_out(&mut self, op: &'static Op, what: &str, v: Value, at: ExprId, parties: &[Party], args: &Args, e: ExprId) {
+        if !op.out_must_match {
+            return;
+        }
+        let Some(out) = self.party(v, at, Rule::STRICT) else { return };
+        if let Some(first) = parties.first() {
+            let first = Party { rule: Rule::STRICT, ..*first };
+            self.meet(Meeting::Function, what, e, &[first, out]);
+        } else if let Some((d, at)) = args.keyword("device") {
+            let Some(device) = self.as_device(d, at) else { return };
+            let first = Party { expr: at, device, zero_dim: Tri::No, rule: Rule::STRICT };
+            self.meet(Meeting::Function, what, e, &[first, out]);
+        }
+    }
+
+    /// Arguments that PyTorch demands on the CPU.
+    pub(super) fn check_cpu_only(&mut self, op: &'static Op, what: &str, e: ExprId, receiver: Option<(Value, ExprId)>, args: &Args) {
+        let positional = receiver.into_iter().chain(args.positional.iter().copied()).enumerate();
+        let mut wanted: Vec<(Value, ExprId)> =
+            positional.filter(|&(p, _)| op.positional(p).is_some_and(|r| r.share == Share::Cpu)).map(|(_, a)| a).collect();
+        wanted.extend(
+            args.keywords
+                .iter()
+                .filter(|(n, ..)| op.keyword(*n).is_some_and(|r| r.share == Share::Cpu))
+                .map(|&(_, v, at)| (v, at)),
+        );
+        for (v, at) in wanted {
+            let Some((device, _)) = self.tensor_place(v, at) else { continue };
+            self.check_on_cpu(device, at, e, what);
+        }
+    }
+
+    /// A tensor on an accelerator where the CPU is demanded.
+    pub(super) fn check_on_cpu(&mut self, device: Dd, operand: ExprId, e: ExprId, what: &str) {
+        let mut leaves = Vec::new();
+        self.d.leaves(device, &mut leaves);
+        for leaf in leaves {
+            let (d, origin) = *self.t.places.get(leaf);
+            let named = matches!(d, Device::Named(o) if self.t.get_outer(o).device);
+            if !named && !matches!(d, Device::Cuda(_) | Device::CudaSome | Device::Other(_)) {
+                continue;
+            }
+            let here = self.d.where_leaf(device, &mut |p| p == leaf);
+            let there = self.accelerator_condition(d, Device::Cpu);
+            let bad = self.d.and(here, there);
+            let Some(bite) = self.bite(bad, false) else { continue };
+            let other = self.operand(operand, Device::Cpu, super::NO_ORIGIN);
+            let stray = self.operand(operand, d, origin);
+            let place = self.place(e);
+            let kind = Kind::Mismatch {
+                meeting: Meeting::CpuOnly,
+                what: what.to_owned(),
+                stray: Box::new(stray),
+                other: Box::new(other),
+            };
+            self.emit(kind, place, bite, Vec::new());
+            return;
+        }
+    }
+
+    pub(super) fn check_pin_memory(&mut self, device: Dd, e: ExprId) {
+        self.check_on_cpu(device, e, e, "`.pin_memory()`");
+        self.use_cuda(e, UseKind::Query, "`.pin_memory()`");
+    }
+
+    /// A function of PyTorch that the operator table knows.
+    pub(super) fn torch_function(&mut self, path: Sym, op: &'static Op, args: &Args, e: ExprId) -> Value {
+        let name = path.as_str();
+        if op.kind == crate::torch::Kind::Distribution {
+            return self.distribution(op, args, e);
+        }
+        if let Some(method) = name.strip_prefix("torch.Tensor.") {
+            if let Some((&(v, at), rest)) = args.positional.split_first() {
+                let rest = Args { positional: rest.to_vec(), keywords: args.keywords.clone(), open: args.open };
+                return self.call_method(v, Sym::new(method), &rest, e, at);
+            }
+        }
+        self.apply_op(op, None, args, e, name)
+    }
+
+    fn distribution(&mut self, op: &'static Op, args: &Args, e: ExprId) -> Value {
+        let parties = self.parties(op, None, args);
+        let device = self.result_device(&parties);
+        let clash = parties.iter().any(|p| p.device != device);
+        if clash && op.distribution.as_ref().is_some_and(|d| d.fails_at_construction) {
+            self.meet(Meeting::Function, &format!("`{}`", short(op.name)), e, &parties);
+        }
+        let sample = self.plain_tensor(device, Tri::Maybe);
+        let id = self.object(super::ObjKind::Distribution, None, sample);
+        for (i, p) in parties.iter().enumerate() {
+            let v = self.plain_tensor(p.device, Tri::No);
+            self.set_field(id, Sym::new(&format!(" {i}")), v);
+        }
+        Value::Object(id)
+    }
+}
+
+use super::super::value::Host;
+
+/// The last part of a dotted name.
+pub(super) fn short(path: Sym) -> &'static str {
+    path.as_str().rsplit('.').next().unwrap_or(path.as_str())
+}
