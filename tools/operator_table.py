@@ -39,10 +39,12 @@ HEADER = """\
 #           1. shares a device with the other `!` arguments:
 #              ! must, ~ need not, ? not known, c must be on the CPU whatever the others are
 #           2. may be on the CPU when the others are on CUDA:
-#              n no, y yes, z only zero-dimensional, m not unless perhaps zero-dimensional, ? not known
+#              n no, y yes, z only zero-dimensional, a only where all of them are zero-dimensional (they are
+#              broadcast first), m not unless perhaps zero-dimensional, ? not known
 #           3. may be on CUDA when the others are on the CPU: the same letters
 # A module's ARGUMENTs are those of forward(), against each other and against the module itself. STATE: parameters or
-# buffers: yes, no, sometimes, unknown; then the constructor's parameters in order, tensors marked `!`.
+# buffers: yes, no, sometimes, unknown; then the constructor's parameters in order, tensors marked `!`, switches of
+# the state marked `?` (with STATE yes: False for all of them leaves none; else: one that is True makes some).
 # A distribution's `value=CC`: log_prob's argument on the CPU with CUDA parameters, and the reverse; a mismatch
 # between parameters fails when sampling, or with `fails=construct` at once.
 """

@@ -94,6 +94,8 @@ pub enum Returns {
     Argument(Arg),
     /// An iterable over what it was given; its items are `data[i]`, collated on the CPU.
     CpuBatches(Arg),
+    /// What this method of its first argument gives: `abs(x)` is `x.__abs__()`.
+    Method(Sym),
     /// A device.
     Device,
     /// Host data: no tensor and no module.
@@ -206,6 +208,7 @@ fn merge(fact: &mut CallFact, path: &str, words: &str) -> Option<()> {
             "leaves" if value.is_empty() => fact.leaves_arguments = true,
             "returns" => fact.returns = Returns::Argument(arg(value)?),
             "batches" => fact.returns = Returns::CpuBatches(arg(value)?),
+            "method" => fact.returns = Returns::Method(Sym::new(value)),
             "gives" => {
                 fact.returns = match value {
                     "device" => Returns::Device,

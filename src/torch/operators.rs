@@ -136,6 +136,8 @@ pub enum Elsewhere {
     Yes,
     /// Accepted when it is zero-dimensional, refused otherwise.
     ZeroDim,
+    /// Accepted only where it and all others are zero-dimensional: they are broadcast first.
+    AllZeroDim,
     /// Refused when it has dimensions; for zero-dimensional ones nobody knows.
     MaybeZeroDim,
     /// Not known.
@@ -143,11 +145,13 @@ pub enum Elsewhere {
 }
 
 impl Elsewhere {
-    /// Whether a tensor elsewhere is certainly refused, given what is known of its being zero-dimensional.
-    pub const fn refuses(self, zero_dim: Option<bool>) -> bool {
+    /// Whether a tensor elsewhere is certainly refused, given what is known of it, and of every other argument,
+    /// being zero-dimensional.
+    pub fn refuses(self, zero_dim: Option<bool>, others_zero_dim: Option<bool>) -> bool {
         match self {
             Self::No => true,
-            Self::ZeroDim | Self::MaybeZeroDim => matches!(zero_dim, Some(false)),
+            Self::ZeroDim | Self::MaybeZeroDim => zero_dim == Some(false),
+            Self::AllZeroDim => zero_dim == Some(false) || others_zero_dim == Some(false),
             Self::Yes | Self::Unknown => false,
         }
     }
@@ -241,16 +245,19 @@ pub struct ConstructorParameter {
     pub name: Sym,
     /// It is a tensor that the module keeps as a buffer or parameter: `CrossEntropyLoss(weight=…)`.
     pub tensor: bool,
+    /// It switches state: see [`State`].
+    pub switch: bool,
 }
 
 /// Whether a module has parameters or buffers of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum State {
-    /// Always.
+    /// Yes; but where the constructor has switches ([`ConstructorParameter::switch`]), `False` for all of them
+    /// leaves none.
     Yes,
     /// Never: it works wherever its inputs are.
     No,
-    /// When a tensor was given to the constructor, or affine=True.
+    /// When a tensor was given to the constructor, or `True` for one of its switches.
     Sometimes,
     /// Not known.
     Unknown,

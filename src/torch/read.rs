@@ -148,10 +148,8 @@ impl Flags {
 }
 
 fn parameter(word: &str) -> ConstructorParameter {
-    match word.strip_suffix('!') {
-        Some(name) => ConstructorParameter { name: Sym::new(name), tensor: true },
-        None => ConstructorParameter { name: Sym::new(word), tensor: false },
-    }
+    let name = word.trim_end_matches(['!', '?']);
+    ConstructorParameter { name: Sym::new(name), tensor: word.ends_with('!'), switch: word.ends_with('?') }
 }
 
 /// `NAME@POSITION[*|+]:CCC`
@@ -185,6 +183,7 @@ fn elsewhere(code: char) -> Option<Elsewhere> {
         'n' => Elsewhere::No,
         'y' => Elsewhere::Yes,
         'z' => Elsewhere::ZeroDim,
+        'a' => Elsewhere::AllZeroDim,
         'm' => Elsewhere::MaybeZeroDim,
         '?' => Elsewhere::Unknown,
         _ => return None,

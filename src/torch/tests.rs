@@ -75,8 +75,10 @@ fn arithmetic_takes_a_cpu_scalar_and_lists_do_not() {
     let add = op("torch.add");
     assert_eq!(arg(add, 1).share, Share::Must);
     assert_eq!(arg(add, 1).cpu_ok, Elsewhere::ZeroDim);
-    assert!(arg(add, 1).cpu_ok.refuses(Some(false)) && !arg(add, 1).cpu_ok.refuses(Some(true)));
-    assert!(!arg(add, 1).cpu_ok.refuses(None));
+    let refuses = |zero_dim| arg(add, 1).cpu_ok.refuses(zero_dim, Some(false));
+    assert!(refuses(Some(false)) && !refuses(Some(true)) && !refuses(None));
+    let loss = arg(op("torch.nn.functional.mse_loss"), 1).cpu_ok;
+    assert!(loss.refuses(Some(true), Some(false)) && !loss.refuses(Some(true), Some(true)));
     let in_place = of_tensor("add_");
     assert!(in_place.in_place && in_place.result == ResultRule::Receiver);
     assert_eq!((arg(in_place, 0).cpu_ok, arg(in_place, 1).cpu_ok), (Elsewhere::No, Elsewhere::ZeroDim));
@@ -138,7 +140,9 @@ fn modules_and_distributions() {
     assert_eq!(loss.state, State::Sometimes);
     assert!(loss.constructor[0].tensor && loss.constructor[0].name == Sym::new("weight"));
     assert!(class("torch.nn.LSTM").accepts.device);
-    assert_eq!(class("torch.nn.MSELoss").forward[1].cpu_ok, Elsewhere::MaybeZeroDim);
+    assert_eq!(class("torch.nn.MSELoss").forward[1].cpu_ok, Elsewhere::AllZeroDim);
+    let norm = class("torch.nn.InstanceNorm2d");
+    assert!(norm.state == State::Sometimes && norm.constructor.iter().any(|p| p.switch));
     let normal = op("torch.distributions.normal.Normal").distribution;
     assert_eq!(
         normal,
@@ -187,6 +191,7 @@ fn other_calls() {
     assert!(call(Sym::new("numpy.shape")).is_none_or(|f| f.to_numpy == Numpy::None));
     assert!(fact("print").leaves_arguments && fact("logging.info").leaves_arguments);
     assert!(fact("torch.optim.adam.Adam").leaves_arguments);
+    assert_eq!(fact("abs").returns, Returns::Method(Sym::new("__abs__")));
     assert!(matches!(fact("copy.deepcopy").returns, Returns::Argument(a) if a.position == 0));
     assert_eq!(fact("torch.no_grad").decorator, Some(Decorator::Keeps));
     assert_eq!(fact("unittest.skipUnless").decorator, Some(Decorator::SkipUnless));
