@@ -10,4 +10,5 @@ pub mod rules;
 pub mod source;
 pub mod span;
 pub mod sym;
+pub mod torch;
 pub mod world;

@@ -1,0 +1,266 @@
+//! Facts about callables that the operator table does not hold: back ends, host conversions, wrappers, decorators,
+//! frameworks. Read from `data/calls.txt`, whose header describes the format.
+
+use rustc_hash::FxHashMap;
+
+use super::read::lines;
+use crate::sym::Sym;
+use crate::world::Backend;
+
+/// What is known of one callable. Fields are independent: `torch.compile` wraps its argument and is a decorator.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct CallFact {
+    /// What happens where the accelerator it belongs to is absent.
+    pub accelerator: Option<AcceleratorCall>,
+    /// It neither moves, changes the place of, nor keeps its arguments in a way that matters.
+    pub leaves_arguments: bool,
+    /// What it gives.
+    pub returns: Returns,
+    /// Which positional arguments it turns into NumPy arrays, which raises `TypeError` for CUDA tensors.
+    pub to_numpy: Numpy,
+    /// What it does as a decorator.
+    pub decorator: Option<Decorator>,
+    /// The tensor, or list of tensors, that a collective of `torch.distributed` sends or receives.
+    pub collective: Vec<Arg>,
+    /// It moves modules, batches or tensors for the user: what goes in or comes out has an unknown place.
+    pub moves_for_user: bool,
+}
+
+/// A parameter, by name and position.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arg {
+    /// Its keyword.
+    pub name: Sym,
+    /// Its position (a method's receiver does not count here).
+    pub position: u8,
+}
+
+/// A callable of `torch.cuda` or of another back end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AcceleratorCall {
+    /// Whose.
+    pub accelerator: Accelerator,
+    /// What it does without that accelerator.
+    pub without: Without,
+    /// The argument that is a device, a device index or a list of them.
+    pub device: Option<Arg>,
+    /// A negative index or `None` as that device makes it do nothing.
+    pub none_is_harmless: bool,
+    /// A context manager: nothing happens before the `with` statement enters it.
+    pub context: bool,
+}
+
+/// Whose callable it is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Accelerator {
+    /// CUDA.
+    Cuda,
+    /// Another back end.
+    Backend(Backend),
+    /// Whichever is there: `torch.accelerator`.
+    Any,
+}
+
+impl Accelerator {
+    /// Whether `torch.<name>` is missing unless a plug-in was imported, so that even asking
+    /// `torch.npu.is_available()` raises.
+    pub const fn needs_plugin(self) -> bool {
+        matches!(self, Self::Backend(Backend::Npu | Backend::Hpu | Backend::Mlu | Backend::Musa))
+    }
+}
+
+/// What a callable does without its accelerator.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Without {
+    /// It works, or does nothing.
+    Safe,
+    /// It raises.
+    Raises,
+    /// It says whether the accelerator is there.
+    Availability,
+    /// It counts the devices.
+    Count,
+    /// It says something that is no guard: that support is compiled in, say.
+    NoGuard,
+}
+
+/// What a call gives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Returns {
+    /// Not known.
+    #[default]
+    Unknown,
+    /// The argument itself, perhaps wrapped: it lives where the argument lives.
+    Argument(Arg),
+    /// An iterable over what it was given; its items are `data[i]`, collated on the CPU.
+    CpuBatches(Arg),
+    /// What this method of its first argument gives: `abs(x)` is `x.__abs__()`.
+    Method(Sym),
+    /// A device.
+    Device,
+    /// Host data: no tensor and no module.
+    Host,
+    /// Tensors on the CPU.
+    Cpu,
+}
+
+/// Which positional arguments become NumPy arrays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Numpy {
+    /// None.
+    #[default]
+    None,
+    /// All of them.
+    All,
+    /// The first so many.
+    First(u8),
+}
+
+impl Numpy {
+    /// Whether the positional argument `position` is converted.
+    pub const fn converts(self, position: usize) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::First(n) => position < n as usize,
+        }
+    }
+}
+
+/// What a decorator, or what its call gives, does with the function it decorates.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Decorator {
+    /// The function behaves as written: `torch.no_grad`, `functools.wraps(f)`.
+    Keeps,
+    /// `staticmethod`
+    Static,
+    /// `classmethod`
+    Class,
+    /// `property`, `functools.cached_property`
+    Property,
+    /// `contextlib.contextmanager`
+    ContextManager,
+    /// A test that is skipped if the condition in the first argument holds: `pytest.mark.skipif`.
+    SkipIf,
+    /// A test that is skipped unless the condition in the first argument holds: `unittest.skipUnless`.
+    SkipUnless,
+    /// A test that is always skipped.
+    Skip,
+}
+
+/// The facts by path, and those of whole packages (`numpy.*`).
+#[derive(Debug, Default)]
+pub struct Calls {
+    exact: FxHashMap<Sym, CallFact>,
+    packages: FxHashMap<&'static str, CallFact>,
+}
+
+impl Calls {
+    /// Reads `data/calls.txt`; malformed lines are skipped.
+    pub fn read(text: &'static str) -> Self {
+        let mut calls = Self::default();
+        for line in lines(text) {
+            let Some((path, facts)) = line.split_once(' ') else { continue };
+            let Some(package) = path.strip_suffix(".*") else {
+                merge(calls.exact.entry(Sym::new(path)).or_default(), path, facts);
+                continue;
+            };
+            merge(calls.packages.entry(package).or_default(), path, facts);
+        }
+        calls
+    }
+
+    /// The facts of a path: its own, else those of the nearest package that has some.
+    pub fn get(&self, path: Sym) -> Option<&CallFact> {
+        self.exact.get(&path).or_else(|| {
+            let mut rest = path.as_str();
+            while let Some((package, _)) = rest.rsplit_once('.') {
+                if let Some(fact) = self.packages.get(package) {
+                    return Some(fact);
+                }
+                rest = package;
+            }
+            None
+        })
+    }
+}
+
+/// Whether a line of `data/calls.txt` is well-formed.
+#[cfg(test)]
+pub fn is_well_formed(line: &str) -> bool {
+    let mut fact = CallFact::default();
+    line.split_once(' ').is_some_and(|(path, facts)| merge(&mut fact, path, facts).is_some())
+}
+
+/// Adds the words of a line to a fact; stops at a malformed word.
+fn merge(fact: &mut CallFact, path: &str, words: &str) -> Option<()> {
+    for word in words.split(' ') {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        match key {
+            "safe" => accelerator(fact, path).without = Without::Safe,
+            "raises" => accelerator(fact, path).without = Without::Raises,
+            "available" => accelerator(fact, path).without = Without::Availability,
+            "count" => accelerator(fact, path).without = Without::Count,
+            "no-guard" => accelerator(fact, path).without = Without::NoGuard,
+            "device" => accelerator(fact, path).device = Some(arg(value)?),
+            "none-ok" => accelerator(fact, path).none_is_harmless = true,
+            "context" => accelerator(fact, path).context = true,
+            "leaves" if value.is_empty() => fact.leaves_arguments = true,
+            "returns" => fact.returns = Returns::Argument(arg(value)?),
+            "batches" => fact.returns = Returns::CpuBatches(arg(value)?),
+            "method" => fact.returns = Returns::Method(Sym::new(value)),
+            "gives" => {
+                fact.returns = match value {
+                    "device" => Returns::Device,
+                    "host" => Returns::Host,
+                    "cpu" => Returns::Cpu,
+                    _ => return None,
+                }
+            }
+            "numpy" if value == "all" => fact.to_numpy = Numpy::All,
+            "numpy" => fact.to_numpy = Numpy::First(value.parse().ok()?),
+            "decorator" => fact.decorator = Some(decorator(value)?),
+            "collective" => fact.collective.push(arg(value)?),
+            "moves" => fact.moves_for_user = true,
+            _ => return None,
+        }
+    }
+    Some(())
+}
+
+fn accelerator<'a>(fact: &'a mut CallFact, path: &str) -> &'a mut AcceleratorCall {
+    let owner = path.strip_prefix("torch.").unwrap_or(path).split('.').next().unwrap_or_default();
+    fact.accelerator.get_or_insert(AcceleratorCall {
+        accelerator: match Backend::from_name(owner) {
+            Some(backend) => Accelerator::Backend(backend),
+            None if owner == "accelerator" => Accelerator::Any,
+            None if path.starts_with("torch.backends.mps") => Accelerator::Backend(Backend::Mps),
+            None if owner == "torch_xla" => Accelerator::Backend(Backend::Xla),
+            None => Accelerator::Cuda,
+        },
+        without: Without::Safe,
+        device: None,
+        none_is_harmless: false,
+        context: false,
+    })
+}
+
+/// `NAME@POSITION`
+fn arg(word: &str) -> Option<Arg> {
+    let (name, position) = word.split_once('@')?;
+    Some(Arg { name: Sym::new(name), position: position.parse().ok()? })
+}
+
+fn decorator(word: &str) -> Option<Decorator> {
+    Some(match word {
+        "keeps" => Decorator::Keeps,
+        "static" => Decorator::Static,
+        "class" => Decorator::Class,
+        "property" => Decorator::Property,
+        "contextmanager" => Decorator::ContextManager,
+        "skipif" => Decorator::SkipIf,
+        "skipunless" => Decorator::SkipUnless,
+        "skip" => Decorator::Skip,
+        _ => return None,
+    })
+}

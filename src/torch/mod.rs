@@ -1,0 +1,136 @@
+//! PyTorch's semantics as data: which callables make tensors and where, move them, demand one device,
+//! leave their arguments alone, or fail without an accelerator.
+//!
+//! The facts are in `data/*.txt`, compiled in and read once, on first use. A malformed line is skipped
+//! (and fails a test). Nothing here looks at code; `flow` asks by canonical dotted path.
+
+mod calls;
+mod names;
+mod operators;
+mod read;
+
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
+
+pub use calls::{Accelerator, AcceleratorCall, Arg, CallFact, Decorator, Numpy, Returns, Without};
+pub use names::{Base, BaseFact, TestGuard};
+pub use operators::{
+    Accepts, ArgRule, ConstructorParameter, Distribution, Elsewhere, Kind, ModuleOp, Op, ResultRule, Share,
+    State,
+};
+
+use crate::sym::Sym;
+use calls::Calls;
+use names::{Aliases, Classes, Marks};
+use read::Entry;
+
+const GENERATED: &str = include_str!("../../data/operators.txt");
+const WRITTEN: &str = include_str!("../../data/operators-written.txt");
+const CALLS: &str = include_str!("../../data/calls.txt");
+const CLASSES: &str = include_str!("../../data/classes.txt");
+const MARKS: &str = include_str!("../../data/marks.txt");
+const ALIASES: &str = include_str!("../../data/aliases.txt");
+
+static CALL_FACTS: LazyLock<Calls> = LazyLock::new(|| Calls::read(CALLS));
+static BASES: LazyLock<Classes> = LazyLock::new(|| Classes::read(CLASSES));
+static MARKED: LazyLock<Marks> = LazyLock::new(|| Marks::read(MARKS));
+static PUBLIC: LazyLock<Aliases> = LazyLock::new(|| Aliases::read(ALIASES));
+
+#[derive(Default)]
+struct Operators {
+    functions: FxHashMap<Sym, Op>,
+    methods: FxHashMap<Sym, Op>,
+    modules: FxHashMap<Sym, ModuleOp>,
+}
+
+static OPERATORS: LazyLock<Operators> = LazyLock::new(|| {
+    let mut table = Operators::default();
+    for entry in read::lines(GENERATED).chain(read::lines(WRITTEN)).filter_map(read::entry) {
+        match entry {
+            Entry::Module(module) => {
+                table.modules.insert(module.name, module);
+            }
+            Entry::Op(op) => match op.name.as_str().strip_prefix("torch.Tensor.") {
+                Some(method) => {
+                    table.methods.insert(Sym::new(method), op);
+                }
+                None => {
+                    table.functions.insert(op.name, op);
+                }
+            },
+        }
+    }
+    table
+});
+
+/// The function, class or unbound method (`torch.Tensor.add`) at a dotted path, public aliases included.
+/// Modules of `torch.nn` are not functions: see [`module`].
+pub fn function(path: Sym) -> Option<&'static Op> {
+    if let Some(op) = OPERATORS.functions.get(&path) {
+        return Some(op);
+    }
+    let text = path.as_str();
+    text.starts_with("torch.").then_some(())?;
+    if let Some(method) = text.strip_prefix("torch.Tensor.") {
+        return self::method(Sym::new(method));
+    }
+    let path = canonical(path);
+    OPERATORS.functions.get(&path).or_else(|| {
+        // torch.nn.functional re-exports torch's own functions.
+        let name = path.as_str().strip_prefix("torch.nn.functional.")?;
+        OPERATORS.functions.get(&Sym::new(&format!("torch.{name}")))
+    })
+}
+
+/// The method or attribute of `torch.Tensor` of this bare name; the receiver is position 0.
+pub fn method(name: Sym) -> Option<&'static Op> {
+    OPERATORS.methods.get(&name)
+}
+
+/// The module class at a dotted path, `torch.nn.modules.linear.Linear` included.
+pub fn module(path: Sym) -> Option<&'static ModuleOp> {
+    OPERATORS
+        .modules
+        .get(&path)
+        .or_else(|| path.as_str().starts_with("torch.").then(|| OPERATORS.modules.get(&canonical(path)))?)
+}
+
+/// The path under which PyTorch documents what `path` names: private homes and doubled names folded. Paths outside
+/// the packages of `data/aliases.txt` are given back as they are.
+pub fn canonical(path: Sym) -> Sym {
+    PUBLIC.canonical(path.as_str()).map_or(path, |public| Sym::new(&public))
+}
+
+/// What is known of calling `path`: back ends without their hardware, host conversions, wrappers, decorators.
+pub fn call(path: Sym) -> Option<&'static CallFact> {
+    CALL_FACTS.get(path).or_else(|| {
+        let public = canonical(path);
+        (public != path).then(|| CALL_FACTS.get(public))?
+    })
+}
+
+/// What a class is whose base is `path`.
+pub fn base_class(path: Sym) -> Option<BaseFact> {
+    BASES.get(path).or_else(|| {
+        let public = canonical(path);
+        if let Some(base) = BASES.get(public) {
+            return Some(base);
+        }
+        // Every class of torch.nn may be subclassed.
+        module(public).map(|_| BaseFact { kind: Base::Module, moves_for_user: false })
+    })
+}
+
+/// What a test needs that carries a decorator of this last name (`require_torch_gpu`), by convention.
+pub fn test_guard(name: Sym) -> Option<TestGuard> {
+    MARKED.guard(name.as_str())
+}
+
+/// Whether a file that imports this dotted path is plainly written for CUDA alone.
+pub fn cuda_only_import(path: Sym) -> bool {
+    MARKED.cuda_only_import(path.as_str())
+}
+
+#[cfg(test)]
+mod tests;

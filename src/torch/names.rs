@@ -1,0 +1,212 @@
+//! Facts about names: base classes, test guards, imports that only make sense with CUDA, aliases. Read from
+//! `data/classes.txt`, `data/marks.txt` and `data/aliases.txt`; each file's header describes its format.
+
+use rustc_hash::FxHashMap;
+
+use super::read::lines;
+use crate::sym::Sym;
+
+/// What a base class makes of a class.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BaseFact {
+    /// The kind of class.
+    pub kind: Base,
+    /// The framework behind it moves modules and batches for the user.
+    pub moves_for_user: bool,
+}
+
+/// Kinds of base classes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Base {
+    /// A subclass of `torch.nn.Module`.
+    Module,
+    /// A data set: its items are made on the host, perhaps in worker processes.
+    Dataset,
+    /// Collates or transforms host data.
+    HostData,
+    /// An optimizer or a scheduler.
+    Optimizer,
+    /// A `torch.autograd.Function`: its methods get tensors, it has no state.
+    Function,
+    /// A test case.
+    TestCase,
+    /// A trainer or engine that owns the loop.
+    Trainer,
+}
+
+impl Base {
+    fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "module" => Self::Module,
+            "dataset" => Self::Dataset,
+            "host-data" => Self::HostData,
+            "optimizer" => Self::Optimizer,
+            "function" => Self::Function,
+            "test" => Self::TestCase,
+            "trainer" => Self::Trainer,
+            _ => return None,
+        })
+    }
+}
+
+/// What a test that carries a mark needs, and so may take for granted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TestGuard {
+    /// A CUDA device, or so many of them.
+    Cuda(u32),
+    /// Some accelerator.
+    Accelerator,
+    /// A CUDA device if the call has this keyword: `RunIf(min_cuda_gpus=1)`.
+    CudaIfKeyword(Sym),
+}
+
+/// Base classes by path.
+#[derive(Debug, Default)]
+pub struct Classes(FxHashMap<Sym, BaseFact>);
+
+impl Classes {
+    /// Reads `data/classes.txt`; malformed lines are skipped.
+    pub fn read(text: &str) -> Self {
+        Self(lines(text).filter_map(class).collect())
+    }
+
+    /// The fact of a path.
+    pub fn get(&self, path: Sym) -> Option<BaseFact> {
+        self.0.get(&path).copied()
+    }
+}
+
+/// `PATH KIND [moves]`
+pub fn class(line: &str) -> Option<(Sym, BaseFact)> {
+    let mut words = line.split(' ');
+    let path = Sym::new(words.next()?);
+    let kind = Base::from_name(words.next()?)?;
+    let moves_for_user = match words.next() {
+        None => false,
+        Some("moves") => true,
+        Some(_) => return None,
+    };
+    Some((path, BaseFact { kind, moves_for_user }))
+}
+
+/// Names that mark tests, and packages that only make sense with CUDA.
+#[derive(Debug, Default)]
+pub struct Marks {
+    guards: Vec<(&'static str, TestGuard)>,
+    imports: Vec<&'static str>,
+}
+
+/// One line of `data/marks.txt`.
+pub enum Mark {
+    /// A decorator's last name, `*` standing for anything, and what it implies.
+    Guard(&'static str, TestGuard),
+    /// A module that a CUDA-only file imports; `*` at the end stands for anything.
+    Import(&'static str),
+}
+
+impl Marks {
+    /// Reads `data/marks.txt`; malformed lines are skipped.
+    pub fn read(text: &'static str) -> Self {
+        let mut marks = Self::default();
+        for mark in lines(text).filter_map(mark) {
+            match mark {
+                Mark::Guard(pattern, guard) => marks.guards.push((pattern, guard)),
+                Mark::Import(pattern) => marks.imports.push(pattern),
+            }
+        }
+        marks
+    }
+
+    /// What the mark with this last name implies.
+    pub fn guard(&self, name: &str) -> Option<TestGuard> {
+        self.guards.iter().find(|(pattern, _)| matches(pattern, name)).map(|&(_, guard)| guard)
+    }
+
+    /// Whether importing this dotted path makes a module plainly CUDA-only.
+    pub fn cuda_only_import(&self, path: &str) -> bool {
+        self.imports.iter().any(|pattern| {
+            matches(pattern, path) || path.strip_prefix(pattern).is_some_and(|rest| rest.starts_with('.'))
+        })
+    }
+}
+
+/// `guard PATTERN cuda|gpus=N|accelerator|keyword=NAME` or `import PATTERN`
+pub fn mark(line: &'static str) -> Option<Mark> {
+    let mut words = line.split(' ');
+    let mark = match (words.next()?, words.next()?, words.next()) {
+        ("import", pattern, None) => Mark::Import(pattern),
+        ("guard", pattern, Some(need)) => {
+            let guard = match need.split_once('=') {
+                None if need == "cuda" => TestGuard::Cuda(1),
+                None if need == "accelerator" => TestGuard::Accelerator,
+                Some(("gpus", n)) => TestGuard::Cuda(n.parse().ok()?),
+                Some(("keyword", name)) => TestGuard::CudaIfKeyword(Sym::new(name)),
+                _ => return None,
+            };
+            Mark::Guard(pattern, guard)
+        }
+        _ => return None,
+    };
+    words.next().is_none().then_some(mark)
+}
+
+/// Whether `text` matches `pattern`, in which `*` stands for anything.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((head, tail)) = pattern.split_once('*') else { return pattern == text };
+    let Some(rest) = text.strip_prefix(head) else { return false };
+    if tail.is_empty() {
+        return true;
+    }
+    (0..=rest.len()).filter(|&at| rest.is_char_boundary(at)).any(|at| matches(tail, &rest[at..]))
+}
+
+/// Private or second homes of public names: prefixes and what they stand for, `*` being one component.
+#[derive(Debug, Default)]
+pub struct Aliases(Vec<(Vec<&'static str>, &'static str)>);
+
+impl Aliases {
+    /// Reads `data/aliases.txt`; malformed lines are skipped.
+    pub fn read(text: &'static str) -> Self {
+        Self(lines(text).filter_map(alias).collect())
+    }
+
+    /// The public path of `path`, if it is another; applied until nothing changes.
+    pub fn canonical(&self, path: &str) -> Option<String> {
+        let mut current = self.step(path)?;
+        for _ in 0..4 {
+            match self.step(&current) {
+                Some(next) => current = next,
+                None => break,
+            }
+        }
+        Some(current)
+    }
+
+    fn step(&self, path: &str) -> Option<String> {
+        self.0.iter().find_map(|(prefix, public)| {
+            let mut rest = path;
+            for (i, want) in prefix.iter().enumerate() {
+                let (have, after) = match rest.split_once('.') {
+                    Some(split) => split,
+                    None if i + 1 == prefix.len() => (rest, ""),
+                    None => return None,
+                };
+                if *want != "*" && *want != have {
+                    return None;
+                }
+                rest = after;
+            }
+            match (rest, public) {
+                ("", _) if prefix.last() == Some(&"*") => None,
+                ("", public) => Some((*public).to_owned()),
+                (rest, public) => Some(format!("{public}.{rest}")),
+            }
+        })
+    }
+}
+
+/// `PREFIX PUBLIC`
+pub fn alias(line: &'static str) -> Option<(Vec<&'static str>, &'static str)> {
+    let (prefix, public) = line.split_once(' ')?;
+    (!public.is_empty() && !public.contains(' ')).then(|| (prefix.split('.').collect(), public))
+}
