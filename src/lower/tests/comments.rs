@@ -1,0 +1,1 @@
+//! Which comments are found, and the lines that they speak of.
