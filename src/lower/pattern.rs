@@ -7,13 +7,17 @@ use super::lowerer::Lowerer;
 use super::span;
 use crate::ir::{Case, Expr, ExprList, Var};
 
+/// Where a pattern captures more names, those that come twice are listed twice.
+const MOST_COMPARED: usize = 100;
+
 impl<'a> Lowerer<'a> {
     /// Lowers a case.
     pub fn case(&mut self, case: &'a MatchCase) -> Case {
         let mut binds: Vec<Var> = Vec::new();
         pattern_names(&case.pattern, &mut |name| {
             let var = self.var(name);
-            if !binds.contains(&var) {
+            // An or-pattern captures the same names again.
+            if binds.len() > MOST_COMPARED || !binds.contains(&var) {
                 binds.push(var);
             }
         });

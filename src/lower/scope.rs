@@ -5,6 +5,10 @@ use rustc_hash::FxHashMap;
 use crate::ir::{ClassId, FuncId, FuncKind, Slot, Var};
 use crate::sym::Sym;
 
+/// So many variables may comprehensions around one place have; others are not seen. They are searched
+/// one by one, which must not take forever.
+const MOST_INNER: usize = 1_000;
+
 /// What a scope says of a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Binding {
@@ -97,6 +101,9 @@ impl Scope {
 
     /// Another slot that is visible until [`Scope::inner`] is cut.
     pub fn bind_inner(&mut self, name: &str, since: usize) {
+        if self.inner.len() >= MOST_INNER {
+            return;
+        }
         let name = Sym::new(name);
         if !self.inner[since..].iter().any(|&(known, _)| known == name) {
             let slot = self.fresh(name);
@@ -118,10 +125,10 @@ pub(super) fn resolve_walrus(scopes: &[Scope], name: Sym) -> Var {
 fn look_up(scopes: &[Scope], name: Sym, inner: bool) -> Var {
     for (up, scope) in scopes.iter().rev().enumerate() {
         let innermost = up == 0;
-        if inner || !innermost {
-            if let Some(&(_, slot)) = scope.inner.iter().rev().find(|(known, _)| *known == name) {
-                return slot.map_or(Var::Unbound(name), |slot| variable(scopes, up, slot, name));
-            }
+        if (inner || !innermost)
+            && let Some(&(_, slot)) = scope.inner.iter().rev().find(|(known, _)| *known == name)
+        {
+            return slot.map_or(Var::Unbound(name), |slot| variable(scopes, up, slot, name));
         }
         // The names of a class body are seen by its own statements alone.
         let hidden = !innermost || (inner && scope.comprehensions > 0);

@@ -143,11 +143,12 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// The end of the first colon that begins here or later.
+    /// The end of the first colon from here to the end of the logical line.
     fn colon_after(&self, offset: u32) -> u32 {
         let tokens = self.parsed.tokens();
         let first = tokens.partition_point(|t| t.start().to_u32() < offset);
-        let colon = tokens[first..].iter().find(|t| t.kind() == TokenKind::Colon);
+        let mut rest = tokens[first..].iter().take_while(|t| t.kind() != TokenKind::Newline);
+        let colon = rest.find(|t| t.kind() == TokenKind::Colon);
         colon.map_or(offset, |t| t.end().to_u32())
     }
 

@@ -1,6 +1,7 @@
 //! Nothing panics or overflows the stack.
 
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::lower::{Kind, MAX_LEVELS, STACK_BYTES, lower};
 use crate::span::FileId;
@@ -206,4 +207,23 @@ fn a_frame_has_room_for_so_many_names() {
     let params: String = (0..70_000).map(|i| format!("x{i}, ")).collect();
     assert_eq!(run(format!("def f({params}): [x for x in x69999]\n")).0, Vec::<String>::new());
     assert_eq!(run("[x for x in y]\n".repeat(70_000)).1, 70_000);
+}
+
+#[test]
+fn nothing_takes_the_square_of_the_length() {
+    let names: String = (0..200_000).map(|i| format!("x{i}, ")).collect();
+    for text in [
+        format!("y = [({names}) for ({names}) in z]\n"),
+        format!("match x:\n case [{names}]: pass\n"),
+        format!("def f(): global {names} z\n"),
+        format!("try: pass\n{}", "except\n".repeat(200_000)),
+        "# noqa\n".repeat(200_000),
+        format!("f({})", "# noqa\n".repeat(200_000)),
+        format!("x = f(\n{})", "'''\n''', # noqa\n".repeat(100_000)),
+    ] {
+        // A second would do; the square would take minutes.
+        let start = Instant::now();
+        assert_ne!(run(text).1, usize::MAX);
+        assert!(start.elapsed() < Duration::from_secs(30));
+    }
 }
