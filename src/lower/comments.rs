@@ -46,9 +46,15 @@ pub(super) fn comments(text: &str, parsed: &Parsed<ModModule>) -> Vec<Comment> {
 }
 
 fn may_suppress(comment: &str) -> bool {
-    let has =
-        |word: &str| comment.as_bytes().windows(word.len()).any(|w| w.eq_ignore_ascii_case(word.as_bytes()));
-    has("samedevice:") || has("noqa")
+    let bytes = comment.as_bytes();
+    let at = |i: usize, word: &str| {
+        bytes.get(i..i + word.len()).is_some_and(|here| here.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    bytes.iter().enumerate().any(|(i, byte)| match byte {
+        b'n' | b'N' => at(i, "noqa"),
+        b's' | b'S' => at(i, "samedevice:"),
+        _ => false,
+    })
 }
 
 /// The start of the lines that end in this one and cannot have comments of their own: a string over
