@@ -59,10 +59,11 @@ pub enum Var {
     /// A slot of the function that the expression is in. In module-level code (`FuncId(0)`) this is a
     /// slot of the module's frame.
     Local(Slot),
-    /// A slot of an enclosing function, `depth` functions up (1 = the directly enclosing one). Class
-    /// bodies count as functions here only while their own body runs; methods skip them, as in Python.
+    /// A slot of an enclosing function or, for a comprehension's variable, of an enclosing class body.
+    /// [`Function::parent`] applied `depth` times to the function that the expression is in gives its
+    /// owner: class bodies between the two are counted, though methods do not see their names.
     Enclosing {
-        /// How many functions up, at least 1.
+        /// How many times to follow [`Function::parent`], at least 1.
         depth: u8,
         /// The slot there.
         slot: Slot,
@@ -188,7 +189,7 @@ pub enum Expr {
         /// Value where it does not.
         orelse: ExprId,
     },
-    /// A string literal (implicit concatenation joined).
+    /// A string literal (implicit concatenation joined). Those of more than 200 bytes are `Opaque`.
     Str(Sym),
     /// An integer that fits; others are `Opaque`.
     Int(i64),
@@ -202,7 +203,8 @@ pub enum Expr {
     None,
     /// `...`
     Ellipsis,
-    /// An f-string: the parts in order, literal text as `Str`.
+    /// An f-string: the parts in order, literal text as `Str`. Conversions and formats are dropped; a part
+    /// `{x=}` or with braces in its format is `Opaque`.
     Format(ExprList),
     /// `lambda`
     Lambda(FuncId),
@@ -308,7 +310,7 @@ pub struct Handler {
     pub body: Block,
     /// From `except` to the end of the body.
     pub span: Span,
-    /// From `except` to the colon.
+    /// From `except` to the colon, that included.
     pub head: Span,
 }
 
@@ -319,7 +321,7 @@ pub struct Case {
     pub binds: Box<[Var]>,
     /// When the pattern is a plain value or an or-pattern of values, those; empty otherwise.
     pub values: ExprList,
-    /// Does it match whatever comes (`case _:`)?
+    /// Does it match whatever comes (`case _:`)? Never with a guard.
     pub irrefutable: bool,
     /// The guard.
     pub guard: Option<ExprId>,
@@ -509,7 +511,8 @@ pub struct Function {
     pub name: Sym,
     /// The scope around it (a class body for methods). Nothing for the module's body.
     pub parent: Option<FuncId>,
-    /// The class in whose body it stands directly: set for methods.
+    /// The class in whose body it stands directly: set for methods, and for lambdas in a class body.
+    /// For a class body, the class itself.
     pub class: Option<ClassId>,
     /// The parameters in order.
     pub params: Box<[Param]>,

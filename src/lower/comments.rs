@@ -1,0 +1,107 @@
+//! The comments that may suppress something, and the lines that they speak of.
+
+use rustpython_ast::ModModule;
+use rustpython_ast::token::{Token, TokenKind};
+use rustpython_parser::Parsed;
+use rustpython_text_size::Ranged;
+
+use super::{Comment, span};
+use crate::span::Span;
+
+/// Every comment of the file with a word that may suppress something.
+pub(super) fn comments(text: &str, parsed: &Parsed<ModModule>) -> Vec<Comment> {
+    let tokens: &[Token] = parsed.tokens();
+    let mut comments = Vec::new();
+    let mut brackets = 0u32;
+    let mut code_end = 0;
+    let mut last_below = (0, None);
+    for (i, token) in tokens.iter().enumerate() {
+        match token.kind() {
+            TokenKind::Lpar | TokenKind::Lsqb | TokenKind::Lbrace => brackets += 1,
+            TokenKind::Rpar | TokenKind::Rsqb | TokenKind::Rbrace => brackets = brackets.saturating_sub(1),
+            TokenKind::Newline => brackets = 0,
+            TokenKind::Comment if may_suppress(span(token).slice(text)) => {
+                let span = span(token);
+                let line = line_start(text, span.start);
+                // Nothing but layout is before it, as the end of an earlier line's code is there.
+                let own_line = code_end <= line;
+                let covers = if own_line {
+                    // A heap of comments is above the same code: look for that once.
+                    if last_below.0 <= i {
+                        last_below = below(text, tokens, i + 1, brackets > 0);
+                    }
+                    last_below.1.unwrap_or(span)
+                } else {
+                    Span::new(tied_start(text, &tokens[..i], line), span.end)
+                };
+                comments.push(Comment { span, own_line, covers });
+            }
+            _ => {}
+        }
+        if !is_layout(token.kind()) {
+            code_end = token.end().to_u32();
+        }
+    }
+    comments
+}
+
+fn may_suppress(comment: &str) -> bool {
+    let bytes = comment.as_bytes();
+    let at = |i: usize, word: &str| {
+        bytes.get(i..i + word.len()).is_some_and(|here| here.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    bytes.iter().enumerate().any(|(i, byte)| match byte {
+        b'n' | b'N' => at(i, "noqa"),
+        b's' | b'S' => at(i, "samedevice:"),
+        _ => false,
+    })
+}
+
+/// The start of the lines that end in this one and cannot have comments of their own: a string over
+/// several lines, lines that end in `\`.
+fn tied_start(text: &str, before: &[Token], mut line: u32) -> u32 {
+    let mut f_strings = 0u32;
+    for token in before.iter().rev() {
+        let (kind, place) = (token.kind(), span(token));
+        match kind {
+            TokenKind::FStringEnd | TokenKind::TStringEnd => f_strings += 1,
+            TokenKind::FStringStart | TokenKind::TStringStart => f_strings = f_strings.saturating_sub(1),
+            _ => {}
+        }
+        if matches!(kind, TokenKind::Newline | TokenKind::NonLogicalNewline) && f_strings == 0 {
+            break;
+        }
+        if place.start < line {
+            line = line_start(text, place.start);
+        }
+    }
+    line
+}
+
+/// The index of the next code's first token, and its lines: all of its logical line, or within brackets
+/// its first line.
+fn below(text: &str, tokens: &[Token], from: usize, in_brackets: bool) -> (usize, Option<Span>) {
+    let is_code = |t: &Token| !is_layout(t.kind()) && t.kind() != TokenKind::EndOfFile;
+    let Some(first) = tokens[from..].iter().position(is_code).map(|i| from + i) else {
+        return (tokens.len(), None);
+    };
+    let ends_line = |t: &Token| {
+        t.kind() == TokenKind::Newline || (in_brackets && t.kind() == TokenKind::NonLogicalNewline)
+    };
+    let rest = &tokens[first..];
+    let length = rest.iter().position(ends_line).unwrap_or(rest.len());
+    let last = rest[..length].iter().rev().find(|t| t.kind() != TokenKind::EndOfFile);
+    let end = last.map_or(rest[0].end(), |t| t.end()).to_u32();
+    (first, Some(Span::new(line_start(text, rest[0].start().to_u32()), end)))
+}
+
+fn is_layout(kind: TokenKind) -> bool {
+    use TokenKind as T;
+    matches!(kind, T::Comment | T::Newline | T::NonLogicalNewline | T::Indent | T::Dedent)
+}
+
+fn line_start(text: &str, offset: u32) -> u32 {
+    let before = &text.as_bytes()[..offset as usize];
+    let end = before.iter().rposition(|&b| b == b'\n' || b == b'\r');
+    end.map_or(0, |i| u32::try_from(i + 1).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,180 @@
+//! The state of lowering one file, and how its arenas are filled.
+
+use rustpython_ast::{ModModule, Stmt as AstStmt};
+use rustpython_parser::Parsed;
+
+use super::MAX_LEVELS;
+use super::bindings::{bind_body, bind_globals};
+use super::scope::{Scope, resolve};
+use crate::ir::{Block, Expr, ExprId, ExprList, FuncId, FuncKind, Function, Module, Stmt, StmtId, Var};
+use crate::span::{FileId, Span};
+use crate::sym::Sym;
+
+/// One file on its way.
+pub(super) struct Lowerer<'a> {
+    pub parsed: &'a Parsed<ModModule>,
+    pub module: Module,
+    /// The scopes around the current place, the module's first.
+    pub scopes: Vec<Scope>,
+    /// Is there a `:=` in the file? Without, no expression needs to be searched for bindings.
+    pub walrus: bool,
+    /// Levels around the current place.
+    pub depth: u32,
+    /// Lists that are being collected: of expressions and of statements, inner ones last.
+    pub exprs: Vec<ExprId>,
+    stmts: Vec<StmtId>,
+    too_deep: Option<Span>,
+}
+
+/// The module of a parsed file, or the place that is nested too deeply.
+pub(super) fn module(file: FileId, text: &str, parsed: &Parsed<ModModule>) -> Result<Module, Span> {
+    let tokens = parsed.tokens().len();
+    let mut lowerer = Lowerer {
+        parsed,
+        module: empty(file, text),
+        scopes: Vec::with_capacity(8),
+        walrus: text.contains(":="),
+        depth: 0,
+        exprs: Vec::with_capacity(64),
+        stmts: Vec::with_capacity(64),
+        too_deep: None,
+    };
+    // Measured on the standard library: 0.4 expressions and 0.07 statements a token.
+    lowerer.module.exprs.reserve(tokens / 2);
+    lowerer.module.expr_spans.reserve(tokens / 2);
+    lowerer.module.expr_pool.reserve(tokens / 8);
+    lowerer.module.stmts.reserve(tokens / 12);
+    lowerer.module.stmt_spans.reserve(tokens / 12);
+    lowerer.module.stmt_pool.reserve(tokens / 12);
+    lowerer.module_body(text, parsed.suite());
+    lowerer.too_deep.map_or(Ok(lowerer.module), Err)
+}
+
+/// A module without a statement.
+pub(super) fn empty(file: FileId, text: &str) -> Module {
+    let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    let body = Function {
+        kind: FuncKind::Module,
+        name: Sym::new("<module>"),
+        parent: None,
+        class: None,
+        params: Box::default(),
+        decorators: ExprList::default(),
+        returns: None,
+        body: Block::default(),
+        slots: Box::default(),
+        is_async: false,
+        is_generator: false,
+        span: Span::new(0, end),
+        name_span: Span::new(0, 0),
+    };
+    Module {
+        file,
+        exprs: Vec::new(),
+        expr_spans: Vec::new(),
+        expr_pool: Vec::new(),
+        stmts: Vec::new(),
+        stmt_spans: Vec::new(),
+        stmt_pool: Vec::new(),
+        calls: Vec::new(),
+        comps: Vec::new(),
+        functions: vec![body],
+        classes: Vec::new(),
+        imports: Vec::new(),
+    }
+}
+
+impl<'a> Lowerer<'a> {
+    fn module_body(&mut self, text: &str, body: &'a [AstStmt]) {
+        let mut scope = Scope::new(FuncId(0), FuncKind::Module, None);
+        bind_body(&mut scope, body, self.walrus);
+        if text.contains("global") {
+            bind_globals(&mut scope, body, self.walrus);
+        }
+        self.scopes.push(scope);
+        let block = self.block(body);
+        if let Some(scope) = self.scopes.pop() {
+            let function = &mut self.module.functions[0];
+            function.body = block;
+            function.is_generator = scope.is_generator;
+            function.slots = scope.slots.into();
+        }
+    }
+
+    /// The innermost scope.
+    pub fn scope(&mut self) -> &mut Scope {
+        let last = self.scopes.len() - 1;
+        &mut self.scopes[last]
+    }
+
+    /// The variable that a name means here.
+    pub fn var(&self, name: &str) -> Var {
+        resolve(&self.scopes, Sym::new(name))
+    }
+
+    /// Goes one level down, if that is still allowed.
+    pub fn enter(&mut self, place: Span) -> bool {
+        if self.too_deep.is_some() {
+            return false;
+        }
+        if self.depth >= MAX_LEVELS {
+            self.too_deep = Some(place);
+            return false;
+        }
+        self.depth += 1;
+        true
+    }
+
+    /// Adds an expression.
+    pub fn add(&mut self, expr: Expr, span: Span) -> ExprId {
+        let id = ExprId(number(self.module.exprs.len()));
+        self.module.exprs.push(expr);
+        self.module.expr_spans.push(span);
+        id
+    }
+
+    /// The list of the expressions that were collected since [`Lowerer::exprs`] had this length.
+    pub fn list_since(&mut self, mark: usize) -> ExprList {
+        let start = number(self.module.expr_pool.len());
+        self.module.expr_pool.extend(self.exprs.drain(mark..));
+        ExprList { start, len: number(self.module.expr_pool.len()) - start }
+    }
+
+    /// The block of these statements.
+    pub fn block(&mut self, body: &'a [AstStmt]) -> Block {
+        let mark = self.stmts.len();
+        for stmt in body {
+            if let Some(id) = self.stmt(stmt) {
+                self.stmts.push(id);
+            }
+        }
+        self.block_since(mark)
+    }
+
+    /// The block of one statement.
+    pub fn block_of(&mut self, stmt: Stmt, span: Span) -> Block {
+        let mark = self.stmts.len();
+        let id = self.add_stmt(stmt, span);
+        self.stmts.push(id);
+        self.block_since(mark)
+    }
+
+    /// Adds a statement.
+    pub fn add_stmt(&mut self, stmt: Stmt, span: Span) -> StmtId {
+        let id = StmtId(number(self.module.stmts.len()));
+        self.module.stmts.push(stmt);
+        self.module.stmt_spans.push(span);
+        id
+    }
+
+    fn block_since(&mut self, mark: usize) -> Block {
+        let start = number(self.module.stmt_pool.len());
+        self.module.stmt_pool.extend(self.stmts.drain(mark..));
+        Block { start, len: number(self.module.stmt_pool.len()) - start }
+    }
+}
+
+/// An index as the arenas store it. A text of less than 2 GiB has fewer nodes than that.
+pub(super) fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,148 @@
+//! From the text of a file to its [`ir::Module`]: the only folder that knows the parser.
+//!
+//! Takes a decoded text; gives the module, the syntax errors and the comments that may suppress
+//! something. A broken file gives what could be parsed. It knows nothing of other files.
+
+mod bindings;
+mod comments;
+#[cfg(test)]
+mod dump;
+mod expr;
+mod function;
+mod lowerer;
+mod nesting;
+mod pattern;
+mod scope;
+mod stmt;
+#[cfg(test)]
+mod tests;
+
+use rustpython_ast::{ModModule, PySourceType, PythonVersion};
+use rustpython_parser::{ParseOptions, Parsed, parse_unchecked};
+use rustpython_text_size::Ranged;
+
+use crate::ir;
+use crate::span::{FileId, Span};
+
+#[cfg(test)]
+pub(crate) use dump::dump;
+
+/// Stack that a thread needs which calls [`lower`] or walks a [`Lowered::module`] by recursion. It is
+/// reserved, not used: only what a file's nesting touches becomes memory.
+pub const STACK_BYTES: usize = 256 << 20;
+
+/// How deep statements and expressions nest at most in a [`Lowered::module`]; each `elif` is one level.
+pub const MAX_LEVELS: u32 = 2_000;
+
+/// More syntax errors than this in one file tell nobody anything.
+const MAX_ERRORS: usize = 100;
+
+/// What a file holds.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    /// The program. Empty when the file was refused as a whole.
+    pub module: ir::Module,
+    /// What could not be parsed, in order, without overlaps; at most a hundred.
+    pub errors: Vec<SyntaxError>,
+    /// The comments that could suppress something, in order.
+    pub comments: Vec<Comment>,
+}
+
+/// Something that is not Python, or is too much of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SyntaxError {
+    /// Where.
+    pub span: Span,
+    /// What is wrong, without a full stop.
+    pub message: String,
+}
+
+/// A comment that contains `samedevice:` or `noqa`, in upper or lower case.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Comment {
+    /// From `#` to the end of the line, the line end excluded.
+    pub span: Span,
+    /// Is there nothing before it on its line?
+    pub own_line: bool,
+    /// What it speaks of, in whole lines without the last line end.
+    ///
+    /// After code, that is its own line, together with the lines before it that a string or a `\`
+    /// ties to it (no comment can stand on those). Alone on a line it is the next logical line: the
+    /// next statement, or the header of a compound one. Alone on a line within brackets, it is the
+    /// next line of the text that has code.
+    pub covers: Span,
+}
+
+/// What sort of file it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A `.py` file.
+    Script,
+    /// A `.pyi` file.
+    Stub,
+    /// The cells of a notebook, one after the other: lines like `%cd x` and `!ls` are no errors.
+    Notebook,
+}
+
+/// Lowers a file. Call it on a thread with a stack of [`STACK_BYTES`].
+pub fn lower(file: FileId, text: &str, kind: Kind) -> Lowered {
+    let errors = nesting::refusal(text, kind);
+    if !errors.is_empty() {
+        return refused(file, text, errors);
+    }
+    let Some(parsed) = parse(text, kind) else {
+        return refused(file, text, Vec::new());
+    };
+    match lowerer::module(file, text, &parsed) {
+        Ok(module) => {
+            Lowered { module, errors: syntax_errors(&parsed), comments: comments::comments(text, &parsed) }
+        }
+        Err(span) => refused(file, text, vec![too_deep(span, MAX_LEVELS)]),
+    }
+}
+
+fn parse(text: &str, kind: Kind) -> Option<Parsed<ModModule>> {
+    let source = match kind {
+        Kind::Script => PySourceType::Python,
+        Kind::Stub => PySourceType::Stub,
+        Kind::Notebook => PySourceType::Ipynb,
+    };
+    let options = ParseOptions::from(source).with_target_version(PythonVersion::latest());
+    parse_unchecked(text, options).try_into_module()
+}
+
+fn refused(file: FileId, text: &str, errors: Vec<SyntaxError>) -> Lowered {
+    Lowered { module: lowerer::empty(file, text), errors, comments: Vec::new() }
+}
+
+fn too_deep(span: Span, levels: u32) -> SyntaxError {
+    SyntaxError { span, message: format!("nested too deeply to analyse (more than {levels} levels)") }
+}
+
+/// The parser's errors, without those that stand within an earlier one.
+fn syntax_errors(parsed: &Parsed<ModModule>) -> Vec<SyntaxError> {
+    if parsed.errors().is_empty() {
+        return Vec::new();
+    }
+    let mut found: Vec<_> = parsed.errors().iter().map(|e| (span(e.location), e)).collect();
+    found.sort_by_key(|(span, _)| (span.start, span.end));
+    let mut errors: Vec<SyntaxError> = Vec::new();
+    for (span, error) in found {
+        let overlaps = |last: &SyntaxError| span.start < last.span.end || span.start == last.span.start;
+        if errors.last().is_some_and(overlaps) {
+            continue;
+        }
+        if errors.len() == MAX_ERRORS {
+            break;
+        }
+        let message = error.error.to_string().trim_end_matches('.').to_owned();
+        errors.push(SyntaxError { span, message });
+    }
+    errors
+}
+
+/// The range of a node in our terms.
+fn span(node: impl Ranged) -> Span {
+    let range = node.range();
+    Span::new(range.start().to_u32(), range.end().to_u32())
+}

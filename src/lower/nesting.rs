@@ -1,0 +1,209 @@
+//! Refuses texts whose nesting would overflow the stack of the parser, which recurses without a bound.
+//!
+//! Two looks. The first counts every byte that could open a level, whether in a string or not: a
+//! bound that holds whatever the text means, and enough for nearly every file. Only where that is too
+//! large, the lexer tells what is code, and the levels are counted per expression. Both bound the
+//! parser's recursion from above; [`super::MAX_LEVELS`] is then checked exactly, while lowering.
+
+use rustpython_ast::token::TokenKind;
+use rustpython_parser::Mode;
+use rustpython_parser::lexer::lex;
+
+use super::{Kind, SyntaxError, span, too_deep};
+use crate::span::Span;
+
+/// As many levels as the parser may be asked to recurse into on a stack of [`super::STACK_BYTES`]. In an
+/// unoptimised build a level takes at most 5 KB (`(yield (yield …`), so that a fifth of it is enough.
+const PARSER_LEVELS: u32 = 10_000;
+
+/// Why this text must not be parsed; nothing if it may.
+pub(super) fn refusal(text: &str, kind: Kind) -> Vec<SyntaxError> {
+    let whole = Span::new(0, u32::try_from(text.len()).unwrap_or(u32::MAX));
+    if text.len() >= u32::MAX as usize / 2 {
+        return vec![SyntaxError { span: whole, message: "the file is too large to analyse".to_owned() }];
+    }
+    if openers(text.as_bytes()) <= PARSER_LEVELS {
+        return Vec::new();
+    }
+    let mode = if kind == Kind::Notebook { Mode::Ipython } else { Mode::Module };
+    let mut lexer = lex(text, mode);
+    let mut levels = Levels::default();
+    loop {
+        let kind = lexer.next_token();
+        if kind == TokenKind::EndOfFile {
+            break;
+        }
+        levels.token(kind);
+        if levels.worst > PARSER_LEVELS {
+            return vec![too_deep(Span::new(0, 0), super::MAX_LEVELS)];
+        }
+    }
+    // Where a string is not closed, the parser may take another view of what is inside it.
+    let errors = lexer.finish();
+    let hidden = errors.iter().map(|e| openers(span(e.location()).slice(text).as_bytes()));
+    if levels.worst.saturating_add(hidden.fold(0, u32::saturating_add)) > PARSER_LEVELS {
+        let first = errors.into_iter().next();
+        return first
+            .map(|e| SyntaxError { span: span(e.location()), message: e.error().to_string() })
+            .into_iter()
+            .collect();
+    }
+    Vec::new()
+}
+
+/// How many bytes could begin a level: brackets, operators, the colon of a block or a lambda, the ends
+/// of `not`, `await` and `else`.
+///
+/// Every byte of every file passes here, hence the shape: sums of bytes, in runs that cannot overflow,
+/// become vector instructions.
+fn openers(bytes: &[u8]) -> u32 {
+    let after = bytes.get(1..).unwrap_or_default();
+    let first = bytes.first().map_or(0, |&b| opens(0, b));
+    let runs = bytes.chunks(128).zip(after.chunks(128));
+    let rest = runs.map(|(a, b)| u32::from(a.iter().zip(b).map(|(&a, &b)| opens(a, b)).sum::<u8>()));
+    rest.fold(u32::from(first), u32::saturating_add)
+}
+
+/// 1 if a level could begin with this byte.
+fn opens(before: u8, byte: u8) -> u8 {
+    let is = |one: u8| u8::from(byte == one);
+    // `%` to `/`, but not `'`, `)` and `,`
+    let arithmetic = u8::from(byte.wrapping_sub(b'%') <= b'/' - b'%') & !(is(b'\'') | is(b')') | is(b','));
+    let sign =
+        is(b':') | is(b'<') | is(b'>') | is(b'@') | is(b'[') | is(b'^') | is(b'{') | is(b'|') | is(b'~');
+    let t = is(b't') & (u8::from(before == b'o') | u8::from(before == b'i'));
+    let e = is(b'e') & u8::from(before == b's');
+    arithmetic | sign | t | e
+}
+
+/// A bound on the height of the tree, from the tokens alone.
+///
+/// Between two commas of one pair of brackets, a tree is at most as high as there are operators plus
+/// the highest of the brackets in it. That holds for chains to the left and to the right.
+#[derive(Default)]
+struct Levels {
+    open: Vec<Segment>,
+    now: Segment,
+    indentation: u32,
+    worst: u32,
+}
+
+/// The text since the last comma in a pair of brackets.
+#[derive(Default, Clone, Copy)]
+struct Segment {
+    /// Levels of what is around it.
+    outside: u32,
+    /// Operators.
+    links: u32,
+    /// Height of the highest brackets in it.
+    highest: u32,
+    /// Height of the highest segment before it in these brackets.
+    best: u32,
+    /// Does a colon end it? That of the lambda whose parameters these are.
+    parameters: bool,
+}
+
+impl Levels {
+    fn token(&mut self, kind: TokenKind) {
+        use TokenKind as T;
+        match kind {
+            T::Lpar | T::Lsqb | T::Lbrace | T::FStringStart | T::TStringStart => self.push(false),
+            T::Rpar | T::Rsqb | T::Rbrace | T::FStringEnd | T::TStringEnd => {
+                while self.now.parameters && !self.open.is_empty() {
+                    self.pop();
+                }
+                self.pop();
+                self.now.links += u32::from(!matches!(kind, T::FStringEnd | T::TStringEnd));
+            }
+            T::Lambda => {
+                self.now.links += 1;
+                self.push(true);
+            }
+            T::Colon if self.now.parameters => self.pop(),
+            T::Comma => self.comma(),
+            T::Newline | T::Semi => self.statement(),
+            T::Indent => self.indentation += 1,
+            T::Dedent => self.indentation = self.indentation.saturating_sub(1),
+            // No expression holds these: in unclosed brackets, the parser begins a statement there.
+            T::Def | T::Class | T::Return | T::Import | T::While | T::Try | T::With | T::Raise => {
+                self.statement()
+            }
+            T::Del | T::Assert | T::Pass | T::Break | T::Continue | T::Global => self.statement(),
+            // Leaves, and what makes one flat node of many operands.
+            T::Name | T::Int | T::Float | T::Complex | T::String | T::FStringMiddle | T::TStringMiddle => {}
+            T::NonLogicalNewline | T::Comment | T::None | T::True | T::False | T::Ellipsis => {}
+            T::And | T::Or | T::EqEqual | T::NotEqual | T::Less | T::LessEqual => {}
+            T::Greater | T::GreaterEqual | T::In | T::Is => {}
+            _ => self.now.links += 1,
+        }
+        let height = self.now.outside + self.now.links + self.now.highest;
+        self.worst = self.worst.max(height + self.indentation);
+    }
+
+    fn push(&mut self, parameters: bool) {
+        let outside = self.now.outside + self.now.links + 1;
+        self.open.push(self.now);
+        self.now = Segment { outside, parameters, ..Segment::default() };
+    }
+
+    fn pop(&mut self) {
+        self.comma();
+        if let Some(around) = self.open.pop() {
+            let height = self.now.best + 1;
+            self.now = around;
+            self.now.highest = self.now.highest.max(height);
+        }
+    }
+
+    fn comma(&mut self) {
+        let now = &mut self.now;
+        now.best = now.best.max(now.links + now.highest);
+        (now.links, now.highest) = (0, 0);
+    }
+
+    fn statement(&mut self) {
+        self.open.clear();
+        self.now = Segment::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Kind;
+    use super::{PARSER_LEVELS, openers, refusal};
+
+    fn refused(text: &str) -> bool {
+        !refusal(text, Kind::Script).is_empty()
+    }
+
+    #[test]
+    fn every_opener_is_counted() {
+        let signs = "([{%&*+-./:<>@^|~";
+        let n = u32::try_from(signs.len()).unwrap_or(0) * 100;
+        assert_eq!(openers(signs.repeat(100).as_bytes()), n);
+        assert_eq!(openers("not await else ".repeat(100).as_bytes()), 300);
+        assert_eq!(openers("),]}'\"=;!# abc\n".repeat(100).as_bytes()), 0);
+    }
+
+    #[test]
+    fn wide_is_not_deep() {
+        let n = PARSER_LEVELS as usize * 3;
+        for line in ["f(-1, (2), [3])\n", "x = a.b + c[d]\n", "g = lambda x, y=1: x + y\n"] {
+            assert!(!refused(&line.repeat(n)), "{line}");
+        }
+        assert!(!refused(&format!("x = [{}]", "-1, ".repeat(n))));
+        assert!(!refused(&format!("x = [{}]", "lambda a, b: a.b, ".repeat(n))));
+        assert!(!refused(&format!("x = {{{}}}", "f'{a:{b}}': {1: (2, -3)},\n".repeat(n))));
+        assert!(!refused(&format!("x = '{}'", "(".repeat(n))));
+    }
+
+    #[test]
+    fn deep_is_refused_whatever_hides_it() {
+        let deep = "(".repeat(PARSER_LEVELS as usize + 1);
+        for text in
+            [deep.clone(), format!("f'''{{''' {deep}"), format!("x = f'{{a!r' {deep}"), format!("f({deep}")]
+        {
+            assert!(refused(&text));
+        }
+    }
+}
