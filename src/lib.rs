@@ -5,7 +5,9 @@
 //! vocabulary: [`span`], [`sym`], [`world`], [`finding`], [`ir`].
 
 pub mod finding;
+pub mod flow;
 pub mod ir;
+pub mod link;
 pub mod lower;
 pub mod rules;
 pub mod source;

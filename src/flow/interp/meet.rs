@@ -195,13 +195,15 @@ fn refused(difference: Difference, a: &Party, b: &Party) -> bool {
         Tri::No => Some(false),
         Tri::Maybe => None,
     };
-    let pair = |cpu: &Party, cuda: &Party| match (cpu.rule.cpu_ok, cuda.rule.cuda_ok) {
-        (Elsewhere::Unknown, Elsewhere::Unknown) => {
-            cpu.rule.share == Share::Must && cuda.rule.share == Share::Must && dims(cpu.zero_dim) == Some(false)
+    let pair = |cpu: &Party, cuda: &Party| {
+        let (x, y) = (dims(cpu.zero_dim), dims(cuda.zero_dim));
+        match (cpu.rule.cpu_ok, cuda.rule.cuda_ok) {
+            (Elsewhere::Unknown, Elsewhere::Unknown) => {
+                cpu.rule.share == Share::Must && cuda.rule.share == Share::Must && x == Some(false)
+            }
+            (Elsewhere::Unknown, cuda_ok) => cuda_ok.refuses(y, x),
+            (cpu_ok, _) => cpu_ok.refuses(x, y),
         }
-        (Elsewhere::Unknown, cuda_ok) => cuda_ok.refuses(dims(cuda.zero_dim)),
-        (cpu_ok, _) => cpu_ok.refuses(dims(cpu.zero_dim)) && (dims(cpu.zero_dim), dims(cuda.zero_dim)) != (Some(true), Some(true))
-            || cpu_ok == Elsewhere::No,
     };
     match difference {
         Difference::None => false,

@@ -185,6 +185,8 @@ pub struct Interp<'p> {
     def_paths: FxHashMap<(ModIdx, FuncId), Cond>,
     /// Outside things that are seen to be tensors.
     tensor_proofs: FxHashSet<OuterId>,
+    /// What was assigned to attributes and items of outside things.
+    outer_writes: FxHashMap<OuterId, Value>,
     events: Vec<Pending>,
     /// The file whose functions are the entry points.
     entry: ModIdx,
@@ -249,6 +251,7 @@ impl<'p> Interp<'p> {
             evaluated: FxHashSet::default(),
             def_paths: FxHashMap::default(),
             tensor_proofs: FxHashSet::default(),
+            outer_writes: FxHashMap::default(),
             events: Vec::new(),
             entry,
             speculative: false,

@@ -1,0 +1,379 @@
+//! Python's builtins.
+
+use super::super::diagram::{FALSE, TRUE};
+use super::super::value::{Device, Host, NO_ORIGIN, Value};
+use super::args::Args;
+use super::loops::Iteration;
+use super::{Interp, ObjKind};
+use crate::ir::ExprId;
+use crate::sym::Sym;
+
+impl Interp<'_> {
+    pub(super) fn builtin(&mut self, name: Sym, args: &Args, e: ExprId) -> Value {
+        let first = args.positional.first().copied();
+        match (name.as_str(), first) {
+            ("reveal_device", Some(_)) => self.call_external(Sym::new("reveal_device"), args, e),
+            ("reveal_world", _) => {
+                let text = self.describe_world();
+                let place = self.place(e);
+                let bite =
+                    super::super::event::Bite { world: crate::world::World::Always, conditions: Vec::new() };
+                if self.muted == 0 {
+                    self.emit(super::super::event::Kind::Reveal(text), place, bite, Vec::new());
+                }
+                Value::None
+            }
+            ("exit" | "quit", _) => {
+                self.path = FALSE;
+                Value::None
+            }
+            ("str" | "repr", Some((v, _))) => match v {
+                Value::Device(_) | Value::Str(..) | Value::Choice(_) => v,
+                Value::Int(i) => Value::Str(Sym::new(&i.to_string()), NO_ORIGIN),
+                _ => Self::TEXT,
+            },
+            ("int", Some((v, _))) => match v {
+                Value::Int(_) | Value::Bool(_) => v,
+                Value::Outer(o) if o == self.known.device_count => v,
+                Value::Str(s, _) => s.as_str().parse().map_or(Self::NUMBER, Value::Int),
+                _ => Self::NUMBER,
+            },
+            ("bool", Some((v, at))) => Value::Bool(self.truth(v, at)),
+            ("len", Some((v, _))) => match self.exact_elements(v) {
+                Some(items) => Value::Int(i64::try_from(items.len()).unwrap_or(i64::MAX)),
+                None => Self::NUMBER,
+            },
+            ("float" | "round" | "hash" | "id" | "ord", _) => Self::NUMBER,
+            ("isinstance", Some((v, at))) => self.is_instance(v, at, args, e),
+            ("hasattr", Some((v, _))) => self.has_attr(v, args, e),
+            ("getattr", Some((v, _))) => self.get_attr(v, args, e),
+            ("setattr", Some((v, at))) => {
+                if let (Some(&(Value::Str(n, _), _)), Some(&(value, _))) = (args.positional.get(1), args.positional.get(2)) {
+                    self.set_attr(v, n, value, at);
+                }
+                Value::None
+            }
+            ("list" | "tuple" | "set" | "sorted" | "reversed" | "iter" | "frozenset", Some((v, at))) => {
+                let content = match self.iteration(v, at) {
+                    Iteration::Exact(mut items) => {
+                        if name.as_str() == "reversed" {
+                            items.reverse();
+                        }
+                        if name.as_str() == "sorted" { self.many_of(&items) } else { self.seq(&items) }
+                    }
+                    Iteration::Any(v) => self.many(v),
+                };
+                match name.as_str() {
+                    "list" | "set" | "sorted" => Value::Object(self.object(ObjKind::List { module: false }, None, content)),
+                    _ => content,
+                }
+            }
+            ("list" | "set", None) => self.list(&[]),
+            ("tuple", None) => self.seq(&[]),
+            ("dict", _) => self.make_dict(args),
+            ("next", Some((v, at))) => {
+                let v = match self.iteration(v, at) {
+                    Iteration::Exact(items) => items.first().copied().unwrap_or(Value::Unknown),
+                    Iteration::Any(v) => v,
+                };
+                if v == Value::Unknown { self.result_of(e) } else { v }
+            }
+            ("enumerate", Some((v, at))) => self.pairs(&[(Self::NUMBER, None), (v, Some(at))]),
+            ("zip", Some(_)) => {
+                let columns: Vec<(Value, Option<ExprId>)> =
+                    args.positional.iter().map(|&(v, at)| (v, Some(at))).collect();
+                self.pairs(&columns)
+            }
+            ("map", Some((f, _))) if args.positional.len() == 2 => {
+                let (v, at) = args.positional[1];
+                match self.iteration(v, at) {
+                    Iteration::Exact(items) => {
+                        let mapped: Vec<Value> = items
+                            .into_iter()
+                            .map(|item| {
+                                let args = Args { positional: vec![(item, at)], ..Args::default() };
+                                self.call_value(f, &args, e)
+                            })
+                            .collect();
+                        self.seq(&mapped)
+                    }
+                    Iteration::Any(item) => {
+                        let args = Args { positional: vec![(item, at)], ..Args::default() };
+                        let v = self.call_value(f, &args, e);
+                        self.many(v)
+                    }
+                }
+            }
+            ("filter", Some(_)) if args.positional.len() == 2 => {
+                let (v, at) = args.positional[1];
+                let item = self.some_element(v, at);
+                self.many(item)
+            }
+            ("range", Some((Value::Int(n), _))) if args.positional.len() == 1 && (0..=4).contains(&n) => {
+                let items: Vec<Value> = (0..n).map(Value::Int).collect();
+                self.seq(&items)
+            }
+            ("range", _) => self.many(Self::NUMBER),
+            ("any" | "all", Some((v, at))) => match self.exact_elements(v) {
+                Some(items) => {
+                    let all = name.as_str() == "all";
+                    let mut cond = if all { TRUE } else { FALSE };
+                    for v in items {
+                        let c = self.truth(v, at);
+                        cond = if all { self.d.and(cond, c) } else { self.d.or(cond, c) };
+                    }
+                    Value::Bool(cond)
+                }
+                None => self.result_of(e),
+            },
+            ("min" | "max", Some(_)) => self.extreme(args, e),
+            ("sum", Some((v, at))) => self.sum(v, at, e),
+            ("abs", Some((v @ Value::Tensor(_), at))) => {
+                self.call_method(v, Sym::new("abs"), &Args::default(), e, at)
+            }
+            ("pow" | "divmod", Some((v @ Value::Tensor(_), at))) => {
+                let rest = Args { positional: args.positional[1..].to_vec(), ..Args::default() };
+                self.call_method(v, Sym::new("pow"), &rest, e, at)
+            }
+            ("print" | "isinstance" | "type" | "issubclass" | "callable" | "vars" | "dir" | "help", _) => self.result_of(e),
+            ("property" | "staticmethod" | "classmethod", Some((v, _))) => v,
+            ("super", _) => {
+                let receiver = args.positional.get(1).map_or(Value::Unknown, |&(v, _)| v);
+                self.bound(receiver, None, Sym::new("super"))
+            }
+            ("open" | "input" | "format" | "chr" | "hex" | "bin", _) => Self::TEXT,
+            _ => self.foreign_builtin(name, args, e),
+        }
+    }
+
+    fn foreign_builtin(&mut self, name: Sym, args: &Args, e: ExprId) -> Value {
+        // Exceptions, and names from star imports.
+        if name.as_str().ends_with("Error") || name.as_str().ends_with("Exception") {
+            return self.result_of(e);
+        }
+        self.unknown_call(Value::Unknown, args, e)
+    }
+
+    fn make_dict(&mut self, args: &Args) -> Value {
+        let mut flat = match args.positional.first() {
+            None => Some(Vec::new()),
+            Some(&(v, _)) => self.dict_items(v),
+        };
+        if args.open {
+            flat = None;
+        }
+        let content = match flat {
+            Some(mut items) => {
+                for &(k, v, _) in &args.keywords {
+                    items.extend([Value::Str(k, NO_ORIGIN), v]);
+                }
+                self.seq(&items)
+            }
+            None => self.many(Value::Unknown),
+        };
+        Value::Object(self.object(ObjKind::Dict { module: false }, None, content))
+    }
+
+    /// `zip` and `enumerate`.
+    fn pairs(&mut self, columns: &[(Value, Option<ExprId>)]) -> Value {
+        let exact: Option<Vec<Vec<Value>>> =
+            columns.iter().filter(|(_, at)| at.is_some()).map(|&(v, _)| self.exact_elements(v)).collect();
+        if let Some(exact) = exact {
+            let len = exact.iter().map(Vec::len).min().unwrap_or(0);
+            if len <= 16 {
+                let rows: Vec<Value> = (0..len)
+                    .map(|n| {
+                        let mut row: Vec<Value> = exact.iter().map(|c| c[n]).collect();
+                        if columns.first().is_some_and(|(_, at)| at.is_none()) {
+                            row.insert(0, Value::Int(i64::try_from(n).unwrap_or(0)));
+                        }
+                        self.seq(&row)
+                    })
+                    .collect();
+                return self.seq(&rows);
+            }
+        }
+        let row: Vec<Value> = columns
+            .iter()
+            .map(|&(v, at)| match at {
+                Some(at) => self.some_element(v, at),
+                None => v,
+            })
+            .collect();
+        let row = self.seq(&row);
+        self.many(row)
+    }
+
+    /// `max(pairs, key=…)` and `min(2, n)`: one of them.
+    fn extreme(&mut self, args: &Args, e: ExprId) -> Value {
+        let items = match args.positional.as_slice() {
+            [(v, _)] => self.exact_elements(*v),
+            many => Some(many.iter().map(|&(v, _)| v).collect()),
+        };
+        match items {
+            Some(items) if items.iter().all(|v| matches!(v, Value::Int(_) | Value::Host(_) | Value::Outer(_))) => Self::NUMBER,
+            _ => self.result_of(e),
+        }
+    }
+
+    /// `sum(tensors)` starts from 0 and adds.
+    fn sum(&mut self, v: Value, at: ExprId, e: ExprId) -> Value {
+        match self.iteration(v, at) {
+            Iteration::Exact(items) => {
+                let mut total = Value::Int(0);
+                for item in items {
+                    total = self.binary(crate::ir::BinOp::Add, total, item, e, at, at);
+                }
+                total
+            }
+            Iteration::Any(item) => match item {
+                Value::Tensor(_) => item,
+                Value::Host(_) | Value::Int(_) => Self::NUMBER,
+                _ => self.result_of(e),
+            },
+        }
+    }
+
+    fn is_instance(&mut self, v: Value, at: ExprId, args: &Args, e: ExprId) -> Value {
+        let Some(&(class, _)) = args.positional.get(1) else { return self.result_of(e) };
+        let cond = match (v, class) {
+            (Value::Outer(o), Value::External(path)) if path.as_str() == "torch.Tensor" => {
+                // In the branch where it is one, it is one.
+                self.tensor_proofs.insert(o);
+                let key = Value::External(path);
+                self.named_flag(o, key, " is a tensor", at)
+            }
+            (Value::Tensor(t), Value::External(path)) if self.get_tensor(t).certain => {
+                if path.as_str() == "torch.Tensor" { TRUE } else { self.unknown_test(e) }
+            }
+            (Value::Str(..) | Value::Host(Host::Text), Value::External(p)) if p.as_str() == "builtins.str" => TRUE,
+            (Value::Device(_), Value::External(_)) => self.unknown_test(e),
+            (Value::Object(id), Value::Class(key)) => match self.obj(id).class {
+                Some(k) => {
+                    let info = self.program.class(k);
+                    if info.mro.contains(&key) {
+                        TRUE
+                    } else if info.unknown_base {
+                        self.unknown_test(e)
+                    } else {
+                        FALSE
+                    }
+                }
+                None => self.unknown_test(e),
+            },
+            (Value::Outer(o), class) => self.named_flag(o, class, " has that type", at),
+            _ => self.unknown_test(e),
+        };
+        Value::Bool(cond)
+    }
+
+    fn named_flag(&mut self, o: super::OuterId, key: Value, _suffix: &str, at: ExprId) -> super::Cond {
+        let test = super::Test::Compare(20, Value::Outer(o), key);
+        self.keyed_test(test, at)
+    }
+
+    fn has_attr(&mut self, v: Value, args: &Args, e: ExprId) -> Value {
+        match (v, args.positional.get(1)) {
+            // `hasattr(torch, "xpu")`: by itself it says nothing about the machine.
+            (Value::External(_), _) => Value::Bool(self.unknown_test(e)),
+            (Value::Object(id), Some(&(Value::Str(n, _), _))) => {
+                if self.get_field(id, n) != Value::Absent {
+                    return Value::Bool(TRUE);
+                }
+                Value::Bool(self.unknown_test(e))
+            }
+            _ => Value::Bool(self.unknown_test(e)),
+        }
+    }
+
+    fn get_attr(&mut self, v: Value, args: &Args, e: ExprId) -> Value {
+        match args.positional.get(1) {
+            Some(&(Value::Str(n, _), _)) => {
+                let found = self.attr(v, n, e);
+                match args.positional.get(2) {
+                    Some(&(default, _)) => {
+                        let c = self.unknown_test(e);
+                        self.ite(c, found, default)
+                    }
+                    None => found,
+                }
+            }
+            _ => self.result_of(e),
+        }
+    }
+
+    /// `cuda`, `cpu`, …: for `reveal_device`.
+    pub(super) fn describe(&mut self, v: Value, e: ExprId) -> String {
+        let device = match v {
+            Value::Object(id) if self.is_module_object(id) => Some(self.module_device(id, 0)),
+            Value::Device(d) => Some(d),
+            Value::Str(..) => self.as_device(v, e),
+            v => self.tensor_place(v, e).map(|(d, _)| d),
+        };
+        match device {
+            Some(d) => self.describe_device(d),
+            None => "unknown".to_owned(),
+        }
+    }
+
+    fn describe_device(&mut self, d: super::Dd) -> String {
+        if let Some(leaf) = self.d.as_leaf(d) {
+            return match self.t.places.get(leaf).0 {
+                Device::Named(o) => format!("parameter {}", self.t.get_outer(o).text),
+                device => {
+                    let o = self.operand(ExprId(0), device, NO_ORIGIN);
+                    match o.device {
+                        super::super::event::DeviceName::Known(n) => n,
+                        super::super::event::DeviceName::Varies(of) => format!("device of {of}"),
+                        super::super::event::DeviceName::WithModule => "self".to_owned(),
+                    }
+                }
+            };
+        }
+        let (atom, hi, lo) = self.d.root(d);
+        let (a, b) = (self.describe_device(hi), self.describe_device(lo));
+        let asked = match self.atoms.get(atom) {
+            super::super::atom::Atom::Gpus(1) => "cuda".to_owned(),
+            super::super::atom::Atom::Gpus(n) => format!("gpus>={n}"),
+            super::super::atom::Atom::Backend(b) => b.name().to_owned(),
+            super::super::atom::Atom::Flag { text, .. } => text.clone(),
+            _ => "?".to_owned(),
+        };
+        format!("{a} if {asked}, else {b}")
+    }
+
+    /// What is known of the machine here.
+    fn describe_world(&mut self) -> String {
+        if self.path == FALSE {
+            return "never".to_owned();
+        }
+        let path = self.d.forget(self.path, &|a| a.is_hardware());
+        let mut parts = Vec::new();
+        for n in (1..=8).rev() {
+            let c = self.at_least(n);
+            if self.d.implies(path, c) {
+                parts.push(if n == 1 { "cuda".to_owned() } else { format!("gpus>={n}") });
+                break;
+            }
+        }
+        for n in 1..=8 {
+            let c = self.at_least(n);
+            let not = self.d.not(c);
+            if self.d.implies(path, not) {
+                parts.push(if n == 1 { "no cuda".to_owned() } else { format!("gpus<{n}") });
+                break;
+            }
+        }
+        use crate::world::Backend::{Hpu, Mps, Npu, Xpu};
+        for b in [Mps, Xpu, Hpu, Npu] {
+            let c = self.available(Some(b));
+            let not = self.d.not(c);
+            if self.d.implies(path, c) {
+                parts.push(b.name().to_owned());
+            } else if self.d.implies(path, not) {
+                parts.push(format!("no {}", b.name()));
+            }
+        }
+        if parts.is_empty() { "always".to_owned() } else { parts.join(" and ") }
+    }
+}

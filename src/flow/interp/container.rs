@@ -1,0 +1,574 @@
+//! Sequences, lists, dicts: elements, indexing, iteration.
+
+use super::super::event::Meeting;
+use super::super::value::{Host, NO_ORIGIN, ObjId, OuterId, Role, Tensor, Tri, Value};
+use super::args::Args;
+use super::loops::Iteration;
+use super::meet::Rule;
+use super::{Interp, MAX_ELEMENTS, ObjKind};
+use crate::ir::{BinOp, Expr, ExprId};
+use crate::sym::Sym;
+
+impl Interp<'_> {
+    /// A container's content as a value: `Seq`, `Many` or something unknown.
+    pub(super) fn content(&self, v: Value) -> Value {
+        match v {
+            Value::Object(id) if matches!(self.obj(id).kind, ObjKind::List { .. }) => self.own(id),
+            Value::Object(id) if matches!(self.obj(id).kind, ObjKind::Dict { .. }) => match self.own(id) {
+                Value::Seq(_) => Value::Unknown,
+                m => m,
+            },
+            v => v,
+        }
+    }
+
+    /// The elements, when each is known. A dict's are its keys.
+    pub(super) fn exact_elements(&self, v: Value) -> Option<Vec<Value>> {
+        match v {
+            Value::Seq(id) => Some(self.seq_items(id).to_vec()),
+            Value::Object(id) => match (self.obj(id).kind, self.own(id)) {
+                (ObjKind::List { .. }, Value::Seq(s)) => Some(self.seq_items(s).to_vec()),
+                (ObjKind::Dict { .. }, Value::Seq(s)) => Some(self.seq_items(s).iter().step_by(2).copied().collect()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Alternating keys and values of a dict, when each is known.
+    pub(super) fn dict_items(&self, v: Value) -> Option<Vec<Value>> {
+        match v {
+            Value::Object(id) => match (self.obj(id).kind, self.own(id)) {
+                (ObjKind::Dict { .. }, Value::Seq(s)) => Some(self.seq_items(s).to_vec()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// As many elements as a target list wants.
+    pub(super) fn elements(&mut self, v: Value, wanted: usize, at: ExprId) -> Vec<Value> {
+        if let Some(items) = self.exact_elements(v) {
+            if items.len() == wanted {
+                return items;
+            }
+            return vec![Value::Unknown; wanted];
+        }
+        match v {
+            Value::Choice(_) => {
+                let mut columns = Vec::with_capacity(wanted);
+                for n in 0..wanted {
+                    let column = self.each(v, &mut |i, v| {
+                        let items = i.elements_plain(v, wanted, at);
+                        items.get(n).copied().unwrap_or(Value::Unknown)
+                    });
+                    columns.push(column);
+                }
+                columns
+            }
+            v => self.elements_plain(v, wanted, at),
+        }
+    }
+
+    fn elements_plain(&mut self, v: Value, wanted: usize, at: ExprId) -> Vec<Value> {
+        if let Some(items) = self.exact_elements(v) {
+            return if items.len() == wanted { items } else { vec![Value::Unknown; wanted] };
+        }
+        match v {
+            Value::Outer(o) => (0..wanted)
+                .map(|n| Value::Outer(self.outer_item(o, Value::Int(i64::try_from(n).unwrap_or(0)))))
+                .collect(),
+            Value::Host(Host::Number) => vec![Self::NUMBER; wanted],
+            v => {
+                let item = self.some_element(v, at);
+                vec![item; wanted]
+            }
+        }
+    }
+
+    /// Any one element.
+    pub(super) fn some_element(&mut self, v: Value, at: ExprId) -> Value {
+        match self.iteration(v, at) {
+            Iteration::Any(v) => v,
+            Iteration::Exact(items) => {
+                let mut joined = Value::Absent;
+                for v in items {
+                    joined = self.blend(joined, v);
+                }
+                if joined == Value::Absent { Value::Unknown } else { joined }
+            }
+        }
+    }
+
+    /// What a loop over the value goes over.
+    pub(super) fn iteration(&mut self, v: Value, at: ExprId) -> Iteration {
+        if let Some(items) = self.exact_elements(v) {
+            return Iteration::Exact(items);
+        }
+        let item = match v {
+            Value::Many(m) => *self.t.values.get(m),
+            Value::Tensor(id) => {
+                let t = self.get_tensor(id);
+                self.tensor(Tensor { zero_dim: Tri::Maybe, role: Role::Plain, bytes: None, ..t })
+            }
+            Value::Outer(o) => Value::Outer(self.outer_item(o, Value::Unknown)),
+            Value::Object(id) => match (self.obj(id).kind, self.own(id)) {
+                (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Many(m)) => *self.t.values.get(m),
+                (ObjKind::Loader | ObjKind::Items, item) => item,
+                _ => Value::Unknown,
+            },
+            Value::Host(Host::Text | Host::Number) | Value::Str(..) => Self::TEXT,
+            Value::Host(h) => Value::Host(h),
+            _ => Value::Unknown,
+        };
+        if item == Value::Unknown { Iteration::Any(self.result_of(at)) } else { Iteration::Any(item) }
+    }
+
+    /// The element of the second pass: outside containers give another one.
+    pub(super) fn next_item(&mut self, iterable: Value, item: Value, at: ExprId) -> Value {
+        match (iterable, item) {
+            (_, Value::Outer(_)) => match self.iteration(iterable, at) {
+                Iteration::Any(v) => v,
+                Iteration::Exact(_) => item,
+            },
+            _ => item,
+        }
+    }
+
+    /// `base[index]`
+    pub(super) fn index(&mut self, b: Value, i: Value, e: ExprId, base: ExprId, index: ExprId) -> Value {
+        match b {
+            Value::Choice(_) => self.each(b, &mut |s, v| s.index(v, i, e, base, index)),
+            Value::Seq(id) => self.index_seq(&self.seq_items(id).clone(), i, e),
+            Value::Many(m) => {
+                if i == Value::Slice { b } else { *self.t.values.get(m) }
+            }
+            Value::Tensor(_) => self.index_tensor(b, i, e, base, index),
+            Value::Outer(o) => self.index_outer(o, i, e, base, index),
+            Value::Object(id) => self.index_object(id, i, e),
+            Value::Host(Host::Array) => Self::ARRAY,
+            Value::Host(Host::Text) | Value::Str(..) => Self::TEXT,
+            Value::Host(Host::Number) => Self::NUMBER,
+            Value::External(path) => {
+                // `os.environ["X"]`
+                let key = super::OuterKey::External(path);
+                let text = path.to_string();
+                let outer = self.t.outer(key.clone(), || super::Outer {
+                    key,
+                    text,
+                    tensor: false,
+                    device: false,
+                    with: None,
+                    default: None,
+                });
+                Value::Outer(self.outer_item(outer, i))
+            }
+            _ => self.result_of(e),
+        }
+    }
+
+    fn index_seq(&mut self, items: &[Value], i: Value, e: ExprId) -> Value {
+        match i {
+            Value::Int(n) => {
+                let len = i64::try_from(items.len()).unwrap_or(i64::MAX);
+                let n = if n < 0 { n + len } else { n };
+                usize::try_from(n).ok().and_then(|n| items.get(n)).copied().unwrap_or(Value::Unknown)
+            }
+            // `["cpu", "cuda"][torch.cuda.is_available()]`
+            Value::Bool(c) => match items {
+                &[no, yes] => self.ite(c, yes, no),
+                _ => Value::Unknown,
+            },
+            Value::Slice => self.many_of(items),
+            _ => {
+                let mut joined = Value::Absent;
+                for &v in items {
+                    joined = self.blend(joined, v);
+                }
+                if joined == Value::Absent { self.result_of(e) } else { joined }
+            }
+        }
+    }
+
+    fn index_object(&mut self, id: ObjId, i: Value, e: ExprId) -> Value {
+        match self.obj(id).kind {
+            ObjKind::List { .. } => match (self.own(id), i) {
+                (Value::Many(_), Value::Slice) => Value::Object(id),
+                (Value::Seq(_), Value::Slice) => {
+                    let v = self.own(id);
+                    let items = self.exact_elements(v).unwrap_or_default();
+                    self.many_of(&items)
+                }
+                (v, i) => self.index(v, i, e, e, e),
+            },
+            ObjKind::Dict { .. } => self.dict_get(id, i, e),
+            ObjKind::Items | ObjKind::Loader => self.own(id),
+            ObjKind::Module | ObjKind::Instance => {
+                let method = self.obj(id).class.and_then(|k| self.program.find_method(k, Sym::new("__getitem__")));
+                match method {
+                    Some((m, f)) => {
+                        let args = Args { positional: vec![(i, e)], ..Args::default() };
+                        self.call_function(m, f, None, Some(Value::Object(id)), &args, e)
+                    }
+                    None => self.result_of(e),
+                }
+            }
+            _ => self.result_of(e),
+        }
+    }
+
+    pub(super) fn dict_get(&mut self, id: ObjId, key: Value, e: ExprId) -> Value {
+        match self.own(id) {
+            Value::Seq(s) => {
+                let items = self.seq_items(s);
+                if let Value::Bool(c) = key {
+                    // `{True: "cuda", False: "cpu"}[available]`
+                    let find = |truth| items.chunks(2).find(|p| p[0] == Value::Bool(truth)).map(|p| p[1]);
+                    if let (Some(yes), Some(no)) = (find(super::TRUE), find(super::FALSE)) {
+                        return self.ite(c, yes, no);
+                    }
+                }
+                let mut result = Value::Absent;
+                let mut possible = Vec::new();
+                for pair in items.chunks(2) {
+                    let c = self.equal(pair[0], key, e);
+                    if c == super::TRUE {
+                        result = pair[1];
+                    } else if c != super::FALSE {
+                        possible.push((c, pair[1]));
+                    }
+                }
+                if result != Value::Absent {
+                    return result;
+                }
+                for (c, v) in possible {
+                    result = self.ite(c, v, result);
+                }
+                if result == Value::Absent { self.result_of(e) } else { result }
+            }
+            Value::Many(m) => {
+                let v = *self.t.values.get(m);
+                if v == Value::Unknown { self.result_of(e) } else { v }
+            }
+            _ => self.result_of(e),
+        }
+    }
+
+    /// Indexing with a tensor among the indices: where that may be is PyTorch's to say.
+    fn index_tensor(&mut self, b: Value, i: Value, e: ExprId, base: ExprId, index: ExprId) -> Value {
+        let Value::Tensor(id) = b else { return Value::Unknown };
+        let t = self.get_tensor(id);
+        if !t.certain {
+            if let Value::Str(..) | Value::Int(_) = i {
+                return self.tensor(Tensor { zero_dim: Tri::Maybe, role: Role::Plain, bytes: None, ..t });
+            }
+        }
+        self.check_index(b, i, e, base, index);
+        self.tensor(Tensor { zero_dim: Tri::Maybe, role: Role::Plain, bytes: None, ..t })
+    }
+
+    fn index_outer(&mut self, o: OuterId, i: Value, e: ExprId, base: ExprId, index: ExprId) -> Value {
+        if matches!(i, Value::Tensor(_)) && (self.is_tensorish(o) || self.t.get_outer(o).with.is_some()) {
+            self.check_index(Value::Outer(o), i, e, base, index);
+        }
+        match i {
+            Value::Slice => self.tensor_of_outer(o, e),
+            Value::Seq(id) if self.seq_items(id).contains(&Value::Slice) => {
+                self.check_index(Value::Outer(o), i, e, base, index);
+                self.tensor_of_outer(o, e)
+            }
+            Value::Int(_) if self.is_tensorish(o) => self.tensor_of_outer(o, e),
+            _ => Value::Outer(self.outer_item(o, i)),
+        }
+    }
+
+    fn check_index(&mut self, b: Value, i: Value, e: ExprId, base: ExprId, index: ExprId) {
+        let Some(op) = crate::torch::method(Sym::new("__getitem__")) else { return };
+        let rule = |p: usize| op.positional(p).map_or(Rule::STRICT, Rule::from);
+        let Some(whole) = self.party(b, base, rule(0)) else { return };
+        let indices: Vec<Value> = match i {
+            Value::Seq(id) => self.seq_items(id).to_vec(),
+            v => vec![v],
+        };
+        let mut parties = vec![whole];
+        for v in indices {
+            if matches!(v, Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).zero_dim != Tri::Yes) {
+                parties.extend(self.party(v, index, rule(1)));
+            }
+        }
+        if parties.len() > 1 {
+            self.meet(Meeting::Index, "indexing", e, &parties);
+        }
+    }
+
+    /// `base[index] = value`
+    pub(super) fn set_item(&mut self, b: Value, i: Value, value: Value, at: ExprId, base: ExprId, index: ExprId) {
+        match b {
+            Value::Choice(_) => {
+                self.each(b, &mut |s, v| {
+                    s.set_item(v, i, value, at, base, index);
+                    Value::Absent
+                });
+            }
+            Value::Object(id) => self.set_object_item(id, i, value),
+            Value::Tensor(_) => self.assign_tensor_item(b, i, value, at, base, index),
+            Value::Outer(o) => {
+                if self.is_tensorish(o) {
+                    self.assign_tensor_item(b, i, value, at, base, index);
+                } else if let Value::Str(..) = i {
+                    let item = self.outer_item(o, i);
+                    self.outer_writes.insert(item, value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn assign_tensor_item(&mut self, b: Value, i: Value, value: Value, at: ExprId, base: ExprId, index: ExprId) {
+        let Some(op) = crate::torch::method(Sym::new("__setitem__")) else { return };
+        let rule = |p: usize| op.positional(p).map_or(Rule::STRICT, Rule::from);
+        let Some(whole) = self.party(b, base, rule(0)) else { return };
+        let indices: Vec<Value> = match i {
+            Value::Seq(id) => self.seq_items(id).to_vec(),
+            v => vec![v],
+        };
+        let mut parties = vec![whole];
+        for v in indices {
+            if matches!(v, Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).zero_dim == Tri::No) {
+                parties.extend(self.party(v, index, rule(1)));
+            }
+        }
+        // Through integers and slices the value is copied, from wherever it is.
+        if parties.len() > 1 && matches!(value, Value::Tensor(_)) {
+            parties.extend(self.party(value, at, rule(2)));
+        }
+        if parties.len() > 1 {
+            self.meet(Meeting::Assignment, "assignment through an index", at, &parties);
+        }
+    }
+
+    fn set_object_item(&mut self, id: ObjId, i: Value, value: Value) {
+        let content = self.own(id);
+        let new = match (self.obj(id).kind, content, i) {
+            (ObjKind::List { .. }, Value::Seq(s), Value::Int(n)) => {
+                let mut items = self.seq_items(s).to_vec();
+                let len = i64::try_from(items.len()).unwrap_or(0);
+                let n = usize::try_from(if n < 0 { n + len } else { n }).unwrap_or(usize::MAX);
+                match items.get_mut(n) {
+                    Some(slot) => *slot = value,
+                    None => return,
+                }
+                self.seq(&items)
+            }
+            (ObjKind::Dict { .. }, Value::Seq(s), Value::Str(..) | Value::Int(_)) => {
+                let mut items = self.seq_items(s).to_vec();
+                let key = plain_key(i);
+                match items.chunks_mut(2).find(|p| plain_key(p[0]) == key) {
+                    Some(pair) => pair[1] = value,
+                    None => items.extend([i, value]),
+                }
+                if items.len() > 2 * MAX_ELEMENTS { self.many(Value::Unknown) } else { self.seq(&items) }
+            }
+            (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Seq(s), _) => {
+                let items = self.seq_items(s).to_vec();
+                let step = if matches!(self.obj(id).kind, ObjKind::Dict { .. }) { 2 } else { 1 };
+                let mut values: Vec<Value> = items.iter().skip(step - 1).step_by(step).copied().collect();
+                values.push(value);
+                self.many_of(&values)
+            }
+            (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Many(m), _) => {
+                let old = *self.t.values.get(m);
+                let joined = self.blend(old, value);
+                self.many(joined)
+            }
+            _ => return,
+        };
+        self.set_own(id, new);
+    }
+
+    pub(super) fn extend_list(&mut self, id: ObjId, more: Value, at: ExprId) {
+        let new = match (self.exact_elements(self.own(id)), self.exact_elements(more)) {
+            (Some(mut a), Some(b)) => {
+                a.extend(b);
+                self.seq(&a)
+            }
+            (a, _) => {
+                let item = self.some_element(more, at);
+                let mut items = a.unwrap_or_default();
+                if let Value::Many(m) = self.own(id) {
+                    items.push(*self.t.values.get(m));
+                }
+                items.push(item);
+                self.many_of(&items)
+            }
+        };
+        self.set_own(id, new);
+    }
+
+    pub(super) fn list_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
+        let first = args.positional.first().copied();
+        match (name.as_str(), first) {
+            ("append", Some((v, _))) | ("insert", Some((_, _))) if name.as_str() == "append" => {
+                // Inside a loop the number of elements is not known.
+                let new = match (self.own(id), self.here().loops.is_empty()) {
+                    (Value::Seq(s), true) => {
+                        let mut items = self.seq_items(s).to_vec();
+                        items.push(v);
+                        self.seq(&items)
+                    }
+                    (Value::Seq(s), false) => {
+                        let mut items = self.seq_items(s).to_vec();
+                        items.push(v);
+                        self.many_of(&items)
+                    }
+                    (Value::Many(m), _) => {
+                        let old = *self.t.values.get(m);
+                        let joined = self.blend(old, v);
+                        self.many(joined)
+                    }
+                    _ => self.many(Value::Unknown),
+                };
+                self.set_own(id, new);
+                Value::None
+            }
+            ("extend", Some((v, at))) => {
+                self.extend_list(id, v, at);
+                Value::None
+            }
+            ("pop", _) => {
+                let v = Value::Object(id);
+                self.some_element(v, e)
+            }
+            ("copy", _) => {
+                let content = self.own(id);
+                Value::Object(self.object(ObjKind::List { module: false }, None, content))
+            }
+            ("clear", _) => {
+                let empty = self.seq(&[]);
+                self.set_own(id, empty);
+                Value::None
+            }
+            _ => {
+                let content = self.own(id);
+                if let Some(items) = self.exact_elements(content) {
+                    let many = self.many_of(&items);
+                    self.set_own(id, many);
+                }
+                self.result_of(e)
+            }
+        }
+    }
+
+    pub(super) fn dict_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
+        let content = self.own(id);
+        let any = |i: &mut Self| match content {
+            Value::Many(m) => *i.t.values.get(m),
+            _ => Value::Unknown,
+        };
+        match name.as_str() {
+            "items" => match self.dict_items(Value::Object(id)) {
+                Some(items) => {
+                    let pairs: Vec<Value> = items.chunks(2).map(|p| self.seq(p)).collect();
+                    self.seq(&pairs)
+                }
+                None => {
+                    let v = any(self);
+                    let pair = self.seq(&[Self::TEXT, v]);
+                    self.many(pair)
+                }
+            },
+            "values" => match self.dict_items(Value::Object(id)) {
+                Some(items) => {
+                    let values: Vec<Value> = items.iter().skip(1).step_by(2).copied().collect();
+                    self.seq(&values)
+                }
+                None => {
+                    let v = any(self);
+                    self.many(v)
+                }
+            },
+            "keys" => self.many(Self::TEXT),
+            "get" | "pop" | "setdefault" if !args.positional.is_empty() => self.dict_get(id, args.positional[0].0, e),
+            "update" => {
+                for (&(v, _), more) in args.positional.iter().zip(1..) {
+                    let _: i32 = more;
+                    match self.dict_items(v) {
+                        Some(items) => {
+                            for pair in items.chunks(2) {
+                                self.set_object_item(id, pair[0], pair[1]);
+                            }
+                        }
+                        None => {
+                            let unknown = self.many(Value::Unknown);
+                            self.set_own(id, unknown);
+                        }
+                    }
+                }
+                for &(k, v, _) in &args.keywords {
+                    self.set_object_item(id, Value::Str(k, NO_ORIGIN), v);
+                }
+                Value::None
+            }
+            "copy" => Value::Object(self.object(ObjKind::Dict { module: false }, None, content)),
+            "to" => {
+                // A batch encoding moves in place and gives itself.
+                if let Some(device) = self.to_target(args, e) {
+                    let mut seen = Vec::new();
+                    let moved = self.move_all(content, device, &mut seen);
+                    self.set_own(id, moved);
+                }
+                Value::Object(id)
+            }
+            _ => self.result_of(e),
+        }
+    }
+
+    fn move_all(&mut self, v: Value, device: super::Dd, seen: &mut Vec<ObjId>) -> Value {
+        match v {
+            Value::Tensor(t) => {
+                let t = self.get_tensor(t);
+                self.tensor(Tensor { device, ..t })
+            }
+            Value::Seq(s) => {
+                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.move_all(v, device, seen)).collect();
+                self.seq(&items)
+            }
+            Value::Many(m) => {
+                let item = *self.t.values.get(m);
+                let moved = self.move_all(item, device, seen);
+                self.many(moved)
+            }
+            v => v,
+        }
+    }
+
+    pub(super) fn object_binary(&mut self, op: BinOp, a: Value, b: Value, e: ExprId) -> Value {
+        if op == BinOp::Add {
+            if let (Some(mut x), Some(y)) = (self.exact_elements(a), self.exact_elements(b)) {
+                x.extend(y);
+                return self.list(&x);
+            }
+        }
+        if op == BinOp::Mul {
+            for v in [a, b] {
+                if let Some(items) = self.exact_elements(v) {
+                    let many = self.many_of(&items);
+                    return Value::Object(self.object(ObjKind::List { module: false }, None, many));
+                }
+            }
+        }
+        self.result_of(e)
+    }
+
+    /// Is the expression a literal of this text? For keyword-like positional arguments.
+    pub(super) fn is_literal(&self, e: ExprId, text: &str) -> bool {
+        matches!(self.linked().ir.expr(e), Expr::Str(s) if s.as_str() == text)
+    }
+}
+
+fn plain_key(v: Value) -> Value {
+    match v {
+        Value::Str(s, _) => Value::Str(s, NO_ORIGIN),
+        v => v,
+    }
+}

@@ -1,0 +1,220 @@
+//! Entry points: a file's body, then each of its functions for itself.
+
+use super::super::diagram::{FALSE, TRUE};
+use super::super::event::Event;
+use super::super::value::{FrameId, ObjId, OuterKey, Value};
+use super::{Cell, Interp, Outer};
+use crate::ir::{ClassId, FuncId, FuncKind};
+use crate::link::{ClassKey, ModIdx, Program};
+use crate::sym::Sym;
+
+/// What came out of interpreting a file.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// What may be worth a finding, in the order in which it was met.
+    pub events: Vec<Event>,
+    /// The file is plainly written for CUDA alone.
+    pub cuda_only: bool,
+    /// Entry points that ran out of budget.
+    pub exhausted: usize,
+}
+
+/// Interprets a file of the program.
+pub fn run_module(program: &Program, module: ModIdx) -> Outcome {
+    let mut i = Interp::new(program, module);
+    let mut out = Outcome { cuda_only: i.cuda_only_file(module), ..Outcome::default() };
+    i.run_body(&mut out);
+    i.run_functions(&mut out);
+    i.run_classes(&mut out);
+    out
+}
+
+impl Interp<'_> {
+    /// The module's body as a script.
+    fn run_body(&mut self, out: &mut Outcome) {
+        let module = self.entry;
+        let base = self.global_cell(module, 0);
+        self.push_frame(module, FuncId(0), base, None);
+        let body = self.program.get(module).ir.function(FuncId(0)).body;
+        self.block(body);
+        self.collect(out);
+        // Functions are called after the body has run: what it has checked holds in them.
+        if self.path == FALSE {
+            self.path = TRUE;
+        }
+        self.path = self.d.forget(self.path, &super::super::atom::AtomId::is_hardware);
+    }
+
+    fn collect(&mut self, out: &mut Outcome) {
+        if self.exhausted {
+            out.exhausted += 1;
+        }
+        for pending in std::mem::take(&mut self.events) {
+            let proven = |o: &super::OuterId| self.tensor_proofs.contains(o) || self.t.get_outer(*o).tensor;
+            if pending.needs.iter().all(proven) {
+                out.events.push(pending.event);
+            }
+        }
+        self.steps = 0;
+        self.exhausted = false;
+    }
+
+    /// Module-level functions, each with symbols for parameters.
+    fn run_functions(&mut self, out: &mut Outcome) {
+        let module = self.entry;
+        let ir = &self.program.get(module).ir;
+        for (n, f) in ir.functions.iter().enumerate() {
+            let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
+            if f.kind == FuncKind::Function && f.class.is_none() && f.parent == Some(FuncId(0)) {
+                self.run_entry(module, func, None, None, out);
+            }
+        }
+    }
+
+    /// The methods of each class, on an instance made by interpreting its constructor.
+    fn run_classes(&mut self, out: &mut Outcome) {
+        let module = self.entry;
+        let ir = &self.program.get(module).ir;
+        for n in 0..ir.classes.len() {
+            let class = ClassId(u32::try_from(n).unwrap_or(u32::MAX));
+            let key = ClassKey { module, class };
+            let (mark, cells, objects) = (self.store.mark(), self.store.len(), self.objects.len());
+            let before = self.path;
+            let guard = self.decorator_guard(module, ir.class(class).decorators);
+            self.path = self.d.and(self.path, guard);
+            let instance = self.symbolic_instance(key, out);
+            self.path = self.d.and(before, guard);
+            for &(name, func) in &ir.class(class).methods {
+                if name == self.known.init {
+                    continue;
+                }
+                self.run_entry(module, func, Some(key), Some(instance), out);
+            }
+            self.path = before;
+            self.store.reset(mark, cells);
+            self.objects.truncate(objects);
+            self.globals.retain(|_, c| (c.0 as usize) < cells);
+        }
+    }
+
+    /// An instance of a class as its methods find it: constructed, and then moved wherever the module lives.
+    fn symbolic_instance(&mut self, key: ClassKey, out: &mut Outcome) -> ObjId {
+        let outer = self.receiver_symbol(key);
+        let id = if self.is_module_class(key) {
+            let device = self.unknown_device();
+            self.object(super::ObjKind::Module, Some(key), Value::Device(device))
+        } else {
+            self.object(super::ObjKind::Instance, Some(key), Value::Absent)
+        };
+        if self.is_module_class(key) {
+            let device = match self.store.get(self.default_device) {
+                Value::Device(d) => d,
+                _ => self.at(super::Device::Cpu, super::NO_ORIGIN),
+            };
+            self.set_own(id, Value::Device(device));
+        }
+        if let Some((m, f)) = self.program.find_method(key, self.known.init) {
+            let own = m == key.module && self.program.get(m).ir.class(key.class).methods.iter().any(|&(_, g)| g == f);
+            let muted = u32::from(!own);
+            self.muted += muted;
+            let class = self.program.get(m).ir.function(f).class.map(|class| ClassKey { module: m, class });
+            let before = self.path;
+            self.speculative = self.program.get(m).called.contains(&f);
+            self.run(m, f, None, Some(Value::Object(id)), class, None, None, false);
+            self.path = before;
+            self.muted -= muted;
+            self.collect(out);
+        }
+        self.objects[id.0 as usize].outer = Some(outer);
+        if self.is_module_class(key) {
+            let device = self.at(super::Device::Of(outer), super::NO_ORIGIN);
+            self.move_module(id, device);
+        }
+        id
+    }
+
+    fn receiver_symbol(&mut self, class: ClassKey) -> super::OuterId {
+        let key = OuterKey::Receiver { class };
+        self.t.outer(key.clone(), || Outer {
+            key,
+            text: "self".into(),
+            tensor: false,
+            device: false,
+            with: None,
+            default: None,
+        })
+    }
+
+    /// One function with symbols for what it is not given. The state is as before afterwards.
+    fn run_entry(&mut self, module: ModIdx, func: FuncId, class: Option<ClassKey>, instance: Option<ObjId>, out: &mut Outcome) {
+        let linked = self.program.get(module);
+        let function = linked.ir.function(func);
+        let (mark, cells, objects, frames) = (self.store.mark(), self.store.len(), self.objects.len(), self.frames.len());
+        let before = self.path;
+        let guard = self.decorator_guard(module, function.decorators);
+        let def = self.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
+        let def = self.d.forget(def, &super::super::atom::AtomId::is_hardware);
+        let start = self.d.and(before, guard);
+        self.path = self.d.and(start, def);
+        let receiver = match (instance, class) {
+            (Some(id), Some(key)) => match self.method_kind(super::Closure { module, func, frame: None }) {
+                super::class::MethodKind::Static => None,
+                super::class::MethodKind::Class => Some(Value::Class(key)),
+                _ => Some(Value::Object(id)),
+            },
+            _ => None,
+        };
+        if self.path != FALSE {
+            if let (Some(key), Some(_)) = (class, instance) {
+                self.set_up(key, receiver);
+            }
+            self.speculative = linked.called.contains(&func);
+            let parent = None::<FrameId>;
+            self.run(module, func, parent, receiver, class, None, None, false);
+        }
+        self.collect(out);
+        self.path = before;
+        self.store.reset(mark, cells);
+        self.objects.truncate(objects);
+        self.frames.truncate(frames);
+        self.frame = FrameId(0);
+        self.globals.retain(|_, c| (c.0 as usize) < cells);
+        self.evaluated.clear();
+    }
+
+    /// `setUp` runs before each test.
+    fn set_up(&mut self, key: ClassKey, receiver: Option<Value>) {
+        for name in ["setUp", "setup_method"] {
+            if let Some((m, f)) = self.program.find_method(key, Sym::new(name)) {
+                self.muted += 1;
+                self.run(m, f, None, receiver, Some(key), None, None, false);
+                self.muted -= 1;
+            }
+        }
+    }
+
+    /// Symbols for the parameters of a function that is interpreted for itself.
+    pub(super) fn bind_symbols(&mut self, module: ModIdx, func: FuncId, base: Cell, receiver: Option<Value>) {
+        let ir = &self.program.get(module).ir;
+        let function = ir.function(func);
+        // What a module's `forward` is given lives where the module lives.
+        let with = match receiver {
+            Some(Value::Object(id)) if function.name == self.known.forward && self.is_module_object(id) => self.obj(id).class,
+            _ => None,
+        };
+        let with = with.map(|class| self.receiver_symbol(class));
+        for (index, param) in function.params.iter().enumerate() {
+            let v = match (index, receiver) {
+                (0, Some(r)) => r,
+                _ => match param.kind {
+                    crate::ir::ParamKind::Star => {
+                        let v = self.symbolic_param(module, func, index, with);
+                        self.many(v)
+                    }
+                    _ => self.symbolic_param(module, func, index, with),
+                },
+            };
+            self.store.set(Cell(base.0 + u32::from(param.slot)), v);
+        }
+    }
+}

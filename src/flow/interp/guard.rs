@@ -1,0 +1,537 @@
+//! Uses of accelerators, and what guards them: checks, handlers, decorators, contexts.
+
+use super::super::atom::{backend, gpus_at_least};
+use super::super::diagram::{Cond, Dd, FALSE, TRUE};
+use super::super::event::{Bite, Kind, UseKind};
+use super::super::value::{Device, NO_ORIGIN, OriginId, Reason, Value};
+use super::Interp;
+use super::args::Args;
+use crate::ir::{Expr, ExprId, FuncId, Handler, Stmt};
+use crate::link::{ModIdx, Resolved};
+use crate::span::Place;
+use crate::sym::Sym;
+use crate::torch::{self, Accelerator, Decorator, TestGuard, Without};
+use crate::world::Backend;
+
+impl Interp<'_> {
+    /// A tensor or module really goes to this device (or a query really asks it).
+    pub(super) fn check_use(&mut self, device: Dd, e: ExprId, how: UseKind, what: &str) {
+        let mut leaves = Vec::new();
+        self.d.leaves(device, &mut leaves);
+        for leaf in leaves {
+            let (d, origin) = *self.t.places.get(leaf);
+            let (backend, index) = match d {
+                Device::Cuda(i) => (None, i),
+                Device::CudaSome => (None, None),
+                Device::Other(b) => (Some(b), None),
+                _ => continue,
+            };
+            let here = if self.d.as_leaf(device).is_some() {
+                TRUE
+            } else {
+                self.d.where_leaf(device, &mut |p| p == leaf)
+            };
+            self.check_leaf_use(here, origin, backend, index, e, how, what);
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one use with all its parts")]
+    fn check_leaf_use(&mut self, here: Cond, origin: OriginId, backend: Option<Backend>, index: Option<u32>, e: ExprId, how: UseKind, what: &str) {
+        // What failed here does not go on: after it, the accelerator was there.
+        let needed = match (backend, index) {
+            (None, Some(i)) if i > 0 => self.d.atom(gpus_at_least(i + 1)),
+            (b, _) => self.available(b),
+        };
+        if self.caught_around() {
+            self.survive(here, needed);
+            return;
+        }
+        let there = self.available(backend);
+        let absent = self.d.not(there);
+        let bad = self.d.and(here, absent);
+        let bite = self.bite(bad, true).or_else(|| {
+            let i = index.filter(|&i| i > 0 && backend.is_none())?;
+            let enough = self.d.atom(gpus_at_least(i + 1));
+            let missing = self.d.not(enough);
+            let bad = self.d.and(here, missing);
+            self.bite(bad, false)
+        });
+        let fewer = index.filter(|&i| i > 0 && backend.is_none());
+        let bite = match (bite, fewer) {
+            // `cuda:1` bites with one GPU as with none.
+            (Some(b), Some(i)) => Some(Bite { world: crate::world::World::FewerGpus(i + 1), ..b }),
+            (b, _) => b,
+        };
+        let Some(bite) = bite else { return };
+        let place = self.place(e);
+        let origin = self.literal_of(origin).filter(|&p| p != place);
+        self.emit(Kind::Use { what: what.to_owned(), origin, index, backend, how }, place, bite, Vec::new());
+    }
+
+    /// Where the device was written down.
+    fn literal_of(&self, origin: OriginId) -> Option<Place> {
+        let mut at = origin;
+        let mut found = None;
+        while at != NO_ORIGIN {
+            let o = self.t.origins.get(at.0);
+            if o.reason == Reason::Literal {
+                found = Some(o.place);
+            }
+            at = o.from;
+        }
+        found
+    }
+
+    /// Is there a handler around that catches the failure of an accelerator that is not there?
+    fn caught_around(&self) -> bool {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            if frame.tries.iter().any(|t| t.catches_cuda) {
+                return true;
+            }
+            at = frame.caller;
+        }
+        false
+    }
+
+    /// Is there a handler around that catches an out-of-memory error?
+    fn oom_handled(&self) -> bool {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            if frame.tries.iter().any(|t| t.catches_oom) {
+                return true;
+            }
+            at = frame.caller;
+        }
+        false
+    }
+
+    /// The `try` body goes on only where what it used was there.
+    fn survive(&mut self, here: Cond, needed: Cond) {
+        let not_here = self.d.not(here);
+        let fine = self.d.or(not_here, needed);
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let caller = self.frames[f.0 as usize].caller;
+            if let Some(i) = self.frames[f.0 as usize].tries.iter().rposition(|t| t.catches_cuda) {
+                let survived = self.frames[f.0 as usize].tries[i].survived;
+                let both = self.d.and(survived, fine);
+                self.frames[f.0 as usize].tries[i].survived = both;
+                self.path = self.d.and(self.path, fine);
+                return;
+            }
+            at = caller;
+        }
+    }
+
+    /// What handlers catch: a missing accelerator, an out-of-memory error.
+    pub(super) fn caught(&self, handlers: &[Handler]) -> (bool, bool) {
+        let ir = &self.linked().ir;
+        let mut names: Vec<&'static str> = Vec::new();
+        let mut bare = false;
+        for h in handlers {
+            match h.types {
+                None => bare = true,
+                Some(e) => match ir.expr(e) {
+                    Expr::Tuple(list) => names.extend(ir.list(list).iter().filter_map(|&x| self.last_name(x))),
+                    _ => names.extend(self.last_name(e)),
+                },
+            }
+        }
+        let catches = |wanted: &[&str]| bare || names.iter().any(|n| wanted.contains(n));
+        let cuda = catches(&["Exception", "BaseException", "RuntimeError", "AssertionError", "AcceleratorError"]);
+        let oom = catches(&["Exception", "BaseException", "RuntimeError", "OutOfMemoryError"]);
+        (cuda, oom)
+    }
+
+    fn last_name(&self, e: ExprId) -> Option<&'static str> {
+        let linked = self.linked();
+        match linked.ir.expr(e) {
+            Expr::Attr { name, .. } => Some(name.as_str()),
+            Expr::Var(crate::ir::Var::Unbound(n)) => Some(n.as_str()),
+            Expr::Var(_) => match self.program.resolve_expr(self.here().module, e) {
+                Some(Resolved::External(p)) => Some(super::torch_fn::short(p)),
+                Some(Resolved::Class(k)) => {
+                    let ir = &self.program.get(k.module).ir;
+                    Some(ir.class(k.class).name.as_str())
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// `if torch.cuda.is_available:`
+    pub(super) fn check_uncalled(&mut self, e: ExprId, v: Value) {
+        let Value::External(path) = v else { return };
+        let Some(fact) = torch::call(path).and_then(|f| f.accelerator) else { return };
+        if fact.without != Without::Availability {
+            return;
+        }
+        let backend = match fact.accelerator {
+            Accelerator::Cuda => None,
+            Accelerator::Backend(b) => Some(b),
+            Accelerator::Any => return,
+        };
+        let there = self.available(backend);
+        let absent = self.d.not(there);
+        let saved = self.path;
+        if let Some(bite) = self.bite(absent, false) {
+            let place = self.place(e);
+            self.emit(Kind::UncalledCheck { function: path.to_string() }, place, bite, Vec::new());
+        }
+        // What it was meant to guard is not reported besides.
+        self.path = self.d.and(saved, there);
+    }
+
+    /// `x.to(device)` as a statement.
+    pub(super) fn check_discarded(&mut self, e: ExprId, v: Value) {
+        let Value::Tensor(t) = v else { return };
+        let ir = &self.linked().ir;
+        let Expr::Call(call) = ir.expr(e) else { return };
+        let Expr::Attr { base, name } = ir.expr(ir.call(call).func) else { return };
+        if !matches!(name.as_str(), "to" | "cuda" | "cpu" | "type_as" | "xpu" | "npu" | "half" | "float" | "double" | "bfloat16") {
+            return;
+        }
+        if matches!(name.as_str(), "half" | "float" | "double" | "bfloat16") {
+            return;
+        }
+        let t = self.get_tensor(t);
+        let receiver = ir.span(base);
+        let mut needs = Vec::new();
+        if !t.certain {
+            // Only where the receiver itself is shown to be a tensor: modules and batches do move.
+            match self.discarded_proof(base) {
+                Some(o) => needs.push(o),
+                None => return,
+            }
+        }
+        let bite = Bite { world: crate::world::World::Always, conditions: Vec::new() };
+        if self.muted > 0 || self.exhausted {
+            return;
+        }
+        let place = self.place(e);
+        self.emit(Kind::Discarded { receiver, method: name.to_string() }, place, bite, needs);
+    }
+
+    fn discarded_proof(&mut self, base: ExprId) -> Option<super::OuterId> {
+        self.muted += 1;
+        let v = self.eval(base);
+        self.muted -= 1;
+        match v {
+            Value::Outer(o) => Some(o),
+            _ => None,
+        }
+    }
+
+    /// Entering a context manager; true when it sets the default device until the block ends.
+    pub(super) fn enter(&mut self, manager: Value, e: ExprId) -> bool {
+        match manager {
+            Value::Device(d) => {
+                self.check_scope_use(d);
+                let cell = self.default_device;
+                let d = self.because(d, e, Reason::Made);
+                self.store.set(cell, Value::Device(d));
+                true
+            }
+            Value::Choice(_) => {
+                if let Some(d) = self.as_device(manager, e) {
+                    let cell = self.default_device;
+                    self.store.set(cell, Value::Device(d));
+                    return true;
+                }
+                false
+            }
+            _ => {
+                self.enter_call(e);
+                false
+            }
+        }
+    }
+
+    fn check_scope_use(&mut self, _d: Dd) {}
+
+    /// `with torch.cuda.device(1):` asks for the device when it is entered.
+    fn enter_call(&mut self, e: ExprId) {
+        let linked = self.linked();
+        let ir = &linked.ir;
+        let Expr::Call(id) = ir.expr(e) else { return };
+        let call = ir.call(id);
+        let Some(Resolved::External(path)) = self.program.resolve_expr(self.here().module, call.func) else { return };
+        let Some(fact) = torch::call(path).and_then(|f| f.accelerator) else { return };
+        if !fact.context || fact.without != Without::Raises || fact.accelerator != Accelerator::Cuda {
+            return;
+        }
+        self.muted += 1;
+        let device = call.args.first().map(|a| (self.eval(a.value), a.value));
+        self.muted -= 1;
+        if matches!(device, Some((Value::None | Value::Device(_), _))) && fact.none_is_harmless {
+            if let Some((Value::Device(d), _)) = device {
+                self.check_use(d, e, UseKind::Query, &format!("`with {path}`"));
+            }
+            return;
+        }
+        self.use_of_device(device, None, e, UseKind::Query, &format!("`with {path}`"));
+    }
+
+    /// What `with … as name` binds.
+    pub(super) fn entered(&mut self, manager: Value, e: ExprId) -> Value {
+        match manager {
+            Value::Object(id) => {
+                let enter = self.obj(id).class.and_then(|k| self.program.find_method(k, Sym::new("__enter__")));
+                match enter {
+                    Some((m, f)) => {
+                        let args = Args::default();
+                        self.call_function(m, f, None, Some(manager), &args, e)
+                    }
+                    None => manager,
+                }
+            }
+            Value::Many(m) => *self.t.values.get(m),
+            _ => self.result_of(e),
+        }
+    }
+
+    /// A function after its decorators.
+    pub(super) fn decorated(&mut self, module: ModIdx, func: FuncId, v: Value) -> Value {
+        let ir = &self.program.get(module).ir;
+        let decorators = ir.function(func).decorators;
+        if decorators.len == 0 {
+            return v;
+        }
+        for &d in ir.list(decorators) {
+            let target = match ir.expr(d) {
+                Expr::Call(c) => ir.call(c).func,
+                _ => d,
+            };
+            let keeps = match self.program.resolve_expr(module, target) {
+                Some(Resolved::External(path)) => {
+                    torch::call(path).is_some_and(|f| f.decorator.is_some())
+                        || torch::test_guard(Sym::new(super::torch_fn::short(path))).is_some()
+                        || path.as_str().starts_with("builtins.")
+                        || keeps_by_name(super::torch_fn::short(path))
+                }
+                Some(Resolved::Function(..)) => false,
+                _ => match ir.expr(target) {
+                    // `@name.setter`, `@registry.register(…)`
+                    Expr::Attr { name, .. } => keeps_by_name(name.as_str()),
+                    _ => false,
+                },
+            };
+            if !keeps {
+                return match self.program.resolve_expr(module, target) {
+                    Some(Resolved::Function(..)) if matches!(ir.expr(d), Expr::Call(_)) => v,
+                    _ => v,
+                };
+            }
+        }
+        v
+    }
+
+    /// The condition that a function's or class's decorators put on running it.
+    pub(super) fn decorator_guard(&mut self, module: ModIdx, decorators: crate::ir::ExprList) -> Cond {
+        let ir = &self.program.get(module).ir;
+        let mut cond = TRUE;
+        for &d in ir.list(decorators) {
+            let c = self.one_guard(module, d);
+            cond = self.d.and(cond, c);
+        }
+        cond
+    }
+
+    fn one_guard(&mut self, module: ModIdx, d: ExprId) -> Cond {
+        let ir = &self.program.get(module).ir;
+        let (target, call) = match ir.expr(d) {
+            Expr::Call(c) => (ir.call(c).func, Some(ir.call(c))),
+            _ => (d, None),
+        };
+        let resolved = self.program.resolve_expr(module, target);
+        let fact = match resolved {
+            Some(Resolved::External(path)) => torch::call(path).and_then(|f| f.decorator),
+            _ => None,
+        };
+        let condition = call.and_then(|c| c.args.first()).map(|a| a.value);
+        match (fact, condition) {
+            (Some(Decorator::Skip), _) => return FALSE,
+            (Some(Decorator::SkipIf), Some(c)) => {
+                let c = self.test_in(module, c);
+                return self.d.not(c);
+            }
+            (Some(Decorator::SkipUnless), Some(c)) => return self.test_in(module, c),
+            _ => {}
+        }
+        let name = match ir.expr(target) {
+            Expr::Attr { name, .. } => Some(name),
+            Expr::Var(crate::ir::Var::Unbound(n)) => Some(n),
+            Expr::Var(crate::ir::Var::Global(s) | crate::ir::Var::Local(s)) => {
+                // `requires_cuda = pytest.mark.skipif(not torch.cuda.is_available(), …)`
+                if let Some(crate::link::Binding::Value(e)) = self.program.get(module).bindings.get(s as usize).copied() {
+                    let guard = self.one_guard(module, e);
+                    if guard != TRUE {
+                        return guard;
+                    }
+                }
+                ir.functions.first().and_then(|f| f.slots.get(s as usize)).copied()
+            }
+            _ => None,
+        };
+        match name.and_then(torch::test_guard) {
+            Some(TestGuard::Cuda(n)) => self.at_least(n.max(1)),
+            Some(TestGuard::Accelerator) => self.at_least(1),
+            Some(TestGuard::CudaIfKeyword(k)) if call.is_some_and(|c| c.args.iter().any(|a| a.kind == crate::ir::ArgKind::Keyword(k))) => {
+                self.at_least(1)
+            }
+            _ => TRUE,
+        }
+    }
+
+    fn test_in(&mut self, module: ModIdx, e: ExprId) -> Cond {
+        let v = self.eval_in(module, e);
+        match v {
+            Value::Bool(c) => c,
+            Value::Str(s, _) => self.string_condition(s.as_str()),
+            v => {
+                let saved = self.frame;
+                let base = self.global_cell(module, 0);
+                self.push_frame(module, FuncId(0), base, None);
+                let c = self.truth(v, e);
+                self.frame = saved;
+                c
+            }
+        }
+    }
+
+    /// `pytest.mark.skipif("not torch.cuda.is_available()")`
+    fn string_condition(&mut self, text: &str) -> Cond {
+        match text.replace(' ', "").as_str() {
+            "nottorch.cuda.is_available()" => {
+                let c = self.at_least(1);
+                self.d.not(c)
+            }
+            "torch.cuda.is_available()" => self.at_least(1),
+            _ => self.raised_atom(),
+        }
+    }
+
+    /// An allocation whose size is known.
+    pub(super) fn check_allocation(&mut self, device: Dd, bytes: Option<u64>, e: ExprId) {
+        let Some(bytes) = bytes.filter(|&b| b >= 64 << 20) else { return };
+        let on_gpu = self.d.map(device, &mut |p| p);
+        let mut leaves = Vec::new();
+        self.d.leaves(on_gpu, &mut leaves);
+        let gpu: Vec<u32> = leaves
+            .into_iter()
+            .filter(|&p| {
+                let (d, _) = *self.t.places.get(p);
+                matches!(d, Device::Cuda(_) | Device::CudaSome)
+                    || matches!(d, Device::Named(o) if self.t.get_outer(o).device)
+            })
+            .collect();
+        if gpu.is_empty() {
+            return;
+        }
+        let here = self.d.where_leaf(device, &mut |p| gpu.contains(&p));
+        let there = self.at_least(1);
+        let bad = self.d.and(here, there);
+        let handled = self.oom_handled();
+        let Some(bite) = self.bite(bad, false) else { return };
+        let place = self.place(e);
+        self.emit(Kind::Allocation { bytes, handled }, place, bite, Vec::new());
+    }
+
+    /// A test by its key, as [`Interp::truth`] makes them.
+    pub(super) fn keyed_test(&mut self, test: super::Test, at: ExprId) -> Cond {
+        let atom = match self.tests.get(&test) {
+            Some(&a) => a,
+            None => {
+                let place = self.place(at);
+                let a = self.atoms.add(super::super::atom::Atom::Opaque { place });
+                self.tests.insert(test, a);
+                a
+            }
+        };
+        self.d.atom(atom)
+    }
+
+    /// Is the file plainly written for CUDA alone?
+    pub(super) fn cuda_only_file(&mut self, module: ModIdx) -> bool {
+        let linked = self.program.get(module);
+        let ir = &linked.ir;
+        let Some(body) = ir.functions.first() else { return false };
+        let at_top = |s: &Stmt| match s {
+            Stmt::Import(imports) => imports.iter().any(|i| {
+                let path = match i.name {
+                    Some(n) => Sym::new(&format!("{}.{n}", i.module)),
+                    None => i.module,
+                };
+                i.level == 0 && (torch::cuda_only_import(path) || torch::cuda_only_import(i.module))
+            }),
+            _ => false,
+        };
+        ir.block(body.body).iter().any(|&s| at_top(ir.stmt(s)))
+    }
+
+    /// The atoms' conditions for back ends, for tests elsewhere.
+    pub(super) fn backend_atom(&mut self, b: Backend) -> Cond {
+        self.d.atom(backend(b))
+    }
+}
+
+fn keeps_by_name(name: &str) -> bool {
+    matches!(
+        name,
+        "setter" | "register" | "register_module" | "command" | "cache" | "lru_cache" | "wraps" | "fixture" | "parametrize" | "slow"
+            | "no_grad" | "inference_mode" | "jit" | "script" | "compile" | "autocast" | "register_model" | "REGISTER"
+    )
+}
+
+/// Size in bytes of what a factory with these arguments makes, if the source says it.
+pub(super) fn size_in_bytes(i: &Interp<'_>, name: &str, args: &Args) -> Option<u64> {
+    let shaped = matches!(name, "zeros" | "ones" | "empty" | "rand" | "randn" | "full" | "randint");
+    if !shaped && name != "eye" {
+        return None;
+    }
+    let dims: Vec<Value> = match args.keyword("size") {
+        Some((v, _)) => i.exact_elements(v)?,
+        None => {
+            let skip = match name {
+                "randint" => args.positional.iter().position(|&(v, _)| i.exact_elements(v).is_some())?,
+                _ => 0,
+            };
+            match args.positional.get(skip) {
+                Some(&(v, _)) if i.exact_elements(v).is_some() => i.exact_elements(v)?,
+                _ if name == "full" => return None,
+                _ => args.positional.iter().map(|&(v, _)| v).collect(),
+            }
+        }
+    };
+    let mut count: u64 = 1;
+    for d in &dims {
+        let Value::Int(n) = d else { return None };
+        count = count.checked_mul(u64::try_from(*n).ok()?)?;
+    }
+    if name == "eye" && dims.len() == 1 {
+        count = count.checked_mul(count)?;
+    }
+    let width = match args.keyword("dtype") {
+        None if name == "randint" => 8,
+        None => 4,
+        Some((Value::External(path), _)) => dtype_width(path.as_str())?,
+        Some(_) => return None,
+    };
+    count.checked_mul(width)
+}
+
+fn dtype_width(path: &str) -> Option<u64> {
+    Some(match path.strip_prefix("torch.")? {
+        "float64" | "double" | "int64" | "long" | "complex64" => 8,
+        "float32" | "float" | "int32" | "int" => 4,
+        "float16" | "half" | "bfloat16" | "int16" | "short" => 2,
+        "int8" | "uint8" | "bool" => 1,
+        "complex128" => 16,
+        _ => return None,
+    })
+}
+
