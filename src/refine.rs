@@ -9,6 +9,7 @@ use crate::finding::Finding;
 use crate::rules::page::Page;
 use crate::source::Sources;
 use crate::span::FileId;
+use crate::suppress::{Outcome, suppress};
 
 /// What is left.
 #[derive(Debug)]
@@ -28,8 +29,9 @@ pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page], honor_commen
     let input = |file: FileId| by_path.get(sources.get(file).path.as_path()).copied();
     // Files that nobody asked for are read because of imports; theirs is another run.
     findings.retain(|f| input(f.primary.place.file).is_some_and(|i| i.settings.is_on(f.code, &i.path)));
-    let suppressed = 0;
-    let _ = (comments, honor_comments);
+    let is_on = |file, code| input(file).map(|i| i.settings.is_on(code, &i.path));
+    let comments = if honor_comments { comments } else { Vec::new() };
+    let Outcome { mut findings, suppressed } = suppress(findings, &comments, &sources, pages, &is_on);
     for finding in &mut findings {
         let page = pages.binary_search_by_key(&finding.code, |page| page.code).ok().map(|at| &pages[at]);
         let configured =

@@ -12,7 +12,7 @@ use crate::config::file::unknown_rule;
 use crate::config::pages::registry;
 use crate::config::selector::Selection;
 use crate::config::{ConfigError, Overrides, Patterns, Resolver, Selector, Where};
-use crate::discover::{DiscoverError, Discovery, Options, discover, virtual_file};
+use crate::discover::{DiscoverError, Discovery, Options, absolute, discover, virtual_file};
 use crate::finding::Severity;
 use crate::refine::{Refined, refine};
 
@@ -123,7 +123,7 @@ fn tell_errors(found: &mut Discovery, args: &CheckArgs) -> Result<bool, ConfigEr
     for error in found.errors.drain(..) {
         failed |= error.is_failure();
         match error {
-            DiscoverError::Config(error) => return Err(*error),
+            DiscoverError::Config(error) => return Err(error),
             other if other.is_failure() => say(&format!("error: {other}")),
             other if !args.output.quiet => say(&format!("warning: {other}")),
             _ => {}
@@ -150,7 +150,7 @@ fn tell_files(found: &Discovery) {
 }
 
 fn show_settings(args: &CheckArgs, cwd: &Path, resolver: &mut Resolver) -> Result<ExitCode, Failure> {
-    let path = cwd.join(args.paths.first().map_or(Path::new("."), PathBuf::as_path));
+    let path = absolute(args.paths.first().map_or(Path::new("."), PathBuf::as_path), cwd);
     let folder = if path.is_dir() { path.as_path() } else { path.parent().unwrap_or(&path) };
     let settings = resolver.settings(folder)?;
     show::settings(&settings, registry(), &mut io::stdout().lock())?;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use bytesize::ByteSize;
 use serde::Serialize;
 
 use crate::config::Settings;
@@ -24,8 +23,8 @@ struct Shown<'a> {
     enabled: Vec<String>,
     exclude: Vec<&'a str>,
     force_exclude: bool,
-    oom_threshold: String,
-    max_accelerator_memory: String,
+    oom_threshold: u64,
+    max_accelerator_memory: u64,
     severity: BTreeMap<String, &'a str>,
     per_file_ignores: BTreeMap<&'a str, Vec<String>>,
 }
@@ -42,8 +41,8 @@ pub fn settings(settings: &Settings, pages: &[Page], out: &mut dyn Write) -> io:
         enabled: settings.rules.iter().map(named).collect(),
         exclude: settings.excludes.iter().flat_map(|p| p.texts()).map(String::as_str).collect(),
         force_exclude: settings.force_exclude,
-        oom_threshold: ByteSize::b(settings.oom_threshold).display().iec().to_string(),
-        max_accelerator_memory: ByteSize::b(settings.max_accelerator_memory).display().iec().to_string(),
+        oom_threshold: settings.oom_threshold,
+        max_accelerator_memory: settings.max_accelerator_memory,
         severity: settings.severity.iter().map(|(code, level)| (code.to_string(), level.name())).collect(),
         per_file_ignores: settings
             .per_file_ignores

@@ -69,7 +69,7 @@ pub enum DiscoverError {
     /// A path of the command line that cannot be linted yet.
     Notebook(PathBuf),
     /// The configuration of a folder is wrong.
-    Config(Box<ConfigError>),
+    Config(ConfigError),
 }
 
 impl fmt::Display for DiscoverError {
@@ -229,7 +229,7 @@ impl Walk<'_> {
             Err(error) => {
                 // Every file below meets the same mistake again.
                 if !self.found.errors.iter().any(|e| matches!(e, DiscoverError::Config(_))) {
-                    self.found.errors.push(DiscoverError::Config(Box::new(error)));
+                    self.found.errors.push(DiscoverError::Config(error));
                 }
                 None
             }
@@ -265,7 +265,7 @@ fn is_python(path: &Path) -> bool {
 }
 
 /// The path from the root, without `.` and `..`. Links are followed only where a `..` would else lead astray.
-fn absolute(path: &Path, cwd: &Path) -> PathBuf {
+pub fn absolute(path: &Path, cwd: &Path) -> PathBuf {
     let path = std::path::absolute(cwd.join(path)).unwrap_or_else(|_| cwd.join(path));
     if !path.components().any(|component| component == Component::ParentDir) {
         return path;
