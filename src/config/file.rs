@@ -30,6 +30,9 @@ pub const KEYS: [&str; 10] = [
 
 const LEVELS: [&str; 4] = ["error", "warning", "info", "off"];
 
+/// Severities of what the selectors stand for; the last match wins.
+pub type Severities = Vec<(Selector, Severity)>;
+
 /// What one file says. `None` and empty: it does not say.
 #[derive(Clone, Default, Debug)]
 pub struct Layer {
@@ -43,8 +46,8 @@ pub struct Layer {
     pub force_exclude: bool,
     /// Rules that are off in files that match.
     pub per_file_ignores: Vec<PerFileIgnore>,
-    /// Severities, in the order in which they count: the last match wins.
-    pub severity: Vec<(Selector, Severity)>,
+    /// Severities.
+    pub severity: Severities,
     /// Bytes.
     pub oom_threshold: Option<u64>,
     /// Bytes.
@@ -164,7 +167,7 @@ impl Reader<'_> {
     }
 
     /// The severities, the least specific selector first, and the selectors that are `off`.
-    fn severity(&self, value: &Value<'_>) -> Result<(Vec<(Selector, Severity)>, Vec<Selector>)> {
+    fn severity(&self, value: &Value<'_>) -> Result<(Severities, Vec<Selector>)> {
         let (mut severities, mut off) = (Vec::new(), Vec::new());
         for (rule, level) in table_of(value, "severity")? {
             let selector = self.selector(rule.get_ref(), rule.span())?;
