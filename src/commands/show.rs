@@ -1,7 +1,7 @@
 //! `--show-files`, `--show-settings` and `--statistics`.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 
@@ -12,7 +12,10 @@ use crate::rules::page::Page;
 
 /// One name a line.
 pub fn files(inputs: &[Input], out: &mut dyn Write) -> io::Result<()> {
-    inputs.iter().try_for_each(|input| writeln!(out, "{}", input.name))
+    // Standard output alone would be flushed on every line.
+    let mut out = BufWriter::new(out);
+    inputs.iter().try_for_each(|input| writeln!(out, "{}", input.name))?;
+    out.flush()
 }
 
 #[derive(Serialize)]
