@@ -4,14 +4,23 @@
 //! station is a folder or file of that name and imports only from stations before it and from the shared
 //! vocabulary: [`span`], [`sym`], [`world`], [`finding`], [`ir`].
 
+pub mod analysis;
+pub mod cli;
+pub mod commands;
+pub mod config;
+pub mod discover;
 pub mod finding;
 pub mod flow;
 pub mod ir;
 pub mod link;
 pub mod lower;
+pub mod refine;
 pub mod rules;
+pub mod shield;
 pub mod source;
 pub mod span;
+pub mod suggest;
+pub mod suppress;
 pub mod sym;
 pub mod torch;
 pub mod world;

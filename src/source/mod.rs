@@ -1,6 +1,8 @@
 //! Texts of files, and positions in them.
 
-use std::path::PathBuf;
+pub mod read;
+
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::span::{FileId, Place};
@@ -62,6 +64,17 @@ impl Source {
         let Some(&start) = row.checked_sub(1).and_then(|r| starts.get(r)) else { return "" };
         let end = starts.get(row).map_or(self.text.len(), |&e| e as usize);
         self.text.get(start as usize..end).unwrap_or("").trim_end_matches(['\n', '\r'])
+    }
+}
+
+/// A path as people see it: relative to the working directory if it is below, with `/`.
+pub fn display_name(path: &Path, cwd: &Path) -> String {
+    let path = path.strip_prefix(cwd).unwrap_or(path);
+    let name = path.to_string_lossy();
+    if std::path::MAIN_SEPARATOR == '/' {
+        name.into_owned()
+    } else {
+        name.replace(std::path::MAIN_SEPARATOR, "/")
     }
 }
 

@@ -1,0 +1,195 @@
+//! `samedevice check`: paths → findings → report → exit code.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use super::{Failure, report, say, show};
+use crate::analysis::analyze;
+use crate::cli::{CheckArgs, OutputFormat, RuleSelection};
+use crate::config::file::unknown_rule;
+use crate::config::pages::registry;
+use crate::config::selector::Selection;
+use crate::config::{ConfigError, Overrides, Patterns, Resolver, Selector, Where};
+use crate::discover::{DiscoverError, Discovery, Options, absolute, discover, virtual_file};
+use crate::finding::Severity;
+use crate::refine::{Refined, refine};
+
+/// MERGE: `crate::lower::STACK_BYTES`. Address space, not memory: deep nesting needs a deep stack.
+const STACK_BYTES: usize = 256 << 20;
+
+/// Lints.
+///
+/// # Errors
+/// If flags or configuration are wrong, or the output cannot be written.
+pub fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
+    let cwd = std::env::current_dir()
+        .map_err(|error| Failure::Other(format!("there is no working directory: {error}")))?;
+    let mut resolver = resolver(args, &cwd)?;
+    if args.config.show_settings {
+        return show_settings(args, &cwd, &mut resolver);
+    }
+    let mut found = find(args, cwd, &mut resolver)?;
+    let failed = tell_errors(&mut found, args)?;
+    if args.files.show_files {
+        show::files(&found.files, &mut io::stdout().lock())?;
+        return Ok(ExitCode::from(if failed { 2 } else { 0 }));
+    }
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(args.jobs.unwrap_or(0))
+        .stack_size(STACK_BYTES)
+        .build()
+        .map_err(|error| Failure::Other(format!("cannot start threads: {error}")))?;
+    let analysis = pool.install(|| analyze(&found.files));
+    let refined = refine(analysis, &found.files, registry(), !args.rules.no_ignores);
+    write(args, &refined)?;
+    Ok(exit_code(args, failed, &refined))
+}
+
+fn exit_code(args: &CheckArgs, failed: bool, refined: &Refined) -> ExitCode {
+    let counts = refined.findings.iter().any(|finding| finding.severity >= Severity::Warning);
+    ExitCode::from(match (failed, counts) {
+        (true, _) => 2,
+        (false, true) if !args.exit_zero => 1,
+        _ => 0,
+    })
+}
+
+fn resolver(args: &CheckArgs, cwd: &Path) -> Result<Resolver, ConfigError> {
+    let patterns = |flag: &str, globs: &[String]| {
+        Patterns::new(cwd, globs)
+            .map_err(|bad| ConfigError::new(format!("malformed glob in `{flag}`: {}", bad.reason)))
+    };
+    let exclude = args.files.exclude.as_ref().map(|globs| patterns("--exclude", globs)).transpose()?;
+    let extend_exclude = patterns("--extend-exclude", &args.files.extend_exclude)?;
+    let overrides = Overrides {
+        selection: selection(&args.rules)?,
+        exclude,
+        extend_exclude: Some(extend_exclude),
+        force_exclude: args.files.force_exclude,
+    };
+    let place = match &args.config.config {
+        Some(file) => Where::File(file.clone()),
+        None if args.config.isolated => Where::Isolated,
+        None => Where::Search,
+    };
+    Resolver::new(cwd, registry(), &place, overrides)
+}
+
+fn selection(rules: &RuleSelection) -> Result<Selection, ConfigError> {
+    let parse = |flag: &str, texts: &[String]| -> Result<Vec<Selector>, ConfigError> {
+        let one = |text: &String| Selector::parse(text, registry());
+        let unknown = |unknown| unknown_rule(&unknown).prefixed(&format!("`{flag}`: "));
+        texts.iter().map(one).collect::<Result<_, _>>().map_err(unknown)
+    };
+    Ok(Selection {
+        select: rules.select.as_ref().map(|texts| parse("--select", texts)).transpose()?,
+        extend_select: parse("--extend-select", &rules.extend_select)?,
+        ignore: parse("--ignore", &rules.ignore)?,
+    })
+}
+
+/// The files, or standard input as if it were one.
+fn find(args: &CheckArgs, cwd: PathBuf, resolver: &mut Resolver) -> Result<Discovery, Failure> {
+    let options = Options { cwd };
+    let dash = Path::new("-");
+    let name = args.files.stdin_filename.as_deref();
+    if name.is_none() && !args.paths.iter().any(|path| path == dash) {
+        return Ok(discover(&args.paths, &options, resolver));
+    }
+    // Without paths there is the default; editors also pass the name twice.
+    let allowed = |path: &&PathBuf| *path == dash || *path == Path::new(".") || Some(path.as_path()) == name;
+    if args.paths.len() > 1 || !args.paths.iter().all(|path| allowed(&path)) {
+        return Err(Failure::Other("standard input cannot be linted together with other paths".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    let limit = crate::source::read::MAX_BYTES + 1;
+    io::stdin()
+        .lock()
+        .take(limit)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::Other(format!("cannot read standard input: {error}")))?;
+    let input = virtual_file(name.unwrap_or(dash), bytes, &options, resolver)?;
+    Ok(Discovery { files: input.into_iter().collect(), errors: Vec::new() })
+}
+
+/// Tells what could not be found. Says whether that means failure.
+///
+/// # Errors
+/// If a configuration is wrong: then nothing is linted.
+fn tell_errors(found: &mut Discovery, args: &CheckArgs) -> Result<bool, ConfigError> {
+    let mut failed = false;
+    for error in found.errors.drain(..) {
+        failed |= error.is_failure();
+        match error {
+            DiscoverError::Config(error) => return Err(error),
+            other if other.is_failure() => say(&format!("error: {other}")),
+            other if !args.output.quiet => say(&format!("warning: {other}")),
+            _ => {}
+        }
+    }
+    if found.files.is_empty() && !failed && !args.output.quiet {
+        say("warning: no Python files found");
+    }
+    if args.output.verbose {
+        tell_files(found);
+    }
+    Ok(failed)
+}
+
+/// `--verbose`.
+fn tell_files(found: &Discovery) {
+    let mut configs: Vec<_> = found.files.iter().filter_map(|input| input.settings.file.as_deref()).collect();
+    configs.sort_unstable();
+    configs.dedup();
+    for config in configs {
+        say(&format!("configuration: {}", config.display()));
+    }
+    say(&format!("files: {}", found.files.len()));
+}
+
+fn show_settings(args: &CheckArgs, cwd: &Path, resolver: &mut Resolver) -> Result<ExitCode, Failure> {
+    let path = absolute(args.paths.first().map_or(Path::new("."), PathBuf::as_path), cwd);
+    let folder = if path.is_dir() { path.as_path() } else { path.parent().unwrap_or(&path) };
+    let settings = resolver.settings(folder)?;
+    show::settings(&settings, registry(), &mut io::stdout().lock())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(args: &CheckArgs, refined: &Refined) -> Result<(), Failure> {
+    let mut out: Box<dyn Write> = match &args.output.output_file {
+        None => Box::new(BufWriter::new(io::stdout().lock())),
+        Some(path) => Box::new(BufWriter::new(File::create(path).map_err(|error| {
+            Failure::Other(format!(
+                "cannot write `{}`: {}",
+                path.display(),
+                crate::source::read::io_reason(&error)
+            ))
+        })?)),
+    };
+    let format = args.output.output_format;
+    if args.output.statistics {
+        let json = matches!(format, OutputFormat::Json | OutputFormat::JsonLines);
+        show::statistics(&refined.findings, registry(), json, &mut out)?;
+    } else {
+        report::write(format, &refined.findings, &refined.sources, &mut out)?;
+    }
+    if format.is_for_people() && !args.output.quiet {
+        writeln!(out, "{}", summary(refined))?;
+    }
+    Ok(out.flush()?)
+}
+
+/// The last line for people.
+fn summary(refined: &Refined) -> String {
+    let found = match refined.findings.len() {
+        0 => "No findings".to_owned(),
+        1 => "1 finding".to_owned(),
+        n => format!("{n} findings"),
+    };
+    match refined.suppressed {
+        0 => format!("{found}."),
+        n => format!("{found}, {n} suppressed."),
+    }
+}

@@ -1,0 +1,87 @@
+//! What the program does, one file a command.
+
+pub mod check;
+mod report;
+pub mod rule;
+mod show;
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use miette::{GraphicalReportHandler, GraphicalTheme};
+
+use crate::cli::{Cli, Color, Command};
+use crate::config::ConfigError;
+
+/// Why a command could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The configuration or a flag is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The output could not be written.
+    #[error("cannot write the output: {}", crate::source::read::io_reason(.0))]
+    Output(#[from] io::Error),
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Failure {
+    /// Did the reader of the output go away, as `head` does? Then there is nobody to tell.
+    pub fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If it could not do its work.
+pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    match cli.command {
+        Command::Check(args) => check::run(&args),
+        Command::Rule(args) => rule::run(&args, cli.color),
+    }
+}
+
+/// Tells people, on standard error, why nothing came of it.
+pub fn complain(failure: &Failure, color: Color) {
+    let text = match failure {
+        Failure::Config(error) => config_error(error, color),
+        other => format!("error: {other}"),
+    };
+    say(&text);
+}
+
+/// A line on standard error. If that is closed, so be it.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", line.trim_end());
+}
+
+/// The error with the piece of the file that it is about.
+fn config_error(error: &ConfigError, color: Color) -> String {
+    let theme = if use_color(color, &io::stderr()) {
+        GraphicalTheme::unicode()
+    } else {
+        GraphicalTheme::unicode_nocolor()
+    };
+    let mut text = String::new();
+    let handler = GraphicalReportHandler::new_themed(theme).with_wrap_lines(false);
+    match handler.render_report(&mut text, error) {
+        Ok(()) if error.has_source() => text,
+        _ => match miette::Diagnostic::help(error) {
+            Some(help) => format!("error: {error}; {help}"),
+            None => format!("error: {error}"),
+        },
+    }
+}
+
+/// May escape sequences be written there?
+fn use_color(color: Color, stream: &(impl anstream::stream::RawStream + IsTerminal)) -> bool {
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never,
+    }
+}

@@ -1,0 +1,83 @@
+//! `--show-files`, `--show-settings` and `--statistics`.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
+
+use serde::Serialize;
+
+use crate::config::Settings;
+use crate::discover::Input;
+use crate::finding::{Code, Finding};
+use crate::rules::page::Page;
+
+/// One name a line.
+pub fn files(inputs: &[Input], out: &mut dyn Write) -> io::Result<()> {
+    // Standard output alone would be flushed on every line.
+    let mut out = BufWriter::new(out);
+    inputs.iter().try_for_each(|input| writeln!(out, "{}", input.name))?;
+    out.flush()
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Shown<'a> {
+    config_file: Option<String>,
+    root: String,
+    enabled: Vec<String>,
+    exclude: Vec<&'a str>,
+    force_exclude: bool,
+    oom_threshold: u64,
+    max_accelerator_memory: u64,
+    severity: BTreeMap<String, &'a str>,
+    per_file_ignores: BTreeMap<&'a str, Vec<String>>,
+}
+
+/// The settings as TOML.
+pub fn settings(settings: &Settings, pages: &[Page], out: &mut dyn Write) -> io::Result<()> {
+    let named = |code: &Code| {
+        let name = pages.iter().find(|page| page.code == *code).map_or("", |page| page.name);
+        format!("{code} {name}")
+    };
+    let shown = Shown {
+        config_file: settings.file.as_ref().map(|path| path.display().to_string()),
+        root: settings.root.display().to_string(),
+        enabled: settings.rules.iter().map(named).collect(),
+        exclude: settings.excludes.iter().flat_map(|p| p.texts()).map(String::as_str).collect(),
+        force_exclude: settings.force_exclude,
+        oom_threshold: settings.oom_threshold,
+        max_accelerator_memory: settings.max_accelerator_memory,
+        severity: settings.severity.iter().map(|(code, level)| (code.to_string(), level.name())).collect(),
+        per_file_ignores: settings
+            .per_file_ignores
+            .iter()
+            .map(|entry| (entry.glob.as_str(), entry.rules.iter().map(ToString::to_string).collect()))
+            .collect(),
+    };
+    let text = toml::to_string_pretty(&shown).map_err(io::Error::other)?;
+    write!(out, "{text}")
+}
+
+/// How often each rule found something, the most frequent first: a table, or an array for machines.
+pub fn statistics(findings: &[Finding], pages: &[Page], json: bool, out: &mut dyn Write) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Row {
+        code: String,
+        name: &'static str,
+        count: usize,
+    }
+    let mut counts: BTreeMap<Code, usize> = BTreeMap::new();
+    for finding in findings {
+        *counts.entry(finding.code).or_default() += 1;
+    }
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|&(code, count)| (std::cmp::Reverse(count), code));
+    let name = |code| pages.iter().find(|page| page.code == code).map_or("", |page| page.name);
+    let rows: Vec<_> =
+        counts.iter().map(|&(code, count)| Row { code: code.to_string(), name: name(code), count }).collect();
+    if json {
+        serde_json::to_writer_pretty(&mut *out, &rows)?;
+        return writeln!(out);
+    }
+    let width = rows.first().map_or(0, |row| row.count.to_string().len());
+    rows.iter().try_for_each(|row| writeln!(out, "{:>width$}  {}  {}", row.count, row.code, row.name))
+}

@@ -1,0 +1,322 @@
+//! The text of a configuration file → [`Layer`]. Every mistake has its place.
+
+use std::ops::Range;
+use std::path::Path;
+
+use bytesize::ByteSize;
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
+
+use super::error::ConfigError;
+use super::patterns::Patterns;
+use super::selector::{Selection, Selector, UnknownRule};
+use crate::finding::Severity;
+use crate::rules::page::Page;
+use crate::suggest::closest;
+
+/// The keys of a configuration.
+pub const KEYS: [&str; 10] = [
+    "select",
+    "extend-select",
+    "ignore",
+    "exclude",
+    "extend-exclude",
+    "force-exclude",
+    "per-file-ignores",
+    "severity",
+    "oom-threshold",
+    "max-accelerator-memory",
+];
+
+const LEVELS: [&str; 4] = ["error", "warning", "info", "off"];
+
+/// Severities of what the selectors stand for; the last match wins.
+pub type Severities = Vec<(Selector, Severity)>;
+
+/// What one file says. `None` and empty: it does not say.
+#[derive(Clone, Default, Debug)]
+pub struct Layer {
+    /// `select`, `extend-select` and `ignore`; rules whose severity is `off` are among the ignored.
+    pub selection: Selection,
+    /// Instead of the built-in excludes.
+    pub exclude: Option<Patterns>,
+    /// Besides them.
+    pub extend_exclude: Patterns,
+    /// Do excludes count for files that are named on the command line?
+    pub force_exclude: bool,
+    /// Rules that are off in files that match.
+    pub per_file_ignores: Vec<PerFileIgnore>,
+    /// Severities.
+    pub severity: Severities,
+    /// Bytes.
+    pub oom_threshold: Option<u64>,
+    /// Bytes.
+    pub max_accelerator_memory: Option<u64>,
+}
+
+/// An entry of `per-file-ignores`.
+#[derive(Clone, Debug)]
+pub struct PerFileIgnore {
+    /// The glob as written.
+    pub glob: String,
+    pattern: Patterns,
+    /// The glob started with `!`: all files but those.
+    negated: bool,
+    /// The rules that are off there.
+    pub rules: Vec<Selector>,
+}
+
+impl PerFileIgnore {
+    /// Is it about the file with this absolute path?
+    pub fn matches(&self, path: &Path) -> bool {
+        self.pattern.matches(path) != self.negated
+    }
+}
+
+type Result<T> = std::result::Result<T, ConfigError>;
+type Value<'a> = Spanned<DeValue<'a>>;
+
+/// Reads a configuration file's text. `pyproject`: the keys are in `[tool.samedevice]`; without that table,
+/// there is no layer. Relative globs start at `root`.
+///
+/// # Errors
+/// The first mistake, with its span, but not yet with its file.
+pub fn parse(text: &str, pyproject: bool, root: &Path, pages: &[Page]) -> Result<Option<Layer>> {
+    let document = DeTable::parse(text).map_err(|error| {
+        let mistake = ConfigError::new(format!("not TOML: {}", error.message()));
+        match error.span() {
+            Some(span) => mistake.at(span),
+            None => mistake,
+        }
+    })?;
+    let mut table = document.get_ref();
+    if pyproject {
+        for key in ["tool", "samedevice"] {
+            let Some(value) = table.get(key) else { return Ok(None) };
+            table = table_of(value, key)?;
+        }
+    }
+    Reader { root, pages }.layer(table).map(Some)
+}
+
+struct Reader<'a> {
+    root: &'a Path,
+    pages: &'a [Page],
+}
+
+impl Reader<'_> {
+    fn layer(&self, table: &DeTable<'_>) -> Result<Layer> {
+        let mut layer = Layer::default();
+        let mut off = Vec::new();
+        for (key, value) in table {
+            match key.get_ref().as_ref() {
+                "select" => layer.selection.select = Some(self.selectors(value, "select")?),
+                "extend-select" => layer.selection.extend_select = self.selectors(value, "extend-select")?,
+                "ignore" => layer.selection.ignore = self.selectors(value, "ignore")?,
+                "exclude" => layer.exclude = Some(self.patterns(value, "exclude")?),
+                "extend-exclude" => layer.extend_exclude = self.patterns(value, "extend-exclude")?,
+                "force-exclude" => {
+                    layer.force_exclude = value
+                        .get_ref()
+                        .as_bool()
+                        .ok_or_else(|| mistyped(value, "force-exclude", "`true` or `false`"))?;
+                }
+                "per-file-ignores" => layer.per_file_ignores = self.per_file_ignores(value)?,
+                "severity" => (layer.severity, off) = self.severity(value)?,
+                "oom-threshold" => layer.oom_threshold = Some(bytes(value, "oom-threshold")?),
+                "max-accelerator-memory" => {
+                    layer.max_accelerator_memory = Some(bytes(value, "max-accelerator-memory")?);
+                }
+                unknown => return Err(unknown_key(key, unknown)),
+            }
+        }
+        layer.selection.ignore.append(&mut off);
+        Ok(layer)
+    }
+
+    fn selectors(&self, value: &Value<'_>, key: &str) -> Result<Vec<Selector>> {
+        strings(value, key, "a list of rules, such as `[\"SD101\", \"SD2\"]`")?
+            .into_iter()
+            .map(|(text, span)| self.selector(text, span))
+            .collect()
+    }
+
+    fn selector(&self, text: &str, span: Range<usize>) -> Result<Selector> {
+        Selector::parse(text, self.pages).map_err(|unknown| unknown_rule(&unknown).at(span))
+    }
+
+    fn patterns(&self, value: &Value<'_>, key: &str) -> Result<Patterns> {
+        let (texts, spans): (Vec<_>, Vec<_>) =
+            strings(value, key, "a list of globs, such as `[\"third_party\"]`")?.into_iter().unzip();
+        Patterns::new(self.root, &texts).map_err(|bad| {
+            let span = spans.get(bad.index).cloned().unwrap_or_else(|| value.span());
+            ConfigError::new(format!("malformed glob: {}", bad.reason)).at(span)
+        })
+    }
+
+    fn per_file_ignores(&self, value: &Value<'_>) -> Result<Vec<PerFileIgnore>> {
+        let one = |(glob, rules): (&Spanned<DeString<'_>>, &Value<'_>)| {
+            let text = glob.get_ref().as_ref();
+            let (negated, bare) = text.strip_prefix('!').map_or((false, text), |bare| (true, bare));
+            let pattern = Patterns::new(self.root, &[bare])
+                .map_err(|bad| ConfigError::new(format!("malformed glob: {}", bad.reason)).at(glob.span()))?;
+            let rules = self.selectors(rules, text)?;
+            Ok(PerFileIgnore { glob: text.to_owned(), pattern, negated, rules })
+        };
+        table_of(value, "per-file-ignores")?.iter().map(one).collect()
+    }
+
+    /// The severities, the least specific selector first, and the selectors that are `off`.
+    fn severity(&self, value: &Value<'_>) -> Result<(Severities, Vec<Selector>)> {
+        let (mut severities, mut off) = (Vec::new(), Vec::new());
+        for (rule, level) in table_of(value, "severity")? {
+            let selector = self.selector(rule.get_ref(), rule.span())?;
+            let word = level.get_ref().as_str();
+            match word {
+                Some("error") => severities.push((selector, Severity::Error)),
+                Some("warning") => severities.push((selector, Severity::Warning)),
+                Some("info") => severities.push((selector, Severity::Info)),
+                Some("off") => off.push(selector),
+                _ => {
+                    let expected = "\"error\", \"warning\", \"info\" or \"off\"";
+                    let suggestion = word.and_then(|word| match word {
+                        "warn" => Some("warning"),
+                        other => closest(other, LEVELS),
+                    });
+                    return Err(mistyped(level, rule.get_ref(), expected).help(did_you_mean(suggestion)));
+                }
+            }
+        }
+        severities.sort_by_key(|(selector, _)| selector.specificity());
+        Ok((severities, off))
+    }
+}
+
+/// The error about a rule that does not exist, without its place.
+pub fn unknown_rule(unknown: &UnknownRule) -> ConfigError {
+    let help = did_you_mean(unknown.suggestion.as_deref());
+    let help = help.or_else(|| Some("`samedevice rule` lists all rules".to_owned()));
+    ConfigError::new(format!("unknown rule `{}`", unknown.text)).help(help)
+}
+
+fn unknown_key(key: &Spanned<DeString<'_>>, text: &str) -> ConfigError {
+    // People write Python's underscores where the configuration has dashes.
+    let suggestion = closest(&text.replace('_', "-"), KEYS);
+    let help = did_you_mean(suggestion).unwrap_or_else(|| format!("the keys are {}", KEYS.join(", ")));
+    ConfigError::new(format!("unknown key `{text}`")).help(Some(help)).at(key.span())
+}
+
+fn did_you_mean(suggestion: Option<&str>) -> Option<String> {
+    suggestion.map(|suggestion| format!("did you mean `{suggestion}`?"))
+}
+
+fn mistyped(value: &Value<'_>, key: &str, expected: &str) -> ConfigError {
+    let found = match value.get_ref() {
+        DeValue::String(text) => format!("the string \"{text}\""),
+        DeValue::Boolean(value) => format!("`{value}`"),
+        DeValue::Integer(_) => "an integer".to_owned(),
+        DeValue::Float(_) => "a float".to_owned(),
+        DeValue::Datetime(_) => "a date or time".to_owned(),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    };
+    ConfigError::new(format!("`{key}` expects {expected}, not {found}")).at(value.span())
+}
+
+fn table_of<'a, 'i>(value: &'a Value<'i>, key: &str) -> Result<&'a DeTable<'i>> {
+    value.get_ref().as_table().ok_or_else(|| mistyped(value, key, "a table"))
+}
+
+/// The elements of a list of strings, with their places.
+fn strings<'a>(value: &'a Value<'_>, key: &str, expected: &str) -> Result<Vec<(&'a str, Range<usize>)>> {
+    let list = value.get_ref().as_array().ok_or_else(|| mistyped(value, key, expected))?;
+    let text = |element: &'a Value<'_>| {
+        let text = element.get_ref().as_str().ok_or_else(|| mistyped(element, key, expected))?;
+        Ok((text, element.span()))
+    };
+    list.iter().map(text).collect()
+}
+
+/// A number of bytes, or a string with a unit.
+fn bytes(value: &Value<'_>, key: &str) -> Result<u64> {
+    let number = match value.get_ref() {
+        DeValue::Integer(number) => {
+            u64::from_str_radix(&number.as_str().replace('_', ""), number.radix()).ok()
+        }
+        DeValue::String(text) => text.parse::<ByteSize>().ok().map(|size| size.as_u64()),
+        _ => None,
+    };
+    number.ok_or_else(|| mistyped(value, key, "a number of bytes, such as `1073741824` or \"1GiB\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{Layer, parse};
+    use crate::config::pages::registry;
+    use crate::finding::Severity;
+
+    fn read(text: &str) -> Result<Layer, String> {
+        match parse(text, false, Path::new("/p"), registry()) {
+            Ok(layer) => Ok(layer.unwrap_or_default()),
+            Err(error) => {
+                let help =
+                    miette::Diagnostic::help(&error).map_or(String::new(), |help| format!(" ({help})"));
+                Err(format!("{error}{help}"))
+            }
+        }
+    }
+
+    fn mistake(text: &str) -> String {
+        read(text).err().unwrap_or_else(|| "none".to_owned())
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let layer = read(
+            "select = ['SD1']\nextend-select = ['SD307']\nignore = ['unguarded-cuda']\n\
+             exclude = ['a']\nextend-exclude = ['b/*']\nforce-exclude = true\n\
+             oom-threshold = '1.5 GiB'\nmax-accelerator-memory = 0x10\n\
+             [severity]\nSD101 = 'info'\nALL = 'warning'\nSD2 = 'off'\n\
+             [per-file-ignores]\n'tests/*' = ['SD1']\n'!src/*' = ['ALL']\n",
+        )
+        .expect("valid");
+        assert_eq!(layer.selection.ignore.len(), 2, "ignore and off");
+        assert_eq!(layer.severity[1].1, Severity::Info, "the more specific comes last");
+        assert_eq!((layer.oom_threshold, layer.max_accelerator_memory), (Some(3 << 29), Some(16)));
+        assert!(layer.force_exclude);
+        let in_tests = |at: usize| layer.per_file_ignores[at].matches(Path::new("/p/tests/x.py"));
+        assert!(in_tests(0) && in_tests(1));
+    }
+
+    #[test]
+    fn mistakes_say_what_was_expected() {
+        assert_eq!(mistake("selct = []"), "unknown key `selct` (did you mean `select`?)");
+        assert_eq!(
+            mistake("oom_threshold = 1"),
+            "unknown key `oom_threshold` (did you mean `oom-threshold`?)"
+        );
+        assert!(mistake("line-length = 1").contains("the keys are select, "));
+        assert!(mistake("select = 'SD101'").starts_with("`select` expects a list of rules"));
+        assert!(mistake("ignore = [1]").ends_with("not an integer"));
+        assert_eq!(
+            mistake("ignore = ['unguarded-cud']"),
+            "unknown rule `unguarded-cud` (did you mean `unguarded-cuda`?)"
+        );
+        assert!(mistake("[severity]\nSD101 = 'warn'").ends_with("(did you mean `warning`?)"));
+        assert!(mistake("oom-threshold = '1 parsec'").contains("not the string \"1 parsec\""));
+        assert!(mistake("oom-threshold = -1").contains("a number of bytes"));
+        assert!(mistake("exclude = ['[']").starts_with("malformed glob"));
+        assert!(mistake("select = [").starts_with("not TOML: "));
+        assert!(mistake("per-file-ignores = 3").contains("expects a table"));
+    }
+
+    #[test]
+    fn a_pyproject_without_our_table_is_no_configuration() {
+        let read = |text| parse(text, true, Path::new("/p"), registry());
+        assert!(matches!(read("[tool.ruff]\nselct = 1"), Ok(None)));
+        assert!(matches!(read("[tool.samedevice]"), Ok(Some(_))));
+        assert!(read("[tool]\nsamedevice = 1").is_err());
+    }
+}

@@ -1,0 +1,94 @@
+//! Configuration: `samedevice.toml`, `.samedevice.toml` or `[tool.samedevice]` in `pyproject.toml`, and the
+//! command line above it → [`Settings`] of each folder.
+
+pub mod error;
+pub mod file;
+pub mod pages;
+pub mod patterns;
+pub mod resolve;
+pub mod selector;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::finding::{Code, Severity};
+
+pub use error::ConfigError;
+pub use file::PerFileIgnore;
+pub use patterns::Patterns;
+pub use resolve::{Overrides, Resolver, Where};
+pub use selector::Selector;
+
+/// Folders and files that nobody wants to have linted, as Ruff has them.
+pub const DEFAULT_EXCLUDE: [&str; 27] = [
+    ".bzr",
+    ".direnv",
+    ".eggs",
+    ".git",
+    ".git-rewrite",
+    ".hg",
+    ".ipynb_checkpoints",
+    ".mypy_cache",
+    ".nox",
+    ".pants.d",
+    ".pyenv",
+    ".pytest_cache",
+    ".pytype",
+    ".ruff_cache",
+    ".svn",
+    ".tox",
+    ".venv",
+    ".vscode",
+    "__pycache__",
+    "__pypackages__",
+    "_build",
+    "buck-out",
+    "build",
+    "dist",
+    "node_modules",
+    "site-packages",
+    "venv",
+];
+
+/// Allocations from this size on need a plan for out-of-memory errors: 1 GiB.
+pub const DEFAULT_OOM_THRESHOLD: u64 = 1 << 30;
+
+/// The largest memory of any accelerator sold: 288 GiB.
+pub const DEFAULT_MAX_ACCELERATOR_MEMORY: u64 = 288 << 30;
+
+/// Everything that is configured, resolved for the files of one folder.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The file that it comes from; `None`: defaults and flags only.
+    pub file: Option<PathBuf>,
+    /// The absolute folder at which the globs start.
+    pub root: PathBuf,
+    /// The rules that are on.
+    pub rules: BTreeSet<Code>,
+    /// Severities that differ from the rules' pages.
+    pub severity: BTreeMap<Code, Severity>,
+    /// Rules that are off in some files.
+    pub per_file_ignores: Vec<PerFileIgnore>,
+    /// What is not walked into; any list excludes.
+    pub excludes: Vec<Patterns>,
+    /// Do excludes count for files that are named on the command line?
+    pub force_exclude: bool,
+    /// Bytes from which on an allocation needs a handler (SD501).
+    pub oom_threshold: u64,
+    /// Bytes that no accelerator has (SD507).
+    pub max_accelerator_memory: u64,
+}
+
+impl Settings {
+    /// Is this file or folder (absolute path) excluded itself? Its parents do not matter.
+    pub fn excludes(&self, path: &Path) -> bool {
+        self.excludes.iter().any(|patterns| patterns.matches(path))
+    }
+
+    /// Is the rule on in the file with this absolute path?
+    pub fn is_on(&self, code: Code, path: &Path) -> bool {
+        let ignored =
+            |entry: &PerFileIgnore| entry.rules.iter().any(|s| s.matches(code)) && entry.matches(path);
+        self.rules.contains(&code) && !self.per_file_ignores.iter().any(ignored)
+    }
+}

@@ -1,0 +1,103 @@
+//! What Git and its friends ignore: `.ignore`, `.gitignore`, `.git/info/exclude`, `core.excludesFile`.
+//!
+//! Precedence, as in ripgrep and Ruff: a `.ignore` goes before a `.gitignore`, that before
+//! `.git/info/exclude`, that before the user's global file; of files of one kind the nearest decides.
+//! `.gitignore` counts outside a repository, too, but never beyond a repository's root.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use rustc_hash::FxHashMap;
+
+/// The rules that hold in one folder; those of the folders above are behind `parent`.
+#[derive(Debug)]
+pub struct Folder {
+    parent: Option<Arc<Folder>>,
+    /// Is this the root of a repository?
+    repository: bool,
+    ignore: Gitignore,
+    gitignore: Gitignore,
+    exclude: Gitignore,
+}
+
+/// Reads the rules of folders, each file once.
+#[derive(Debug)]
+pub struct Rules {
+    global: Gitignore,
+    folders: FxHashMap<PathBuf, Arc<Folder>>,
+}
+
+impl Rules {
+    /// `cwd` is the absolute working directory.
+    pub fn new(cwd: &Path) -> Self {
+        // The global file's patterns are relative to each repository; without a leading slash they match
+        // anywhere, and those with one are rare enough to take the working directory for it, as ripgrep does.
+        let (global, _) = GitignoreBuilder::new(cwd).build_global();
+        Self { global, folders: FxHashMap::default() }
+    }
+
+    /// The rules for what lies in this absolute folder.
+    pub fn folder(&mut self, path: &Path) -> Arc<Folder> {
+        if let Some(folder) = self.folders.get(path) {
+            return Arc::clone(folder);
+        }
+        let parent = path.parent().map(|parent| self.folder(parent));
+        let git = path.join(".git");
+        let repository = git.exists();
+        let folder = Arc::new(Folder {
+            parent,
+            repository,
+            ignore: read(path, &path.join(".ignore")),
+            gitignore: read(path, &path.join(".gitignore")),
+            exclude: if repository { read(path, &exclude_file(&git)) } else { Gitignore::empty() },
+        });
+        self.folders.insert(path.to_owned(), Arc::clone(&folder));
+        folder
+    }
+
+    /// Is this absolute path, directly in `folder`, ignored?
+    pub fn ignores(&self, folder: &Folder, path: &Path, is_dir: bool) -> bool {
+        let ask = |known: Option<bool>, list: &Gitignore| {
+            known.or_else(|| match list.matched(path, is_dir) {
+                Match::None => None,
+                Match::Ignore(_) => Some(true),
+                Match::Whitelist(_) => Some(false),
+            })
+        };
+        let (mut ignore, mut gitignore, mut exclude) = (None, None, None);
+        let mut in_repository = true;
+        for folder in std::iter::successors(Some(folder), |folder| folder.parent.as_deref()) {
+            ignore = ask(ignore, &folder.ignore);
+            if in_repository {
+                gitignore = ask(gitignore, &folder.gitignore);
+                exclude = ask(exclude, &folder.exclude);
+            }
+            in_repository &= !folder.repository;
+        }
+        ask(ignore.or(gitignore).or(exclude), &self.global).unwrap_or(false)
+    }
+}
+
+/// Where a repository's own `info/exclude` is, given its `.git`. In a worktree that is a file
+/// (`gitdir: …/.git/worktrees/name`), and `commondir` in there leads to the repository.
+fn exclude_file(git: &Path) -> PathBuf {
+    let common = || {
+        let pointer = std::fs::read_to_string(git).ok()?;
+        let own = git.parent()?.join(pointer.strip_prefix("gitdir:")?.trim());
+        let common = std::fs::read_to_string(own.join("commondir")).ok()?;
+        Some(own.join(common.trim()))
+    };
+    common().unwrap_or_else(|| git.to_owned()).join("info/exclude")
+}
+
+/// A file's patterns, relative to `root`. Lines that are no patterns are skipped, as Git does.
+fn read(root: &Path, file: &Path) -> Gitignore {
+    if !file.is_file() {
+        return Gitignore::empty();
+    }
+    let mut builder = GitignoreBuilder::new(root);
+    builder.add(file);
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}

@@ -1,0 +1,67 @@
+//! Which project a file belongs to.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+const MARKERS: [&str; 6] =
+    ["pyproject.toml", "samedevice.toml", ".samedevice.toml", "setup.py", "setup.cfg", ".git"];
+
+/// Finds projects' roots and remembers what it saw on the way.
+#[derive(Debug, Default)]
+pub struct Roots {
+    /// The nearest marked folder upwards, by folder.
+    marked: FxHashMap<PathBuf, Option<Arc<Path>>>,
+}
+
+impl Roots {
+    /// The project's root for the files in this absolute folder: the nearest folder upwards that holds one of
+    /// the usual marks; else the folder that holds the top-most package; else the folder itself.
+    pub fn of(&mut self, folder: &Path) -> Arc<Path> {
+        if let Some(root) = self.marked(folder) {
+            return root;
+        }
+        let in_package = |folder: &&Path| folder.join("__init__.py").exists();
+        folder.ancestors().find(|folder| !in_package(folder)).unwrap_or(folder).into()
+    }
+
+    fn marked(&mut self, folder: &Path) -> Option<Arc<Path>> {
+        if let Some(known) = self.marked.get(folder) {
+            return known.clone();
+        }
+        let root = if MARKERS.iter().any(|mark| folder.join(mark).exists()) {
+            Some(folder.into())
+        } else {
+            folder.parent().and_then(|parent| self.marked(parent))
+        };
+        self.marked.insert(folder.to_owned(), root.clone());
+        root
+    }
+}
+
+/// The project's root for an absolute path of a file or folder; see [`Roots::of`].
+pub fn project_root(path: &Path) -> PathBuf {
+    let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
+    Roots::default().of(folder).to_path_buf()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::project_root;
+
+    #[test]
+    fn marks_go_before_packages() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let inner = dir.path().join("a/b/c");
+        fs::create_dir_all(&inner).expect("folders");
+        for file in ["a/b/__init__.py", "a/b/c/__init__.py", "a/b/c/x.py"] {
+            fs::write(dir.path().join(file), "").expect("a file");
+        }
+        assert_eq!(project_root(&inner.join("x.py")), dir.path().join("a"));
+        fs::write(dir.path().join("setup.cfg"), "").expect("a file");
+        assert_eq!(project_root(&inner), dir.path());
+    }
+}

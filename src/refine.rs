@@ -1,0 +1,49 @@
+//! Raw findings → those that are shown: of rules that are on, not suppressed, with the configured severity, in
+//! a stable order.
+
+use rustc_hash::FxHashMap;
+
+use crate::analysis::Analysis;
+use crate::discover::Input;
+use crate::finding::Finding;
+use crate::rules::page::Page;
+use crate::source::Sources;
+use crate::span::FileId;
+use crate::suppress::{Outcome, suppress};
+
+/// What is left.
+#[derive(Debug)]
+pub struct Refined {
+    /// All files, those that were only imported among them.
+    pub sources: Sources,
+    /// Sorted by file, position and code.
+    pub findings: Vec<Finding>,
+    /// How many findings comments suppressed.
+    pub suppressed: usize,
+}
+
+/// Applies settings and, if `honor_comments`, suppression comments.
+pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page], honor_comments: bool) -> Refined {
+    let Analysis { sources, mut findings, comments } = analysis;
+    let by_path: FxHashMap<_, _> = inputs.iter().map(|input| (input.path.as_path(), input)).collect();
+    let input = |file: FileId| by_path.get(sources.get(file).path.as_path()).copied();
+    // Files that nobody asked for are read because of imports; theirs is another run.
+    findings.retain(|f| input(f.primary.place.file).is_some_and(|i| i.settings.is_on(f.code, &i.path)));
+    let is_on = |file, code| input(file).map(|i| i.settings.is_on(code, &i.path));
+    let comments = if honor_comments { comments } else { Vec::new() };
+    let Outcome { mut findings, suppressed } = suppress(findings, &comments, &sources, pages, &is_on);
+    for finding in &mut findings {
+        let page = pages.binary_search_by_key(&finding.code, |page| page.code).ok().map(|at| &pages[at]);
+        let configured =
+            input(finding.primary.place.file).and_then(|i| i.settings.severity.get(&finding.code));
+        if let Some(severity) = configured.copied().or(page.map(|page| page.severity)) {
+            finding.severity = severity;
+        }
+    }
+    findings.sort_by(|a, b| {
+        let key = |f: &Finding| (f.primary.place.span, f.code);
+        let path = |f: &Finding| &sources.get(f.primary.place.file).path;
+        path(a).cmp(path(b)).then_with(|| key(a).cmp(&key(b))).then_with(|| a.message.cmp(&b.message))
+    });
+    Refined { sources, findings, suppressed }
+}

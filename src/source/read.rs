@@ -1,0 +1,304 @@
+//! Bytes → text, as Python would read them: UTF-8 unless a byte order mark or a PEP 263 cookie says
+//! otherwise. Line ends, form feeds and NULs stay as they are; only the byte order mark goes.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use encoding_rs::{Encoding, UTF_16BE, UTF_16LE, X_USER_DEFINED};
+
+/// Spans are 32-bit, so a longer text cannot be addressed.
+pub const MAX_BYTES: u64 = u32::MAX as u64;
+
+/// Why a file has no text. The words go into the message of SD003, after "cannot read this file: ".
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// The operating system refused.
+    #[error("{0}")]
+    Io(String),
+    /// Longer than [`MAX_BYTES`], as bytes or after decoding.
+    #[error("it is larger than 4 GiB")]
+    TooLarge,
+    /// The bytes are not in the encoding.
+    #[error("it is not {encoding}: byte 0x{byte:02x} in row {row}{hint}")]
+    NotEncoded {
+        /// The encoding that was asked for, as shown to people.
+        encoding: String,
+        /// The first byte that does not fit.
+        byte: u8,
+        /// Its row, from 1.
+        row: usize,
+        /// What to do about it; empty or starts with a comma.
+        hint: &'static str,
+    },
+    /// As above, where the decoder does not tell the position.
+    #[error("it declares the encoding `{0}`, but is not in it")]
+    NotAsDeclared(String),
+    /// The cookie names something that is no encoding, or none that a source file may have.
+    #[error("it declares the encoding `{0}`, which is unknown")]
+    UnknownEncoding(String),
+    /// Python refuses this combination, too.
+    #[error("it starts with a UTF-8 byte order mark, but declares the encoding `{0}`")]
+    MarkAgainstCookie(String),
+    /// UTF-16 or UTF-32, which Python does not read either.
+    #[error("it is UTF-16 or UTF-32, which Python does not read; save it as UTF-8")]
+    Wide,
+}
+
+/// Reads a file and decodes it.
+///
+/// # Errors
+/// [`Unreadable`] with the reason, if there can be no text.
+pub fn read(path: &Path) -> Result<String, Unreadable> {
+    decode(bytes(path).map_err(|error| Unreadable::Io(io_reason(&error)))?)
+}
+
+/// One byte more than allowed is read at most, so that an endless device does not fill the memory.
+fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    let length = file.metadata().map_or(0, |m| m.len());
+    if length > MAX_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, Unreadable::TooLarge.to_string()));
+    }
+    let mut bytes = Vec::new();
+    // The byte more lets the last read, which finds the end, do without growing.
+    bytes.reserve_exact(usize::try_from(length).unwrap_or(0).saturating_add(1));
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The operating system's words without Rust's "(os error 2)".
+pub fn io_reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |c| c.to_lowercase().chain(chars).collect())
+}
+
+/// Decodes the bytes of a Python file.
+///
+/// # Errors
+/// [`Unreadable`] with the reason, if there can be no text.
+pub fn decode(mut bytes: Vec<u8>) -> Result<String, Unreadable> {
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(Unreadable::TooLarge);
+    }
+    let mark = bytes.starts_with(b"\xef\xbb\xbf");
+    if mark {
+        bytes.drain(..3);
+    }
+    let text = match cookie(&bytes) {
+        None => utf8(bytes, ", and it declares no other encoding (PEP 263)")?,
+        Some(name) => match Charset::named(&name) {
+            None => return Err(Unreadable::UnknownEncoding(name)),
+            Some(Charset::Utf8) => utf8(bytes, "")?,
+            Some(_) if mark => return Err(Unreadable::MarkAgainstCookie(name)),
+            Some(charset) => charset.decode(bytes, name)?,
+        },
+    };
+    if text.len() as u64 > MAX_BYTES { Err(Unreadable::TooLarge) } else { Ok(text) }
+}
+
+fn utf8(bytes: Vec<u8>, hint: &'static str) -> Result<String, Unreadable> {
+    String::from_utf8(bytes).map_err(|error| {
+        let bytes = error.as_bytes();
+        let wide =
+            [&b"\xff\xfe"[..], b"\xfe\xff", b"\0\0\xfe\xff"].iter().any(|mark| bytes.starts_with(mark));
+        if wide { Unreadable::Wide } else { at(bytes, error.utf8_error().valid_up_to(), "UTF-8", hint) }
+    })
+}
+
+/// The error about the byte at this offset.
+fn at(bytes: &[u8], offset: usize, encoding: &str, hint: &'static str) -> Unreadable {
+    let before = bytes.get(..offset).unwrap_or(bytes);
+    let ends = |(i, &b): (usize, &u8)| b == b'\n' || (b == b'\r' && before.get(i + 1) != Some(&b'\n'));
+    Unreadable::NotEncoded {
+        encoding: encoding.to_owned(),
+        byte: bytes.get(offset).copied().unwrap_or(0),
+        row: before.iter().enumerate().filter(|&pair| ends(pair)).count() + 1,
+        hint,
+    }
+}
+
+/// What a cookie can ask for. Two names mean less to Python than to the web, whose tables `encoding_rs` has:
+/// there, `latin-1` and `ascii` are both windows-1252.
+enum Charset {
+    Utf8,
+    Latin1,
+    Ascii,
+    Web(&'static Encoding),
+}
+
+impl Charset {
+    /// The encoding that Python has under this name, if it can be had here.
+    fn named(name: &str) -> Option<Self> {
+        let name = name.to_ascii_lowercase().replace('_', "-");
+        match name.as_str() {
+            "utf-8" | "utf8" | "u8" | "utf-8-sig" | "cp65001" => return Some(Self::Utf8),
+            "latin-1" | "latin1" | "latin" | "l1" | "iso-8859-1" | "iso8859-1" | "8859" | "cp819"
+            | "iso-latin-1" => return Some(Self::Latin1),
+            "ascii" | "us-ascii" | "646" => return Some(Self::Ascii),
+            // As CPython's tokenizer has it: whatever follows the name of these is a line end convention.
+            _ if name.starts_with("utf-8-") => return Some(Self::Utf8),
+            _ if name.starts_with("latin-1-") || name.starts_with("iso-8859-1-") => {
+                return Some(Self::Latin1);
+            }
+            _ => {}
+        }
+        let web = match name.as_str() {
+            "cp932" | "mskanji" | "ms-kanji" => "windows-31j",
+            "cp936" => "gbk",
+            "cp949" | "uhc" => "windows-949",
+            "cp950" => "big5",
+            "mac-roman" | "macroman" => "macintosh",
+            other => other,
+        };
+        let encoding = Encoding::for_label(web.as_bytes())
+            .or_else(|| Encoding::for_label(web.replace('-', "_").as_bytes()))?;
+        let usable = encoding.is_ascii_compatible()
+            && ![UTF_16BE, UTF_16LE, X_USER_DEFINED].contains(&encoding)
+            && encoding.name() != "replacement";
+        usable.then_some(Self::Web(encoding))
+    }
+
+    fn decode(&self, bytes: Vec<u8>, name: String) -> Result<String, Unreadable> {
+        match self {
+            Self::Utf8 => utf8(bytes, ""),
+            Self::Latin1 => Ok(encoding_rs::mem::decode_latin1(&bytes).into_owned()),
+            Self::Ascii => match bytes.iter().position(|b| !b.is_ascii()) {
+                Some(offset) => Err(at(&bytes, offset, "ASCII, as it declares", "")),
+                None => utf8(bytes, ""),
+            },
+            Self::Web(encoding) => encoding
+                .decode_without_bom_handling_and_without_replacement(&bytes)
+                .map(std::borrow::Cow::into_owned)
+                .ok_or(Unreadable::NotAsDeclared(name)),
+        }
+    }
+}
+
+/// The name in the PEP 263 cookie: a comment in the first line, or in the second if the first has nothing
+/// but blanks and a comment.
+fn cookie(bytes: &[u8]) -> Option<String> {
+    let (first, rest) = split_line(bytes);
+    match comment(first) {
+        Comment::Code => return None,
+        Comment::Blank => {}
+        Comment::Text(text) => {
+            if let Some(name) = declared(text) {
+                return Some(name);
+            }
+        }
+    }
+    match comment(split_line(rest).0) {
+        Comment::Text(text) => declared(text),
+        Comment::Blank | Comment::Code => None,
+    }
+}
+
+/// The first line without its end, and what follows it.
+fn split_line(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let end = bytes.iter().position(|b| matches!(b, b'\n' | b'\r')).unwrap_or(bytes.len());
+    let (line, rest) = bytes.split_at(end);
+    (line, rest.strip_prefix(b"\r\n").or_else(|| rest.get(1..)).unwrap_or(rest))
+}
+
+/// What a line has besides blanks.
+enum Comment<'a> {
+    Blank,
+    Text(&'a [u8]),
+    Code,
+}
+
+fn comment(line: &[u8]) -> Comment<'_> {
+    match line.iter().position(|b| !matches!(b, b' ' | b'\t' | b'\x0c')) {
+        None => Comment::Blank,
+        Some(at) if line[at] == b'#' => Comment::Text(&line[at..]),
+        Some(_) => Comment::Code,
+    }
+}
+
+/// `coding[:=][ \t]*([-_.a-zA-Z0-9]+)`, leftmost.
+fn declared(comment: &[u8]) -> Option<String> {
+    const WORD: &[u8] = b"coding";
+    comment.windows(WORD.len() + 1).enumerate().find_map(|(at, window)| {
+        let (word, sign) = window.split_at(WORD.len());
+        if word != WORD || !matches!(sign, b":" | b"=") {
+            return None;
+        }
+        let rest = comment.get(at + WORD.len() + 1..)?;
+        let name: String = rest
+            .iter()
+            .skip_while(|b| matches!(b, b' ' | b'\t'))
+            .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+            .map(|&b| char::from(b))
+            .collect();
+        (!name.is_empty()).then_some(name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cookie, decode};
+
+    fn reason(bytes: &[u8]) -> String {
+        decode(bytes.to_vec()).map_or_else(|error| error.to_string(), |text| format!("read as {text:?}"))
+    }
+
+    fn text(bytes: &[u8]) -> String {
+        decode(bytes.to_vec()).unwrap_or_else(|error| format!("error: {error}"))
+    }
+
+    #[test]
+    fn cookies_are_found_where_python_looks() {
+        for (source, name) in [
+            (&b"# coding: latin-1\n"[..], Some("latin-1")),
+            (b"#!/usr/bin/python\r\n# -*- coding: cp1252 -*-\r\n", Some("cp1252")),
+            (b"#!x\r# vim: set fileencoding=utf8 :\r", Some("utf8")),
+            (b"\n \t\x0c# coding=koi8_r", Some("koi8_r")),
+            (b"\n\n# coding=koi8-r", None),
+            (b"\r\n\r\n# coding=koi8-r", None),
+            (b"x = 1\n# coding: latin-1", None),
+            (b"x = 1 # coding: latin-1", None),
+            (b"# coding :latin-1", None),
+            (b"# coding: coding:\n# coding: b", Some("coding")),
+            (b"# decoding coding= \n", None),
+            (b"", None),
+        ] {
+            assert_eq!(cookie(source).as_deref(), name, "{}", String::from_utf8_lossy(source));
+        }
+    }
+
+    #[test]
+    fn the_declared_encoding_decodes() {
+        assert_eq!(text(b"# coding: latin-1\n\xe9\x80"), "# coding: latin-1\n\u{e9}\u{80}");
+        assert_eq!(text(b"# coding: iso_8859_1\n\x80"), "# coding: iso_8859_1\n\u{80}");
+        assert_eq!(text(b"# coding: cp1252\n\x80"), "# coding: cp1252\n€");
+        assert_eq!(text(b"# coding: cp932\n\x82\xa0"), "# coding: cp932\nあ");
+        assert_eq!(text(b"# coding: KOI8_R\n\xc1"), "# coding: KOI8_R\nа");
+        assert_eq!(text(b"# coding: euc_jp\n\xa4\xa2"), "# coding: euc_jp\nあ");
+        assert_eq!(text("# coding: utf8\né".as_bytes()), "# coding: utf8\né");
+    }
+
+    #[test]
+    fn marks_go_and_everything_else_stays() {
+        assert_eq!(text(b"\xef\xbb\xbfx = 1\r\n\x0cy\0\r"), "x = 1\r\n\x0cy\0\r");
+        assert_eq!(text(b"\xef\xbb\xbf# coding: utf-8\n"), "# coding: utf-8\n");
+        assert_eq!(text(b""), "");
+    }
+
+    #[test]
+    fn what_cannot_be_decoded_says_why() {
+        assert_eq!(
+            reason(b"a\r\nb\n\xe9"),
+            "it is not UTF-8: byte 0xe9 in row 3, and it declares no other encoding (PEP 263)"
+        );
+        assert_eq!(reason(b"# coding: utf8\n\xe9"), "it is not UTF-8: byte 0xe9 in row 2");
+        assert_eq!(reason(b"# coding: ascii\n\xe9"), "it is not ASCII, as it declares: byte 0xe9 in row 2");
+        assert_eq!(reason(b"# coding: rot13\n"), "it declares the encoding `rot13`, which is unknown");
+        assert_eq!(reason(b"# coding: utf-16\n"), "it declares the encoding `utf-16`, which is unknown");
+        assert_eq!(reason(b"# coding: sjis\n\xff"), "it declares the encoding `sjis`, but is not in it");
+        assert!(reason(b"\xef\xbb\xbf# coding: cp1252\n").contains("byte order mark"));
+        assert!(reason(b"\xff\xfex\0").contains("UTF-16"));
+    }
+}

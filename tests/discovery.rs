@@ -1,0 +1,201 @@
+//! Which files are linted: `samedevice check --show-files`.
+
+mod support;
+
+use support::Project;
+
+#[test]
+fn python_files_are_found_in_a_stable_order() {
+    let project = Project::new(&[
+        ("b.py", ""),
+        ("a/z.py", ""),
+        ("a/__init__.py", ""),
+        ("a.pyi", ""),
+        ("a.txt", ""),
+        ("B/x.py", ""),
+        (".hidden/x.py", ""),
+        ("é ü.py", ""),
+    ]);
+    assert_eq!(
+        project.run("check --show-files").stdout,
+        ".hidden/x.py\nB/x.py\na/__init__.py\na/z.py\na.pyi\nb.py\né ü.py\n"
+    );
+    assert_eq!(project.files("b.py a ./b.py a/z.py a/"), "a/__init__.py a/z.py b.py");
+}
+
+#[test]
+fn gitignore_is_honored_with_nesting_negation_and_folders() {
+    let project = Project::new(&[
+        (".gitignore", "gen_*.py\n/out/\n*.tmp.py\n"),
+        ("keep.py", ""),
+        ("gen_a.py", ""),
+        ("out/x.py", ""),
+        ("sub/out/x.py", ""),
+        ("sub/.gitignore", "!gen_b.py\nlocal.py\n"),
+        ("sub/gen_a.py", ""),
+        ("sub/gen_b.py", ""),
+        ("sub/local.py", ""),
+        ("sub/deep/local.py", ""),
+        ("local.py", ""),
+    ]);
+    assert_eq!(project.files(""), "keep.py local.py sub/gen_b.py sub/out/x.py");
+    assert_eq!(project.files("sub"), "sub/gen_b.py sub/out/x.py", "rules above the path count");
+    assert_eq!(project.files("gen_a.py out"), "gen_a.py out/x.py", "what is named is linted");
+}
+
+#[test]
+fn gitignore_ends_at_the_repository() {
+    let project =
+        Project::new(&[(".gitignore", "x.py\n"), ("repo/.git/HEAD", ""), ("repo/x.py", ""), ("x.py", "")]);
+    assert_eq!(project.files(""), "repo/x.py");
+}
+
+#[test]
+fn ignore_files_outrank_gitignore_and_that_info_exclude_and_that_the_global_file() {
+    let project = Project::new(&[
+        (".git/info/exclude", "*_e.py\n*_g.py\n"),
+        (".gitignore", "*_g.py\n!x_e.py\n*_i.py\n"),
+        (".ignore", "!x_g.py\n*_o.py\n"),
+        ("x_e.py", ""),
+        ("y_e.py", ""),
+        ("x_g.py", ""),
+        ("y_g.py", ""),
+        ("x_i.py", ""),
+        ("x_o.py", ""),
+        ("x_u.py", ""),
+        ("x.py", ""),
+    ]);
+    assert_eq!(project.files(""), "x.py x_e.py x_g.py x_u.py");
+    std::fs::write(project.home().join(".gitconfig"), "[core]\n\texcludesFile = ~/ignored\n").unwrap();
+    std::fs::write(project.home().join("ignored"), "*_u.py\nx_e.py\n").unwrap();
+    assert_eq!(project.files(""), "x.py x_e.py x_g.py");
+}
+
+#[test]
+fn a_worktree_finds_the_exclude_file_of_its_repository() {
+    let project = Project::new(&[
+        ("main/.git/info/exclude", "x.py\n"),
+        ("main/.git/worktrees/w/commondir", "../..\n"),
+        ("w/x.py", ""),
+        ("w/y.py", ""),
+    ]);
+    project.write("w/.git", format!("gitdir: {}\n", project.root().join("main/.git/worktrees/w").display()));
+    assert_eq!(project.files("w"), "w/y.py");
+}
+
+#[test]
+fn built_in_excludes_hold_until_they_are_replaced() {
+    let project = Project::new(&[
+        ("a.py", ""),
+        (".venv/x.py", ""),
+        ("lib/site-packages/x.py", ""),
+        ("node_modules/x.py", ""),
+        ("build/x.py", ""),
+        ("sub/dist/x.py", ""),
+    ]);
+    assert_eq!(project.files(""), "a.py");
+    assert_eq!(project.files("build"), "build/x.py", "the folder that is named is walked");
+    assert_eq!(project.files("--exclude a.py,.venv,lib"), "build/x.py node_modules/x.py sub/dist/x.py");
+    assert_eq!(project.files("--extend-exclude a.py"), "");
+}
+
+#[test]
+fn configured_excludes_start_at_the_configuration() {
+    let project = Project::new(&[
+        ("sub/samedevice.toml", "extend-exclude = ['a/x.py', 'gen_*.py', 'c/']\n"),
+        ("sub/a/x.py", ""),
+        ("sub/b/a/x.py", ""),
+        ("sub/b/gen_1.py", ""),
+        ("sub/c/x.py", ""),
+        ("gen_1.py", ""),
+    ]);
+    assert_eq!(project.files(""), "gen_1.py sub/b/a/x.py");
+}
+
+#[test]
+fn named_files_are_linted_unless_excludes_are_forced() {
+    let project = Project::new(&[
+        ("samedevice.toml", "extend-exclude = ['third']\n"),
+        ("third/pkg/setup.py", ""),
+        ("third/pkg/a.py", ""),
+        ("script", ""),
+        ("a.py", ""),
+    ]);
+    assert_eq!(project.files("third/pkg/a.py script"), "script third/pkg/a.py");
+    assert_eq!(project.files("--force-exclude third/pkg/a.py a.py third"), "a.py");
+    project.write("samedevice.toml", "extend-exclude = ['third']\nforce-exclude = true\n");
+    assert_eq!(project.files("third/pkg/a.py a.py"), "a.py");
+    let stdin = project.run_with("check --stdin-filename third/pkg/a.py -", b"\xff", &[]);
+    assert_eq!(stdin.code, Some(0), "{stdin:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_lead_to_files_but_not_in_circles() {
+    use std::os::unix::fs::symlink;
+
+    let project = Project::new(&[("a/x.py", ""), ("b/y.py", "")]);
+    let root = project.root();
+    symlink(root, root.join("a/up")).unwrap();
+    symlink("x.py", root.join("a/same.py")).unwrap();
+    symlink("loop.py", root.join("a/loop.py")).unwrap();
+    symlink("nowhere", root.join(".#lock.py")).unwrap();
+    symlink(root.join("b"), root.join("a/b.py")).unwrap();
+    assert_eq!(project.files(""), "a/x.py b/y.py");
+    assert_eq!(project.files("a/up/b"), "a/up/b/y.py", "a link that is named is followed");
+    symlink("../b/y.py", root.join("a/y.py")).unwrap();
+    assert_eq!(project.files("a"), "a/x.py a/y.py", "the link's target is not linted otherwise");
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_are_no_files() {
+    let project = Project::new(&[("a.py", "")]);
+    let made = project.command("mkfifo").arg("pipe.py").status();
+    if made.is_ok_and(|status| status.success()) {
+        assert_eq!(project.files(""), "a.py");
+        assert_eq!(project.run("check").code, Some(0));
+    }
+}
+
+#[test]
+fn a_missing_path_is_an_error_and_the_rest_goes_on() {
+    let project = Project::new(&[("a.py", "")]);
+    project.write("b.py", b"\xff");
+    let run = project.run("check --output-format concise nope a.py b.py ../nope/x.py");
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("error: `nope`: no such file or directory"), "{run:?}");
+    assert!(run.stderr.contains("`../nope/x.py`"), "{run:?}");
+    assert!(run.stdout.contains("b.py:1:1"), "{run:?}");
+    assert_eq!(project.run("check --exit-zero nope").code, Some(2));
+}
+
+#[test]
+fn nothing_to_lint_is_told() {
+    let project = Project::new(&[("a.txt", ""), ("n.ipynb", "{}")]);
+    let run = project.run("check");
+    assert_eq!((run.code, run.stderr.trim()), (Some(0), "warning: no Python files found"));
+    assert_eq!(project.run("check -q").stderr, "");
+    let run = project.run("check n.ipynb");
+    assert_eq!(run.code, Some(0));
+    assert!(run.stderr.contains("notebooks cannot be linted yet"), "{run:?}");
+}
+
+#[test]
+fn paths_with_dots_find_their_own_configuration() {
+    let project = Project::new(&[
+        ("here/samedevice.toml", "extend-exclude = ['x.py']"),
+        ("there/x.py", ""),
+        ("here/sub/y.py", ""),
+    ]);
+    let mut command = project.command(env!("CARGO_BIN_EXE_samedevice"));
+    command.current_dir(project.root().join("here")).args([
+        "check",
+        "--show-files",
+        "../there",
+        "sub/../sub",
+    ]);
+    let output = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let there = project.root().join("there/x.py");
+    assert_eq!(output, format!("sub/y.py\n{}\n", there.display()));
+}

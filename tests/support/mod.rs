@@ -1,0 +1,103 @@
+//! A temporary project and the built binary in it.
+#![allow(dead_code, clippy::expect_used, reason = "not every test file uses all of it; tests may panic")]
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A project in a temporary folder, which is also the user's home.
+pub struct Project {
+    dir: TempDir,
+    root: PathBuf,
+}
+
+/// What a run left.
+#[derive(Debug)]
+pub struct Run {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Project {
+    /// With these files, by path and content.
+    pub fn new(files: &[(&str, &str)]) -> Self {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        // On macOS the folder is behind a link.
+        let root = dir.path().canonicalize().expect("its real path").join("project");
+        fs::create_dir(&root).expect("a folder");
+        let project = Self { dir, root };
+        for (path, content) in files {
+            project.write(path, content);
+        }
+        project
+    }
+
+    /// Its absolute path.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The home of the user, above the project.
+    pub fn home(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Writes a file, with the folders above it.
+    pub fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.root.join(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+        fs::write(path, content).expect("a file");
+    }
+
+    /// Runs `samedevice` with these arguments, separated by blanks, in the project.
+    pub fn run(&self, arguments: &str) -> Run {
+        self.run_with(arguments, b"", &[])
+    }
+
+    /// The same with standard input and environment variables.
+    pub fn run_with(&self, arguments: &str, stdin: &[u8], env: &[(&str, &str)]) -> Run {
+        let mut child = self
+            .command(env!("CARGO_BIN_EXE_samedevice"))
+            .args(arguments.split_whitespace())
+            .envs(env.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        // The program may end without having read it all.
+        let _ = child.stdin.take().expect("a pipe").write_all(stdin);
+        Run::from(child.wait_with_output().expect("the program ends"))
+    }
+
+    /// A program in the project, with nothing of this machine's configuration.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.root).env("HOME", self.home());
+        for name in ["SAMEDEVICE_OUTPUT_FORMAT", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "CLICOLOR_FORCE"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// The files that `check ARGUMENTS` would lint, separated by blanks. Nothing may go wrong.
+    pub fn files(&self, arguments: &str) -> String {
+        let run = self.run(&format!("check --show-files {arguments}"));
+        assert_eq!(run.code, Some(0), "{run:?}");
+        run.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl From<Output> for Run {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).expect("UTF-8"),
+            stderr: String::from_utf8(output.stderr).expect("UTF-8"),
+        }
+    }
+}
