@@ -6,6 +6,7 @@
 
 pub mod finding;
 pub mod ir;
+pub mod report;
 pub mod rules;
 pub mod source;
 pub mod span;
