@@ -1,6 +1,6 @@
 //! Workflow commands of GitHub Actions, which it shows as annotations of the changed lines.
 //!
-//! GitHub shows only the first ten errors and ten warnings of a step, so the worst come first.
+//! GitHub shows only the first ten errors, warnings and notices of a step, so the worst come first.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -27,7 +27,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if hidden > 0 {
         writeln!(
             out,
-            "GitHub annotates at most {SHOWN} errors and {SHOWN} warnings of a step; {hidden} more are only \
+            "GitHub annotates at most {SHOWN} errors and {SHOWN} warnings in a step; {hidden} more are only \
              in this log."
         )?;
     }
