@@ -86,37 +86,23 @@ impl Excerpt {
     fn push_row(&mut self, source: &Source, file: FileId, number: usize, block: usize, marks: &mut [Mark]) {
         let text = source.row_text(number);
         let base = source.line_starts().get(number - 1).map_or(0, |&start| start as usize);
-        // The ends of marks in this row, as offsets into it.
+        // Offsets in the file as offsets in this row.
         let local = |offset: usize| offset.saturating_sub(base).min(text.len());
         let on_row = |mark: &Mark| mark.file == file && mark.rows.0 <= number && number <= mark.rows.1;
-        let first = marks.iter().find(|m| on_row(m)).map_or(0, |m| local(m.bytes.start));
-        let window = window(text, first);
-        let hidden = count(text, 0..window.start);
-
-        let start = self.text.len();
-        if window.start > 0 {
-            self.text.push_str(self.ellipsis);
-        }
+        let wanted = marks.iter().find(|m| on_row(m)).map_or(0, |m| local(m.bytes.start));
+        let window = window(text, wanted);
         let marker = if window.start > 0 { self.ellipsis.chars().count() } else { 0 };
-        let shown = self.text.len();
-        for c in text.get(window.clone()).unwrap_or_default().chars() {
-            self.text.push(if is_dangerous(c) && c != '\t' { char::REPLACEMENT_CHARACTER } else { c });
-        }
-        let end = self.text.len();
-        if window.end < text.len() {
-            self.text.push_str(self.ellipsis);
-        }
-        self.text.push('\n');
-        let name = self.names.len() - 1;
-        let hidden = isize::try_from(hidden).unwrap_or(isize::MAX).saturating_sub_unsigned(marker);
+        let hidden = isize::try_from(count(text, 0..window.start)).unwrap_or(isize::MAX);
+        let hidden = hidden.saturating_sub_unsigned(marker);
+        let (start, name) = (self.text.len(), self.names.len() - 1);
         self.rows.push(Row { start, number, hidden, name, block });
 
-        // Replacing changes lengths in bytes, never the number of characters.
-        let shown_text = self.text.get(shown..end).unwrap_or_default();
+        let shown = self.push_text(text, &window);
+        let shown_text = self.text.get(shown.clone()).unwrap_or_default();
+        // Replacing characters changes lengths in bytes, never the number of characters.
         let moved = |offset: usize| {
-            let offset = local(offset).clamp(window.start, window.end);
-            let characters = count(text, window.start..offset);
-            shown + shown_text.char_indices().nth(characters).map_or(shown_text.len(), |(i, _)| i)
+            let characters = count(text, window.start..local(offset).clamp(window.start, window.end));
+            shown_text.char_indices().nth(characters).map_or(shown.end, |(i, _)| shown.start + i)
         };
         for mark in marks.iter_mut().filter(|m| m.file == file) {
             if mark.rows.0 == number {
@@ -126,6 +112,26 @@ impl Excerpt {
                 mark.shown.end = moved(mark.bytes.end);
             }
         }
+    }
+
+    /// Appends what the window shows of a row, and says where that is.
+    fn push_text(&mut self, text: &str, window: &Range<usize>) -> Range<usize> {
+        if window.start > 0 {
+            self.text.push_str(self.ellipsis);
+        }
+        let start = self.text.len();
+        let shown = text.get(window.clone()).unwrap_or_default().chars();
+        self.text.extend(shown.map(|c| match c {
+            '\t' => '\t',
+            c if is_dangerous(c) => char::REPLACEMENT_CHARACTER,
+            c => c,
+        }));
+        let end = self.text.len();
+        if window.end < text.len() {
+            self.text.push_str(self.ellipsis);
+        }
+        self.text.push('\n');
+        start..end
     }
 
     /// The index of the row with this offset.
