@@ -15,6 +15,7 @@ pub mod ir;
 pub mod link;
 pub mod lower;
 pub mod refine;
+pub mod report;
 pub mod rules;
 pub mod shield;
 pub mod source;

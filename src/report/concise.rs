@@ -1,0 +1,47 @@
+//! One line a finding: `path:row:col: error: SD101 message (where it bites) [name]`.
+//!
+//! This is the shape of GCC's messages, so that editors and matchers that know those know ours; the files in
+//! `editors/` and `.github/` read the severity and the code besides.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use crate::finding::{Finding, Severity};
+use crate::rules::page::Page;
+
+use super::Report;
+use super::words::{message_with_world, one_line};
+
+pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let pages = report.page_index();
+    for finding in report.findings {
+        line(report, finding, pages.get(&finding.code).copied(), out)?;
+    }
+    Ok(())
+}
+
+fn line(report: &Report, finding: &Finding, page: Option<&Page>, out: &mut dyn Write) -> io::Result<()> {
+    let source = report.sources.get(finding.primary.place.file);
+    let at = source.position(finding.primary.place.span.start);
+    let (bold, tint) = if report.color {
+        (Style::new().bold(), Style::new().bold().fg_color(Some(color(finding.severity).into())))
+    } else {
+        (Style::new(), Style::new())
+    };
+    write!(out, "{bold}{}{bold:#}:{}:{}: ", one_line(&source.name), at.row, at.column)?;
+    write!(out, "{tint}{}: {}{tint:#} ", finding.severity.name(), finding.code)?;
+    write!(out, "{}", message_with_world(finding))?;
+    match page {
+        Some(page) => writeln!(out, " [{}]", page.name),
+        None => writeln!(out),
+    }
+}
+
+const fn color(severity: Severity) -> AnsiColor {
+    match severity {
+        Severity::Error => AnsiColor::Red,
+        Severity::Warning => AnsiColor::Yellow,
+        Severity::Info => AnsiColor::Cyan,
+    }
+}

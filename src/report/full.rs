@@ -1,0 +1,179 @@
+//! For people: each finding with the source lines that matter, drawn by miette, and a summary.
+
+use std::error::Error;
+use std::fmt;
+use std::io::{self, Write};
+
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode};
+use rustc_hash::FxHashSet;
+
+use crate::finding::{Applicability, Finding, Label, Severity};
+use crate::rules::page::Page;
+
+use super::Report;
+use super::excerpt::{CONTEXT, Excerpt};
+use super::words::{one_line, summary, verdict_sentence, world_clause};
+
+/// Narrower than this, wrapped text is harder to read than text that overflows.
+const MIN_WIDTH: usize = 40;
+/// Lines of prose get no longer than this however wide the terminal is.
+const MAX_WIDTH: usize = 120;
+/// As most terminals and GitHub show tabs in code.
+const TAB_WIDTH: usize = 4;
+
+pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let handler = handler(report);
+    let pages = report.page_index();
+    let mut text = String::new();
+    for finding in report.findings {
+        let shown = Shown::new(report, finding, pages.get(&finding.code).copied());
+        text.clear();
+        handler.render_report(&mut text, &shown).map_err(io::Error::other)?;
+        writeln!(out, "{text}")?;
+    }
+    writeln!(out, "{}", summary(report))?;
+    hints(report, out)
+}
+
+fn handler(report: &Report) -> GraphicalReportHandler {
+    let theme = match (report.color, report.unicode) {
+        (true, true) => GraphicalTheme::unicode(),
+        (true, false) => GraphicalTheme::ascii(),
+        (false, true) => GraphicalTheme::unicode_nocolor(),
+        (false, false) => GraphicalTheme::none(),
+    };
+    GraphicalReportHandler::new_themed(theme)
+        .with_width(report.width.clamp(MIN_WIDTH, MAX_WIDTH))
+        .with_context_lines(CONTEXT)
+        .tab_width(TAB_WIDTH)
+}
+
+/// What to do next.
+fn hints(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let Some(first) = report.findings.first() else { return Ok(()) };
+    let fixes = |wanted| {
+        let has = |f: &&Finding| f.fix.as_ref().is_some_and(|fix| fix.applicability == wanted);
+        report.findings.iter().filter(has).count()
+    };
+    match (fixes(Applicability::Safe), fixes(Applicability::Unsafe)) {
+        (0, 0) => {}
+        (safe, 0) => writeln!(out, "{safe} fixable with `samedevice check --fix`.")?,
+        (0, bold) => writeln!(out, "{bold} fixable with `samedevice check --fix --unsafe-fixes`.")?,
+        (safe, bold) => {
+            writeln!(
+                out,
+                "{safe} fixable with `samedevice check --fix`, {bold} more with `--unsafe-fixes`."
+            )?;
+        }
+    }
+    let rules: FxHashSet<_> = report.findings.iter().map(|f| f.code).collect();
+    let this = if rules.len() == 1 { "this rule" } else { "a rule" };
+    writeln!(out, "Read about {this} with `samedevice rule {}`.", first.code)
+}
+
+/// A finding as miette wants it.
+#[derive(Debug)]
+struct Shown<'a> {
+    finding: &'a Finding,
+    page: Option<&'a Page>,
+    notes: Option<Note>,
+    excerpt: Excerpt,
+    labels: Vec<LabeledSpan>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(report: &Report, finding: &'a Finding, page: Option<&'a Page>) -> Self {
+        let mut labels: Vec<&Label> = vec![&finding.primary];
+        for label in &finding.related {
+            if !labels.contains(&label) {
+                labels.push(label);
+            }
+        }
+        let places: Vec<_> = labels.iter().map(|label| label.place).collect();
+        let (excerpt, spans) = Excerpt::new(report.sources, &places, report.unicode);
+        let labels = labels.iter().zip(spans).enumerate().map(|(i, (label, span))| {
+            let text = Some(label.text.as_str()).filter(|text| !text.is_empty());
+            let text = text.map(|text| one_line(text).into_owned());
+            if i == 0 {
+                LabeledSpan::new_primary_with_span(text, span)
+            } else {
+                LabeledSpan::new_with_span(text, span)
+            }
+        });
+        let labels = labels.collect();
+        Self { finding, page, notes: Note::chain(finding), excerpt, labels }
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&one_line(&self.finding.message))
+    }
+}
+
+impl Error for Shown<'_> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.notes.as_ref().map(|note| note as &dyn Error)
+    }
+}
+
+impl Diagnostic for Shown<'_> {
+    fn code<'b>(&'b self) -> Option<Box<dyn fmt::Display + 'b>> {
+        let (severity, code) = (self.finding.severity.name(), self.finding.code);
+        let name = self.page.map_or("", |page| page.name);
+        Some(Box::new(format!("{severity}[{code}] {name}").trim_end().to_owned()))
+    }
+
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(match self.finding.severity {
+            Severity::Error => miette::Severity::Error,
+            Severity::Warning => miette::Severity::Warning,
+            Severity::Info => miette::Severity::Advice,
+        })
+    }
+
+    fn help<'b>(&'b self) -> Option<Box<dyn fmt::Display + 'b>> {
+        let fix = || self.finding.fix.as_ref().map(|fix| fix.message.as_str());
+        let help = self.finding.help.as_deref().or_else(fix)?;
+        Some(Box::new(one_line(help)))
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&self.excerpt)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        Some(Box::new(self.labels.iter().cloned()))
+    }
+}
+
+/// A line below the message. miette draws the chain of an error's sources there, which suits the world: it is
+/// the reason why the message is true.
+#[derive(Debug)]
+struct Note {
+    text: String,
+    next: Option<Box<Note>>,
+}
+
+impl Note {
+    fn chain(finding: &Finding) -> Option<Self> {
+        let verdict = finding.verdict.map(|v| verdict_sentence(v).to_owned());
+        let below = verdict.map(|text| Self { text, next: None });
+        match world_clause(finding) {
+            Some(text) => Some(Self { text, next: below.map(Box::new) }),
+            None => below,
+        }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Error for Note {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.next.as_deref().map(|note| note as &dyn Error)
+    }
+}

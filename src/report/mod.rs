@@ -1,0 +1,87 @@
+//! Findings → bytes. One file a format, each a pure function of a [`Report`]; nothing here reads the
+//! environment, asks the terminal or decides which findings there are.
+
+mod concise;
+mod excerpt;
+pub mod fingerprint;
+mod full;
+mod github;
+mod json;
+mod place;
+mod sarif;
+pub mod statistics;
+mod words;
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+
+use crate::finding::{Code, Finding};
+use crate::rules::page::Page;
+use crate::source::Sources;
+
+/// The output formats, with the names that the command line knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
+pub enum Format {
+    /// For people: the source lines with what is wrong marked in them.
+    #[default]
+    Full,
+    /// One line a finding: `path:row:col: error: SD101 message [name]`.
+    Concise,
+    /// A JSON array.
+    Json,
+    /// A JSON object a line.
+    JsonLines,
+    /// Commands that GitHub Actions shows as annotations.
+    Github,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+}
+
+/// What a run found, and how to show it.
+#[derive(Clone, Copy, Debug)]
+pub struct Report<'a> {
+    /// The files that the findings are in.
+    pub sources: &'a Sources,
+    /// The findings, sorted.
+    pub findings: &'a [Finding],
+    /// The pages of all rules.
+    pub pages: &'a [Page],
+    /// How many files were checked.
+    pub checked: usize,
+    /// How many findings comments and the baseline silenced.
+    pub suppressed: usize,
+    /// The version of this program.
+    pub version: &'a str,
+    /// May the people's formats use colours?
+    pub color: bool,
+    /// May they draw with more than ASCII?
+    pub unicode: bool,
+    /// The width of the terminal in columns.
+    pub width: usize,
+    /// What the machine formats' paths are relative to: the working directory, or, where the reader is known
+    /// to want another folder (GitHub's workspace), that one. Absolute.
+    pub root: &'a Path,
+}
+
+impl<'a> Report<'a> {
+    /// The rules' pages by code.
+    fn page_index(&self) -> FxHashMap<Code, &'a Page> {
+        self.pages.iter().map(|page| (page.code, page)).collect()
+    }
+}
+
+/// Writes the findings to `out`, which needs no buffer of its own.
+pub fn write(format: Format, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let mut out = BufWriter::new(out);
+    match format {
+        Format::Full => full::write(report, &mut out)?,
+        Format::Concise => concise::write(report, &mut out)?,
+        Format::Json => json::write(report, &mut out)?,
+        Format::JsonLines => json::write_lines(report, &mut out)?,
+        Format::Github => github::write(report, &mut out)?,
+        Format::Sarif => sarif::write(report, &mut out)?,
+    }
+    out.flush()
+}

@@ -1,0 +1,45 @@
+//! Places as the machine formats give them: paths, rows and columns.
+
+use std::path::{Component, Path};
+
+use serde::Serialize;
+
+use crate::source::{Position, Source, Sources};
+use crate::span::Place;
+
+/// A position in JSON.
+#[derive(Clone, Copy, Serialize)]
+pub(super) struct JsonPosition {
+    row: usize,
+    column: usize,
+}
+
+impl From<Position> for JsonPosition {
+    fn from(position: Position) -> Self {
+        Self { row: position.row, column: position.column }
+    }
+}
+
+/// The first position of the place and the one after its last character.
+pub(super) fn extent(sources: &Sources, place: Place) -> (Position, Position) {
+    let source = sources.get(place.file);
+    (source.position(place.span.start), source.position(place.span.end.max(place.span.start)))
+}
+
+/// The file's path below `root`, with `/`; `None` when it is elsewhere.
+pub(super) fn below(root: &Path, path: &Path) -> Option<String> {
+    let rest = path.strip_prefix(root).ok()?;
+    let parts: Vec<_> = rest
+        .components()
+        .map(|part| match part {
+            Component::Normal(name) => Some(name.to_string_lossy()),
+            _ => None,
+        })
+        .collect::<Option<_>>()?;
+    (!parts.is_empty()).then(|| parts.join("/"))
+}
+
+/// The path below `root`, or as the run shows it when the file is elsewhere.
+pub(super) fn relative_name(root: &Path, source: &Source) -> String {
+    below(root, &source.path).unwrap_or_else(|| source.name.clone())
+}

@@ -1,0 +1,283 @@
+//! SARIF 2.1.0 for code scanning: <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>.
+//!
+//! Own structs rather than `serde-sarif`, whose generated ones need a code generator at build time and own
+//! every string; a test checks the output against the official schema.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use rustc_hash::FxHashMap;
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+use crate::finding::{Code, Finding, Fix, Label, Severity};
+use crate::rules::page::{FixKind, Page};
+use crate::source::Source;
+use crate::span::{FileId, Place};
+
+use super::Report;
+use super::fingerprint::{Fingerprint, fingerprints};
+use super::place::{below, extent};
+use super::words::{message_with_world, one_line, verdict_name};
+
+const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+/// The base of relative URIs, under the name that GitHub's tools use.
+const ROOT: &str = "%SRCROOT%";
+/// The fingerprint's name; the number goes up when its definition changes. GitHub's own name for one
+/// (`primaryLocationLineHash`) stays free: its upload action computes that, and warns where it finds another.
+const FINGERPRINT: &str = "samedevice/v1";
+/// Longer texts are not repeated in the log.
+const MAX_SNIPPET: usize = 2000;
+
+pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, &Log { report })?;
+    writeln!(out)
+}
+
+struct Log<'a> {
+    report: &'a Report<'a>,
+}
+
+impl Serialize for Log<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Root<'a> {
+            #[serde(rename = "$schema")]
+            schema: &'static str,
+            version: &'static str,
+            runs: [Run<'a>; 1],
+        }
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Run<'a> {
+            tool: Value,
+            column_kind: &'static str,
+            original_uri_base_ids: Value,
+            results: Results<'a>,
+        }
+        let report = self.report;
+        let rules: Vec<_> = report.pages.iter().map(rule).collect();
+        let driver = json!({
+            "name": "samedevice",
+            "version": report.version,
+            "semanticVersion": report.version,
+            "rules": rules,
+        });
+        let base = format!("{}/", file_uri(report.root).trim_end_matches('/'));
+        let run = Run {
+            tool: json!({"driver": driver}),
+            column_kind: "unicodeCodePoints",
+            original_uri_base_ids: json!({ROOT: {"uri": base}}),
+            results: Results { report },
+        };
+        Root { schema: SCHEMA, version: "2.1.0", runs: [run] }.serialize(serializer)
+    }
+}
+
+fn rule(page: &Page) -> Value {
+    let body = page.body.trim();
+    let mut tags = vec!["pytorch", "device-placement"];
+    if page.fix != FixKind::None {
+        tags.push("fixable");
+    }
+    json!({
+        "id": page.code.to_string(),
+        "name": page.name,
+        "shortDescription": {"text": one_line(page.summary)},
+        "fullDescription": {"text": one_line(page.summary)},
+        "help": {"text": body, "markdown": body},
+        "defaultConfiguration": {"enabled": page.default_on, "level": level(page.severity)},
+        "properties": {
+            "tags": tags,
+            // A rule that is on by default is right at least 19 times in 20.
+            "precision": if page.default_on { "high" } else { "medium" },
+            "problem.severity": problem_severity(page.severity),
+            "world": page.world,
+        },
+    })
+}
+
+const fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "note",
+    }
+}
+
+/// The words of CodeQL, which GitHub reads.
+const fn problem_severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "recommendation",
+    }
+}
+
+/// Serialises one result after the other, so that they are never all in memory.
+struct Results<'a> {
+    report: &'a Report<'a>,
+}
+
+impl Serialize for Results<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let report = self.report;
+        let prints = fingerprints(report.sources, report.root, report.findings);
+        let mut writer = Writer {
+            report,
+            rules: report.pages.iter().enumerate().map(|(i, page)| (page.code, i)).collect(),
+            artifacts: FxHashMap::default(),
+        };
+        let mut seq = serializer.serialize_seq(Some(report.findings.len()))?;
+        for (finding, &print) in report.findings.iter().zip(&prints) {
+            seq.serialize_element(&writer.result(finding, print))?;
+        }
+        seq.end()
+    }
+}
+
+struct Writer<'a> {
+    report: &'a Report<'a>,
+    /// Where each rule is in the driver's array.
+    rules: FxHashMap<Code, usize>,
+    /// Each file's `artifactLocation`.
+    artifacts: FxHashMap<FileId, Value>,
+}
+
+impl Writer<'_> {
+    fn result(&mut self, finding: &Finding, print: Fingerprint) -> Value {
+        let mut result = json!({
+            "ruleId": finding.code.to_string(),
+            "level": level(finding.severity),
+            "message": {"text": message(finding)},
+            "locations": [{"physicalLocation": self.location(finding.primary.place)}],
+            "partialFingerprints": {FINGERPRINT: print},
+            "fingerprints": {FINGERPRINT: print},
+            "properties": {"world": finding.world.to_string()},
+        });
+        if let Some(index) = self.rules.get(&finding.code) {
+            result["ruleIndex"] = json!(index);
+        }
+        if !finding.related.is_empty() {
+            let related = finding.related.iter().enumerate().map(|(i, l)| self.related(i + 1, l));
+            result["relatedLocations"] = related.collect();
+        }
+        if let Some(fix) = &finding.fix {
+            result["fixes"] = json!([self.fix(fix)]);
+        }
+        if let Some(condition) = &finding.condition {
+            result["properties"]["condition"] = json!(condition);
+        }
+        if let Some(verdict) = finding.verdict {
+            result["properties"]["verdict"] = json!(verdict_name(verdict));
+        }
+        result
+    }
+
+    fn related(&mut self, id: usize, label: &Label) -> Value {
+        let location = self.location(label.place);
+        json!({"id": id, "physicalLocation": location, "message": {"text": label.text}})
+    }
+
+    fn location(&mut self, place: Place) -> Value {
+        let mut region = self.region(place);
+        let text = self.report.sources.text(place);
+        if !text.is_empty() && text.len() <= MAX_SNIPPET {
+            region["snippet"] = json!({"text": text});
+        }
+        json!({"artifactLocation": self.artifact(place.file), "region": region})
+    }
+
+    fn region(&self, place: Place) -> Value {
+        let (start, end) = extent(self.report.sources, place);
+        json!({
+            "startLine": start.row,
+            "startColumn": start.column,
+            "endLine": end.row,
+            "endColumn": end.column,
+        })
+    }
+
+    fn artifact(&mut self, file: FileId) -> Value {
+        let report = self.report;
+        self.artifacts.entry(file).or_insert_with(|| artifact(report.root, report.sources.get(file))).clone()
+    }
+
+    fn fix(&mut self, fix: &Fix) -> Value {
+        let mut files: Vec<FileId> = fix.edits.iter().map(|edit| edit.place.file).collect();
+        files.sort_unstable();
+        files.dedup();
+        let changes = files.into_iter().map(|file| {
+            let edits = fix.edits.iter().filter(|edit| edit.place.file == file);
+            let replacements: Vec<_> = edits
+                .map(|edit| {
+                    let region = self.region(edit.place);
+                    json!({"deletedRegion": region, "insertedContent": {"text": edit.content}})
+                })
+                .collect();
+            json!({"artifactLocation": self.artifact(file), "replacements": replacements})
+        });
+        let changes: Vec<_> = changes.collect();
+        json!({"description": {"text": fix.message}, "artifactChanges": changes})
+    }
+}
+
+/// The message with links to the related locations: GitHub shows only those that the text links to.
+fn message(finding: &Finding) -> String {
+    let mut text = message_with_world(finding);
+    // "](" would be read as a link, and code such as `layers[0](x)` has it.
+    if text.contains("](") {
+        text = text.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]");
+    }
+    text.push('.');
+    for (i, label) in finding.related.iter().enumerate() {
+        let words = if label.text.is_empty() { "see" } else { &label.text };
+        let words = words.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]");
+        text.push_str(&format!(" [{words}]({}).", i + 1));
+    }
+    if let Some(help) = &finding.help {
+        text.push_str(&format!(" Help: {}.", help.trim_end_matches('.')));
+    }
+    text
+}
+
+fn artifact(root: &Path, source: &Source) -> Value {
+    match below(root, &source.path) {
+        Some(path) => json!({"uri": encoded(&path), "uriBaseId": ROOT}),
+        None if source.path.is_absolute() => json!({"uri": file_uri(&source.path)}),
+        None => json!({"uri": encoded(&source.name)}),
+    }
+}
+
+fn file_uri(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    // Only Windows has such paths: `C:\x`, and `\\?\C:\x` once it is canonical.
+    let path = if cfg!(windows) { path.trim_start_matches(r"\\?\").replace('\\', "/") } else { path.into() };
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    format!("file://{slash}{}", encoded(&path))
+}
+
+/// What RFC 3986 does not allow in a path, and `:`, which the first part of a relative one may not have.
+const RESERVED: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'[')
+    .add(b'\\')
+    .add(b']')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}')
+    .add(b':');
+
+fn encoded(path: &str) -> String {
+    utf8_percent_encode(path, RESERVED).to_string()
+}

@@ -1,0 +1,101 @@
+//! Sentences and single lines, for the formats that people read.
+
+use std::borrow::Cow;
+
+use crate::finding::{Finding, Severity, Verdict};
+use crate::world::World;
+
+use super::Report;
+
+/// The text without line ends and without characters that a terminal acts on: what is printed comes from
+/// files that nobody has vetted.
+pub(super) fn one_line(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_dangerous) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.chars().map(|c| if is_dangerous(c) { replacement(c) } else { c }).collect())
+}
+
+/// Control characters, line separators, and marks that reorder the text around them (CVE-2021-42574).
+pub(super) fn is_dangerous(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn replacement(c: char) -> char {
+    if c.is_whitespace() { ' ' } else { char::REPLACEMENT_CHARACTER }
+}
+
+/// Where the finding bites, for people: "on a machine without CUDA, when `args.gpu` is set". `None` when
+/// that is everywhere, or the message already says it.
+pub(super) fn world_clause(finding: &Finding) -> Option<String> {
+    let world = Some(finding.world).filter(|w| *w != World::Always).map(World::in_words);
+    let parts = [world, finding.condition.as_deref().map(|c| one_line(c).into_owned())];
+    let parts: Vec<_> =
+        parts.into_iter().flatten().filter(|part| !finding.message.contains(part.as_str())).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// The verdict in the machine formats.
+pub(super) const fn verdict_name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Confirmed => "confirmed",
+        Verdict::Refuted => "refuted",
+        Verdict::Open => "open",
+    }
+}
+
+/// What the real machine says of it.
+pub(super) const fn verdict_sentence(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Confirmed => "confirmed: it bites on this machine",
+        Verdict::Refuted => "refuted: it cannot bite on this machine",
+        Verdict::Open => "open: this machine could not tell",
+    }
+}
+
+/// The message and where it bites: what the formats with one text per finding show.
+pub(super) fn message_with_world(finding: &Finding) -> String {
+    let message = one_line(&finding.message);
+    match world_clause(finding) {
+        Some(clause) => format!("{message} ({clause})"),
+        None => message.into_owned(),
+    }
+}
+
+/// "Found 3 problems (2 errors, 1 warning) in 12 files; 4 suppressed."
+pub(super) fn summary(report: &Report) -> String {
+    let files = counted(report.checked, "file");
+    let suppressed = match report.suppressed {
+        0 => String::new(),
+        n => format!("; {n} more suppressed"),
+    };
+    if report.findings.is_empty() {
+        return format!("All clear: {files} checked{}.", suppressed.replace(" more", ""));
+    }
+    let of = |severity| report.findings.iter().filter(|f| f.severity == severity).count();
+    let parts: Vec<_> =
+        [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Info, "note")]
+            .into_iter()
+            .map(|(severity, word)| (of(severity), word))
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, word)| counted(n, word))
+            .collect();
+    let problems = counted(report.findings.len(), "problem");
+    format!("Found {problems} ({}) in {files}{suppressed}.", parts.join(", "))
+}
+
+/// "1 file", "2 files".
+pub(super) fn counted(n: usize, word: &str) -> String {
+    if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::one_line;
+
+    #[test]
+    fn what_a_terminal_would_act_on_is_replaced() {
+        assert_eq!(one_line("a\r\nb\tc\u{1b}[31m\u{202e}"), "a  b c\u{fffd}[31m\u{fffd}");
+        assert_eq!(one_line("naïve 日本"), "naïve 日本");
+    }
+}
