@@ -6,7 +6,7 @@
 //! - `file=helpers.py`: this block is a file of the project that the next block without `file=` completes; that
 //!   one is `main.py`. Blocks in other languages belong to a project only with `file=` (a configuration, say).
 //! - `options="--select SD206"`: options for `samedevice check`, on any block of the project.
-//! - `encoding=latin-1`: the file is written in Latin-1 instead of UTF-8.
+//! - `encoding=latin-1`, `encoding=utf-8-sig`: the file is written in Latin-1, or in UTF-8 with a byte order mark.
 //!
 //! A line with a finding ends in a comment, `# error: [SD101]`; several findings are `# error: [SD101, SD203]`.
 
@@ -29,6 +29,7 @@ pub enum Section {
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Encoding {
     Utf8,
+    Utf8WithMark,
     Latin1,
 }
 
@@ -48,6 +49,7 @@ impl File {
     pub fn bytes(&self) -> Vec<u8> {
         match self.encoding {
             Encoding::Utf8 => self.text.clone().into_bytes(),
+            Encoding::Utf8WithMark => format!("\u{feff}{}", self.text).into_bytes(),
             Encoding::Latin1 => self.text.chars().map(|c| u8::try_from(c).unwrap_or(b'?')).collect(),
         }
     }
@@ -153,6 +155,7 @@ impl Info {
             match (key, value) {
                 ("file", name) => info.file = Some(name.to_owned()),
                 ("options", options) => options.clone_into(&mut info.options),
+                ("encoding", "utf-8-sig") => info.encoding = Encoding::Utf8WithMark,
                 ("encoding", "latin-1") => info.encoding = Encoding::Latin1,
                 _ => return Err(format!("unknown attribute `{key}={value}`")),
             }

@@ -14,7 +14,33 @@ macro_rules! pages {
     };
 }
 
-pages! {}
+pages! {
+    "SD001-syntax-error"
+    "SD002-unused-suppression"
+    "SD003-unreadable-file"
+    "SD101-unguarded-cuda"
+    "SD102-unguarded-accelerator"
+    "SD103-uncalled-availability-check"
+    "SD104-inverted-availability-check"
+    "SD105-load-without-map-location"
+    "SD106-legacy-cuda-tensor-type"
+    "SD201-mixed-device-operation"
+    "SD202-module-input-mismatch"
+    "SD203-discarded-transfer"
+    "SD204-default-device-tensor"
+    "SD205-cuda-tensor-to-numpy"
+    "SD206-generator-device-mismatch"
+    "SD207-cpu-only-argument"
+    "SD209-data-assigned-across-devices"
+    "SD301-unregistered-tensor"
+    "SD305-hard-coded-device-in-module"
+    "SD401-hard-coded-device-index"
+    "SD402-hard-coded-device-list"
+    "SD501-missing-oom-handling"
+    "SD502-oom-matched-by-message"
+    "SD503-swallowed-oom"
+    "SD507-impossible-allocation"
+}
 
 /// The families, by the hundreds of the code.
 const FAMILIES: [(u16, &str); 9] = [
