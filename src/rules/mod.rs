@@ -1,3 +1,6 @@
 //! The rules: facts from the flow engine become findings.
 
+pub mod example;
+pub mod explain;
 pub mod page;
+pub mod registry;

@@ -408,7 +408,7 @@ impl Interp<'_> {
     pub(super) fn list_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
         let first = args.positional.first().copied();
         match (name.as_str(), first) {
-            ("append", Some((v, _))) | ("insert", Some((_, _))) if name.as_str() == "append" => {
+            ("append", Some((v, _))) => {
                 // Inside a loop the number of elements is not known.
                 let new = match (self.own(id), self.here().loops.is_empty()) {
                     (Value::Seq(s), true) => {

@@ -1,11 +1,13 @@
 //! Joins: one value where two paths meet, and interpretation in branches.
 
+use std::cell::RefCell;
+
 use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::store::{Changes, pair};
 use super::super::value::{Role, Tensor, Value};
 use super::Interp;
 
-impl Interp<'_> {
+impl<'p> Interp<'p> {
     /// `a` where the condition holds, `b` elsewhere.
     pub(super) fn ite(&mut self, cond: Cond, a: Value, b: Value) -> Value {
         if a == b || cond == TRUE {
@@ -95,23 +97,27 @@ impl Interp<'_> {
     }
 
     /// Applies `f` to each alternative of a value, each on its own path, and joins values and effects.
-    pub(super) fn each(&mut self, v: Value, f: &mut dyn FnMut(&mut Self, Value) -> Value) -> Value {
+    pub(super) fn each(&mut self, v: Value, f: Alternative<'_, 'p>) -> Value {
         match v {
-            Value::Choice(d) => self.each_below(d, f),
+            Value::Choice(d) => self.each_below(d, &RefCell::new(f)),
             v => f(self, v),
         }
     }
 
-    fn each_below(&mut self, d: Dd, f: &mut dyn FnMut(&mut Self, Value) -> Value) -> Value {
+    fn each_below(&mut self, d: Dd, f: &RefCell<Alternative<'_, 'p>>) -> Value {
         if let Some(payload) = self.d.as_leaf(d) {
             let v = *self.t.values.get(payload);
-            return f(self, v);
+            // Nothing that runs inside can reach this very closure again.
+            return f.try_borrow_mut().map_or(Value::Unknown, |mut f| f(self, v));
         }
         let (atom, hi, lo) = self.d.root(d);
         let cond = self.d.atom(atom);
         self.branch(cond, &mut |i| i.each_below(hi, f), &mut |i| i.each_below(lo, f))
     }
 }
+
+/// What is done with each alternative of a value.
+type Alternative<'a, 'p> = &'a mut dyn FnMut(&mut Interp<'p>, Value) -> Value;
 
 /// A branch to interpret.
 pub(super) type Branch<'a, 'p> = &'a mut dyn FnMut(&mut Interp<'p>) -> Value;

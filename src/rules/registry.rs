@@ -1,0 +1,218 @@
+//! All rules, from the pages in `rules/`.
+
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use super::page::{Page, parse_code};
+use crate::finding::Code;
+
+/// The pages' texts by the stem of their file names. A page that is named here and missing does not compile.
+macro_rules! pages {
+    ($($slug:literal)*) => {
+        const PAGES: &[(&str, &str)] =
+            &[$(($slug, include_str!(concat!("../../rules/", $slug, ".md")))),*];
+    };
+}
+
+pages! {
+    "SD001-syntax-error"
+    "SD002-unused-suppression"
+    "SD003-unreadable-file"
+    "SD101-unguarded-cuda"
+    "SD102-unguarded-accelerator"
+    "SD103-uncalled-availability-check"
+    "SD104-inverted-availability-check"
+    "SD105-load-without-map-location"
+    "SD106-legacy-cuda-tensor-type"
+    "SD201-mixed-device-operation"
+    "SD202-module-input-mismatch"
+    "SD203-discarded-transfer"
+    "SD204-default-device-tensor"
+    "SD205-cuda-tensor-to-numpy"
+    "SD206-generator-device-mismatch"
+    "SD207-cpu-only-argument"
+    "SD209-data-assigned-across-devices"
+    "SD301-unregistered-tensor"
+    "SD305-hard-coded-device-in-module"
+    "SD401-hard-coded-device-index"
+    "SD402-hard-coded-device-list"
+    "SD501-missing-oom-handling"
+    "SD502-oom-matched-by-message"
+    "SD503-swallowed-oom"
+    "SD507-impossible-allocation"
+}
+
+/// The families, by the hundreds of the code.
+const FAMILIES: [(u16, &str); 9] = [
+    (0, "the file itself"),
+    (1, "availability: code that needs hardware it never asked for"),
+    (2, "mismatch: two devices meet"),
+    (3, "module state: what `.to()` cannot move"),
+    (4, "indices, visibility, processes"),
+    (5, "memory"),
+    (6, "transfers"),
+    (7, "precision that a device lacks"),
+    (8, "devices as values"),
+];
+
+/// Every rule, sorted by code. A page that cannot be read is left out; a test sees to it that there is none.
+pub fn registry() -> &'static [Page] {
+    static REGISTRY: LazyLock<Vec<Page>> = LazyLock::new(|| {
+        let mut pages: Vec<_> = PAGES.iter().filter_map(|(_, text)| Page::parse(text).ok()).collect();
+        pages.sort_by_key(|p| p.code);
+        pages
+    });
+    &REGISTRY
+}
+
+/// The page of the rule with this code.
+pub fn page(code: Code) -> Option<&'static Page> {
+    let pages = registry();
+    pages.binary_search_by_key(&code, |p| p.code).ok().map(|at| &pages[at])
+}
+
+/// The page of the rule with this code or name, in any case: `SD203`, `sd203`, `discarded-transfer`.
+pub fn find(selector: &str) -> Option<&'static Page> {
+    let selector = selector.trim();
+    match parse_code(selector) {
+        Some(code) => page(code),
+        None => registry().iter().find(|p| p.name.eq_ignore_ascii_case(selector)),
+    }
+}
+
+/// `rules/README.md`: the catalogue as a table.
+pub fn catalogue() -> String {
+    let mut out = String::from(
+        "# Rules\n\n\
+         Every rule answers one question: on which machine does this line go wrong? The *world* is that machine.\n\
+         A rule is on unless its default says `off`. The pages are what `samedevice rule CODE` prints, and their\n\
+         examples are run as tests.\n\n\
+         <!-- Generated from the pages: `SAMEDEVICE_UPDATE=1 cargo test` writes it anew. -->\n",
+    );
+    for (family, title) in FAMILIES {
+        let mut pages = registry().iter().filter(|p| p.code.0 / 100 == family).peekable();
+        if pages.peek().is_none() {
+            continue;
+        }
+        let _ = write!(
+            out,
+            "\n## SD{family} – {title}\n\n\
+             | Code | Name | World | Severity | Default | Fix | |\n\
+             | --- | --- | --- | --- | --- | --- | --- |\n"
+        );
+        for page in pages {
+            let default = if page.default_on { "on" } else { "off" };
+            let _ = writeln!(
+                out,
+                "| [{}]({}.md) | {} | `{}` | {} | {default} | {} | {} |",
+                page.code,
+                page.slug(),
+                page.name,
+                page.world,
+                page.severity.name(),
+                page.fix.name(),
+                page.summary.replace('|', "\\|"),
+            );
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::{PAGES, catalogue, find, page, registry};
+    use crate::finding::Code;
+    use crate::rules::example::{self, Section};
+    use crate::rules::page::Page;
+
+    fn folder() -> &'static Path {
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/rules"))
+    }
+
+    #[test]
+    fn every_page_can_be_read_and_is_named_after_its_rule() {
+        let mut wrong = Vec::new();
+        for (slug, text) in PAGES {
+            match Page::parse(text) {
+                Ok(page) if page.slug() == *slug => {}
+                Ok(page) => wrong.push(format!("{slug}.md is about {}", page.slug())),
+                Err(message) => wrong.push(format!("{slug}.md: {message}")),
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!(registry().windows(2).all(|w| w[0].code < w[1].code), "a code is used twice");
+    }
+
+    #[test]
+    fn every_file_is_registered() -> std::io::Result<()> {
+        let mut files = BTreeSet::new();
+        for entry in folder().read_dir()? {
+            files.insert(entry?.file_name().to_string_lossy().into_owned());
+        }
+        files.remove("README.md");
+        let registered: BTreeSet<_> = PAGES.iter().map(|(slug, _)| format!("{slug}.md")).collect();
+        assert_eq!(files, registered);
+        Ok(())
+    }
+
+    #[test]
+    fn every_page_has_examples_that_can_be_run() {
+        let mut wrong = Vec::new();
+        for page in registry() {
+            let mut fail = |message: String| wrong.push(format!("{}: {message}", page.slug()));
+            let programs = match example::programs(page.body) {
+                Ok(programs) => programs,
+                Err(message) => {
+                    fail(message);
+                    continue;
+                }
+            };
+            let count = |section| programs.iter().filter(|p| p.section == section).count();
+            for (section, least) in [(Section::Example, 1), (Section::Fixed, 1), (Section::Silent, 3)] {
+                if count(section) < least {
+                    fail(format!("## {section:?} has {} programs, not {least}", count(section)));
+                }
+            }
+            for program in &programs {
+                let expected: Vec<Code> = program
+                    .files
+                    .iter()
+                    .flat_map(|f| example::expectations(&f.text))
+                    .map(|(_, c)| c)
+                    .collect();
+                if program.section != Section::Example && !expected.is_empty() {
+                    fail(format!("line {}: a finding is expected outside of ## Example", program.line));
+                }
+                if program.section == Section::Example && !expected.contains(&page.code) {
+                    fail(format!("line {}: no line is marked with {}", program.line, page.code));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn the_catalogue_is_current() -> std::io::Result<()> {
+        let path = folder().join("README.md");
+        if std::env::var_os("SAMEDEVICE_UPDATE").is_some() {
+            std::fs::write(&path, catalogue())?;
+        }
+        let written = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(written == catalogue(), "rules/README.md is stale: run `SAMEDEVICE_UPDATE=1 cargo test`");
+        Ok(())
+    }
+
+    #[test]
+    fn rules_are_found_by_code_and_by_name() {
+        for p in registry() {
+            for selector in [p.code.to_string(), p.code.to_string().to_lowercase(), p.name.to_owned()] {
+                assert_eq!(find(&selector).map(|f| f.code), Some(p.code), "{selector}");
+            }
+        }
+        assert!(find("SD999").is_none() && find("no-such-rule").is_none() && find("").is_none());
+        assert!(page(Code(999)).is_none());
+    }
+}
