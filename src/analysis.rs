@@ -187,6 +187,7 @@ fn findings_of(file: FileId, input: &Input, program: &Program, sources: &Sources
             max_accelerator_memory: input.settings.max_accelerator_memory,
         };
         let cx = Context { file, sources, program, cuda_only: outcome.cuda_only, limits };
+        if std::env::var_os("SD_DEBUG").is_some() { for e in &outcome.events { let p=sources.get(e.place.file).position(e.place.span.start); eprintln!("EV {}:{} {:?} {:?} stack {} spec {}", p.row,p.column,e.kind,e.bite,e.stack.len(),e.speculative); } eprintln!("exhausted {}", outcome.exhausted); }
         crate::rules::judge(&outcome, &cx)
     });
     match judged {

@@ -90,6 +90,7 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
             }
         }
     }
+    if std::env::var_os("SD_DEBUG").is_some() { for f in &findings { eprintln!("F {} {:?} {}", f.code, f.primary.place, f.message); } }
     one_cause(findings)
 }
 
