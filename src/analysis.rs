@@ -5,10 +5,10 @@ use rayon::prelude::*;
 
 use crate::discover::Input;
 use crate::finding::{Code, Finding, Label};
+use crate::lower::Comment;
 use crate::shield::shielded;
 use crate::source::{Source, Sources, read};
 use crate::span::{FileId, Place, Span};
-use crate::suppress::Comment;
 use crate::world::World;
 
 /// What is known of all files.

@@ -10,20 +10,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use self::directive::{Directive, Kind, Malformed};
 use crate::config::Selector;
 use crate::finding::{Code, Finding};
+use crate::lower::Comment;
 use crate::rules::page::Page;
 use crate::source::{Source, Sources};
 use crate::span::{FileId, Place, Span};
-
-/// MERGE: comes from `crate::lower`. A comment of the source.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Comment {
-    /// From the `#` to the end of the line.
-    pub span: Span,
-    /// Is there nothing else on its line?
-    pub own_line: bool,
-    /// What it speaks of: its own logical line, or the next one if it stands alone.
-    pub covers: Span,
-}
 
 /// The rule that reports suppressions that suppress nothing.
 pub const UNUSED: Code = Code(2);
