@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::report::Format;
+
 /// Finds PyTorch device-placement bugs before the code meets a GPU.
 #[derive(Debug, Parser)]
 #[command(name = "samedevice", version, about, max_term_width = 100, propagate_version = true)]
@@ -130,14 +132,14 @@ pub struct OutputArgs {
         env = "SAMEDEVICE_OUTPUT_FORMAT",
         hide_env_values = true
     )]
-    pub output_format: OutputFormat,
+    pub output_format: Format,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output_file: Option<PathBuf>,
     /// Count the findings of each rule instead of showing them
     #[arg(long)]
     pub statistics: bool,
-    /// Print what was found and nothing else
+    /// Print what was found and nothing else, no summary and no warnings
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Say on standard error which files and settings are used
@@ -154,31 +156,6 @@ pub struct RuleArgs {
     /// How to write it
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output_format: PageFormat,
-}
-
-/// Formats of findings.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
-pub enum OutputFormat {
-    /// With the source, for people
-    #[default]
-    Full,
-    /// One line each: `path:row:column: CODE message`
-    Concise,
-    /// One array
-    Json,
-    /// One object a line
-    JsonLines,
-    /// Annotations of GitHub Actions
-    Github,
-    /// SARIF 2.1.0
-    Sarif,
-}
-
-impl OutputFormat {
-    /// Is it for people, who like to read a summary at the end?
-    pub const fn is_for_people(self) -> bool {
-        matches!(self, Self::Full | Self::Concise)
-    }
 }
 
 /// Formats of rules' pages.

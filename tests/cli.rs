@@ -2,6 +2,8 @@
 
 mod support;
 
+use samedevice::rules::registry::registry;
+use serde_json::{Value, json};
 use support::Project;
 
 /// A file that no version of Python reads.
@@ -19,9 +21,6 @@ fn exit_codes_tell_clean_found_and_failed() {
     assert_eq!(project.run("check --exit-zero").code, Some(0));
     assert_eq!(project.run("check nope.py").code, Some(2));
     assert_eq!(project.run("check --ignore SD003").code, Some(0));
-    for format in ["full", "concise", "json", "json-lines", "github", "sarif"] {
-        assert_eq!(project.run(&format!("check --output-format {format}")).code, Some(1), "{format}");
-    }
 }
 
 #[test]
@@ -70,8 +69,106 @@ fn help_and_version_are_answers() {
     ] {
         assert!(help.contains(part), "{part}: {help}");
     }
-    assert_eq!(project.run("rule unguarded-cuda").code, Some(0));
-    assert_eq!(project.run("rule --output-format json").code, Some(0));
+}
+
+#[test]
+fn rules_are_explained() {
+    let project = Project::new(&[]);
+    let page = project.run("rule sd101");
+    assert_eq!((page.code, page.stderr.as_str()), (Some(0), ""));
+    assert!(page.stdout.starts_with("SD101 unguarded-cuda\n") && page.stdout.contains("\nWhy\n"), "{page:?}");
+    assert_eq!(project.run("rule unguarded-cuda").stdout, page.stdout);
+    assert!(project.run("rule SD101 --color always").stdout.contains("\u{1b}[1m"));
+
+    let table = project.run_with("rule", b"", &[("COLUMNS", "70")]).stdout;
+    assert!(registry().iter().all(|page| table.contains(page.name)), "{table}");
+    assert!(table.lines().any(|line| line.ends_with('…')) && table.lines().all(|l| l.chars().count() < 90));
+    let json: Value = serde_json::from_str(&project.run("rule --output-format json").stdout).unwrap();
+    assert_eq!(json.as_array().map(Vec::len), Some(registry().len()));
+
+    assert_eq!(project.run("rule SD000").code, Some(2), "that is none");
+}
+
+/// What `check --output-format FORMAT` prints for the project of [`with_finding`].
+fn formatted(format: &str) -> String {
+    let run = with_finding().run(&format!("check --output-format {format}"));
+    assert_eq!((run.code, run.stderr.as_str()), (Some(1), ""), "{format}");
+    run.stdout
+}
+
+#[test]
+fn people_read_sentences() {
+    let full = formatted("full");
+    for part in [
+        "error[SD003] unreadable-file",
+        "bad.py:1:1",
+        "cannot read this file: ",
+        "Found 1 problem (1 error) in 2 files.\n",
+        "`samedevice rule SD003`",
+    ] {
+        assert!(full.contains(part), "{part}: {full}");
+    }
+    let concise = formatted("concise");
+    assert!(concise.starts_with("bad.py:1:1: error: SD003 cannot read this file: "), "{concise}");
+    assert!(concise.ends_with(" [unreadable-file]\n") && concise.lines().count() == 1, "{concise}");
+}
+
+#[test]
+fn machines_read_json() {
+    let array: Value = serde_json::from_str(&formatted("json")).unwrap();
+    let [found] = array.as_array().unwrap().as_slice() else { panic!("{array}") };
+    assert_eq!(found["code"], "SD003");
+    assert_eq!(found["name"], "unreadable-file");
+    assert_eq!(found["location"], json!({"row": 1, "column": 1}));
+    assert!(found["filename"].as_str().unwrap().ends_with("/project/bad.py"), "{found}");
+
+    let lines = formatted("json-lines");
+    let objects: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((objects.len(), &objects[0]["code"]), (1, &found["code"]));
+
+    let project = Project::new(&[("good.py", "")]);
+    assert_eq!(project.run("check --output-format json").stdout, "[]\n");
+    assert_eq!(project.run("check --output-format json-lines").stdout, "");
+}
+
+#[test]
+fn code_scanning_reads_sarif() {
+    let log: Value = serde_json::from_str(&formatted("sarif")).unwrap();
+    let run = &log["runs"][0];
+    assert_eq!(log["version"], "2.1.0");
+    assert_eq!(run["tool"]["driver"]["rules"].as_array().map(Vec::len), Some(registry().len()));
+    let [result] = run["results"].as_array().unwrap().as_slice() else { panic!("{log}") };
+    assert_eq!((&result["ruleId"], &result["level"]), (&json!("SD003"), &json!("error")));
+    let place = &result["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "bad.py");
+}
+
+#[test]
+fn git_hub_reads_commands_with_paths_in_its_workspace() {
+    let github = formatted("github");
+    assert!(github.starts_with("::error ") && github.contains("file=bad.py,line=1,"), "{github}");
+    let project = with_finding();
+    let workspace = [("GITHUB_WORKSPACE", project.home().to_str().unwrap())];
+    let run = project.run_with("check --output-format github", b"", &workspace);
+    assert!(run.stdout.contains("file=project/bad.py,"), "{run:?}");
+    let elsewhere = [("GITHUB_WORKSPACE", "/nowhere")];
+    let run = project.run_with("check --output-format github", b"", &elsewhere);
+    assert!(run.stdout.contains("file=bad.py,"), "{run:?}");
+}
+
+#[test]
+fn colors_are_for_terminals() {
+    let project = with_finding();
+    let colored = |arguments: &str, env: &[(&str, &str)]| {
+        project.run_with(&format!("check {arguments}"), b"", env).stdout.contains('\u{1b}')
+    };
+    assert!(!colored("", &[]));
+    assert!(colored("--color always", &[]));
+    assert!(colored("--output-format concise", &[("CLICOLOR_FORCE", "1")]));
+    assert!(!colored("--color never", &[("CLICOLOR_FORCE", "1")]));
+    assert!(!colored("--color always --output-format json", &[]));
+    project.run_with("check --output-file out.txt", b"", &[("CLICOLOR_FORCE", "1")]);
+    assert!(!std::fs::read_to_string(project.root().join("out.txt")).unwrap().contains('\u{1b}'));
 }
 
 #[test]
@@ -131,6 +228,24 @@ fn standard_input_is_a_file_with_a_name() {
 }
 
 #[test]
+fn standard_input_belongs_to_the_project_of_its_name() {
+    let helper = "import torch\n\n\ndef mask(n):\n    return torch.ones(n)\n";
+    // The buffer of an editor: what is on the disk is older.
+    let project =
+        Project::new(&[("pkg/__init__.py", ""), ("pkg/helper.py", helper), ("pkg/train.py", "x = 1\n")]);
+    let buffer = "import torch\n\nfrom pkg.helper import mask\n\n\
+        if torch.cuda.is_available():\n    print(torch.zeros(3, device=\"cuda\") + mask(3))\n";
+    for arguments in ["--stdin-filename pkg/train.py -", "- --stdin-filename pkg/train.py", "-"] {
+        let run =
+            project.run_with(&format!("check --output-format concise {arguments}"), buffer.as_bytes(), &[]);
+        let name = if arguments == "-" { "-" } else { "pkg/train.py" };
+        assert_eq!(run.code, Some(1), "{arguments}: {run:?}");
+        assert!(run.stdout.starts_with(&format!("{name}:6:")) && run.stdout.contains("SD201"), "{run:?}");
+        assert_eq!(run.stdout.lines().count(), 1, "nothing is told about other files: {run:?}");
+    }
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_failure() {
     let project = Project::new(&[]);
     for n in 0..3000 {
@@ -170,7 +285,7 @@ fn statistics_count_rules() {
     let project = with_finding();
     project.write("worse.py", b"\xff");
     let run = project.run("check --statistics -q");
-    assert_eq!((run.code, run.stdout.as_str()), (Some(1), "2  SD003  unreadable-file\n"));
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), "2\tSD003\tunreadable-file\n"));
     let run = project.run("check --statistics --output-format json");
     assert!(run.stdout.contains("\"count\": 2"), "{run:?}");
 }
@@ -179,7 +294,10 @@ fn statistics_count_rules() {
 fn quiet_and_verbose_differ() {
     let project = with_finding();
     project.write("samedevice.toml", "");
+    assert_eq!(project.run("check good.py").stdout, "All clear: 1 file checked.\n");
     assert_eq!(project.run("check -q good.py").stdout, "");
+    let run = project.run("check -q bad.py");
+    assert!(run.stdout.contains("SD003") && !run.stdout.contains("Found"), "{run:?}");
     let run = project.run("check --verbose --jobs 1 --no-cache good.py");
     assert!(run.stderr.contains("samedevice.toml") && run.stderr.contains("files: 1"), "{run:?}");
     assert_eq!(project.run("check -q -v").code, Some(2));

@@ -2,6 +2,8 @@
 
 mod support;
 
+use samedevice::rules::page::Page;
+use samedevice::rules::registry::registry;
 use support::Project;
 
 /// What `check --show-settings ARGUMENTS` prints.
@@ -108,19 +110,29 @@ fn flags_go_before_files() {
     let project = Project::new(&[("samedevice.toml", "select = ['SD1', 'SD2']\nignore = ['SD203']\n")]);
     let enabled = |arguments: &str| {
         let shown = settings(&project, arguments);
-        let on = |code: &str| shown.contains(&format!("\"{code} "));
-        ["SD101", "SD103", "SD201", "SD203", "SD307"]
-            .into_iter()
-            .filter(|code| on(code))
-            .collect::<Vec<_>>()
-            .join(" ")
+        let on = |page: &&Page| shown.contains(&format!("\"{} {}\"", page.code, page.name));
+        registry().iter().filter(on).map(|page| page.code.0).collect::<Vec<_>>()
     };
-    assert_eq!(enabled(""), "SD101 SD103 SD201");
-    assert_eq!(enabled("--ignore SD2,unguarded-cuda"), "SD103");
-    assert_eq!(enabled("--extend-select sd307"), "SD101 SD103 SD201 SD307");
-    assert_eq!(enabled("--select SD2"), "SD201", "what the file ignores stays ignored");
-    assert_eq!(enabled("--select SD203"), "SD203", "unless it is asked for by its code");
-    assert_eq!(enabled("--select ALL --ignore SD1"), "SD201 SD307");
+    // Whatever is selected, a file that cannot be read is told.
+    let rules = |wanted: &dyn Fn(u16) -> bool| {
+        let codes = registry().iter().map(|page| page.code.0);
+        codes.filter(|&code| [1, 3].contains(&code) || wanted(code)).collect::<Vec<_>>()
+    };
+    let family = |code: u16| code / 100;
+    assert_eq!(enabled(""), rules(&|c| family(c) == 1 || family(c) == 2 && c != 203));
+    assert_eq!(enabled("--ignore SD2,unguarded-cuda"), rules(&|c| family(c) == 1 && c != 101));
+    assert_eq!(
+        enabled("--extend-select sd502"),
+        rules(&|c| [1, 2].contains(&family(c)) && c != 203 || c == 502)
+    );
+    assert_eq!(
+        enabled("--select SD2"),
+        rules(&|c| family(c) == 2 && c != 203),
+        "what the file ignores stays ignored"
+    );
+    assert_eq!(enabled("--select SD203"), rules(&|c| c == 203), "unless it is asked for by its code");
+    assert_eq!(enabled("--select ALL --ignore SD1"), rules(&|c| family(c) != 1 && c != 203));
+    assert_eq!(enabled("--isolated"), rules(&|c| registry().iter().any(|p| p.code.0 == c && p.default_on)));
 }
 
 #[test]

@@ -38,6 +38,8 @@ fn nothing_found() {
     sample.suppressed = 3;
     sample.checked = 1;
     assert_eq!(sample.render(Format::Full), "All clear: 1 file checked; 3 suppressed.\n");
+    let quiet = samedevice::report::Report { summary: false, ..sample.report() };
+    assert_eq!(render(Format::Full, &quiet), "");
     assert_eq!(sample.render(Format::Json), "[]\n");
     for format in [Format::Concise, Format::JsonLines, Format::Github] {
         assert_eq!(sample.render(format), "");
@@ -72,13 +74,18 @@ fn without_escapes(text: &str) -> String {
 fn rules_are_counted() {
     let mut sample = samples::rich();
     sample.findings.push(sample.findings[1].clone());
-    let mut out = Vec::new();
-    statistics::write(&sample.report(), &mut out).unwrap();
-    let text = String::from_utf8(out).unwrap();
+    let counted = |format| {
+        let mut out = Vec::new();
+        statistics::write(format, &sample.report(), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
     assert_eq!(
-        text,
+        counted(Format::Full),
         "2\tSD601\tcreated-then-moved\n1\tSD201\tmixed-device-operation\n1\tSD602\tnon-blocking-without-pinned-memory\n"
     );
+    let rows: serde_json::Value = serde_json::from_str(&counted(Format::Json)).unwrap();
+    assert_eq!(rows[0], serde_json::json!({"code": "SD601", "name": "created-then-moved", "count": 2}));
+    assert_eq!(rows.as_array().unwrap().len(), 3);
 }
 
 /// A finding on a range of bytes, wherever that is.

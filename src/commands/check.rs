@@ -5,32 +5,31 @@ use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::{Failure, report, say, show};
+use super::{Failure, say, show, terminal};
 use crate::analysis::analyze;
-use crate::cli::{CheckArgs, OutputFormat, RuleSelection};
+use crate::cli::{CheckArgs, Color, RuleSelection};
 use crate::config::file::unknown_rule;
-use crate::config::pages::registry;
 use crate::config::selector::Selection;
 use crate::config::{ConfigError, Overrides, Patterns, Resolver, Selector, Where};
 use crate::discover::{DiscoverError, Discovery, Options, absolute, discover, virtual_file};
 use crate::finding::Severity;
+use crate::lower::STACK_BYTES;
 use crate::refine::{Refined, refine};
-
-/// MERGE: `crate::lower::STACK_BYTES`. Address space, not memory: deep nesting needs a deep stack.
-const STACK_BYTES: usize = 256 << 20;
+use crate::report::{self, Format, Report, statistics};
+use crate::rules::registry::registry;
 
 /// Lints.
 ///
 /// # Errors
 /// If flags or configuration are wrong, or the output cannot be written.
-pub fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
+pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
     let cwd = std::env::current_dir()
         .map_err(|error| Failure::Other(format!("there is no working directory: {error}")))?;
     let mut resolver = resolver(args, &cwd)?;
     if args.config.show_settings {
         return show_settings(args, &cwd, &mut resolver);
     }
-    let mut found = find(args, cwd, &mut resolver)?;
+    let mut found = find(args, &cwd, &mut resolver)?;
     let failed = tell_errors(&mut found, args)?;
     if args.files.show_files {
         show::files(&found.files, &mut io::stdout().lock())?;
@@ -43,7 +42,7 @@ pub fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::Other(format!("cannot start threads: {error}")))?;
     let analysis = pool.install(|| analyze(&found.files));
     let refined = refine(analysis, &found.files, registry(), !args.rules.no_ignores);
-    write(args, &refined)?;
+    write(args, color, &cwd, &refined, found.files.len())?;
     Ok(exit_code(args, failed, &refined))
 }
 
@@ -91,8 +90,8 @@ fn selection(rules: &RuleSelection) -> Result<Selection, ConfigError> {
 }
 
 /// The files, or standard input as if it were one.
-fn find(args: &CheckArgs, cwd: PathBuf, resolver: &mut Resolver) -> Result<Discovery, Failure> {
-    let options = Options { cwd };
+fn find(args: &CheckArgs, cwd: &Path, resolver: &mut Resolver) -> Result<Discovery, Failure> {
+    let options = Options { cwd: cwd.to_owned() };
     let dash = Path::new("-");
     let name = args.files.stdin_filename.as_deref();
     if name.is_none() && !args.paths.iter().any(|path| path == dash) {
@@ -157,39 +156,56 @@ fn show_settings(args: &CheckArgs, cwd: &Path, resolver: &mut Resolver) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
-fn write(args: &CheckArgs, refined: &Refined) -> Result<(), Failure> {
-    let mut out: Box<dyn Write> = match &args.output.output_file {
-        None => Box::new(BufWriter::new(io::stdout().lock())),
-        Some(path) => Box::new(BufWriter::new(File::create(path).map_err(|error| {
-            Failure::Other(format!(
-                "cannot write `{}`: {}",
-                path.display(),
-                crate::source::read::io_reason(&error)
-            ))
-        })?)),
-    };
+fn write(
+    args: &CheckArgs,
+    color: Color,
+    cwd: &Path,
+    refined: &Refined,
+    checked: usize,
+) -> Result<(), Failure> {
     let format = args.output.output_format;
+    let root = root(format, cwd);
+    let to_file = args.output.output_file.as_deref();
+    let report = Report {
+        sources: &refined.sources,
+        findings: &refined.findings,
+        pages: registry(),
+        checked,
+        suppressed: refined.suppressed,
+        version: env!("CARGO_PKG_VERSION"),
+        summary: !args.output.quiet,
+        color: if to_file.is_some() { color == Color::Always } else { terminal::color(color, &io::stdout()) },
+        unicode: to_file.is_some() || terminal::unicode(),
+        width: terminal::width(),
+        root: &root,
+    };
+    let mut out: Box<dyn Write> = match to_file {
+        None => Box::new(BufWriter::new(io::stdout().lock())),
+        Some(path) => Box::new(BufWriter::new(create(path)?)),
+    };
     if args.output.statistics {
-        let json = matches!(format, OutputFormat::Json | OutputFormat::JsonLines);
-        show::statistics(&refined.findings, registry(), json, &mut out)?;
+        statistics::write(format, &report, &mut out)?;
     } else {
-        report::write(format, &refined.findings, &refined.sources, &mut out)?;
-    }
-    if format.is_for_people() && !args.output.quiet {
-        writeln!(out, "{}", summary(refined))?;
+        report::write(format, &report, &mut out)?;
     }
     Ok(out.flush()?)
 }
 
-/// The last line for people.
-fn summary(refined: &Refined) -> String {
-    let found = match refined.findings.len() {
-        0 => "No findings".to_owned(),
-        1 => "1 finding".to_owned(),
-        n => format!("{n} findings"),
+fn create(path: &Path) -> Result<File, Failure> {
+    File::create(path).map_err(|error| {
+        let reason = crate::source::read::io_reason(&error);
+        Failure::Other(format!("cannot write `{}`: {reason}", path.display()))
+    })
+}
+
+/// What paths in the output are relative to: the working directory, but GitHub takes its workspace for that,
+/// whatever folder of it a step works in.
+fn root(format: Format, cwd: &Path) -> PathBuf {
+    let workspace = match format {
+        Format::Github | Format::Sarif => std::env::var_os("GITHUB_WORKSPACE").map(PathBuf::from),
+        _ => None,
     };
-    match refined.suppressed {
-        0 => format!("{found}."),
-        n => format!("{found}, {n} suppressed."),
-    }
+    workspace
+        .filter(|folder| folder.is_absolute() && cwd.starts_with(folder))
+        .unwrap_or_else(|| cwd.to_owned())
 }

@@ -1,11 +1,11 @@
 //! What the program does, one file a command.
 
 pub mod check;
-mod report;
 pub mod rule;
 mod show;
+mod terminal;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use miette::{GraphicalReportHandler, GraphicalTheme};
@@ -40,7 +40,7 @@ impl Failure {
 /// If it could not do its work.
 pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
-        Command::Check(args) => check::run(&args),
+        Command::Check(args) => check::run(&args, cli.color),
         Command::Rule(args) => rule::run(&args, cli.color),
     }
 }
@@ -61,7 +61,7 @@ fn say(line: &str) {
 
 /// The error with the piece of the file that it is about.
 fn config_error(error: &ConfigError, color: Color) -> String {
-    let theme = if use_color(color, &io::stderr()) {
+    let theme = if terminal::color(color, &io::stderr()) {
         GraphicalTheme::unicode()
     } else {
         GraphicalTheme::unicode_nocolor()
@@ -74,14 +74,5 @@ fn config_error(error: &ConfigError, color: Color) -> String {
             Some(help) => format!("error: {error}; {help}"),
             None => format!("error: {error}"),
         },
-    }
-}
-
-/// May escape sequences be written there?
-fn use_color(color: Color, stream: &(impl anstream::stream::RawStream + IsTerminal)) -> bool {
-    match color {
-        Color::Always => true,
-        Color::Never => false,
-        Color::Auto => anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never,
     }
 }

@@ -1,37 +1,37 @@
 //! `samedevice rule`: what a rule is about.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use super::Failure;
+use super::{Failure, terminal};
 use crate::cli::{Color, PageFormat, RuleArgs};
-use crate::config::pages::registry;
 use crate::config::{Selector, file::unknown_rule};
+use crate::rules::explain::{Format, Look, render};
+use crate::rules::registry::registry;
 
 /// Prints one rule's page, or the table of all rules.
 ///
 /// # Errors
 /// If there is no such rule, or nothing can be written.
 pub fn run(args: &RuleArgs, color: Color) -> Result<ExitCode, Failure> {
-    if let Some(rule) = &args.rule {
+    let selector = args.rule.as_deref();
+    if let Some(rule) = selector {
         match Selector::parse(rule, registry()) {
             Ok(Selector::Rule(_)) => {}
             Ok(_) => return Err(Failure::Other(format!("`{rule}` stands for several rules; name one"))),
             Err(unknown) => return Err(unknown_rule(&unknown).into()),
         }
     }
-    render(args.rule.as_deref(), args.output_format, color, &mut io::stdout().lock())?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// MERGE: `crate::rules::explain::render`.
-fn render(rule: Option<&str>, _: PageFormat, _: Color, out: &mut dyn Write) -> io::Result<()> {
-    for page in registry() {
-        if rule.is_none_or(|rule| {
-            rule.eq_ignore_ascii_case(page.name) || rule.to_uppercase() == page.code.to_string()
-        }) {
-            writeln!(out, "{} {}", page.code, page.name)?;
-        }
+    let format = match args.output_format {
+        PageFormat::Text => Format::Text,
+        PageFormat::Json => Format::Json,
+    };
+    let stdout = io::stdout();
+    let look = Look { color: terminal::color(color, &stdout), width: terminal::width() };
+    let mut out = BufWriter::new(stdout.lock());
+    if !render(selector, format, look, &mut out)? {
+        return Err(Failure::Other(format!("`{}` is no rule", selector.unwrap_or_default())));
     }
-    Ok(())
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
 }

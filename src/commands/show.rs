@@ -1,4 +1,4 @@
-//! `--show-files`, `--show-settings` and `--statistics`.
+//! `--show-files` and `--show-settings`.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::config::Settings;
 use crate::discover::Input;
-use crate::finding::{Code, Finding};
+use crate::finding::Code;
 use crate::rules::page::Page;
 
 /// One name a line.
@@ -55,29 +55,4 @@ pub fn settings(settings: &Settings, pages: &[Page], out: &mut dyn Write) -> io:
     };
     let text = toml::to_string_pretty(&shown).map_err(io::Error::other)?;
     write!(out, "{text}")
-}
-
-/// How often each rule found something, the most frequent first: a table, or an array for machines.
-pub fn statistics(findings: &[Finding], pages: &[Page], json: bool, out: &mut dyn Write) -> io::Result<()> {
-    #[derive(Serialize)]
-    struct Row {
-        code: String,
-        name: &'static str,
-        count: usize,
-    }
-    let mut counts: BTreeMap<Code, usize> = BTreeMap::new();
-    for finding in findings {
-        *counts.entry(finding.code).or_default() += 1;
-    }
-    let mut counts: Vec<_> = counts.into_iter().collect();
-    counts.sort_by_key(|&(code, count)| (std::cmp::Reverse(count), code));
-    let name = |code| pages.iter().find(|page| page.code == code).map_or("", |page| page.name);
-    let rows: Vec<_> =
-        counts.iter().map(|&(code, count)| Row { code: code.to_string(), name: name(code), count }).collect();
-    if json {
-        serde_json::to_writer_pretty(&mut *out, &rows)?;
-        return writeln!(out);
-    }
-    let width = rows.first().map_or(0, |row| row.count.to_string().len());
-    rows.iter().try_for_each(|row| writeln!(out, "{:>width$}  {}  {}", row.count, row.code, row.name))
 }

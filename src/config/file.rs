@@ -254,11 +254,11 @@ mod tests {
     use std::path::Path;
 
     use super::{Layer, parse};
-    use crate::config::pages::registry;
+    use crate::config::sample::pages;
     use crate::finding::Severity;
 
     fn read(text: &str) -> Result<Layer, String> {
-        match parse(text, false, Path::new("/p"), registry()) {
+        match parse(text, false, Path::new("/p"), pages()) {
             Ok(layer) => Ok(layer.unwrap_or_default()),
             Err(error) => {
                 let help =
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn a_pyproject_without_our_table_is_no_configuration() {
-        let read = |text| parse(text, true, Path::new("/p"), registry());
+        let read = |text| parse(text, true, Path::new("/p"), pages());
         assert!(matches!(read("[tool.ruff]\nselct = 1"), Ok(None)));
         assert!(matches!(read("[tool.samedevice]"), Ok(Some(_))));
         assert!(read("[tool]\nsamedevice = 1").is_err());

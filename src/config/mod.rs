@@ -3,9 +3,10 @@
 
 pub mod error;
 pub mod file;
-pub mod pages;
 pub mod patterns;
 pub mod resolve;
+#[cfg(test)]
+pub(crate) mod sample;
 pub mod selector;
 
 use std::collections::{BTreeMap, BTreeSet};

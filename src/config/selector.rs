@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::finding::Code;
+use crate::finding::{Code, REVEAL};
 use crate::rules::page::Page;
 use crate::suggest::closest;
 
@@ -68,7 +68,8 @@ impl Selector {
             3 => Self::Rule(Code(digits.parse().ok()?)),
             _ => Self::Prefix(digits.to_owned()),
         };
-        pages.iter().any(|page| selector.matches(page.code)).then_some(selector)
+        let mut known = pages.iter().map(|page| page.code).chain([REVEAL]);
+        known.any(|code| selector.matches(code)).then_some(selector)
     }
 
     /// Does it stand for this rule?
@@ -117,23 +118,24 @@ pub fn enabled(pages: &[Page], layers: &[&Selection]) -> BTreeSet<Code> {
         }
         entries.extend(layer.ignore.iter().map(|s| (s, false)));
     }
+    // Of equals, `max_by_key` returns the last, which is the one that counts.
+    let decisive =
+        |code| entries.iter().filter(|(s, _)| s.matches(code)).max_by_key(|(s, _)| s.specificity()).copied();
     let on = |page: &&Page| {
         let by_default = if base.is_some() { ALWAYS.contains(&page.code) } else { page.default_on };
-        // Of equals, `max_by_key` returns the last, which is the one that counts.
-        let decisive =
-            entries.iter().filter(|(s, _)| s.matches(page.code)).max_by_key(|(s, _)| s.specificity());
-        decisive.map_or(by_default, |(_, on)| *on)
+        decisive(page.code).map_or(by_default, |(_, on)| on)
     };
-    pages.iter().filter(on).map(|page| page.code).collect()
+    let revealed = decisive(REVEAL) == Some((&Selector::Rule(REVEAL), true));
+    pages.iter().filter(on).map(|page| page.code).chain(revealed.then_some(REVEAL)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Selection, Selector, enabled};
-    use crate::config::pages::registry;
+    use crate::config::sample::pages;
 
     fn parse(list: &str) -> Vec<Selector> {
-        let one = |s| Selector::parse(s, registry()).unwrap_or_else(|unknown| panic!("{unknown:?}"));
+        let one = |s| Selector::parse(s, pages()).unwrap_or_else(|unknown| panic!("{unknown:?}"));
         list.split_whitespace().map(one).collect()
     }
 
@@ -142,17 +144,17 @@ mod tests {
     }
 
     fn on(layers: &[Selection]) -> String {
-        let codes = enabled(registry(), &layers.iter().collect::<Vec<_>>());
+        let codes = enabled(pages(), &layers.iter().collect::<Vec<_>>());
         codes.iter().map(|code| code.0.to_string()).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn selectors_are_codes_prefixes_and_names_in_any_case() {
         assert_eq!(parse("sd101 Unguarded-Cuda SD all Sd2")[..2], parse("SD101 SD101")[..]);
-        let unknown = Selector::parse("SD1O1", registry()).expect_err("no digit");
+        let unknown = Selector::parse("SD1O1", pages()).expect_err("no digit");
         assert_eq!(unknown.suggestion.as_deref(), Some("SD101"));
         for wrong in ["SD9", "SD999", "SD1011", "", "S", "SD-1", "E501"] {
-            assert!(Selector::parse(wrong, registry()).is_err(), "{wrong}");
+            assert!(Selector::parse(wrong, pages()).is_err(), "{wrong}");
         }
     }
 
@@ -162,6 +164,13 @@ mod tests {
         assert_eq!(on(&[layer(None, "SD307", "SD1")]), "1 2 3 201 203 307 501");
         assert_eq!(on(&[layer(Some("SD2"), "", "")]), "1 3 201 203");
         assert_eq!(on(&[layer(Some(""), "", "SD001")]), "3");
+    }
+
+    #[test]
+    fn what_is_no_rule_is_selected_by_its_code_only() {
+        assert_eq!(on(&[layer(Some("ALL SD0 SD00"), "", "SD1 SD2 SD5")]), "1 2 3 307 606");
+        assert_eq!(on(&[layer(Some("SD000"), "", "SD001 SD003")]), "0");
+        assert_eq!(on(&[layer(Some("SD000"), "", "SD000")]), "1 3");
     }
 
     #[test]

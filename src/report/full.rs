@@ -31,6 +31,9 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         handler.render_report(&mut text, &shown).map_err(io::Error::other)?;
         writeln!(out, "{text}")?;
     }
+    if !report.summary {
+        return Ok(());
+    }
     writeln!(out, "{}", summary(report))?;
     hints(report, out)
 }

@@ -54,6 +54,8 @@ pub struct Report<'a> {
     pub suppressed: usize,
     /// The version of this program.
     pub version: &'a str,
+    /// Should the full format end with a summary and what to do next?
+    pub summary: bool,
     /// May the people's formats use colours?
     pub color: bool,
     /// May they draw with more than ASCII?

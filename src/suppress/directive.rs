@@ -198,7 +198,7 @@ fn is_code(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::parse;
-    use crate::config::pages::registry;
+    use crate::config::sample::pages;
 
     /// What was understood, in a short form.
     fn read(comment: &str) -> String {
@@ -218,7 +218,7 @@ mod tests {
                 format!("{}..{} {kind:?} {items}", span.start, span.end)
             }
         };
-        parse(comment, 2, registry()).into_iter().map(show).collect::<Vec<_>>().join("; ")
+        parse(comment, 2, pages()).into_iter().map(show).collect::<Vec<_>>().join("; ")
     }
 
     #[test]

@@ -10,11 +10,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use self::directive::{Directive, Kind, Malformed};
 use crate::config::Selector;
 use crate::finding::{Code, Finding};
+use crate::lower::Comment;
 use crate::rules::page::Page;
 use crate::source::{Source, Sources};
 use crate::span::{FileId, Place, Span};
-
-pub use crate::lower::Comment;
 
 /// The rule that reports suppressions that suppress nothing.
 pub const UNUSED: Code = Code(2);

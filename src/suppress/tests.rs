@@ -1,8 +1,9 @@
 //! The whole way: a text with comments and findings → what is left, and the text without what is unused.
 
-use super::{Comment, Outcome, suppress};
-use crate::config::pages::registry;
+use super::{Outcome, suppress};
+use crate::config::sample::pages;
 use crate::finding::{Applicability, Code, Finding, Label};
+use crate::lower::Comment;
 use crate::source::{Source, Sources};
 use crate::span::{FileId, Place, Span};
 use crate::world::World;
@@ -46,7 +47,7 @@ fn run(text: &str, found: &[(u16, usize)]) -> Case {
     let file = sources.add(Source::new("x.py".into(), "x.py".into(), text.to_owned()));
     let findings = found.iter().map(|&(code, row)| finding(sources.get(file), file, code, row)).collect();
     let on = |_, code: Code| Some(![307, 606].contains(&code.0));
-    let outcome = suppress(findings, &[(file, comments(text))], &sources, registry(), &on);
+    let outcome = suppress(findings, &[(file, comments(text))], &sources, pages(), &on);
     case(&outcome, &sources, text)
 }
 
@@ -90,7 +91,7 @@ fn a_comment_at_any_place_of_the_finding_counts_in_any_file() {
     let far = sources.add(Source::new("far.py".into(), "far.py".into(), text.to_owned()));
     let other = Place { file: far, span: Span::new(0, 1) };
     let found = finding(sources.get(near), near, 201, 1).related(other, "made here");
-    let outcome = suppress(vec![found], &[(far, comments(text))], &sources, registry(), &|_, _| Some(true));
+    let outcome = suppress(vec![found], &[(far, comments(text))], &sources, pages(), &|_, _| Some(true));
     assert_eq!((outcome.findings.len(), outcome.suppressed), (0, 1));
 }
 

@@ -21,7 +21,7 @@ pub struct Sample {
     pub suppressed: usize,
 }
 
-pub const ROOT: &str = "/work/proj";
+pub const ROOT: &str = "/home/me/proj";
 
 impl Sample {
     pub fn new() -> Self {
@@ -64,6 +64,7 @@ impl Sample {
             checked: self.checked,
             suppressed: self.suppressed,
             version: "0.1.0",
+            summary: true,
             color: false,
             unicode: true,
             width: 100,

@@ -78,7 +78,14 @@ impl Project {
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root).env("HOME", self.home());
-        for name in ["SAMEDEVICE_OUTPUT_FORMAT", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "CLICOLOR_FORCE"] {
+        for name in [
+            "SAMEDEVICE_OUTPUT_FORMAT",
+            "XDG_CONFIG_HOME",
+            "GIT_CONFIG_GLOBAL",
+            "CLICOLOR_FORCE",
+            "GITHUB_WORKSPACE",
+            "COLUMNS",
+        ] {
             command.env_remove(name);
         }
         command
