@@ -26,7 +26,10 @@ pub const TRUE: Cond = Dd(1);
 const LEAF: u32 = u32::MAX;
 
 /// Diagrams with more paths than this are given up: what they stood for becomes unknown.
-const MAX_PATHS: u32 = 48;
+const MAX_PATHS: u32 = 16;
+
+/// Steps that one operation may take; past it the result is given up like one that grows past the bound.
+const MAX_STEPS: u32 = 160;
 
 #[derive(Clone, Copy)]
 struct Node {
@@ -48,11 +51,13 @@ pub struct Diagrams {
     nodes: Vec<Node>,
     unique: FxHashMap<(u32, u32, u32), u32>,
     memo: FxHashMap<(u32, u32, u32), u32>,
+    /// Steps left to the present operation.
+    fuel: u32,
 }
 
 impl Default for Diagrams {
     fn default() -> Self {
-        let mut d = Self { nodes: Vec::new(), unique: FxHashMap::default(), memo: FxHashMap::default() };
+        let mut d = Self { nodes: Vec::new(), unique: FxHashMap::default(), memo: FxHashMap::default(), fuel: 0 };
         d.leaf(0);
         d.leaf(1);
         d
@@ -83,8 +88,9 @@ impl Diagrams {
 
     /// `then` where the condition holds, `orelse` elsewhere. `None` when the result grows past the bound.
     pub fn ite(&mut self, cond: Cond, then: Dd, orelse: Dd) -> Option<Dd> {
+        self.fuel = MAX_STEPS;
         let d = self.ite_raw(cond.0, then.0, orelse.0);
-        (self.nodes[d as usize].paths <= MAX_PATHS).then_some(Dd(d))
+        (self.fuel > 0 && self.nodes[d as usize].paths <= MAX_PATHS).then_some(Dd(d))
     }
 
     /// Both hold. Past the bound, the first.
@@ -99,12 +105,14 @@ impl Diagrams {
 
     /// It does not hold.
     pub fn not(&mut self, a: Cond) -> Cond {
+        self.fuel = u32::MAX;
         Dd(self.ite_raw(a.0, 0, 1))
     }
 
     /// Does `a` imply `b`?
     pub fn implies(&mut self, a: Cond, b: Cond) -> bool {
         let not_b = self.not(b);
+        self.fuel = u32::MAX;
         self.ite_raw(a.0, not_b.0, 0) == 0
     }
 
@@ -149,12 +157,18 @@ impl Diagrams {
         if let Some(&r) = self.memo.get(&(c, t, e)) {
             return r;
         }
+        self.fuel = self.fuel.saturating_sub(1);
+        if self.fuel == 0 {
+            return e;
+        }
         let top = [c, t, e].into_iter().map(|d| self.nodes[d as usize].atom).min().unwrap_or(LEAF);
         let ((ch, cl), (th, tl), (eh, el)) = (self.split(c, top), self.split(t, top), self.split(e, top));
         let hi = self.ite_raw(ch, th, eh);
         let lo = self.ite_raw(cl, tl, el);
         let r = self.make(top, hi, lo).0;
-        self.memo.insert((c, t, e), r);
+        if self.fuel > 0 {
+            self.memo.insert((c, t, e), r);
+        }
         r
     }
 
@@ -229,6 +243,7 @@ impl Diagrams {
 
     /// What is left of the condition when the atoms that fail the test may have either truth.
     pub fn forget(&mut self, c: Cond, keep: &dyn Fn(AtomId) -> bool) -> Cond {
+        self.fuel = u32::MAX;
         let n = self.nodes[c.0 as usize];
         if n.atom == LEAF {
             return c;

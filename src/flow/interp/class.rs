@@ -89,6 +89,9 @@ impl Interp<'_> {
     /// `Class(args)`
     pub(super) fn instantiate(&mut self, key: ClassKey, args: &Args, e: ExprId) -> Value {
         let id = self.new_instance(key, e);
+        if self.shallow > 0 && self.obj(id).kind == ObjKind::Module {
+            return Value::Object(id);
+        }
         match self.program.find_method(key, self.known.init) {
             Some((m, f)) => {
                 self.call_function(m, f, None, Some(Value::Object(id)), args, e);

@@ -91,10 +91,20 @@ impl Interp<'_> {
                 self.run_entry(module, func, Some(key), Some(instance), out);
             }
             self.path = before;
-            self.store.reset(mark, cells);
-            self.objects.truncate(objects);
-            self.globals.retain(|_, c| (c.0 as usize) < cells);
+            self.rewind(mark, cells, objects);
         }
+    }
+
+    /// Takes the state back to a point before an entry point.
+    fn rewind(&mut self, mark: super::Mark, cells: usize, objects: usize) {
+        self.store.reset(mark, cells);
+        self.objects.truncate(objects);
+        for o in &mut self.objects {
+            o.attrs.retain(|(_, c)| (c.0 as usize) < cells);
+        }
+        self.globals.retain(|_, c| (c.0 as usize) < cells);
+        self.outer_writes.clear();
+        self.evaluated.clear();
     }
 
     /// An instance of a class as its methods find it: constructed, and then moved wherever the module lives.
@@ -120,7 +130,10 @@ impl Interp<'_> {
             let class = self.program.get(m).ir.function(f).class.map(|class| ClassKey { module: m, class });
             let before = self.path;
             self.speculative = self.program.get(m).called.contains(&f);
+            // Submodules are built when something asks for them: each is an entry point of its own.
+            self.shallow += 1;
             self.run(m, f, None, Some(Value::Object(id)), class, None, None, false);
+            self.shallow -= 1;
             self.path = before;
             self.muted -= muted;
             self.collect(out);
@@ -174,12 +187,9 @@ impl Interp<'_> {
         }
         self.collect(out);
         self.path = before;
-        self.store.reset(mark, cells);
-        self.objects.truncate(objects);
+        self.rewind(mark, cells, objects);
         self.frames.truncate(frames);
         self.frame = FrameId(0);
-        self.globals.retain(|_, c| (c.0 as usize) < cells);
-        self.evaluated.clear();
     }
 
     /// `setUp` runs before each test.

@@ -44,7 +44,7 @@ use crate::sym::Sym;
 use crate::torch::ModuleOp;
 
 /// Expressions and statements interpreted for one entry point before giving up.
-const MAX_STEPS: u32 = 60_000;
+const MAX_STEPS: u32 = 20_000;
 /// Deepest chain of interpreted calls.
 const MAX_DEPTH: u32 = 16;
 /// Longest sequence whose elements are told apart.
@@ -191,6 +191,8 @@ pub struct Interp<'p> {
     /// The file whose functions are the entry points.
     entry: ModIdx,
     speculative: bool,
+    /// While positive, modules are made without running their constructors.
+    shallow: u32,
     known: Known,
 }
 
@@ -255,6 +257,7 @@ impl<'p> Interp<'p> {
             events: Vec::new(),
             entry,
             speculative: false,
+            shallow: 0,
             known,
         }
     }

@@ -277,9 +277,14 @@ impl Interp<'_> {
 
     /// `module(args)`
     pub(super) fn call_module(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
-        match self.obj(id).kind {
+        let kind = self.obj(id).kind;
+        match kind {
             ObjKind::ForeignModule(Some(op)) => return self.call_torch_module(id, op, args, e),
             ObjKind::List { module: true } => return self.call_sequential(id, args, e),
+            ObjKind::Module if self.nothing_new(id, args) => {
+                let device = self.module_device(id, 0);
+                return self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Plain, certain: false, bytes: None });
+            }
             ObjKind::Module => {
                 let key = self.obj(id).class;
                 let forward = key.and_then(|k| self.program.find_method(k, self.known.forward));
@@ -297,6 +302,25 @@ impl Interp<'_> {
             _ => {}
         }
         self.call_unknown_module(id, args, e)
+    }
+
+    /// Does the call say no more than the module's `forward` says when it is interpreted for itself: everything
+    /// on the module's own device, wherever that is?
+    fn nothing_new(&mut self, id: ObjId, args: &Args) -> bool {
+        let device = self.module_device(id, 0);
+        let Some(leaf) = self.d.as_leaf(device) else { return false };
+        let Device::Of(module) = self.t.places.get(leaf).0 else { return false };
+        args.values().all(|(v, at)| match v {
+            Value::Tensor(_) | Value::Choice(_) => match self.tensor_place(v, at) {
+                Some((d, _)) => self.d.as_leaf(d).is_some_and(|p| match self.t.places.get(p).0 {
+                    Device::Of(o) => o == module || self.t.get_outer(o).with == Some(module),
+                    Device::Unknown => true,
+                    _ => false,
+                }),
+                None => true,
+            },
+            _ => true,
+        })
     }
 
     /// A module whose code is not in sight: its tensor inputs must be where it is.
