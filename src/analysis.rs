@@ -1,11 +1,16 @@
-//! MERGE: the middle of the way, from files to findings. Reads the files only, so far; parsing, linking and
-//! the flow engine come here.
+//! The middle of the way, from files to findings: read, lower, follow imports, link, interpret, judge.
+
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use crate::discover::Input;
 use crate::finding::{Code, Finding, Label};
-use crate::lower::Comment;
+use crate::ir::Module;
+use crate::link::{Finder, Program};
+use crate::lower::{Comment, Kind, Lowered};
+use crate::rules::{Context, Limits};
 use crate::shield::shielded;
 use crate::source::{Source, Sources, read};
 use crate::span::{FileId, Place, Span};
@@ -22,31 +27,175 @@ pub struct Analysis {
     pub comments: Vec<(FileId, Vec<Comment>)>,
 }
 
+/// A file that has been read.
+struct Loaded {
+    path: PathBuf,
+    name: String,
+    root: PathBuf,
+    text: String,
+    problem: Option<(Code, String)>,
+    lowered: Option<Lowered>,
+}
+
 /// Analyzes files on the current thread pool. Every input gets a source, an empty one if it has no text.
 pub fn analyze(inputs: &[Input]) -> Analysis {
-    let texts: Vec<Result<String, (Code, String)>> = inputs.par_iter().map(text).collect();
     let mut analysis = Analysis::default();
-    for (input, text) in inputs.iter().zip(texts) {
-        let (text, problem) = text.map_or_else(|problem| (String::new(), Some(problem)), |text| (text, None));
-        let file = analysis.sources.add(Source::new(input.path.clone(), input.name.clone(), text));
-        if let Some((code, message)) = problem {
-            let place = Place { file, span: Span::default() };
-            let label = Label { place, text: String::new() };
-            analysis.findings.push(Finding::new(code, World::Always, message, label));
-        }
+    let mut modules: Vec<Module> = Vec::new();
+    let mut paths: FxHashMap<PathBuf, FileId> = FxHashMap::default();
+    let mut roots: FxHashMap<FileId, PathBuf> = FxHashMap::default();
+    let finder = Finder::default();
+    let first: Vec<Loaded> = inputs.par_iter().enumerate().map(|(i, input)| load(input, file_id(i))).collect();
+    let asked = first.len();
+    let mut wanted = take_in(first, &mut analysis, &mut modules, &mut paths, &mut roots, &finder);
+    // Imports are followed through the project, so that linting one file finds what linting all of them does.
+    while !wanted.is_empty() {
+        let base = analysis.sources.len();
+        let more: Vec<Loaded> = wanted
+            .par_iter()
+            .enumerate()
+            .map(|(i, (path, root))| load_import(path, root, file_id(base + i)))
+            .collect();
+        wanted = take_in(more, &mut analysis, &mut modules, &mut paths, &mut roots, &finder);
     }
+    let find = |file: FileId, level: u32, name: &str| {
+        let path = finder.find(&analysis.sources.get(file).path, roots.get(&file)?, level, name)?;
+        paths.get(&path).copied()
+    };
+    let program = Program::link(modules, &find);
+    let found: Vec<Vec<Finding>> = inputs
+        .par_iter()
+        .enumerate()
+        .map(|(i, input)| findings_of(file_id(i), input, &program, &analysis.sources))
+        .collect();
+    analysis.findings.extend(found.into_iter().flatten());
+    analysis.comments.retain(|(file, _)| (file.0 as usize) < asked);
     analysis
 }
 
-fn text(input: &Input) -> Result<String, (Code, String)> {
-    let decoded = shielded(|| match &input.bytes {
+fn file_id(i: usize) -> FileId {
+    FileId(u32::try_from(i).unwrap_or(u32::MAX))
+}
+
+/// Adds loaded files in order; gives the files that they import and that nobody has loaded yet.
+fn take_in(
+    files: Vec<Loaded>,
+    analysis: &mut Analysis,
+    modules: &mut Vec<Module>,
+    paths: &mut FxHashMap<PathBuf, FileId>,
+    roots: &mut FxHashMap<FileId, PathBuf>,
+    finder: &Finder,
+) -> Vec<(PathBuf, PathBuf)> {
+    let mut imports = Vec::new();
+    for loaded in files {
+        let file = analysis.sources.add(Source::new(loaded.path.clone(), loaded.name, loaded.text));
+        paths.insert(loaded.path.clone(), file);
+        roots.insert(file, loaded.root.clone());
+        if let Some((code, message)) = loaded.problem {
+            analysis.findings.push(plain_finding(code, message, Place { file, span: Span::default() }));
+        }
+        let Some(lowered) = loaded.lowered else { continue };
+        for error in lowered.errors {
+            let message = format!("syntax error: {}", error.message);
+            analysis.findings.push(plain_finding(Code(1), message, Place { file, span: error.span }));
+        }
+        for import in &lowered.module.imports {
+            imports.push((loaded.path.clone(), loaded.root.clone(), import.level, import.module, import.name));
+        }
+        analysis.comments.push((file, lowered.comments));
+        modules.push(lowered.module);
+    }
+    let mut wanted: Vec<(PathBuf, PathBuf)> = Vec::new();
+    let mut seen: FxHashMap<PathBuf, ()> = FxHashMap::default();
+    for (path, root, level, module, name) in imports {
+        let module = module.as_str();
+        let sub = name.map(|n| if module.is_empty() { n.to_string() } else { format!("{module}.{n}") });
+        for candidate in [Some(module.to_owned()), sub].into_iter().flatten() {
+            let Some(found) = finder.find(&path, &root, level, &candidate) else { continue };
+            if !paths.contains_key(&found) && seen.insert(found.clone(), ()).is_none() {
+                wanted.push((found, root.clone()));
+            }
+        }
+    }
+    wanted
+}
+
+fn plain_finding(code: Code, message: String, place: Place) -> Finding {
+    Finding::new(code, World::Always, message, Label { place, text: String::new() })
+}
+
+fn load(input: &Input, file: FileId) -> Loaded {
+    let text = shielded(|| match &input.bytes {
         Some(bytes) => read::decode(bytes.clone()),
         None => read::read(&input.path),
     });
-    match decoded {
-        Ok(Ok(text)) => Ok(text),
-        Ok(Err(reason)) => Err((Code(3), format!("cannot read this file: {reason}"))),
-        Err(panic) => Err((Code(1), internal_error(&panic))),
+    let mut loaded = Loaded {
+        path: input.path.clone(),
+        name: input.name.clone(),
+        root: input.root.to_path_buf(),
+        text: String::new(),
+        problem: None,
+        lowered: None,
+    };
+    match text {
+        Ok(Ok(text)) => lower_into(&mut loaded, text, file),
+        Ok(Err(reason)) => loaded.problem = Some((Code(3), format!("cannot read this file: {reason}"))),
+        Err(panic) => loaded.problem = Some((Code(1), internal_error(&panic))),
+    }
+    loaded
+}
+
+/// A file that is only needed because another one imports it: what is wrong with it is not reported.
+fn load_import(path: &Path, root: &Path, file: FileId) -> Loaded {
+    let mut loaded = Loaded {
+        path: path.to_path_buf(),
+        name: read_name(path, root),
+        root: root.to_path_buf(),
+        text: String::new(),
+        problem: None,
+        lowered: None,
+    };
+    if let Ok(Ok(text)) = shielded(|| read::read(path)) {
+        lower_into(&mut loaded, text, file);
+        loaded.problem = None;
+        if let Some(l) = &mut loaded.lowered {
+            l.errors.clear();
+        }
+    }
+    loaded
+}
+
+fn read_name(path: &Path, root: &Path) -> String {
+    let cwd = std::env::current_dir().unwrap_or_else(|_| root.to_path_buf());
+    crate::source::display_name(path, &cwd)
+}
+
+fn lower_into(loaded: &mut Loaded, text: String, file: FileId) {
+    let kind = if loaded.path.extension().is_some_and(|e| e == "pyi") { Kind::Stub } else { Kind::Script };
+    match shielded(|| crate::lower::lower(file, &text, kind)) {
+        Ok(lowered) => loaded.lowered = Some(lowered),
+        Err(panic) => loaded.problem = Some((Code(1), internal_error(&panic))),
+    }
+    loaded.text = text;
+}
+
+fn findings_of(file: FileId, input: &Input, program: &Program, sources: &Sources) -> Vec<Finding> {
+    let Some(module) = program.module_of(file) else { return Vec::new() };
+    let judged = shielded(|| {
+        let outcome = crate::flow::run_module(program, module);
+        let limits = Limits {
+            oom_threshold: input.settings.oom_threshold,
+            max_accelerator_memory: input.settings.max_accelerator_memory,
+        };
+        let cx = Context { file, sources, program, cuda_only: outcome.cuda_only, limits };
+        if std::env::var_os("SD_DEBUG").is_some() { for e in &outcome.events { let p=sources.get(e.place.file).position(e.place.span.start); eprintln!("EV {}:{} {:?} {:?} stack {} spec {}", p.row,p.column,e.kind,e.bite,e.stack.len(),e.speculative); } eprintln!("exhausted {}", outcome.exhausted); }
+        crate::rules::judge(&outcome, &cx)
+    });
+    match judged {
+        Ok(findings) => findings,
+        Err(panic) => {
+            let place = Place { file, span: Span::default() };
+            vec![plain_finding(Code(1), internal_error(&panic), place)]
+        }
     }
 }
 

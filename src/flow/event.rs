@@ -82,6 +82,7 @@ pub enum Meeting {
     ModuleInput,
     Generator,
     CpuOnly,
+    Data,
 }
 
 /// What happened.
@@ -117,7 +118,11 @@ pub enum Kind {
         backend: Option<Backend>,
         /// How it came about.
         how: UseKind,
+        /// The path has checked, and the accelerator is not there (or another one is).
+        inverted: bool,
     },
+    /// A handler drops all errors of device work.
+    Swallowed,
     /// An availability function is used as a truth value without being called.
     UncalledCheck {
         /// The function.

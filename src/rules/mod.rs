@@ -1,6 +1,194 @@
 //! The rules: facts from the flow engine become findings.
+//!
+//! Each family is a file of functions from one [`Event`] to at most one finding; the first rule that speaks
+//! has the event. No rule looks at syntax trees.
 
+mod availability;
 pub mod example;
 pub mod explain;
+mod indices;
+mod memory;
+mod mismatch;
 pub mod page;
 pub mod registry;
+
+use rustc_hash::FxHashMap;
+
+use crate::finding::{Code, Finding, Label};
+use crate::flow::event::{Bite, Event, Kind};
+use crate::flow::{Outcome, event};
+use crate::link::Program;
+use crate::source::Sources;
+use crate::span::{FileId, Place};
+use crate::world::World;
+
+/// What rules may look at besides the event.
+pub struct Context<'a> {
+    /// The file whose functions were the entry points: findings are placed in it.
+    pub file: FileId,
+    /// All files.
+    pub sources: &'a Sources,
+    /// All files, linked.
+    pub program: &'a Program,
+    /// The file is plainly written for CUDA alone.
+    pub cuda_only: bool,
+    /// Sizes that memory rules speak of.
+    pub limits: Limits,
+}
+
+/// Sizes that memory rules speak of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Allocations of at least this many bytes want a handler (SD501).
+    pub oom_threshold: u64,
+    /// No accelerator has more than this many bytes (SD507).
+    pub max_accelerator_memory: u64,
+}
+
+type Rule = fn(&Event, &Context<'_>) -> Option<Finding>;
+
+/// The rules in the order in which they are asked.
+const RULES: &[Rule] = &[
+    reveal,
+    availability::uncalled_check,
+    availability::inverted_check,
+    indices::device_list,
+    indices::device_index,
+    availability::accelerator,
+    availability::legacy_type,
+    availability::in_module,
+    availability::unguarded,
+    availability::load,
+    mismatch::discarded,
+    mismatch::to_numpy,
+    mismatch::generator,
+    mismatch::cpu_only,
+    mismatch::data,
+    mismatch::unregistered,
+    mismatch::module_input,
+    mismatch::default_device,
+    mismatch::operation,
+    memory::impossible,
+    memory::missing_handler,
+    memory::swallowed,
+];
+
+/// The findings of one file.
+pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    let mut seen: FxHashMap<(Code, Place), usize> = FxHashMap::default();
+    let found = outcome.events.iter().filter_map(|e| RULES.iter().find_map(|rule| rule(e, cx)));
+    for finding in found.chain(memory::matched_by_message(cx)) {
+        let finding = at_home(finding, cx);
+        let key = (finding.code, finding.primary.place);
+        match seen.get(&key) {
+            // The same cause met in several ways is one finding with several places.
+            Some(&i) => merge(&mut findings[i], finding),
+            None => {
+                seen.insert(key, findings.len());
+                findings.push(finding);
+            }
+        }
+    }
+    if std::env::var_os("SD_DEBUG").is_some() { for f in &findings { eprintln!("F {} {:?} {}", f.code, f.primary.place, f.message); } }
+    one_cause(findings)
+}
+
+/// More labels than this say nothing more.
+const MAX_RELATED: usize = 6;
+
+fn merge(into: &mut Finding, other: Finding) {
+    let places = std::iter::once(other.primary).chain(other.related);
+    for label in places {
+        if into.related.len() < MAX_RELATED && !into.places().any(|p| p == label.place) {
+            into.related.push(label);
+        }
+    }
+    if into.condition.is_some() && other.condition.is_none() {
+        into.condition = None;
+        into.world = other.world;
+    }
+}
+
+/// A discarded transfer also causes the mismatch after it: only the cause is reported. The same for the
+/// same pair of origin and kind.
+fn one_cause(findings: Vec<Finding>) -> Vec<Finding> {
+    let discarded: Vec<Place> = findings.iter().filter(|f| f.code == Code(203)).map(|f| f.primary.place).collect();
+    let same_scope = |f: &Finding| {
+        matches!(f.code, Code(201 | 202 | 204 | 205))
+            && discarded.iter().any(|d| {
+                d.file == f.primary.place.file
+                    && f.places().any(|p| p.file == d.file && p.span.start >= d.span.start && p.span.start < d.span.end + 600)
+            })
+    };
+    let (keep, _dropped): (Vec<Finding>, Vec<Finding>) = findings.into_iter().partition(|f| !same_scope(f));
+    keep
+}
+
+/// Findings belong to the file whose entry points were interpreted: so linting one file gives what a run over
+/// everything gives for it. What happens elsewhere is told from the call that leads there.
+fn at_home(mut finding: Finding, cx: &Context<'_>) -> Finding {
+    if finding.primary.place.file == cx.file {
+        return finding;
+    }
+    if let Some(i) = finding.related.iter().position(|l| l.place.file == cx.file) {
+        let home = finding.related.remove(i);
+        let away = std::mem::replace(&mut finding.primary, home);
+        finding.related.insert(0, away);
+    }
+    finding
+}
+
+/// `reveal_device(…)`: for tests of the engine. Not a rule: has no page and is shown only when selected.
+fn reveal(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::Reveal(text) = &event.kind else { return None };
+    let label = Label { place: event.place, text: text.clone() };
+    Some(Finding::new(Code(0), World::Always, text.clone(), label))
+}
+
+/// A finding about an event, with the event's world and condition, and the calls that led there.
+fn finding(code: u16, event: &Event, message: String, primary: Place, label: &str) -> Finding {
+    let mut f = Finding::new(Code(code), event.bite.world, message, Label { place: primary, text: label.to_owned() });
+    f.condition = condition(&event.bite);
+    f
+}
+
+/// Adds the calls that lead from the entry's file to the event.
+fn with_stack(mut f: Finding, event: &Event) -> Finding {
+    for &site in event.stack.iter().rev().take(3) {
+        if f.related.len() < MAX_RELATED && !f.places().any(|p| p == site) {
+            f = f.related(site, "reached through this call");
+        }
+    }
+    // The outermost call is in the file that the finding belongs to.
+    if let Some(&first) = event.stack.first() {
+        if !f.places().any(|p| p == first) {
+            f = f.related(first, "reached through this call");
+        }
+    }
+    f
+}
+
+fn condition(bite: &Bite) -> Option<String> {
+    if bite.conditions.is_empty() {
+        return None;
+    }
+    Some(format!("when {}", bite.conditions.join(" and ")))
+}
+
+/// A reason in words.
+fn reason(step: &event::Step) -> &'static str {
+    use crate::flow::value::Reason;
+    match step.reason {
+        Reason::Default => "made here without `device=`",
+        Reason::Made => "made here on that device",
+        Reason::Host => "made here, on the CPU",
+        Reason::Moved => "moved here",
+        Reason::Literal => "the device is written here",
+        Reason::Given => "given from outside",
+        Reason::Batch => "batches of a `DataLoader` are on the CPU",
+        Reason::Module => "the module is made here",
+        Reason::Loaded => "loaded here",
+        Reason::None => "here",
+    }
+}

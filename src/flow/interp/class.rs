@@ -148,6 +148,7 @@ impl Interp<'_> {
                 let attr = self.outer_attr(o, name);
                 self.outer_writes.insert(attr, value);
             }
+            Value::Tensor(_) if name.as_str() == "data" => self.assign_data(b, value, at),
             Value::Module(m) => {
                 if let Some(&slot) = self.program.get(m).names.get(&name) {
                     let cell = self.global_cell(m, slot);
@@ -156,6 +157,13 @@ impl Interp<'_> {
             }
             _ => {}
         }
+    }
+
+    /// `p.data = q`
+    fn assign_data(&mut self, p: Value, q: Value, at: ExprId) {
+        let parties: Vec<_> =
+            [p, q].into_iter().filter_map(|v| self.party(v, at, super::meet::Rule::STRICT)).collect();
+        self.meet(super::super::event::Meeting::Data, "`.data =`", at, &parties);
     }
 
     fn set_object_attr(&mut self, id: ObjId, name: Sym, value: Value) {

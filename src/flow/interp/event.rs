@@ -156,6 +156,10 @@ impl Interp<'_> {
 }
 
 fn hardware_world(literals: &[Literal]) -> World {
+    // "Another back end is there" says more than "CUDA is not".
+    if let Some(b) = literals.iter().filter(|(_, t)| *t).find_map(|&(a, _)| backend_of(a)) {
+        return World::With(b);
+    }
     let gpus: Vec<(u32, bool)> = literals.iter().filter(|(a, _)| a.0 < 8).map(|&(a, t)| (a.0 + 1, t)).collect();
     if let Some(&(n, _)) = gpus.iter().filter(|(_, t)| !t).min_by_key(|(n, _)| *n) {
         return if n == 1 { World::NoCuda } else { World::FewerGpus(n) };

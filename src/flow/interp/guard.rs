@@ -64,8 +64,11 @@ impl Interp<'_> {
         };
         let Some(bite) = bite else { return };
         let place = self.place(e);
+        let reached = self.d.and(self.path, here);
+        let inverted = backend.is_none()
+            && (self.d.implies(reached, absent) || matches!(bite.world, crate::world::World::With(_)));
         let origin = self.literal_of(origin).filter(|&p| p != place);
-        self.emit(Kind::Use { what: what.to_owned(), origin, index, backend, how }, place, bite, Vec::new());
+        self.emit(Kind::Use { what: what.to_owned(), origin, index, backend, how, inverted }, place, bite, Vec::new());
     }
 
     /// Where the device was written down.

@@ -1,0 +1,116 @@
+//! SD1: code that needs hardware it never asked for; SD305, its form inside modules.
+
+use super::{Context, finding, with_stack};
+use crate::finding::{Finding};
+use crate::flow::event::{Event, Kind, UseKind};
+use crate::span::Place;
+use crate::world::World;
+
+/// The place to report: where the device was written, if that is in this file; else where it is used.
+fn home(event: &Event, origin: Option<Place>, cx: &Context<'_>) -> (Place, Option<Place>) {
+    match origin {
+        Some(o) if o.file == cx.file || event.place.file != cx.file => (o, Some(event.place)),
+        o => (event.place, o),
+    }
+}
+
+/// Is the event only a guess about a function that other code calls, perhaps behind a guard?
+fn guessed(event: &Event) -> bool {
+    event.speculative && event.stack.is_empty()
+}
+
+/// SD103 uncalled-availability-check
+pub(super) fn uncalled_check(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::UncalledCheck { function } = &event.kind else { return None };
+    let message = format!("`{function}` is not called, so this is always true");
+    let mut f = finding(103, event, message, event.place, "the function itself, not its result");
+    f.world = World::NoCuda;
+    Some(with_stack(f, event).help(format!("call it: `{function}()`")))
+}
+
+/// SD104 inverted-availability-check
+pub(super) fn inverted_check(event: &Event, cx: &Context<'_>) -> Option<Finding> {
+    let Kind::Use { what, origin, backend: None, inverted: true, .. } = &event.kind else { return None };
+    let (place, other) = home(event, *origin, cx);
+    let message = match event.bite.world {
+        World::With(b) => format!("CUDA is used where only {} was checked for", b.name().to_uppercase()),
+        _ => "CUDA is used in the branch for machines that do not have it".to_owned(),
+    };
+    let mut f = finding(104, event, message, place, "CUDA, on the wrong side of the check");
+    if let Some(o) = other {
+        f = f.related(o, format!("{what} uses it"));
+    }
+    Some(with_stack(f, event).help("swap the two branches of the check"))
+}
+
+/// SD102 unguarded-accelerator
+pub(super) fn accelerator(event: &Event, cx: &Context<'_>) -> Option<Finding> {
+    let Kind::Use { what, origin, backend: Some(b), .. } = &event.kind else { return None };
+    if guessed(event) {
+        return None;
+    }
+    let name = b.name();
+    let (place, other) = home(event, *origin, cx);
+    let message = format!("{what} needs {}, and nothing here has asked whether it is there", name.to_uppercase());
+    let mut f = finding(102, event, message, place, &format!("raises without {}", name.to_uppercase()));
+    if let Some(o) = other {
+        f = f.related(o, format!("{what} uses it"));
+    }
+    let check = if name == "mps" { "torch.backends.mps.is_available()".to_owned() } else { format!("torch.{name}.is_available()") };
+    Some(with_stack(f, event).help(format!("choose the device by a check: `\"{name}\" if {check} else \"cpu\"`")))
+}
+
+/// SD106 legacy-cuda-tensor-type
+pub(super) fn legacy_type(event: &Event, cx: &Context<'_>) -> Option<Finding> {
+    let Kind::Use { what, how: UseKind::LegacyType, backend: None, .. } = &event.kind else { return None };
+    if guessed(event) || cx.cuda_only {
+        return None;
+    }
+    let message = format!("{what} names a CUDA tensor type, and nothing here has asked whether CUDA is there");
+    let f = finding(106, event, message, event.place, "a legacy CUDA tensor type");
+    Some(with_stack(f, event).help("use `device=` with a device chosen by `torch.cuda.is_available()`"))
+}
+
+/// SD305 hard-coded-device-in-module
+pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
+    let Kind::Use { what, origin, backend: None, how: UseKind::Transfer | UseKind::Factory, .. } = &event.kind else { return None };
+    if !event.in_module || cx.cuda_only {
+        return None;
+    }
+    let (place, other) = home(event, *origin, cx);
+    let message = format!("{what} fixes a CUDA device inside a module");
+    let mut f = finding(305, event, message, place, "the module cannot run elsewhere");
+    if let Some(o) = other {
+        f = f.related(o, format!("{what} uses it"));
+    }
+    Some(with_stack(f, event).help("follow an input (`x.device`) or a parameter of the module instead"))
+}
+
+/// SD101 unguarded-cuda
+pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
+    let Kind::Use { what, origin, backend: None, how, .. } = &event.kind else { return None };
+    if guessed(event) || cx.cuda_only {
+        return None;
+    }
+    let (place, other) = home(event, *origin, cx);
+    let message = format!("{what} needs CUDA, and nothing here has asked whether it is there");
+    let mut f = finding(101, event, message, place, "raises without CUDA");
+    if let Some(o) = other {
+        let text = if o == event.place { format!("{what} uses it here") } else { "the device is decided here".to_owned() };
+        f = f.related(o, text);
+    }
+    let help = match how {
+        UseKind::Query => "guard it: `if torch.cuda.is_available():`",
+        _ => "choose the device by a check: `device = \"cuda\" if torch.cuda.is_available() else \"cpu\"`, and move things with `.to(device)`",
+    };
+    Some(with_stack(f, event).help(help))
+}
+
+/// SD105 load-without-map-location
+pub(super) fn load(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::Load { explicit_none } = &event.kind else { return None };
+    let what = if *explicit_none { "`map_location=None`" } else { "no `map_location`" };
+    let message = format!("`torch.load` with {what}: a checkpoint saved on a GPU goes back to that GPU, or fails to load");
+    let f = finding(105, event, message, event.place, "restores tensors to the device they were saved from");
+    Some(with_stack(f, event).help("load to the CPU, then move the model: `torch.load(path, map_location=\"cpu\")`"))
+}

@@ -1,0 +1,190 @@
+//! SD2: two devices meet; SD301, its form for tensors that modules do not register.
+
+use super::{Context, finding, reason, with_stack};
+use crate::finding::{Finding, Label};
+use crate::flow::event::{DeviceName, Event, Kind, Meeting, Operand};
+use crate::flow::value::Reason;
+use crate::ir::FuncKind;
+use crate::span::Place;
+use crate::world::World;
+
+/// SD203 discarded-transfer
+pub(super) fn discarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
+    let Kind::Discarded { receiver, method } = &event.kind else { return None };
+    let file = event.place.file;
+    let name = cx.sources.text(Place { file, span: *receiver }).to_owned();
+    let short = if name.len() <= 40 && !name.contains('\n') { name } else { "x".to_owned() };
+    let message = format!("the result of `.{method}()` is dropped: tensors do not move in place");
+    let f = finding(203, event, message, event.place, "gives a new tensor, which nothing keeps");
+    Some(with_stack(f, event).help(format!("keep it: `{short} = {}`", first_line(cx.sources.text(event.place)))))
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+/// SD205 cuda-tensor-to-numpy
+pub(super) fn to_numpy(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::ToHost { what, tensor } = &event.kind else { return None };
+    let message = format!("{what} needs a tensor on the CPU, and this one is on {}", tensor.device.in_words());
+    let f = finding(205, event, message, event.place, "NumPy cannot read device memory");
+    let f = origins(f, tensor);
+    Some(with_stack(f, event).help("copy it to the host first: `.detach().cpu().numpy()`"))
+}
+
+/// The reasons of one side as labels: why it is there now, and where that began.
+fn origins(mut f: Finding, side: &Operand) -> Finding {
+    let mut steps: Vec<_> = side.chain.iter().filter(|s| s.reason != Reason::Given && s.reason != Reason::None).collect();
+    steps.truncate(3);
+    for step in steps {
+        if !f.places().any(|p| p == step.place) {
+            let text = format!("{} ({})", reason(step), side.device.in_words());
+            f = f.related(step.place, text);
+        }
+    }
+    f
+}
+
+fn mismatch(event: &Event) -> Option<(Meeting, &str, &Operand, &Operand)> {
+    match &event.kind {
+        Kind::Mismatch { meeting, what, stray, other } => Some((*meeting, what, stray, other)),
+        _ => None,
+    }
+}
+
+/// A finding on the meeting itself, with both sides and where they come from.
+fn meeting_finding(code: u16, event: &Event, message: String) -> Option<Finding> {
+    let (_, _, stray, other) = mismatch(event)?;
+    let f = finding(code, event, message, event.place, "they meet here");
+    let f = sides(f, stray, other);
+    Some(with_stack(f, event))
+}
+
+fn sides(mut f: Finding, stray: &Operand, other: &Operand) -> Finding {
+    for side in [stray, other] {
+        if side.place != f.primary.place && !f.places().any(|p| p == side.place) {
+            f.related.push(Label { place: side.place, text: format!("on {}", side.device.in_words()) });
+        }
+    }
+    let f = origins(f, stray);
+    origins(f, other)
+}
+
+/// SD206 generator-device-mismatch
+pub(super) fn generator(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let (Meeting::Generator, what, stray, other) = mismatch(event)? else { return None };
+    let message = format!("{what} draws on {} with a generator of {}", other.device.in_words(), stray.device.in_words());
+    Some(meeting_finding(206, event, message)?.help("make the generator on the same device: `torch.Generator(device=…)`"))
+}
+
+/// SD207 cpu-only-argument
+pub(super) fn cpu_only(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let (Meeting::CpuOnly, what, stray, _) = mismatch(event)? else { return None };
+    let message = format!("{what} wants this tensor on the CPU, and it is on {}", stray.device.in_words());
+    let f = finding(207, event, message, event.place, "must be on the CPU");
+    Some(with_stack(origins(f, stray), event).help("pass `.cpu()` of it"))
+}
+
+/// SD209 data-assigned-across-devices
+pub(super) fn data(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let (Meeting::Data, _, stray, other) = mismatch(event)? else { return None };
+    let message = format!("`.data` of a tensor on {} becomes one on {}", other.device.in_words(), stray.device.in_words());
+    Some(meeting_finding(209, event, message)?.help("copy the values instead: `p.data.copy_(q)`"))
+}
+
+/// Where a side was made, and how.
+fn made(side: &Operand) -> Option<(Place, Reason)> {
+    side.chain.last().filter(|s| matches!(s.reason, Reason::Default | Reason::Host)).map(|s| (s.place, s.reason))
+}
+
+/// SD301 unregistered-tensor
+pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
+    let (meeting, what, stray, other) = mismatch(event)?;
+    if other.device != DeviceName::WithModule || matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data) {
+        return None;
+    }
+    let (place, _) = made(stray)?;
+    let (maker, user) = (function_of(place, cx)?, function_of(event.place, cx)?);
+    if maker == user || !is_constructor(place, cx) {
+        return None;
+    }
+    let message = format!("a plain tensor attribute of a module: `.to()` does not move it, and {what} meets the module's device");
+    let f = finding(301, event, message, place, "kept as a plain attribute");
+    let f = f.related(event.place, format!("meets a tensor on {} here", other.device.in_words()));
+    Some(with_stack(f, event).help("register it: `self.register_buffer(\"name\", tensor)`"))
+}
+
+/// The innermost function at a place, by its start.
+fn function_of(place: Place, cx: &Context<'_>) -> Option<(u32, u32)> {
+    let ir = &cx.program.get(cx.program.module_of(place.file)?).ir;
+    ir.functions
+        .iter()
+        .filter(|f| f.kind == FuncKind::Function && f.span.contains(place.span))
+        .map(|f| (f.span.start, f.span.end))
+        .max_by_key(|&(start, _)| start)
+}
+
+fn is_constructor(place: Place, cx: &Context<'_>) -> bool {
+    let Some(module) = cx.program.module_of(place.file) else { return false };
+    let ir = &cx.program.get(module).ir;
+    let inner = ir
+        .functions
+        .iter()
+        .filter(|f| f.kind == FuncKind::Function && f.span.contains(place.span))
+        .max_by_key(|f| f.span.start);
+    inner.is_some_and(|f| f.class.is_some() && matches!(f.name.as_str(), "__init__" | "build" | "setup" | "reset_parameters" | "init_weights"))
+}
+
+/// SD202 module-input-mismatch
+pub(super) fn module_input(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let (meeting, what, stray, other) = mismatch(event)?;
+    if meeting != Meeting::ModuleInput {
+        return None;
+    }
+    // Inside a method the module's own device is a symbol: a tensor made there is SD204's.
+    if matches!(other.device, DeviceName::WithModule) {
+        return None;
+    }
+    let message = format!("{what} meets tensors on {} and on {}", stray.device.in_words(), other.device.in_words());
+    let mut f = meeting_finding(202, event, message)?;
+    if matches!(event.bite.world, World::Always) {
+        f.world = World::Cuda;
+    }
+    Some(f.help("move the module and its inputs to one device before the call"))
+}
+
+/// SD204 default-device-tensor
+pub(super) fn default_device(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let (meeting, what, stray, other) = mismatch(event)?;
+    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data) {
+        return None;
+    }
+    let (DeviceName::WithModule | DeviceName::Varies(_)) = other.device else { return None };
+    if stray.device != DeviceName::Known("cpu".to_owned()) {
+        return None;
+    }
+    let (place, how) = made(stray)?;
+    if matches!(&other.device, DeviceName::Varies(_)) && other.chain.iter().any(|s| matches!(s.reason, Reason::Made | Reason::Moved)) {
+        return None;
+    }
+    let text = if how == Reason::Default { "made without `device=`: on the CPU" } else { "always made on the CPU" };
+    let message = format!("a tensor on the CPU meets one on {} in {what}", other.device.in_words());
+    let f = finding(204, event, message, place, text);
+    let f = f.related(event.place, format!("meets a tensor on {} here", other.device.in_words()));
+    let help = match &other.device {
+        DeviceName::Varies(x) => format!("make it where the other one is: `device={x}.device`"),
+        _ => "make it where the input is: `device=x.device`".to_owned(),
+    };
+    Some(with_stack(f, event).help(help))
+}
+
+/// SD201 mixed-device-operation
+pub(super) fn operation(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let (meeting, what, stray, other) = mismatch(event)?;
+    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data) {
+        return None;
+    }
+    let message = format!("{what} meets tensors on {} and on {}", stray.device.in_words(), other.device.in_words());
+    let code = if meeting == Meeting::ModuleInput { 202 } else { 201 };
+    Some(meeting_finding(code, event, message)?.help("move one of them: `.to(other.device)`"))
+}
