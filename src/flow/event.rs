@@ -18,6 +18,8 @@ pub struct Event {
     pub in_module: bool,
     /// Is it in a function that other code of the project visibly calls, interpreted for itself?
     pub speculative: bool,
+    /// Did it begin in a function with symbols for parameters (and not in the file's own body)?
+    pub symbolic: bool,
 }
 
 /// When something goes wrong.

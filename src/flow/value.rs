@@ -259,6 +259,9 @@ pub struct Outer {
     pub tensor: bool,
     /// Its name or annotation says that it is a device.
     pub device: bool,
+    /// It is given by whoever calls the function, so it is wherever they want it: a parameter, a part of one,
+    /// the receiver.
+    pub varies: bool,
     /// It lives with the module that the method belongs to (an input of `forward`).
     pub with: Option<OuterId>,
     /// The value that a command-line option has unless the user says otherwise.

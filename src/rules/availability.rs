@@ -15,8 +15,11 @@ fn home(event: &Event, origin: Option<Place>, cx: &Context<'_>) -> (Place, Optio
 }
 
 /// Is the event only a guess about a function that other code calls, perhaps behind a guard?
-fn guessed(event: &Event) -> bool {
-    event.speculative && event.stack.is_empty()
+///
+/// What a library's function reaches through others may be guarded by its own callers just as well: only what
+/// stands in the function itself, or is reached from a script's own body, is certain to be unguarded.
+pub(super) fn guessed(event: &Event) -> bool {
+    event.symbolic && (event.speculative || event.stack.len() > 1)
 }
 
 /// SD103 uncalled-availability-check
@@ -74,7 +77,7 @@ pub(super) fn legacy_type(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 /// SD305 hard-coded-device-in-module
 pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, backend: None, how: UseKind::Transfer | UseKind::Factory, .. } = &event.kind else { return None };
-    if !event.in_module || cx.cuda_only {
+    if !event.in_module || cx.cuda_only || event.symbolic && event.stack.len() > 1 {
         return None;
     }
     let (place, other) = home(event, *origin, cx);

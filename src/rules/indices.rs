@@ -8,7 +8,7 @@ use crate::world::World;
 /// SD402 hard-coded-device-list
 pub(super) fn device_list(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, how: UseKind::DeviceList, index: Some(i), .. } = &event.kind else { return None };
-    if event.speculative && event.stack.is_empty() {
+    if super::availability::guessed(event) {
         return None;
     }
     let message = format!("{what} names {} GPUs, and nothing here has asked whether there are that many", i + 1);
@@ -20,7 +20,7 @@ pub(super) fn device_list(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
 /// SD401 hard-coded-device-index
 pub(super) fn device_index(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, index: Some(i), backend: None, how, .. } = &event.kind else { return None };
-    if *i == 0 || *how == UseKind::DeviceList || (event.speculative && event.stack.is_empty()) {
+    if *i == 0 || *how == UseKind::DeviceList || super::availability::guessed(event) {
         return None;
     }
     let place = origin.filter(|o| o.file == cx.file || event.place.file != cx.file).unwrap_or(event.place);

@@ -23,7 +23,7 @@ pub(super) fn impossible(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 /// SD501 missing-oom-handling
 pub(super) fn missing_handler(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Allocation { bytes, handled: false } = &event.kind else { return None };
-    if *bytes < cx.limits.oom_threshold || (event.speculative && event.stack.is_empty()) {
+    if *bytes < cx.limits.oom_threshold || super::availability::guessed(event) {
         return None;
     }
     let message = format!("this tensor takes {} on the accelerator, and nothing handles running out of memory", gibibytes(*bytes));

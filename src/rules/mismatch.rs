@@ -88,6 +88,10 @@ pub(super) fn cpu_only(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
 /// SD209 data-assigned-across-devices
 pub(super) fn data(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let (Meeting::Data, _, stray, other) = mismatch(event)? else { return None };
+    let known = |o: &Operand| matches!(o.device, DeviceName::Known(_));
+    if !known(stray) || !known(other) {
+        return None;
+    }
     let message = format!("`.data` of a tensor on {} becomes one on {}", other.device.in_words(), stray.device.in_words());
     Some(meeting_finding(209, event, message)?.help("copy the values instead: `p.data.copy_(q)`"))
 }
@@ -115,7 +119,7 @@ pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 }
 
 /// The innermost function at a place, by its start.
-fn function_of(place: Place, cx: &Context<'_>) -> Option<(u32, u32)> {
+pub(super) fn function_of(place: Place, cx: &Context<'_>) -> Option<(u32, u32)> {
     let ir = &cx.program.get(cx.program.module_of(place.file)?).ir;
     ir.functions
         .iter()

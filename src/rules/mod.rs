@@ -90,8 +90,7 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
             }
         }
     }
-    if std::env::var_os("SD_DEBUG").is_some() { for f in &findings { eprintln!("F {} {:?} {}", f.code, f.primary.place, f.message); } }
-    one_cause(findings)
+    one_cause(findings, cx)
 }
 
 /// More labels than this say nothing more.
@@ -110,19 +109,18 @@ fn merge(into: &mut Finding, other: Finding) {
     }
 }
 
-/// A discarded transfer also causes the mismatch after it: only the cause is reported. The same for the
-/// same pair of origin and kind.
-fn one_cause(findings: Vec<Finding>) -> Vec<Finding> {
+/// A discarded transfer also causes the mismatch after it in the same function: only the cause is reported.
+fn one_cause(findings: Vec<Finding>, cx: &Context<'_>) -> Vec<Finding> {
     let discarded: Vec<Place> = findings.iter().filter(|f| f.code == Code(203)).map(|f| f.primary.place).collect();
-    let same_scope = |f: &Finding| {
+    let caused = |f: &Finding| {
         matches!(f.code, Code(201 | 202 | 204 | 205))
-            && discarded.iter().any(|d| {
-                d.file == f.primary.place.file
-                    && f.places().any(|p| p.file == d.file && p.span.start >= d.span.start && p.span.start < d.span.end + 600)
-            })
+            && discarded.iter().any(|d| f.places().any(|p| p.file == d.file && p.span.start >= d.span.start && same_function(p, *d, cx)))
     };
-    let (keep, _dropped): (Vec<Finding>, Vec<Finding>) = findings.into_iter().partition(|f| !same_scope(f));
-    keep
+    findings.into_iter().filter(|f| !caused(f)).collect()
+}
+
+fn same_function(a: Place, b: Place, cx: &Context<'_>) -> bool {
+    mismatch::function_of(a, cx) == mismatch::function_of(b, cx)
 }
 
 /// Findings belong to the file whose entry points were interpreted: so linting one file gives what a run over

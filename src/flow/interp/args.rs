@@ -134,7 +134,7 @@ impl Interp<'_> {
         let tensor = param.annotation.is_some_and(|a| says_tensor(ir, a));
         let device = names_device(param.name.as_str());
         let text = param.name.to_string();
-        let id = self.t.outer(key.clone(), || Outer { key, text, tensor, device, with: None, default: None });
+        let id = self.t.outer(key.clone(), || Outer { key, text, tensor, device, varies: true, with: None, default: None });
         Value::Outer(id)
     }
 

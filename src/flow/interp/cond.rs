@@ -231,6 +231,7 @@ impl Interp<'_> {
             Value::None => " is None".to_owned(),
             Value::Str(s, _) => format!(" == {:?}", s.as_str()),
             Value::Int(i) => format!(" == {i}"),
+            Value::External(path) => format!(" == {path}"),
             Value::Bool(c) if c == TRUE => return self.flag(Test::Truth(Value::Outer(o)), o, "", e),
             Value::Bool(c) if c == FALSE => {
                 let c = self.flag(Test::Truth(Value::Outer(o)), o, "", e);
@@ -439,7 +440,7 @@ const fn constant(b: bool) -> Cond {
 pub(super) fn speaks_of_devices(text: &str) -> bool {
     const WORDS: &[&str] = &[
         "cuda", "gpu", "device", "cpu", "accel", "mps", "xpu", "npu", "hpu", "tpu", "nccl", "distributed", "ddp",
-        "rank", "parallel", "backend", "amp", "fp16", "half", "triton", "hardware", "platform",
+        "rank", "parallel", "backend", "available", "xla", "mlu", "musa", "neuron", "xpu", "offload", "pin", "amp", "fp16", "half", "triton", "hardware", "platform",
     ];
     let text = text.to_ascii_lowercase();
     WORDS.iter().any(|w| text.contains(w))

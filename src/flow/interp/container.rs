@@ -158,7 +158,7 @@ impl Interp<'_> {
                     text,
                     tensor: false,
                     device: false,
-                    with: None,
+                    varies: false, with: None,
                     default: None,
                 });
                 Value::Outer(self.outer_item(outer, i))

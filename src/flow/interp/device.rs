@@ -36,7 +36,11 @@ impl Interp<'_> {
             Value::Int(i) => {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
-                let device = u32::try_from(i).map_or(Device::Unknown, |i| Device::Cuda(Some(i)));
+                // `0` is the current accelerator, whichever that is; higher numbers are GPUs in practice.
+                let device = match u32::try_from(i) {
+                    Ok(i) if i > 0 => Device::Cuda(Some(i)),
+                    _ => Device::Unknown,
+                };
                 Some(self.at(device, origin))
             }
             // Bare numbers as devices are accelerator indices: `.to(local_rank)`.

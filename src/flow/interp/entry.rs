@@ -43,6 +43,7 @@ impl Interp<'_> {
             self.path = TRUE;
         }
         self.path = self.d.forget(self.path, &super::super::atom::AtomId::is_hardware);
+        self.symbolic = true;
     }
 
     fn collect(&mut self, out: &mut Outcome) {
@@ -153,6 +154,7 @@ impl Interp<'_> {
             text: "self".into(),
             tensor: false,
             device: false,
+            varies: true,
             with: None,
             default: None,
         })

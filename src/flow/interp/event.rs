@@ -96,6 +96,7 @@ impl Interp<'_> {
             stack: self.call_stack(),
             in_module: self.in_module(),
             speculative: self.speculative,
+            symbolic: self.symbolic,
         };
         self.events.push(Pending { event, needs });
     }

@@ -313,7 +313,7 @@ impl Interp<'_> {
             text: name.to_string(),
             tensor: false,
             device: super::args::names_device(name.as_str()),
-            with: None,
+            varies: false, with: None,
             default: None,
         });
         Value::Outer(id)
@@ -322,12 +322,16 @@ impl Interp<'_> {
     /// `base.name` of something from outside.
     pub(super) fn outer_attr(&mut self, base: OuterId, name: Sym) -> OuterId {
         let key = OuterKey::Attr { base, name };
-        let text = self.t.get_outer(base).text.clone();
+        let parent = self.t.get_outer(base);
+        // What `self` holds is the class's business; what a parameter holds came with it.
+        let varies = parent.varies && !matches!(parent.key, OuterKey::Receiver { .. });
+        let text = parent.text.clone();
         self.t.outer(key.clone(), || Outer {
             key,
             text: if text.is_empty() { String::new() } else { format!("{text}.{name}") },
             tensor: false,
             device: super::args::names_device(name.as_str()),
+            varies,
             with: None,
             default: None,
         })
@@ -335,6 +339,11 @@ impl Interp<'_> {
 
     /// `base[key]` of something from outside. A batch's parts live with the batch.
     pub(super) fn outer_item(&mut self, base: OuterId, key: Value) -> OuterId {
+        if let Value::Str(s, _) = key {
+            if names_weights(s.as_str()) {
+                self.used_as_weights(Value::Outer(base));
+            }
+        }
         let key = match key {
             Value::Str(s, _) => Some(Value::Str(s, NO_ORIGIN)),
             Value::Int(i) => Some(Value::Int(i)),
@@ -342,12 +351,13 @@ impl Interp<'_> {
         };
         let outer = OuterKey::Item { base, key };
         let parent = self.t.get_outer(base);
-        let (text, with) = (parent.text.clone(), parent.with);
+        let (text, with, varies) = (parent.text.clone(), parent.with, parent.varies);
         self.t.outer(outer.clone(), || Outer {
             key: outer,
             text: if text.is_empty() { String::new() } else { format!("{text}[…]") },
             tensor: false,
             device: false,
+            varies,
             with,
             default: None,
         })
@@ -437,4 +447,9 @@ fn arithmetic(op: BinOp, x: i64, y: i64) -> Value {
         _ => None,
     };
     r.map_or(Value::Host(Host::Number), Value::Int)
+}
+
+/// Keys under which checkpoints keep weights.
+fn names_weights(key: &str) -> bool {
+    key.ends_with("state_dict") || matches!(key, "model" | "optimizer" | "net" | "weights" | "params" | "generator" | "ema")
 }

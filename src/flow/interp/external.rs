@@ -156,6 +156,12 @@ impl Interp<'_> {
             if let Some(bite) = self.bite(bad, true) {
                 let place = self.place(e);
                 self.emit(Kind::Load { explicit_none }, place, bite, Vec::new());
+                // Data sets are saved with `torch.save` too: wait until the result is used as weights.
+                let result = self.result_of(e);
+                if let (Value::Outer(o), Some(event)) = (result, self.events.pop()) {
+                    self.loads.insert(o, event);
+                }
+                return result;
             }
         }
         match location {
@@ -167,6 +173,21 @@ impl Interp<'_> {
                 self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Plain, certain: false, bytes: None })
             }
             _ => self.result_of(e),
+        }
+    }
+
+    /// The value is used as weights: if `torch.load` gave it, that matters.
+    pub(super) fn used_as_weights(&mut self, v: Value) {
+        let Value::Outer(mut o) = v else { return };
+        loop {
+            if let Some(event) = self.loads.remove(&o) {
+                self.events.push(event);
+                return;
+            }
+            match self.t.get_outer(o).key {
+                OuterKey::Attr { base, .. } | OuterKey::Item { base, .. } => o = base,
+                _ => return,
+            }
         }
     }
 
@@ -211,7 +232,7 @@ impl Interp<'_> {
         let key = OuterKey::External(Sym::new(&format!("os.environ[{name}]")));
         let text = name.to_string();
         let default = args.get(1, "default").map(|(v, _)| v);
-        let id = self.t.outer(key.clone(), || Outer { key, text, tensor: false, device: false, with: None, default });
+        let id = self.t.outer(key.clone(), || Outer { key, text, tensor: false, device: false, varies: false, with: None, default });
         Value::Outer(id)
     }
 
@@ -430,6 +451,12 @@ impl Interp<'_> {
                 self.own(id)
             }
             (ObjKind::Distribution, "entropy") => self.own(id),
+            (ObjKind::Inert, "load_state_dict") => {
+                for &(v, _) in args.positional.iter().take(1) {
+                    self.used_as_weights(v);
+                }
+                self.result_of(e)
+            }
             (ObjKind::Inert, _) => self.result_of(e),
             _ => self.unknown_call(Value::Unknown, args, e),
         }
@@ -472,7 +499,7 @@ impl Interp<'_> {
         let key = OuterKey::Argument { parser, name: Sym::new(&name) };
         let device = names_device(&name);
         let text = format!("args.{name}");
-        self.t.outer(key.clone(), || Outer { key, text, tensor: false, device, with: None, default });
+        self.t.outer(key.clone(), || Outer { key, text, tensor: false, device, varies: false, with: None, default });
     }
 
     /// `args.name`
@@ -481,7 +508,7 @@ impl Interp<'_> {
         let key = OuterKey::Argument { parser, name };
         let device = names_device(name.as_str());
         let text = format!("args.{name}");
-        let id = self.t.outer(key.clone(), || Outer { key, text, tensor: false, device, with: None, default: None });
+        let id = self.t.outer(key.clone(), || Outer { key, text, tensor: false, device, varies: false, with: None, default: None });
         Value::Outer(id)
     }
 

@@ -201,6 +201,9 @@ impl Interp<'_> {
         if matches!(name.as_str(), "half" | "float" | "double" | "bfloat16") {
             return;
         }
+        if name.as_str() == "to" && !self.names_target(ir.call(call)) {
+            return;
+        }
         let t = self.get_tensor(t);
         let receiver = ir.span(base);
         let mut needs = Vec::new();
@@ -217,6 +220,16 @@ impl Interp<'_> {
         }
         let place = self.place(e);
         self.emit(Kind::Discarded { receiver, method: name.to_string() }, place, bite, needs);
+    }
+
+    /// Does `.to(…)` name a device (and not only a dtype)?
+    fn names_target(&mut self, call: &crate::ir::Call) -> bool {
+        self.muted += 1;
+        let args = self.arguments(call);
+        let e = call.func;
+        let target = self.to_target(&args, e);
+        self.muted -= 1;
+        target.is_some()
     }
 
     fn discarded_proof(&mut self, base: ExprId) -> Option<super::OuterId> {

@@ -217,7 +217,7 @@ fn difference(a: Device, b: Device, outers: &[super::Outer]) -> Difference {
     use Device::{Cpu, Cuda, CudaSome, Meta, Named, Of, Other, Unknown};
     let varies = |d: Device| match d {
         Named(o) => outers[o.0 as usize].device,
-        Of(_) => true,
+        Of(o) => outers[o.0 as usize].varies,
         _ => false,
     };
     match (a, b) {

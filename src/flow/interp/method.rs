@@ -302,6 +302,11 @@ impl Interp<'_> {
         if ONLY_TENSORS.contains(&text) {
             self.tensor_proofs.insert(o);
         }
+        if text == "load_state_dict" {
+            for &(v, _) in args.positional.iter().take(1) {
+                self.used_as_weights(v);
+            }
+        }
         match text {
             "items" | "keys" | "values" => {
                 let item = Value::Outer(self.outer_item(o, Value::Unknown));
@@ -347,6 +352,7 @@ impl Interp<'_> {
                 text: if text.is_empty() { text } else { format!("{text}()") },
                 tensor: false,
                 device,
+                varies: false,
                 with: None,
                 default: None,
             });

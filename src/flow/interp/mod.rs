@@ -188,9 +188,12 @@ pub struct Interp<'p> {
     /// What was assigned to attributes and items of outside things.
     outer_writes: FxHashMap<OuterId, Value>,
     events: Vec<Pending>,
+    /// `torch.load` calls, by their result, that become events when it turns out to be weights.
+    loads: FxHashMap<OuterId, Pending>,
     /// The file whose functions are the entry points.
     entry: ModIdx,
     speculative: bool,
+    symbolic: bool,
     /// While positive, modules are made without running their constructors.
     shallow: u32,
     known: Known,
@@ -221,7 +224,7 @@ impl<'p> Interp<'p> {
             text: "torch.cuda.device_count()".into(),
             tensor: false,
             device: false,
-            with: None,
+            varies: false, with: None,
             default: None,
         });
         let mut store = Store::default();
@@ -255,8 +258,10 @@ impl<'p> Interp<'p> {
             tensor_proofs: FxHashSet::default(),
             outer_writes: FxHashMap::default(),
             events: Vec::new(),
+            loads: FxHashMap::default(),
             entry,
             speculative: false,
+            symbolic: false,
             shallow: 0,
             known,
         }
@@ -399,15 +404,29 @@ impl<'p> Interp<'p> {
     /// The result of something that is not known, with an identity of its own.
     fn result_of(&mut self, expr: ExprId) -> Value {
         let key = OuterKey::Result { module: self.here().module, expr, frame: self.frame, pass: self.pass };
+        let text = self.callee_text(expr);
         let id = self.t.outer(key.clone(), || Outer {
             key,
-            text: String::new(),
+            text,
             tensor: false,
             device: false,
-            with: None,
+            varies: false, with: None,
             default: None,
         });
         Value::Outer(id)
+    }
+
+    /// `is_available()`, for the result of a call by name: what the name says may matter as a flag.
+    fn callee_text(&self, expr: ExprId) -> String {
+        let ir = &self.linked().ir;
+        let crate::ir::Expr::Call(id) = ir.expr(expr) else { return String::new() };
+        match ir.expr(ir.call(id).func) {
+            crate::ir::Expr::Attr { name, .. } | crate::ir::Expr::Var(crate::ir::Var::Unbound(name)) => format!("{name}()"),
+            crate::ir::Expr::Var(crate::ir::Var::Global(slot)) => {
+                ir.functions.first().and_then(|f| f.slots.get(slot as usize)).map_or_else(String::new, |n| format!("{n}()"))
+            }
+            _ => String::new(),
+        }
     }
 
     fn closure(&mut self, module: ModIdx, func: FuncId, frame: Option<FrameId>) -> Value {

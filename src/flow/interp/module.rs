@@ -212,7 +212,13 @@ impl Interp<'_> {
                 let pair = self.seq(&[Self::TEXT, v]);
                 self.many(pair)
             }
-            "load_state_dict" | "register_forward_hook" | "register_forward_pre_hook" | "register_full_backward_hook" => self.result_of(e),
+            "load_state_dict" => {
+                for &(v, _) in args.positional.iter().take(1) {
+                    self.used_as_weights(v);
+                }
+                self.result_of(e)
+            }
+            "register_forward_hook" | "register_forward_pre_hook" | "register_full_backward_hook" => self.result_of(e),
             "forward" | "__call__" => self.call_module(id, args, e),
             "encode" | "decode" | "generate" | "predict" if matches!(self.obj(id).kind, ObjKind::ForeignModule(None)) => {
                 let _ = base;

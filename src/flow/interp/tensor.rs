@@ -495,7 +495,13 @@ impl Interp<'_> {
                 Some(p) => self.because(p.device, e, Reason::Moved),
                 None => self.unknown_device(),
             },
-            _ => return self.factory(op, parties, args, e, name, zero_dim),
+            _ if matches!(op.kind, OpKind::Factory | OpKind::FactoryLike | OpKind::NewLike) => {
+                return self.factory(op, parties, args, e, name, zero_dim);
+            }
+            ResultRule::Cpu | ResultRule::Cuda | ResultRule::DeviceArgument | ResultRule::Data => {
+                return self.factory(op, parties, args, e, name, zero_dim);
+            }
+            _ => self.unknown_device(),
         };
         let tensor = self.plain_tensor(device, zero_dim);
         if op.in_place {

@@ -37,7 +37,8 @@ impl Interp<'_> {
         let list = rule.is_some_and(|r| r.list);
         if let Value::Outer(o) = v {
             // Handed to a tensor function where a tensor goes: it is one.
-            if rule.is_some() && !list {
+            // Later arguments may be numbers as well: `torch.add(x, 2)`.
+            if rule.is_some_and(|r| r.position == Some(0)) && !list {
                 self.tensor_proofs.insert(o);
             }
         }
