@@ -406,6 +406,9 @@ impl Binder<'_> {
         *old = match (*old, binding) {
             (Binding::Nothing, Binding::Value(_)) if branch => Binding::Complex,
             (Binding::Nothing, b) => b,
+            // `import torch` and `import torch.nn`: the same variable, the same thing.
+            (Binding::Import(a), Binding::Import(b)) if a == b => *old,
+            (Binding::Import(_), b @ Binding::Import(_)) if !branch => b,
             (Binding::Import(Target::External(_)), b @ Binding::Import(Target::Module(_) | Target::Member(..))) => b,
             (keep @ Binding::Import(_), Binding::Import(_) | Binding::Def(_) | Binding::Class(_)) if branch => keep,
             (keep @ Binding::Import(_), Binding::Value(v)) if branch && self.ir.expr(v) == Expr::None => keep,

@@ -114,12 +114,11 @@ impl Interp<'_> {
         if let Some(&(_, v, _)) = args.keywords.iter().find(|(n, ..)| *n == param.name) {
             return v;
         }
-        if args.open {
-            return self.param(module, func, index);
-        }
+        let _ = (func, index);
         match param.default {
-            Some(e) => self.eval_in(module, e),
-            None => self.param(module, func, index),
+            Some(e) if !args.open => self.eval_in(module, e),
+            // Given through `*args` or `**kwargs` that nobody knows, or not at all.
+            _ => Value::Unknown,
         }
     }
 

@@ -32,6 +32,8 @@ impl Interp<'_> {
     pub(super) fn is_module_class(&self, key: ClassKey) -> bool {
         let info = self.program.class(key);
         info.externals.iter().any(|&path| crate::torch::base_class(path).is_some_and(|b| b.kind == Base::Module))
+            || (info.unknown_base || !info.externals.is_empty())
+                && self.program.find_method(key, self.known.forward).is_some()
     }
 
     /// Does a framework move such modules, or their inputs, for the user?

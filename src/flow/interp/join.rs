@@ -76,7 +76,7 @@ impl<'p> Interp<'p> {
         }
     }
 
-    fn from_diagram(&self, d: Dd) -> Value {
+    pub(super) fn from_diagram(&self, d: Dd) -> Value {
         match self.d.as_leaf(d) {
             Some(payload) => *self.t.values.get(payload),
             None => Value::Choice(d),

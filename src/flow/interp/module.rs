@@ -65,7 +65,19 @@ impl Interp<'_> {
                 let moved = self.move_value(item, device, seen);
                 self.many(moved)
             }
-            Value::Choice(_) => self.each(v, &mut |i, v| i.move_value(v, device, seen)),
+            // Each alternative moves if it is the one that is registered; moving the others does no harm.
+            Value::Choice(d) => {
+                let mut leaves = Vec::new();
+                self.d.leaves(d, &mut leaves);
+                let mut moved = Vec::with_capacity(leaves.len());
+                for leaf in leaves {
+                    let v = *self.t.values.get(leaf);
+                    let new = self.move_value(v, device, seen);
+                    moved.push((leaf, self.t.values.add(new)));
+                }
+                let d = self.d.map(d, &mut |p| moved.iter().find(|(old, _)| *old == p).map_or(p, |&(_, new)| new));
+                self.from_diagram(d)
+            }
             v => v,
         }
     }
