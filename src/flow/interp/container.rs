@@ -179,6 +179,8 @@ impl Interp<'_> {
                 &[no, yes] => self.ite(c, yes, no),
                 _ => Value::Unknown,
             },
+            // Which part it is is not kept: all of it, as far as objects go, since moves must not be lost.
+            Value::Slice if items.iter().any(|v| matches!(v, Value::Object(_))) => self.seq(items),
             Value::Slice => self.many_of(items),
             _ => {
                 let mut joined = Value::Absent;
@@ -194,11 +196,7 @@ impl Interp<'_> {
         match self.obj(id).kind {
             ObjKind::List { .. } => match (self.own(id), i) {
                 (Value::Many(_), Value::Slice) => Value::Object(id),
-                (Value::Seq(_), Value::Slice) => {
-                    let v = self.own(id);
-                    let items = self.exact_elements(v).unwrap_or_default();
-                    self.many_of(&items)
-                }
+                (v @ Value::Seq(_), Value::Slice) => self.index(v, i, e, e, e),
                 (v, i) => self.index(v, i, e, e, e),
             },
             ObjKind::Dict { .. } => self.dict_get(id, i, e),

@@ -66,7 +66,8 @@ impl Interp<'_> {
         let ir = &self.program.get(module).ir;
         for (n, f) in ir.functions.iter().enumerate() {
             let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
-            if f.kind == FuncKind::Function && f.class.is_none() && f.parent == Some(FuncId(0)) {
+            let called = self.interpreted.contains(&func);
+            if f.kind == FuncKind::Function && f.class.is_none() && f.parent == Some(FuncId(0)) && !called {
                 self.run_entry(module, func, None, None, out);
             }
         }
@@ -86,7 +87,7 @@ impl Interp<'_> {
             let instance = self.symbolic_instance(key, out);
             self.path = self.d.and(before, guard);
             for &(name, func) in &ir.class(class).methods {
-                if name == self.known.init {
+                if name == self.known.init || self.interpreted.contains(&func) && !self.is_module_class(key) {
                     continue;
                 }
                 self.run_entry(module, func, Some(key), Some(instance), out);

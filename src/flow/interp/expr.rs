@@ -351,7 +351,9 @@ impl Interp<'_> {
         };
         let outer = OuterKey::Item { base, key };
         let parent = self.t.get_outer(base);
-        let (text, with, varies) = (parent.text.clone(), parent.with, parent.varies);
+        // What a loop takes out of something may be anywhere: batches are on the CPU, whoever gives the loader.
+        let varies = parent.varies && (key.is_some() || parent.with.is_some());
+        let (text, with) = (parent.text.clone(), parent.with);
         self.t.outer(outer.clone(), || Outer {
             key: outer,
             text: if text.is_empty() { String::new() } else { format!("{text}[…]") },

@@ -194,6 +194,8 @@ pub struct Interp<'p> {
     entry: ModIdx,
     speculative: bool,
     symbolic: bool,
+    /// Functions of the entry's file that its own body has called.
+    interpreted: FxHashSet<FuncId>,
     /// While positive, modules are made without running their constructors.
     shallow: u32,
     known: Known,
@@ -262,6 +264,7 @@ impl<'p> Interp<'p> {
             entry,
             speculative: false,
             symbolic: false,
+            interpreted: FxHashSet::default(),
             shallow: 0,
             known,
         }

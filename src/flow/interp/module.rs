@@ -230,7 +230,13 @@ impl Interp<'_> {
                 }
                 self.result_of(e)
             }
-            "register_forward_hook" | "register_forward_pre_hook" | "register_full_backward_hook" => self.result_of(e),
+            // Hooks may move the module and its inputs at every call.
+            "register_forward_hook" | "register_forward_pre_hook" => {
+                let unknown = self.unknown_device();
+                self.move_module(id, unknown);
+                self.result_of(e)
+            }
+            "register_full_backward_hook" => self.result_of(e),
             "forward" | "__call__" => self.call_module(id, args, e),
             "encode" | "decode" | "generate" | "predict" if matches!(self.obj(id).kind, ObjKind::ForeignModule(None)) => {
                 let _ = base;
