@@ -26,6 +26,7 @@ pub fn run_module(program: &Program, module: ModIdx) -> Outcome {
     i.run_body(&mut out);
     i.run_functions(&mut out);
     i.run_classes(&mut out);
+    out.events = super::reveal::joined(out.events);
     out
 }
 
