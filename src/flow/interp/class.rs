@@ -56,7 +56,7 @@ impl Interp<'_> {
             }
             _ => None,
         })?;
-        Some(self.eval_in(key.module, found))
+        Some(self.eval_in(key.module, self.program.get(key.module).ir.class(key.class).body, found))
     }
 
     fn slot_name(&self, key: ClassKey, var: crate::ir::Var) -> Option<Sym> {
@@ -131,7 +131,7 @@ impl Interp<'_> {
             position += 1;
             let v = match (given, value) {
                 (Some(v), _) => v,
-                (None, Some(d)) => self.eval_in(key.module, *d),
+                (None, Some(d)) => self.eval_in(key.module, ir.class(key.class).body, *d),
                 (None, None) => continue,
             };
             self.set_field(id, name, v);

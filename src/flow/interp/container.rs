@@ -295,6 +295,8 @@ impl Interp<'_> {
         let Some(op) = crate::torch::method(Sym::new("__getitem__")) else { return };
         let rule = |p: usize| op.positional(p).map_or(Rule::STRICT, Rule::from);
         let Some(whole) = self.party(b, base, rule(0)) else { return };
+        // What is indexed with a tensor has dimensions.
+        let whole = super::meet::Party { zero_dim: Tri::No, ..whole };
         let indices: Vec<Value> = match i {
             Value::Seq(id) => self.seq_items(id).to_vec(),
             v => vec![v],

@@ -297,7 +297,7 @@ impl Interp<'_> {
             Some(Binding::Import(target)) => self.imported(target),
             Some(Binding::Def(f)) => self.module_function(module, f),
             Some(Binding::Class(class)) => Value::Class(crate::link::ClassKey { module, class }),
-            Some(Binding::Value(e)) if self.evaluated.insert((module, slot)) => self.eval_in(module, e),
+            Some(Binding::Value(e)) if self.evaluated.insert((module, slot)) => self.eval_in(module, FuncId(0), e),
             _ => Value::Unknown,
         };
         if v == Value::Unknown || v == Value::Absent {

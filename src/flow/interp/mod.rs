@@ -21,6 +21,7 @@ mod loops;
 mod meet;
 mod method;
 mod module;
+mod reveal;
 mod stmt;
 mod tensor;
 mod torch_fn;

@@ -120,7 +120,19 @@ impl Interp<'_> {
         let certain = self.certain(a) || self.certain(b);
         match (x, y) {
             (Some(x), Some(y)) => {
-                if self.meet(meeting, what, e, &[x, y]) {
+                // A number, as far as anybody has seen: then the result is where the tensor is. Were it a tensor
+                // elsewhere, that has been told.
+                let unproven = |i: &Self, v: Value| matches!(v, Value::Outer(o) if !i.is_tensorish(o));
+                let alone = match (self.certain(a), self.certain(b)) {
+                    (true, false) if unproven(self, b) && x.zero_dim == Tri::No => Some(x),
+                    (false, true) if unproven(self, a) && y.zero_dim == Tri::No => Some(y),
+                    _ => None,
+                };
+                let refused = self.meet(meeting, what, e, &[x, y]);
+                if let Some(p) = alone {
+                    return self.plain_tensor(p.device, Tri::No);
+                }
+                if refused {
                     let device = self.unknown_device();
                     return self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Plain, certain, bytes: None });
                 }
