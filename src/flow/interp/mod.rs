@@ -76,6 +76,10 @@ enum ObjKind {
     Parser,
     /// What `parse_args()` gives; `own` is the parser.
     Namespace,
+    /// `functools.partial(…)`; `own` is the function, positional arguments, keywords.
+    Partial,
+    /// `namedtuple(…)`; `own` is its fields' names.
+    TupleClass,
     /// `torch.Generator`; `own` is its device.
     Generator,
     /// A distribution; `own` is a tensor like its samples.
@@ -168,6 +172,9 @@ pub struct Interp<'p> {
     frame: FrameId,
     /// When this point is reached.
     path: Cond,
+    /// What was meant to be checked and was not, as in `if torch.cuda.is_available:`. Reported there, so nothing else
+    /// is reported that it was meant to guard.
+    assumed: Cond,
     /// Counts passes of loops, so that one expression's results differ from pass to pass.
     pass: u32,
     steps: u32,
@@ -197,6 +204,8 @@ pub struct Interp<'p> {
     symbolic: bool,
     /// While positive, modules are made without running their constructors.
     shallow: u32,
+    /// What those would have been given.
+    unbuilt: FxHashMap<ObjId, args::Args>,
     known: Known,
 }
 
@@ -246,6 +255,7 @@ impl<'p> Interp<'p> {
             frames: Vec::new(),
             frame: FrameId(0),
             path: TRUE,
+            assumed: TRUE,
             pass: 0,
             steps: 0,
             depth: 0,
@@ -264,6 +274,7 @@ impl<'p> Interp<'p> {
             speculative: false,
             symbolic: false,
             shallow: 0,
+            unbuilt: FxHashMap::default(),
             known,
         }
     }
