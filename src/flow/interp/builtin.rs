@@ -157,7 +157,7 @@ impl Interp<'_> {
     fn make_dict(&mut self, args: &Args) -> Value {
         let mut flat = match args.positional.first() {
             None => Some(Vec::new()),
-            Some(&(v, _)) => self.dict_items(v),
+            Some(&(v, _)) => self.dict_items(v).or_else(|| self.dict_of_pairs(v)),
         };
         if args.open {
             flat = None;
@@ -172,6 +172,18 @@ impl Interp<'_> {
             None => self.many(Value::Unknown),
         };
         Value::Object(self.object(ObjKind::Dict { module: false }, None, content))
+    }
+
+    /// Alternating keys and values, from pairs with known keys.
+    fn dict_of_pairs(&self, v: Value) -> Option<Vec<Value>> {
+        let mut flat = Vec::new();
+        for pair in self.exact_elements(v)? {
+            match self.exact_elements(pair)?.as_slice() {
+                &[k @ (Value::Str(..) | Value::Int(_)), v] => flat.extend([k, v]),
+                _ => return None,
+            }
+        }
+        Some(flat)
     }
 
     /// `zip` and `enumerate`.
@@ -236,6 +248,9 @@ impl Interp<'_> {
 
     fn is_instance(&mut self, v: Value, at: ExprId, args: &Args, e: ExprId) -> Value {
         let Some(&(class, _)) = args.positional.get(1) else { return self.result_of(e) };
+        if let Some(known) = self.known_instance(v, class) {
+            return Value::Bool(if known { TRUE } else { FALSE });
+        }
         let cond = match (v, class) {
             (Value::Outer(o), Value::External(path)) if path.as_str() == "torch.Tensor" => {
                 // In the branch where it is one, it is one.
@@ -265,6 +280,41 @@ impl Interp<'_> {
             _ => self.unknown_test(e),
         };
         Value::Bool(cond)
+    }
+
+    /// Tensors, containers and plain values tell their classes; a class's instances may be of another one.
+    fn known_instance(&self, v: Value, class: Value) -> Option<bool> {
+        let path = match class {
+            Value::External(path) => path.as_str(),
+            Value::Seq(classes) => {
+                let known: Vec<_> =
+                    self.t.seqs.get(classes.0).iter().map(|&c| self.known_instance(v, c)).collect();
+                return if known.contains(&Some(true)) {
+                    Some(true)
+                } else if known.iter().all(|k| *k == Some(false)) {
+                    Some(false)
+                } else {
+                    None
+                };
+            }
+            _ => return None,
+        };
+        let plain = matches!(path, "builtins.dict" | "builtins.list" | "builtins.tuple" | "builtins.str" | "torch.Tensor");
+        if !plain {
+            return None;
+        }
+        match v {
+            Value::Object(id) => match self.obj(id).kind {
+                ObjKind::Dict { module: false } => Some(path == "builtins.dict"),
+                // Sets are kept like lists.
+                ObjKind::List { module: false } if path != "builtins.list" => Some(false),
+                _ => None,
+            },
+            Value::Seq(_) | Value::Many(_) if matches!(path, "builtins.dict" | "builtins.str" | "torch.Tensor") => Some(false),
+            Value::Tensor(t) if self.get_tensor(t).certain => Some(path == "torch.Tensor"),
+            Value::Str(..) => Some(path == "builtins.str"),
+            _ => None,
+        }
     }
 
     fn named_flag(&mut self, o: super::OuterId, key: Value, _suffix: &str, at: ExprId) -> super::Cond {

@@ -27,7 +27,7 @@ impl Interp<'_> {
         match v {
             Value::Seq(id) => Some(self.seq_items(id).to_vec()),
             Value::Object(id) => match (self.obj(id).kind, self.own(id)) {
-                (ObjKind::List { .. }, Value::Seq(s)) => Some(self.seq_items(s).to_vec()),
+                (ObjKind::List { .. } | ObjKind::Instance, Value::Seq(s)) => Some(self.seq_items(s).to_vec()),
                 (ObjKind::Dict { .. }, Value::Seq(s)) => Some(self.seq_items(s).iter().step_by(2).copied().collect()),
                 _ => None,
             },
@@ -205,6 +205,7 @@ impl Interp<'_> {
             },
             ObjKind::Dict { .. } => self.dict_get(id, i, e),
             ObjKind::Items | ObjKind::Loader => self.own(id),
+            ObjKind::Instance if matches!(self.own(id), Value::Seq(_)) => self.index(self.own(id), i, e, e, e),
             ObjKind::Module | ObjKind::Instance => {
                 let method = self.obj(id).class.and_then(|k| self.program.find_method(k, Sym::new("__getitem__")));
                 match method {

@@ -190,13 +190,12 @@ impl Interp<'_> {
         };
         let there = self.available(backend);
         let absent = self.d.not(there);
-        let saved = self.path;
         if let Some(bite) = self.bite(absent, false) {
             let place = self.place(e);
             self.emit(Kind::UncalledCheck { function: path.to_string() }, place, bite, Vec::new());
         }
         // What it was meant to guard is not reported besides.
-        self.path = self.d.and(saved, there);
+        self.assumed = self.d.and(self.assumed, there);
     }
 
     /// `x.to(device)` as a statement.

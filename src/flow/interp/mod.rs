@@ -76,6 +76,10 @@ enum ObjKind {
     Parser,
     /// What `parse_args()` gives; `own` is the parser.
     Namespace,
+    /// `functools.partial(…)`; `own` is the function, positional arguments, keywords.
+    Partial,
+    /// `namedtuple(…)`; `own` is its fields' names.
+    TupleClass,
     /// `torch.Generator`; `own` is its device.
     Generator,
     /// A distribution; `own` is a tensor like its samples.
@@ -170,6 +174,9 @@ pub struct Interp<'p> {
     frame: FrameId,
     /// When this point is reached.
     path: Cond,
+    /// What was meant to be checked and was not, as in `if torch.cuda.is_available:`. Reported there, so nothing else
+    /// is reported that it was meant to guard.
+    assumed: Cond,
     /// Counts passes of loops, so that one expression's results differ from pass to pass.
     pass: u32,
     steps: u32,
@@ -201,6 +208,8 @@ pub struct Interp<'p> {
     interpreted: FxHashSet<FuncId>,
     /// While positive, modules are made without running their constructors.
     shallow: u32,
+    /// What those would have been given.
+    unbuilt: FxHashMap<ObjId, args::Args>,
     known: Known,
 }
 
@@ -250,6 +259,7 @@ impl<'p> Interp<'p> {
             frames: Vec::new(),
             frame: FrameId(0),
             path: TRUE,
+            assumed: TRUE,
             pass: 0,
             steps: 0,
             depth: 0,
@@ -269,6 +279,7 @@ impl<'p> Interp<'p> {
             symbolic: false,
             interpreted: FxHashSet::default(),
             shallow: 0,
+            unbuilt: FxHashMap::default(),
             known,
         }
     }
