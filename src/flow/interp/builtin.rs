@@ -274,6 +274,9 @@ impl Interp<'_> {
 
     fn has_attr(&mut self, v: Value, args: &Args, e: ExprId) -> Value {
         match (v, args.positional.get(1)) {
+            (Value::External(path), Some(&(Value::Str(n, _), _))) if path.as_str() == "torch" && n.as_str() == "cuda" => {
+                Value::Bool(TRUE)
+            }
             // `hasattr(torch, "xpu")`: by itself it says nothing about the machine.
             (Value::External(_), _) => Value::Bool(self.unknown_test(e)),
             (Value::Object(id), Some(&(Value::Str(n, _), _))) => {

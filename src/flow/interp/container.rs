@@ -109,7 +109,11 @@ impl Interp<'_> {
             Value::Many(m) => *self.t.values.get(m),
             Value::Tensor(id) => {
                 let t = self.get_tensor(id);
-                self.tensor(Tensor { zero_dim: Tri::Maybe, role: Role::Plain, bytes: None, ..t })
+                if t.certain {
+                    self.tensor(Tensor { zero_dim: Tri::Maybe, role: Role::Plain, bytes: None, ..t })
+                } else {
+                    self.part_of(t)
+                }
             }
             Value::Outer(o) => Value::Outer(self.outer_item(o, Value::Unknown)),
             Value::Object(id) => match (self.obj(id).kind, self.own(id)) {
@@ -258,7 +262,7 @@ impl Interp<'_> {
         let t = self.get_tensor(id);
         if !t.certain {
             if let Value::Str(..) | Value::Int(_) = i {
-                return self.tensor(Tensor { zero_dim: Tri::Maybe, role: Role::Plain, bytes: None, ..t });
+                return self.part_of(t);
             }
         }
         self.check_index(b, i, e, base, index);
@@ -302,7 +306,13 @@ impl Interp<'_> {
         };
         let mut parties = vec![whole];
         for v in indices {
-            if matches!(v, Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).zero_dim != Tri::Yes) {
+            let index_tensor = match v {
+                Value::Tensor(t) => self.get_tensor(t).certain && self.get_tensor(t).zero_dim != Tri::Yes,
+                // Only what lives with the module: a bare parameter is as likely a number.
+                Value::Outer(o) => self.t.get_outer(o).with.is_some() || self.is_tensorish(o),
+                _ => false,
+            };
+            if index_tensor {
                 parties.extend(self.party(v, index, rule(1)));
             }
         }
@@ -421,7 +431,7 @@ impl Interp<'_> {
             ("append", Some((v, at))) => {
                 let v = if self.constructing() && !self.is_module_object(id) { self.kept(v, at, 1) } else { v };
                 // Inside a loop the number of elements is not known.
-                let new = match (self.own(id), self.here().loops.is_empty()) {
+                let new = match (self.own(id), self.here().loops.iter().all(|l| l.exact)) {
                     (Value::Seq(s), true) => {
                         let mut items = self.seq_items(s).to_vec();
                         items.push(v);

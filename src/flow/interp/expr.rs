@@ -186,6 +186,8 @@ impl Interp<'_> {
         let mut text = String::new();
         let mut known = true;
         let mut single = None;
+        // What stands before the first part that is not known.
+        let mut prefix = String::new();
         for &part in linked.ir.list(list) {
             let v = self.eval(part);
             match v {
@@ -193,8 +195,10 @@ impl Interp<'_> {
                 Value::Int(i) => text.push_str(&i.to_string()),
                 v => {
                     single = (list.len == 1).then_some(v);
+                    if known {
+                        prefix.clone_from(&text);
+                    }
                     known = false;
-                    break;
                 }
             }
         }
@@ -211,7 +215,7 @@ impl Interp<'_> {
             return Value::Str(Sym::new(&text), origin);
         }
         // `f"cuda:{rank}"`: some CUDA device.
-        if text == "cuda:" {
+        if prefix == "cuda:" && text == prefix {
             let place = self.place(e);
             let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
             let d = self.at(super::super::value::Device::CudaSome, origin);

@@ -535,6 +535,16 @@ pub(super) fn size_in_bytes(i: &Interp<'_>, name: &str, args: &Args) -> Option<u
         None if name == "randint" => 8,
         None => 4,
         Some((Value::External(path), _)) => dtype_width(path.as_str())?,
+        // One of several: at least the narrowest.
+        Some((Value::Choice(d), _)) => {
+            let mut leaves = Vec::new();
+            i.d.leaves(d, &mut leaves);
+            let width = |p: u32| match i.t.values.get(p) {
+                Value::External(path) => dtype_width(path.as_str()),
+                _ => None,
+            };
+            leaves.into_iter().map(width).collect::<Option<Vec<u64>>>()?.into_iter().min()?
+        }
         Some(_) => return None,
     };
     count.checked_mul(width)

@@ -92,6 +92,12 @@ impl<'p> Interp<'p> {
                 let atom = self.raised_atom();
                 self.ite(atom, a, b)
             }
+            // Two layers of one kind, made by two rounds of a loop: one stands for both.
+            (Value::Object(x), Value::Object(y))
+                if self.obj(x).kind == self.obj(y).kind && self.obj(x).class == self.obj(y).class && self.is_module_object(x) =>
+            {
+                a
+            }
             _ => Value::Unknown,
         }
     }

@@ -137,6 +137,8 @@ struct LoopFrame {
     breaks: Vec<(Cond, Changes)>,
     start: Option<Mark>,
     branches: u32,
+    /// Its rounds are interpreted one by one.
+    exact: bool,
 }
 
 /// A `try` whose body is being interpreted.

@@ -364,7 +364,14 @@ impl Interp<'_> {
                 }
             }
         }
-        let known = matches!(self.obj(id).kind, ObjKind::ForeignModule(None));
+        // A subclass of `nn.Linear`, say, without a `forward` of its own.
+        let inherits = self.obj(id).class.is_some_and(|k| {
+            let info = self.program.class(k);
+            info.externals.iter().any(|&p| crate::torch::module(p).is_some_and(|m| m.name.as_str() != "torch.nn.Module"))
+                && !info.unknown_base
+                && self.program.find_method(k, self.known.forward).is_none()
+        });
+        let known = inherits || matches!(self.obj(id).kind, ObjKind::ForeignModule(None));
         let refused = known && self.meet(Meeting::ModuleInput, "the module", e, &parties);
         let device = if refused { self.unknown_device() } else { device };
         self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Plain, certain: false, bytes: None })

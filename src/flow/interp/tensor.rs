@@ -256,7 +256,7 @@ impl Interp<'_> {
                 return self.tensor(t);
             }
             "items" | "values" | "keys" if !t.certain => {
-                let item = self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, bytes: None, ..t });
+                let item = self.part_of(t);
                 return match name.as_str() {
                     "items" => {
                         let pair = self.seq(&[Self::TEXT, item]);
@@ -281,6 +281,17 @@ impl Interp<'_> {
             None if t.certain => self.result_of(e),
             None => self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, bytes: None, ..t }),
         }
+    }
+
+    /// A part of something that may be a tensor or a collection of them. What the default `collate_fn` has put
+    /// into a batch is a tensor.
+    pub(super) fn part_of(&mut self, t: Tensor) -> Value {
+        let batch = self.d.as_leaf(t.device).is_some_and(|p| {
+            let origin = self.t.places.get(p).1;
+            self.t.origins.get(origin.0).reason == Reason::Batch
+        });
+        let zero_dim = if batch { Tri::No } else { Tri::Maybe };
+        self.tensor(Tensor { role: Role::Plain, zero_dim, bytes: None, certain: t.certain || batch, ..t })
     }
 
     /// `.to(…)`, `.cuda(…)`, `.cpu()`
