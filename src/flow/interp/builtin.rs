@@ -109,7 +109,7 @@ impl Interp<'_> {
                 let item = self.some_element(v, at);
                 self.many(item)
             }
-            ("range", Some((Value::Int(n), _))) if args.positional.len() == 1 && (0..=4).contains(&n) => {
+            ("range", Some((Value::Int(n), _))) if args.positional.len() == 1 && (0..=16).contains(&n) => {
                 let items: Vec<Value> = (0..n).map(Value::Int).collect();
                 self.seq(&items)
             }

@@ -96,7 +96,7 @@ impl Interp<'_> {
     }
 
     /// Is there a handler around that catches the failure of an accelerator that is not there?
-    fn caught_around(&self) -> bool {
+    pub(super) fn caught_around(&self) -> bool {
         let mut at = Some(self.frame);
         while let Some(f) = at {
             let frame = &self.frames[f.0 as usize];

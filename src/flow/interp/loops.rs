@@ -15,7 +15,7 @@ impl<'p> Interp<'p> {
     pub(super) fn for_loop(&mut self, target: ExprId, iter: ExprId, body: Block, orelse: Block) {
         let iterable = self.eval(iter);
         let before = self.path;
-        let exact = self.iteration(iterable, iter);
+        let exact = self.rounds(iterable, iter);
         let deep = self.here().loops.len() >= TWO_PASS_DEPTH;
         let unrolled = matches!(&exact, Iteration::Exact(items) if items.len() <= 8);
         self.here_mut().loops.push(LoopFrame { exact: unrolled, ..LoopFrame::default() });
@@ -174,7 +174,7 @@ impl<'p> Interp<'p> {
         };
         let linked = self.linked();
         let iterable = self.eval(generator.iter);
-        let (items, mut exact) = match self.iteration(iterable, generator.iter) {
+        let (items, mut exact) = match self.rounds(iterable, generator.iter) {
             Iteration::Exact(items) if items.len() <= 12 => (items, true),
             Iteration::Exact(items) => (vec![self.joined(&items)], false),
             Iteration::Any(item) => (vec![item], false),
@@ -212,6 +212,14 @@ impl<'p> Interp<'p> {
         match comp.kind {
             CompKind::List => Value::Object(self.object(super::ObjKind::List { module: false }, None, content)),
             _ => content,
+        }
+    }
+
+    /// What a loop goes over. Rounds that differ by a number only are not told apart when there are many.
+    fn rounds(&mut self, iterable: Value, at: ExprId) -> Iteration {
+        match self.iteration(iterable, at) {
+            Iteration::Exact(items) if items.len() > 4 && items.iter().all(|v| matches!(v, Value::Int(_))) => Iteration::Any(Self::NUMBER),
+            i => i,
         }
     }
 

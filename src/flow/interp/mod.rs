@@ -97,6 +97,8 @@ struct Object {
     /// A module's own device; a container's content; see [`ObjKind`].
     own: Cell,
     attrs: Vec<(Sym, Cell)>,
+    /// Names that `register_buffer(name, None)` has reserved: a tensor assigned to one is a buffer.
+    reserved: Vec<Sym>,
     /// Set for the receiver of a method that is interpreted for itself: what it lives with.
     outer: Option<OuterId>,
 }
@@ -376,7 +378,7 @@ impl<'p> Interp<'p> {
     fn object(&mut self, kind: ObjKind, class: Option<ClassKey>, own: Value) -> ObjId {
         let cell = self.store.alloc(1);
         self.store.set(cell, own);
-        self.objects.push(Object { kind, class, external: None, own: cell, attrs: Vec::new(), outer: None });
+        self.objects.push(Object { kind, class, external: None, own: cell, attrs: Vec::new(), reserved: Vec::new(), outer: None });
         ObjId(u32::try_from(self.objects.len() - 1).unwrap_or(u32::MAX))
     }
 

@@ -275,6 +275,10 @@ impl Interp<'_> {
                 let t = self.get_tensor(t);
                 self.tensor(Tensor { role, ..t })
             }
+            Value::None if role == Role::Buffer => {
+                self.objects[id.0 as usize].reserved.push(field);
+                v
+            }
             v => v,
         };
         self.set_field(id, field, v);
