@@ -146,9 +146,13 @@ impl Diagrams {
         (d != GIVEN_UP && self.nodes[d as usize].paths <= MAX_PATHS).then_some(Dd(d))
     }
 
-    /// Both hold. Past the bound, the first.
+    /// Both hold. Past the bound, what is oldest of the first is forgotten: facts about the machine stay.
     pub fn and(&mut self, a: Cond, b: Cond) -> Cond {
-        self.ite(a, b, FALSE).unwrap_or(a)
+        if let Some(both) = self.ite(a, b, FALSE) {
+            return both;
+        }
+        let machine = self.forget(a, &AtomId::is_hardware);
+        self.ite(machine, b, FALSE).unwrap_or(machine)
     }
 
     /// Either holds. Past the bound, nothing is known: true.

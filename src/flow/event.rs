@@ -20,6 +20,8 @@ pub struct Event {
     pub speculative: bool,
     /// Did it begin in a function with symbols for parameters (and not in the file's own body)?
     pub symbolic: bool,
+    /// Does the function's name say that its caller wants an accelerator (`def cuda(self)`, `to_gpu`)?
+    pub asked_for: bool,
 }
 
 /// When something goes wrong.

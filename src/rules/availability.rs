@@ -19,7 +19,7 @@ fn home(event: &Event, origin: Option<Place>, cx: &Context<'_>) -> (Place, Optio
 /// What a library's function reaches through others may be guarded by its own callers just as well: only what
 /// stands in the function itself, or is reached from a script's own body, is certain to be unguarded.
 pub(super) fn guessed(event: &Event) -> bool {
-    event.symbolic && (event.speculative || event.stack.len() > 1)
+    event.symbolic && (event.speculative || event.stack.len() > 1 || event.asked_for)
 }
 
 /// SD103 uncalled-availability-check

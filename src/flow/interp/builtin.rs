@@ -1,7 +1,7 @@
 //! Python's builtins.
 
 use super::super::diagram::{FALSE, TRUE};
-use super::super::value::{Device, Host, NO_ORIGIN, Value};
+use super::super::value::{Host, NO_ORIGIN, Value};
 use super::args::Args;
 use super::loops::Iteration;
 use super::{Interp, ObjKind};
@@ -274,6 +274,9 @@ impl Interp<'_> {
 
     fn has_attr(&mut self, v: Value, args: &Args, e: ExprId) -> Value {
         match (v, args.positional.get(1)) {
+            (Value::External(path), Some(&(Value::Str(n, _), _))) if path.as_str() == "torch" && n.as_str() == "cuda" => {
+                Value::Bool(TRUE)
+            }
             // `hasattr(torch, "xpu")`: by itself it says nothing about the machine.
             (Value::External(_), _) => Value::Bool(self.unknown_test(e)),
             (Value::Object(id), Some(&(Value::Str(n, _), _))) => {
@@ -300,80 +303,5 @@ impl Interp<'_> {
             }
             _ => self.result_of(e),
         }
-    }
-
-    /// `cuda`, `cpu`, …: for `reveal_device`.
-    pub(super) fn describe(&mut self, v: Value, e: ExprId) -> String {
-        let device = match v {
-            Value::Object(id) if self.is_module_object(id) => Some(self.module_device(id, 0)),
-            Value::Device(d) => Some(d),
-            Value::Str(..) => self.as_device(v, e),
-            v => self.tensor_place(v, e).map(|(d, _)| d),
-        };
-        match device {
-            Some(d) => self.describe_device(d),
-            None => "unknown".to_owned(),
-        }
-    }
-
-    fn describe_device(&mut self, d: super::Dd) -> String {
-        if let Some(leaf) = self.d.as_leaf(d) {
-            return match self.t.places.get(leaf).0 {
-                Device::Named(o) => format!("parameter {}", self.t.get_outer(o).text),
-                device => {
-                    let o = self.operand(ExprId(0), device, NO_ORIGIN);
-                    match o.device {
-                        super::super::event::DeviceName::Known(n) => n,
-                        super::super::event::DeviceName::Varies(of) => format!("device of {of}"),
-                        super::super::event::DeviceName::WithModule => "self".to_owned(),
-                    }
-                }
-            };
-        }
-        let (atom, hi, lo) = self.d.root(d);
-        let (a, b) = (self.describe_device(hi), self.describe_device(lo));
-        let asked = match self.atoms.get(atom) {
-            super::super::atom::Atom::Gpus(1) => "cuda".to_owned(),
-            super::super::atom::Atom::Gpus(n) => format!("gpus>={n}"),
-            super::super::atom::Atom::Backend(b) => b.name().to_owned(),
-            super::super::atom::Atom::Flag { text, .. } => text.clone(),
-            _ => "?".to_owned(),
-        };
-        format!("{a} if {asked}, else {b}")
-    }
-
-    /// What is known of the machine here.
-    fn describe_world(&mut self) -> String {
-        if self.path == FALSE {
-            return "never".to_owned();
-        }
-        let path = self.d.forget(self.path, &|a| a.is_hardware());
-        let mut parts = Vec::new();
-        for n in (1..=8).rev() {
-            let c = self.at_least(n);
-            if self.d.implies(path, c) {
-                parts.push(if n == 1 { "cuda".to_owned() } else { format!("gpus>={n}") });
-                break;
-            }
-        }
-        for n in 1..=8 {
-            let c = self.at_least(n);
-            let not = self.d.not(c);
-            if self.d.implies(path, not) {
-                parts.push(if n == 1 { "no cuda".to_owned() } else { format!("gpus<{n}") });
-                break;
-            }
-        }
-        use crate::world::Backend::{Hpu, Mps, Npu, Xpu};
-        for b in [Mps, Xpu, Hpu, Npu] {
-            let c = self.available(Some(b));
-            let not = self.d.not(c);
-            if self.d.implies(path, c) {
-                parts.push(b.name().to_owned());
-            } else if self.d.implies(path, not) {
-                parts.push(format!("no {}", b.name()));
-            }
-        }
-        if parts.is_empty() { "always".to_owned() } else { parts.join(" and ") }
     }
 }

@@ -32,6 +32,8 @@ impl Interp<'_> {
     pub(super) fn is_module_class(&self, key: ClassKey) -> bool {
         let info = self.program.class(key);
         info.externals.iter().any(|&path| crate::torch::base_class(path).is_some_and(|b| b.kind == Base::Module))
+            || (info.unknown_base || !info.externals.is_empty())
+                && self.program.find_method(key, self.known.forward).is_some()
     }
 
     /// Does a framework move such modules, or their inputs, for the user?
@@ -54,7 +56,7 @@ impl Interp<'_> {
             }
             _ => None,
         })?;
-        Some(self.eval_in(key.module, found))
+        Some(self.eval_in(key.module, self.program.get(key.module).ir.class(key.class).body, found))
     }
 
     fn slot_name(&self, key: ClassKey, var: crate::ir::Var) -> Option<Sym> {
@@ -129,7 +131,7 @@ impl Interp<'_> {
             position += 1;
             let v = match (given, value) {
                 (Some(v), _) => v,
-                (None, Some(d)) => self.eval_in(key.module, *d),
+                (None, Some(d)) => self.eval_in(key.module, ir.class(key.class).body, *d),
                 (None, None) => continue,
             };
             self.set_field(id, name, v);

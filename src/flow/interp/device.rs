@@ -44,7 +44,7 @@ impl Interp<'_> {
                 Some(self.at(device, origin))
             }
             // Bare numbers as devices are accelerator indices: `.to(local_rank)`.
-            Value::Host(Host::Number) => Some(self.at(Device::CudaSome, NO_ORIGIN)),
+            Value::Host(Host::Number) => Some(self.unknown_device()),
             Value::Outer(o) => {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Given, NO_ORIGIN);

@@ -97,8 +97,23 @@ impl Interp<'_> {
             in_module: self.in_module(),
             speculative: self.speculative,
             symbolic: self.symbolic,
+            asked_for: self.asked_for(),
         };
         self.events.push(Pending { event, needs });
+    }
+
+    /// Does the name of a function around say that the caller wants an accelerator?
+    fn asked_for(&self) -> bool {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            let name = self.program.get(frame.module).ir.function(frame.func).name.as_str().to_ascii_lowercase();
+            if frame.func.0 != 0 && ["cuda", "gpu", "pin_memory", "nccl"].iter().any(|w| name.contains(w)) {
+                return true;
+            }
+            at = frame.caller;
+        }
+        false
     }
 
     fn call_stack(&self) -> Box<[Place]> {

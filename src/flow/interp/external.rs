@@ -62,6 +62,17 @@ impl Interp<'_> {
                 let item = if args.open { Value::Unknown } else { self.seq(&items) };
                 Value::Object(self.object(ObjKind::Items, None, item))
             }
+            "torch.utils.data.random_split" => {
+                let part = args.positional.first().map_or(Value::Unknown, |&(v, _)| v);
+                let n = args.positional.get(1).and_then(|&(v, _)| self.exact_elements(v)).map(|v| v.len());
+                match n {
+                    Some(n) => self.seq(&vec![part; n]),
+                    None => self.many(part),
+                }
+            }
+            "torch.utils.data.Subset" | "torch.utils.data.ConcatDataset" => {
+                args.positional.first().map_or(Value::Unknown, |&(v, _)| v)
+            }
             "argparse.ArgumentParser" => Value::Object(self.object(ObjKind::Parser, None, Value::Absent)),
             "copy.copy" | "copy.deepcopy" => args.positional.first().map_or(Value::Unknown, |&(v, _)| self.deep_copy(v, 0)),
             "sys.exit" | "os._exit" | "os.abort" | "exit" | "quit" | "pytest.skip" | "pytest.exit" | "pytest.fail" => {

@@ -14,7 +14,8 @@ impl<'p> Interp<'p> {
         let before = self.path;
         let exact = self.iteration(iterable, iter);
         let deep = self.here().loops.len() >= TWO_PASS_DEPTH;
-        self.here_mut().loops.push(LoopFrame::default());
+        let unrolled = matches!(&exact, Iteration::Exact(items) if items.len() <= 8);
+        self.here_mut().loops.push(LoopFrame { exact: unrolled, ..LoopFrame::default() });
         match exact {
             // A short literal sequence is unrolled: `for m in (encoder, decoder): m.to(device)`.
             Iteration::Exact(items) => {

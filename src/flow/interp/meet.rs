@@ -114,6 +114,9 @@ impl Interp<'_> {
     fn meet_pair(&mut self, meeting: Meeting, what: &str, at: ExprId, a: &Party, b: &Party) -> bool {
         let Some(clash) = self.clash(a, b) else { return false };
         let (da, oa, db, ob) = clash.pair;
+        if self.by_convention(da, oa, db, ob) {
+            return true;
+        }
         let involved = self.accelerator_condition(da, db);
         let bad = self.d.and(clash.bad, involved);
         let Some(bite) = self.bite(bad, false) else { return true };
@@ -124,6 +127,33 @@ impl Interp<'_> {
         let kind = Kind::Mismatch { meeting, what: what.to_owned(), stray: Box::new(stray), other: Box::new(other) };
         self.emit(kind, place, bite, needs);
         true
+    }
+
+    /// Is the CPU side there on purpose, and the other one wherever the caller wants it? A module that nobody
+    /// has moved yet, or a tensor that was brought to the host, sets the terms: who calls has to follow them.
+    fn by_convention(&self, da: Device, oa: OriginId, db: Device, ob: OriginId) -> bool {
+        let (cpu, other) = match (da, db) {
+            (Device::Cpu, d) => (oa, d),
+            (d, Device::Cpu) => (ob, d),
+            _ => return false,
+        };
+        let free = match other {
+            Device::Of(o) => {
+                let outer = self.t.get_outer(o);
+                outer.with.is_none() && !matches!(outer.key, OuterKey::Receiver { .. })
+            }
+            Device::Named(_) => false,
+            _ => return false,
+        };
+        let mut at = cpu;
+        while at != super::NO_ORIGIN {
+            let o = self.t.origins.get(at.0);
+            if matches!(o.reason, super::Reason::Module | super::Reason::Moved | super::Reason::Made | super::Reason::Loaded) {
+                return free;
+            }
+            at = o.from;
+        }
+        cpu == super::NO_ORIGIN
     }
 
     /// The outside thing that must turn out to be a tensor for this device to count.

@@ -21,6 +21,7 @@ mod loops;
 mod meet;
 mod method;
 mod module;
+mod reveal;
 mod stmt;
 mod tensor;
 mod torch_fn;
@@ -135,6 +136,8 @@ struct LoopFrame {
     breaks: Vec<(Cond, Changes)>,
     start: Option<Mark>,
     branches: u32,
+    /// Its rounds are interpreted one by one.
+    exact: bool,
 }
 
 /// A `try` whose body is being interpreted.
@@ -194,6 +197,8 @@ pub struct Interp<'p> {
     entry: ModIdx,
     speculative: bool,
     symbolic: bool,
+    /// Functions of the entry's file that its own body has called.
+    interpreted: FxHashSet<FuncId>,
     /// While positive, modules are made without running their constructors.
     shallow: u32,
     known: Known,
@@ -262,6 +267,7 @@ impl<'p> Interp<'p> {
             entry,
             speculative: false,
             symbolic: false,
+            interpreted: FxHashSet::default(),
             shallow: 0,
             known,
         }

@@ -38,7 +38,8 @@ impl Interp<'_> {
         if let Value::Outer(o) = v {
             // Handed to a tensor function where a tensor goes: it is one.
             // Later arguments may be numbers as well: `torch.add(x, 2)`.
-            if rule.is_some_and(|r| r.position == Some(0)) && !list {
+            let scalar_too = r.share == Share::Must && !matches!(r.cpu_ok, crate::torch::Elsewhere::No);
+            if rule.is_some_and(|r| r.position == Some(0)) && !list && !scalar_too {
                 self.tensor_proofs.insert(o);
             }
         }
