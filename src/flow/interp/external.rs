@@ -202,6 +202,13 @@ impl Interp<'_> {
 
     /// The value is used as weights: if `torch.load` gave it, that matters.
     pub(super) fn used_as_weights(&mut self, v: Value) {
+        // Scalers' and schedulers' states are numbers.
+        if let Value::Outer(o) = v {
+            let text = &self.t.get_outer(o).text;
+            if text.contains("scaler") || text.contains("scheduler") {
+                return;
+            }
+        }
         let Value::Outer(mut o) = v else { return };
         loop {
             if let Some(event) = self.loads.remove(&o) {

@@ -66,6 +66,7 @@ impl Interp<'_> {
         let place = self.place(e);
         let reached = self.d.and(self.path, here);
         let inverted = backend.is_none()
+            && how != UseKind::Query
             && (self.d.implies(reached, absent) || self.only_another(reached, absent));
         let origin = self.literal_of(origin).filter(|&p| p != place);
         self.emit(Kind::Use { what: what.to_owned(), origin, index, backend, how, inverted }, place, bite, Vec::new());
@@ -402,6 +403,12 @@ impl Interp<'_> {
             }
             _ => None,
         };
+        if let Some(n) = name {
+            let n = n.as_str().to_ascii_lowercase();
+            if (n.contains("gpu") || n.contains("cuda")) && torch::test_guard(Sym::new(&n)).is_none() {
+                return self.at_least(if n.contains("multi") { 2 } else { 1 });
+            }
+        }
         match name.and_then(torch::test_guard) {
             Some(TestGuard::Cuda(n)) => self.at_least(n.max(1)),
             Some(TestGuard::Accelerator) => self.at_least(1),
