@@ -33,6 +33,7 @@ pub use entry::{Outcome, run_module};
 use super::atom::{AtomId, Atoms};
 use super::diagram::{Cond, Dd, Diagrams, FALSE, TRUE};
 use super::event::Event;
+use super::relevance::Relevance;
 use super::store::{Cell, Changes, Mark, Store};
 use super::value::{
     Closure, Device, FrameId, Host, NO_ORIGIN, ObjId, Origin, OriginId, Outer, OuterId, OuterKey, Reason, Role,
@@ -166,6 +167,7 @@ enum Test {
 /// The interpreter.
 pub struct Interp<'p> {
     program: &'p Program,
+    relevance: &'p Relevance,
     d: Diagrams,
     atoms: Atoms,
     t: Tables,
@@ -230,7 +232,7 @@ struct Known {
 }
 
 impl<'p> Interp<'p> {
-    fn new(program: &'p Program, entry: ModIdx) -> Self {
+    fn new(program: &'p Program, relevance: &'p Relevance, entry: ModIdx) -> Self {
         let mut t = Tables::default();
         let nowhere = Place { file: crate::span::FileId(0), span: crate::span::Span::default() };
         t.origins.add(Origin { place: nowhere, reason: Reason::None, from: NO_ORIGIN });
@@ -253,6 +255,7 @@ impl<'p> Interp<'p> {
         };
         Self {
             program,
+            relevance,
             d: Diagrams::default(),
             atoms: Atoms::default(),
             t,
