@@ -202,6 +202,10 @@ pub struct Interp<'p> {
     entry: ModIdx,
     speculative: bool,
     symbolic: bool,
+    /// When a function is reached through the project's own decorators.
+    wrappers: FxHashMap<(ModIdx, FuncId), Cond>,
+    /// When the function was called that a decorator was given.
+    probed: Cond,
     /// While positive, modules are made without running their constructors.
     shallow: u32,
     /// What those would have been given.
@@ -273,6 +277,8 @@ impl<'p> Interp<'p> {
             entry,
             speculative: false,
             symbolic: false,
+            wrappers: FxHashMap::default(),
+            probed: FALSE,
             shallow: 0,
             unbuilt: FxHashMap::default(),
             known,
