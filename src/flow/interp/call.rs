@@ -1,6 +1,6 @@
 //! Calls: of functions and classes of the project, of methods, of everything else.
 
-use super::super::diagram::FALSE;
+use super::super::diagram::{FALSE, TRUE};
 use super::super::value::{Bound, BoundId, ClosureId, FrameId, ObjId, Value};
 use super::args::Args;
 use super::{Cell, Frame, Interp, LoopFrame, MAX_DEPTH, ObjKind};
@@ -138,7 +138,17 @@ impl Interp<'_> {
         }
         let site = self.place(e);
         let class = function.class.map(|class| ClassKey { module, class });
-        let v = self.run(module, func, parent, receiver, class, Some(args), Some(site), false);
+        let guard = self.wrapper_guard(module, func);
+        let reached = self.d.and(self.path, guard);
+        let v = if guard == TRUE || reached == FALSE {
+            self.run(module, func, parent, receiver, class, Some(args), Some(site), false)
+        } else {
+            self.branch(
+                guard,
+                &mut |i| i.run(module, func, parent, receiver, class, Some(args), Some(site), false),
+                &mut |i| i.result_of(e),
+            )
+        };
         if function.is_generator || v == Value::Absent { self.generated(v, function.is_generator) } else { v }
     }
 

@@ -211,6 +211,8 @@ impl Interp<'_> {
         let (mark, cells, objects, frames) = (self.store.mark(), self.store.len(), self.objects.len(), self.frames.len());
         let (before, assumed) = (self.path, self.assumed);
         let guard = self.decorator_guard(module, function.parent.unwrap_or(FuncId(0)), function.decorators);
+        let wrappers = self.wrapper_guard(module, func);
+        let guard = self.d.and(guard, wrappers);
         let def = self.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
         let def = self.d.forget(def, &super::super::atom::AtomId::is_hardware);
         let start = self.d.and(before, guard);

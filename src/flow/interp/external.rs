@@ -36,6 +36,10 @@ impl Interp<'_> {
     fn special(&mut self, text: &str, args: &Args, e: ExprId) -> Option<Value> {
         let v = match text {
             "torch.device" => self.make_device(args, e),
+            super::guard::WRAPPED => {
+                self.probed = self.d.or(self.probed, self.path);
+                self.result_of(e)
+            }
             "torch.set_default_device" => {
                 let d = args.get(0, "device").and_then(|(v, at)| self.as_device(v, at));
                 let cell = self.default_device;

@@ -210,6 +210,10 @@ pub struct Interp<'p> {
     symbolic: bool,
     /// Functions of the entry's file that its own body has called.
     interpreted: FxHashSet<FuncId>,
+    /// When a function is reached through the project's own decorators.
+    wrappers: FxHashMap<(ModIdx, FuncId), Cond>,
+    /// When the function was called that a decorator was given.
+    probed: Cond,
     /// While positive, modules are made without running their constructors.
     shallow: u32,
     /// What those would have been given.
@@ -283,6 +287,8 @@ impl<'p> Interp<'p> {
             speculative: false,
             symbolic: false,
             interpreted: FxHashSet::default(),
+            wrappers: FxHashMap::default(),
+            probed: FALSE,
             shallow: 0,
             unbuilt: FxHashMap::default(),
             known,
