@@ -78,6 +78,11 @@ impl Interp<'_> {
         for (v, _) in args.values() {
             self.escape(v, 0);
         }
+        if let (Value::Outer(o), Some((stand_in, when))) = (f, self.watched) {
+            if o == stand_in {
+                self.watched = Some((stand_in, self.d.or(when, self.path)));
+            }
+        }
         match f {
             // `model(x)` of a model that came from outside: a tensor, if anything, where that lives.
             Value::Tensor(id) if !self.get_tensor(id).certain => {
@@ -132,6 +137,14 @@ impl Interp<'_> {
         }
         if module == self.entry && !self.symbolic && self.muted == 0 {
             self.interpreted.insert(func);
+        }
+        let guard = if function.decorators.len > 0 { self.decorator_guard(module, function.decorators) } else { super::TRUE };
+        if guard != super::TRUE && !self.d.implies(self.path, guard) {
+            return self.branch(
+                guard,
+                &mut |i| i.call_function(module, func, parent, receiver, args, e),
+                &mut |_| Value::None,
+            );
         }
         let site = self.place(e);
         let class = function.class.map(|class| ClassKey { module, class });

@@ -130,7 +130,7 @@ impl Interp<'_> {
     }
 
     /// What handlers catch: a missing accelerator, an out-of-memory error.
-    pub(super) fn caught(&self, handlers: &[Handler]) -> (bool, bool) {
+    pub(super) fn caught(&self, handlers: &[Handler]) -> (bool, bool, bool) {
         let ir = &self.linked().ir;
         let mut names: Vec<&'static str> = Vec::new();
         let mut bare = false;
@@ -146,7 +146,8 @@ impl Interp<'_> {
         let catches = |wanted: &[&str]| bare || names.iter().any(|n| wanted.contains(n));
         let cuda = catches(&["Exception", "BaseException", "RuntimeError", "AssertionError", "AcceleratorError"]);
         let oom = catches(&["Exception", "BaseException", "RuntimeError", "OutOfMemoryError"]);
-        (cuda, oom)
+        let missing = catches(&["Exception", "BaseException", "AttributeError"]);
+        (cuda, oom, missing)
     }
 
     fn last_name(&self, e: ExprId) -> Option<&'static str> {
@@ -166,27 +167,25 @@ impl Interp<'_> {
         }
     }
 
-    /// `if torch.cuda.is_available:`
-    pub(super) fn check_uncalled(&mut self, e: ExprId, v: Value) {
-        let Value::External(path) = v else { return };
-        let Some(fact) = torch::call(path).and_then(|f| f.accelerator) else { return };
+    /// `if torch.cuda.is_available:`. Gives what was meant, so that what it was to guard is not reported besides.
+    pub(super) fn check_uncalled(&mut self, e: ExprId, v: Value) -> Option<Cond> {
+        let Value::External(path) = v else { return None };
+        let fact = torch::call(path).and_then(|f| f.accelerator)?;
         if fact.without != Without::Availability {
-            return;
+            return None;
         }
         let backend = match fact.accelerator {
             Accelerator::Cuda => None,
             Accelerator::Backend(b) => Some(b),
-            Accelerator::Any => return,
+            Accelerator::Any => return None,
         };
         let there = self.available(backend);
         let absent = self.d.not(there);
-        let saved = self.path;
         if let Some(bite) = self.bite(absent, false) {
             let place = self.place(e);
             self.emit(Kind::UncalledCheck { function: path.to_string() }, place, bite, Vec::new());
         }
-        // What it was meant to guard is not reported besides.
-        self.path = self.d.and(saved, there);
+        Some(there)
     }
 
     /// `x.to(device)` as a statement.
@@ -357,7 +356,7 @@ impl Interp<'_> {
         cond
     }
 
-    fn one_guard(&mut self, module: ModIdx, d: ExprId) -> Cond {
+    pub(super) fn one_guard(&mut self, module: ModIdx, d: ExprId) -> Cond {
         let ir = &self.program.get(module).ir;
         let (target, call) = match ir.expr(d) {
             Expr::Call(c) => (ir.call(c).func, Some(ir.call(c))),
@@ -368,6 +367,9 @@ impl Interp<'_> {
             Some(Resolved::External(path)) => torch::call(path).and_then(|f| f.decorator),
             _ => None,
         };
+        if let (Some(Resolved::Function(m, f)), None) = (resolved, call) {
+            return self.wrapper_guard(m, f);
+        }
         let condition = call.and_then(|c| c.args.first()).map(|a| a.value);
         match (fact, condition) {
             (Some(Decorator::Skip), _) => return FALSE,
@@ -401,6 +403,51 @@ impl Interp<'_> {
             }
             _ => TRUE,
         }
+    }
+
+    /// A decorator of the project: its wrapper is interpreted with a stand-in for the decorated function, and what it
+    /// has asked of the machine where it calls that is a guard. It guards nothing if the call is not seen.
+    fn wrapper_guard(&mut self, module: ModIdx, func: FuncId) -> Cond {
+        if let Some(&c) = self.wrapper_guards.get(&(module, func)) {
+            return c;
+        }
+        self.wrapper_guards.insert((module, func), TRUE);
+        if self.depth >= super::MAX_DEPTH || self.watched.is_some() {
+            return TRUE;
+        }
+        let key = super::OuterKey::External(Sym::new("the decorated function"));
+        let stand_in = self.t.outer(key.clone(), || super::Outer {
+            key,
+            text: String::new(),
+            tensor: false,
+            device: false,
+            varies: false,
+            with: None,
+            default: None,
+        });
+        let saved = (self.frame, self.path);
+        let base = self.global_cell(module, 0);
+        let mark = self.store.mark();
+        self.push_frame(module, FuncId(0), base, None);
+        self.path = TRUE;
+        self.muted += 1;
+        self.depth += 1;
+        self.watched = Some((stand_in, super::FALSE));
+        let args = Args { positional: vec![(Value::Outer(stand_in), ExprId(0))], ..Args::default() };
+        let wrapper = self.run(module, func, None, None, None, Some(&args), None, false);
+        if let Value::Closure(id) = wrapper {
+            let c = *self.t.closures.get(id.0);
+            self.path = TRUE;
+            self.run(c.module, c.func, c.frame, None, None, None, None, false);
+        }
+        let seen = self.watched.take().map_or(FALSE, |(_, c)| c);
+        self.depth -= 1;
+        self.muted -= 1;
+        self.store.undo(mark);
+        (self.frame, self.path) = saved;
+        let guard = if seen == FALSE { TRUE } else { self.d.forget(seen, &super::super::atom::AtomId::is_hardware) };
+        self.wrapper_guards.insert((module, func), guard);
+        guard
     }
 
     fn test_in(&mut self, module: ModIdx, e: ExprId) -> Cond {
@@ -489,9 +536,56 @@ impl Interp<'_> {
         ir.block(body.body).iter().any(|&s| at_top(ir.stmt(s)))
     }
 
-    /// The atoms' conditions for back ends, for tests elsewhere.
-    pub(super) fn backend_atom(&mut self, b: Backend) -> Cond {
-        self.d.atom(backend(b))
+    /// What a file's imports outside of branches say of the machine: it cannot do without those plug-ins.
+    pub(super) fn plugins_at_top(&mut self, module: ModIdx) -> Cond {
+        let ir = &self.program.get(module).ir;
+        let mut cond = TRUE;
+        let Some(body) = ir.functions.first() else { return cond };
+        for &s in ir.block(body.body) {
+            let Stmt::Import(imports) = ir.stmt(s) else { continue };
+            for i in imports.iter().filter(|i| i.level == 0) {
+                if let Some(b) = torch::plugin(i.module) {
+                    let there = self.d.atom(backend(b));
+                    cond = self.d.and(cond, there);
+                }
+            }
+        }
+        cond
+    }
+
+    /// `torch.npu.is_available()` where nobody has imported `torch_npu`: the module itself may be missing.
+    pub(super) fn check_plugin(&mut self, path: Sym, backend: Backend, e: ExprId) {
+        let imported = |m: ModIdx| {
+            self.program.get(m).ir.imports.iter().any(|i| i.level == 0 && torch::plugin(i.module) == Some(backend))
+        };
+        if imported(self.entry) || imported(self.here().module) || self.missing_caught() {
+            return;
+        }
+        let there = self.available(Some(backend));
+        let mut missing = self.d.not(there);
+        if let Some(&asked) = self.plugin_atoms.get(&backend) {
+            let asked = self.d.atom(asked);
+            let not_asked = self.d.not(asked);
+            missing = self.d.and(missing, not_asked);
+        }
+        if let Some(bite) = self.bite(missing, false) {
+            let bite = Bite { world: crate::world::World::No(backend), conditions: bite.conditions };
+            let place = self.place(e);
+            self.emit(Kind::Plugin { function: path.to_string(), backend }, place, bite, Vec::new());
+        }
+    }
+
+    /// Is there a handler around that catches an attribute that is not there?
+    fn missing_caught(&self) -> bool {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            if frame.tries.iter().any(|t| t.catches_missing) {
+                return true;
+            }
+            at = frame.caller;
+        }
+        false
     }
 }
 

@@ -11,6 +11,37 @@ const TWO_PASS_DEPTH: usize = 2;
 impl<'p> Interp<'p> {
     pub(super) fn for_loop(&mut self, target: ExprId, iter: ExprId, body: Block, orelse: Block) {
         let iterable = self.eval(iter);
+        if let Some((some, rest)) = self.maybe_empty(iterable) {
+            self.branch(
+                some,
+                &mut |i| {
+                    i.loop_over(rest, target, iter, body, orelse);
+                    Value::Absent
+                },
+                &mut |i| {
+                    i.block(orelse);
+                    Value::Absent
+                },
+            );
+            return;
+        }
+        self.loop_over(iterable, target, iter, body, orelse);
+    }
+
+    /// A choice between an empty sequence and something else: when it is the other, and that.
+    fn maybe_empty(&mut self, iterable: Value) -> Option<(super::Cond, Value)> {
+        let Value::Choice(d) = iterable else { return None };
+        let mut leaves = Vec::new();
+        self.d.leaves(d, &mut leaves);
+        let (empty, rest): (Vec<u32>, Vec<u32>) = leaves
+            .into_iter()
+            .partition(|&p| self.exact_elements(*self.t.values.get(p)).is_some_and(|items| items.is_empty()));
+        let &[rest] = rest.as_slice() else { return None };
+        let some = self.d.where_leaf(d, &mut |p| !empty.contains(&p));
+        Some((some, *self.t.values.get(rest)))
+    }
+
+    fn loop_over(&mut self, iterable: Value, target: ExprId, iter: ExprId, body: Block, orelse: Block) {
         let before = self.path;
         let exact = self.rounds(iterable, iter);
         let deep = self.here().loops.len() >= TWO_PASS_DEPTH;

@@ -147,6 +147,7 @@ struct TryFrame {
     survived: Cond,
     catches_cuda: bool,
     catches_oom: bool,
+    catches_missing: bool,
 }
 
 /// A truth test whose outcome is not known, by what makes it the same test.
@@ -181,6 +182,8 @@ pub struct Interp<'p> {
     /// The device of factories without `device=`; a cell, so that branches join it.
     default_device: Cell,
     tests: FxHashMap<Test, AtomId>,
+    /// `hasattr(torch, "npu")` and the like.
+    plugin_atoms: FxHashMap<crate::world::Backend, AtomId>,
     /// Module-level variables: the first cell of each file that has been looked at.
     globals: FxHashMap<ModIdx, Cell>,
     /// Module-level variables that are being evaluated or have been.
@@ -200,6 +203,10 @@ pub struct Interp<'p> {
     symbolic: bool,
     /// Functions of the entry's file that its own body has called.
     interpreted: FxHashSet<FuncId>,
+    /// What decorators of the project ask of the machine before they call what they decorate.
+    wrapper_guards: FxHashMap<(ModIdx, FuncId), Cond>,
+    /// The stand-in for a decorated function, and when it has been called.
+    watched: Option<(OuterId, Cond)>,
     /// While positive, modules are made without running their constructors.
     shallow: u32,
     known: Known,
@@ -258,6 +265,7 @@ impl<'p> Interp<'p> {
             muted: 0,
             default_device,
             tests: FxHashMap::default(),
+            plugin_atoms: FxHashMap::default(),
             globals: FxHashMap::default(),
             evaluated: FxHashSet::default(),
             def_paths: FxHashMap::default(),
@@ -269,6 +277,8 @@ impl<'p> Interp<'p> {
             speculative: false,
             symbolic: false,
             interpreted: FxHashSet::default(),
+            wrapper_guards: FxHashMap::default(),
+            watched: None,
             shallow: 0,
             known,
         }
