@@ -6,11 +6,11 @@ use crate::flow::event::{Event, Kind, UseKind};
 use crate::span::Place;
 use crate::world::World;
 
-/// The place to report: where the device was written, if that is in this file; else where it is used.
-fn home(event: &Event, origin: Option<Place>, cx: &Context<'_>) -> (Place, Option<Place>) {
+/// The place to report: where the device was written, if that is known; else where it is used.
+pub(super) fn home(event: &Event, origin: Option<Place>) -> (Place, Option<Place>) {
     match origin {
-        Some(o) if o.file == cx.file || event.place.file != cx.file => (o, Some(event.place)),
-        o => (event.place, o),
+        Some(o) => (o, Some(event.place)),
+        None => (event.place, None),
     }
 }
 
@@ -33,9 +33,9 @@ pub(super) fn uncalled_check(event: &Event, _cx: &Context<'_>) -> Option<Finding
 }
 
 /// SD104 inverted-availability-check
-pub(super) fn inverted_check(event: &Event, cx: &Context<'_>) -> Option<Finding> {
+pub(super) fn inverted_check(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, backend: None, inverted: true, .. } = &event.kind else { return None };
-    let (place, other) = home(event, *origin, cx);
+    let (place, other) = home(event, *origin);
     let message = match event.bite.world {
         World::With(b) => format!("CUDA is used where only {} was checked for", b.name().to_uppercase()),
         _ => "CUDA is used in the branch for machines that do not have it".to_owned(),
@@ -47,14 +47,23 @@ pub(super) fn inverted_check(event: &Event, cx: &Context<'_>) -> Option<Finding>
     Some(with_stack(f, event).help("swap the two branches of the check"))
 }
 
+/// SD104, too: `torch.npu.is_available()` where `torch.npu` may not exist.
+pub(super) fn missing_plugin(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::Plugin { function, backend } = &event.kind else { return None };
+    let name = backend.name();
+    let message = format!("`{function}()` is asked before anything says that `torch.{name}` exists: only its plug-in brings it");
+    let f = finding(104, event, message, event.place, "`AttributeError` without the plug-in");
+    Some(with_stack(f, event).help(format!("import the plug-in first, or ask `hasattr(torch, \"{name}\")` before")))
+}
+
 /// SD102 unguarded-accelerator
-pub(super) fn accelerator(event: &Event, cx: &Context<'_>) -> Option<Finding> {
+pub(super) fn accelerator(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, backend: Some(b), .. } = &event.kind else { return None };
     if guessed(event) {
         return None;
     }
     let name = b.name();
-    let (place, other) = home(event, *origin, cx);
+    let (place, other) = home(event, *origin);
     let message = format!("{what} needs {}, and nothing here has asked whether it is there", name.to_uppercase());
     let mut f = finding(102, event, message, place, &format!("raises without {}", name.to_uppercase()));
     if let Some(o) = other {
@@ -85,7 +94,7 @@ pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if !event.in_module || cx.cuda_only || event.symbolic && (event.stack.len() > 1 || event.asked_for) {
         return None;
     }
-    let (place, other) = home(event, *origin, cx);
+    let (place, other) = home(event, *origin);
     let message = format!("{what} fixes a CUDA device inside a module");
     let mut f = finding(305, event, message, place, "the module cannot run elsewhere");
     if let Some(o) = other {
@@ -100,7 +109,7 @@ pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if guessed(event) || cx.cuda_only {
         return None;
     }
-    let (place, other) = home(event, *origin, cx);
+    let (place, other) = home(event, *origin);
     let message = format!("{what} needs CUDA, and nothing here has asked whether it is there");
     let mut f = finding(101, event, message, place, "raises without CUDA");
     if let Some(o) = other {

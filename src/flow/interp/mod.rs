@@ -153,6 +153,7 @@ struct TryFrame {
     survived: Cond,
     catches_cuda: bool,
     catches_oom: bool,
+    catches_missing: bool,
 }
 
 /// A truth test whose outcome is not known, by what makes it the same test.
@@ -191,6 +192,8 @@ pub struct Interp<'p> {
     /// The device of factories without `device=`; a cell, so that branches join it.
     default_device: Cell,
     tests: FxHashMap<Test, AtomId>,
+    /// `hasattr(torch, "npu")` and the like.
+    plugin_atoms: FxHashMap<crate::world::Backend, AtomId>,
     /// Module-level variables: the first cell of each file that has been looked at.
     globals: FxHashMap<ModIdx, Cell>,
     /// Module-level variables that are being evaluated or have been.
@@ -276,6 +279,7 @@ impl<'p> Interp<'p> {
             muted: 0,
             default_device,
             tests: FxHashMap::default(),
+            plugin_atoms: FxHashMap::default(),
             globals: FxHashMap::default(),
             evaluated: FxHashSet::default(),
             def_paths: FxHashMap::default(),
