@@ -47,6 +47,8 @@ use crate::torch::ModuleOp;
 
 /// Expressions and statements interpreted for one entry point before giving up.
 const MAX_STEPS: u32 = 20_000;
+/// The same for a function that is interpreted for itself: most of what it calls is an entry point too.
+const MAX_SYMBOLIC_STEPS: u32 = 2_000;
 /// Deepest chain of interpreted calls.
 const MAX_DEPTH: u32 = 16;
 /// Longest sequence whose elements are told apart.
@@ -324,7 +326,7 @@ impl<'p> Interp<'p> {
     /// Counts a step; past the budget everything ends quickly.
     fn step(&mut self) -> bool {
         self.steps += 1;
-        if self.steps > MAX_STEPS {
+        if self.steps > if self.symbolic { MAX_SYMBOLIC_STEPS } else { MAX_STEPS } {
             self.exhausted = true;
         }
         !self.exhausted
