@@ -46,6 +46,7 @@ impl Interp<'_> {
         }
         self.path = self.d.forget(self.path, &super::super::atom::AtomId::is_hardware);
         self.symbolic = true;
+        self.limit = super::SYMBOLIC_STEPS;
     }
 
     fn collect(&mut self, out: &mut Outcome) {
