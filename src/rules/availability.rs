@@ -19,7 +19,8 @@ fn home(event: &Event, origin: Option<Place>, cx: &Context<'_>) -> (Place, Optio
 /// What a library's function reaches through others may be guarded by its own callers just as well: only what
 /// stands in the function itself, or is reached from a script's own body, is certain to be unguarded.
 pub(super) fn guessed(event: &Event) -> bool {
-    event.symbolic && (event.speculative || event.stack.len() > 1 || event.asked_for)
+    let elsewhere = event.stack.len() > 1 || event.stack.first().is_some_and(|s| s.file != event.place.file);
+    event.symbolic && (event.speculative || elsewhere || event.asked_for)
 }
 
 /// SD103 uncalled-availability-check
@@ -77,7 +78,11 @@ pub(super) fn legacy_type(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 /// SD305 hard-coded-device-in-module
 pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, backend: None, how: UseKind::Transfer | UseKind::Factory, .. } = &event.kind else { return None };
-    if !event.in_module || cx.cuda_only || event.symbolic && event.stack.len() > 1 {
+    // The device was decided outside of the module: that is where it is hard-coded.
+    if origin.is_some_and(|o| o.file != event.place.file) {
+        return None;
+    }
+    if !event.in_module || cx.cuda_only || event.symbolic && (event.stack.len() > 1 || event.asked_for) {
         return None;
     }
     let (place, other) = home(event, *origin, cx);

@@ -107,17 +107,19 @@ fn made(side: &Operand) -> Option<(Place, Reason)> {
 /// SD301 unregistered-tensor
 pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
-    if other.device != DeviceName::WithModule || matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data) {
+    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data) {
         return None;
     }
-    let (place, _) = made(stray)?;
-    let (maker, user) = (function_of(place, cx)?, function_of(event.place, cx)?);
-    if maker == user || !is_constructor(place, cx) {
+    let place = stray.chain.iter().find(|s| s.reason == Reason::Kept)?.place;
+    if stray.device != DeviceName::Known("cpu".to_owned()) || function_of(place, cx) == function_of(event.place, cx) {
         return None;
     }
-    let message = format!("a plain tensor attribute of a module: `.to()` does not move it, and {what} meets the module's device");
+    let message = format!("a plain tensor attribute of a module: `.to()` does not move it, and {what} meets {}", other.device.in_words());
     let f = finding(301, event, message, place, "kept as a plain attribute");
-    let f = f.related(event.place, format!("meets a tensor on {} here", other.device.in_words()));
+    let mut f = f.related(event.place, format!("meets a tensor on {} here", other.device.in_words()));
+    if let Some((made, _)) = made(stray).filter(|&(p, _)| p != place) {
+        f = f.related(made, "made here, on the CPU");
+    }
     Some(with_stack(f, event).help("register it: `self.register_buffer(\"name\", tensor)`"))
 }
 
@@ -129,17 +131,6 @@ pub(super) fn function_of(place: Place, cx: &Context<'_>) -> Option<(u32, u32)> 
         .filter(|f| f.kind == FuncKind::Function && f.span.contains(place.span))
         .map(|f| (f.span.start, f.span.end))
         .max_by_key(|&(start, _)| start)
-}
-
-fn is_constructor(place: Place, cx: &Context<'_>) -> bool {
-    let Some(module) = cx.program.module_of(place.file) else { return false };
-    let ir = &cx.program.get(module).ir;
-    let inner = ir
-        .functions
-        .iter()
-        .filter(|f| f.kind == FuncKind::Function && f.span.contains(place.span))
-        .max_by_key(|f| f.span.start);
-    inner.is_some_and(|f| f.class.is_some() && matches!(f.name.as_str(), "__init__" | "build" | "setup" | "reset_parameters" | "init_weights"))
 }
 
 /// SD202 module-input-mismatch

@@ -161,10 +161,21 @@ impl Interp<'_> {
             }
         }
         let v = self.param(module, func, index);
+        if let (Value::Outer(o), true) = (v, param.default.is_none() && param.annotation.is_some_and(|a| says_module(ir, a))) {
+            return self.given_module(o);
+        }
         if let (Value::Outer(id), Some(w)) = (v, with) {
             self.t.outers[id.0 as usize].with = Some(w);
         }
         v
+    }
+
+    /// An `nn.Module` that the caller gives: it lives where the caller wants it, until it is moved.
+    fn given_module(&mut self, o: OuterId) -> Value {
+        let device = self.at(super::Device::Of(o), super::NO_ORIGIN);
+        let id = self.object(super::ObjKind::ForeignModule(None), None, Value::Device(device));
+        self.objects[id.0 as usize].outer = Some(o);
+        Value::Object(id)
     }
 
     /// A value, narrowed by the annotation of the variable it is bound to.
@@ -225,6 +236,14 @@ fn var_name(ir: &crate::ir::Module, var: crate::ir::Var) -> Option<&'static str>
         Var::Unbound(name) => Some(name.as_str()),
         Var::Local(slot) | Var::Global(slot) => ir.functions.first()?.slots.get(slot as usize).map(|s| s.as_str()),
         Var::Enclosing { .. } => None,
+    }
+}
+
+/// Does the annotation say that the thing is some module, and never `None`?
+fn says_module(ir: &crate::ir::Module, e: ExprId) -> bool {
+    match ir.expr(e) {
+        Expr::Var(_) | Expr::Attr { .. } | Expr::Str(_) => plain_annotation(ir, e) == Some("Module"),
+        _ => false,
     }
 }
 

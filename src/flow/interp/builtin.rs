@@ -39,6 +39,10 @@ impl Interp<'_> {
                 _ => Self::NUMBER,
             },
             ("bool", Some((v, at))) => Value::Bool(self.truth(v, at)),
+            // Empty until CUDA has been initialised, which needs a device.
+            ("len", Some((Value::External(p), _))) if p.as_str() == "torch.cuda.default_generators" => {
+                Value::Outer(self.known.device_count)
+            }
             ("len", Some((v, _))) => match self.exact_elements(v) {
                 Some(items) => Value::Int(i64::try_from(items.len()).unwrap_or(i64::MAX)),
                 None => Self::NUMBER,
@@ -48,8 +52,15 @@ impl Interp<'_> {
             ("hasattr", Some((v, _))) => self.has_attr(v, args, e),
             ("getattr", Some((v, _))) => self.get_attr(v, args, e),
             ("setattr", Some((v, at))) => {
-                if let (Some(&(Value::Str(n, _), _)), Some(&(value, _))) = (args.positional.get(1), args.positional.get(2)) {
-                    self.set_attr(v, n, value, at);
+                if let (Some(&(n, _)), Some(&(value, _))) = (args.positional.get(1), args.positional.get(2)) {
+                    let n = match (v, n) {
+                        (_, Value::Str(n, _)) => Some(n),
+                        (Value::Object(id), n) => Some(self.field_name(id, n)),
+                        _ => None,
+                    };
+                    if let Some(n) = n {
+                        self.set_attr(v, n, value, at);
+                    }
                 }
                 Value::None
             }
@@ -109,7 +120,7 @@ impl Interp<'_> {
                 let item = self.some_element(v, at);
                 self.many(item)
             }
-            ("range", Some((Value::Int(n), _))) if args.positional.len() == 1 && (0..=4).contains(&n) => {
+            ("range", Some((Value::Int(n), _))) if args.positional.len() == 1 && (0..=16).contains(&n) => {
                 let items: Vec<Value> = (0..n).map(Value::Int).collect();
                 self.seq(&items)
             }
@@ -157,7 +168,7 @@ impl Interp<'_> {
     fn make_dict(&mut self, args: &Args) -> Value {
         let mut flat = match args.positional.first() {
             None => Some(Vec::new()),
-            Some(&(v, _)) => self.dict_items(v),
+            Some(&(v, _)) => self.dict_items(v).or_else(|| self.dict_of_pairs(v)),
         };
         if args.open {
             flat = None;
@@ -172,6 +183,18 @@ impl Interp<'_> {
             None => self.many(Value::Unknown),
         };
         Value::Object(self.object(ObjKind::Dict { module: false }, None, content))
+    }
+
+    /// Alternating keys and values, from pairs with known keys.
+    fn dict_of_pairs(&self, v: Value) -> Option<Vec<Value>> {
+        let mut flat = Vec::new();
+        for pair in self.exact_elements(v)? {
+            match self.exact_elements(pair)?.as_slice() {
+                &[k @ (Value::Str(..) | Value::Int(_)), v] => flat.extend([k, v]),
+                _ => return None,
+            }
+        }
+        Some(flat)
     }
 
     /// `zip` and `enumerate`.
@@ -236,6 +259,9 @@ impl Interp<'_> {
 
     fn is_instance(&mut self, v: Value, at: ExprId, args: &Args, e: ExprId) -> Value {
         let Some(&(class, _)) = args.positional.get(1) else { return self.result_of(e) };
+        if let Some(known) = self.known_instance(v, class) {
+            return Value::Bool(if known { TRUE } else { FALSE });
+        }
         let cond = match (v, class) {
             (Value::Outer(o), Value::External(path)) if path.as_str() == "torch.Tensor" => {
                 // In the branch where it is one, it is one.
@@ -267,6 +293,41 @@ impl Interp<'_> {
         Value::Bool(cond)
     }
 
+    /// Tensors, containers and plain values tell their classes; a class's instances may be of another one.
+    fn known_instance(&self, v: Value, class: Value) -> Option<bool> {
+        let path = match class {
+            Value::External(path) => path.as_str(),
+            Value::Seq(classes) => {
+                let known: Vec<_> =
+                    self.t.seqs.get(classes.0).iter().map(|&c| self.known_instance(v, c)).collect();
+                return if known.contains(&Some(true)) {
+                    Some(true)
+                } else if known.iter().all(|k| *k == Some(false)) {
+                    Some(false)
+                } else {
+                    None
+                };
+            }
+            _ => return None,
+        };
+        let plain = matches!(path, "builtins.dict" | "builtins.list" | "builtins.tuple" | "builtins.str" | "torch.Tensor");
+        if !plain {
+            return None;
+        }
+        match v {
+            Value::Object(id) => match self.obj(id).kind {
+                ObjKind::Dict { module: false } => Some(path == "builtins.dict"),
+                // Sets are kept like lists.
+                ObjKind::List { module: false } if path != "builtins.list" => Some(false),
+                _ => None,
+            },
+            Value::Seq(_) | Value::Many(_) if matches!(path, "builtins.dict" | "builtins.str" | "torch.Tensor") => Some(false),
+            Value::Tensor(t) if self.get_tensor(t).certain => Some(path == "torch.Tensor"),
+            Value::Str(..) => Some(path == "builtins.str"),
+            _ => None,
+        }
+    }
+
     fn named_flag(&mut self, o: super::OuterId, key: Value, _suffix: &str, at: ExprId) -> super::Cond {
         let test = super::Test::Compare(20, Value::Outer(o), key);
         self.keyed_test(test, at)
@@ -276,6 +337,14 @@ impl Interp<'_> {
         match (v, args.positional.get(1)) {
             (Value::External(path), Some(&(Value::Str(n, _), _))) if path.as_str() == "torch" && n.as_str() == "cuda" => {
                 Value::Bool(TRUE)
+            }
+            (Value::External(path), Some(&(Value::Str(n, _), _)))
+                if path.as_str() == "torch" && crate::world::Backend::from_name(n.as_str()).is_some() =>
+            {
+                // Without the attribute the back end is not there either.
+                let there = self.available(crate::world::Backend::from_name(n.as_str()));
+                let otherwise = self.unknown_test(e);
+                Value::Bool(self.d.or(there, otherwise))
             }
             // `hasattr(torch, "xpu")`: by itself it says nothing about the machine.
             (Value::External(_), _) => Value::Bool(self.unknown_test(e)),

@@ -1,6 +1,6 @@
 //! Calls: of functions and classes of the project, of methods, of everything else.
 
-use super::super::diagram::FALSE;
+use super::super::diagram::{FALSE, TRUE};
 use super::super::value::{Bound, BoundId, ClosureId, FrameId, ObjId, Value};
 use super::args::Args;
 use super::{Cell, Frame, Interp, LoopFrame, MAX_DEPTH, ObjKind};
@@ -8,6 +8,9 @@ use crate::ir::{CallId, Expr, ExprId, FuncId, FuncKind, Var};
 use crate::link::{ClassKey, ModIdx};
 use crate::span::Place;
 use crate::sym::Sym;
+
+/// Activations of a function within one of its own.
+const MAX_RECURSION: u32 = 1;
 
 impl Interp<'_> {
     pub(super) fn call(&mut self, id: CallId, e: ExprId) -> Value {
@@ -135,7 +138,17 @@ impl Interp<'_> {
         }
         let site = self.place(e);
         let class = function.class.map(|class| ClassKey { module, class });
-        let v = self.run(module, func, parent, receiver, class, Some(args), Some(site), false);
+        let guard = self.wrapper_guard(module, func);
+        let reached = self.d.and(self.path, guard);
+        let v = if guard == TRUE || reached == FALSE {
+            self.run(module, func, parent, receiver, class, Some(args), Some(site), false)
+        } else {
+            self.branch(
+                guard,
+                &mut |i| i.run(module, func, parent, receiver, class, Some(args), Some(site), false),
+                &mut |i| i.result_of(e),
+            )
+        };
         if self.heavy.contains(&(module, func)) {
             return self.result_of(e);
         }
@@ -149,12 +162,17 @@ impl Interp<'_> {
         Value::None
     }
 
+    /// Is it being interpreted as often as it may be? Recursion over nested containers goes one level deep.
     fn active(&self, module: ModIdx, func: FuncId) -> bool {
+        let mut times = 0;
         let mut at = Some(self.frame);
         while let Some(f) = at {
             let frame = &self.frames[f.0 as usize];
             if frame.module == module && frame.func == func && func != FuncId(0) {
-                return true;
+                times += 1;
+                if times > MAX_RECURSION {
+                    return true;
+                }
             }
             at = frame.caller;
         }
@@ -300,6 +318,8 @@ impl Interp<'_> {
         match self.obj(id).kind {
             ObjKind::Module | ObjKind::ForeignModule(_) => self.call_module(id, args, e),
             ObjKind::List { module: true } => self.call_sequential(id, args, e),
+            ObjKind::Partial => self.call_partial(id, args, e),
+            ObjKind::TupleClass => self.make_tuple(id, args, e),
             ObjKind::Instance => {
                 let call = self.obj(id).class.and_then(|k| self.program.find_method(k, Sym::new("__call__")));
                 match call {

@@ -27,7 +27,7 @@ impl Interp<'_> {
         match v {
             Value::Seq(id) => Some(self.seq_items(id).to_vec()),
             Value::Object(id) => match (self.obj(id).kind, self.own(id)) {
-                (ObjKind::List { .. }, Value::Seq(s)) => Some(self.seq_items(s).to_vec()),
+                (ObjKind::List { .. } | ObjKind::Instance, Value::Seq(s)) => Some(self.seq_items(s).to_vec()),
                 (ObjKind::Dict { .. }, Value::Seq(s)) => Some(self.seq_items(s).iter().step_by(2).copied().collect()),
                 _ => None,
             },
@@ -205,6 +205,7 @@ impl Interp<'_> {
             },
             ObjKind::Dict { .. } => self.dict_get(id, i, e),
             ObjKind::Items | ObjKind::Loader => self.own(id),
+            ObjKind::Instance if matches!(self.own(id), Value::Seq(_)) => self.index(self.own(id), i, e, e, e),
             ObjKind::Module | ObjKind::Instance => {
                 let method = self.obj(id).class.and_then(|k| self.program.find_method(k, Sym::new("__getitem__")));
                 match method {
@@ -266,14 +267,19 @@ impl Interp<'_> {
             }
         }
         self.check_index(b, i, e, base, index);
-        // A slice, `None` or a mask leaves dimensions.
-        let keeps = |v: &Value| matches!(v, Value::Slice | Value::None);
-        let keeps = match i {
-            Value::Seq(s) => self.seq_items(s).iter().any(keeps),
-            v => keeps(&v),
-        };
-        let zero_dim = if keeps && t.zero_dim == Tri::No { Tri::No } else { Tri::Maybe };
+        let zero_dim = self.indexed_dims(i, index);
         self.tensor(Tensor { zero_dim, role: Role::Plain, bytes: None, ..t })
+    }
+
+    /// Has `x[index]` no dimensions? A slice keeps one and `None` adds one.
+    fn indexed_dims(&self, i: Value, index: ExprId) -> Tri {
+        let ir = &self.linked().ir;
+        let adds = |e: ExprId| matches!(ir.expr(e), Expr::Slice(_) | Expr::None);
+        let has_dims = match ir.expr(index) {
+            Expr::Tuple(list) => ir.list(list).iter().any(|&x| adds(x)),
+            _ => adds(index) || matches!(i, Value::Tensor(t) if self.get_tensor(t).zero_dim == Tri::No),
+        };
+        if has_dims { Tri::No } else { Tri::Maybe }
     }
 
     fn index_outer(&mut self, o: OuterId, i: Value, e: ExprId, base: ExprId, index: ExprId) -> Value {
@@ -425,7 +431,8 @@ impl Interp<'_> {
     pub(super) fn list_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
         let first = args.positional.first().copied();
         match (name.as_str(), first) {
-            ("append", Some((v, _))) => {
+            ("append", Some((v, at))) => {
+                let v = if self.constructing() && !self.is_module_object(id) { self.kept(v, at, 1) } else { v };
                 // Inside a loop the number of elements is not known.
                 let new = match (self.own(id), self.here().loops.iter().all(|l| l.exact)) {
                     (Value::Seq(s), true) => {

@@ -121,6 +121,7 @@ impl Interp<'_> {
     fn rewind(&mut self, mark: super::Mark, cells: usize, objects: usize) {
         self.store.reset(mark, cells);
         self.objects.truncate(objects);
+        self.unbuilt.retain(|id, _| (id.0 as usize) < objects);
         for o in &mut self.objects {
             o.attrs.retain(|(_, c)| (c.0 as usize) < cells);
         }
@@ -209,8 +210,10 @@ impl Interp<'_> {
         let linked = self.program.get(module);
         let function = linked.ir.function(func);
         let (mark, cells, objects, frames) = (self.store.mark(), self.store.len(), self.objects.len(), self.frames.len());
-        let before = self.path;
+        let (before, assumed) = (self.path, self.assumed);
         let guard = self.decorator_guard(module, function.parent.unwrap_or(FuncId(0)), function.decorators);
+        let wrappers = self.wrapper_guard(module, func);
+        let guard = self.d.and(guard, wrappers);
         let def = self.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
         let def = self.d.forget(def, &super::super::atom::AtomId::is_hardware);
         let start = self.d.and(before, guard);
@@ -232,7 +235,7 @@ impl Interp<'_> {
             self.run(module, func, parent, receiver, class, None, None, false);
         }
         self.collect(out);
-        self.path = before;
+        (self.path, self.assumed) = (before, assumed);
         self.rewind(mark, cells, objects);
         self.frames.truncate(frames);
         self.frame = FrameId(0);

@@ -26,7 +26,8 @@ impl Interp<'_> {
         if self.muted > 0 || self.exhausted {
             return None;
         }
-        let both = self.d.and(self.path, bad);
+        let path = self.d.and(self.path, self.assumed);
+        let both = self.d.and(path, bad);
         if both == FALSE {
             return None;
         }
@@ -36,7 +37,6 @@ impl Interp<'_> {
                 cubes.push(literals.to_vec());
             }
         });
-        let path = self.path;
         let mut best: Option<Way> = None;
         for cube in cubes {
             let Some(way) = self.way(&cube, path, guards) else { continue };

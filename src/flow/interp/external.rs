@@ -19,6 +19,7 @@ impl Interp<'_> {
         if let Some(v) = self.special(text, args, e) {
             return v;
         }
+        self.check_device_list(path, args, e);
         if let Some(op) = torch::module(path) {
             return self.make_torch_module(op, args, e);
         }
@@ -35,6 +36,10 @@ impl Interp<'_> {
     fn special(&mut self, text: &str, args: &Args, e: ExprId) -> Option<Value> {
         let v = match text {
             "torch.device" => self.make_device(args, e),
+            super::guard::WRAPPED => {
+                self.probed = self.d.or(self.probed, self.path);
+                self.result_of(e)
+            }
             "torch.set_default_device" => {
                 let d = args.get(0, "device").and_then(|(v, at)| self.as_device(v, at));
                 let cell = self.default_device;
@@ -82,6 +87,18 @@ impl Interp<'_> {
             "os.environ.get" | "os.getenv" => self.environment(args),
             "reveal_device" | "builtins.reveal_device" => self.reveal(args, e),
             "functools.partial" => return Some(self.partial(args, e)),
+            "collections.namedtuple" | "typing.NamedTuple" => self.tuple_class(args, e),
+            "collections.OrderedDict" => self.builtin(Sym::new("dict"), args, e),
+            "itertools.product" if args.keywords.is_empty() && !args.open && !args.positional.is_empty() => {
+                let row: Vec<Value> = args.positional.iter().map(|&(v, at)| self.some_element(v, at)).collect();
+                let row = self.seq(&row);
+                self.many(row)
+            }
+            // What `with` binds is what it was given, as with a generator's only element.
+            "contextlib.nullcontext" => match args.get(0, "enter_result") {
+                Some((v, _)) => self.many(v),
+                None => self.result_of(e),
+            },
             _ => return None,
         };
         Some(v)
@@ -189,6 +206,13 @@ impl Interp<'_> {
 
     /// The value is used as weights: if `torch.load` gave it, that matters.
     pub(super) fn used_as_weights(&mut self, v: Value) {
+        // Scalers' and schedulers' states are numbers.
+        if let Value::Outer(o) = v {
+            let text = &self.t.get_outer(o).text;
+            if text.contains("scaler") || text.contains("scheduler") {
+                return;
+            }
+        }
         let Value::Outer(mut o) = v else { return };
         loop {
             if let Some(event) = self.loads.remove(&o) {
@@ -207,6 +231,7 @@ impl Interp<'_> {
         let data = args.get(0, "dataset").map(|(v, _)| v);
         let collate = args.get(6, "collate_fn").filter(|(v, _)| *v != Value::None);
         let item = match (data, collate) {
+            (Some(data), Some((f @ (Value::Closure(_) | Value::Bound(_)), at))) => self.collated_by(data, f, at, e),
             (Some(Value::Object(id)), None) if self.obj(id).kind == ObjKind::Items => {
                 let item = self.own(id);
                 self.collated(item, e)
@@ -220,6 +245,24 @@ impl Interp<'_> {
             _ => Value::Unknown,
         };
         Value::Object(self.object(ObjKind::Loader, None, item))
+    }
+
+    /// What the project's own `collate_fn` makes of the data set's items. It is interpreted for itself too.
+    fn collated_by(&mut self, data: Value, f: Value, at: ExprId, e: ExprId) -> Value {
+        let before = self.path;
+        self.muted += 1;
+        let item = match data {
+            Value::Object(id) if matches!(self.obj(id).kind, ObjKind::Instance | ObjKind::Items) => {
+                self.index(data, Self::NUMBER, e, e, e)
+            }
+            _ => self.result_of(e),
+        };
+        let items = self.many(item);
+        let args = Args { positional: vec![(items, at)], ..Args::default() };
+        let batch = self.call_value(f, &args, e);
+        self.muted -= 1;
+        self.path = before;
+        if batch == Value::None { Value::Unknown } else { batch }
     }
 
     fn collated(&mut self, item: Value, e: ExprId) -> Value {
@@ -263,6 +306,7 @@ impl Interp<'_> {
         let (kind, class, outer) = (self.obj(id).kind, self.obj(id).class, self.obj(id).outer);
         let new = self.object(kind, class, own);
         self.objects[new.0 as usize].outer = outer;
+        self.objects[new.0 as usize].reserved = self.obj(id).reserved.clone();
         for (name, cell) in self.obj(id).attrs.clone() {
             let field = self.store.get(cell);
             let copy = self.deep_copy(field, depth + 1);
@@ -271,9 +315,83 @@ impl Interp<'_> {
         Value::Object(new)
     }
 
+    /// `functools.partial(f, …)`: the function and what it will be given.
     fn partial(&mut self, args: &Args, e: ExprId) -> Value {
-        let _ = args;
-        self.result_of(e)
+        let Some((&(f, _), rest)) = args.positional.split_first() else { return self.result_of(e) };
+        if args.open {
+            return self.result_of(e);
+        }
+        let rest: Vec<Value> = rest.iter().map(|&(v, _)| v).collect();
+        let keywords: Vec<Value> = args.keywords.iter().flat_map(|&(k, v, _)| [Value::Str(k, NO_ORIGIN), v]).collect();
+        if rest.len().max(keywords.len()) > super::MAX_ELEMENTS {
+            return self.result_of(e);
+        }
+        let (rest, keywords) = (self.seq(&rest), self.seq(&keywords));
+        let own = self.seq(&[f, rest, keywords]);
+        Value::Object(self.object(ObjKind::Partial, None, own))
+    }
+
+    /// Calls what [`Self::partial`] made.
+    pub(super) fn call_partial(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
+        let parts = self.exact_elements(self.own(id)).unwrap_or_default();
+        let &[f, rest, keywords] = parts.as_slice() else { return self.unknown_call(Value::Unknown, args, e) };
+        let mut all = Args { open: args.open, ..Args::default() };
+        all.positional.extend(self.exact_elements(rest).unwrap_or_default().into_iter().map(|v| (v, e)));
+        all.positional.extend(&args.positional);
+        all.keywords.extend(&args.keywords);
+        for pair in self.exact_elements(keywords).unwrap_or_default().chunks(2) {
+            if let &[Value::Str(k, _), v] = pair {
+                if args.keyword(k.as_str()).is_none() {
+                    all.keywords.push((k, v, e));
+                }
+            }
+        }
+        self.call_value(f, &all, e)
+    }
+
+    /// `namedtuple("Pair", ["left", "right"])`, `namedtuple("Pair", "left right")`
+    fn tuple_class(&mut self, args: &Args, e: ExprId) -> Value {
+        let fields = match args.get(1, "field_names").map(|(v, _)| v) {
+            Some(Value::Str(s, _)) => {
+                let names = s.as_str().split([',', ' ']).filter(|n| !n.is_empty());
+                Some(names.map(|n| Value::Str(Sym::new(n), NO_ORIGIN)).collect())
+            }
+            Some(v) => self.exact_elements(v),
+            None => None,
+        };
+        let fields: Option<Vec<Value>> = fields.map(|fields| {
+            // `NamedTuple("Pair", [("left", Tensor), …])`
+            let name = |v: Value| self.exact_elements(v).and_then(|pair| pair.first().copied()).unwrap_or(v);
+            fields.into_iter().map(name).collect()
+        });
+        match fields {
+            Some(f) if f.len() <= super::MAX_ELEMENTS && f.iter().all(|v| matches!(v, Value::Str(..))) => {
+                let own = self.seq(&f);
+                Value::Object(self.object(ObjKind::TupleClass, None, own))
+            }
+            _ => self.result_of(e),
+        }
+    }
+
+    /// An instance of what [`Self::tuple_class`] made.
+    pub(super) fn make_tuple(&mut self, class: ObjId, args: &Args, e: ExprId) -> Value {
+        let fields = self.exact_elements(self.own(class)).unwrap_or_default();
+        if args.open || args.positional.len() > fields.len() {
+            return self.result_of(e);
+        }
+        let mut values = Vec::with_capacity(fields.len());
+        for (n, field) in fields.iter().enumerate() {
+            let Value::Str(name, _) = field else { continue };
+            values.push(args.get(n, name.as_str()).map_or(Value::Unknown, |(v, _)| v));
+        }
+        let own = self.seq(&values);
+        let id = self.object(ObjKind::Instance, None, own);
+        for (field, &v) in fields.iter().zip(&values) {
+            if let &Value::Str(name, _) = field {
+                self.set_field(id, name, v);
+            }
+        }
+        Value::Object(id)
     }
 
     fn reveal(&mut self, args: &Args, e: ExprId) -> Value {
@@ -394,6 +512,33 @@ impl Interp<'_> {
             }
         };
         self.check_use(d, e, how, what);
+    }
+
+    /// `device_ids=[0, 1, 2, 3]`: a list of indices where a callable takes devices. Without any GPU such lists are
+    /// forgotten, or something else raises first.
+    fn check_device_list(&mut self, path: Sym, args: &Args, e: ExprId) {
+        if !args.values().any(|(v, _)| matches!(v, Value::Object(_) | Value::Seq(_))) {
+            return;
+        }
+        let Some(arg) = torch::call(path).and_then(|f| f.accelerator).and_then(|a| a.device) else { return };
+        let Some((list, _)) = args.get(usize::from(arg.position), arg.name.as_str()) else { return };
+        let Some(items) = self.exact_elements(list) else { return };
+        let index = |v: &Value| match v {
+            Value::Int(i) => u32::try_from(*i).ok(),
+            _ => None,
+        };
+        let Some(highest) = items.iter().filter_map(index).max().filter(|&i| i > 0) else { return };
+        if self.caught_around() {
+            return;
+        }
+        let (there, enough) = (self.at_least(1), self.at_least(highest + 1));
+        let missing = self.d.not(enough);
+        let bad = self.d.and(there, missing);
+        let Some(bite) = self.bite(bad, false) else { return };
+        let place = self.place(e);
+        let what = format!("`{}={:?}`", arg.name, items.iter().filter_map(index).collect::<Vec<_>>());
+        let kind = Kind::Use { what, origin: None, index: Some(highest), backend: None, how: UseKind::DeviceList, inverted: false };
+        self.emit(kind, place, bite, Vec::new());
     }
 
     fn only_cuda_device(&mut self, d: super::Dd) -> super::Dd {

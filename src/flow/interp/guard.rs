@@ -13,6 +13,9 @@ use crate::sym::Sym;
 use crate::torch::{self, Accelerator, Decorator, TestGuard, Without};
 use crate::world::Backend;
 
+/// What decorators of the project are given, to see when they call it.
+pub(super) const WRAPPED: &str = "samedevice.wrapped";
+
 impl Interp<'_> {
     /// A tensor or module really goes to this device (or a query really asks it).
     pub(super) fn check_use(&mut self, device: Dd, e: ExprId, how: UseKind, what: &str) {
@@ -66,6 +69,7 @@ impl Interp<'_> {
         let place = self.place(e);
         let reached = self.d.and(self.path, here);
         let inverted = backend.is_none()
+            && how != UseKind::Query
             && (self.d.implies(reached, absent) || self.only_another(reached, absent));
         let origin = self.literal_of(origin).filter(|&p| p != place);
         self.emit(Kind::Use { what: what.to_owned(), origin, index, backend, how, inverted }, place, bite, Vec::new());
@@ -96,7 +100,7 @@ impl Interp<'_> {
     }
 
     /// Is there a handler around that catches the failure of an accelerator that is not there?
-    fn caught_around(&self) -> bool {
+    pub(super) fn caught_around(&self) -> bool {
         let mut at = Some(self.frame);
         while let Some(f) = at {
             let frame = &self.frames[f.0 as usize];
@@ -190,13 +194,12 @@ impl Interp<'_> {
         };
         let there = self.available(backend);
         let absent = self.d.not(there);
-        let saved = self.path;
         if let Some(bite) = self.bite(absent, false) {
             let place = self.place(e);
             self.emit(Kind::UncalledCheck { function: path.to_string() }, place, bite, Vec::new());
         }
         // What it was meant to guard is not reported besides.
-        self.path = self.d.and(saved, there);
+        self.assumed = self.d.and(self.assumed, there);
     }
 
     /// `x.to(device)` as a statement.
@@ -367,6 +370,57 @@ impl Interp<'_> {
         cond
     }
 
+    /// What the machine must have for a function to be reached through the project's own decorators, as far as
+    /// interpreting what they make of it tells.
+    pub(super) fn wrapper_guard(&mut self, module: ModIdx, func: FuncId) -> Cond {
+        let ir = &self.program.get(module).ir;
+        let decorators = ir.function(func).decorators;
+        if decorators.len == 0 || self.depth >= super::MAX_DEPTH {
+            return TRUE;
+        }
+        if let Some(&guard) = self.wrappers.get(&(module, func)) {
+            return guard;
+        }
+        self.wrappers.insert((module, func), TRUE);
+        let mut guard = TRUE;
+        for &d in ir.list(decorators) {
+            let target = match ir.expr(d) {
+                Expr::Call(c) => ir.call(c).func,
+                _ => d,
+            };
+            if matches!(self.program.resolve_expr(module, target), Some(Resolved::Function(..))) {
+                let reached = self.reached_through(module, d);
+                guard = self.d.and(guard, reached);
+            }
+        }
+        self.wrappers.insert((module, func), guard);
+        guard
+    }
+
+    fn reached_through(&mut self, module: ModIdx, decorator: ExprId) -> Cond {
+        let base = self.global_cell(module, 0);
+        let saved = (self.frame, self.path, self.assumed, self.probed);
+        self.push_frame(module, FuncId(0), base, None);
+        self.path = TRUE;
+        self.probed = FALSE;
+        self.muted += 1;
+        self.depth += 1;
+        let f = self.eval(decorator);
+        let wrapped = Args { positional: vec![(Value::External(Sym::new(WRAPPED)), decorator)], ..Args::default() };
+        let wrapper = self.call_value(f, &wrapped, decorator);
+        self.probed = FALSE;
+        if let Value::Closure(_) = wrapper {
+            self.path = TRUE;
+            self.call_value(wrapper, &Args { open: true, ..Args::default() }, decorator);
+        }
+        let probed = self.probed;
+        self.depth -= 1;
+        self.muted -= 1;
+        (self.frame, self.path, self.assumed, self.probed) = saved;
+        // A function that is handed on elsewhere is called nobody knows when.
+        if probed == FALSE { TRUE } else { self.d.forget(probed, &super::super::atom::AtomId::is_hardware) }
+    }
+
     fn one_guard(&mut self, module: ModIdx, scope: FuncId, d: ExprId) -> Cond {
         let ir = &self.program.get(module).ir;
         let (target, call) = match ir.expr(d) {
@@ -403,6 +457,12 @@ impl Interp<'_> {
             }
             _ => None,
         };
+        if let Some(n) = name {
+            let n = n.as_str().to_ascii_lowercase();
+            if (n.contains("gpu") || n.contains("cuda")) && torch::test_guard(Sym::new(&n)).is_none() {
+                return self.at_least(if n.contains("multi") { 2 } else { 1 });
+            }
+        }
         match name.and_then(torch::test_guard) {
             Some(TestGuard::Cuda(n)) => self.at_least(n.max(1)),
             Some(TestGuard::Accelerator) => self.at_least(1),

@@ -1,9 +1,12 @@
 //! Loops and comprehensions: two passes over a body find what one iteration leaves for the next.
 
-use super::super::diagram::{FALSE, TRUE};
+use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::Value;
 use super::{Interp, LoopFrame};
-use crate::ir::{Block, Comp, CompId, CompKind, ExprId, Generator};
+use crate::ir::{Block, Comp, CompId, CompKind, Expr, ExprId, Generator, Var};
+
+/// States at `break` and `continue` that are told apart.
+const MAX_LEAVES: usize = 6;
 
 /// Loops nested deeper than this are passed over once.
 const TWO_PASS_DEPTH: usize = 2;
@@ -11,8 +14,40 @@ const TWO_PASS_DEPTH: usize = 2;
 impl<'p> Interp<'p> {
     pub(super) fn for_loop(&mut self, target: ExprId, iter: ExprId, body: Block, orelse: Block) {
         let iterable = self.eval(iter);
+        let runs = self.runs(iter);
+        self.branch(
+            runs,
+            &mut |i| {
+                i.for_each(target, iter, iterable, body, orelse);
+                Value::Absent
+            },
+            &mut |i| {
+                i.block(orelse);
+                Value::Absent
+            },
+        );
+    }
+
+    /// `range(torch.cuda.device_count())` has elements where there are GPUs. Other loops are taken to run.
+    fn runs(&mut self, iter: ExprId) -> Cond {
+        let ir = &self.linked().ir;
+        let Expr::Call(id) = ir.expr(iter) else { return TRUE };
+        let call = ir.call(id);
+        let [arg] = &*call.args else { return TRUE };
+        if !matches!(ir.expr(call.func), Expr::Var(Var::Unbound(n)) if n.as_str() == "range")
+            || matches!(ir.expr(arg.value), Expr::Int(_))
+        {
+            return TRUE;
+        }
+        self.muted += 1;
+        let n = self.eval(arg.value);
+        self.muted -= 1;
+        if n == Value::Outer(self.known.device_count) { self.at_least(1) } else { TRUE }
+    }
+
+    fn for_each(&mut self, target: ExprId, iter: ExprId, iterable: Value, body: Block, orelse: Block) {
         let before = self.path;
-        let exact = self.iteration(iterable, iter);
+        let exact = self.rounds(iterable, iter);
         let deep = self.here().loops.len() >= TWO_PASS_DEPTH;
         let unrolled = matches!(&exact, Iteration::Exact(items) if items.len() <= 8);
         self.here_mut().loops.push(LoopFrame { exact: unrolled, ..LoopFrame::default() });
@@ -43,18 +78,20 @@ impl<'p> Interp<'p> {
                 }
             }
         }
-        self.end_loop(before, orelse);
+        self.end_loop(before, orelse, false);
     }
 
     pub(super) fn while_loop(&mut self, test: ExprId, body: Block, orelse: Block) {
         let before = self.path;
         let passes = if self.here().loops.len() >= TWO_PASS_DEPTH { 1 } else { 2 };
         self.here_mut().loops.push(LoopFrame::default());
+        let mut endless = true;
         for _ in 0..passes {
             if !self.live() {
                 break;
             }
             let cond = self.test(test);
+            endless &= cond == TRUE;
             let inside = self.d.and(self.path, cond);
             if inside == FALSE {
                 break;
@@ -62,7 +99,7 @@ impl<'p> Interp<'p> {
             self.path = inside;
             self.one_pass(&mut |i| i.block(body));
         }
-        self.end_loop(before, orelse);
+        self.end_loop(before, orelse, endless);
     }
 
     fn one_pass(&mut self, body: &mut dyn FnMut(&mut Self)) {
@@ -105,16 +142,25 @@ impl<'p> Interp<'p> {
         if let Some(l) = self.here_mut().loops.last_mut() {
             // The bound keeps pathological loops cheap; past it the states are close to each other anyway.
             let list = if is_break { &mut l.breaks } else { &mut l.continues };
-            if list.len() < 6 {
+            if list.len() < MAX_LEAVES {
                 list.push((path, changes));
             }
         }
     }
 
-    fn end_loop(&mut self, before: super::Cond, orelse: Block) {
+    fn end_loop(&mut self, before: super::Cond, orelse: Block, endless: bool) {
         let Some(frame) = self.here_mut().loops.pop() else { return };
-        // A loop that always leaves the function may also not have run at all.
-        if self.path == FALSE {
+        // `while True` ends at a `break` only: what the machine must be there, it is after the loop.
+        let breaks = &frame.breaks;
+        if endless && !breaks.is_empty() && breaks.len() < MAX_LEAVES {
+            let mut left = FALSE;
+            for &(path, _) in breaks {
+                left = self.d.or(left, path);
+            }
+            let left = self.d.forget(left, &super::super::atom::AtomId::is_hardware);
+            self.path = self.d.and(before, left);
+        } else if self.path == FALSE {
+            // A loop that always leaves the function may also not have run at all.
             self.path = if frame.breaks.is_empty() {
                 let ran = self.raised_atom();
                 self.d.and(before, ran)
@@ -160,13 +206,15 @@ impl<'p> Interp<'p> {
         };
         let linked = self.linked();
         let iterable = self.eval(generator.iter);
-        let (items, mut exact) = match self.iteration(iterable, generator.iter) {
+        let runs = self.runs(generator.iter);
+        let (items, mut exact) = match self.rounds(iterable, generator.iter) {
             Iteration::Exact(items) if items.len() <= 12 => (items, true),
             Iteration::Exact(items) => (vec![self.joined(&items)], false),
             Iteration::Any(item) => (vec![item], false),
         };
         for item in items {
             let before = self.path;
+            self.path = self.d.and(before, runs);
             self.pass += 1;
             self.assign(generator.target, item);
             for &c in linked.ir.list(generator.conditions) {
@@ -198,6 +246,14 @@ impl<'p> Interp<'p> {
         match comp.kind {
             CompKind::List => Value::Object(self.object(super::ObjKind::List { module: false }, None, content)),
             _ => content,
+        }
+    }
+
+    /// What a loop goes over. Rounds that differ by a number only are not told apart when there are many.
+    fn rounds(&mut self, iterable: Value, at: ExprId) -> Iteration {
+        match self.iteration(iterable, at) {
+            Iteration::Exact(items) if items.len() > 4 && items.iter().all(|v| matches!(v, Value::Int(_))) => Iteration::Any(Self::NUMBER),
+            i => i,
         }
     }
 

@@ -82,6 +82,10 @@ enum ObjKind {
     Parser,
     /// What `parse_args()` gives; `own` is the parser.
     Namespace,
+    /// `functools.partial(…)`; `own` is the function, positional arguments, keywords.
+    Partial,
+    /// `namedtuple(…)`; `own` is its fields' names.
+    TupleClass,
     /// `torch.Generator`; `own` is its device.
     Generator,
     /// A distribution; `own` is a tensor like its samples.
@@ -99,6 +103,8 @@ struct Object {
     /// A module's own device; a container's content; see [`ObjKind`].
     own: Cell,
     attrs: Vec<(Sym, Cell)>,
+    /// Names that `register_buffer(name, None)` has reserved: a tensor assigned to one is a buffer.
+    reserved: Vec<Sym>,
     /// Set for the receiver of a method that is interpreted for itself: what it lives with.
     outer: Option<OuterId>,
 }
@@ -177,6 +183,9 @@ pub struct Interp<'p> {
     frame: FrameId,
     /// When this point is reached.
     path: Cond,
+    /// What was meant to be checked and was not, as in `if torch.cuda.is_available:`. Reported there, so nothing else
+    /// is reported that it was meant to guard.
+    assumed: Cond,
     /// Counts passes of loops, so that one expression's results differ from pass to pass.
     pass: u32,
     steps: u32,
@@ -210,8 +219,14 @@ pub struct Interp<'p> {
     symbolic: bool,
     /// Functions of the entry's file that its own body has called.
     interpreted: FxHashSet<FuncId>,
+    /// When a function is reached through the project's own decorators.
+    wrappers: FxHashMap<(ModIdx, FuncId), Cond>,
+    /// When the function was called that a decorator was given.
+    probed: Cond,
     /// While positive, modules are made without running their constructors.
     shallow: u32,
+    /// What those would have been given.
+    unbuilt: FxHashMap<ObjId, args::Args>,
     known: Known,
 }
 
@@ -262,6 +277,7 @@ impl<'p> Interp<'p> {
             frames: Vec::new(),
             frame: FrameId(0),
             path: TRUE,
+            assumed: TRUE,
             pass: 0,
             steps: 0,
             limit: MAX_STEPS,
@@ -282,7 +298,10 @@ impl<'p> Interp<'p> {
             speculative: false,
             symbolic: false,
             interpreted: FxHashSet::default(),
+            wrappers: FxHashMap::default(),
+            probed: FALSE,
             shallow: 0,
+            unbuilt: FxHashMap::default(),
             known,
         }
     }
@@ -379,7 +398,7 @@ impl<'p> Interp<'p> {
     fn object(&mut self, kind: ObjKind, class: Option<ClassKey>, own: Value) -> ObjId {
         let cell = self.store.alloc(1);
         self.store.set(cell, own);
-        self.objects.push(Object { kind, class, external: None, own: cell, attrs: Vec::new(), outer: None });
+        self.objects.push(Object { kind, class, external: None, own: cell, attrs: Vec::new(), reserved: Vec::new(), outer: None });
         ObjId(u32::try_from(self.objects.len() - 1).unwrap_or(u32::MAX))
     }
 

@@ -239,6 +239,8 @@ impl Interp<'_> {
             "data" | "T" | "mT" | "H" | "mH" | "real" | "imag" => {
                 self.tensor(Tensor { role: Role::Plain, ..t })
             }
+            // Of what `max(dim=0)`, `sort()` and the like give; the methods of sparse tensors are called.
+            "values" | "indices" => self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, bytes: None, ..t }),
             "grad" => self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, certain: false, ..t }),
             _ if t.certain && torch::method(name).is_some() => self.bound(v, None, name),
             // A batch's or a model output's part: with the whole.
