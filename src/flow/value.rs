@@ -324,6 +324,8 @@ pub enum Reason {
     Module,
     /// `torch.load`.
     Loaded,
+    /// Kept by a module's constructor where `.to()` does not see it: a plain attribute, a list.
+    Kept,
 }
 
 /// All tables of a run of the interpreter.

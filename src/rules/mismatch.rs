@@ -88,6 +88,9 @@ pub(super) fn cpu_only(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
 /// SD209 data-assigned-across-devices
 pub(super) fn data(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let (Meeting::Data, _, stray, other) = mismatch(event)? else { return None };
+    if event.symbolic && event.stack.len() > 1 {
+        return None;
+    }
     let known = |o: &Operand| matches!(o.device, DeviceName::Known(_));
     if !known(stray) || !known(other) {
         return None;
@@ -104,17 +107,19 @@ fn made(side: &Operand) -> Option<(Place, Reason)> {
 /// SD301 unregistered-tensor
 pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
-    if other.device != DeviceName::WithModule || matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data) {
+    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data) {
         return None;
     }
-    let (place, _) = made(stray)?;
-    let (maker, user) = (function_of(place, cx)?, function_of(event.place, cx)?);
-    if maker == user || !is_constructor(place, cx) {
+    let place = stray.chain.iter().find(|s| s.reason == Reason::Kept)?.place;
+    if stray.device != DeviceName::Known("cpu".to_owned()) || function_of(place, cx) == function_of(event.place, cx) {
         return None;
     }
-    let message = format!("a plain tensor attribute of a module: `.to()` does not move it, and {what} meets the module's device");
+    let message = format!("a plain tensor attribute of a module: `.to()` does not move it, and {what} meets {}", other.device.in_words());
     let f = finding(301, event, message, place, "kept as a plain attribute");
-    let f = f.related(event.place, format!("meets a tensor on {} here", other.device.in_words()));
+    let mut f = f.related(event.place, format!("meets a tensor on {} here", other.device.in_words()));
+    if let Some((made, _)) = made(stray).filter(|&(p, _)| p != place) {
+        f = f.related(made, "made here, on the CPU");
+    }
     Some(with_stack(f, event).help("register it: `self.register_buffer(\"name\", tensor)`"))
 }
 
@@ -126,17 +131,6 @@ pub(super) fn function_of(place: Place, cx: &Context<'_>) -> Option<(u32, u32)> 
         .filter(|f| f.kind == FuncKind::Function && f.span.contains(place.span))
         .map(|f| (f.span.start, f.span.end))
         .max_by_key(|&(start, _)| start)
-}
-
-fn is_constructor(place: Place, cx: &Context<'_>) -> bool {
-    let Some(module) = cx.program.module_of(place.file) else { return false };
-    let ir = &cx.program.get(module).ir;
-    let inner = ir
-        .functions
-        .iter()
-        .filter(|f| f.kind == FuncKind::Function && f.span.contains(place.span))
-        .max_by_key(|f| f.span.start);
-    inner.is_some_and(|f| f.class.is_some() && matches!(f.name.as_str(), "__init__" | "build" | "setup" | "reset_parameters" | "init_weights"))
 }
 
 /// SD202 module-input-mismatch
@@ -158,7 +152,7 @@ pub(super) fn module_input(event: &Event, _cx: &Context<'_>) -> Option<Finding> 
 }
 
 /// SD204 default-device-tensor
-pub(super) fn default_device(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
     if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data) {
         return None;
@@ -168,6 +162,9 @@ pub(super) fn default_device(event: &Event, _cx: &Context<'_>) -> Option<Finding
         return None;
     }
     let (place, how) = made(stray)?;
+    if callers_decide(event, other, cx) {
+        return None;
+    }
     if matches!(&other.device, DeviceName::Varies(_)) && other.chain.iter().any(|s| matches!(s.reason, Reason::Made | Reason::Moved)) {
         return None;
     }
@@ -182,10 +179,41 @@ pub(super) fn default_device(event: &Event, _cx: &Context<'_>) -> Option<Finding
     Some(with_stack(f, event).help(help))
 }
 
+/// A helper whose callers are in sight is judged by what they give it; host code stays on the host.
+fn callers_decide(event: &Event, other: &Operand, cx: &Context<'_>) -> bool {
+    matches!(other.device, DeviceName::Varies(_))
+        && (event.speculative && event.stack.is_empty() || host_code(event.place, cx))
+}
+
+/// Is the place in code that prepares data on the host: a data set, a collator, a tokenizer?
+fn host_code(place: Place, cx: &Context<'_>) -> bool {
+    let Some(module) = cx.program.module_of(place.file) else { return false };
+    let linked = cx.program.get(module);
+    let by_class = linked.ir.classes.iter().zip(&linked.classes).any(|(class, info)| {
+        class.span.contains(place.span)
+            && (names_host_code(class.name.as_str())
+                || info.externals.iter().any(|&p| {
+                    crate::torch::base_class(p)
+                        .is_some_and(|b| matches!(b.kind, crate::torch::Base::Dataset | crate::torch::Base::HostData))
+                }))
+    });
+    by_class || linked.ir.functions.iter().any(|f| {
+        f.kind == FuncKind::Function && f.span.contains(place.span) && names_host_code(f.name.as_str())
+    })
+}
+
+/// Names that the field gives to host code.
+fn names_host_code(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["collat", "dataset", "dataloader", "loader", "tokeniz", "processor", "preprocess", "augment", "__getitem__"]
+        .iter()
+        .any(|w| name.contains(w))
+}
+
 /// SD201 mixed-device-operation
-pub(super) fn operation(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+pub(super) fn operation(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
-    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data) {
+    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data) || callers_decide(event, other, cx) {
         return None;
     }
     let message = format!("{what} meets tensors on {} and on {}", stray.device.in_words(), other.device.in_words());

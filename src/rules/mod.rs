@@ -187,6 +187,7 @@ fn reason(step: &event::Step) -> &'static str {
         Reason::Batch => "batches of a `DataLoader` are on the CPU",
         Reason::Module => "the module is made here",
         Reason::Loaded => "loaded here",
+        Reason::Kept => "kept here as a plain attribute",
         Reason::None => "here",
     }
 }

@@ -114,9 +114,12 @@ impl Interp<'_> {
         if let Some(&(_, v, _)) = args.keywords.iter().find(|(n, ..)| *n == param.name) {
             return v;
         }
-        let _ = (func, index);
+        let _ = index;
         match param.default {
-            Some(e) if !args.open => self.eval_in(module, e),
+            Some(e) if !args.open => {
+                let scope = self.program.get(module).ir.function(func).parent.unwrap_or(FuncId(0));
+                self.eval_in(module, scope, e)
+            }
             // Given through `*args` or `**kwargs` that nobody knows, or not at all.
             _ => Value::Unknown,
         }
@@ -185,14 +188,14 @@ impl Interp<'_> {
         v
     }
 
-    /// Evaluates an expression of another file's module level, without reporting anything.
-    pub(super) fn eval_in(&mut self, module: ModIdx, e: ExprId) -> Value {
+    /// Evaluates an expression of another scope (a module's, a class body's), without reporting anything.
+    pub(super) fn eval_in(&mut self, module: ModIdx, scope: FuncId, e: ExprId) -> Value {
         if self.depth >= super::MAX_DEPTH {
             return Value::Unknown;
         }
-        let base = self.global_cell(module, 0);
+        let base = self.scope_base(module, scope);
         let saved = (self.frame, self.path);
-        self.push_frame(module, FuncId(0), base, None);
+        self.push_frame(module, scope, base, None);
         self.path = TRUE;
         self.muted += 1;
         self.depth += 1;
@@ -201,6 +204,17 @@ impl Interp<'_> {
         self.muted -= 1;
         (self.frame, self.path) = saved;
         v
+    }
+}
+
+impl Interp<'_> {
+    /// Cells for a scope that is looked into from outside: a module's own, or fresh ones.
+    pub(super) fn scope_base(&mut self, module: ModIdx, scope: FuncId) -> Cell {
+        if scope == FuncId(0) {
+            return self.global_cell(module, 0);
+        }
+        let slots = self.program.get(module).ir.function(scope).slots.len();
+        self.store.alloc(slots)
     }
 }
 

@@ -133,6 +133,9 @@ impl Interp<'_> {
             }
             return self.result_of(e);
         }
+        if module == self.entry && !self.symbolic && self.muted == 0 {
+            self.interpreted.insert(func);
+        }
         let site = self.place(e);
         let class = function.class.map(|class| ClassKey { module, class });
         let guard = self.wrapper_guard(module, func);

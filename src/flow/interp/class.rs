@@ -56,7 +56,7 @@ impl Interp<'_> {
             }
             _ => None,
         })?;
-        Some(self.eval_in(key.module, found))
+        Some(self.eval_in(key.module, self.program.get(key.module).ir.class(key.class).body, found))
     }
 
     fn slot_name(&self, key: ClassKey, var: crate::ir::Var) -> Option<Sym> {
@@ -158,7 +158,7 @@ impl Interp<'_> {
             position += 1;
             let v = match (given, value) {
                 (Some(v), _) => v,
-                (None, Some(d)) => self.eval_in(key.module, *d),
+                (None, Some(d)) => self.eval_in(key.module, ir.class(key.class).body, *d),
                 (None, None) => continue,
             };
             self.set_field(id, name, v);
@@ -168,7 +168,7 @@ impl Interp<'_> {
     /// `b.name = value`
     pub(super) fn set_attr(&mut self, b: Value, name: Sym, value: Value, at: ExprId) {
         match b {
-            Value::Object(id) => self.set_object_attr(id, name, value),
+            Value::Object(id) => self.set_object_attr(id, name, value, at),
             Value::Choice(_) => {
                 self.each(b, &mut |i, v| {
                     i.set_attr(v, name, value, at);
@@ -198,17 +198,67 @@ impl Interp<'_> {
         self.meet(super::super::event::Meeting::Data, "`.data =`", at, &parties);
     }
 
-    fn set_object_attr(&mut self, id: ObjId, name: Sym, value: Value) {
+    fn set_object_attr(&mut self, id: ObjId, name: Sym, value: Value, at: ExprId) {
         // A registered name keeps its registration: `self.scale = new_tensor` replaces the buffer.
         let value = match (self.get_field(id, name), value) {
-            (Value::Tensor(old), Value::Tensor(new)) => {
-                let (old, new) = (self.get_tensor(old), self.get_tensor(new));
-                let role = if old.role == Role::Buffer && new.role == Role::Plain { Role::Buffer } else { new.role };
+            (old, Value::Tensor(new)) => {
+                let new = self.get_tensor(new);
+                let registered = match old {
+                    Value::Tensor(old) => self.get_tensor(old).role == Role::Buffer,
+                    _ => self.obj(id).reserved.contains(&name),
+                };
+                let role = if registered && new.role == Role::Plain { Role::Buffer } else { new.role };
                 self.tensor(Tensor { role, ..new })
             }
             (_, v) => v,
         };
+        let value = if self.obj(id).kind == ObjKind::Module && self.constructing() { self.kept(value, at, 0) } else { value };
         self.set_field(id, name, value);
+    }
+
+    /// Is a module's constructor being interpreted?
+    pub(super) fn constructing(&self) -> bool {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            let function = self.program.get(frame.module).ir.function(frame.func);
+            if function.name == self.known.init && frame.class.is_some_and(|k| self.is_module_class(k)) {
+                return true;
+            }
+            at = frame.caller;
+        }
+        false
+    }
+
+    /// A value that a module's constructor keeps: tensors in it that are not registered say so. In a container a
+    /// buffer is only an alias, which goes stale when the module moves; a parameter moves in place.
+    pub(super) fn kept(&mut self, v: Value, at: ExprId, depth: u32) -> Value {
+        match v {
+            Value::Tensor(id) => {
+                let t = self.get_tensor(id);
+                if t.role == Role::Plain || t.role == Role::Buffer && depth > 0 {
+                    let device = self.because(t.device, at, Reason::Kept);
+                    return self.tensor(Tensor { device, role: Role::Plain, ..t });
+                }
+                v
+            }
+            Value::Seq(s) if depth < 4 => {
+                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.kept(v, at, depth + 1)).collect();
+                self.seq(&items)
+            }
+            Value::Many(m) if depth < 4 => {
+                let item = *self.t.values.get(m);
+                let item = self.kept(item, at, depth + 1);
+                self.many(item)
+            }
+            Value::Object(id) if matches!(self.obj(id).kind, ObjKind::List { module: false } | ObjKind::Dict { module: false }) => {
+                let content = self.own(id);
+                let content = self.kept(content, at, depth);
+                self.set_own(id, content);
+                v
+            }
+            v => v,
+        }
     }
 
     /// An instance of a class that another library defines, or restored from somewhere: a module on the CPU.

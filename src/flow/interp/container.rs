@@ -109,7 +109,11 @@ impl Interp<'_> {
             Value::Many(m) => *self.t.values.get(m),
             Value::Tensor(id) => {
                 let t = self.get_tensor(id);
-                self.tensor(Tensor { zero_dim: Tri::Maybe, role: Role::Plain, bytes: None, ..t })
+                if t.certain {
+                    self.tensor(Tensor { zero_dim: Tri::Maybe, role: Role::Plain, bytes: None, ..t })
+                } else {
+                    self.part_of(t)
+                }
             }
             Value::Outer(o) => Value::Outer(self.outer_item(o, Value::Unknown)),
             Value::Object(id) => match (self.obj(id).kind, self.own(id)) {
@@ -179,6 +183,8 @@ impl Interp<'_> {
                 &[no, yes] => self.ite(c, yes, no),
                 _ => Value::Unknown,
             },
+            // Which part it is is not kept: all of it, as far as objects go, since moves must not be lost.
+            Value::Slice if items.iter().any(|v| matches!(v, Value::Object(_))) => self.seq(items),
             Value::Slice => self.many_of(items),
             _ => {
                 let mut joined = Value::Absent;
@@ -194,11 +200,7 @@ impl Interp<'_> {
         match self.obj(id).kind {
             ObjKind::List { .. } => match (self.own(id), i) {
                 (Value::Many(_), Value::Slice) => Value::Object(id),
-                (Value::Seq(_), Value::Slice) => {
-                    let v = self.own(id);
-                    let items = self.exact_elements(v).unwrap_or_default();
-                    self.many_of(&items)
-                }
+                (v @ Value::Seq(_), Value::Slice) => self.index(v, i, e, e, e),
                 (v, i) => self.index(v, i, e, e, e),
             },
             ObjKind::Dict { .. } => self.dict_get(id, i, e),
@@ -261,11 +263,23 @@ impl Interp<'_> {
         let t = self.get_tensor(id);
         if !t.certain {
             if let Value::Str(..) | Value::Int(_) = i {
-                return self.tensor(Tensor { zero_dim: Tri::Maybe, role: Role::Plain, bytes: None, ..t });
+                return self.part_of(t);
             }
         }
         self.check_index(b, i, e, base, index);
-        self.tensor(Tensor { zero_dim: Tri::Maybe, role: Role::Plain, bytes: None, ..t })
+        let zero_dim = self.indexed_dims(i, index);
+        self.tensor(Tensor { zero_dim, role: Role::Plain, bytes: None, ..t })
+    }
+
+    /// Has `x[index]` no dimensions? A slice keeps one and `None` adds one.
+    fn indexed_dims(&self, i: Value, index: ExprId) -> Tri {
+        let ir = &self.linked().ir;
+        let adds = |e: ExprId| matches!(ir.expr(e), Expr::Slice(_) | Expr::None);
+        let has_dims = match ir.expr(index) {
+            Expr::Tuple(list) => ir.list(list).iter().any(|&x| adds(x)),
+            _ => adds(index) || matches!(i, Value::Tensor(t) if self.get_tensor(t).zero_dim == Tri::No),
+        };
+        if has_dims { Tri::No } else { Tri::Maybe }
     }
 
     fn index_outer(&mut self, o: OuterId, i: Value, e: ExprId, base: ExprId, index: ExprId) -> Value {
@@ -287,13 +301,21 @@ impl Interp<'_> {
         let Some(op) = crate::torch::method(Sym::new("__getitem__")) else { return };
         let rule = |p: usize| op.positional(p).map_or(Rule::STRICT, Rule::from);
         let Some(whole) = self.party(b, base, rule(0)) else { return };
+        // What is indexed with a tensor has dimensions.
+        let whole = super::meet::Party { zero_dim: Tri::No, ..whole };
         let indices: Vec<Value> = match i {
             Value::Seq(id) => self.seq_items(id).to_vec(),
             v => vec![v],
         };
         let mut parties = vec![whole];
         for v in indices {
-            if matches!(v, Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).zero_dim != Tri::Yes) {
+            let index_tensor = match v {
+                Value::Tensor(t) => self.get_tensor(t).certain && self.get_tensor(t).zero_dim != Tri::Yes,
+                // Only what lives with the module: a bare parameter is as likely a number.
+                Value::Outer(o) => self.t.get_outer(o).with.is_some() || self.is_tensorish(o),
+                _ => false,
+            };
+            if index_tensor {
                 parties.extend(self.party(v, index, rule(1)));
             }
         }
@@ -409,9 +431,10 @@ impl Interp<'_> {
     pub(super) fn list_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
         let first = args.positional.first().copied();
         match (name.as_str(), first) {
-            ("append", Some((v, _))) => {
+            ("append", Some((v, at))) => {
+                let v = if self.constructing() && !self.is_module_object(id) { self.kept(v, at, 1) } else { v };
                 // Inside a loop the number of elements is not known.
-                let new = match (self.own(id), self.here().loops.is_empty()) {
+                let new = match (self.own(id), self.here().loops.iter().all(|l| l.exact)) {
                     (Value::Seq(s), true) => {
                         let mut items = self.seq_items(s).to_vec();
                         items.push(v);

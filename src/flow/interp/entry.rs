@@ -67,7 +67,8 @@ impl Interp<'_> {
         let ir = &self.program.get(module).ir;
         for (n, f) in ir.functions.iter().enumerate() {
             let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
-            if f.kind == FuncKind::Function && f.class.is_none() && f.parent == Some(FuncId(0)) {
+            let called = self.interpreted.contains(&func);
+            if f.kind == FuncKind::Function && f.class.is_none() && f.parent == Some(FuncId(0)) && !called {
                 self.run_entry(module, func, None, None, out);
             }
         }
@@ -82,12 +83,12 @@ impl Interp<'_> {
             let key = ClassKey { module, class };
             let (mark, cells, objects) = (self.store.mark(), self.store.len(), self.objects.len());
             let before = self.path;
-            let guard = self.decorator_guard(module, ir.class(class).decorators);
+            let guard = self.decorator_guard(module, FuncId(0), ir.class(class).decorators);
             self.path = self.d.and(self.path, guard);
             let instance = self.symbolic_instance(key, out);
             self.path = self.d.and(before, guard);
             for &(name, func) in &ir.class(class).methods {
-                if name == self.known.init {
+                if name == self.known.init || self.interpreted.contains(&func) && !self.is_module_class(key) {
                     continue;
                 }
                 self.run_entry(module, func, Some(key), Some(instance), out);
@@ -142,11 +143,34 @@ impl Interp<'_> {
             self.collect(out);
         }
         self.objects[id.0 as usize].outer = Some(outer);
+        if !self.is_module_class(key) {
+            // What other methods set as well may have been set since.
+            for name in self.assigned_elsewhere(key) {
+                if self.get_field(id, name) != Value::Absent {
+                    self.set_field(id, name, Value::Unknown);
+                }
+            }
+        }
         if self.is_module_class(key) {
             let device = self.at(super::Device::Of(outer), super::NO_ORIGIN);
             self.move_module(id, device);
         }
         id
+    }
+
+    /// Attributes of `self` that methods other than the constructor assign.
+    fn assigned_elsewhere(&self, key: ClassKey) -> Vec<Sym> {
+        let mut names = Vec::new();
+        for &k in &self.program.class(key).mro {
+            let ir = &self.program.get(k.module).ir;
+            for &(name, func) in &ir.class(k.class).methods {
+                if name == self.known.init {
+                    continue;
+                }
+                assigned_attrs(ir, ir.function(func).body, &mut names);
+            }
+        }
+        names
     }
 
     fn receiver_symbol(&mut self, class: ClassKey) -> super::OuterId {
@@ -168,7 +192,7 @@ impl Interp<'_> {
         let function = linked.ir.function(func);
         let (mark, cells, objects, frames) = (self.store.mark(), self.store.len(), self.objects.len(), self.frames.len());
         let (before, assumed) = (self.path, self.assumed);
-        let guard = self.decorator_guard(module, function.decorators);
+        let guard = self.decorator_guard(module, function.parent.unwrap_or(FuncId(0)), function.decorators);
         let wrappers = self.wrapper_guard(module, func);
         let guard = self.d.and(guard, wrappers);
         let def = self.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
@@ -232,5 +256,33 @@ impl Interp<'_> {
             };
             self.store.set(Cell(base.0 + u32::from(param.slot)), v);
         }
+    }
+}
+
+/// Names of attributes that the statements of a block assign, nested blocks included.
+fn assigned_attrs(ir: &crate::ir::Module, block: crate::ir::Block, names: &mut Vec<Sym>) {
+    use crate::ir::{Expr, Stmt};
+    let mut target = |t: crate::ir::ExprId| {
+        if let Expr::Attr { name, .. } = ir.expr(t) {
+            names.push(name);
+        }
+    };
+    let mut inner = Vec::new();
+    for &s in ir.block(block) {
+        match ir.stmt(s) {
+            Stmt::Assign { targets, .. } => ir.list(*targets).iter().for_each(|&t| target(t)),
+            Stmt::AugAssign { target: t, .. } | Stmt::AnnAssign { target: t, value: Some(_), .. } => target(*t),
+            Stmt::If { then, orelse, .. } => inner.extend([*then, *orelse]),
+            Stmt::For { body, orelse, .. } | Stmt::While { body, orelse, .. } => inner.extend([*body, *orelse]),
+            Stmt::With { body, .. } => inner.push(*body),
+            Stmt::Try { body, handlers, orelse, finally } => {
+                inner.extend([*body, *orelse, *finally]);
+                inner.extend(handlers.iter().map(|h| h.body));
+            }
+            _ => {}
+        }
+    }
+    for block in inner {
+        assigned_attrs(ir, block, names);
     }
 }

@@ -186,6 +186,8 @@ impl Interp<'_> {
         let mut text = String::new();
         let mut known = true;
         let mut single = None;
+        // What stands before the first part that is not known.
+        let mut prefix = String::new();
         for &part in linked.ir.list(list) {
             let v = self.eval(part);
             match v {
@@ -193,8 +195,10 @@ impl Interp<'_> {
                 Value::Int(i) => text.push_str(&i.to_string()),
                 v => {
                     single = (list.len == 1).then_some(v);
+                    if known {
+                        prefix.clone_from(&text);
+                    }
                     known = false;
-                    break;
                 }
             }
         }
@@ -211,7 +215,7 @@ impl Interp<'_> {
             return Value::Str(Sym::new(&text), origin);
         }
         // `f"cuda:{rank}"`: some CUDA device.
-        if text == "cuda:" {
+        if prefix == "cuda:" && text == prefix {
             let place = self.place(e);
             let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
             let d = self.at(super::super::value::Device::CudaSome, origin);
@@ -293,7 +297,7 @@ impl Interp<'_> {
             Some(Binding::Import(target)) => self.imported(target),
             Some(Binding::Def(f)) => self.module_function(module, f),
             Some(Binding::Class(class)) => Value::Class(crate::link::ClassKey { module, class }),
-            Some(Binding::Value(e)) if self.evaluated.insert((module, slot)) => self.eval_in(module, e),
+            Some(Binding::Value(e)) if self.evaluated.insert((module, slot)) => self.eval_in(module, FuncId(0), e),
             _ => Value::Unknown,
         };
         if v == Value::Unknown || v == Value::Absent {
@@ -351,7 +355,9 @@ impl Interp<'_> {
         };
         let outer = OuterKey::Item { base, key };
         let parent = self.t.get_outer(base);
-        let (text, with, varies) = (parent.text.clone(), parent.with, parent.varies);
+        // What a loop takes out of something may be anywhere: batches are on the CPU, whoever gives the loader.
+        let varies = parent.varies && (key.is_some() || parent.with.is_some());
+        let (text, with) = (parent.text.clone(), parent.with);
         self.t.outer(outer.clone(), || Outer {
             key: outer,
             text: if text.is_empty() { String::new() } else { format!("{text}[…]") },

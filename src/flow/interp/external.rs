@@ -19,6 +19,7 @@ impl Interp<'_> {
         if let Some(v) = self.special(text, args, e) {
             return v;
         }
+        self.check_device_list(path, args, e);
         if let Some(op) = torch::module(path) {
             return self.make_torch_module(op, args, e);
         }
@@ -65,6 +66,17 @@ impl Interp<'_> {
                 let items: Vec<Value> = args.positional.iter().map(|&(v, _)| v).collect();
                 let item = if args.open { Value::Unknown } else { self.seq(&items) };
                 Value::Object(self.object(ObjKind::Items, None, item))
+            }
+            "torch.utils.data.random_split" => {
+                let part = args.positional.first().map_or(Value::Unknown, |&(v, _)| v);
+                let n = args.positional.get(1).and_then(|&(v, _)| self.exact_elements(v)).map(|v| v.len());
+                match n {
+                    Some(n) => self.seq(&vec![part; n]),
+                    None => self.many(part),
+                }
+            }
+            "torch.utils.data.Subset" | "torch.utils.data.ConcatDataset" => {
+                args.positional.first().map_or(Value::Unknown, |&(v, _)| v)
             }
             "argparse.ArgumentParser" => Value::Object(self.object(ObjKind::Parser, None, Value::Absent)),
             "copy.copy" | "copy.deepcopy" => args.positional.first().map_or(Value::Unknown, |&(v, _)| self.deep_copy(v, 0)),
@@ -287,6 +299,7 @@ impl Interp<'_> {
         let (kind, class, outer) = (self.obj(id).kind, self.obj(id).class, self.obj(id).outer);
         let new = self.object(kind, class, own);
         self.objects[new.0 as usize].outer = outer;
+        self.objects[new.0 as usize].reserved = self.obj(id).reserved.clone();
         for (name, cell) in self.obj(id).attrs.clone() {
             let field = self.store.get(cell);
             let copy = self.deep_copy(field, depth + 1);
@@ -492,6 +505,33 @@ impl Interp<'_> {
             }
         };
         self.check_use(d, e, how, what);
+    }
+
+    /// `device_ids=[0, 1, 2, 3]`: a list of indices where a callable takes devices. Without any GPU such lists are
+    /// forgotten, or something else raises first.
+    fn check_device_list(&mut self, path: Sym, args: &Args, e: ExprId) {
+        if !args.values().any(|(v, _)| matches!(v, Value::Object(_) | Value::Seq(_))) {
+            return;
+        }
+        let Some(arg) = torch::call(path).and_then(|f| f.accelerator).and_then(|a| a.device) else { return };
+        let Some((list, _)) = args.get(usize::from(arg.position), arg.name.as_str()) else { return };
+        let Some(items) = self.exact_elements(list) else { return };
+        let index = |v: &Value| match v {
+            Value::Int(i) => u32::try_from(*i).ok(),
+            _ => None,
+        };
+        let Some(highest) = items.iter().filter_map(index).max().filter(|&i| i > 0) else { return };
+        if self.caught_around() {
+            return;
+        }
+        let (there, enough) = (self.at_least(1), self.at_least(highest + 1));
+        let missing = self.d.not(enough);
+        let bad = self.d.and(there, missing);
+        let Some(bite) = self.bite(bad, false) else { return };
+        let place = self.place(e);
+        let what = format!("`{}={:?}`", arg.name, items.iter().filter_map(index).collect::<Vec<_>>());
+        let kind = Kind::Use { what, origin: None, index: Some(highest), backend: None, how: UseKind::DeviceList, inverted: false };
+        self.emit(kind, place, bite, Vec::new());
     }
 
     fn only_cuda_device(&mut self, d: super::Dd) -> super::Dd {

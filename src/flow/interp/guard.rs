@@ -69,9 +69,19 @@ impl Interp<'_> {
         let place = self.place(e);
         let reached = self.d.and(self.path, here);
         let inverted = backend.is_none()
-            && (self.d.implies(reached, absent) || matches!(bite.world, crate::world::World::With(_)));
+            && (self.d.implies(reached, absent) || self.only_another(reached, absent));
         let origin = self.literal_of(origin).filter(|&p| p != place);
         self.emit(Kind::Use { what: what.to_owned(), origin, index, backend, how, inverted }, place, bite, Vec::new());
+    }
+
+    /// Is it certain, where CUDA is absent, that another back end is there? Then that was what was asked for.
+    fn only_another(&mut self, reached: Cond, absent: Cond) -> bool {
+        let without = self.d.and(reached, absent);
+        without != FALSE
+            && [Backend::Mps, Backend::Xpu, Backend::Npu, Backend::Hpu].into_iter().any(|b| {
+                let there = self.d.atom(backend(b));
+                self.d.implies(without, there)
+            })
     }
 
     /// Where the device was written down.
@@ -89,7 +99,7 @@ impl Interp<'_> {
     }
 
     /// Is there a handler around that catches the failure of an accelerator that is not there?
-    fn caught_around(&self) -> bool {
+    pub(super) fn caught_around(&self) -> bool {
         let mut at = Some(self.frame);
         while let Some(f) = at {
             let frame = &self.frames[f.0 as usize];
@@ -349,11 +359,11 @@ impl Interp<'_> {
     }
 
     /// The condition that a function's or class's decorators put on running it.
-    pub(super) fn decorator_guard(&mut self, module: ModIdx, decorators: crate::ir::ExprList) -> Cond {
+    pub(super) fn decorator_guard(&mut self, module: ModIdx, scope: FuncId, decorators: crate::ir::ExprList) -> Cond {
         let ir = &self.program.get(module).ir;
         let mut cond = TRUE;
         for &d in ir.list(decorators) {
-            let c = self.one_guard(module, d);
+            let c = self.one_guard(module, scope, d);
             cond = self.d.and(cond, c);
         }
         cond
@@ -410,7 +420,7 @@ impl Interp<'_> {
         if probed == FALSE { TRUE } else { self.d.forget(probed, &super::super::atom::AtomId::is_hardware) }
     }
 
-    fn one_guard(&mut self, module: ModIdx, d: ExprId) -> Cond {
+    fn one_guard(&mut self, module: ModIdx, scope: FuncId, d: ExprId) -> Cond {
         let ir = &self.program.get(module).ir;
         let (target, call) = match ir.expr(d) {
             Expr::Call(c) => (ir.call(c).func, Some(ir.call(c))),
@@ -425,10 +435,10 @@ impl Interp<'_> {
         match (fact, condition) {
             (Some(Decorator::Skip), _) => return FALSE,
             (Some(Decorator::SkipIf), Some(c)) => {
-                let c = self.test_in(module, c);
+                let c = self.test_in(module, scope, c);
                 return self.d.not(c);
             }
-            (Some(Decorator::SkipUnless), Some(c)) => return self.test_in(module, c),
+            (Some(Decorator::SkipUnless), Some(c)) => return self.test_in(module, scope, c),
             _ => {}
         }
         let name = match ir.expr(target) {
@@ -437,7 +447,7 @@ impl Interp<'_> {
             Expr::Var(crate::ir::Var::Global(s) | crate::ir::Var::Local(s)) => {
                 // `requires_cuda = pytest.mark.skipif(not torch.cuda.is_available(), …)`
                 if let Some(crate::link::Binding::Value(e)) = self.program.get(module).bindings.get(s as usize).copied() {
-                    let guard = self.one_guard(module, e);
+                    let guard = self.one_guard(module, FuncId(0), e);
                     if guard != TRUE {
                         return guard;
                     }
@@ -456,8 +466,8 @@ impl Interp<'_> {
         }
     }
 
-    fn test_in(&mut self, module: ModIdx, e: ExprId) -> Cond {
-        let v = self.eval_in(module, e);
+    fn test_in(&mut self, module: ModIdx, scope: FuncId, e: ExprId) -> Cond {
+        let v = self.eval_in(module, scope, e);
         match v {
             Value::Bool(c) => c,
             Value::Str(s, _) => self.string_condition(s.as_str()),
@@ -588,6 +598,16 @@ pub(super) fn size_in_bytes(i: &Interp<'_>, name: &str, args: &Args) -> Option<u
         None if name == "randint" => 8,
         None => 4,
         Some((Value::External(path), _)) => dtype_width(path.as_str())?,
+        // One of several: at least the narrowest.
+        Some((Value::Choice(d), _)) => {
+            let mut leaves = Vec::new();
+            i.d.leaves(d, &mut leaves);
+            let width = |p: u32| match i.t.values.get(p) {
+                Value::External(path) => dtype_width(path.as_str()),
+                _ => None,
+            };
+            leaves.into_iter().map(width).collect::<Option<Vec<u64>>>()?.into_iter().min()?
+        }
         Some(_) => return None,
     };
     count.checked_mul(width)

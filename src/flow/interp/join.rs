@@ -26,7 +26,12 @@ impl<'p> Interp<'p> {
             (Value::Tensor(x), Value::Tensor(y)) => {
                 let (x, y) = (self.get_tensor(x), self.get_tensor(y));
                 let device = self.ite_device(cond, x.device, y.device);
-                let role = if x.role == y.role { x.role } else { Role::Plain };
+                // `if learn: nn.Parameter(…) else: register_buffer(…)`: registered either way.
+                let role = match (x.role, y.role) {
+                    (a, b) if a == b => a,
+                    (Role::Plain, _) | (_, Role::Plain) => Role::Plain,
+                    _ => Role::Buffer,
+                };
                 let bytes = if x.bytes == y.bytes { x.bytes } else { None };
                 self.tensor(Tensor {
                     device,
@@ -113,6 +118,12 @@ impl<'p> Interp<'p> {
             (Value::Tensor(_), Value::Tensor(_)) | (Value::Device(_), Value::Device(_)) => {
                 let atom = self.raised_atom();
                 self.ite(atom, a, b)
+            }
+            // Two layers of one kind, made by two rounds of a loop: one stands for both.
+            (Value::Object(x), Value::Object(y))
+                if self.obj(x).kind == self.obj(y).kind && self.obj(x).class == self.obj(y).class && self.is_module_object(x) =>
+            {
+                a
             }
             (Value::Str(x, _), Value::Str(y, _)) if x == y => a,
             (Value::Seq(x), Value::Seq(y)) if self.t.seqs.get(x.0).len() == self.t.seqs.get(y.0).len() => {

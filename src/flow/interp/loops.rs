@@ -47,9 +47,10 @@ impl<'p> Interp<'p> {
 
     fn for_each(&mut self, target: ExprId, iter: ExprId, iterable: Value, body: Block, orelse: Block) {
         let before = self.path;
-        let exact = self.iteration(iterable, iter);
+        let exact = self.rounds(iterable, iter);
         let deep = self.here().loops.len() >= TWO_PASS_DEPTH;
-        self.here_mut().loops.push(LoopFrame::default());
+        let unrolled = matches!(&exact, Iteration::Exact(items) if items.len() <= 8);
+        self.here_mut().loops.push(LoopFrame { exact: unrolled, ..LoopFrame::default() });
         match exact {
             // A short literal sequence is unrolled: `for m in (encoder, decoder): m.to(device)`.
             Iteration::Exact(items) => {
@@ -206,7 +207,7 @@ impl<'p> Interp<'p> {
         let linked = self.linked();
         let iterable = self.eval(generator.iter);
         let runs = self.runs(generator.iter);
-        let (items, mut exact) = match self.iteration(iterable, generator.iter) {
+        let (items, mut exact) = match self.rounds(iterable, generator.iter) {
             Iteration::Exact(items) if items.len() <= 12 => (items, true),
             Iteration::Exact(items) => (vec![self.joined(&items)], false),
             Iteration::Any(item) => (vec![item], false),
@@ -245,6 +246,14 @@ impl<'p> Interp<'p> {
         match comp.kind {
             CompKind::List => Value::Object(self.object(super::ObjKind::List { module: false }, None, content)),
             _ => content,
+        }
+    }
+
+    /// What a loop goes over. Rounds that differ by a number only are not told apart when there are many.
+    fn rounds(&mut self, iterable: Value, at: ExprId) -> Iteration {
+        match self.iteration(iterable, at) {
+            Iteration::Exact(items) if items.len() > 4 && items.iter().all(|v| matches!(v, Value::Int(_))) => Iteration::Any(Self::NUMBER),
+            i => i,
         }
     }
 

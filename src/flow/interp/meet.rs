@@ -159,9 +159,16 @@ impl Interp<'_> {
     /// The outside thing that must turn out to be a tensor for this device to count.
     pub(super) fn needs_proof(&self, d: Device) -> Option<OuterId> {
         match d {
-            Device::Of(o) if !matches!(self.t.get_outer(o).key, OuterKey::Receiver { .. }) && !self.t.get_outer(o).tensor => {
-                Some(o)
-            }
+            Device::Of(o) if self.t.get_outer(o).tensor => None,
+            Device::Of(o) => match self.t.get_outer(o).key {
+                OuterKey::Receiver { .. } => None,
+                // What `forward` must be given is a tensor where it is used like one.
+                OuterKey::Param { module, func, index } if self.t.get_outer(o).with.is_some() => {
+                    let params = &self.program.get(module).ir.function(func).params;
+                    params.get(usize::from(index)).is_none_or(|p| p.default.is_some()).then_some(o)
+                }
+                _ => Some(o),
+            },
             _ => None,
         }
     }

@@ -15,7 +15,7 @@ const ONLY_TENSORS: &[&str] = &[
     "index_add_", "index_copy_", "index_fill_", "index_select", "is_cuda", "is_leaf", "is_sparse", "log_softmax", "logsumexp",
     "masked_fill", "masked_fill_", "masked_scatter", "masked_select", "matmul", "mm", "narrow", "new_empty",
     "new_full", "new_ones", "new_tensor", "new_zeros", "numel", "permute", "pin_memory", "requires_grad",
-    "requires_grad_", "scatter", "scatter_", "scatter_add", "scatter_add_", "sigmoid", "softmax", "split_with_sizes",
+    "scatter", "scatter_", "scatter_add", "scatter_add_", "sigmoid", "softmax", "split_with_sizes",
     "topk", "type_as", "unbind", "unfold", "unsqueeze", "unsqueeze_", "view_as", "reshape_as", "repeat_interleave",
     "clamp_", "clamp", "clamp_min", "clamp_max", "mul_", "add_", "sub_", "div_", "zero_", "fill_", "copy_", "normal_", "uniform_", "squeeze_",
     "tanh", "relu", "exp", "sqrt", "rsqrt", "log", "pow", "cos", "sin", "to_sparse", "is_floating_point", "data_ptr", "storage",

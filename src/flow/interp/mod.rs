@@ -97,6 +97,8 @@ struct Object {
     /// A module's own device; a container's content; see [`ObjKind`].
     own: Cell,
     attrs: Vec<(Sym, Cell)>,
+    /// Names that `register_buffer(name, None)` has reserved: a tensor assigned to one is a buffer.
+    reserved: Vec<Sym>,
     /// Set for the receiver of a method that is interpreted for itself: what it lives with.
     outer: Option<OuterId>,
 }
@@ -140,6 +142,8 @@ struct LoopFrame {
     breaks: Vec<(Cond, Changes)>,
     start: Option<Mark>,
     branches: u32,
+    /// Its rounds are interpreted one by one.
+    exact: bool,
 }
 
 /// A `try` whose body is being interpreted.
@@ -206,6 +210,8 @@ pub struct Interp<'p> {
     wrappers: FxHashMap<(ModIdx, FuncId), Cond>,
     /// When the function was called that a decorator was given.
     probed: Cond,
+    /// Functions of the entry's file that its own body has called.
+    interpreted: FxHashSet<FuncId>,
     /// While positive, modules are made without running their constructors.
     shallow: u32,
     /// What those would have been given.
@@ -279,6 +285,7 @@ impl<'p> Interp<'p> {
             symbolic: false,
             wrappers: FxHashMap::default(),
             probed: FALSE,
+            interpreted: FxHashSet::default(),
             shallow: 0,
             unbuilt: FxHashMap::default(),
             known,
@@ -377,7 +384,7 @@ impl<'p> Interp<'p> {
     fn object(&mut self, kind: ObjKind, class: Option<ClassKey>, own: Value) -> ObjId {
         let cell = self.store.alloc(1);
         self.store.set(cell, own);
-        self.objects.push(Object { kind, class, external: None, own: cell, attrs: Vec::new(), outer: None });
+        self.objects.push(Object { kind, class, external: None, own: cell, attrs: Vec::new(), reserved: Vec::new(), outer: None });
         ObjId(u32::try_from(self.objects.len() - 1).unwrap_or(u32::MAX))
     }
 

@@ -230,7 +230,13 @@ impl Interp<'_> {
                 }
                 self.result_of(e)
             }
-            "register_forward_hook" | "register_forward_pre_hook" | "register_full_backward_hook" => self.result_of(e),
+            // Hooks may move the module and its inputs at every call.
+            "register_forward_hook" | "register_forward_pre_hook" => {
+                let unknown = self.unknown_device();
+                self.move_module(id, unknown);
+                self.result_of(e)
+            }
+            "register_full_backward_hook" => self.result_of(e),
             "forward" | "__call__" => self.call_module(id, args, e),
             "encode" | "decode" | "generate" | "predict" if matches!(self.obj(id).kind, ObjKind::ForeignModule(None)) => {
                 let _ = base;
@@ -268,6 +274,10 @@ impl Interp<'_> {
             Value::Tensor(t) => {
                 let t = self.get_tensor(t);
                 self.tensor(Tensor { role, ..t })
+            }
+            Value::None if role == Role::Buffer => {
+                self.objects[id.0 as usize].reserved.push(field);
+                v
             }
             v => v,
         };
@@ -354,7 +364,14 @@ impl Interp<'_> {
                 }
             }
         }
-        let known = matches!(self.obj(id).kind, ObjKind::ForeignModule(None));
+        // A subclass of `nn.Linear`, say, without a `forward` of its own.
+        let inherits = self.obj(id).class.is_some_and(|k| {
+            let info = self.program.class(k);
+            info.externals.iter().any(|&p| crate::torch::module(p).is_some_and(|m| m.name.as_str() != "torch.nn.Module"))
+                && !info.unknown_base
+                && self.program.find_method(k, self.known.forward).is_none()
+        });
+        let known = inherits || matches!(self.obj(id).kind, ObjKind::ForeignModule(None));
         let refused = known && self.meet(Meeting::ModuleInput, "the module", e, &parties);
         let device = if refused { self.unknown_device() } else { device };
         self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Plain, certain: false, bytes: None })

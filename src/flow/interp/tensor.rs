@@ -120,7 +120,19 @@ impl Interp<'_> {
         let certain = self.certain(a) || self.certain(b);
         match (x, y) {
             (Some(x), Some(y)) => {
-                if self.meet(meeting, what, e, &[x, y]) {
+                // A number, as far as anybody has seen: then the result is where the tensor is. Were it a tensor
+                // elsewhere, that has been told.
+                let unproven = |i: &Self, v: Value| matches!(v, Value::Outer(o) if !i.is_tensorish(o));
+                let alone = match (self.certain(a), self.certain(b)) {
+                    (true, false) if unproven(self, b) && x.zero_dim == Tri::No => Some(x),
+                    (false, true) if unproven(self, a) && y.zero_dim == Tri::No => Some(y),
+                    _ => None,
+                };
+                let refused = self.meet(meeting, what, e, &[x, y]);
+                if let Some(p) = alone {
+                    return self.plain_tensor(p.device, Tri::No);
+                }
+                if refused {
                     let device = self.unknown_device();
                     return self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Plain, certain, bytes: None });
                 }
@@ -258,7 +270,7 @@ impl Interp<'_> {
                 return self.tensor(t);
             }
             "items" | "values" | "keys" if !t.certain => {
-                let item = self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, bytes: None, ..t });
+                let item = self.part_of(t);
                 return match name.as_str() {
                     "items" => {
                         let pair = self.seq(&[Self::TEXT, item]);
@@ -283,6 +295,17 @@ impl Interp<'_> {
             None if t.certain => self.result_of(e),
             None => self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, bytes: None, ..t }),
         }
+    }
+
+    /// A part of something that may be a tensor or a collection of them. What the default `collate_fn` has put
+    /// into a batch is a tensor.
+    pub(super) fn part_of(&mut self, t: Tensor) -> Value {
+        let batch = self.d.as_leaf(t.device).is_some_and(|p| {
+            let origin = self.t.places.get(p).1;
+            self.t.origins.get(origin.0).reason == Reason::Batch
+        });
+        let zero_dim = if batch { Tri::No } else { Tri::Maybe };
+        self.tensor(Tensor { role: Role::Plain, zero_dim, bytes: None, certain: t.certain || batch, ..t })
     }
 
     /// `.to(…)`, `.cuda(…)`, `.cpu()`
