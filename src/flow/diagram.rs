@@ -7,8 +7,6 @@
 //! The theory "at least k+1 GPUs implies at least k" is built in: the atoms for GPU counts come first in
 //! the order, and below the negative branch of one, the later ones are known to be false.
 
-use rustc_hash::FxHashMap;
-
 use super::atom::{AtomId, GPU_ATOMS};
 
 /// A diagram. Meaningful only with the [`Diagrams`] that made it.
@@ -23,7 +21,15 @@ pub const FALSE: Cond = Dd(0);
 /// The condition that always holds.
 pub const TRUE: Cond = Dd(1);
 
+/// The level of leaves: below everything.
 const LEAF: u32 = u32::MAX;
+
+/// Facts about the machine come first, in their own order; after them the newest condition comes first, so
+/// that entering and leaving a branch touches little of a diagram.
+const NEWEST: u32 = LEAF - 1;
+
+/// No diagram: the operation was given up.
+const GIVEN_UP: u32 = u32::MAX;
 
 /// Diagrams with more paths than this are given up: what they stood for becomes unknown.
 const MAX_PATHS: u32 = 16;
@@ -31,10 +37,13 @@ const MAX_PATHS: u32 = 16;
 /// Steps that one operation may take; past it the result is given up like one that grows past the bound.
 const MAX_STEPS: u32 = 160;
 
+/// Results of `if-then-else` that are remembered; a newer one takes an older one's place.
+const MEMO: usize = 1 << 12;
+
 #[derive(Clone, Copy)]
 struct Node {
-    /// The atom asked, or [`LEAF`].
-    atom: u32,
+    /// The level of the atom asked, or [`LEAF`].
+    level: u32,
     /// Where it holds; a leaf's payload.
     hi: u32,
     /// Where it does not.
@@ -49,19 +58,55 @@ pub type Literal = (AtomId, bool);
 /// The arena.
 pub struct Diagrams {
     nodes: Vec<Node>,
-    unique: FxHashMap<(u32, u32, u32), u32>,
-    memo: FxHashMap<(u32, u32, u32), u32>,
+    /// Open-addressed: numbers of inner nodes by what they are, 0 where there is none.
+    unique: Vec<u32>,
+    inner: usize,
+    /// Numbers of leaves by payload, plus one.
+    leaves: Vec<u32>,
+    /// Negations of conditions, by node; 0 where not known.
+    negations: Vec<u32>,
+    memo: Vec<[u32; 4]>,
     /// Steps left to the present operation.
     fuel: u32,
+    /// Paths that its result and every part of it may have.
+    bound: u32,
 }
 
 impl Default for Diagrams {
     fn default() -> Self {
-        let mut d = Self { nodes: Vec::new(), unique: FxHashMap::default(), memo: FxHashMap::default(), fuel: 0 };
+        let mut d = Self {
+            nodes: Vec::new(),
+            unique: vec![0; 1 << 8],
+            inner: 0,
+            leaves: Vec::new(),
+            negations: vec![1, 0],
+            memo: Vec::new(),
+            fuel: 0,
+            bound: 0,
+        };
         d.leaf(0);
         d.leaf(1);
         d
     }
+}
+
+const fn level(atom: AtomId) -> u32 {
+    if atom.is_hardware() { atom.0 } else { NEWEST - atom.0 }
+}
+
+const fn atom_at(level: u32) -> AtomId {
+    AtomId(if AtomId(level).is_hardware() { level } else { NEWEST - level })
+}
+
+const fn is_gpus(level: u32) -> bool {
+    level < GPU_ATOMS
+}
+
+const fn hash(a: u32, b: u32, c: u32) -> usize {
+    const K: u64 = 0x9E37_79B9_7F4A_7C15;
+    let x = (((a as u64) << 32) | b as u64).wrapping_mul(K);
+    let x = ((x ^ (x >> 32)).wrapping_add(c as u64)).wrapping_mul(K);
+    (x >> 32) as usize
 }
 
 impl Diagrams {
@@ -72,25 +117,33 @@ impl Diagrams {
 
     /// The leaf with this payload. Payloads 0 and 1 are *false* and *true*.
     pub fn leaf(&mut self, payload: u32) -> Dd {
-        self.insert(LEAF, payload, 0)
+        let at = payload as usize;
+        if at >= self.leaves.len() {
+            self.leaves.resize(at + 1, 0);
+        }
+        if self.leaves[at] == 0 {
+            self.leaves[at] = self.push(Node { level: LEAF, hi: payload, lo: 0, paths: 1 }) + 1;
+        }
+        Dd(self.leaves[at] - 1)
     }
 
     /// The payload, if the diagram is a leaf.
     pub fn as_leaf(&self, d: Dd) -> Option<u32> {
         let n = self.nodes[d.0 as usize];
-        (n.atom == LEAF).then_some(n.hi)
+        (n.level == LEAF).then_some(n.hi)
     }
 
     /// The condition that the atom holds.
     pub fn atom(&mut self, atom: AtomId) -> Cond {
-        self.make(atom.0, 1, 0)
+        Dd(self.make(level(atom), 1, 0))
     }
 
     /// `then` where the condition holds, `orelse` elsewhere. `None` when the result grows past the bound.
     pub fn ite(&mut self, cond: Cond, then: Dd, orelse: Dd) -> Option<Dd> {
         self.fuel = MAX_STEPS;
+        self.bound = MAX_PATHS;
         let d = self.ite_raw(cond.0, then.0, orelse.0);
-        (self.fuel > 0 && self.nodes[d as usize].paths <= MAX_PATHS).then_some(Dd(d))
+        (d != GIVEN_UP && self.nodes[d as usize].paths <= MAX_PATHS).then_some(Dd(d))
     }
 
     /// Both hold. Past the bound, what is oldest of the first is forgotten: facts about the machine stay.
@@ -109,83 +162,154 @@ impl Diagrams {
 
     /// It does not hold.
     pub fn not(&mut self, a: Cond) -> Cond {
-        self.fuel = u32::MAX;
-        Dd(self.ite_raw(a.0, 0, 1))
+        Dd(self.negated(a.0))
+    }
+
+    fn negated(&mut self, a: u32) -> u32 {
+        match self.negations[a as usize] {
+            0 if a == 1 => 0,
+            0 => {
+                let n = self.nodes[a as usize];
+                let hi = self.negated(n.hi);
+                let lo = self.negated(n.lo);
+                let r = self.make(n.level, hi, lo);
+                self.negations[a as usize] = r;
+                r
+            }
+            r => r,
+        }
     }
 
     /// Does `a` imply `b`?
     pub fn implies(&mut self, a: Cond, b: Cond) -> bool {
         let not_b = self.not(b);
-        self.fuel = u32::MAX;
+        self.unbounded();
         self.ite_raw(a.0, not_b.0, 0) == 0
     }
 
-    fn insert(&mut self, atom: u32, hi: u32, lo: u32) -> Dd {
-        let nodes = &mut self.nodes;
-        let id = *self.unique.entry((atom, hi, lo)).or_insert_with(|| {
-            let paths = if atom == LEAF {
-                1
-            } else {
-                nodes[hi as usize].paths.saturating_add(nodes[lo as usize].paths)
-            };
-            nodes.push(Node { atom, hi, lo, paths });
-            u32::try_from(nodes.len() - 1).unwrap_or(LEAF)
-        });
-        Dd(id)
+    fn unbounded(&mut self) {
+        self.fuel = u32::MAX;
+        self.bound = u32::MAX;
     }
 
-    fn make(&mut self, atom: u32, hi: u32, mut lo: u32) -> Dd {
-        if atom < GPU_ATOMS {
-            while self.nodes[lo as usize].atom < GPU_ATOMS {
+    fn push(&mut self, node: Node) -> u32 {
+        self.nodes.push(node);
+        self.negations.resize(self.nodes.len().max(2), 0);
+        u32::try_from(self.nodes.len() - 1).unwrap_or(GIVEN_UP)
+    }
+
+    fn insert(&mut self, level: u32, hi: u32, lo: u32) -> u32 {
+        let mask = self.unique.len() - 1;
+        let mut at = hash(level, hi, lo) & mask;
+        loop {
+            let id = self.unique[at];
+            if id == 0 {
+                break;
+            }
+            let n = &self.nodes[id as usize];
+            if n.level == level && n.hi == hi && n.lo == lo {
+                return id;
+            }
+            at = (at + 1) & mask;
+        }
+        let paths = self.nodes[hi as usize].paths.saturating_add(self.nodes[lo as usize].paths);
+        let id = self.push(Node { level, hi, lo, paths });
+        self.unique[at] = id;
+        self.inner += 1;
+        if self.inner * 2 > self.unique.len() {
+            self.grow();
+        }
+        id
+    }
+
+    fn grow(&mut self) {
+        let mask = self.unique.len() * 2 - 1;
+        let mut unique = vec![0; mask + 1];
+        for &id in self.unique.iter().filter(|&&id| id != 0) {
+            let n = &self.nodes[id as usize];
+            let mut at = hash(n.level, n.hi, n.lo) & mask;
+            while unique[at] != 0 {
+                at = (at + 1) & mask;
+            }
+            unique[at] = id;
+        }
+        self.unique = unique;
+    }
+
+    fn make(&mut self, level: u32, hi: u32, mut lo: u32) -> u32 {
+        if is_gpus(level) {
+            while is_gpus(self.nodes[lo as usize].level) {
                 lo = self.nodes[lo as usize].lo;
             }
         }
-        if hi == lo { Dd(hi) } else { self.insert(atom, hi, lo) }
+        if hi == lo { hi } else { self.insert(level, hi, lo) }
     }
 
-    fn split(&self, d: u32, atom: u32) -> (u32, u32) {
-        let n = self.nodes[d as usize];
-        if n.atom == atom { (n.hi, n.lo) } else { (d, d) }
+    fn split(&self, d: u32, level: u32) -> (u32, u32) {
+        let n = &self.nodes[d as usize];
+        if n.level == level { (n.hi, n.lo) } else { (d, d) }
     }
 
-    fn ite_raw(&mut self, c: u32, t: u32, e: u32) -> u32 {
-        if c == 1 || t == e {
+    fn ite_raw(&mut self, c: u32, mut t: u32, mut e: u32) -> u32 {
+        if c == 1 {
             return t;
         }
         if c == 0 {
             return e;
         }
-        if t == 1 && e == 0 {
-            return c;
+        if t == c {
+            t = 1;
         }
-        if let Some(&r) = self.memo.get(&(c, t, e)) {
-            return r;
+        if e == c {
+            e = 0;
+        }
+        if t == e {
+            return t;
+        }
+        match (t, e) {
+            (1, 0) => return c,
+            (0, 1) => return self.negated(c),
+            _ => {}
+        }
+        let slot = hash(c, t, e) & (MEMO - 1);
+        if let Some(m) = self.memo.get(slot) {
+            if m[0] == c && m[1] == t && m[2] == e {
+                return m[3];
+            }
         }
         self.fuel = self.fuel.saturating_sub(1);
         if self.fuel == 0 {
-            return e;
+            return GIVEN_UP;
         }
-        let top = [c, t, e].into_iter().map(|d| self.nodes[d as usize].atom).min().unwrap_or(LEAF);
+        let of = |d: u32| self.nodes[d as usize].level;
+        let top = of(c).min(of(t)).min(of(e));
         let ((ch, cl), (th, tl), (eh, el)) = (self.split(c, top), self.split(t, top), self.split(e, top));
         let hi = self.ite_raw(ch, th, eh);
-        let lo = self.ite_raw(cl, tl, el);
-        let r = self.make(top, hi, lo).0;
-        if self.fuel > 0 {
-            self.memo.insert((c, t, e), r);
+        if hi == GIVEN_UP || self.nodes[hi as usize].paths > self.bound {
+            return GIVEN_UP;
         }
+        let lo = self.ite_raw(cl, tl, el);
+        if lo == GIVEN_UP || self.nodes[lo as usize].paths > self.bound {
+            return GIVEN_UP;
+        }
+        let r = self.make(top, hi, lo);
+        if self.memo.is_empty() {
+            self.memo = vec![[0; 4]; MEMO];
+        }
+        self.memo[slot] = [c, t, e, r];
         r
     }
 
     /// The same diagram with each leaf's payload replaced.
     pub fn map(&mut self, d: Dd, f: &mut dyn FnMut(u32) -> u32) -> Dd {
         let n = self.nodes[d.0 as usize];
-        if n.atom == LEAF {
+        if n.level == LEAF {
             let payload = f(n.hi);
             return self.leaf(payload);
         }
         let hi = self.map(Dd(n.hi), f);
         let lo = self.map(Dd(n.lo), f);
-        self.make(n.atom, hi.0, lo.0)
+        Dd(self.make(n.level, hi.0, lo.0))
     }
 
     /// The condition under which a leaf that satisfies the test is reached.
@@ -199,7 +323,7 @@ impl Diagrams {
         if na.paths.saturating_mul(nb.paths) > 4096 {
             return None;
         }
-        let top = na.atom.min(nb.atom);
+        let top = na.level.min(nb.level);
         if top == LEAF {
             let payload = f(na.hi, nb.hi);
             return Some(self.leaf(payload));
@@ -208,13 +332,13 @@ impl Diagrams {
         let hi = self.zip(Dd(ah), Dd(bh), f)?;
         let lo = self.zip(Dd(al), Dd(bl), f)?;
         let r = self.make(top, hi.0, lo.0);
-        (self.nodes[r.0 as usize].paths <= MAX_PATHS).then_some(r)
+        (self.nodes[r as usize].paths <= MAX_PATHS).then_some(Dd(r))
     }
 
     /// The leaves' payloads, each once per path that ends in it.
     pub fn leaves(&self, d: Dd, out: &mut Vec<u32>) {
         let n = self.nodes[d.0 as usize];
-        if n.atom == LEAF {
+        if n.level == LEAF {
             if !out.contains(&n.hi) {
                 out.push(n.hi);
             }
@@ -224,22 +348,26 @@ impl Diagrams {
         self.leaves(Dd(n.lo), out);
     }
 
-    /// Calls `f` with the literals of each way in which the condition holds.
+    /// Calls `f` with the literals of each way in which the condition holds, in the atoms' order.
     pub fn cubes(&self, c: Cond, f: &mut dyn FnMut(&[Literal])) {
         let mut literals = Vec::new();
-        self.cubes_below(c.0, &mut literals, f);
+        self.cubes_below(c.0, &mut literals, &mut |literals| {
+            let mut sorted = literals.to_vec();
+            sorted.sort_unstable();
+            f(&sorted);
+        });
     }
 
     fn cubes_below(&self, d: u32, literals: &mut Vec<Literal>, f: &mut dyn FnMut(&[Literal])) {
         let n = self.nodes[d as usize];
-        if n.atom == LEAF {
+        if n.level == LEAF {
             if n.hi == 1 {
                 f(literals);
             }
             return;
         }
         for (child, truth) in [(n.hi, true), (n.lo, false)] {
-            literals.push((AtomId(n.atom), truth));
+            literals.push((atom_at(n.level), truth));
             self.cubes_below(child, literals, f);
             literals.pop();
         }
@@ -247,20 +375,23 @@ impl Diagrams {
 
     /// What is left of the condition when the atoms that fail the test may have either truth.
     pub fn forget(&mut self, c: Cond, keep: &dyn Fn(AtomId) -> bool) -> Cond {
-        self.fuel = u32::MAX;
         let n = self.nodes[c.0 as usize];
-        if n.atom == LEAF {
+        if n.level == LEAF {
             return c;
         }
         let hi = self.forget(Dd(n.hi), keep);
         let lo = self.forget(Dd(n.lo), keep);
-        if keep(AtomId(n.atom)) { self.make(n.atom, hi.0, lo.0) } else { Dd(self.ite_raw(hi.0, 1, lo.0)) }
+        if keep(atom_at(n.level)) {
+            return Dd(self.make(n.level, hi.0, lo.0));
+        }
+        self.unbounded();
+        Dd(self.ite_raw(hi.0, 1, lo.0))
     }
 
     /// The atom asked first, and the diagrams where it holds and where it does not. Not for leaves.
     pub fn root(&self, d: Dd) -> (AtomId, Dd, Dd) {
         let n = self.nodes[d.0 as usize];
-        (AtomId(n.atom), Dd(n.hi), Dd(n.lo))
+        (atom_at(n.level), Dd(n.hi), Dd(n.lo))
     }
 
     /// Number of paths from the root to leaves.

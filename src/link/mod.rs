@@ -202,7 +202,20 @@ impl Program {
         let mut called: Vec<(ModIdx, FuncId)> = Vec::new();
         for (i, linked) in self.modules.iter().enumerate() {
             let module = index(i);
+            let mut methods: Vec<(u32, FuncId)> = linked
+                .ir
+                .functions
+                .iter()
+                .enumerate()
+                .filter(|(_, f)| f.class.is_some() && f.kind == crate::ir::FuncKind::Function)
+                .map(|(n, f)| (f.span.start, FuncId(u32::try_from(n).unwrap_or(u32::MAX))))
+                .collect();
+            methods.sort_unstable();
             for call in &linked.ir.calls {
+                if let Some(method) = self.own_method(module, &methods, call.func) {
+                    called.push(method);
+                    continue;
+                }
                 match self.callee(module, call.func) {
                     Some(Resolved::Function(m, f)) => called.push((m, f)),
                     Some(Resolved::Class(key)) => {
@@ -217,6 +230,22 @@ impl Program {
         for (m, f) in called {
             self.modules[m.0 as usize].called.insert(f);
         }
+    }
+
+    /// `self.name(…)` in a method: the method of that name of the class.
+    /// `methods` are the file's methods by where they start.
+    fn own_method(&self, module: ModIdx, methods: &[(u32, FuncId)], func: ExprId) -> Option<(ModIdx, FuncId)> {
+        let ir = &self.get(module).ir;
+        let Expr::Attr { base, name } = ir.expr(func) else { return None };
+        let Expr::Var(Var::Local(slot)) = ir.expr(base) else { return None };
+        let span = ir.span(func);
+        let before = methods.partition_point(|&(start, _)| start <= span.start);
+        let method = methods[..before].iter().rev().take(8).map(|&(_, f)| ir.function(f)).find(|f| f.span.contains(span))?;
+        let receiver = method.params.first()?;
+        if receiver.slot != slot || receiver.name.as_str() != "self" {
+            return None;
+        }
+        self.find_method(ClassKey { module, class: method.class? }, name)
     }
 
     fn callee(&self, module: ModIdx, func: ExprId) -> Option<Resolved> {

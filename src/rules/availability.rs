@@ -85,8 +85,11 @@ pub(super) fn legacy_type(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 
 /// SD305 hard-coded-device-in-module
 pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
-    let Kind::Use { what, origin, backend: None, how: UseKind::Transfer | UseKind::Factory, .. } = &event.kind else { return None };
-    if !event.in_module || cx.cuda_only || event.symbolic && event.stack.len() > 1 {
+    let Kind::Use { what, origin, backend: None, how, .. } = &event.kind else { return None };
+    if !matches!(how, UseKind::Transfer | UseKind::Move | UseKind::Factory | UseKind::Pinned) {
+        return None;
+    }
+    if !event.in_module || cx.cuda_only || event.symbolic && (event.stack.len() > 1 || event.asked_for) {
         return None;
     }
     let (place, other) = home(event, *origin);
@@ -101,7 +104,7 @@ pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 /// SD101 unguarded-cuda
 pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, backend: None, how, .. } = &event.kind else { return None };
-    if guessed(event) || cx.cuda_only {
+    if guessed(event) || cx.cuda_only || *how == UseKind::Pinned {
         return None;
     }
     let (place, other) = home(event, *origin);

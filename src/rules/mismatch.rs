@@ -88,6 +88,9 @@ pub(super) fn cpu_only(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
 /// SD209 data-assigned-across-devices
 pub(super) fn data(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let (Meeting::Data, _, stray, other) = mismatch(event)? else { return None };
+    if event.symbolic && event.stack.len() > 1 {
+        return None;
+    }
     let known = |o: &Operand| matches!(o.device, DeviceName::Known(_));
     if !known(stray) || !known(other) {
         return None;
@@ -142,14 +145,29 @@ pub(super) fn module_input(event: &Event, _cx: &Context<'_>) -> Option<Finding> 
     }
     let message = format!("{what} meets tensors on {} and on {}", stray.device.in_words(), other.device.in_words());
     let mut f = meeting_finding(202, event, message)?;
+    if let Some(place) = handed_over(event, stray, other) {
+        let inner = std::mem::replace(&mut f.primary.place, place);
+        f.related.retain(|l| l.place != place);
+        f.related.insert(0, Label { place: inner, text: "they meet here".to_owned() });
+        "a module and its input, on two devices".clone_into(&mut f.primary.text);
+    }
     if matches!(event.bite.world, World::Always) {
         f.world = World::Cuda;
     }
     Some(f.help("move the module and its inputs to one device before the call"))
 }
 
+/// The outermost call of a module that was given what does not fit: neither side was made on the way in.
+fn handed_over(event: &Event, stray: &Operand, other: &Operand) -> Option<Place> {
+    let within = |function: Place| {
+        let inside = |s: &Operand| s.chain.iter().any(|s| s.place.file == function.file && function.span.contains(s.place.span));
+        inside(stray) || inside(other)
+    };
+    event.entered.iter().take_while(|(_, function)| !within(*function)).last().map(|&(site, _)| site)
+}
+
 /// SD204 default-device-tensor
-pub(super) fn default_device(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
     if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data) {
         return None;
@@ -159,6 +177,9 @@ pub(super) fn default_device(event: &Event, _cx: &Context<'_>) -> Option<Finding
         return None;
     }
     let (place, how) = made(stray)?;
+    if callers_decide(event, other, cx) {
+        return None;
+    }
     if matches!(&other.device, DeviceName::Varies(_)) && other.chain.iter().any(|s| matches!(s.reason, Reason::Made | Reason::Moved)) {
         return None;
     }
@@ -173,10 +194,41 @@ pub(super) fn default_device(event: &Event, _cx: &Context<'_>) -> Option<Finding
     Some(with_stack(f, event).help(help))
 }
 
+/// A helper whose callers are in sight is judged by what they give it; host code stays on the host.
+fn callers_decide(event: &Event, other: &Operand, cx: &Context<'_>) -> bool {
+    matches!(other.device, DeviceName::Varies(_))
+        && (event.speculative && event.stack.is_empty() || host_code(event.place, cx))
+}
+
+/// Is the place in code that prepares data on the host: a data set, a collator, a tokenizer?
+fn host_code(place: Place, cx: &Context<'_>) -> bool {
+    let Some(module) = cx.program.module_of(place.file) else { return false };
+    let linked = cx.program.get(module);
+    let by_class = linked.ir.classes.iter().zip(&linked.classes).any(|(class, info)| {
+        class.span.contains(place.span)
+            && (names_host_code(class.name.as_str())
+                || info.externals.iter().any(|&p| {
+                    crate::torch::base_class(p)
+                        .is_some_and(|b| matches!(b.kind, crate::torch::Base::Dataset | crate::torch::Base::HostData))
+                }))
+    });
+    by_class || linked.ir.functions.iter().any(|f| {
+        f.kind == FuncKind::Function && f.span.contains(place.span) && names_host_code(f.name.as_str())
+    })
+}
+
+/// Names that the field gives to host code.
+fn names_host_code(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["collat", "dataset", "dataloader", "loader", "tokeniz", "processor", "preprocess", "augment", "__getitem__"]
+        .iter()
+        .any(|w| name.contains(w))
+}
+
 /// SD201 mixed-device-operation
-pub(super) fn operation(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+pub(super) fn operation(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
-    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data) {
+    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data) || callers_decide(event, other, cx) {
         return None;
     }
     let message = format!("{what} meets tensors on {} and on {}", stray.device.in_words(), other.device.in_words());

@@ -114,9 +114,12 @@ impl Interp<'_> {
         if let Some(&(_, v, _)) = args.keywords.iter().find(|(n, ..)| *n == param.name) {
             return v;
         }
-        let _ = (func, index);
+        let _ = index;
         match param.default {
-            Some(e) if !args.open => self.eval_in(module, e),
+            Some(e) if !args.open => {
+                let scope = self.program.get(module).ir.function(func).parent.unwrap_or(FuncId(0));
+                self.eval_in(module, scope, e)
+            }
             // Given through `*args` or `**kwargs` that nobody knows, or not at all.
             _ => Value::Unknown,
         }
@@ -158,10 +161,21 @@ impl Interp<'_> {
             }
         }
         let v = self.param(module, func, index);
+        if let (Value::Outer(o), true) = (v, param.default.is_none() && param.annotation.is_some_and(|a| says_module(ir, a))) {
+            return self.given_module(o);
+        }
         if let (Value::Outer(id), Some(w)) = (v, with) {
             self.t.outers[id.0 as usize].with = Some(w);
         }
         v
+    }
+
+    /// An `nn.Module` that the caller gives: it lives where the caller wants it, until it is moved.
+    fn given_module(&mut self, o: OuterId) -> Value {
+        let device = self.at(super::Device::Of(o), super::NO_ORIGIN);
+        let id = self.object(super::ObjKind::ForeignModule(None), None, Value::Device(device));
+        self.objects[id.0 as usize].outer = Some(o);
+        Value::Object(id)
     }
 
     /// A value, narrowed by the annotation of the variable it is bound to.
@@ -174,14 +188,14 @@ impl Interp<'_> {
         v
     }
 
-    /// Evaluates an expression of another file's module level, without reporting anything.
-    pub(super) fn eval_in(&mut self, module: ModIdx, e: ExprId) -> Value {
+    /// Evaluates an expression of another scope (a module's, a class body's), without reporting anything.
+    pub(super) fn eval_in(&mut self, module: ModIdx, scope: FuncId, e: ExprId) -> Value {
         if self.depth >= super::MAX_DEPTH {
             return Value::Unknown;
         }
-        let base = self.global_cell(module, 0);
+        let base = self.scope_base(module, scope);
         let saved = (self.frame, self.path);
-        self.push_frame(module, FuncId(0), base, None);
+        self.push_frame(module, scope, base, None);
         self.path = TRUE;
         self.muted += 1;
         self.depth += 1;
@@ -190,6 +204,17 @@ impl Interp<'_> {
         self.muted -= 1;
         (self.frame, self.path) = saved;
         v
+    }
+}
+
+impl Interp<'_> {
+    /// Cells for a scope that is looked into from outside: a module's own, or fresh ones.
+    pub(super) fn scope_base(&mut self, module: ModIdx, scope: FuncId) -> Cell {
+        if scope == FuncId(0) {
+            return self.global_cell(module, 0);
+        }
+        let slots = self.program.get(module).ir.function(scope).slots.len();
+        self.store.alloc(slots)
     }
 }
 
@@ -211,6 +236,14 @@ fn var_name(ir: &crate::ir::Module, var: crate::ir::Var) -> Option<&'static str>
         Var::Unbound(name) => Some(name.as_str()),
         Var::Local(slot) | Var::Global(slot) => ir.functions.first()?.slots.get(slot as usize).map(|s| s.as_str()),
         Var::Enclosing { .. } => None,
+    }
+}
+
+/// Does the annotation say that the thing is some module, and never `None`?
+fn says_module(ir: &crate::ir::Module, e: ExprId) -> bool {
+    match ir.expr(e) {
+        Expr::Var(_) | Expr::Attr { .. } | Expr::Str(_) => plain_annotation(ir, e) == Some("Module"),
+        _ => false,
     }
 }
 

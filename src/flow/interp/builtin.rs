@@ -1,7 +1,7 @@
 //! Python's builtins.
 
 use super::super::diagram::{FALSE, TRUE};
-use super::super::value::{Device, Host, NO_ORIGIN, Value};
+use super::super::value::{Host, NO_ORIGIN, Value};
 use super::args::Args;
 use super::loops::Iteration;
 use super::{Interp, ObjKind};
@@ -168,7 +168,7 @@ impl Interp<'_> {
     fn make_dict(&mut self, args: &Args) -> Value {
         let mut flat = match args.positional.first() {
             None => Some(Vec::new()),
-            Some(&(v, _)) => self.dict_items(v),
+            Some(&(v, _)) => self.dict_items(v).or_else(|| self.dict_of_pairs(v)),
         };
         if args.open {
             flat = None;
@@ -183,6 +183,18 @@ impl Interp<'_> {
             None => self.many(Value::Unknown),
         };
         Value::Object(self.object(ObjKind::Dict { module: false }, None, content))
+    }
+
+    /// Alternating keys and values, from pairs with known keys.
+    fn dict_of_pairs(&self, v: Value) -> Option<Vec<Value>> {
+        let mut flat = Vec::new();
+        for pair in self.exact_elements(v)? {
+            match self.exact_elements(pair)?.as_slice() {
+                &[k @ (Value::Str(..) | Value::Int(_)), v] => flat.extend([k, v]),
+                _ => return None,
+            }
+        }
+        Some(flat)
     }
 
     /// `zip` and `enumerate`.
@@ -247,6 +259,9 @@ impl Interp<'_> {
 
     fn is_instance(&mut self, v: Value, at: ExprId, args: &Args, e: ExprId) -> Value {
         let Some(&(class, _)) = args.positional.get(1) else { return self.result_of(e) };
+        if let Some(known) = self.known_instance(v, class) {
+            return Value::Bool(if known { TRUE } else { FALSE });
+        }
         let cond = match (v, class) {
             (Value::Outer(o), Value::External(path)) if path.as_str() == "torch.Tensor" => {
                 // In the branch where it is one, it is one.
@@ -276,6 +291,41 @@ impl Interp<'_> {
             _ => self.unknown_test(e),
         };
         Value::Bool(cond)
+    }
+
+    /// Tensors, containers and plain values tell their classes; a class's instances may be of another one.
+    fn known_instance(&self, v: Value, class: Value) -> Option<bool> {
+        let path = match class {
+            Value::External(path) => path.as_str(),
+            Value::Seq(classes) => {
+                let known: Vec<_> =
+                    self.t.seqs.get(classes.0).iter().map(|&c| self.known_instance(v, c)).collect();
+                return if known.contains(&Some(true)) {
+                    Some(true)
+                } else if known.iter().all(|k| *k == Some(false)) {
+                    Some(false)
+                } else {
+                    None
+                };
+            }
+            _ => return None,
+        };
+        let plain = matches!(path, "builtins.dict" | "builtins.list" | "builtins.tuple" | "builtins.str" | "torch.Tensor");
+        if !plain {
+            return None;
+        }
+        match v {
+            Value::Object(id) => match self.obj(id).kind {
+                ObjKind::Dict { module: false } => Some(path == "builtins.dict"),
+                // Sets are kept like lists.
+                ObjKind::List { module: false } if path != "builtins.list" => Some(false),
+                _ => None,
+            },
+            Value::Seq(_) | Value::Many(_) if matches!(path, "builtins.dict" | "builtins.str" | "torch.Tensor") => Some(false),
+            Value::Tensor(t) if self.get_tensor(t).certain => Some(path == "torch.Tensor"),
+            Value::Str(..) => Some(path == "builtins.str"),
+            _ => None,
+        }
     }
 
     fn named_flag(&mut self, o: super::OuterId, key: Value, _suffix: &str, at: ExprId) -> super::Cond {
@@ -327,80 +377,5 @@ impl Interp<'_> {
             }
             _ => self.result_of(e),
         }
-    }
-
-    /// `cuda`, `cpu`, …: for `reveal_device`.
-    pub(super) fn describe(&mut self, v: Value, e: ExprId) -> String {
-        let device = match v {
-            Value::Object(id) if self.is_module_object(id) => Some(self.module_device(id, 0)),
-            Value::Device(d) => Some(d),
-            Value::Str(..) => self.as_device(v, e),
-            v => self.tensor_place(v, e).map(|(d, _)| d),
-        };
-        match device {
-            Some(d) => self.describe_device(d),
-            None => "unknown".to_owned(),
-        }
-    }
-
-    fn describe_device(&mut self, d: super::Dd) -> String {
-        if let Some(leaf) = self.d.as_leaf(d) {
-            return match self.t.places.get(leaf).0 {
-                Device::Named(o) => format!("parameter {}", self.t.get_outer(o).text),
-                device => {
-                    let o = self.operand(ExprId(0), device, NO_ORIGIN);
-                    match o.device {
-                        super::super::event::DeviceName::Known(n) => n,
-                        super::super::event::DeviceName::Varies(of) => format!("device of {of}"),
-                        super::super::event::DeviceName::WithModule => "self".to_owned(),
-                    }
-                }
-            };
-        }
-        let (atom, hi, lo) = self.d.root(d);
-        let (a, b) = (self.describe_device(hi), self.describe_device(lo));
-        let asked = match self.atoms.get(atom) {
-            super::super::atom::Atom::Gpus(1) => "cuda".to_owned(),
-            super::super::atom::Atom::Gpus(n) => format!("gpus>={n}"),
-            super::super::atom::Atom::Backend(b) => b.name().to_owned(),
-            super::super::atom::Atom::Flag { text, .. } => text.clone(),
-            _ => "?".to_owned(),
-        };
-        format!("{a} if {asked}, else {b}")
-    }
-
-    /// What is known of the machine here.
-    fn describe_world(&mut self) -> String {
-        if self.path == FALSE {
-            return "never".to_owned();
-        }
-        let path = self.d.forget(self.path, &|a| a.is_hardware());
-        let mut parts = Vec::new();
-        for n in (1..=8).rev() {
-            let c = self.at_least(n);
-            if self.d.implies(path, c) {
-                parts.push(if n == 1 { "cuda".to_owned() } else { format!("gpus>={n}") });
-                break;
-            }
-        }
-        for n in 1..=8 {
-            let c = self.at_least(n);
-            let not = self.d.not(c);
-            if self.d.implies(path, not) {
-                parts.push(if n == 1 { "no cuda".to_owned() } else { format!("gpus<{n}") });
-                break;
-            }
-        }
-        use crate::world::Backend::{Hpu, Mps, Npu, Xpu};
-        for b in [Mps, Xpu, Hpu, Npu] {
-            let c = self.available(Some(b));
-            let not = self.d.not(c);
-            if self.d.implies(path, c) {
-                parts.push(b.name().to_owned());
-            } else if self.d.implies(path, not) {
-                parts.push(format!("no {}", b.name()));
-            }
-        }
-        if parts.is_empty() { "always".to_owned() } else { parts.join(" and ") }
     }
 }

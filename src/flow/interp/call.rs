@@ -9,6 +9,9 @@ use crate::link::{ClassKey, ModIdx};
 use crate::span::Place;
 use crate::sym::Sym;
 
+/// Activations of a function within one of its own.
+const MAX_RECURSION: u32 = 1;
+
 impl Interp<'_> {
     pub(super) fn call(&mut self, id: CallId, e: ExprId) -> Value {
         let linked = self.linked();
@@ -138,7 +141,7 @@ impl Interp<'_> {
         if module == self.entry && !self.symbolic && self.muted == 0 {
             self.interpreted.insert(func);
         }
-        let guard = if function.decorators.len > 0 { self.decorator_guard(module, function.decorators) } else { super::TRUE };
+        let guard = if function.decorators.len > 0 { self.decorator_guard(module, function.parent.unwrap_or(FuncId(0)), function.decorators) } else { super::TRUE };
         if guard != super::TRUE && !self.d.implies(self.path, guard) {
             return self.branch(
                 guard,
@@ -159,12 +162,17 @@ impl Interp<'_> {
         Value::None
     }
 
+    /// Is it being interpreted as often as it may be? Recursion over nested containers goes one level deep.
     fn active(&self, module: ModIdx, func: FuncId) -> bool {
+        let mut times = 0;
         let mut at = Some(self.frame);
         while let Some(f) = at {
             let frame = &self.frames[f.0 as usize];
             if frame.module == module && frame.func == func && func != FuncId(0) {
-                return true;
+                times += 1;
+                if times > MAX_RECURSION {
+                    return true;
+                }
             }
             at = frame.caller;
         }
@@ -296,6 +304,8 @@ impl Interp<'_> {
         match self.obj(id).kind {
             ObjKind::Module | ObjKind::ForeignModule(_) => self.call_module(id, args, e),
             ObjKind::List { module: true } => self.call_sequential(id, args, e),
+            ObjKind::Partial => self.call_partial(id, args, e),
+            ObjKind::TupleClass => self.make_tuple(id, args, e),
             ObjKind::Instance => {
                 let call = self.obj(id).class.and_then(|k| self.program.find_method(k, Sym::new("__call__")));
                 match call {

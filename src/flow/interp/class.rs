@@ -56,7 +56,7 @@ impl Interp<'_> {
             }
             _ => None,
         })?;
-        Some(self.eval_in(key.module, found))
+        Some(self.eval_in(key.module, self.program.get(key.module).ir.class(key.class).body, found))
     }
 
     fn slot_name(&self, key: ClassKey, var: crate::ir::Var) -> Option<Sym> {
@@ -92,6 +92,7 @@ impl Interp<'_> {
     pub(super) fn instantiate(&mut self, key: ClassKey, args: &Args, e: ExprId) -> Value {
         let id = self.new_instance(key, e);
         if self.shallow > 0 && self.obj(id).kind == ObjKind::Module {
+            self.unbuilt.insert(id, args.clone());
             return Value::Object(id);
         }
         match self.program.find_method(key, self.known.init) {
@@ -101,6 +102,32 @@ impl Interp<'_> {
             None => self.fill_fields(id, key, args),
         }
         Value::Object(id)
+    }
+
+    /// Runs the constructor of a submodule that was made without, now that somebody asks for a part of it.
+    /// True if it may have that part now.
+    pub(super) fn build_now(&mut self, id: ObjId, e: ExprId) -> bool {
+        let built = Sym::new("__init__");
+        let (true, Some(key)) = (self.unbuilt.contains_key(&id), self.obj(id).class) else { return false };
+        // Its own methods are interpreted for themselves.
+        if self.get_field(id, built) != Value::Absent || self.here().receiver == Value::Object(id) {
+            return false;
+        }
+        self.set_field(id, built, Value::None);
+        let (Some((m, f)), Some(args)) = (self.program.find_method(key, built), self.unbuilt.get(&id).cloned()) else {
+            return false;
+        };
+        let (path, device) = (self.path, self.own(id));
+        self.muted += 1;
+        self.shallow += 1;
+        self.call_function(m, f, None, Some(Value::Object(id)), &args, e);
+        self.shallow -= 1;
+        self.muted -= 1;
+        self.path = path;
+        if let Value::Device(d) = device {
+            self.move_module(id, d);
+        }
+        true
     }
 
     /// An instance before its `__init__`.
@@ -131,7 +158,7 @@ impl Interp<'_> {
             position += 1;
             let v = match (given, value) {
                 (Some(v), _) => v,
-                (None, Some(d)) => self.eval_in(key.module, *d),
+                (None, Some(d)) => self.eval_in(key.module, ir.class(key.class).body, *d),
                 (None, None) => continue,
             };
             self.set_field(id, name, v);

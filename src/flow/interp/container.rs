@@ -27,7 +27,7 @@ impl Interp<'_> {
         match v {
             Value::Seq(id) => Some(self.seq_items(id).to_vec()),
             Value::Object(id) => match (self.obj(id).kind, self.own(id)) {
-                (ObjKind::List { .. }, Value::Seq(s)) => Some(self.seq_items(s).to_vec()),
+                (ObjKind::List { .. } | ObjKind::Instance, Value::Seq(s)) => Some(self.seq_items(s).to_vec()),
                 (ObjKind::Dict { .. }, Value::Seq(s)) => Some(self.seq_items(s).iter().step_by(2).copied().collect()),
                 _ => None,
             },
@@ -78,7 +78,7 @@ impl Interp<'_> {
             Value::Outer(o) => (0..wanted)
                 .map(|n| Value::Outer(self.outer_item(o, Value::Int(i64::try_from(n).unwrap_or(0)))))
                 .collect(),
-            Value::Host(Host::Number) => vec![Self::NUMBER; wanted],
+            Value::Host(h @ (Host::Number | Host::Memory)) => vec![Value::Host(h); wanted],
             v => {
                 let item = self.some_element(v, at);
                 vec![item; wanted]
@@ -152,7 +152,7 @@ impl Interp<'_> {
             Value::Object(id) => self.index_object(id, i, e),
             Value::Host(Host::Array) => Self::ARRAY,
             Value::Host(Host::Text) | Value::Str(..) => Self::TEXT,
-            Value::Host(Host::Number) => Self::NUMBER,
+            Value::Host(h @ (Host::Number | Host::Memory)) => Value::Host(h),
             Value::External(path) => {
                 // `os.environ["X"]`
                 let key = super::OuterKey::External(path);
@@ -205,6 +205,7 @@ impl Interp<'_> {
             },
             ObjKind::Dict { .. } => self.dict_get(id, i, e),
             ObjKind::Items | ObjKind::Loader => self.own(id),
+            ObjKind::Instance if matches!(self.own(id), Value::Seq(_)) => self.index(self.own(id), i, e, e, e),
             ObjKind::Module | ObjKind::Instance => {
                 let method = self.obj(id).class.and_then(|k| self.program.find_method(k, Sym::new("__getitem__")));
                 match method {
@@ -300,6 +301,8 @@ impl Interp<'_> {
         let Some(op) = crate::torch::method(Sym::new("__getitem__")) else { return };
         let rule = |p: usize| op.positional(p).map_or(Rule::STRICT, Rule::from);
         let Some(whole) = self.party(b, base, rule(0)) else { return };
+        // What is indexed with a tensor has dimensions.
+        let whole = super::meet::Party { zero_dim: Tri::No, ..whole };
         let indices: Vec<Value> = match i {
             Value::Seq(id) => self.seq_items(id).to_vec(),
             v => vec![v],

@@ -26,6 +26,7 @@ pub fn run_module(program: &Program, module: ModIdx) -> Outcome {
     i.run_body(&mut out);
     i.run_functions(&mut out);
     i.run_classes(&mut out);
+    out.events = super::reveal::joined(out.events);
     out
 }
 
@@ -55,8 +56,8 @@ impl Interp<'_> {
         let Some(&slot) = linked.names.get(&Sym::new("pytestmark")) else { return TRUE };
         let Some(&crate::link::Binding::Value(e)) = linked.bindings.get(usize::from(slot)) else { return TRUE };
         match linked.ir.expr(e) {
-            crate::ir::Expr::List(list) | crate::ir::Expr::Tuple(list) => self.decorator_guard(module, list),
-            _ => self.one_guard(module, e),
+            crate::ir::Expr::List(list) | crate::ir::Expr::Tuple(list) => self.decorator_guard(module, FuncId(0), list),
+            _ => self.one_guard(module, FuncId(0), e),
         }
     }
 
@@ -70,6 +71,7 @@ impl Interp<'_> {
                 out.events.push(pending.event);
             }
         }
+        self.saved.clear();
         self.steps = 0;
         self.exhausted = false;
     }
@@ -96,7 +98,7 @@ impl Interp<'_> {
             let key = ClassKey { module, class };
             let (mark, cells, objects) = (self.store.mark(), self.store.len(), self.objects.len());
             let before = self.path;
-            let guard = self.decorator_guard(module, ir.class(class).decorators);
+            let guard = self.decorator_guard(module, FuncId(0), ir.class(class).decorators);
             self.path = self.d.and(self.path, guard);
             let instance = self.symbolic_instance(key, out);
             self.path = self.d.and(before, guard);
@@ -115,6 +117,7 @@ impl Interp<'_> {
     fn rewind(&mut self, mark: super::Mark, cells: usize, objects: usize) {
         self.store.reset(mark, cells);
         self.objects.truncate(objects);
+        self.unbuilt.retain(|id, _| (id.0 as usize) < objects);
         for o in &mut self.objects {
             o.attrs.retain(|(_, c)| (c.0 as usize) < cells);
         }
@@ -155,11 +158,34 @@ impl Interp<'_> {
             self.collect(out);
         }
         self.objects[id.0 as usize].outer = Some(outer);
+        if !self.is_module_class(key) {
+            // What other methods set as well may have been set since.
+            for name in self.assigned_elsewhere(key) {
+                if self.get_field(id, name) != Value::Absent {
+                    self.set_field(id, name, Value::Unknown);
+                }
+            }
+        }
         if self.is_module_class(key) {
             let device = self.at(super::Device::Of(outer), super::NO_ORIGIN);
             self.move_module(id, device);
         }
         id
+    }
+
+    /// Attributes of `self` that methods other than the constructor assign.
+    fn assigned_elsewhere(&self, key: ClassKey) -> Vec<Sym> {
+        let mut names = Vec::new();
+        for &k in &self.program.class(key).mro {
+            let ir = &self.program.get(k.module).ir;
+            for &(name, func) in &ir.class(k.class).methods {
+                if name == self.known.init {
+                    continue;
+                }
+                assigned_attrs(ir, ir.function(func).body, &mut names);
+            }
+        }
+        names
     }
 
     fn receiver_symbol(&mut self, class: ClassKey) -> super::OuterId {
@@ -181,7 +207,7 @@ impl Interp<'_> {
         let function = linked.ir.function(func);
         let (mark, cells, objects, frames) = (self.store.mark(), self.store.len(), self.objects.len(), self.frames.len());
         let before = self.path;
-        let guard = self.decorator_guard(module, function.decorators);
+        let guard = self.decorator_guard(module, function.parent.unwrap_or(FuncId(0)), function.decorators);
         let def = self.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
         let def = self.d.forget(def, &super::super::atom::AtomId::is_hardware);
         let start = self.d.and(before, guard);
@@ -243,5 +269,33 @@ impl Interp<'_> {
             };
             self.store.set(Cell(base.0 + u32::from(param.slot)), v);
         }
+    }
+}
+
+/// Names of attributes that the statements of a block assign, nested blocks included.
+fn assigned_attrs(ir: &crate::ir::Module, block: crate::ir::Block, names: &mut Vec<Sym>) {
+    use crate::ir::{Expr, Stmt};
+    let mut target = |t: crate::ir::ExprId| {
+        if let Expr::Attr { name, .. } = ir.expr(t) {
+            names.push(name);
+        }
+    };
+    let mut inner = Vec::new();
+    for &s in ir.block(block) {
+        match ir.stmt(s) {
+            Stmt::Assign { targets, .. } => ir.list(*targets).iter().for_each(|&t| target(t)),
+            Stmt::AugAssign { target: t, .. } | Stmt::AnnAssign { target: t, value: Some(_), .. } => target(*t),
+            Stmt::If { then, orelse, .. } => inner.extend([*then, *orelse]),
+            Stmt::For { body, orelse, .. } | Stmt::While { body, orelse, .. } => inner.extend([*body, *orelse]),
+            Stmt::With { body, .. } => inner.push(*body),
+            Stmt::Try { body, handlers, orelse, finally } => {
+                inner.extend([*body, *orelse, *finally]);
+                inner.extend(handlers.iter().map(|h| h.body));
+            }
+            _ => {}
+        }
+    }
+    for block in inner {
+        assigned_attrs(ir, block, names);
     }
 }

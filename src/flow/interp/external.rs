@@ -71,7 +71,17 @@ impl Interp<'_> {
                 _ => self.result_of(e),
             },
             "torch.Generator" => self.make_generator(args, e),
-            "torch.load" => self.torch_load(args, e),
+            "torch.load" => self.torch_load(1, args, e),
+            "torch.hub.load_state_dict_from_url" | "torch.utils.model_zoo.load_url" => self.torch_load(2, args, e),
+            "torch.save" => {
+                if let Some((file, _)) = args.get(1, "f") {
+                    let key = plain_file(file);
+                    let before = self.saved.get(&key).copied().unwrap_or(super::FALSE);
+                    let when = self.d.or(before, self.path);
+                    self.saved.insert(key, when);
+                }
+                return None;
+            }
             "torch.utils.data.DataLoader" | "torch.utils.data.dataloader.DataLoader" => self.make_loader(args, e),
             "torch.utils.data.TensorDataset" | "torch.utils.data.dataset.TensorDataset" => {
                 let items: Vec<Value> = args.positional.iter().map(|&(v, _)| v).collect();
@@ -98,6 +108,18 @@ impl Interp<'_> {
             "os.environ.get" | "os.getenv" => self.environment(args),
             "reveal_device" | "builtins.reveal_device" => self.reveal(args, e),
             "functools.partial" => return Some(self.partial(args, e)),
+            "collections.namedtuple" | "typing.NamedTuple" => self.tuple_class(args, e),
+            "collections.OrderedDict" => self.builtin(Sym::new("dict"), args, e),
+            "itertools.product" if args.keywords.is_empty() && !args.open && !args.positional.is_empty() => {
+                let row: Vec<Value> = args.positional.iter().map(|&(v, at)| self.some_element(v, at)).collect();
+                let row = self.seq(&row);
+                self.many(row)
+            }
+            // What `with` binds is what it was given, as with a generator's only element.
+            "contextlib.nullcontext" => match args.get(0, "enter_result") {
+                Some((v, _)) => self.many(v),
+                None => self.result_of(e),
+            },
             _ => return None,
         };
         Some(v)
@@ -174,10 +196,14 @@ impl Interp<'_> {
         Value::Object(self.object(ObjKind::Generator, None, Value::Device(device)))
     }
 
-    fn torch_load(&mut self, args: &Args, e: ExprId) -> Value {
-        let location = args.get(1, "map_location");
+    /// `position` is that of `map_location`.
+    fn torch_load(&mut self, position: usize, args: &Args, e: ExprId) -> Value {
+        let location = args.get(position, "map_location");
         let explicit_none = matches!(location, Some((Value::None, _)));
-        if (location.is_none() && !args.open) || explicit_none {
+        // What this very process has written comes back to where it was.
+        let file = args.get(0, "f").map(|(v, _)| plain_file(v));
+        let own = file.and_then(|f| self.saved.get(&f).copied()).is_some_and(|when| self.d.implies(self.path, when));
+        if ((location.is_none() && !args.open) || explicit_none) && !own {
             let available = self.available(None);
             let bad = self.d.not(available);
             if let Some(bite) = self.bite(bad, true) {
@@ -223,6 +249,7 @@ impl Interp<'_> {
         let data = args.get(0, "dataset").map(|(v, _)| v);
         let collate = args.get(6, "collate_fn").filter(|(v, _)| *v != Value::None);
         let item = match (data, collate) {
+            (Some(data), Some((f @ (Value::Closure(_) | Value::Bound(_)), at))) => self.collated_by(data, f, at, e),
             (Some(Value::Object(id)), None) if self.obj(id).kind == ObjKind::Items => {
                 let item = self.own(id);
                 self.collated(item, e)
@@ -236,6 +263,24 @@ impl Interp<'_> {
             _ => Value::Unknown,
         };
         Value::Object(self.object(ObjKind::Loader, None, item))
+    }
+
+    /// What the project's own `collate_fn` makes of the data set's items. It is interpreted for itself too.
+    fn collated_by(&mut self, data: Value, f: Value, at: ExprId, e: ExprId) -> Value {
+        let before = self.path;
+        self.muted += 1;
+        let item = match data {
+            Value::Object(id) if matches!(self.obj(id).kind, ObjKind::Instance | ObjKind::Items) => {
+                self.index(data, Self::NUMBER, e, e, e)
+            }
+            _ => self.result_of(e),
+        };
+        let items = self.many(item);
+        let args = Args { positional: vec![(items, at)], ..Args::default() };
+        let batch = self.call_value(f, &args, e);
+        self.muted -= 1;
+        self.path = before;
+        if batch == Value::None { Value::Unknown } else { batch }
     }
 
     fn collated(&mut self, item: Value, e: ExprId) -> Value {
@@ -288,9 +333,83 @@ impl Interp<'_> {
         Value::Object(new)
     }
 
+    /// `functools.partial(f, …)`: the function and what it will be given.
     fn partial(&mut self, args: &Args, e: ExprId) -> Value {
-        let _ = args;
-        self.result_of(e)
+        let Some((&(f, _), rest)) = args.positional.split_first() else { return self.result_of(e) };
+        if args.open {
+            return self.result_of(e);
+        }
+        let rest: Vec<Value> = rest.iter().map(|&(v, _)| v).collect();
+        let keywords: Vec<Value> = args.keywords.iter().flat_map(|&(k, v, _)| [Value::Str(k, NO_ORIGIN), v]).collect();
+        if rest.len().max(keywords.len()) > super::MAX_ELEMENTS {
+            return self.result_of(e);
+        }
+        let (rest, keywords) = (self.seq(&rest), self.seq(&keywords));
+        let own = self.seq(&[f, rest, keywords]);
+        Value::Object(self.object(ObjKind::Partial, None, own))
+    }
+
+    /// Calls what [`Self::partial`] made.
+    pub(super) fn call_partial(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
+        let parts = self.exact_elements(self.own(id)).unwrap_or_default();
+        let &[f, rest, keywords] = parts.as_slice() else { return self.unknown_call(Value::Unknown, args, e) };
+        let mut all = Args { open: args.open, ..Args::default() };
+        all.positional.extend(self.exact_elements(rest).unwrap_or_default().into_iter().map(|v| (v, e)));
+        all.positional.extend(&args.positional);
+        all.keywords.extend(&args.keywords);
+        for pair in self.exact_elements(keywords).unwrap_or_default().chunks(2) {
+            if let &[Value::Str(k, _), v] = pair {
+                if args.keyword(k.as_str()).is_none() {
+                    all.keywords.push((k, v, e));
+                }
+            }
+        }
+        self.call_value(f, &all, e)
+    }
+
+    /// `namedtuple("Pair", ["left", "right"])`, `namedtuple("Pair", "left right")`
+    fn tuple_class(&mut self, args: &Args, e: ExprId) -> Value {
+        let fields = match args.get(1, "field_names").map(|(v, _)| v) {
+            Some(Value::Str(s, _)) => {
+                let names = s.as_str().split([',', ' ']).filter(|n| !n.is_empty());
+                Some(names.map(|n| Value::Str(Sym::new(n), NO_ORIGIN)).collect())
+            }
+            Some(v) => self.exact_elements(v),
+            None => None,
+        };
+        let fields: Option<Vec<Value>> = fields.map(|fields| {
+            // `NamedTuple("Pair", [("left", Tensor), …])`
+            let name = |v: Value| self.exact_elements(v).and_then(|pair| pair.first().copied()).unwrap_or(v);
+            fields.into_iter().map(name).collect()
+        });
+        match fields {
+            Some(f) if f.len() <= super::MAX_ELEMENTS && f.iter().all(|v| matches!(v, Value::Str(..))) => {
+                let own = self.seq(&f);
+                Value::Object(self.object(ObjKind::TupleClass, None, own))
+            }
+            _ => self.result_of(e),
+        }
+    }
+
+    /// An instance of what [`Self::tuple_class`] made.
+    pub(super) fn make_tuple(&mut self, class: ObjId, args: &Args, e: ExprId) -> Value {
+        let fields = self.exact_elements(self.own(class)).unwrap_or_default();
+        if args.open || args.positional.len() > fields.len() {
+            return self.result_of(e);
+        }
+        let mut values = Vec::with_capacity(fields.len());
+        for (n, field) in fields.iter().enumerate() {
+            let Value::Str(name, _) = field else { continue };
+            values.push(args.get(n, name.as_str()).map_or(Value::Unknown, |(v, _)| v));
+        }
+        let own = self.seq(&values);
+        let id = self.object(ObjKind::Instance, None, own);
+        for (field, &v) in fields.iter().zip(&values) {
+            if let &Value::Str(name, _) = field {
+                self.set_field(id, name, v);
+            }
+        }
+        Value::Object(id)
     }
 
     fn reveal(&mut self, args: &Args, e: ExprId) -> Value {
@@ -328,6 +447,7 @@ impl Interp<'_> {
         match fact.returns {
             Returns::Argument(a) => args.get(usize::from(a.position), a.name.as_str()).map_or(Value::Unknown, |(v, _)| v),
             Returns::Host => Self::NUMBER,
+            Returns::Memory => Value::Host(super::Host::Memory),
             Returns::Cpu => {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Host, NO_ORIGIN);
@@ -581,5 +701,13 @@ impl Interp<'_> {
     /// At least this many GPUs.
     pub(super) fn at_least(&mut self, n: u32) -> super::Cond {
         self.d.atom(gpus_at_least(n))
+    }
+}
+
+/// A file as `torch.save` and `torch.load` are given it, without where its name was written.
+fn plain_file(v: Value) -> Value {
+    match v {
+        Value::Str(s, _) => Value::Str(s, NO_ORIGIN),
+        v => v,
     }
 }

@@ -26,7 +26,12 @@ impl<'p> Interp<'p> {
             (Value::Tensor(x), Value::Tensor(y)) => {
                 let (x, y) = (self.get_tensor(x), self.get_tensor(y));
                 let device = self.ite_device(cond, x.device, y.device);
-                let role = if x.role == y.role { x.role } else { Role::Plain };
+                // `if learn: nn.Parameter(…) else: register_buffer(…)`: registered either way.
+                let role = match (x.role, y.role) {
+                    (a, b) if a == b => a,
+                    (Role::Plain, _) | (_, Role::Plain) => Role::Plain,
+                    _ => Role::Buffer,
+                };
                 let bytes = if x.bytes == y.bytes { x.bytes } else { None };
                 self.tensor(Tensor {
                     device,
@@ -54,10 +59,32 @@ impl<'p> Interp<'p> {
     }
 
     pub(super) fn ite_device(&mut self, cond: Cond, a: Dd, b: Dd) -> Dd {
+        let b = self.with_origins_of(a, b);
         match self.d.ite(cond, a, b) {
             Some(d) => d,
             None => self.unknown_device(),
         }
+    }
+
+    /// `b`, where its devices that are also in `a` have the origins that they have there: the same device in
+    /// two branches is one device.
+    fn with_origins_of(&mut self, a: Dd, b: Dd) -> Dd {
+        if a == b {
+            return b;
+        }
+        let mut known = Vec::new();
+        self.d.leaves(a, &mut known);
+        let places = &self.t.places;
+        let origin_in_a = |p: u32| {
+            if known.contains(&p) {
+                return p;
+            }
+            known.iter().copied().find(|&q| places.get(q).0 == places.get(p).0).unwrap_or(p)
+        };
+        if let Some(p) = self.d.as_leaf(b) {
+            return self.d.leaf(origin_in_a(p));
+        }
+        self.d.map(b, &mut |p| origin_in_a(p))
     }
 
     fn choice(&mut self, cond: Cond, a: Value, b: Value) -> Value {
@@ -88,7 +115,7 @@ impl<'p> Interp<'p> {
         match (a, b) {
             (a, b) if a == b => a,
             (Value::Absent, v) | (v, Value::Absent) => v,
-            (Value::Tensor(_), Value::Tensor(_)) => {
+            (Value::Tensor(_), Value::Tensor(_)) | (Value::Device(_), Value::Device(_)) => {
                 let atom = self.raised_atom();
                 self.ite(atom, a, b)
             }
@@ -97,6 +124,12 @@ impl<'p> Interp<'p> {
                 if self.obj(x).kind == self.obj(y).kind && self.obj(x).class == self.obj(y).class && self.is_module_object(x) =>
             {
                 a
+            }
+            (Value::Str(x, _), Value::Str(y, _)) if x == y => a,
+            (Value::Seq(x), Value::Seq(y)) if self.t.seqs.get(x.0).len() == self.t.seqs.get(y.0).len() => {
+                let (x, y) = (self.seq_items(x), self.seq_items(y));
+                let items: Vec<Value> = x.iter().zip(y.iter()).map(|(&p, &q)| self.blend(p, q)).collect();
+                self.seq(&items)
             }
             _ => Value::Unknown,
         }

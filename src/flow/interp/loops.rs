@@ -5,6 +5,9 @@ use super::super::value::Value;
 use super::{Interp, LoopFrame};
 use crate::ir::{Block, Comp, CompId, CompKind, ExprId, Generator};
 
+/// States at `break` and `continue` that are told apart.
+const MAX_LEAVES: usize = 6;
+
 /// Loops nested deeper than this are passed over once.
 const TWO_PASS_DEPTH: usize = 2;
 
@@ -74,18 +77,20 @@ impl<'p> Interp<'p> {
                 }
             }
         }
-        self.end_loop(before, orelse);
+        self.end_loop(before, orelse, false);
     }
 
     pub(super) fn while_loop(&mut self, test: ExprId, body: Block, orelse: Block) {
         let before = self.path;
         let passes = if self.here().loops.len() >= TWO_PASS_DEPTH { 1 } else { 2 };
         self.here_mut().loops.push(LoopFrame::default());
+        let mut endless = true;
         for _ in 0..passes {
             if !self.live() {
                 break;
             }
             let cond = self.test(test);
+            endless &= cond == TRUE;
             let inside = self.d.and(self.path, cond);
             if inside == FALSE {
                 break;
@@ -93,7 +98,7 @@ impl<'p> Interp<'p> {
             self.path = inside;
             self.one_pass(&mut |i| i.block(body));
         }
-        self.end_loop(before, orelse);
+        self.end_loop(before, orelse, endless);
     }
 
     fn one_pass(&mut self, body: &mut dyn FnMut(&mut Self)) {
@@ -136,16 +141,25 @@ impl<'p> Interp<'p> {
         if let Some(l) = self.here_mut().loops.last_mut() {
             // The bound keeps pathological loops cheap; past it the states are close to each other anyway.
             let list = if is_break { &mut l.breaks } else { &mut l.continues };
-            if list.len() < 6 {
+            if list.len() < MAX_LEAVES {
                 list.push((path, changes));
             }
         }
     }
 
-    fn end_loop(&mut self, before: super::Cond, orelse: Block) {
+    fn end_loop(&mut self, before: super::Cond, orelse: Block, endless: bool) {
         let Some(frame) = self.here_mut().loops.pop() else { return };
-        // A loop that always leaves the function may also not have run at all.
-        if self.path == FALSE {
+        // `while True` ends at a `break` only: what the machine must be there, it is after the loop.
+        let breaks = &frame.breaks;
+        if endless && !breaks.is_empty() && breaks.len() < MAX_LEAVES {
+            let mut left = FALSE;
+            for &(path, _) in breaks {
+                left = self.d.or(left, path);
+            }
+            let left = self.d.forget(left, &super::super::atom::AtomId::is_hardware);
+            self.path = self.d.and(before, left);
+        } else if self.path == FALSE {
+            // A loop that always leaves the function may also not have run at all.
             self.path = if frame.breaks.is_empty() {
                 let ran = self.raised_atom();
                 self.d.and(before, ran)

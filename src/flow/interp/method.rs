@@ -50,6 +50,8 @@ impl Interp<'_> {
                 self.result_of(e)
             }
             Value::Host(Host::Array) => Self::ARRAY,
+            // `torch.cuda.get_device_properties(0).total_memory`
+            Value::Host(_) if name.as_str() == "total_memory" => Value::Host(Host::Memory),
             _ => self.result_of(e),
         }
     }
@@ -129,6 +131,12 @@ impl Interp<'_> {
         if let Some(key) = self.obj(id).class {
             if let Some(v) = self.class_attr(key, name) {
                 return self.bind_method(v, id, key, name, e);
+            }
+        }
+        if self.obj(id).kind == ObjKind::Module && self.build_now(id, e) {
+            let v = self.get_field(id, name);
+            if v != Value::Absent {
+                return v;
             }
         }
         match self.obj(id).kind {
@@ -283,9 +291,10 @@ impl Interp<'_> {
                 }
                 self.dict_method(id, name, args, e)
             }
-            ObjKind::Loader | ObjKind::Items | ObjKind::Parser | ObjKind::Generator | ObjKind::Distribution | ObjKind::Namespace | ObjKind::Inert => {
+            ObjKind::Loader | ObjKind::Items | ObjKind::Parser | ObjKind::Generator | ObjKind::Distribution | ObjKind::Namespace | ObjKind::Inert | ObjKind::Partial | ObjKind::TupleClass => {
                 self.foreign_method(id, name, args, e)
             }
+            // `unittest.TestCase`: these raise.
             ObjKind::Instance if matches!(name.as_str(), "skipTest" | "fail") => {
                 self.path = super::FALSE;
                 Value::None
@@ -332,6 +341,19 @@ impl Interp<'_> {
                 return self.tensor_method(t, name, args, e, base);
             }
             "startswith" => return self.host_method(Value::Outer(o), name, args, e),
+            // Only modules have them, and they live with it.
+            "parameters" | "buffers" | "named_parameters" | "named_buffers" => {
+                let device = self.device_of_outer(o, e);
+                let p = self.tensor(super::Tensor {
+                    device,
+                    zero_dim: super::Tri::Maybe,
+                    role: super::Role::Parameter,
+                    certain: true,
+                    bytes: None,
+                });
+                let item = if text.starts_with("named") { self.seq(&[Self::TEXT, p]) } else { p };
+                return self.many(item);
+            }
             _ => {}
         }
         if crate::torch::method(name).is_some() && !matches!(text, "sort" | "copy" | "index" | "count" | "format" | "split" | "add" | "apply" | "update" | "numpy" | "size" | "type" | "map_" ) {

@@ -21,6 +21,7 @@ mod loops;
 mod meet;
 mod method;
 mod module;
+mod reveal;
 mod stmt;
 mod tensor;
 mod torch_fn;
@@ -75,6 +76,10 @@ enum ObjKind {
     Parser,
     /// What `parse_args()` gives; `own` is the parser.
     Namespace,
+    /// `functools.partial(…)`; `own` is the function, positional arguments, keywords.
+    Partial,
+    /// `namedtuple(…)`; `own` is its fields' names.
+    TupleClass,
     /// `torch.Generator`; `own` is its device.
     Generator,
     /// A distribution; `own` is a tensor like its samples.
@@ -145,6 +150,8 @@ struct LoopFrame {
 struct TryFrame {
     /// What must hold if nothing has been raised so far.
     survived: Cond,
+    /// When the `try` is reached.
+    start: Cond,
     catches_cuda: bool,
     catches_oom: bool,
     catches_missing: bool,
@@ -177,6 +184,8 @@ pub struct Interp<'p> {
     steps: u32,
     depth: u32,
     exhausted: bool,
+    /// Counts uses of devices that are there, for handlers around them.
+    work: u32,
     /// While positive, nothing is reported.
     muted: u32,
     /// The device of factories without `device=`; a cell, so that branches join it.
@@ -197,6 +206,8 @@ pub struct Interp<'p> {
     events: Vec<Pending>,
     /// `torch.load` calls, by their result, that become events when it turns out to be weights.
     loads: FxHashMap<OuterId, Pending>,
+    /// Files that have been written with `torch.save`, and when.
+    saved: FxHashMap<Value, Cond>,
     /// The file whose functions are the entry points.
     entry: ModIdx,
     speculative: bool,
@@ -209,6 +220,8 @@ pub struct Interp<'p> {
     watched: Option<(OuterId, Cond)>,
     /// While positive, modules are made without running their constructors.
     shallow: u32,
+    /// What those would have been given.
+    unbuilt: FxHashMap<ObjId, args::Args>,
     known: Known,
 }
 
@@ -262,6 +275,7 @@ impl<'p> Interp<'p> {
             steps: 0,
             depth: 0,
             exhausted: false,
+            work: 0,
             muted: 0,
             default_device,
             tests: FxHashMap::default(),
@@ -273,6 +287,7 @@ impl<'p> Interp<'p> {
             outer_writes: FxHashMap::default(),
             events: Vec::new(),
             loads: FxHashMap::default(),
+            saved: FxHashMap::default(),
             entry,
             speculative: false,
             symbolic: false,
@@ -280,6 +295,7 @@ impl<'p> Interp<'p> {
             wrapper_guards: FxHashMap::default(),
             watched: None,
             shallow: 0,
+            unbuilt: FxHashMap::default(),
             known,
         }
     }

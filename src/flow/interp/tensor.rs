@@ -120,7 +120,19 @@ impl Interp<'_> {
         let certain = self.certain(a) || self.certain(b);
         match (x, y) {
             (Some(x), Some(y)) => {
-                if self.meet(meeting, what, e, &[x, y]) {
+                // A number, as far as anybody has seen: then the result is where the tensor is. Were it a tensor
+                // elsewhere, that has been told.
+                let unproven = |i: &Self, v: Value| matches!(v, Value::Outer(o) if !i.is_tensorish(o));
+                let alone = match (self.certain(a), self.certain(b)) {
+                    (true, false) if unproven(self, b) && x.zero_dim == Tri::No => Some(x),
+                    (false, true) if unproven(self, a) && y.zero_dim == Tri::No => Some(y),
+                    _ => None,
+                };
+                let refused = self.meet(meeting, what, e, &[x, y]);
+                if let Some(p) = alone {
+                    return self.plain_tensor(p.device, Tri::No);
+                }
+                if refused {
                     let device = self.unknown_device();
                     return self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Plain, certain, bytes: None });
                 }
@@ -227,6 +239,8 @@ impl Interp<'_> {
             "data" | "T" | "mT" | "H" | "mH" | "real" | "imag" => {
                 self.tensor(Tensor { role: Role::Plain, ..t })
             }
+            // Of what `max(dim=0)`, `sort()` and the like give; the methods of sparse tensors are called.
+            "values" | "indices" => self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, bytes: None, ..t }),
             "grad" => self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, certain: false, ..t }),
             _ if t.certain && torch::method(name).is_some() => self.bound(v, None, name),
             // A batch's or a model output's part: with the whole.
@@ -465,6 +479,12 @@ impl Interp<'_> {
         if op.kind == OpKind::CpuOnly || op.args.iter().any(|a| a.share == torch::Share::Cpu) {
             self.check_cpu_only(op, &what, e, receiver, args);
         }
+        // Factories look at theirs themselves, where they know the device.
+        let filled = if op.in_place { receiver.is_some() } else { op.kind != OpKind::Factory && !op.accepts.device };
+        if op.accepts.generator && filled && !parties.is_empty() {
+            let device = self.result_device(&parties[..1]);
+            self.check_generator(device, args, e, name);
+        }
         if let Some((v, at)) = args.keyword("out") {
             self.check_out(op, &what, v, at, &parties, args, e);
         }
@@ -560,6 +580,9 @@ impl Interp<'_> {
                 };
                 if reduces_all { Tri::Yes } else { Tri::Maybe }
             }
+            // As many dimensions as sizes are given.
+            "view" | "reshape" if matches!(args.positional.first(), Some((Value::Int(_) | Value::Host(Host::Number), _))) => Tri::No,
+            "stack" | "atleast_1d" | "atleast_2d" | "flatten" | "ravel" | "hstack" | "vstack" => Tri::No,
             "squeeze" | "select" | "__getitem__" | "diagonal" | "take" | "unbind" | "dot" | "trace" | "det" | "item" | "view"
             | "reshape" | "matmul" | "inner" | "vdot" | "get" | "logdet" | "dist" | "einsum" | "tensordot" | "bernoulli" => Tri::Maybe,
             _ if name.ends_with("_loss") || name == "cross_entropy" || name == "binary_cross_entropy" => Tri::Maybe,
