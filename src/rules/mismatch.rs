@@ -73,7 +73,8 @@ fn sides(mut f: Finding, stray: &Operand, other: &Operand) -> Finding {
 /// SD206 generator-device-mismatch
 pub(super) fn generator(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let (Meeting::Generator, what, stray, other) = mismatch(event)? else { return None };
-    let message = format!("{what} draws on {} with a generator of {}", other.device.in_words(), stray.device.in_words());
+    let (generator, drawn) = if stray.place == event.place { (other, stray) } else { (stray, other) };
+    let message = format!("{what} draws on {} with a generator of {}", drawn.device.in_words(), generator.device.in_words());
     Some(meeting_finding(206, event, message)?.help("make the generator on the same device: `torch.Generator(device=…)`"))
 }
 

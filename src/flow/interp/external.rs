@@ -89,6 +89,9 @@ impl Interp<'_> {
                 Value::Object(self.object(ObjKind::Items, None, item))
             }
             "torch.utils.data.random_split" => {
+                if let Some(op) = torch::function(Sym::new(text)) {
+                    self.check_cpu_only(op, "`random_split`", e, None, args);
+                }
                 let part = args.positional.first().map_or(Value::Unknown, |&(v, _)| v);
                 let n = args.positional.get(1).and_then(|&(v, _)| self.exact_elements(v)).map(|v| v.len());
                 match n {

@@ -477,7 +477,10 @@ impl Interp<'_> {
             _ => None,
         };
         if let (Some(Resolved::Function(m, f)), None) = (resolved, call) {
-            return self.wrapper_guard(m, f);
+            let guard = self.wrapper_guard(m, f);
+            if guard != TRUE {
+                return guard;
+            }
         }
         let condition = call.and_then(|c| c.args.first()).map(|a| a.value);
         match (fact, condition) {
