@@ -127,6 +127,13 @@ pub enum Kind {
     },
     /// A handler drops all errors of device work.
     Swallowed,
+    /// A back end's module is asked something before it is known to be there.
+    Plugin {
+        /// The function.
+        function: String,
+        /// The back end.
+        backend: Backend,
+    },
     /// An availability function is used as a truth value without being called.
     UncalledCheck {
         /// The function.

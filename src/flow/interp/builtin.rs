@@ -39,6 +39,10 @@ impl Interp<'_> {
                 _ => Self::NUMBER,
             },
             ("bool", Some((v, at))) => Value::Bool(self.truth(v, at)),
+            // Empty until CUDA has been initialised, which needs a device.
+            ("len", Some((Value::External(p), _))) if p.as_str() == "torch.cuda.default_generators" => {
+                Value::Outer(self.known.device_count)
+            }
             ("len", Some((v, _))) => match self.exact_elements(v) {
                 Some(items) => Value::Int(i64::try_from(items.len()).unwrap_or(i64::MAX)),
                 None => Self::NUMBER,
@@ -48,10 +52,23 @@ impl Interp<'_> {
             ("hasattr", Some((v, _))) => self.has_attr(v, args, e),
             ("getattr", Some((v, _))) => self.get_attr(v, args, e),
             ("setattr", Some((v, at))) => {
-                if let (Some(&(Value::Str(n, _), _)), Some(&(value, _))) = (args.positional.get(1), args.positional.get(2)) {
-                    self.set_attr(v, n, value, at);
+                if let (Some(&(n, _)), Some(&(value, _))) = (args.positional.get(1), args.positional.get(2)) {
+                    let n = match (v, n) {
+                        (_, Value::Str(n, _)) => Some(n),
+                        (Value::Object(id), n) => Some(self.field_name(id, n)),
+                        _ => None,
+                    };
+                    if let Some(n) = n {
+                        self.set_attr(v, n, value, at);
+                    }
                 }
                 Value::None
+            }
+            ("list" | "tuple" | "set" | "sorted" | "reversed" | "iter" | "frozenset", Some((v @ Value::Choice(_), at))) => {
+                self.each(v, &mut |i, v| {
+                    let args = Args { positional: vec![(v, at)], ..Args::default() };
+                    i.builtin(name, &args, e)
+                })
             }
             ("list" | "tuple" | "set" | "sorted" | "reversed" | "iter" | "frozenset", Some((v, at))) => {
                 let content = match self.iteration(v, at) {
@@ -112,6 +129,11 @@ impl Interp<'_> {
             ("range", Some((Value::Int(n), _))) if args.positional.len() == 1 && (0..=16).contains(&n) => {
                 let items: Vec<Value> = (0..n).map(Value::Int).collect();
                 self.seq(&items)
+            }
+            // Empty without a GPU.
+            ("range", Some((Value::Outer(o), _))) if o == self.known.device_count && args.positional.len() == 1 => {
+                let (some, none, there) = (self.many(Self::NUMBER), self.seq(&[]), self.at_least(1));
+                self.ite(there, some, none)
             }
             ("range", _) => self.many(Self::NUMBER),
             ("any" | "all", Some((v, at))) => match self.exact_elements(v) {
@@ -327,7 +349,28 @@ impl Interp<'_> {
             (Value::External(path), Some(&(Value::Str(n, _), _))) if path.as_str() == "torch" && n.as_str() == "cuda" => {
                 Value::Bool(TRUE)
             }
+            (Value::External(path), Some(&(Value::Str(n, _), _)))
+                if path.as_str() == "torch" && crate::world::Backend::from_name(n.as_str()).is_some() =>
+            {
+                // Without the attribute the back end is not there either.
+                let there = self.available(crate::world::Backend::from_name(n.as_str()));
+                let otherwise = self.unknown_test(e);
+                Value::Bool(self.d.or(there, otherwise))
+            }
             // `hasattr(torch, "xpu")`: by itself it says nothing about the machine.
+            (Value::External(path), Some(&(Value::Str(n, _), _))) if path.as_str() == "torch" => {
+                let Some(backend) = crate::world::Backend::from_name(n.as_str()) else { return Value::Bool(self.unknown_test(e)) };
+                let atom = match self.plugin_atoms.get(&backend) {
+                    Some(&atom) => atom,
+                    None => {
+                        let place = self.place(e);
+                        let atom = self.atoms.add(super::super::atom::Atom::Opaque { place });
+                        self.plugin_atoms.insert(backend, atom);
+                        atom
+                    }
+                };
+                Value::Bool(self.d.atom(atom))
+            }
             (Value::External(_), _) => Value::Bool(self.unknown_test(e)),
             (Value::Object(id), Some(&(Value::Str(n, _), _))) => {
                 if self.get_field(id, n) != Value::Absent {

@@ -22,8 +22,10 @@ impl Interp<'_> {
             }
             _ => {
                 let v = self.eval(e);
-                self.check_uncalled(e, v);
-                self.truth(v, e)
+                match self.check_uncalled(e, v) {
+                    Some(meant) => meant,
+                    None => self.truth(v, e),
+                }
             }
         }
     }
@@ -206,6 +208,24 @@ impl Interp<'_> {
             }
             (Value::Object(x), Value::Object(y)) if x == y => TRUE,
             (Value::External(x), Value::External(y)) => constant(x == y),
+            // `kind == "MULTI_GPU"`, whatever `kind` is: somebody has decided about devices.
+            (v, Value::Str(s, _)) | (Value::Str(s, _), v) if speaks_of_devices(s.as_str()) => {
+                let test = if matches!(v, Value::Unknown | Value::Absent) {
+                    Test::Expr(self.here().module, e, self.frame, self.pass)
+                } else {
+                    Test::Compare(30, v, Value::Str(s, super::super::value::NO_ORIGIN))
+                };
+                let atom = match self.tests.get(&test) {
+                    Some(&atom) => atom,
+                    None => {
+                        let text = format!("… == {:?}", s.as_str());
+                        let atom = self.atoms.add(Atom::Flag { text, about_devices: true, default: None });
+                        self.tests.insert(test, atom);
+                        atom
+                    }
+                };
+                self.d.atom(atom)
+            }
             _ => self.unknown_test(e),
         }
     }
@@ -413,6 +433,22 @@ impl Interp<'_> {
                 }
                 _ => self.unknown_test(e),
             },
+            // What the environment says is the user's or the launcher's decision.
+            (Value::External(path), Value::Str(s, _)) if path.as_str() == "os.environ" => {
+                let key = super::OuterKey::External(path);
+                let outer = self.t.outer(key.clone(), || super::Outer {
+                    key,
+                    text: path.to_string(),
+                    tensor: false,
+                    device: false,
+                    varies: false,
+                    with: None,
+                    default: None,
+                });
+                let text = format!(" has {:?}", s.as_str());
+                let key = Value::Str(s, super::super::value::NO_ORIGIN);
+                self.flag(Test::Compare(9, Value::Outer(outer), key), outer, &text, e)
+            }
             (Value::Outer(o), Value::Str(s, _)) => {
                 let text = format!(" has {:?}", s.as_str());
                 let key = Value::Str(s, super::super::value::NO_ORIGIN);

@@ -170,8 +170,10 @@ impl Interp<'_> {
         if from + 1 == items.len() {
             return v;
         }
-        self.check_uncalled(first, v);
-        let cond = self.truth(v, first);
+        let cond = match self.check_uncalled(first, v) {
+            Some(meant) => meant,
+            None => self.truth(v, first),
+        };
         if and {
             let short = if v == Value::Bool(cond) { Value::Bool(FALSE) } else { v };
             self.branch(cond, &mut |i| i.and_or(list, from + 1, and), &mut |_| short)

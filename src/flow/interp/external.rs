@@ -40,6 +40,21 @@ impl Interp<'_> {
                 self.probed = self.d.or(self.probed, self.path);
                 self.result_of(e)
             }
+            "torch.accelerator.current_accelerator" => {
+                // A CUDA build names CUDA, GPU or not, unless it is told to look.
+                let place = self.place(e);
+                let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
+                let cuda = Value::Device(self.at(Device::Cuda(None), origin));
+                match args.get(0, "check_available").map(|(v, _)| v) {
+                    None | Some(Value::Bool(super::FALSE)) => cuda,
+                    Some(Value::Bool(TRUE)) => {
+                        let there = self.available(None);
+                        let other = self.result_of(e);
+                        self.ite(there, cuda, other)
+                    }
+                    _ => self.result_of(e),
+                }
+            }
             "torch.set_default_device" => {
                 let d = args.get(0, "device").and_then(|(v, at)| self.as_device(v, at));
                 let cell = self.default_device;
@@ -206,6 +221,13 @@ impl Interp<'_> {
 
     /// The value is used as weights: if `torch.load` gave it, that matters.
     pub(super) fn used_as_weights(&mut self, v: Value) {
+        // Scalers' and schedulers' states are numbers.
+        if let Value::Outer(o) = v {
+            let text = &self.t.get_outer(o).text;
+            if text.contains("scaler") || text.contains("scheduler") {
+                return;
+            }
+        }
         let Value::Outer(mut o) = v else { return };
         loop {
             if let Some(event) = self.loads.remove(&o) {
@@ -468,6 +490,9 @@ impl Interp<'_> {
             Accelerator::Backend(b) => Some(b),
             Accelerator::Any => return None,
         };
+        if let (Some(b), true) = (backend, a.accelerator.needs_plugin()) {
+            self.check_plugin(path, b, e);
+        }
         match a.without {
             Without::Availability => Some(Value::Bool(self.available(backend))),
             Without::Count if backend.is_none() => Some(Value::Outer(self.known.device_count)),

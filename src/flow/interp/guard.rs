@@ -69,6 +69,7 @@ impl Interp<'_> {
         let place = self.place(e);
         let reached = self.d.and(self.path, here);
         let inverted = backend.is_none()
+            && how != UseKind::Query
             && (self.d.implies(reached, absent) || self.only_another(reached, absent));
         let origin = self.literal_of(origin).filter(|&p| p != place);
         self.emit(Kind::Use { what: what.to_owned(), origin, index, backend, how, inverted }, place, bite, Vec::new());
@@ -143,7 +144,7 @@ impl Interp<'_> {
     }
 
     /// What handlers catch: a missing accelerator, an out-of-memory error.
-    pub(super) fn caught(&self, handlers: &[Handler]) -> (bool, bool) {
+    pub(super) fn caught(&self, handlers: &[Handler]) -> (bool, bool, bool) {
         let ir = &self.linked().ir;
         let mut names: Vec<&'static str> = Vec::new();
         let mut bare = false;
@@ -159,7 +160,8 @@ impl Interp<'_> {
         let catches = |wanted: &[&str]| bare || names.iter().any(|n| wanted.contains(n));
         let cuda = catches(&["Exception", "BaseException", "RuntimeError", "AssertionError", "AcceleratorError"]);
         let oom = catches(&["Exception", "BaseException", "RuntimeError", "OutOfMemoryError"]);
-        (cuda, oom)
+        let missing = catches(&["Exception", "BaseException", "AttributeError"]);
+        (cuda, oom, missing)
     }
 
     fn last_name(&self, e: ExprId) -> Option<&'static str> {
@@ -179,17 +181,17 @@ impl Interp<'_> {
         }
     }
 
-    /// `if torch.cuda.is_available:`
-    pub(super) fn check_uncalled(&mut self, e: ExprId, v: Value) {
-        let Value::External(path) = v else { return };
-        let Some(fact) = torch::call(path).and_then(|f| f.accelerator) else { return };
+    /// `if torch.cuda.is_available:`. Gives what was meant, so that what it was to guard is not reported besides.
+    pub(super) fn check_uncalled(&mut self, e: ExprId, v: Value) -> Option<Cond> {
+        let Value::External(path) = v else { return None };
+        let fact = torch::call(path).and_then(|f| f.accelerator)?;
         if fact.without != Without::Availability {
-            return;
+            return None;
         }
         let backend = match fact.accelerator {
             Accelerator::Cuda => None,
             Accelerator::Backend(b) => Some(b),
-            Accelerator::Any => return,
+            Accelerator::Any => return None,
         };
         let there = self.available(backend);
         let absent = self.d.not(there);
@@ -197,8 +199,7 @@ impl Interp<'_> {
             let place = self.place(e);
             self.emit(Kind::UncalledCheck { function: path.to_string() }, place, bite, Vec::new());
         }
-        // What it was meant to guard is not reported besides.
-        self.assumed = self.d.and(self.assumed, there);
+        Some(there)
     }
 
     /// `x.to(device)` as a statement.
@@ -420,7 +421,7 @@ impl Interp<'_> {
         if probed == FALSE { TRUE } else { self.d.forget(probed, &super::super::atom::AtomId::is_hardware) }
     }
 
-    fn one_guard(&mut self, module: ModIdx, scope: FuncId, d: ExprId) -> Cond {
+    pub(super) fn one_guard(&mut self, module: ModIdx, scope: FuncId, d: ExprId) -> Cond {
         let ir = &self.program.get(module).ir;
         let (target, call) = match ir.expr(d) {
             Expr::Call(c) => (ir.call(c).func, Some(ir.call(c))),
@@ -431,6 +432,9 @@ impl Interp<'_> {
             Some(Resolved::External(path)) => torch::call(path).and_then(|f| f.decorator),
             _ => None,
         };
+        if let (Some(Resolved::Function(m, f)), None) = (resolved, call) {
+            return self.wrapper_guard(m, f);
+        }
         let condition = call.and_then(|c| c.args.first()).map(|a| a.value);
         match (fact, condition) {
             (Some(Decorator::Skip), _) => return FALSE,
@@ -456,6 +460,12 @@ impl Interp<'_> {
             }
             _ => None,
         };
+        if let Some(n) = name {
+            let n = n.as_str().to_ascii_lowercase();
+            if (n.contains("gpu") || n.contains("cuda")) && torch::test_guard(Sym::new(&n)).is_none() {
+                return self.at_least(if n.contains("multi") { 2 } else { 1 });
+            }
+        }
         match name.and_then(torch::test_guard) {
             Some(TestGuard::Cuda(n)) => self.at_least(n.max(1)),
             Some(TestGuard::Accelerator) => self.at_least(1),
@@ -552,9 +562,56 @@ impl Interp<'_> {
         ir.block(body.body).iter().any(|&s| at_top(ir.stmt(s)))
     }
 
-    /// The atoms' conditions for back ends, for tests elsewhere.
-    pub(super) fn backend_atom(&mut self, b: Backend) -> Cond {
-        self.d.atom(backend(b))
+    /// What a file's imports outside of branches say of the machine: it cannot do without those plug-ins.
+    pub(super) fn plugins_at_top(&mut self, module: ModIdx) -> Cond {
+        let ir = &self.program.get(module).ir;
+        let mut cond = TRUE;
+        let Some(body) = ir.functions.first() else { return cond };
+        for &s in ir.block(body.body) {
+            let Stmt::Import(imports) = ir.stmt(s) else { continue };
+            for i in imports.iter().filter(|i| i.level == 0) {
+                if let Some(b) = torch::plugin(i.module) {
+                    let there = self.d.atom(backend(b));
+                    cond = self.d.and(cond, there);
+                }
+            }
+        }
+        cond
+    }
+
+    /// `torch.npu.is_available()` where nobody has imported `torch_npu`: the module itself may be missing.
+    pub(super) fn check_plugin(&mut self, path: Sym, backend: Backend, e: ExprId) {
+        let imported = |m: ModIdx| {
+            self.program.get(m).ir.imports.iter().any(|i| i.level == 0 && torch::plugin(i.module) == Some(backend))
+        };
+        if imported(self.entry) || imported(self.here().module) || self.missing_caught() {
+            return;
+        }
+        let there = self.available(Some(backend));
+        let mut missing = self.d.not(there);
+        if let Some(&asked) = self.plugin_atoms.get(&backend) {
+            let asked = self.d.atom(asked);
+            let not_asked = self.d.not(asked);
+            missing = self.d.and(missing, not_asked);
+        }
+        if let Some(bite) = self.bite(missing, false) {
+            let bite = Bite { world: crate::world::World::No(backend), conditions: bite.conditions };
+            let place = self.place(e);
+            self.emit(Kind::Plugin { function: path.to_string(), backend }, place, bite, Vec::new());
+        }
+    }
+
+    /// Is there a handler around that catches an attribute that is not there?
+    fn missing_caught(&self) -> bool {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            if frame.tries.iter().any(|t| t.catches_missing) {
+                return true;
+            }
+            at = frame.caller;
+        }
+        false
     }
 }
 

@@ -33,6 +33,7 @@ pub use entry::{Outcome, run_module};
 use super::atom::{AtomId, Atoms};
 use super::diagram::{Cond, Dd, Diagrams, FALSE, TRUE};
 use super::event::Event;
+use super::relevance::Relevance;
 use super::store::{Cell, Changes, Mark, Store};
 use super::value::{
     Closure, Device, FrameId, Host, NO_ORIGIN, ObjId, Origin, OriginId, Outer, OuterId, OuterKey, Reason, Role,
@@ -46,6 +47,8 @@ use crate::torch::ModuleOp;
 
 /// Expressions and statements interpreted for one entry point before giving up.
 const MAX_STEPS: u32 = 20_000;
+/// The same for a function that is interpreted for itself: most of what it calls is an entry point too.
+const MAX_SYMBOLIC_STEPS: u32 = 2_000;
 /// Deepest chain of interpreted calls.
 const MAX_DEPTH: u32 = 16;
 /// Longest sequence whose elements are told apart.
@@ -152,6 +155,7 @@ struct TryFrame {
     survived: Cond,
     catches_cuda: bool,
     catches_oom: bool,
+    catches_missing: bool,
 }
 
 /// A truth test whose outcome is not known, by what makes it the same test.
@@ -166,6 +170,7 @@ enum Test {
 /// The interpreter.
 pub struct Interp<'p> {
     program: &'p Program,
+    relevance: &'p Relevance,
     d: Diagrams,
     atoms: Atoms,
     t: Tables,
@@ -189,6 +194,8 @@ pub struct Interp<'p> {
     /// The device of factories without `device=`; a cell, so that branches join it.
     default_device: Cell,
     tests: FxHashMap<Test, AtomId>,
+    /// `hasattr(torch, "npu")` and the like.
+    plugin_atoms: FxHashMap<crate::world::Backend, AtomId>,
     /// Module-level variables: the first cell of each file that has been looked at.
     globals: FxHashMap<ModIdx, Cell>,
     /// Module-level variables that are being evaluated or have been.
@@ -206,12 +213,12 @@ pub struct Interp<'p> {
     entry: ModIdx,
     speculative: bool,
     symbolic: bool,
+    /// Functions of the entry's file that its own body has called.
+    interpreted: FxHashSet<FuncId>,
     /// When a function is reached through the project's own decorators.
     wrappers: FxHashMap<(ModIdx, FuncId), Cond>,
     /// When the function was called that a decorator was given.
     probed: Cond,
-    /// Functions of the entry's file that its own body has called.
-    interpreted: FxHashSet<FuncId>,
     /// While positive, modules are made without running their constructors.
     shallow: u32,
     /// What those would have been given.
@@ -234,7 +241,7 @@ struct Known {
 }
 
 impl<'p> Interp<'p> {
-    fn new(program: &'p Program, entry: ModIdx) -> Self {
+    fn new(program: &'p Program, relevance: &'p Relevance, entry: ModIdx) -> Self {
         let mut t = Tables::default();
         let nowhere = Place { file: crate::span::FileId(0), span: crate::span::Span::default() };
         t.origins.add(Origin { place: nowhere, reason: Reason::None, from: NO_ORIGIN });
@@ -257,6 +264,7 @@ impl<'p> Interp<'p> {
         };
         Self {
             program,
+            relevance,
             d: Diagrams::default(),
             atoms: Atoms::default(),
             t,
@@ -273,6 +281,7 @@ impl<'p> Interp<'p> {
             muted: 0,
             default_device,
             tests: FxHashMap::default(),
+            plugin_atoms: FxHashMap::default(),
             globals: FxHashMap::default(),
             evaluated: FxHashSet::default(),
             def_paths: FxHashMap::default(),
@@ -283,9 +292,9 @@ impl<'p> Interp<'p> {
             entry,
             speculative: false,
             symbolic: false,
+            interpreted: FxHashSet::default(),
             wrappers: FxHashMap::default(),
             probed: FALSE,
-            interpreted: FxHashSet::default(),
             shallow: 0,
             unbuilt: FxHashMap::default(),
             known,
@@ -317,7 +326,7 @@ impl<'p> Interp<'p> {
     /// Counts a step; past the budget everything ends quickly.
     fn step(&mut self) -> bool {
         self.steps += 1;
-        if self.steps > MAX_STEPS {
+        if self.steps > if self.symbolic { MAX_SYMBOLIC_STEPS } else { MAX_STEPS } {
             self.exhausted = true;
         }
         !self.exhausted

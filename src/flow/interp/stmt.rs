@@ -251,11 +251,11 @@ impl<'p> Interp<'p> {
             }
             return;
         }
-        let (catches_cuda, catches_oom) = self.caught(handlers);
+        let (catches_cuda, catches_oom, catches_missing) = self.caught(handlers);
         let before = self.path;
         let mark = self.store.mark();
         self.here_mut().branches += 1;
-        self.here_mut().tries.push(TryFrame { survived: TRUE, catches_cuda, catches_oom });
+        self.here_mut().tries.push(TryFrame { survived: TRUE, catches_cuda, catches_oom, catches_missing });
         self.block(body);
         let survived = self.here_mut().tries.pop().map_or(TRUE, |t| t.survived);
         self.path = self.d.and(self.path, survived);
