@@ -127,7 +127,7 @@ impl Interp<'_> {
         let linked = self.program.get(module);
         let function = linked.ir.function(func);
         let recursive = self.active(module, func);
-        if self.depth >= MAX_DEPTH || recursive || !self.live() {
+        if self.depth >= MAX_DEPTH || recursive || !self.live() || self.heavy.contains(&(module, func)) {
             for (v, _) in args.values() {
                 self.escape(v, 0);
             }
@@ -160,6 +160,9 @@ impl Interp<'_> {
                 &mut |i| i.result_of(e),
             )
         };
+        if self.heavy.contains(&(module, func)) {
+            return self.result_of(e);
+        }
         if function.is_generator || v == Value::Absent { self.generated(v, function.is_generator) } else { v }
     }
 
@@ -240,11 +243,25 @@ impl Interp<'_> {
         if args.is_none() {
             self.bind_symbols(module, func, base, receiver);
         }
+        let (limit, start) = (self.limit, self.here().start);
+        if self.symbolic && site.is_some() {
+            self.limit = limit.min(self.steps.saturating_add(super::CALL_STEPS));
+        }
         self.depth += 1;
         self.block(function.body);
         let v = self.finish(before);
         self.depth -= 1;
         self.frame = saved;
+        let given_up = self.exhausted && self.steps <= limit;
+        self.limit = limit;
+        if given_up {
+            // Only this call was too much: it is as if nobody knew what it does.
+            self.exhausted = false;
+            self.heavy.insert((module, func));
+            self.store.undo(start);
+            self.path = before;
+            return Value::Unknown;
+        }
         v
     }
 

@@ -49,6 +49,7 @@ impl Interp<'_> {
         let marks = self.module_marks(module);
         self.path = self.d.and(self.path, marks);
         self.symbolic = true;
+        self.limit = super::SYMBOLIC_STEPS;
     }
 
     /// `pytestmark = pytest.mark.skipif(…)`, alone or in a list, marks all tests of the file.

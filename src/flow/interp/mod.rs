@@ -47,8 +47,11 @@ use crate::torch::ModuleOp;
 
 /// Expressions and statements interpreted for one entry point before giving up.
 const MAX_STEPS: u32 = 20_000;
-/// The same for a function that is interpreted for itself: most of what it calls is an entry point too.
-const MAX_SYMBOLIC_STEPS: u32 = 2_000;
+/// The same for a function with symbols for parameters: what matters in it comes early, or in what it calls, which
+/// is an entry point of its own.
+const SYMBOLIC_STEPS: u32 = 2_000;
+/// Steps that one call may take in such a function. A callee that needs more is not entered again.
+const CALL_STEPS: u32 = 600;
 /// Deepest chain of interpreted calls.
 const MAX_DEPTH: u32 = 16;
 /// Longest sequence whose elements are told apart.
@@ -187,6 +190,10 @@ pub struct Interp<'p> {
     /// Counts passes of loops, so that one expression's results differ from pass to pass.
     pass: u32,
     steps: u32,
+    /// The number of steps at which what is running now is given up.
+    limit: u32,
+    /// Callees that took more steps than a call may.
+    heavy: FxHashSet<(ModIdx, FuncId)>,
     depth: u32,
     exhausted: bool,
     /// While positive, nothing is reported.
@@ -276,6 +283,8 @@ impl<'p> Interp<'p> {
             assumed: TRUE,
             pass: 0,
             steps: 0,
+            limit: MAX_STEPS,
+            heavy: FxHashSet::default(),
             depth: 0,
             exhausted: false,
             muted: 0,
@@ -326,7 +335,7 @@ impl<'p> Interp<'p> {
     /// Counts a step; past the budget everything ends quickly.
     fn step(&mut self) -> bool {
         self.steps += 1;
-        if self.steps > if self.symbolic { MAX_SYMBOLIC_STEPS } else { MAX_STEPS } {
+        if self.steps > self.limit {
             self.exhausted = true;
         }
         !self.exhausted

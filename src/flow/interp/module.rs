@@ -331,7 +331,7 @@ impl Interp<'_> {
                         return self.result_of(e);
                     }
                     let class = self.program.get(m).ir.function(f).class.map(|class| crate::link::ClassKey { module: m, class });
-                    if self.depth < super::MAX_DEPTH {
+                    if self.depth < super::MAX_DEPTH && !self.heavy.contains(&(m, f)) {
                         let site = self.place(e);
                         return self.run(m, f, None, Some(Value::Object(id)), class, Some(args), Some(site), true);
                     }
