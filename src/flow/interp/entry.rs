@@ -224,7 +224,7 @@ impl Interp<'_> {
         let linked = self.program.get(module);
         let function = linked.ir.function(func);
         let (mark, cells, objects, frames) = (self.store.mark(), self.store.len(), self.objects.len(), self.frames.len());
-        let (before, assumed) = (self.path, self.assumed);
+        let before = self.path;
         let guard = self.decorator_guard(module, function.parent.unwrap_or(FuncId(0)), function.decorators);
         let wrappers = self.wrapper_guard(module, func);
         let guard = self.d.and(guard, wrappers);
@@ -249,7 +249,7 @@ impl Interp<'_> {
             self.run(module, func, parent, receiver, class, None, None, false);
         }
         self.collect(out);
-        (self.path, self.assumed) = (before, assumed);
+        self.path = before;
         self.rewind(mark, cells, objects);
         self.frames.truncate(frames);
         self.frame = FrameId(0);

@@ -26,7 +26,7 @@ impl Interp<'_> {
         if self.muted > 0 || self.exhausted {
             return None;
         }
-        let path = self.d.and(self.path, self.assumed);
+        let path = self.path;
         let both = self.d.and(path, bad);
         if both == FALSE {
             return None;

@@ -170,9 +170,10 @@ impl Interp<'_> {
         if from + 1 == items.len() {
             return v;
         }
-        let cond = match self.check_uncalled(first, v) {
-            Some(meant) => meant,
-            None => self.truth(v, first),
+        let (v, cond) = match self.check_uncalled(first, v) {
+            // As if it had been called.
+            Some(meant) => (Value::Bool(meant), meant),
+            None => (v, self.truth(v, first)),
         };
         if and {
             let short = if v == Value::Bool(cond) { Value::Bool(FALSE) } else { v };

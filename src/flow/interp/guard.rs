@@ -399,7 +399,7 @@ impl Interp<'_> {
 
     fn reached_through(&mut self, module: ModIdx, decorator: ExprId) -> Cond {
         let base = self.global_cell(module, 0);
-        let saved = (self.frame, self.path, self.assumed, self.probed);
+        let saved = (self.frame, self.path, self.probed);
         self.push_frame(module, FuncId(0), base, None);
         self.path = TRUE;
         self.probed = FALSE;
@@ -416,7 +416,7 @@ impl Interp<'_> {
         let probed = self.probed;
         self.depth -= 1;
         self.muted -= 1;
-        (self.frame, self.path, self.assumed, self.probed) = saved;
+        (self.frame, self.path, self.probed) = saved;
         // A function that is handed on elsewhere is called nobody knows when.
         if probed == FALSE { TRUE } else { self.d.forget(probed, &super::super::atom::AtomId::is_hardware) }
     }

@@ -184,9 +184,6 @@ pub struct Interp<'p> {
     frame: FrameId,
     /// When this point is reached.
     path: Cond,
-    /// What was meant to be checked and was not, as in `if torch.cuda.is_available:`. Reported there, so nothing else
-    /// is reported that it was meant to guard.
-    assumed: Cond,
     /// Counts passes of loops, so that one expression's results differ from pass to pass.
     pass: u32,
     steps: u32,
@@ -280,7 +277,6 @@ impl<'p> Interp<'p> {
             frames: Vec::new(),
             frame: FrameId(0),
             path: TRUE,
-            assumed: TRUE,
             pass: 0,
             steps: 0,
             limit: MAX_STEPS,
