@@ -86,9 +86,12 @@ pub(super) fn legacy_type(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 
 /// SD305 hard-coded-device-in-module
 pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
-    let Kind::Use { what, origin, backend: None, how: UseKind::Transfer | UseKind::Factory, .. } = &event.kind else { return None };
+    let Kind::Use { what, origin, backend: None, how, .. } = &event.kind else { return None };
     // The device was decided outside of the module: that is where it is hard-coded.
     if origin.is_some_and(|o| o.file != event.place.file) {
+        return None;
+    }
+    if !matches!(how, UseKind::Transfer | UseKind::Move | UseKind::Factory | UseKind::Pinned) {
         return None;
     }
     if !event.in_module || cx.cuda_only || event.symbolic && (event.stack.len() > 1 || event.asked_for) {
@@ -106,7 +109,7 @@ pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 /// SD101 unguarded-cuda
 pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, backend: None, how, .. } = &event.kind else { return None };
-    if guessed(event) || cx.cuda_only {
+    if guessed(event) || cx.cuda_only || *how == UseKind::Pinned {
         return None;
     }
     let (place, other) = home(event, *origin);

@@ -20,7 +20,7 @@ pub(super) fn device_list(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
 /// SD401 hard-coded-device-index
 pub(super) fn device_index(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, index: Some(i), backend: None, how, .. } = &event.kind else { return None };
-    if *i == 0 || *how == UseKind::DeviceList || super::availability::guessed(event) {
+    if *i == 0 || matches!(how, UseKind::DeviceList | UseKind::Pinned) || super::availability::guessed(event) {
         return None;
     }
     let (place, _) = super::availability::home(event, *origin);

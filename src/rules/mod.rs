@@ -8,6 +8,7 @@ pub mod example;
 pub mod explain;
 mod indices;
 mod memory;
+mod message;
 mod mismatch;
 pub mod page;
 pub mod registry;
@@ -79,7 +80,7 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     let mut seen: FxHashMap<(Code, Place), usize> = FxHashMap::default();
     let found = outcome.events.iter().filter_map(|e| RULES.iter().find_map(|rule| rule(e, cx)));
-    for finding in found.chain(memory::matched_by_message(cx)) {
+    for finding in found.chain(message::matched_by_message(cx)) {
         let finding = at_home(finding, cx);
         let key = (finding.code, finding.primary.place);
         match seen.get(&key) {

@@ -342,6 +342,18 @@ impl Interp<'_> {
 
     fn order(&mut self, op: CmpOp, a: Value, b: Value, e: ExprId) -> Cond {
         match (a, b) {
+            (Value::Host(Host::Memory), _) | (_, Value::Host(Host::Memory)) => {
+                let test = Test::Expr(self.here().module, e, self.frame, self.pass);
+                let atom = match self.tests.get(&test) {
+                    Some(&atom) => atom,
+                    None => {
+                        let atom = self.atoms.add(Atom::Memory);
+                        self.tests.insert(test, atom);
+                        atom
+                    }
+                };
+                self.d.atom(atom)
+            }
             (Value::Int(x), Value::Int(y)) => constant(match op {
                 CmpOp::Lt => x < y,
                 CmpOp::LtE => x <= y,

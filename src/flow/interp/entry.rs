@@ -73,6 +73,7 @@ impl Interp<'_> {
                 out.events.push(pending.event);
             }
         }
+        self.saved.clear();
         self.steps = 0;
         self.exhausted = false;
     }

@@ -156,6 +156,8 @@ struct LoopFrame {
 struct TryFrame {
     /// What must hold if nothing has been raised so far.
     survived: Cond,
+    /// When the `try` is reached.
+    start: Cond,
     catches_cuda: bool,
     catches_oom: bool,
     catches_missing: bool,
@@ -193,6 +195,8 @@ pub struct Interp<'p> {
     heavy: FxHashSet<(ModIdx, FuncId)>,
     depth: u32,
     exhausted: bool,
+    /// Counts uses of devices that are there, for handlers around them.
+    work: u32,
     /// While positive, nothing is reported.
     muted: u32,
     /// The device of factories without `device=`; a cell, so that branches join it.
@@ -213,6 +217,8 @@ pub struct Interp<'p> {
     events: Vec<Pending>,
     /// `torch.load` calls, by their result, that become events when it turns out to be weights.
     loads: FxHashMap<OuterId, Pending>,
+    /// Files that have been written with `torch.save`, and when.
+    saved: FxHashMap<Value, Cond>,
     /// The file whose functions are the entry points.
     entry: ModIdx,
     speculative: bool,
@@ -283,6 +289,7 @@ impl<'p> Interp<'p> {
             heavy: FxHashSet::default(),
             depth: 0,
             exhausted: false,
+            work: 0,
             muted: 0,
             default_device,
             tests: FxHashMap::default(),
@@ -294,6 +301,7 @@ impl<'p> Interp<'p> {
             outer_writes: FxHashMap::default(),
             events: Vec::new(),
             loads: FxHashMap::default(),
+            saved: FxHashMap::default(),
             entry,
             speculative: false,
             symbolic: false,
