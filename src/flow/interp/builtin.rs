@@ -373,14 +373,6 @@ impl Interp<'_> {
             {
                 Value::Bool(TRUE)
             }
-            (Value::External(path), Some(&(Value::Str(n, _), _)))
-                if path.as_str() == "torch" && crate::world::Backend::from_name(n.as_str()).is_some() =>
-            {
-                // Without the attribute the back end is not there either.
-                let there = self.available(crate::world::Backend::from_name(n.as_str()));
-                let otherwise = self.unknown_test(e);
-                Value::Bool(self.d.or(there, otherwise))
-            }
             // `hasattr(torch, "xpu")`: by itself it says nothing about the machine.
             (Value::External(path), Some(&(Value::Str(n, _), _))) if path.as_str() == "torch" => {
                 let Some(backend) = crate::world::Backend::from_name(n.as_str()) else {
@@ -395,7 +387,9 @@ impl Interp<'_> {
                         atom
                     }
                 };
-                Value::Bool(self.d.atom(atom))
+                // Without the attribute the back end is not there either.
+                let (there, asked) = (self.available(Some(backend)), self.d.atom(atom));
+                Value::Bool(self.d.or(there, asked))
             }
             (Value::External(_), _) => Value::Bool(self.unknown_test(e)),
             (Value::Object(id), Some(&(Value::Str(n, _), _))) => {
