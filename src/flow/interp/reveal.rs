@@ -72,8 +72,11 @@ impl Interp<'_> {
 
     /// The alternatives by hardware; nothing where the path does not lead.
     fn alternatives(&self, d: Dd) -> Option<Chain> {
+        if self.d.as_leaf(d).is_some() {
+            return self.one_of(d).map(|text| vec![(String::new(), text)]);
+        }
         let (atom, hi, lo) = self.d.root(d);
-        if self.d.as_leaf(d).is_some() || !atom.is_hardware() {
+        if !atom.is_hardware() {
             return self.one_of(d).map(|text| vec![(String::new(), text)]);
         }
         let (hi, lo) = match (self.alternatives(hi), self.alternatives(lo)) {
