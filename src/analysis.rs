@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::discover::Input;
+use crate::flow::Relevance;
 use crate::finding::{Code, Finding, Label};
 use crate::ir::Module;
 use crate::link::{Finder, Program};
@@ -62,10 +63,11 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
         paths.get(&path).copied()
     };
     let program = Program::link(modules, &find);
+    let relevance = Relevance::of(&program);
     let found: Vec<Vec<Finding>> = inputs
         .par_iter()
         .enumerate()
-        .map(|(i, input)| findings_of(file_id(i), input, &program, &analysis.sources))
+        .map(|(i, input)| findings_of(file_id(i), input, &program, &relevance, &analysis.sources))
         .collect();
     let linted = |file: FileId| (file.0 as usize) < asked;
     analysis.findings.extend(crate::rules::at_origin(found.into_iter().flatten().collect(), &linted));
@@ -179,10 +181,10 @@ fn lower_into(loaded: &mut Loaded, text: String, file: FileId) {
     loaded.text = text;
 }
 
-fn findings_of(file: FileId, input: &Input, program: &Program, sources: &Sources) -> Vec<Finding> {
+fn findings_of(file: FileId, input: &Input, program: &Program, relevance: &Relevance, sources: &Sources) -> Vec<Finding> {
     let Some(module) = program.module_of(file) else { return Vec::new() };
     let judged = shielded(|| {
-        let outcome = crate::flow::run_module(program, module);
+        let outcome = crate::flow::run_module(program, relevance, module);
         let limits = Limits {
             oom_threshold: input.settings.oom_threshold,
             max_accelerator_memory: input.settings.max_accelerator_memory,

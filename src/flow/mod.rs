@@ -7,7 +7,9 @@ pub mod atom;
 pub mod diagram;
 pub mod event;
 mod interp;
+mod relevance;
 mod store;
 pub mod value;
 
 pub use interp::{Outcome, run_module};
+pub use relevance::Relevance;

@@ -19,7 +19,8 @@ pub(super) fn home(event: &Event, origin: Option<Place>) -> (Place, Option<Place
 /// What a library's function reaches through others may be guarded by its own callers just as well: only what
 /// stands in the function itself, or is reached from a script's own body, is certain to be unguarded.
 pub(super) fn guessed(event: &Event) -> bool {
-    event.symbolic && (event.speculative || event.stack.len() > 1 || event.asked_for)
+    let elsewhere = event.stack.len() > 1 || event.stack.first().is_some_and(|s| s.file != event.place.file);
+    event.symbolic && (event.speculative || elsewhere || event.asked_for)
 }
 
 /// SD103 uncalled-availability-check
@@ -86,7 +87,9 @@ pub(super) fn legacy_type(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 /// SD305 hard-coded-device-in-module
 pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, backend: None, how, .. } = &event.kind else { return None };
-    if !matches!(how, UseKind::Transfer | UseKind::Move | UseKind::Factory | UseKind::Pinned) {
+    // A device that was decided in another file is hard-coded there.
+    let decided_here = origin.is_none_or(|o| o.file == event.place.file);
+    if !decided_here || !matches!(how, UseKind::Transfer | UseKind::Move | UseKind::Factory | UseKind::Pinned) {
         return None;
     }
     if !event.in_module || cx.cuda_only || event.symbolic && (event.stack.len() > 1 || event.asked_for) {

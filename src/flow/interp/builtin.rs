@@ -39,6 +39,10 @@ impl Interp<'_> {
                 _ => Self::NUMBER,
             },
             ("bool", Some((v, at))) => Value::Bool(self.truth(v, at)),
+            // Empty until CUDA has been initialised, which needs a device.
+            ("len", Some((Value::External(p), _))) if p.as_str() == "torch.cuda.default_generators" => {
+                Value::Outer(self.known.device_count)
+            }
             ("len", Some((v, _))) => match self.exact_elements(v) {
                 Some(items) => Value::Int(i64::try_from(items.len()).unwrap_or(i64::MAX)),
                 None => Self::NUMBER,
@@ -48,8 +52,15 @@ impl Interp<'_> {
             ("hasattr", Some((v, _))) => self.has_attr(v, args, e),
             ("getattr", Some((v, _))) => self.get_attr(v, args, e),
             ("setattr", Some((v, at))) => {
-                if let (Some(&(Value::Str(n, _), _)), Some(&(value, _))) = (args.positional.get(1), args.positional.get(2)) {
-                    self.set_attr(v, n, value, at);
+                if let (Some(&(n, _)), Some(&(value, _))) = (args.positional.get(1), args.positional.get(2)) {
+                    let n = match (v, n) {
+                        (_, Value::Str(n, _)) => Some(n),
+                        (Value::Object(id), n) => Some(self.field_name(id, n)),
+                        _ => None,
+                    };
+                    if let Some(n) = n {
+                        self.set_attr(v, n, value, at);
+                    }
                 }
                 Value::None
             }
@@ -338,8 +349,9 @@ impl Interp<'_> {
             (Value::External(path), Some(&(Value::Str(n, _), _))) if path.as_str() == "torch" && n.as_str() == "cuda" => {
                 Value::Bool(TRUE)
             }
-            // `hasattr(torch, "xpu")`: by itself it says nothing about the machine.
-            (Value::External(path), Some(&(Value::Str(n, _), _))) if path.as_str() == "torch" => {
+            (Value::External(path), Some(&(Value::Str(n, _), _)))
+                if path.as_str() == "torch" && crate::world::Backend::from_name(n.as_str()).is_some() =>
+            {
                 let Some(backend) = crate::world::Backend::from_name(n.as_str()) else { return Value::Bool(self.unknown_test(e)) };
                 let atom = match self.plugin_atoms.get(&backend) {
                     Some(&atom) => atom,
@@ -350,7 +362,9 @@ impl Interp<'_> {
                         atom
                     }
                 };
-                Value::Bool(self.d.atom(atom))
+                // Without the attribute the back end is not there either.
+                let (there, asked) = (self.available(Some(backend)), self.d.atom(atom));
+                Value::Bool(self.d.or(there, asked))
             }
             (Value::External(_), _) => Value::Bool(self.unknown_test(e)),
             (Value::Object(id), Some(&(Value::Str(n, _), _))) => {

@@ -1,6 +1,6 @@
 //! Calls: of functions and classes of the project, of methods, of everything else.
 
-use super::super::diagram::FALSE;
+use super::super::diagram::{FALSE, TRUE};
 use super::super::value::{Bound, BoundId, ClosureId, FrameId, ObjId, Value};
 use super::args::Args;
 use super::{Cell, Frame, Interp, LoopFrame, MAX_DEPTH, ObjKind};
@@ -81,11 +81,6 @@ impl Interp<'_> {
         for (v, _) in args.values() {
             self.escape(v, 0);
         }
-        if let (Value::Outer(o), Some((stand_in, when))) = (f, self.watched) {
-            if o == stand_in {
-                self.watched = Some((stand_in, self.d.or(when, self.path)));
-            }
-        }
         match f {
             // `model(x)` of a model that came from outside: a tensor, if anything, where that lives.
             Value::Tensor(id) if !self.get_tensor(id).certain => {
@@ -132,7 +127,7 @@ impl Interp<'_> {
         let linked = self.program.get(module);
         let function = linked.ir.function(func);
         let recursive = self.active(module, func);
-        if self.depth >= MAX_DEPTH || recursive || !self.live() {
+        if self.depth >= MAX_DEPTH || recursive || !self.live() || self.heavy.contains(&(module, func)) {
             for (v, _) in args.values() {
                 self.escape(v, 0);
             }
@@ -141,7 +136,10 @@ impl Interp<'_> {
         if module == self.entry && !self.symbolic && self.muted == 0 {
             self.interpreted.insert(func);
         }
-        let guard = if function.decorators.len > 0 { self.decorator_guard(module, function.parent.unwrap_or(FuncId(0)), function.decorators) } else { super::TRUE };
+        let guard = if function.decorators.len > 0 {
+            let scope = function.parent.unwrap_or(FuncId(0));
+            self.decorator_guard(module, scope, function.decorators)
+        } else { super::TRUE };
         if guard != super::TRUE && !self.d.implies(self.path, guard) {
             return self.branch(
                 guard,
@@ -151,7 +149,20 @@ impl Interp<'_> {
         }
         let site = self.place(e);
         let class = function.class.map(|class| ClassKey { module, class });
-        let v = self.run(module, func, parent, receiver, class, Some(args), Some(site), false);
+        let guard = self.wrapper_guard(module, func);
+        let reached = self.d.and(self.path, guard);
+        let v = if guard == TRUE || reached == FALSE {
+            self.run(module, func, parent, receiver, class, Some(args), Some(site), false)
+        } else {
+            self.branch(
+                guard,
+                &mut |i| i.run(module, func, parent, receiver, class, Some(args), Some(site), false),
+                &mut |i| i.result_of(e),
+            )
+        };
+        if self.heavy.contains(&(module, func)) {
+            return self.result_of(e);
+        }
         if function.is_generator || v == Value::Absent { self.generated(v, function.is_generator) } else { v }
     }
 
@@ -232,11 +243,25 @@ impl Interp<'_> {
         if args.is_none() {
             self.bind_symbols(module, func, base, receiver);
         }
+        let (limit, start) = (self.limit, self.here().start);
+        if self.symbolic && site.is_some() {
+            self.limit = limit.min(self.steps.saturating_add(super::CALL_STEPS));
+        }
         self.depth += 1;
         self.block(function.body);
         let v = self.finish(before);
         self.depth -= 1;
         self.frame = saved;
+        let given_up = self.exhausted && self.steps <= limit;
+        self.limit = limit;
+        if given_up {
+            // Only this call was too much: it is as if nobody knew what it does.
+            self.exhausted = false;
+            self.heavy.insert((module, func));
+            self.store.undo(start);
+            self.path = before;
+            return Value::Unknown;
+        }
         v
     }
 

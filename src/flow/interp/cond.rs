@@ -208,6 +208,24 @@ impl Interp<'_> {
             }
             (Value::Object(x), Value::Object(y)) if x == y => TRUE,
             (Value::External(x), Value::External(y)) => constant(x == y),
+            // `kind == "MULTI_GPU"`, whatever `kind` is: somebody has decided about devices.
+            (v, Value::Str(s, _)) | (Value::Str(s, _), v) if speaks_of_devices(s.as_str()) => {
+                let test = if matches!(v, Value::Unknown | Value::Absent) {
+                    Test::Expr(self.here().module, e, self.frame, self.pass)
+                } else {
+                    Test::Compare(30, v, Value::Str(s, super::super::value::NO_ORIGIN))
+                };
+                let atom = match self.tests.get(&test) {
+                    Some(&atom) => atom,
+                    None => {
+                        let text = format!("… == {:?}", s.as_str());
+                        let atom = self.atoms.add(Atom::Flag { text, about_devices: true, default: None });
+                        self.tests.insert(test, atom);
+                        atom
+                    }
+                };
+                self.d.atom(atom)
+            }
             _ => self.unknown_test(e),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::super::diagram::{FALSE, TRUE};
 use super::super::event::Event;
+use super::super::relevance::Relevance;
 use super::super::value::{FrameId, ObjId, OuterKey, Value};
 use super::{Cell, Interp, Outer};
 use crate::ir::{ClassId, FuncId, FuncKind};
@@ -20,8 +21,8 @@ pub struct Outcome {
 }
 
 /// Interprets a file of the program.
-pub fn run_module(program: &Program, module: ModIdx) -> Outcome {
-    let mut i = Interp::new(program, module);
+pub fn run_module(program: &Program, relevance: &Relevance, module: ModIdx) -> Outcome {
+    let mut i = Interp::new(program, relevance, module);
     let mut out = Outcome { cuda_only: i.cuda_only_file(module), ..Outcome::default() };
     i.run_body(&mut out);
     i.run_functions(&mut out);
@@ -48,6 +49,7 @@ impl Interp<'_> {
         let marks = self.module_marks(module);
         self.path = self.d.and(self.path, marks);
         self.symbolic = true;
+        self.limit = super::SYMBOLIC_STEPS;
     }
 
     /// `pytestmark = pytest.mark.skipif(…)`, alone or in a list, marks all tests of the file.
@@ -83,7 +85,7 @@ impl Interp<'_> {
         for (n, f) in ir.functions.iter().enumerate() {
             let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
             let called = self.interpreted.contains(&func);
-            if f.kind == FuncKind::Function && f.class.is_none() && f.parent == Some(FuncId(0)) && !called {
+            if f.kind == FuncKind::Function && f.class.is_none() && f.parent == Some(FuncId(0)) && !called && self.relevance.is_live(module, func) {
                 self.run_entry(module, func, None, None, out);
             }
         }
@@ -96,13 +98,14 @@ impl Interp<'_> {
         for n in 0..ir.classes.len() {
             let class = ClassId(u32::try_from(n).unwrap_or(u32::MAX));
             let key = ClassKey { module, class };
+            let Some(wanted) = self.wanted_methods(key) else { continue };
             let (mark, cells, objects) = (self.store.mark(), self.store.len(), self.objects.len());
             let before = self.path;
             let guard = self.decorator_guard(module, FuncId(0), ir.class(class).decorators);
             self.path = self.d.and(self.path, guard);
             let instance = self.symbolic_instance(key, out);
             self.path = self.d.and(before, guard);
-            for &(name, func) in &ir.class(class).methods {
+            for (name, func) in wanted {
                 if name == self.known.init || self.interpreted.contains(&func) && !self.is_module_class(key) {
                     continue;
                 }
@@ -111,6 +114,22 @@ impl Interp<'_> {
             self.path = before;
             self.rewind(mark, cells, objects);
         }
+    }
+
+    /// The methods of a class that may have something to say; none, and there is no need for an instance.
+    fn wanted_methods(&self, key: ClassKey) -> Option<Vec<(Sym, FuncId)>> {
+        let methods = &self.program.get(key.module).ir.class(key.class).methods;
+        // What the constructor makes, and what runs before each test, may bite in any method.
+        let makes = |name: Sym| {
+            self.program.class(key).mro.iter().any(|&k| {
+                let own = &self.program.get(k.module).ir.class(k.class).methods;
+                own.iter().any(|&(n, f)| n == name && self.relevance.decides(k.module, f))
+            })
+        };
+        let all = ["__init__", "setUp", "setup_method", "__post_init__"].into_iter().any(|n| makes(Sym::new(n)));
+        let live = |f: FuncId| all || self.relevance.is_live(key.module, f);
+        let wanted: Vec<(Sym, FuncId)> = methods.iter().copied().filter(|&(_, f)| live(f)).collect();
+        (!wanted.is_empty()).then_some(wanted)
     }
 
     /// Takes the state back to a point before an entry point.
@@ -208,6 +227,8 @@ impl Interp<'_> {
         let (mark, cells, objects, frames) = (self.store.mark(), self.store.len(), self.objects.len(), self.frames.len());
         let before = self.path;
         let guard = self.decorator_guard(module, function.parent.unwrap_or(FuncId(0)), function.decorators);
+        let wrappers = self.wrapper_guard(module, func);
+        let guard = self.d.and(guard, wrappers);
         let def = self.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
         let def = self.d.forget(def, &super::super::atom::AtomId::is_hardware);
         let start = self.d.and(before, guard);

@@ -36,6 +36,10 @@ impl Interp<'_> {
     fn special(&mut self, text: &str, args: &Args, e: ExprId) -> Option<Value> {
         let v = match text {
             "torch.device" => self.make_device(args, e),
+            super::guard::WRAPPED => {
+                self.probed = self.d.or(self.probed, self.path);
+                self.result_of(e)
+            }
             "torch.accelerator.current_accelerator" => {
                 // A CUDA build names CUDA, GPU or not, unless it is told to look.
                 let place = self.place(e);
@@ -234,6 +238,13 @@ impl Interp<'_> {
 
     /// The value is used as weights: if `torch.load` gave it, that matters.
     pub(super) fn used_as_weights(&mut self, v: Value) {
+        // Scalers' and schedulers' states are numbers.
+        if let Value::Outer(o) = v {
+            let text = &self.t.get_outer(o).text;
+            if text.contains("scaler") || text.contains("scheduler") {
+                return;
+            }
+        }
         let Value::Outer(mut o) = v else { return };
         loop {
             if let Some(event) = self.loads.remove(&o) {

@@ -13,6 +13,9 @@ use crate::sym::Sym;
 use crate::torch::{self, Accelerator, Decorator, TestGuard, Without};
 use crate::world::Backend;
 
+/// What decorators of the project are given, to see when they call it.
+pub(super) const WRAPPED: &str = "samedevice.wrapped";
+
 impl Interp<'_> {
     /// A tensor or module really goes to this device (or a query really asks it).
     pub(super) fn check_use(&mut self, device: Dd, e: ExprId, how: UseKind, what: &str) {
@@ -72,6 +75,7 @@ impl Interp<'_> {
         let place = self.place(e);
         let reached = self.d.and(self.path, here);
         let inverted = backend.is_none()
+            && how != UseKind::Query
             && (self.d.implies(reached, absent) || self.only_another(reached, absent));
         let origin = self.literal_of(origin).filter(|&p| p != place);
         self.emit(Kind::Use { what: what.to_owned(), origin, index, backend, how, inverted }, place, bite, Vec::new());
@@ -465,6 +469,57 @@ impl Interp<'_> {
         cond
     }
 
+    /// What the machine must have for a function to be reached through the project's own decorators, as far as
+    /// interpreting what they make of it tells.
+    pub(super) fn wrapper_guard(&mut self, module: ModIdx, func: FuncId) -> Cond {
+        let ir = &self.program.get(module).ir;
+        let decorators = ir.function(func).decorators;
+        if decorators.len == 0 || self.depth >= super::MAX_DEPTH {
+            return TRUE;
+        }
+        if let Some(&guard) = self.wrappers.get(&(module, func)) {
+            return guard;
+        }
+        self.wrappers.insert((module, func), TRUE);
+        let mut guard = TRUE;
+        for &d in ir.list(decorators) {
+            let target = match ir.expr(d) {
+                Expr::Call(c) => ir.call(c).func,
+                _ => d,
+            };
+            if matches!(self.program.resolve_expr(module, target), Some(Resolved::Function(..))) {
+                let reached = self.reached_through(module, d);
+                guard = self.d.and(guard, reached);
+            }
+        }
+        self.wrappers.insert((module, func), guard);
+        guard
+    }
+
+    fn reached_through(&mut self, module: ModIdx, decorator: ExprId) -> Cond {
+        let base = self.global_cell(module, 0);
+        let saved = (self.frame, self.path, self.probed);
+        self.push_frame(module, FuncId(0), base, None);
+        self.path = TRUE;
+        self.probed = FALSE;
+        self.muted += 1;
+        self.depth += 1;
+        let f = self.eval(decorator);
+        let wrapped = Args { positional: vec![(Value::External(Sym::new(WRAPPED)), decorator)], ..Args::default() };
+        let wrapper = self.call_value(f, &wrapped, decorator);
+        self.probed = FALSE;
+        if let Value::Closure(_) = wrapper {
+            self.path = TRUE;
+            self.call_value(wrapper, &Args { open: true, ..Args::default() }, decorator);
+        }
+        let probed = self.probed;
+        self.depth -= 1;
+        self.muted -= 1;
+        (self.frame, self.path, self.probed) = saved;
+        // A function that is handed on elsewhere is called nobody knows when.
+        if probed == FALSE { TRUE } else { self.d.forget(probed, &super::super::atom::AtomId::is_hardware) }
+    }
+
     pub(super) fn one_guard(&mut self, module: ModIdx, scope: FuncId, d: ExprId) -> Cond {
         let ir = &self.program.get(module).ir;
         let (target, call) = match ir.expr(d) {
@@ -476,12 +531,6 @@ impl Interp<'_> {
             Some(Resolved::External(path)) => torch::call(path).and_then(|f| f.decorator),
             _ => None,
         };
-        if let (Some(Resolved::Function(m, f)), None) = (resolved, call) {
-            let guard = self.wrapper_guard(m, f);
-            if guard != TRUE {
-                return guard;
-            }
-        }
         let condition = call.and_then(|c| c.args.first()).map(|a| a.value);
         match (fact, condition) {
             (Some(Decorator::Skip), _) => return FALSE,
@@ -507,6 +556,12 @@ impl Interp<'_> {
             }
             _ => None,
         };
+        if let Some(n) = name {
+            let n = n.as_str().to_ascii_lowercase();
+            if (n.contains("gpu") || n.contains("cuda")) && torch::test_guard(Sym::new(&n)).is_none() {
+                return self.at_least(if n.contains("multi") { 2 } else { 1 });
+            }
+        }
         match name.and_then(torch::test_guard) {
             Some(TestGuard::Cuda(n)) => self.at_least(n.max(1)),
             Some(TestGuard::Accelerator) => self.at_least(1),
@@ -515,51 +570,6 @@ impl Interp<'_> {
             }
             _ => TRUE,
         }
-    }
-
-    /// A decorator of the project: its wrapper is interpreted with a stand-in for the decorated function, and what it
-    /// has asked of the machine where it calls that is a guard. It guards nothing if the call is not seen.
-    fn wrapper_guard(&mut self, module: ModIdx, func: FuncId) -> Cond {
-        if let Some(&c) = self.wrapper_guards.get(&(module, func)) {
-            return c;
-        }
-        self.wrapper_guards.insert((module, func), TRUE);
-        if self.depth >= super::MAX_DEPTH || self.watched.is_some() {
-            return TRUE;
-        }
-        let key = super::OuterKey::External(Sym::new("the decorated function"));
-        let stand_in = self.t.outer(key.clone(), || super::Outer {
-            key,
-            text: String::new(),
-            tensor: false,
-            device: false,
-            varies: false,
-            with: None,
-            default: None,
-        });
-        let saved = (self.frame, self.path);
-        let base = self.global_cell(module, 0);
-        let mark = self.store.mark();
-        self.push_frame(module, FuncId(0), base, None);
-        self.path = TRUE;
-        self.muted += 1;
-        self.depth += 1;
-        self.watched = Some((stand_in, super::FALSE));
-        let args = Args { positional: vec![(Value::Outer(stand_in), ExprId(0))], ..Args::default() };
-        let wrapper = self.run(module, func, None, None, None, Some(&args), None, false);
-        if let Value::Closure(id) = wrapper {
-            let c = *self.t.closures.get(id.0);
-            self.path = TRUE;
-            self.run(c.module, c.func, c.frame, None, None, None, None, false);
-        }
-        let seen = self.watched.take().map_or(FALSE, |(_, c)| c);
-        self.depth -= 1;
-        self.muted -= 1;
-        self.store.undo(mark);
-        (self.frame, self.path) = saved;
-        let guard = if seen == FALSE { TRUE } else { self.d.forget(seen, &super::super::atom::AtomId::is_hardware) };
-        self.wrapper_guards.insert((module, func), guard);
-        guard
     }
 
     fn test_in(&mut self, module: ModIdx, scope: FuncId, e: ExprId) -> Cond {

@@ -1,9 +1,9 @@
 //! Loops and comprehensions: two passes over a body find what one iteration leaves for the next.
 
-use super::super::diagram::{FALSE, TRUE};
+use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::Value;
 use super::{Interp, LoopFrame};
-use crate::ir::{Block, Comp, CompId, CompKind, ExprId, Generator};
+use crate::ir::{Block, Comp, CompId, CompKind, Expr, ExprId, Generator, Var};
 
 /// States at `break` and `continue` that are told apart.
 const MAX_LEAVES: usize = 6;
@@ -14,37 +14,38 @@ const TWO_PASS_DEPTH: usize = 2;
 impl<'p> Interp<'p> {
     pub(super) fn for_loop(&mut self, target: ExprId, iter: ExprId, body: Block, orelse: Block) {
         let iterable = self.eval(iter);
-        if let Some((some, rest)) = self.maybe_empty(iterable) {
-            self.branch(
-                some,
-                &mut |i| {
-                    i.loop_over(rest, target, iter, body, orelse);
-                    Value::Absent
-                },
-                &mut |i| {
-                    i.block(orelse);
-                    Value::Absent
-                },
-            );
-            return;
+        let runs = self.runs(iter);
+        self.branch(
+            runs,
+            &mut |i| {
+                i.for_each(target, iter, iterable, body, orelse);
+                Value::Absent
+            },
+            &mut |i| {
+                i.block(orelse);
+                Value::Absent
+            },
+        );
+    }
+
+    /// `range(torch.cuda.device_count())` has elements where there are GPUs. Other loops are taken to run.
+    fn runs(&mut self, iter: ExprId) -> Cond {
+        let ir = &self.linked().ir;
+        let Expr::Call(id) = ir.expr(iter) else { return TRUE };
+        let call = ir.call(id);
+        let [arg] = &*call.args else { return TRUE };
+        if !matches!(ir.expr(call.func), Expr::Var(Var::Unbound(n)) if n.as_str() == "range")
+            || matches!(ir.expr(arg.value), Expr::Int(_))
+        {
+            return TRUE;
         }
-        self.loop_over(iterable, target, iter, body, orelse);
+        self.muted += 1;
+        let n = self.eval(arg.value);
+        self.muted -= 1;
+        if n == Value::Outer(self.known.device_count) { self.at_least(1) } else { TRUE }
     }
 
-    /// A choice between an empty sequence and something else: when it is the other, and that.
-    fn maybe_empty(&mut self, iterable: Value) -> Option<(super::Cond, Value)> {
-        let Value::Choice(d) = iterable else { return None };
-        let mut leaves = Vec::new();
-        self.d.leaves(d, &mut leaves);
-        let (empty, rest): (Vec<u32>, Vec<u32>) = leaves
-            .into_iter()
-            .partition(|&p| self.exact_elements(*self.t.values.get(p)).is_some_and(|items| items.is_empty()));
-        let &[rest] = rest.as_slice() else { return None };
-        let some = self.d.where_leaf(d, &mut |p| !empty.contains(&p));
-        Some((some, *self.t.values.get(rest)))
-    }
-
-    fn loop_over(&mut self, iterable: Value, target: ExprId, iter: ExprId, body: Block, orelse: Block) {
+    fn for_each(&mut self, target: ExprId, iter: ExprId, iterable: Value, body: Block, orelse: Block) {
         let before = self.path;
         let exact = self.rounds(iterable, iter);
         let deep = self.here().loops.len() >= TWO_PASS_DEPTH;
@@ -205,6 +206,7 @@ impl<'p> Interp<'p> {
         };
         let linked = self.linked();
         let iterable = self.eval(generator.iter);
+        let runs = self.runs(generator.iter);
         let (items, mut exact) = match self.rounds(iterable, generator.iter) {
             Iteration::Exact(items) if items.len() <= 12 => (items, true),
             Iteration::Exact(items) => (vec![self.joined(&items)], false),
@@ -212,6 +214,7 @@ impl<'p> Interp<'p> {
         };
         for item in items {
             let before = self.path;
+            self.path = self.d.and(before, runs);
             self.pass += 1;
             self.assign(generator.target, item);
             for &c in linked.ir.list(generator.conditions) {

@@ -33,6 +33,7 @@ pub use entry::{Outcome, run_module};
 use super::atom::{AtomId, Atoms};
 use super::diagram::{Cond, Dd, Diagrams, FALSE, TRUE};
 use super::event::Event;
+use super::relevance::Relevance;
 use super::store::{Cell, Changes, Mark, Store};
 use super::value::{
     Closure, Device, FrameId, Host, NO_ORIGIN, ObjId, Origin, OriginId, Outer, OuterId, OuterKey, Reason, Role,
@@ -46,6 +47,11 @@ use crate::torch::ModuleOp;
 
 /// Expressions and statements interpreted for one entry point before giving up.
 const MAX_STEPS: u32 = 20_000;
+/// The same for a function with symbols for parameters: what matters in it comes early, or in what it calls, which
+/// is an entry point of its own.
+const SYMBOLIC_STEPS: u32 = 2_000;
+/// Steps that one call may take in such a function. A callee that needs more is not entered again.
+const CALL_STEPS: u32 = 600;
 /// Deepest chain of interpreted calls.
 const MAX_DEPTH: u32 = 16;
 /// Longest sequence whose elements are told apart.
@@ -169,6 +175,7 @@ enum Test {
 /// The interpreter.
 pub struct Interp<'p> {
     program: &'p Program,
+    relevance: &'p Relevance,
     d: Diagrams,
     atoms: Atoms,
     t: Tables,
@@ -182,6 +189,10 @@ pub struct Interp<'p> {
     /// Counts passes of loops, so that one expression's results differ from pass to pass.
     pass: u32,
     steps: u32,
+    /// The number of steps at which what is running now is given up.
+    limit: u32,
+    /// Callees that took more steps than a call may.
+    heavy: FxHashSet<(ModIdx, FuncId)>,
     depth: u32,
     exhausted: bool,
     /// Counts uses of devices that are there, for handlers around them.
@@ -214,10 +225,10 @@ pub struct Interp<'p> {
     symbolic: bool,
     /// Functions of the entry's file that its own body has called.
     interpreted: FxHashSet<FuncId>,
-    /// What decorators of the project ask of the machine before they call what they decorate.
-    wrapper_guards: FxHashMap<(ModIdx, FuncId), Cond>,
-    /// The stand-in for a decorated function, and when it has been called.
-    watched: Option<(OuterId, Cond)>,
+    /// When a function is reached through the project's own decorators.
+    wrappers: FxHashMap<(ModIdx, FuncId), Cond>,
+    /// When the function was called that a decorator was given.
+    probed: Cond,
     /// While positive, modules are made without running their constructors.
     shallow: u32,
     /// What those would have been given.
@@ -240,7 +251,7 @@ struct Known {
 }
 
 impl<'p> Interp<'p> {
-    fn new(program: &'p Program, entry: ModIdx) -> Self {
+    fn new(program: &'p Program, relevance: &'p Relevance, entry: ModIdx) -> Self {
         let mut t = Tables::default();
         let nowhere = Place { file: crate::span::FileId(0), span: crate::span::Span::default() };
         t.origins.add(Origin { place: nowhere, reason: Reason::None, from: NO_ORIGIN });
@@ -263,6 +274,7 @@ impl<'p> Interp<'p> {
         };
         Self {
             program,
+            relevance,
             d: Diagrams::default(),
             atoms: Atoms::default(),
             t,
@@ -273,6 +285,8 @@ impl<'p> Interp<'p> {
             path: TRUE,
             pass: 0,
             steps: 0,
+            limit: MAX_STEPS,
+            heavy: FxHashSet::default(),
             depth: 0,
             exhausted: false,
             work: 0,
@@ -292,8 +306,8 @@ impl<'p> Interp<'p> {
             speculative: false,
             symbolic: false,
             interpreted: FxHashSet::default(),
-            wrapper_guards: FxHashMap::default(),
-            watched: None,
+            wrappers: FxHashMap::default(),
+            probed: FALSE,
             shallow: 0,
             unbuilt: FxHashMap::default(),
             known,
@@ -325,7 +339,7 @@ impl<'p> Interp<'p> {
     /// Counts a step; past the budget everything ends quickly.
     fn step(&mut self) -> bool {
         self.steps += 1;
-        if self.steps > MAX_STEPS {
+        if self.steps > self.limit {
             self.exhausted = true;
         }
         !self.exhausted

@@ -218,7 +218,8 @@ impl Interp<'_> {
                 Value::None
             }
             "add_module" | "register_module" => {
-                if let (Some((Value::Str(n, _), _)), Some((m, _))) = (args.get(0, "name"), args.get(1, "module")) {
+                if let (Some((n, _)), Some((m, _))) = (args.get(0, "name"), args.get(1, "module")) {
+                    let n = self.field_name(id, n);
                     self.set_field(id, n, m);
                 }
                 Value::None
@@ -294,8 +295,17 @@ impl Interp<'_> {
         self.move_module(id, device);
     }
 
+    /// A name to register under; one of its own where the real one is not known.
+    pub(super) fn field_name(&mut self, id: ObjId, name: Value) -> Sym {
+        match name {
+            Value::Str(n, _) => n,
+            _ => Sym::new(&format!(" {}", self.obj(id).attrs.len())),
+        }
+    }
+
     fn register(&mut self, id: ObjId, name: Sym, args: &Args) {
-        let Some((Value::Str(field, _), _)) = args.get(0, "name") else { return };
+        let Some((field, _)) = args.get(0, "name") else { return };
+        let field = self.field_name(id, field);
         let wanted = if name.as_str() == "register_buffer" { "tensor" } else { "param" };
         let Some((v, _)) = args.get(1, wanted) else { return };
         let role = if wanted == "tensor" { Role::Buffer } else { Role::Parameter };
@@ -352,7 +362,7 @@ impl Interp<'_> {
                         return self.result_of(e);
                     }
                     let class = self.program.get(m).ir.function(f).class.map(|class| crate::link::ClassKey { module: m, class });
-                    if self.depth < super::MAX_DEPTH {
+                    if self.depth < super::MAX_DEPTH && !self.heavy.contains(&(m, f)) {
                         let site = self.place(e);
                         return self.run(m, f, None, Some(Value::Object(id)), class, Some(args), Some(site), true);
                     }

@@ -39,7 +39,8 @@ impl Interp<'_> {
             // Handed to a tensor function where a tensor goes: it is one.
             // Later arguments may be numbers as well: `torch.add(x, 2)`.
             let scalar_too = r.share == Share::Must && !matches!(r.cpu_ok, crate::torch::Elsewhere::No);
-            if rule.is_some_and(|r| r.position == Some(0)) && !list && !scalar_too {
+            let must = r.share == Share::Must || rule.is_some_and(|r| r.name.as_str() == "input");
+            if rule.is_some_and(|r| r.position == Some(0)) && must && !list && !scalar_too {
                 self.tensor_proofs.insert(o);
             }
         }
@@ -86,6 +87,10 @@ impl Interp<'_> {
             d
         } else {
             match op.result {
+                // Data from outside may be a list or an array just as well as a tensor.
+                ResultRule::Data if args.positional.first().is_some_and(|&(v, _)| matches!(v, Value::Outer(_) | Value::Unknown | Value::Choice(_))) => {
+                    self.unknown_device()
+                }
                 ResultRule::Data if !parties.is_empty() => match self.store.get(self.default_device) {
                     Value::Absent => parties[0].device,
                     _ => self.default_device_at(e, Reason::Default),
