@@ -699,7 +699,7 @@ impl Interp<'_> {
             let not_asked = self.d.not(asked);
             missing = self.d.and(missing, not_asked);
         }
-        if let Some(bite) = self.bite(missing, false) {
+        if let Some(bite) = self.bite(missing, true) {
             let bite = Bite { world: crate::world::World::No(backend), conditions: bite.conditions };
             let place = self.place(e);
             self.emit(Kind::Plugin { function: path.to_string(), backend }, place, bite, Vec::new());
