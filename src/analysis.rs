@@ -6,8 +6,8 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::discover::Input;
-use crate::flow::Relevance;
 use crate::finding::{Code, Finding, Label};
+use crate::flow::Relevance;
 use crate::ir::Module;
 use crate::link::{Finder, Program};
 use crate::lower::{Comment, Kind, Lowered};
@@ -45,7 +45,8 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     let mut paths: FxHashMap<PathBuf, FileId> = FxHashMap::default();
     let mut roots: FxHashMap<FileId, PathBuf> = FxHashMap::default();
     let finder = Finder::default();
-    let first: Vec<Loaded> = inputs.par_iter().enumerate().map(|(i, input)| load(input, file_id(i))).collect();
+    let first: Vec<Loaded> =
+        inputs.par_iter().enumerate().map(|(i, input)| load(input, file_id(i))).collect();
     let asked = first.len();
     let mut wanted = take_in(first, &mut analysis, &mut modules, &mut paths, &mut roots, &finder);
     // Imports are followed through the project, so that linting one file finds what linting all of them does.
@@ -102,7 +103,13 @@ fn take_in(
             analysis.findings.push(plain_finding(Code(1), message, Place { file, span: error.span }));
         }
         for import in &lowered.module.imports {
-            imports.push((loaded.path.clone(), loaded.root.clone(), import.level, import.module, import.name));
+            imports.push((
+                loaded.path.clone(),
+                loaded.root.clone(),
+                import.level,
+                import.module,
+                import.name,
+            ));
         }
         analysis.comments.push((file, lowered.comments));
         modules.push(lowered.module);
@@ -181,7 +188,13 @@ fn lower_into(loaded: &mut Loaded, text: String, file: FileId) {
     loaded.text = text;
 }
 
-fn findings_of(file: FileId, input: &Input, program: &Program, relevance: &Relevance, sources: &Sources) -> Vec<Finding> {
+fn findings_of(
+    file: FileId,
+    input: &Input,
+    program: &Program,
+    relevance: &Relevance,
+    sources: &Sources,
+) -> Vec<Finding> {
     let Some(module) = program.module_of(file) else { return Vec::new() };
     let judged = shielded(|| {
         let outcome = crate::flow::run_module(program, relevance, module);
@@ -190,7 +203,21 @@ fn findings_of(file: FileId, input: &Input, program: &Program, relevance: &Relev
             max_accelerator_memory: input.settings.max_accelerator_memory,
         };
         let cx = Context { file, sources, program, cuda_only: outcome.cuda_only, limits };
-        if std::env::var_os("SD_DEBUG").is_some() { for e in &outcome.events { let p=sources.get(e.place.file).position(e.place.span.start); eprintln!("EV {}:{} {:?} {:?} stack {} spec {}", p.row,p.column,e.kind,e.bite,e.stack.len(),e.speculative); } eprintln!("exhausted {}", outcome.exhausted); }
+        if std::env::var_os("SD_DEBUG").is_some() {
+            for e in &outcome.events {
+                let p = sources.get(e.place.file).position(e.place.span.start);
+                eprintln!(
+                    "EV {}:{} {:?} {:?} stack {} spec {}",
+                    p.row,
+                    p.column,
+                    e.kind,
+                    e.bite,
+                    e.stack.len(),
+                    e.speculative
+                );
+            }
+            eprintln!("exhausted {}", outcome.exhausted);
+        }
         crate::rules::judge(&outcome, &cx)
     });
     match judged {

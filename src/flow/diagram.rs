@@ -111,7 +111,7 @@ const fn hash(a: u32, b: u32, c: u32) -> usize {
 
 impl Diagrams {
     /// Number of nodes, for deciding when to start afresh.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.nodes.len()
     }
 
@@ -272,10 +272,12 @@ impl Diagrams {
             _ => {}
         }
         let slot = hash(c, t, e) & (MEMO - 1);
-        if let Some(m) = self.memo.get(slot) {
-            if m[0] == c && m[1] == t && m[2] == e {
-                return m[3];
-            }
+        if let Some(m) = self.memo.get(slot)
+            && m[0] == c
+            && m[1] == t
+            && m[2] == e
+        {
+            return m[3];
         }
         self.fuel = self.fuel.saturating_sub(1);
         if self.fuel == 0 {

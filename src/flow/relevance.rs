@@ -25,7 +25,7 @@ pub struct Relevance {
 struct Facts {
     /// It, or what it calls, holds a seed.
     live: Vec<bool>,
-    /// It holds a seed itself.
+    /// It holds a seed itself, or a method that it calls on its own object does.
     own: Vec<bool>,
 }
 
@@ -34,6 +34,8 @@ struct Found {
     seeds: Vec<Node>,
     /// From a caller (or a variable) to what it mentions.
     edges: Vec<(Node, Node)>,
+    /// From a method to another one of the same object.
+    same: Vec<((ModIdx, FuncId), (ModIdx, FuncId))>,
 }
 
 /// A function, or a module-level variable.
@@ -47,8 +49,10 @@ impl Relevance {
     /// Looks at every file of the program, on the current thread pool.
     pub fn of(program: &Program) -> Self {
         let names = Names::new();
-        let found: Vec<Found> =
-            (0..program.modules.len()).into_par_iter().map(|m| Scan::new(program, index(m), &names).run()).collect();
+        let found: Vec<Found> = (0..program.modules.len())
+            .into_par_iter()
+            .map(|m| Scan::new(program, index(m), &names).run())
+            .collect();
         let layout = Layout::new(program);
         let mut live = vec![false; layout.len];
         let mut modules: Vec<Facts> = program
@@ -64,6 +68,18 @@ impl Relevance {
             let at = layout.number(seed);
             if !std::mem::replace(&mut live[at as usize], true) {
                 work.push(at);
+            }
+        }
+        // A constructor that leaves it to a helper decides all the same; a few steps of that are enough.
+        for _ in 0..4 {
+            let same = found.iter().flat_map(|f| &f.same);
+            let mut changed = false;
+            for &((m, f), (n, g)) in same {
+                let decides = modules[n.0 as usize].own[g.0 as usize];
+                changed |= decides && !std::mem::replace(&mut modules[m.0 as usize].own[f.0 as usize], true);
+            }
+            if !changed {
+                break;
             }
         }
         let callers = layout.callers(&found);
@@ -125,7 +141,9 @@ impl Layout {
     fn number(&self, node: Node) -> u32 {
         match node {
             Node::Function(m, f) => self.starts[m.0 as usize] + f.0,
-            Node::Variable(m, slot) => self.starts[m.0 as usize] + self.functions[m.0 as usize] + u32::from(slot),
+            Node::Variable(m, slot) => {
+                self.starts[m.0 as usize] + self.functions[m.0 as usize] + u32::from(slot)
+            }
         }
     }
 
@@ -168,8 +186,24 @@ impl Names {
         let set = |names: &[&str]| names.iter().map(|n| Sym::new(n)).collect();
         Self {
             seeds: set(&[
-                "cuda", "cpu", "xpu", "npu", "hpu", "mps", "ipu", "mlu", "musa", "xla_device", "pin_memory", "DataLoader",
-                "from_pretrained", "from_config", "from_numpy", "load_state_dict_from_url", "OutOfMemoryError", "get_device",
+                "cuda",
+                "cpu",
+                "xpu",
+                "npu",
+                "hpu",
+                "mps",
+                "ipu",
+                "mlu",
+                "musa",
+                "xla_device",
+                "pin_memory",
+                "DataLoader",
+                "from_pretrained",
+                "from_config",
+                "from_numpy",
+                "load_state_dict_from_url",
+                "OutOfMemoryError",
+                "get_device",
             ]),
             movers: set(&["to", "cuda", "cpu", "type_as", "xpu", "npu"]),
             demands: set(&["pack_padded_sequence", "pin_memory"]),
@@ -200,7 +234,7 @@ impl<'a> Scan<'a> {
         let mut order: Vec<(u32, FuncId)> =
             ir.functions.iter().enumerate().map(|(n, f)| (f.span.start, FuncId(number(n)))).collect();
         order.sort_by_key(|&(start, f)| (start, f));
-        let found = Found { seeds: Vec::new(), edges: Vec::new() };
+        let found = Found { seeds: Vec::new(), edges: Vec::new(), same: Vec::new() };
         Self { program, module, ir, names, order, top: Vec::new(), seen: FxHashSet::default(), found }
     }
 
@@ -242,11 +276,18 @@ impl<'a> Scan<'a> {
                     self.targets(*target, &mut slots);
                     slots
                 }
-                Stmt::If { .. } | Stmt::For { .. } | Stmt::While { .. } | Stmt::With { .. } | Stmt::Try { .. } => {
+                Stmt::If { .. }
+                | Stmt::For { .. }
+                | Stmt::While { .. }
+                | Stmt::With { .. }
+                | Stmt::Try { .. } => {
                     // Whatever is bound in a branch.
                     let complex = |b: &Binding| matches!(b, Binding::Complex | Binding::Value(_));
                     let bindings = self.program.get(self.module).bindings.iter().enumerate();
-                    bindings.filter(|(_, b)| complex(b)).map(|(n, _)| Slot::try_from(n).unwrap_or(Slot::MAX)).collect()
+                    bindings
+                        .filter(|(_, b)| complex(b))
+                        .map(|(n, _)| Slot::try_from(n).unwrap_or(Slot::MAX))
+                        .collect()
                 }
                 _ => Vec::new(),
             };
@@ -278,7 +319,9 @@ impl<'a> Scan<'a> {
                     Expr::Str(_) => {
                         compared.insert(side);
                     }
-                    Expr::Tuple(list) | Expr::List(list) | Expr::Set(list) => compared.extend(self.ir.list(list)),
+                    Expr::Tuple(list) | Expr::List(list) | Expr::Set(list) => {
+                        compared.extend(self.ir.list(list))
+                    }
                     _ => {}
                 }
             }
@@ -305,10 +348,10 @@ impl<'a> Scan<'a> {
         f(Node::Function(self.module, owner));
         if owner == FuncId(0) {
             let at = self.top.partition_point(|(s, _)| s.start <= span.start);
-            if let Some((s, slots)) = at.checked_sub(1).and_then(|i| self.top.get(i)) {
-                if s.contains(span) {
-                    slots.iter().for_each(|&slot| f(Node::Variable(self.module, slot)));
-                }
+            if let Some((s, slots)) = at.checked_sub(1).and_then(|i| self.top.get(i))
+                && s.contains(span)
+            {
+                slots.iter().for_each(|&slot| f(Node::Variable(self.module, slot)));
             }
         }
     }
@@ -342,7 +385,12 @@ impl<'a> Scan<'a> {
             // `self.method`
             Expr::Var(Var::Local(0)) => {
                 let owner = self.owner(e);
-                if let Some(class) = self.ir.function(owner).class.filter(|_| self.ir.function(owner).kind == FuncKind::Function) {
+                if let Some(class) = self
+                    .ir
+                    .function(owner)
+                    .class
+                    .filter(|_| self.ir.function(owner).kind == FuncKind::Function)
+                {
                     self.method(owner, e, class, name);
                 }
             }
@@ -352,7 +400,8 @@ impl<'a> Scan<'a> {
                     self.method(owner, e, class, name);
                 }
             }
-            Expr::Call(id) if matches!(self.ir.expr(self.ir.call(id).func), Expr::Var(Var::Unbound(n)) if n.as_str() == "super") => {
+            Expr::Call(id) if matches!(self.ir.expr(self.ir.call(id).func), Expr::Var(Var::Unbound(n)) if n.as_str() == "super") =>
+            {
                 let owner = self.owner(e);
                 if let Some(class) = self.class_around(owner) {
                     let key = ClassKey { module: self.module, class };
@@ -365,19 +414,21 @@ impl<'a> Scan<'a> {
                 }
             }
             // `module.function`, `Class.method`
-            Expr::Var(Var::Global(_) | Var::Unbound(_)) | Expr::Attr { .. } => match self.program.resolve_expr(self.module, base) {
-                Some(Resolved::Module(m)) => {
-                    if let Some(r) = self.program.lookup(m, name) {
-                        self.mention(e, r);
+            Expr::Var(Var::Global(_) | Var::Unbound(_)) | Expr::Attr { .. } => {
+                match self.program.resolve_expr(self.module, base) {
+                    Some(Resolved::Module(m)) => {
+                        if let Some(r) = self.program.lookup(m, name) {
+                            self.mention(e, r);
+                        }
                     }
-                }
-                Some(Resolved::Class(key)) => {
-                    if let Some((m, f)) = self.program.find_method(key, name) {
-                        self.edge(self.owner(e), self.ir.span(e), Node::Function(m, f));
+                    Some(Resolved::Class(key)) => {
+                        if let Some((m, f)) = self.program.find_method(key, name) {
+                            self.edge(self.owner(e), self.ir.span(e), Node::Function(m, f));
+                        }
                     }
+                    _ => {}
                 }
-                _ => {}
-            },
+            }
             _ => {}
         }
     }
@@ -401,6 +452,7 @@ impl<'a> Scan<'a> {
         let key = ClassKey { module: self.module, class };
         let Some((m, f)) = self.program.find_method(key, name) else { return };
         self.edge(owner, self.ir.span(e), Node::Function(m, f));
+        self.found.same.push(((self.module, owner), (m, f)));
     }
 
     fn variable(&mut self, e: ExprId, var: Var) {
@@ -433,7 +485,9 @@ impl<'a> Scan<'a> {
         let (owner, span) = (self.owner(e), self.ir.span(e));
         match r {
             Resolved::Function(m, f) => self.edge(owner, span, Node::Function(m, f)),
-            Resolved::Variable(m, slot) if matches!(self.program.get(m).bindings.get(slot as usize), Some(Binding::Value(_))) => {
+            Resolved::Variable(m, slot)
+                if matches!(self.program.get(m).bindings.get(slot as usize), Some(Binding::Value(_))) =>
+            {
                 self.edge(owner, span, Node::Variable(m, slot));
             }
             Resolved::External(path) if self.is_seed(path) => self.seed(e),
@@ -445,16 +499,22 @@ impl<'a> Scan<'a> {
     fn is_seed(&self, path: Sym) -> bool {
         let text = path.as_str();
         let last = text.rsplit('.').next().unwrap_or(text);
-        text.starts_with("torch.cuda.") && text != "torch.cuda.is_available" || self.names.seeds.contains(&Sym::new(last))
+        text.starts_with("torch.cuda.") && text != "torch.cuda.is_available"
+            || self.names.seeds.contains(&Sym::new(last))
     }
 
     fn call(&mut self, e: ExprId, call: &Call) {
-        if let Expr::Attr { name, .. } = self.ir.expr(call.func) {
-            if name == self.names.to && call.args.iter().any(|a| self.is_index(e, a.value)) {
-                self.seed(e);
-            }
+        if let Expr::Attr { name, .. } = self.ir.expr(call.func)
+            && name == self.names.to
+            && call.args.iter().any(|a| self.is_index(e, a.value))
+        {
+            self.seed(e);
         }
-        if call.args.iter().any(|a| a.kind == ArgKind::Keyword(self.names.device) && self.is_index(e, a.value)) {
+        if call
+            .args
+            .iter()
+            .any(|a| a.kind == ArgKind::Keyword(self.names.device) && self.is_index(e, a.value))
+        {
             self.seed(e);
         }
         let callee = match self.ir.expr(call.func) {
@@ -488,7 +548,9 @@ impl<'a> Scan<'a> {
                 let function = self.ir.function(owner);
                 let name = match var {
                     Var::Local(slot) => function.slots.get(slot as usize).copied(),
-                    Var::Global(slot) => self.ir.functions.first().and_then(|f| f.slots.get(slot as usize)).copied(),
+                    Var::Global(slot) => {
+                        self.ir.functions.first().and_then(|f| f.slots.get(slot as usize)).copied()
+                    }
                     Var::Unbound(name) => Some(name),
                     Var::Enclosing { .. } => return true,
                 };
@@ -497,8 +559,11 @@ impl<'a> Scan<'a> {
                     _ => None,
                 };
                 let numeric = param.is_some_and(|p| {
-                    p.default.is_some_and(|d| matches!(self.ir.expr(d), Expr::Int(_) | Expr::Float(_) | Expr::Unary { .. }))
-                        || p.annotation.is_some_and(|a| matches!(self.ir.expr(a), Expr::Var(Var::Unbound(n)) if n.as_str() == "int"))
+                    p.default.is_some_and(|d| {
+                        matches!(self.ir.expr(d), Expr::Int(_) | Expr::Float(_) | Expr::Unary { .. })
+                    }) || p.annotation.is_some_and(
+                        |a| matches!(self.ir.expr(a), Expr::Var(Var::Unbound(n)) if n.as_str() == "int"),
+                    )
                 });
                 numeric || name.is_some_and(|n| is_rank(n.as_str()))
             }
@@ -517,17 +582,20 @@ impl<'a> Scan<'a> {
             let placed = op.accepts.device
                 && call.args.iter().any(|a| {
                     a.kind == ArgKind::DoubleStar
-                        || a.kind == ArgKind::Keyword(self.names.device) && self.ir.expr(a.value) != Expr::None
+                        || a.kind == ArgKind::Keyword(self.names.device)
+                            && self.ir.expr(a.value) != Expr::None
                 });
             let makes = matches!(op.kind, Kind::Factory | Kind::Distribution)
-                || matches!(op.result, torch::ResultRule::Cpu | torch::ResultRule::Cuda | torch::ResultRule::Backend(_));
+                || matches!(
+                    op.result,
+                    torch::ResultRule::Cpu | torch::ResultRule::Cuda | torch::ResultRule::Backend(_)
+                );
             let large = placed && call.args.iter().any(|a| self.is_large(a.value));
             let demands = op.kind == Kind::CpuOnly || op.args.iter().any(|a| a.share == torch::Share::Cpu);
             makes && (!placed || large) || demands
         } else if let Some(fact) = torch::call(path) {
             fact.accelerator.is_some_and(|a| a.without == Without::Raises)
                 || matches!(fact.returns, Returns::Cpu | Returns::CpuBatches(_))
-                || fact.decorator.is_some() && false
         } else {
             let text = path.as_str();
             matches!(text, "torch.load" | "torch.device")
@@ -569,10 +637,10 @@ impl<'a> Scan<'a> {
         for stmt in &self.ir.stmts {
             let Stmt::Expr(e) = *stmt else { continue };
             let Expr::Call(id) = self.ir.expr(e) else { continue };
-            if let Expr::Attr { name, .. } = self.ir.expr(self.ir.call(id).func) {
-                if self.names.movers.contains(&name) {
-                    self.seed(e);
-                }
+            if let Expr::Attr { name, .. } = self.ir.expr(self.ir.call(id).func)
+                && self.names.movers.contains(&name)
+            {
+                self.seed(e);
             }
         }
     }
@@ -582,12 +650,17 @@ impl<'a> Scan<'a> {
         for (n, f) in self.ir.functions.iter().enumerate() {
             let Some(parent) = f.parent else { continue };
             if parent != FuncId(0) && self.ir.function(parent).kind != FuncKind::ClassBody {
-                let (from, to) = (Node::Function(self.module, parent), Node::Function(self.module, FuncId(number(n))));
+                let (from, to) =
+                    (Node::Function(self.module, parent), Node::Function(self.module, FuncId(number(n))));
                 self.found.edges.push((from, to));
             }
             // Variables of a class are every method's.
-            if parent != FuncId(0) && self.ir.function(parent).kind == FuncKind::ClassBody && f.kind == FuncKind::Function {
-                let (from, to) = (Node::Function(self.module, FuncId(number(n))), Node::Function(self.module, parent));
+            if parent != FuncId(0)
+                && self.ir.function(parent).kind == FuncKind::ClassBody
+                && f.kind == FuncKind::Function
+            {
+                let (from, to) =
+                    (Node::Function(self.module, FuncId(number(n))), Node::Function(self.module, parent));
                 self.found.edges.push((from, to));
             }
         }
@@ -596,15 +669,17 @@ impl<'a> Scan<'a> {
 
 /// Does the name speak of a device's number?
 fn is_rank(name: &str) -> bool {
-    ["rank", "gpu", "index", "idx", "ordinal"].iter().any(|w| name.contains(w))
-        || name.ends_with("_id")
+    ["rank", "gpu", "index", "idx", "ordinal"].iter().any(|w| name.contains(w)) || name.ends_with("_id")
 }
 
 /// A device that is not the caller's to choose.
 fn names_place(s: Sym) -> bool {
     let text = s.as_str();
     let kind = text.split_once(':').map_or(text, |(kind, _)| kind);
-    kind == "cpu" || kind == "cuda" || crate::world::Backend::from_name(kind).is_some() || text.starts_with("torch.cuda.")
+    kind == "cpu"
+        || kind == "cuda"
+        || crate::world::Backend::from_name(kind).is_some()
+        || text.starts_with("torch.cuda.")
 }
 
 fn key(node: Node) -> (u32, u32, u32) {

@@ -42,11 +42,6 @@ impl<T: Clone + Eq + Hash> Interner<T> {
     pub fn get(&self, id: u32) -> &T {
         &self.items[id as usize]
     }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.items.len()
-    }
 }
 
 macro_rules! ids {

@@ -183,9 +183,9 @@ impl Program {
                     r => Some(r),
                 }
             }
-            Expr::Var(Var::Unbound(name)) => {
-                self.lookup(module, name).or_else(|| Some(Resolved::External(Sym::new(&format!("builtins.{name}")))))
-            }
+            Expr::Var(Var::Unbound(name)) => self
+                .lookup(module, name)
+                .or_else(|| Some(Resolved::External(Sym::new(&format!("builtins.{name}"))))),
             Expr::Attr { base, name } => match self.resolve_expr(module, base)? {
                 Resolved::Module(m) => self.lookup(m, name),
                 Resolved::External(path) => Some(Resolved::External(Sym::new(&format!("{path}.{name}")))),
@@ -234,13 +234,23 @@ impl Program {
 
     /// `self.name(…)` in a method: the method of that name of the class.
     /// `methods` are the file's methods by where they start.
-    fn own_method(&self, module: ModIdx, methods: &[(u32, FuncId)], func: ExprId) -> Option<(ModIdx, FuncId)> {
+    fn own_method(
+        &self,
+        module: ModIdx,
+        methods: &[(u32, FuncId)],
+        func: ExprId,
+    ) -> Option<(ModIdx, FuncId)> {
         let ir = &self.get(module).ir;
         let Expr::Attr { base, name } = ir.expr(func) else { return None };
         let Expr::Var(Var::Local(slot)) = ir.expr(base) else { return None };
         let span = ir.span(func);
         let before = methods.partition_point(|&(start, _)| start <= span.start);
-        let method = methods[..before].iter().rev().take(8).map(|&(_, f)| ir.function(f)).find(|f| f.span.contains(span))?;
+        let method = methods[..before]
+            .iter()
+            .rev()
+            .take(8)
+            .map(|&(_, f)| ir.function(f))
+            .find(|f| f.span.contains(span))?;
         let receiver = method.params.first()?;
         if receiver.slot != slot || receiver.name.as_str() != "self" {
             return None;
@@ -251,7 +261,9 @@ impl Program {
     fn callee(&self, module: ModIdx, func: ExprId) -> Option<Resolved> {
         let ir = &self.get(module).ir;
         match ir.expr(func) {
-            Expr::Var(Var::Global(_) | Var::Unbound(_)) | Expr::Attr { .. } => self.resolve_expr(module, func),
+            Expr::Var(Var::Global(_) | Var::Unbound(_)) | Expr::Attr { .. } => {
+                self.resolve_expr(module, func)
+            }
             // In module-level code the slot is the module's; in a function it is some other variable.
             Expr::Var(Var::Local(slot)) => {
                 let name = ir.functions.first()?.slots.get(slot as usize)?;
@@ -438,8 +450,15 @@ impl Binder<'_> {
             // `import torch` and `import torch.nn`: the same variable, the same thing.
             (Binding::Import(a), Binding::Import(b)) if a == b => *old,
             (Binding::Import(_), b @ Binding::Import(_)) if !branch => b,
-            (Binding::Import(Target::External(_)), b @ Binding::Import(Target::Module(_) | Target::Member(..))) => b,
-            (keep @ Binding::Import(_), Binding::Import(_) | Binding::Def(_) | Binding::Class(_)) if branch => keep,
+            (
+                Binding::Import(Target::External(_)),
+                b @ Binding::Import(Target::Module(_) | Target::Member(..)),
+            ) => b,
+            (keep @ Binding::Import(_), Binding::Import(_) | Binding::Def(_) | Binding::Class(_))
+                if branch =>
+            {
+                keep
+            }
             (keep @ Binding::Import(_), Binding::Value(v)) if branch && self.ir.expr(v) == Expr::None => keep,
             (Binding::Complex, b @ Binding::Import(_)) if branch => b,
             (_, b @ (Binding::Def(_) | Binding::Class(_))) if !branch => b,
@@ -449,6 +468,6 @@ impl Binder<'_> {
 }
 
 /// The project's root for a file, as `find` needs it.
-pub fn root_for<'a>(roots: &'a FxHashMap<FileId, std::path::PathBuf>, file: FileId) -> Option<&'a Path> {
+pub fn root_for(roots: &FxHashMap<FileId, std::path::PathBuf>, file: FileId) -> Option<&Path> {
     roots.get(&file).map(std::path::PathBuf::as_path)
 }

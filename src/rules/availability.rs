@@ -1,7 +1,7 @@
 //! SD1: code that needs hardware it never asked for; SD305, its form inside modules.
 
 use super::{Context, finding, with_stack};
-use crate::finding::{Finding};
+use crate::finding::Finding;
 use crate::flow::event::{Event, Kind, UseKind};
 use crate::span::Place;
 use crate::world::World;
@@ -34,7 +34,10 @@ fn written_for(place: Place, backend: &str, cx: &Context<'_>) -> bool {
     let Some(module) = cx.program.module_of(place.file) else { return false };
     let ir = &cx.program.get(module).ir;
     ir.classes.iter().any(|c| c.span.contains(place.span) && named(c.name.as_str()))
-        || ir.functions.iter().any(|f| f.parent.is_some() && f.span.contains(place.span) && named(f.name.as_str()))
+        || ir
+            .functions
+            .iter()
+            .any(|f| f.parent.is_some() && f.span.contains(place.span) && named(f.name.as_str()))
 }
 
 /// SD103 uncalled-availability-check
@@ -68,9 +71,14 @@ pub(super) fn missing_plugin(event: &Event, cx: &Context<'_>) -> Option<Finding>
     if guessed(event) || written_for(event.place, name, cx) {
         return None;
     }
-    let message = format!("`{function}()` is asked before anything says that `torch.{name}` exists: only its plug-in brings it");
+    let message = format!(
+        "`{function}()` is asked before anything says that `torch.{name}` exists: only its plug-in brings it"
+    );
     let f = finding(104, event, message, event.place, "`AttributeError` without the plug-in");
-    Some(with_stack(f, event).help(format!("import the plug-in first, or ask `hasattr(torch, \"{name}\")` before")))
+    Some(
+        with_stack(f, event)
+            .help(format!("import the plug-in first, or ask `hasattr(torch, \"{name}\")` before")),
+    )
 }
 
 /// SD102 unguarded-accelerator
@@ -81,13 +89,21 @@ pub(super) fn accelerator(event: &Event, cx: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let (place, other) = home(event, *origin);
-    let message = format!("{what} needs {}, and nothing here has asked whether it is there", name.to_uppercase());
+    let message =
+        format!("{what} needs {}, and nothing here has asked whether it is there", name.to_uppercase());
     let mut f = finding(102, event, message, place, &format!("raises without {}", name.to_uppercase()));
     if let Some(o) = other {
         f = f.related(o, format!("{what} uses it"));
     }
-    let check = if name == "mps" { "torch.backends.mps.is_available()".to_owned() } else { format!("torch.{name}.is_available()") };
-    Some(with_stack(f, event).help(format!("choose the device by a check: `\"{name}\" if {check} else \"cpu\"`")))
+    let check = if name == "mps" {
+        "torch.backends.mps.is_available()".to_owned()
+    } else {
+        format!("torch.{name}.is_available()")
+    };
+    Some(
+        with_stack(f, event)
+            .help(format!("choose the device by a check: `\"{name}\" if {check} else \"cpu\"`")),
+    )
 }
 
 /// SD106 legacy-cuda-tensor-type
@@ -96,7 +112,8 @@ pub(super) fn legacy_type(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if guessed(event) || cx.cuda_only {
         return None;
     }
-    let message = format!("{what} names a CUDA tensor type, and nothing here has asked whether CUDA is there");
+    let message =
+        format!("{what} names a CUDA tensor type, and nothing here has asked whether CUDA is there");
     let f = finding(106, event, message, event.place, "a legacy CUDA tensor type");
     Some(with_stack(f, event).help("use `device=` with a device chosen by `torch.cuda.is_available()`"))
 }
@@ -133,12 +150,18 @@ pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let message = format!("{what} needs CUDA, and nothing here has asked whether it is there");
     let mut f = finding(101, event, message, place, "raises without CUDA");
     if let Some(o) = other {
-        let text = if o == event.place { format!("{what} uses it here") } else { "the device is decided here".to_owned() };
+        let text = if o == event.place {
+            format!("{what} uses it here")
+        } else {
+            "the device is decided here".to_owned()
+        };
         f = f.related(o, text);
     }
     let help = match how {
         UseKind::Query => "guard it: `if torch.cuda.is_available():`",
-        _ => "choose the device by a check: `device = \"cuda\" if torch.cuda.is_available() else \"cpu\"`, and move things with `.to(device)`",
+        _ => {
+            "choose the device by a check: `device = \"cuda\" if torch.cuda.is_available() else \"cpu\"`, and move things with `.to(device)`"
+        }
     };
     Some(with_stack(f, event).help(help))
 }
@@ -147,7 +170,12 @@ pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 pub(super) fn load(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let Kind::Load { explicit_none } = &event.kind else { return None };
     let what = if *explicit_none { "`map_location=None`" } else { "no `map_location`" };
-    let message = format!("`torch.load` with {what}: a checkpoint saved on a GPU goes back to that GPU, or fails to load");
+    let message = format!(
+        "`torch.load` with {what}: a checkpoint saved on a GPU goes back to that GPU, or fails to load"
+    );
     let f = finding(105, event, message, event.place, "restores tensors to the device they were saved from");
-    Some(with_stack(f, event).help("load to the CPU, then move the model: `torch.load(path, map_location=\"cpu\")`"))
+    Some(
+        with_stack(f, event)
+            .help("load to the CPU, then move the model: `torch.load(path, map_location=\"cpu\")`"),
+    )
 }

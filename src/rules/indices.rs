@@ -11,7 +11,8 @@ pub(super) fn device_list(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     if super::availability::guessed(event) {
         return None;
     }
-    let message = format!("{what} names {} GPUs, and nothing here has asked whether there are that many", i + 1);
+    let message =
+        format!("{what} names {} GPUs, and nothing here has asked whether there are that many", i + 1);
     let mut f = finding(402, event, message, event.place, "raises with fewer GPUs");
     f.world = World::FewerGpus(i + 1);
     Some(with_stack(f, event).help("take what is there: `list(range(torch.cuda.device_count()))`"))
@@ -20,11 +21,13 @@ pub(super) fn device_list(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
 /// SD401 hard-coded-device-index
 pub(super) fn device_index(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, index: Some(i), backend: None, how, .. } = &event.kind else { return None };
-    if *i == 0 || matches!(how, UseKind::DeviceList | UseKind::Pinned) || super::availability::guessed(event) {
+    if *i == 0 || matches!(how, UseKind::DeviceList | UseKind::Pinned) || super::availability::guessed(event)
+    {
         return None;
     }
     let (place, _) = super::availability::home(event, *origin);
-    let message = format!("`cuda:{i}` is written down, and nothing here has asked whether there are {} GPUs", i + 1);
+    let message =
+        format!("`cuda:{i}` is written down, and nothing here has asked whether there are {} GPUs", i + 1);
     let mut f = finding(401, event, message, place, &format!("raises with fewer than {} GPUs", i + 1));
     f.world = World::FewerGpus(i + 1);
     if place != event.place {

@@ -24,16 +24,23 @@ pub(super) fn missing_handler(event: &Event, cx: &Context<'_>) -> Option<Finding
     if *bytes < cx.limits.oom_threshold || super::availability::guessed(event) {
         return None;
     }
-    let message = format!("this tensor takes {} on the accelerator, and nothing handles running out of memory", gibibytes(*bytes));
+    let message = format!(
+        "this tensor takes {} on the accelerator, and nothing handles running out of memory",
+        gibibytes(*bytes)
+    );
     let mut f = finding(501, event, message, event.place, "raises where less is free");
     f.world = World::FreeBelow(*bytes);
-    Some(with_stack(f, event).help("catch `torch.OutOfMemoryError` around it and fall back to something smaller"))
+    Some(
+        with_stack(f, event)
+            .help("catch `torch.OutOfMemoryError` around it and fall back to something smaller"),
+    )
 }
 
 /// SD503 swallowed-oom
 pub(super) fn swallowed(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let Kind::Swallowed = &event.kind else { return None };
-    let message = "this handler drops every error of the device work above it, out-of-memory errors included".to_owned();
+    let message = "this handler drops every error of the device work above it, out-of-memory errors included"
+        .to_owned();
     let mut f = finding(503, event, message, event.place, "nothing of the error is kept");
     f.world = World::Cuda;
     Some(with_stack(f, event).help("catch what you expect, and let the rest through or log it"))

@@ -27,8 +27,10 @@ pub(super) fn matched_by_message(cx: &Context<'_>) -> Vec<Finding> {
         if !texts.is_message(text, 0) {
             continue;
         }
-        let label = Label { place: Place { file: cx.file, span }, text: "matches the text of the error".to_owned() };
-        let message = "an out-of-memory error is told by its message, which is not part of PyTorch's interface";
+        let label =
+            Label { place: Place { file: cx.file, span }, text: "matches the text of the error".to_owned() };
+        let message =
+            "an out-of-memory error is told by its message, which is not part of PyTorch's interface";
         let f = Finding::new(Code(502), World::Always, message, label);
         found.push(f.help("catch `torch.OutOfMemoryError` (`torch.cuda.OutOfMemoryError` before 2.5)"));
     }
@@ -43,7 +45,9 @@ fn comparison(ir: &Module, expr: Expr) -> Option<(ExprId, ExprId)> {
             let call = ir.call(c);
             let Expr::Attr { base, name } = ir.expr(call.func) else { return None };
             match (name.as_str(), &*call.args) {
-                ("startswith" | "endswith" | "find" | "count" | "index", [words, ..]) => Some((words.value, base)),
+                ("startswith" | "endswith" | "find" | "count" | "index", [words, ..]) => {
+                    Some((words.value, base))
+                }
                 ("search" | "match" | "findall", [words, text, ..]) => Some((words.value, text.value)),
                 _ => None,
             }
@@ -83,15 +87,21 @@ impl Texts<'_> {
                         first.is_some_and(|x| self.is_exception(x) || self.is_message(x, depth + 1))
                     }
                     Expr::Attr { name, .. } if name.as_str() == "format_exc" => true,
-                    Expr::Attr { base, name } if matches!(name.as_str(), "__str__" | "__repr__") => self.is_exception(base),
+                    Expr::Attr { base, name } if matches!(name.as_str(), "__str__" | "__repr__") => {
+                        self.is_exception(base)
+                    }
                     Expr::Attr { base, .. } => self.is_message(base, depth + 1),
                     _ => false,
                 }
             }
             Expr::Format(parts) => ir.list(parts).iter().any(|&p| self.is_exception(p)),
             Expr::Index { base, .. } | Expr::Walrus { value: base, .. } => self.is_message(base, depth + 1),
-            Expr::Attr { base, name } => matches!(name.as_str(), "args" | "message" | "msg") && self.is_exception(base),
-            Expr::IfElse { then, orelse, .. } => self.is_message(then, depth + 1) || self.is_message(orelse, depth + 1),
+            Expr::Attr { base, name } => {
+                matches!(name.as_str(), "args" | "message" | "msg") && self.is_exception(base)
+            }
+            Expr::IfElse { then, orelse, .. } => {
+                self.is_message(then, depth + 1) || self.is_message(orelse, depth + 1)
+            }
             Expr::Or(list) => ir.list(list).iter().any(|&x| self.is_message(x, depth + 1)),
             Expr::Var(var) => self.values(var).any(|x| self.is_message(x, depth + 1)),
             _ => false,
@@ -101,9 +111,8 @@ impl Texts<'_> {
     /// What a variable of the function is assigned.
     fn values(&self, var: Var) -> impl Iterator<Item = ExprId> + '_ {
         let ir = self.ir;
-        let inside = move |e: ExprId| {
-            function_around(ir, ir.span(e)).map(|f| f.span) == self.function.map(|f| f.span)
-        };
+        let inside =
+            move |e: ExprId| function_around(ir, ir.span(e)).map(|f| f.span) == self.function.map(|f| f.span);
         ir.stmts.iter().filter_map(move |s| match s {
             Stmt::Assign { targets, value } => {
                 let named = ir.list(*targets).iter().any(|&t| ir.expr(t) == Expr::Var(var));
@@ -130,11 +139,19 @@ impl Texts<'_> {
             Stmt::Try { handlers, .. } => Some(handlers),
             _ => None,
         });
-        handlers.flatten().filter(|h| h.name == Some(var) && h.span.contains(place)).max_by_key(|h| h.span.start)
+        handlers
+            .flatten()
+            .filter(|h| h.name == Some(var) && h.span.contains(place))
+            .max_by_key(|h| h.span.start)
     }
 
     fn is_broad(&self, types: ExprId) -> bool {
-        let broad = |e: ExprId| matches!(self.last_name(e), Some("RuntimeError" | "Exception" | "BaseException" | "AcceleratorError"));
+        let broad = |e: ExprId| {
+            matches!(
+                self.last_name(e),
+                Some("RuntimeError" | "Exception" | "BaseException" | "AcceleratorError")
+            )
+        };
         match self.ir.expr(types) {
             Expr::Tuple(list) => self.ir.list(list).iter().any(|&e| broad(e)),
             _ => broad(types),
@@ -143,7 +160,8 @@ impl Texts<'_> {
 
     /// A helper's parameter is an error if its annotation, a test of its class or its name says so.
     fn is_error_parameter(&self, function: &Function, param: &crate::ir::Param) -> bool {
-        let says = |name: Option<&str>| name.is_some_and(|n| n.ends_with("Error") || n.ends_with("Exception"));
+        let says =
+            |name: Option<&str>| name.is_some_and(|n| n.ends_with("Error") || n.ends_with("Exception"));
         let ir = self.ir;
         if let Some(annotation) = param.annotation {
             return says(self.last_name(annotation));

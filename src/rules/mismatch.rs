@@ -16,7 +16,10 @@ pub(super) fn discarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let short = if name.len() <= 40 && !name.contains('\n') { name } else { "x".to_owned() };
     let message = format!("the result of `.{method}()` is dropped: tensors do not move in place");
     let f = finding(203, event, message, event.place, "gives a new tensor, which nothing keeps");
-    Some(with_stack(f, event).help(format!("keep it: `{short} = {}`", first_line(cx.sources.text(event.place)))))
+    Some(
+        with_stack(f, event)
+            .help(format!("keep it: `{short} = {}`", first_line(cx.sources.text(event.place)))),
+    )
 }
 
 fn first_line(text: &str) -> &str {
@@ -26,7 +29,8 @@ fn first_line(text: &str) -> &str {
 /// SD205 cuda-tensor-to-numpy
 pub(super) fn to_numpy(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let Kind::ToHost { what, tensor } = &event.kind else { return None };
-    let message = format!("{what} needs a tensor on the CPU, and this one is on {}", tensor.device.in_words());
+    let message =
+        format!("{what} needs a tensor on the CPU, and this one is on {}", tensor.device.in_words());
     let f = finding(205, event, message, event.place, "NumPy cannot read device memory");
     let f = origins(f, tensor);
     Some(with_stack(f, event).help("copy it to the host first: `.detach().cpu().numpy()`"))
@@ -34,7 +38,8 @@ pub(super) fn to_numpy(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
 
 /// The reasons of one side as labels: why it is there now, and where that began.
 fn origins(mut f: Finding, side: &Operand) -> Finding {
-    let mut steps: Vec<_> = side.chain.iter().filter(|s| s.reason != Reason::Given && s.reason != Reason::None).collect();
+    let mut steps: Vec<_> =
+        side.chain.iter().filter(|s| s.reason != Reason::Given && s.reason != Reason::None).collect();
     steps.truncate(3);
     for step in steps {
         if !f.places().any(|p| p == step.place) {
@@ -74,8 +79,15 @@ fn sides(mut f: Finding, stray: &Operand, other: &Operand) -> Finding {
 pub(super) fn generator(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let (Meeting::Generator, what, stray, other) = mismatch(event)? else { return None };
     let (generator, drawn) = if stray.place == event.place { (other, stray) } else { (stray, other) };
-    let message = format!("{what} draws on {} with a generator of {}", drawn.device.in_words(), generator.device.in_words());
-    Some(meeting_finding(206, event, message)?.help("make the generator on the same device: `torch.Generator(device=…)`"))
+    let message = format!(
+        "{what} draws on {} with a generator of {}",
+        drawn.device.in_words(),
+        generator.device.in_words()
+    );
+    Some(
+        meeting_finding(206, event, message)?
+            .help("make the generator on the same device: `torch.Generator(device=…)`"),
+    )
 }
 
 /// SD207 cpu-only-argument
@@ -96,13 +108,20 @@ pub(super) fn data(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     if !known(stray) || !known(other) {
         return None;
     }
-    let message = format!("`.data` of a tensor on {} becomes one on {}", other.device.in_words(), stray.device.in_words());
+    let message = format!(
+        "`.data` of a tensor on {} becomes one on {}",
+        other.device.in_words(),
+        stray.device.in_words()
+    );
     Some(meeting_finding(209, event, message)?.help("copy the values instead: `p.data.copy_(q)`"))
 }
 
 /// Where a side was made, and how.
 fn made(side: &Operand) -> Option<(Place, Reason)> {
-    side.chain.last().filter(|s| matches!(s.reason, Reason::Default | Reason::Host)).map(|s| (s.place, s.reason))
+    side.chain
+        .last()
+        .filter(|s| matches!(s.reason, Reason::Default | Reason::Host))
+        .map(|s| (s.place, s.reason))
 }
 
 /// SD301 unregistered-tensor
@@ -112,10 +131,15 @@ pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let place = stray.chain.iter().find(|s| s.reason == Reason::Kept)?.place;
-    if stray.device != DeviceName::Known("cpu".to_owned()) || function_of(place, cx) == function_of(event.place, cx) {
+    if stray.device != DeviceName::Known("cpu".to_owned())
+        || function_of(place, cx) == function_of(event.place, cx)
+    {
         return None;
     }
-    let message = format!("a plain tensor attribute of a module: `.to()` does not move it, and {what} meets {}", other.device.in_words());
+    let message = format!(
+        "a plain tensor attribute of a module: `.to()` does not move it, and {what} meets {}",
+        other.device.in_words()
+    );
     let f = finding(301, event, message, place, "kept as a plain attribute");
     let mut f = f.related(event.place, format!("meets a tensor on {} here", other.device.in_words()));
     if let Some((made, _)) = made(stray).filter(|&(p, _)| p != place) {
@@ -144,7 +168,8 @@ pub(super) fn module_input(event: &Event, _cx: &Context<'_>) -> Option<Finding> 
     if matches!(other.device, DeviceName::WithModule) {
         return None;
     }
-    let message = format!("{what} meets tensors on {} and on {}", stray.device.in_words(), other.device.in_words());
+    let message =
+        format!("{what} meets tensors on {} and on {}", stray.device.in_words(), other.device.in_words());
     let mut f = meeting_finding(202, event, message)?;
     if let Some(place) = handed_over(event, stray, other) {
         let inner = std::mem::replace(&mut f.primary.place, place);
@@ -161,7 +186,9 @@ pub(super) fn module_input(event: &Event, _cx: &Context<'_>) -> Option<Finding> 
 /// The outermost call of a module that was given what does not fit: neither side was made on the way in.
 fn handed_over(event: &Event, stray: &Operand, other: &Operand) -> Option<Place> {
     let within = |function: Place| {
-        let inside = |s: &Operand| s.chain.iter().any(|s| s.place.file == function.file && function.span.contains(s.place.span));
+        let inside = |s: &Operand| {
+            s.chain.iter().any(|s| s.place.file == function.file && function.span.contains(s.place.span))
+        };
         inside(stray) || inside(other)
     };
     event.entered.iter().take_while(|(_, function)| !within(*function)).last().map(|&(site, _)| site)
@@ -181,10 +208,13 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
     if callers_decide(event, other, cx) {
         return None;
     }
-    if matches!(&other.device, DeviceName::Varies(_)) && other.chain.iter().any(|s| matches!(s.reason, Reason::Made | Reason::Moved)) {
+    if matches!(&other.device, DeviceName::Varies(_))
+        && other.chain.iter().any(|s| matches!(s.reason, Reason::Made | Reason::Moved))
+    {
         return None;
     }
-    let text = if how == Reason::Default { "made without `device=`: on the CPU" } else { "always made on the CPU" };
+    let text =
+        if how == Reason::Default { "made without `device=`: on the CPU" } else { "always made on the CPU" };
     let message = format!("a tensor on the CPU meets one on {} in {what}", other.device.in_words());
     let f = finding(204, event, message, place, text);
     let f = f.related(event.place, format!("meets a tensor on {} here", other.device.in_words()));
@@ -209,30 +239,45 @@ fn host_code(place: Place, cx: &Context<'_>) -> bool {
         class.span.contains(place.span)
             && (names_host_code(class.name.as_str())
                 || info.externals.iter().any(|&p| {
-                    crate::torch::base_class(p)
-                        .is_some_and(|b| matches!(b.kind, crate::torch::Base::Dataset | crate::torch::Base::HostData))
+                    crate::torch::base_class(p).is_some_and(|b| {
+                        matches!(b.kind, crate::torch::Base::Dataset | crate::torch::Base::HostData)
+                    })
                 }))
     });
-    by_class || linked.ir.functions.iter().any(|f| {
-        f.kind == FuncKind::Function && f.span.contains(place.span) && names_host_code(f.name.as_str())
-    })
+    by_class
+        || linked.ir.functions.iter().any(|f| {
+            f.kind == FuncKind::Function && f.span.contains(place.span) && names_host_code(f.name.as_str())
+        })
 }
 
 /// Names that the field gives to host code.
 fn names_host_code(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    ["collat", "dataset", "dataloader", "loader", "tokeniz", "processor", "preprocess", "augment", "__getitem__"]
-        .iter()
-        .any(|w| name.contains(w))
+    [
+        "collat",
+        "dataset",
+        "dataloader",
+        "loader",
+        "tokeniz",
+        "processor",
+        "preprocess",
+        "augment",
+        "__getitem__",
+    ]
+    .iter()
+    .any(|w| name.contains(w))
 }
 
 /// SD201 mixed-device-operation
 pub(super) fn operation(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
-    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data) || callers_decide(event, other, cx) {
+    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data)
+        || callers_decide(event, other, cx)
+    {
         return None;
     }
-    let message = format!("{what} meets tensors on {} and on {}", stray.device.in_words(), other.device.in_words());
+    let message =
+        format!("{what} meets tensors on {} and on {}", stray.device.in_words(), other.device.in_words());
     let code = if meeting == Meeting::ModuleInput { 202 } else { 201 };
     Some(meeting_finding(code, event, message)?.help("move one of them: `.to(other.device)`"))
 }

@@ -113,10 +113,14 @@ fn merge(into: &mut Finding, other: Finding) {
 
 /// A discarded transfer also causes the mismatch after it in the same function: only the cause is reported.
 fn one_cause(findings: Vec<Finding>, cx: &Context<'_>) -> Vec<Finding> {
-    let discarded: Vec<Place> = findings.iter().filter(|f| f.code == Code(203)).map(|f| f.primary.place).collect();
+    let discarded: Vec<Place> =
+        findings.iter().filter(|f| f.code == Code(203)).map(|f| f.primary.place).collect();
     let caused = |f: &Finding| {
         matches!(f.code, Code(201 | 202 | 204 | 205))
-            && discarded.iter().any(|d| f.places().any(|p| p.file == d.file && p.span.start >= d.span.start && same_function(p, *d, cx)))
+            && discarded.iter().any(|d| {
+                f.places()
+                    .any(|p| p.file == d.file && p.span.start >= d.span.start && same_function(p, *d, cx))
+            })
     };
     findings.into_iter().filter(|f| !caused(f)).collect()
 }
@@ -176,7 +180,8 @@ fn reveal(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
 
 /// A finding about an event, with the event's world and condition, and the calls that led there.
 fn finding(code: u16, event: &Event, message: String, primary: Place, label: &str) -> Finding {
-    let mut f = Finding::new(Code(code), event.bite.world, message, Label { place: primary, text: label.to_owned() });
+    let mut f =
+        Finding::new(Code(code), event.bite.world, message, Label { place: primary, text: label.to_owned() });
     f.condition = condition(&event.bite);
     f
 }
@@ -189,10 +194,10 @@ fn with_stack(mut f: Finding, event: &Event) -> Finding {
         }
     }
     // The outermost call is in the file that the finding belongs to.
-    if let Some(&first) = event.stack.first() {
-        if !f.places().any(|p| p == first) {
-            f = f.related(first, "reached through this call");
-        }
+    if let Some(&first) = event.stack.first()
+        && !f.places().any(|p| p == first)
+    {
+        f = f.related(first, "reached through this call");
     }
     f
 }

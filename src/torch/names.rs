@@ -129,7 +129,9 @@ impl Marks {
 
     /// The back end that importing this dotted path brings.
     pub fn plugin(&self, path: &str) -> Option<Backend> {
-        let below = |pattern: &str| path.strip_prefix(pattern).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let below = |pattern: &str| {
+            path.strip_prefix(pattern).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
         self.plugins.iter().find(|(pattern, _)| below(pattern)).map(|&(_, b)| b)
     }
 

@@ -37,7 +37,10 @@ impl Args {
 pub(super) fn names_device(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let name = name.rsplit('.').next().unwrap_or(&name);
-    name.contains("device") && !name.contains("device_map") && !name.contains("devices") && !name.contains("device_count")
+    name.contains("device")
+        && !name.contains("device_map")
+        && !name.contains("devices")
+        && !name.contains("device_count")
         && !name.contains("device_id")
         || matches!(name, "dev" | "map_location")
 }
@@ -71,7 +74,14 @@ impl Interp<'_> {
     }
 
     /// Puts the arguments into the slots of a new activation. `base` is its first cell.
-    pub(super) fn bind(&mut self, module: ModIdx, func: FuncId, base: Cell, receiver: Option<Value>, args: &Args) {
+    pub(super) fn bind(
+        &mut self,
+        module: ModIdx,
+        func: FuncId,
+        base: Cell,
+        receiver: Option<Value>,
+        args: &Args,
+    ) {
         let function = self.program.get(module).ir.function(func);
         let mut positional: Vec<Value> = Vec::new();
         positional.extend(receiver);
@@ -110,7 +120,14 @@ impl Interp<'_> {
         Value::Object(self.object(super::ObjKind::Dict { module: false }, None, content))
     }
 
-    fn keyword_or_default(&mut self, module: ModIdx, func: FuncId, index: usize, param: &Param, args: &Args) -> Value {
+    fn keyword_or_default(
+        &mut self,
+        module: ModIdx,
+        func: FuncId,
+        index: usize,
+        param: &Param,
+        args: &Args,
+    ) -> Value {
         if let Some(&(_, v, _)) = args.keywords.iter().find(|(n, ..)| *n == param.name) {
             return v;
         }
@@ -136,12 +153,26 @@ impl Interp<'_> {
         let tensor = param.annotation.is_some_and(|a| says_tensor(ir, a));
         let device = names_device(param.name.as_str());
         let text = param.name.to_string();
-        let id = self.t.outer(key.clone(), || Outer { key, text, tensor, device, varies: true, with: None, default: None });
+        let id = self.t.outer(key.clone(), || Outer {
+            key,
+            text,
+            tensor,
+            device,
+            varies: true,
+            with: None,
+            default: None,
+        });
         Value::Outer(id)
     }
 
     /// What a parameter holds when its function is interpreted for itself.
-    pub(super) fn symbolic_param(&mut self, module: ModIdx, func: FuncId, index: usize, with: Option<OuterId>) -> Value {
+    pub(super) fn symbolic_param(
+        &mut self,
+        module: ModIdx,
+        func: FuncId,
+        index: usize,
+        with: Option<OuterId>,
+    ) -> Value {
         let ir = &self.program.get(module).ir;
         let Some(param) = ir.function(func).params.get(index) else { return Value::Unknown };
         // `scale=1.0`, `training=False`: numbers and switches, not tensors.
@@ -161,7 +192,9 @@ impl Interp<'_> {
             }
         }
         let v = self.param(module, func, index);
-        if let (Value::Outer(o), true) = (v, param.default.is_none() && param.annotation.is_some_and(|a| says_module(ir, a))) {
+        if let (Value::Outer(o), true) =
+            (v, param.default.is_none() && param.annotation.is_some_and(|a| says_module(ir, a)))
+        {
             return self.given_module(o);
         }
         if let (Value::Outer(id), Some(w)) = (v, with) {
@@ -180,10 +213,10 @@ impl Interp<'_> {
 
     /// A value, narrowed by the annotation of the variable it is bound to.
     pub(super) fn annotated(&mut self, v: Value, annotation: ExprId) -> Value {
-        if let Value::Outer(o) = v {
-            if says_tensor(&self.linked().ir, annotation) {
-                self.tensor_proofs.insert(o);
-            }
+        if let Value::Outer(o) = v
+            && says_tensor(&self.linked().ir, annotation)
+        {
+            self.tensor_proofs.insert(o);
         }
         v
     }
@@ -224,7 +257,9 @@ fn plain_annotation(ir: &crate::ir::Module, e: ExprId) -> Option<&'static str> {
         Expr::Var(var) => var_name(ir, var),
         Expr::Attr { name, .. } => Some(name.as_str()),
         Expr::Str(s) => Some(s.as_str().rsplit('.').next().unwrap_or_default()),
-        Expr::Index { base, index } if plain_annotation(ir, base) == Some("Optional") => plain_annotation(ir, index),
+        Expr::Index { base, index } if plain_annotation(ir, base) == Some("Optional") => {
+            plain_annotation(ir, index)
+        }
         Expr::Binary { left, right, .. } if ir.expr(right) == Expr::None => plain_annotation(ir, left),
         _ => None,
     }
@@ -234,7 +269,9 @@ fn var_name(ir: &crate::ir::Module, var: crate::ir::Var) -> Option<&'static str>
     use crate::ir::Var;
     match var {
         Var::Unbound(name) => Some(name.as_str()),
-        Var::Local(slot) | Var::Global(slot) => ir.functions.first()?.slots.get(slot as usize).map(|s| s.as_str()),
+        Var::Local(slot) | Var::Global(slot) => {
+            ir.functions.first()?.slots.get(slot as usize).map(|s| s.as_str())
+        }
         Var::Enclosing { .. } => None,
     }
 }
@@ -250,6 +287,15 @@ fn says_module(ir: &crate::ir::Module, e: ExprId) -> bool {
 /// Does the annotation say that the thing is a tensor?
 pub(super) fn says_tensor(ir: &crate::ir::Module, e: ExprId) -> bool {
     plain_annotation(ir, e).is_some_and(|n| {
-        matches!(n, "Tensor" | "FloatTensor" | "LongTensor" | "BoolTensor" | "IntTensor" | "HalfTensor" | "ByteTensor")
+        matches!(
+            n,
+            "Tensor"
+                | "FloatTensor"
+                | "LongTensor"
+                | "BoolTensor"
+                | "IntTensor"
+                | "HalfTensor"
+                | "ByteTensor"
+        )
     })
 }

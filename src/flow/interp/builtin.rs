@@ -64,12 +64,13 @@ impl Interp<'_> {
                 }
                 Value::None
             }
-            ("list" | "tuple" | "set" | "sorted" | "reversed" | "iter" | "frozenset", Some((v @ Value::Choice(_), at))) => {
-                self.each(v, &mut |i, v| {
-                    let args = Args { positional: vec![(v, at)], ..Args::default() };
-                    i.builtin(name, &args, e)
-                })
-            }
+            (
+                "list" | "tuple" | "set" | "sorted" | "reversed" | "iter" | "frozenset",
+                Some((v @ Value::Choice(_), at)),
+            ) => self.each(v, &mut |i, v| {
+                let args = Args { positional: vec![(v, at)], ..Args::default() };
+                i.builtin(name, &args, e)
+            }),
             ("list" | "tuple" | "set" | "sorted" | "reversed" | "iter" | "frozenset", Some((v, at))) => {
                 let content = match self.iteration(v, at) {
                     Iteration::Exact(mut items) => {
@@ -81,7 +82,9 @@ impl Interp<'_> {
                     Iteration::Any(v) => self.many(v),
                 };
                 match name.as_str() {
-                    "list" | "set" | "sorted" => Value::Object(self.object(ObjKind::List { module: false }, None, content)),
+                    "list" | "set" | "sorted" => {
+                        Value::Object(self.object(ObjKind::List { module: false }, None, content))
+                    }
                     _ => content,
                 }
             }
@@ -131,7 +134,9 @@ impl Interp<'_> {
                 self.seq(&items)
             }
             // Empty without a GPU.
-            ("range", Some((Value::Outer(o), _))) if o == self.known.device_count && args.positional.len() == 1 => {
+            ("range", Some((Value::Outer(o), _)))
+                if o == self.known.device_count && args.positional.len() == 1 =>
+            {
                 let (some, none, there) = (self.many(Self::NUMBER), self.seq(&[]), self.at_least(1));
                 self.ite(there, some, none)
             }
@@ -157,7 +162,9 @@ impl Interp<'_> {
                 let rest = Args { positional: args.positional[1..].to_vec(), ..Args::default() };
                 self.call_method(v, Sym::new("pow"), &rest, e, at)
             }
-            ("print" | "isinstance" | "type" | "issubclass" | "callable" | "vars" | "dir" | "help", _) => self.result_of(e),
+            ("print" | "isinstance" | "type" | "issubclass" | "callable" | "vars" | "dir" | "help", _) => {
+                self.result_of(e)
+            }
             ("property" | "staticmethod" | "classmethod", Some((v, _))) => v,
             ("super", _) => {
                 let receiver = args.positional.get(1).map_or(Value::Unknown, |&(v, _)| v);
@@ -245,7 +252,11 @@ impl Interp<'_> {
             many => Some(many.iter().map(|&(v, _)| v).collect()),
         };
         match items {
-            Some(items) if items.iter().all(|v| matches!(v, Value::Int(_) | Value::Host(_) | Value::Outer(_))) => Self::NUMBER,
+            Some(items)
+                if items.iter().all(|v| matches!(v, Value::Int(_) | Value::Host(_) | Value::Outer(_))) =>
+            {
+                Self::NUMBER
+            }
             _ => self.result_of(e),
         }
     }
@@ -283,7 +294,11 @@ impl Interp<'_> {
             (Value::Tensor(t), Value::External(path)) if self.get_tensor(t).certain => {
                 if path.as_str() == "torch.Tensor" { TRUE } else { self.unknown_test(e) }
             }
-            (Value::Str(..) | Value::Host(Host::Text), Value::External(p)) if p.as_str() == "builtins.str" => TRUE,
+            (Value::Str(..) | Value::Host(Host::Text), Value::External(p))
+                if p.as_str() == "builtins.str" =>
+            {
+                TRUE
+            }
             (Value::Device(_), Value::External(_)) => self.unknown_test(e),
             (Value::Object(id), Value::Class(key)) => match self.obj(id).class {
                 Some(k) => {
@@ -321,7 +336,10 @@ impl Interp<'_> {
             }
             _ => return None,
         };
-        let plain = matches!(path, "builtins.dict" | "builtins.list" | "builtins.tuple" | "builtins.str" | "torch.Tensor");
+        let plain = matches!(
+            path,
+            "builtins.dict" | "builtins.list" | "builtins.tuple" | "builtins.str" | "torch.Tensor"
+        );
         if !plain {
             return None;
         }
@@ -332,7 +350,11 @@ impl Interp<'_> {
                 ObjKind::List { module: false } if path != "builtins.list" => Some(false),
                 _ => None,
             },
-            Value::Seq(_) | Value::Many(_) if matches!(path, "builtins.dict" | "builtins.str" | "torch.Tensor") => Some(false),
+            Value::Seq(_) | Value::Many(_)
+                if matches!(path, "builtins.dict" | "builtins.str" | "torch.Tensor") =>
+            {
+                Some(false)
+            }
             Value::Tensor(t) if self.get_tensor(t).certain => Some(path == "torch.Tensor"),
             Value::Str(..) => Some(path == "builtins.str"),
             _ => None,
@@ -346,13 +368,17 @@ impl Interp<'_> {
 
     fn has_attr(&mut self, v: Value, args: &Args, e: ExprId) -> Value {
         match (v, args.positional.get(1)) {
-            (Value::External(path), Some(&(Value::Str(n, _), _))) if path.as_str() == "torch" && n.as_str() == "cuda" => {
+            (Value::External(path), Some(&(Value::Str(n, _), _)))
+                if path.as_str() == "torch" && n.as_str() == "cuda" =>
+            {
                 Value::Bool(TRUE)
             }
             (Value::External(path), Some(&(Value::Str(n, _), _)))
                 if path.as_str() == "torch" && crate::world::Backend::from_name(n.as_str()).is_some() =>
             {
-                let Some(backend) = crate::world::Backend::from_name(n.as_str()) else { return Value::Bool(self.unknown_test(e)) };
+                let Some(backend) = crate::world::Backend::from_name(n.as_str()) else {
+                    return Value::Bool(self.unknown_test(e));
+                };
                 let atom = match self.plugin_atoms.get(&backend) {
                     Some(&atom) => atom,
                     None => {

@@ -139,7 +139,9 @@ impl Interp<'_> {
         let guard = if function.decorators.len > 0 {
             let scope = function.parent.unwrap_or(FuncId(0));
             self.decorator_guard(module, scope, function.decorators)
-        } else { super::TRUE };
+        } else {
+            super::TRUE
+        };
         if guard != super::TRUE && !self.d.implies(self.path, guard) {
             return self.branch(
                 guard,

@@ -31,7 +31,9 @@ impl Interp<'_> {
     /// Is it an `nn.Module`, as far as bases in sight tell?
     pub(super) fn is_module_class(&self, key: ClassKey) -> bool {
         let info = self.program.class(key);
-        info.externals.iter().any(|&path| crate::torch::base_class(path).is_some_and(|b| b.kind == Base::Module))
+        info.externals
+            .iter()
+            .any(|&path| crate::torch::base_class(path).is_some_and(|b| b.kind == Base::Module))
             || (info.unknown_base || !info.externals.is_empty())
                 && self.program.find_method(key, self.known.forward).is_some()
     }
@@ -48,11 +50,13 @@ impl Interp<'_> {
         let body = ir.function(ir.class(key.class).body).body;
         let found = ir.block(body).iter().rev().find_map(|&s| match ir.stmt(s) {
             Stmt::Assign { targets, value } => {
-                let named = |&t: &ExprId| matches!(ir.expr(t), Expr::Var(v) if self.slot_name(key, v) == Some(name));
+                let named =
+                    |&t: &ExprId| matches!(ir.expr(t), Expr::Var(v) if self.slot_name(key, v) == Some(name));
                 ir.list(*targets).iter().any(named).then_some(*value)
             }
             Stmt::AnnAssign { target, value: Some(value), .. } => {
-                matches!(ir.expr(*target), Expr::Var(v) if self.slot_name(key, v) == Some(name)).then_some(*value)
+                matches!(ir.expr(*target), Expr::Var(v) if self.slot_name(key, v) == Some(name))
+                    .then_some(*value)
             }
             _ => None,
         })?;
@@ -62,7 +66,9 @@ impl Interp<'_> {
     fn slot_name(&self, key: ClassKey, var: crate::ir::Var) -> Option<Sym> {
         let ir = &self.program.get(key.module).ir;
         match var {
-            crate::ir::Var::Local(slot) => ir.function(ir.class(key.class).body).slots.get(slot as usize).copied(),
+            crate::ir::Var::Local(slot) => {
+                ir.function(ir.class(key.class).body).slots.get(slot as usize).copied()
+            }
             _ => None,
         }
     }
@@ -114,7 +120,9 @@ impl Interp<'_> {
             return false;
         }
         self.set_field(id, built, Value::None);
-        let (Some((m, f)), Some(args)) = (self.program.find_method(key, built), self.unbuilt.get(&id).cloned()) else {
+        let (Some((m, f)), Some(args)) =
+            (self.program.find_method(key, built), self.unbuilt.get(&id).cloned())
+        else {
             return false;
         };
         let (path, device) = (self.path, self.own(id));
@@ -135,8 +143,11 @@ impl Interp<'_> {
         if !self.is_module_class(key) {
             return self.object(ObjKind::Instance, Some(key), Value::Absent);
         }
-        let device =
-            if self.is_moved_for_user(key) { self.unknown_device() } else { self.default_device_at(e, Reason::Module) };
+        let device = if self.is_moved_for_user(key) {
+            self.unknown_device()
+        } else {
+            self.default_device_at(e, Reason::Module)
+        };
         self.object(ObjKind::Module, Some(key), Value::Device(device))
     }
 
@@ -212,7 +223,11 @@ impl Interp<'_> {
             }
             (_, v) => v,
         };
-        let value = if self.obj(id).kind == ObjKind::Module && self.constructing() { self.kept(value, at, 0) } else { value };
+        let value = if self.obj(id).kind == ObjKind::Module && self.constructing() {
+            self.kept(value, at, 0)
+        } else {
+            value
+        };
         self.set_field(id, name, value);
     }
 
@@ -243,7 +258,8 @@ impl Interp<'_> {
                 v
             }
             Value::Seq(s) if depth < 4 => {
-                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.kept(v, at, depth + 1)).collect();
+                let items: Vec<Value> =
+                    self.seq_items(s).iter().map(|&v| self.kept(v, at, depth + 1)).collect();
                 self.seq(&items)
             }
             Value::Many(m) if depth < 4 => {
@@ -251,7 +267,12 @@ impl Interp<'_> {
                 let item = self.kept(item, at, depth + 1);
                 self.many(item)
             }
-            Value::Object(id) if matches!(self.obj(id).kind, ObjKind::List { module: false } | ObjKind::Dict { module: false }) => {
+            Value::Object(id)
+                if matches!(
+                    self.obj(id).kind,
+                    ObjKind::List { module: false } | ObjKind::Dict { module: false }
+                ) =>
+            {
                 let content = self.own(id);
                 let content = self.kept(content, at, depth);
                 self.set_own(id, content);
@@ -264,9 +285,16 @@ impl Interp<'_> {
     /// An instance of a class that another library defines, or restored from somewhere: a module on the CPU.
     pub(super) fn foreign_instance(&mut self, class: Option<ClassKey>, args: &Args, e: ExprId) -> Value {
         let placed = args.open
-            || ["device_map", "device", "low_cpu_mem_usage", "quantization_config", "load_in_8bit", "load_in_4bit"]
-                .iter()
-                .any(|k| args.keyword(k).is_some());
+            || [
+                "device_map",
+                "device",
+                "low_cpu_mem_usage",
+                "quantization_config",
+                "load_in_8bit",
+                "load_in_4bit",
+            ]
+            .iter()
+            .any(|k| args.keyword(k).is_some());
         let device = if placed { self.unknown_device() } else { self.default_device_at(e, Reason::Module) };
         let id = self.object(ObjKind::ForeignModule(None), class, Value::Device(device));
         Value::Object(id)
@@ -283,7 +311,13 @@ impl Interp<'_> {
         } else {
             device
         };
-        self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Parameter, certain: true, bytes: None })
+        self.tensor(Tensor {
+            device,
+            zero_dim: Tri::Maybe,
+            role: Role::Parameter,
+            certain: true,
+            bytes: None,
+        })
     }
 }
 

@@ -82,9 +82,7 @@ impl Interp<'_> {
                 _ => TRUE,
             },
             Value::Outer(o) if o == self.known.device_count => self.d.atom(gpus_at_least(1)),
-            Value::Outer(o) => {
-                self.flag(Test::Truth(v), o, "", e)
-            }
+            Value::Outer(o) => self.flag(Test::Truth(v), o, "", e),
             Value::Tensor(_) => self.named_test(Test::Truth(v), e),
             Value::Choice(_) => {
                 let b = self.each(v, &mut |i, v| Value::Bool(i.truth(v, e)));
@@ -238,14 +236,14 @@ impl Interp<'_> {
     }
 
     fn outer_equal(&mut self, o: OuterId, v: Value, e: ExprId) -> Cond {
-        if o == self.known.device_count {
-            if let Value::Int(n) = v {
-                let n = u32::try_from(n).unwrap_or(0);
-                let at_least = if n == 0 { TRUE } else { self.d.atom(gpus_at_least(n)) };
-                let more = self.d.atom(gpus_at_least(n + 1));
-                let not_more = self.d.not(more);
-                return self.d.and(at_least, not_more);
-            }
+        if o == self.known.device_count
+            && let Value::Int(n) = v
+        {
+            let n = u32::try_from(n).unwrap_or(0);
+            let at_least = if n == 0 { TRUE } else { self.d.atom(gpus_at_least(n)) };
+            let more = self.d.atom(gpus_at_least(n + 1));
+            let not_more = self.d.not(more);
+            return self.d.and(at_least, not_more);
         }
         let suffix = match v {
             Value::None => " is None".to_owned(),
@@ -388,12 +386,6 @@ impl Interp<'_> {
                 };
                 self.flag(Test::Compare(2 + op as u8, Value::Outer(o), v), o, &suffix, e)
             }
-            // `world_size > device_count()` and the like: the count decides, nobody knows how.
-            (Value::Host(Host::Number), Value::Outer(o)) | (Value::Outer(o), Value::Host(Host::Number))
-                if o == self.known.device_count =>
-            {
-                self.unknown_test(e)
-            }
             _ => self.unknown_test(e),
         }
     }
@@ -487,8 +479,36 @@ const fn constant(b: bool) -> Cond {
 /// Does a flag's name speak of devices? Then whoever sets it decides where things go.
 pub(super) fn speaks_of_devices(text: &str) -> bool {
     const WORDS: &[&str] = &[
-        "cuda", "gpu", "device", "cpu", "accel", "mps", "xpu", "npu", "hpu", "tpu", "nccl", "distributed", "ddp",
-        "rank", "parallel", "backend", "available", "xla", "mlu", "musa", "neuron", "xpu", "offload", "pin", "amp", "fp16", "half", "triton", "hardware", "platform",
+        "cuda",
+        "gpu",
+        "device",
+        "cpu",
+        "accel",
+        "mps",
+        "xpu",
+        "npu",
+        "hpu",
+        "tpu",
+        "nccl",
+        "distributed",
+        "ddp",
+        "rank",
+        "parallel",
+        "backend",
+        "available",
+        "xla",
+        "mlu",
+        "musa",
+        "neuron",
+        "xpu",
+        "offload",
+        "pin",
+        "amp",
+        "fp16",
+        "half",
+        "triton",
+        "hardware",
+        "platform",
     ];
     let text = text.to_ascii_lowercase();
     WORDS.iter().any(|w| text.contains(w))

@@ -28,7 +28,9 @@ impl Interp<'_> {
             Value::Seq(id) => Some(self.seq_items(id).to_vec()),
             Value::Object(id) => match (self.obj(id).kind, self.own(id)) {
                 (ObjKind::List { .. } | ObjKind::Instance, Value::Seq(s)) => Some(self.seq_items(s).to_vec()),
-                (ObjKind::Dict { .. }, Value::Seq(s)) => Some(self.seq_items(s).iter().step_by(2).copied().collect()),
+                (ObjKind::Dict { .. }, Value::Seq(s)) => {
+                    Some(self.seq_items(s).iter().step_by(2).copied().collect())
+                }
                 _ => None,
             },
             _ => None,
@@ -145,7 +147,11 @@ impl Interp<'_> {
             Value::Choice(_) => self.each(b, &mut |s, v| s.index(v, i, e, base, index)),
             Value::Seq(id) => self.index_seq(&self.seq_items(id).clone(), i, e),
             Value::Many(m) => {
-                if i == Value::Slice { b } else { *self.t.values.get(m) }
+                if i == Value::Slice {
+                    b
+                } else {
+                    *self.t.values.get(m)
+                }
             }
             Value::Tensor(_) => self.index_tensor(b, i, e, base, index),
             Value::Outer(o) => self.index_outer(o, i, e, base, index),
@@ -162,7 +168,8 @@ impl Interp<'_> {
                     text,
                     tensor: false,
                     device: false,
-                    varies: false, with: None,
+                    varies: false,
+                    with: None,
                     default: None,
                 });
                 Value::Outer(self.outer_item(outer, i))
@@ -205,9 +212,12 @@ impl Interp<'_> {
             },
             ObjKind::Dict { .. } => self.dict_get(id, i, e),
             ObjKind::Items | ObjKind::Loader => self.own(id),
-            ObjKind::Instance if matches!(self.own(id), Value::Seq(_)) => self.index(self.own(id), i, e, e, e),
+            ObjKind::Instance if matches!(self.own(id), Value::Seq(_)) => {
+                self.index(self.own(id), i, e, e, e)
+            }
             ObjKind::Module | ObjKind::Instance => {
-                let method = self.obj(id).class.and_then(|k| self.program.find_method(k, Sym::new("__getitem__")));
+                let method =
+                    self.obj(id).class.and_then(|k| self.program.find_method(k, Sym::new("__getitem__")));
                 match method {
                     Some((m, f)) => {
                         let args = Args { positional: vec![(i, e)], ..Args::default() };
@@ -261,10 +271,10 @@ impl Interp<'_> {
     fn index_tensor(&mut self, b: Value, i: Value, e: ExprId, base: ExprId, index: ExprId) -> Value {
         let Value::Tensor(id) = b else { return Value::Unknown };
         let t = self.get_tensor(id);
-        if !t.certain {
-            if let Value::Str(..) | Value::Int(_) = i {
-                return self.part_of(t);
-            }
+        if !t.certain
+            && let Value::Str(..) | Value::Int(_) = i
+        {
+            return self.part_of(t);
         }
         self.check_index(b, i, e, base, index);
         let zero_dim = self.indexed_dims(i, index);
@@ -325,7 +335,15 @@ impl Interp<'_> {
     }
 
     /// `base[index] = value`
-    pub(super) fn set_item(&mut self, b: Value, i: Value, value: Value, at: ExprId, base: ExprId, index: ExprId) {
+    pub(super) fn set_item(
+        &mut self,
+        b: Value,
+        i: Value,
+        value: Value,
+        at: ExprId,
+        base: ExprId,
+        index: ExprId,
+    ) {
         match b {
             Value::Choice(_) => {
                 self.each(b, &mut |s, v| {
@@ -347,7 +365,15 @@ impl Interp<'_> {
         }
     }
 
-    fn assign_tensor_item(&mut self, b: Value, i: Value, value: Value, at: ExprId, base: ExprId, index: ExprId) {
+    fn assign_tensor_item(
+        &mut self,
+        b: Value,
+        i: Value,
+        value: Value,
+        at: ExprId,
+        base: ExprId,
+        index: ExprId,
+    ) {
         let Some(op) = crate::torch::method(Sym::new("__setitem__")) else { return };
         let rule = |p: usize| op.positional(p).map_or(Rule::STRICT, Rule::from);
         let Some(whole) = self.party(b, base, rule(0)) else { return };
@@ -357,7 +383,8 @@ impl Interp<'_> {
         };
         let mut parties = vec![whole];
         for v in indices {
-            if matches!(v, Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).zero_dim == Tri::No) {
+            if matches!(v, Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).zero_dim == Tri::No)
+            {
                 parties.extend(self.party(v, index, rule(1)));
             }
         }
@@ -432,7 +459,8 @@ impl Interp<'_> {
         let first = args.positional.first().copied();
         match (name.as_str(), first) {
             ("append", Some((v, at))) => {
-                let v = if self.constructing() && !self.is_module_object(id) { self.kept(v, at, 1) } else { v };
+                let v =
+                    if self.constructing() && !self.is_module_object(id) { self.kept(v, at, 1) } else { v };
                 // Inside a loop the number of elements is not known.
                 let new = match (self.own(id), self.here().loops.iter().all(|l| l.exact)) {
                     (Value::Seq(s), true) => {
@@ -512,7 +540,9 @@ impl Interp<'_> {
                 }
             },
             "keys" => self.many(Self::TEXT),
-            "get" | "pop" | "setdefault" if !args.positional.is_empty() => self.dict_get(id, args.positional[0].0, e),
+            "get" | "pop" | "setdefault" if !args.positional.is_empty() => {
+                self.dict_get(id, args.positional[0].0, e)
+            }
             "update" => {
                 for (&(v, _), more) in args.positional.iter().zip(1..) {
                     let _: i32 = more;
@@ -536,9 +566,8 @@ impl Interp<'_> {
             "copy" => Value::Object(self.object(ObjKind::Dict { module: false }, None, content)),
             "to" => {
                 // A batch encoding moves in place and gives itself.
-                if let Some(device) = self.to_target(args, e) {
-                    let mut seen = Vec::new();
-                    let moved = self.move_all(content, device, &mut seen);
+                if let Some(device) = self.target_of_to(args, e) {
+                    let moved = self.move_all(content, device);
                     self.set_own(id, moved);
                 }
                 Value::Object(id)
@@ -547,19 +576,19 @@ impl Interp<'_> {
         }
     }
 
-    fn move_all(&mut self, v: Value, device: super::Dd, seen: &mut Vec<ObjId>) -> Value {
+    fn move_all(&mut self, v: Value, device: super::Dd) -> Value {
         match v {
             Value::Tensor(t) => {
                 let t = self.get_tensor(t);
                 self.tensor(Tensor { device, ..t })
             }
             Value::Seq(s) => {
-                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.move_all(v, device, seen)).collect();
+                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.move_all(v, device)).collect();
                 self.seq(&items)
             }
             Value::Many(m) => {
                 let item = *self.t.values.get(m);
-                let moved = self.move_all(item, device, seen);
+                let moved = self.move_all(item, device);
                 self.many(moved)
             }
             v => v,
@@ -567,11 +596,11 @@ impl Interp<'_> {
     }
 
     pub(super) fn object_binary(&mut self, op: BinOp, a: Value, b: Value, e: ExprId) -> Value {
-        if op == BinOp::Add {
-            if let (Some(mut x), Some(y)) = (self.exact_elements(a), self.exact_elements(b)) {
-                x.extend(y);
-                return self.list(&x);
-            }
+        if op == BinOp::Add
+            && let (Some(mut x), Some(y)) = (self.exact_elements(a), self.exact_elements(b))
+        {
+            x.extend(y);
+            return self.list(&x);
         }
         if op == BinOp::Mul {
             for v in [a, b] {
@@ -582,11 +611,6 @@ impl Interp<'_> {
             }
         }
         self.result_of(e)
-    }
-
-    /// Is the expression a literal of this text? For keyword-like positional arguments.
-    pub(super) fn is_literal(&self, e: ExprId, text: &str) -> bool {
-        matches!(self.linked().ir.expr(e), Expr::Str(s) if s.as_str() == text)
     }
 }
 

@@ -56,9 +56,13 @@ impl Interp<'_> {
     fn module_marks(&mut self, module: ModIdx) -> super::Cond {
         let linked = self.program.get(module);
         let Some(&slot) = linked.names.get(&Sym::new("pytestmark")) else { return TRUE };
-        let Some(&crate::link::Binding::Value(e)) = linked.bindings.get(usize::from(slot)) else { return TRUE };
+        let Some(&crate::link::Binding::Value(e)) = linked.bindings.get(usize::from(slot)) else {
+            return TRUE;
+        };
         match linked.ir.expr(e) {
-            crate::ir::Expr::List(list) | crate::ir::Expr::Tuple(list) => self.decorator_guard(module, FuncId(0), list),
+            crate::ir::Expr::List(list) | crate::ir::Expr::Tuple(list) => {
+                self.decorator_guard(module, FuncId(0), list)
+            }
             _ => self.one_guard(module, FuncId(0), e),
         }
     }
@@ -85,7 +89,12 @@ impl Interp<'_> {
         for (n, f) in ir.functions.iter().enumerate() {
             let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
             let called = self.interpreted.contains(&func);
-            if f.kind == FuncKind::Function && f.class.is_none() && f.parent == Some(FuncId(0)) && !called && self.relevance.is_live(module, func) {
+            if f.kind == FuncKind::Function
+                && f.class.is_none()
+                && f.parent == Some(FuncId(0))
+                && !called
+                && self.relevance.is_live(module, func)
+            {
                 self.run_entry(module, func, None, None, out);
             }
         }
@@ -126,7 +135,8 @@ impl Interp<'_> {
                 own.iter().any(|&(n, f)| n == name && self.relevance.decides(k.module, f))
             })
         };
-        let all = ["__init__", "setUp", "setup_method", "__post_init__"].into_iter().any(|n| makes(Sym::new(n)));
+        let all =
+            ["__init__", "setUp", "setup_method", "__post_init__"].into_iter().any(|n| makes(Sym::new(n)));
         let live = |f: FuncId| all || self.relevance.is_live(key.module, f);
         let wanted: Vec<(Sym, FuncId)> = methods.iter().copied().filter(|&(_, f)| live(f)).collect();
         (!wanted.is_empty()).then_some(wanted)
@@ -162,7 +172,8 @@ impl Interp<'_> {
             self.set_own(id, Value::Device(device));
         }
         if let Some((m, f)) = self.program.find_method(key, self.known.init) {
-            let own = m == key.module && self.program.get(m).ir.class(key.class).methods.iter().any(|&(_, g)| g == f);
+            let own = m == key.module
+                && self.program.get(m).ir.class(key.class).methods.iter().any(|&(_, g)| g == f);
             let muted = u32::from(!own);
             self.muted += muted;
             let class = self.program.get(m).ir.function(f).class.map(|class| ClassKey { module: m, class });
@@ -221,10 +232,18 @@ impl Interp<'_> {
     }
 
     /// One function with symbols for what it is not given. The state is as before afterwards.
-    fn run_entry(&mut self, module: ModIdx, func: FuncId, class: Option<ClassKey>, instance: Option<ObjId>, out: &mut Outcome) {
+    fn run_entry(
+        &mut self,
+        module: ModIdx,
+        func: FuncId,
+        class: Option<ClassKey>,
+        instance: Option<ObjId>,
+        out: &mut Outcome,
+    ) {
         let linked = self.program.get(module);
         let function = linked.ir.function(func);
-        let (mark, cells, objects, frames) = (self.store.mark(), self.store.len(), self.objects.len(), self.frames.len());
+        let (mark, cells, objects, frames) =
+            (self.store.mark(), self.store.len(), self.objects.len(), self.frames.len());
         let before = self.path;
         let guard = self.decorator_guard(module, function.parent.unwrap_or(FuncId(0)), function.decorators);
         let wrappers = self.wrapper_guard(module, func);
@@ -273,7 +292,9 @@ impl Interp<'_> {
         let function = ir.function(func);
         // What a module's `forward` is given lives where the module lives.
         let with = match receiver {
-            Some(Value::Object(id)) if function.name == self.known.forward && self.is_module_object(id) => self.obj(id).class,
+            Some(Value::Object(id)) if function.name == self.known.forward && self.is_module_object(id) => {
+                self.obj(id).class
+            }
             _ => None,
         };
         let with = with.map(|class| self.receiver_symbol(class));
@@ -305,9 +326,13 @@ fn assigned_attrs(ir: &crate::ir::Module, block: crate::ir::Block, names: &mut V
     for &s in ir.block(block) {
         match ir.stmt(s) {
             Stmt::Assign { targets, .. } => ir.list(*targets).iter().for_each(|&t| target(t)),
-            Stmt::AugAssign { target: t, .. } | Stmt::AnnAssign { target: t, value: Some(_), .. } => target(*t),
+            Stmt::AugAssign { target: t, .. } | Stmt::AnnAssign { target: t, value: Some(_), .. } => {
+                target(*t)
+            }
             Stmt::If { then, orelse, .. } => inner.extend([*then, *orelse]),
-            Stmt::For { body, orelse, .. } | Stmt::While { body, orelse, .. } => inner.extend([*body, *orelse]),
+            Stmt::For { body, orelse, .. } | Stmt::While { body, orelse, .. } => {
+                inner.extend([*body, *orelse])
+            }
             Stmt::With { body, .. } => inner.push(*body),
             Stmt::Try { body, handlers, orelse, finally } => {
                 inner.extend([*body, *orelse, *finally]);

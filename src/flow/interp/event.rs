@@ -108,7 +108,8 @@ impl Interp<'_> {
         let mut at = Some(self.frame);
         while let Some(f) = at {
             let frame = &self.frames[f.0 as usize];
-            let name = self.program.get(frame.module).ir.function(frame.func).name.as_str().to_ascii_lowercase();
+            let name =
+                self.program.get(frame.module).ir.function(frame.func).name.as_str().to_ascii_lowercase();
             if frame.func.0 != 0 && ["cuda", "gpu", "pin_memory", "nccl"].iter().any(|w| name.contains(w)) {
                 return true;
             }
@@ -139,8 +140,7 @@ impl Interp<'_> {
     fn call_stack(&self) -> Box<[Place]> {
         let mut sites = Vec::new();
         let mut i = self.frame.0 as usize;
-        loop {
-            let Some(site) = self.frames[i].site else { break };
+        while let Some(site) = self.frames[i].site {
             sites.push(site);
             let Some(caller) = self.caller_of(i) else { break };
             i = caller;
@@ -196,7 +196,8 @@ fn hardware_world(literals: &[Literal]) -> World {
     if let Some(b) = literals.iter().filter(|(_, t)| *t).find_map(|&(a, _)| backend_of(a)) {
         return World::With(b);
     }
-    let gpus: Vec<(u32, bool)> = literals.iter().filter(|(a, _)| a.0 < 8).map(|&(a, t)| (a.0 + 1, t)).collect();
+    let gpus: Vec<(u32, bool)> =
+        literals.iter().filter(|(a, _)| a.0 < 8).map(|&(a, t)| (a.0 + 1, t)).collect();
     if let Some(&(n, _)) = gpus.iter().filter(|(_, t)| !t).min_by_key(|(n, _)| *n) {
         return if n == 1 { World::NoCuda } else { World::FewerGpus(n) };
     }

@@ -1,7 +1,7 @@
 //! Expressions.
 
 use super::super::diagram::{FALSE, TRUE};
-use super::super::value::{Host, NO_ORIGIN, OuterId, OuterKey, Outer, Reason, Tri, Value};
+use super::super::value::{Host, NO_ORIGIN, Outer, OuterId, OuterKey, Reason, Tri, Value};
 use super::device::parse_device;
 use super::{Interp, ObjKind};
 use crate::ir::{BinOp, CompKind, Expr, ExprId, ExprList, FuncId, UnaryOp, Var};
@@ -156,7 +156,8 @@ impl Interp<'_> {
         let content = if exact {
             self.seq(&items)
         } else {
-            let values: Vec<Value> = items.iter().skip(1).step_by(2).copied().chain([Value::Unknown]).collect();
+            let values: Vec<Value> =
+                items.iter().skip(1).step_by(2).copied().chain([Value::Unknown]).collect();
             self.many_of(&values)
         };
         Value::Object(self.object(ObjKind::Dict { module: false }, None, content))
@@ -301,7 +302,9 @@ impl Interp<'_> {
             Some(Binding::Import(target)) => self.imported(target),
             Some(Binding::Def(f)) => self.module_function(module, f),
             Some(Binding::Class(class)) => Value::Class(crate::link::ClassKey { module, class }),
-            Some(Binding::Value(e)) if self.evaluated.insert((module, slot)) => self.eval_in(module, FuncId(0), e),
+            Some(Binding::Value(e)) if self.evaluated.insert((module, slot)) => {
+                self.eval_in(module, FuncId(0), e)
+            }
             _ => Value::Unknown,
         };
         if v == Value::Unknown || v == Value::Absent {
@@ -321,7 +324,8 @@ impl Interp<'_> {
             text: name.to_string(),
             tensor: false,
             device: super::args::names_device(name.as_str()),
-            varies: false, with: None,
+            varies: false,
+            with: None,
             default: None,
         });
         Value::Outer(id)
@@ -347,10 +351,10 @@ impl Interp<'_> {
 
     /// `base[key]` of something from outside. A batch's parts live with the batch.
     pub(super) fn outer_item(&mut self, base: OuterId, key: Value) -> OuterId {
-        if let Value::Str(s, _) = key {
-            if names_weights(s.as_str()) {
-                self.used_as_weights(Value::Outer(base));
-            }
+        if let Value::Str(s, _) = key
+            && names_weights(s.as_str())
+        {
+            self.used_as_weights(Value::Outer(base));
         }
         let key = match key {
             Value::Str(s, _) => Some(Value::Str(s, NO_ORIGIN)),
@@ -375,9 +379,8 @@ impl Interp<'_> {
 
     pub(super) fn binary(&mut self, op: BinOp, a: Value, b: Value, e: ExprId, l: ExprId, r: ExprId) -> Value {
         match (a, b) {
-            (Value::Host(Host::Memory), Value::Host(_) | Value::Int(_)) | (Value::Host(_) | Value::Int(_), Value::Host(Host::Memory)) => {
-                Value::Host(Host::Memory)
-            }
+            (Value::Host(Host::Memory), Value::Host(_) | Value::Int(_))
+            | (Value::Host(_) | Value::Int(_), Value::Host(Host::Memory)) => Value::Host(Host::Memory),
             (Value::Int(x), Value::Int(y)) => arithmetic(op, x, y),
             // `"cuda:" + str(i)`
             (Value::Str(x, _), Value::Str(y, _)) if op == BinOp::Add => {
@@ -405,22 +408,22 @@ impl Interp<'_> {
             (Value::Bool(x), Value::Bool(y)) if op == BinOp::BitAnd => Value::Bool(self.d.and(x, y)),
             (Value::Bool(x), Value::Bool(y)) if op == BinOp::BitOr => Value::Bool(self.d.or(x, y)),
             (Value::Seq(x), Value::Seq(y)) if op == BinOp::Add => {
-                let items: Vec<Value> = self.seq_items(x).iter().chain(self.seq_items(y).iter()).copied().collect();
+                let items: Vec<Value> =
+                    self.seq_items(x).iter().chain(self.seq_items(y).iter()).copied().collect();
                 self.seq(&items)
             }
             (Value::Object(_), _) | (_, Value::Object(_)) => self.object_binary(op, a, b, e),
-            (Value::Choice(_), _) => {
-                self.each(a, &mut |i, v| i.binary(op, v, b, e, l, r))
-            }
+            (Value::Choice(_), _) => self.each(a, &mut |i, v| i.binary(op, v, b, e, l, r)),
             (_, Value::Choice(_)) => self.each(b, &mut |i, v| i.binary(op, a, v, e, l, r)),
             (Value::Tensor(_) | Value::Outer(_), _) | (_, Value::Tensor(_) | Value::Outer(_)) => {
                 self.tensor_binary(op, a, b, e, l, r)
             }
             (Value::Host(Host::Array), _) | (_, Value::Host(Host::Array)) => Self::ARRAY,
             (Value::Host(Host::Text) | Value::Str(..), _) => Self::TEXT,
-            (Value::Host(_) | Value::Int(_) | Value::Bool(_), Value::Host(_) | Value::Int(_) | Value::Bool(_)) => {
-                Self::NUMBER
-            }
+            (
+                Value::Host(_) | Value::Int(_) | Value::Bool(_),
+                Value::Host(_) | Value::Int(_) | Value::Bool(_),
+            ) => Self::NUMBER,
             _ => Value::Unknown,
         }
     }
@@ -428,11 +431,12 @@ impl Interp<'_> {
     pub(super) fn aug_assign(&mut self, target: ExprId, op: BinOp, value: ExprId) {
         let old = self.eval(target);
         let v = self.eval(value);
-        if let Value::Object(id) = old {
-            if matches!(self.obj(id).kind, ObjKind::List { .. }) && op == BinOp::Add {
-                self.extend_list(id, v, value);
-                return;
-            }
+        if let Value::Object(id) = old
+            && matches!(self.obj(id).kind, ObjKind::List { .. })
+            && op == BinOp::Add
+        {
+            self.extend_list(id, v, value);
+            return;
         }
         let new = self.augmented(op, old, v, target, value);
         self.assign(target, new);
@@ -464,5 +468,6 @@ fn arithmetic(op: BinOp, x: i64, y: i64) -> Value {
 
 /// Keys under which checkpoints keep weights.
 fn names_weights(key: &str) -> bool {
-    key.ends_with("state_dict") || matches!(key, "model" | "optimizer" | "net" | "weights" | "params" | "generator" | "ema")
+    key.ends_with("state_dict")
+        || matches!(key, "model" | "optimizer" | "net" | "weights" | "params" | "generator" | "ema")
 }

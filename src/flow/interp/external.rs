@@ -76,7 +76,9 @@ impl Interp<'_> {
             },
             "torch.Generator" => self.make_generator(args, e),
             "torch.load" => self.torch_load(1, args, e),
-            "torch.hub.load_state_dict_from_url" | "torch.utils.model_zoo.load_url" => self.torch_load(2, args, e),
+            "torch.hub.load_state_dict_from_url" | "torch.utils.model_zoo.load_url" => {
+                self.torch_load(2, args, e)
+            }
             "torch.save" => {
                 if let Some((file, _)) = args.get(1, "f") {
                     let key = plain_file(file);
@@ -86,7 +88,9 @@ impl Interp<'_> {
                 }
                 return None;
             }
-            "torch.utils.data.DataLoader" | "torch.utils.data.dataloader.DataLoader" => self.make_loader(args, e),
+            "torch.utils.data.DataLoader" | "torch.utils.data.dataloader.DataLoader" => {
+                self.make_loader(args, e)
+            }
             "torch.utils.data.TensorDataset" | "torch.utils.data.dataset.TensorDataset" => {
                 let items: Vec<Value> = args.positional.iter().map(|&(v, _)| v).collect();
                 let item = if args.open { Value::Unknown } else { self.seq(&items) };
@@ -107,8 +111,11 @@ impl Interp<'_> {
                 args.positional.first().map_or(Value::Unknown, |&(v, _)| v)
             }
             "argparse.ArgumentParser" => Value::Object(self.object(ObjKind::Parser, None, Value::Absent)),
-            "copy.copy" | "copy.deepcopy" => args.positional.first().map_or(Value::Unknown, |&(v, _)| self.deep_copy(v, 0)),
-            "sys.exit" | "os._exit" | "os.abort" | "exit" | "quit" | "pytest.skip" | "pytest.exit" | "pytest.fail" => {
+            "copy.copy" | "copy.deepcopy" => {
+                args.positional.first().map_or(Value::Unknown, |&(v, _)| self.deep_copy(v, 0))
+            }
+            "sys.exit" | "os._exit" | "os.abort" | "exit" | "quit" | "pytest.skip" | "pytest.exit"
+            | "pytest.fail" => {
                 self.path = super::FALSE;
                 Value::None
             }
@@ -118,7 +125,8 @@ impl Interp<'_> {
             "collections.namedtuple" | "typing.NamedTuple" => self.tuple_class(args, e),
             "collections.OrderedDict" => self.builtin(Sym::new("dict"), args, e),
             "itertools.product" if args.keywords.is_empty() && !args.open && !args.positional.is_empty() => {
-                let row: Vec<Value> = args.positional.iter().map(|&(v, at)| self.some_element(v, at)).collect();
+                let row: Vec<Value> =
+                    args.positional.iter().map(|&(v, at)| self.some_element(v, at)).collect();
                 let row = self.seq(&row);
                 self.many(row)
             }
@@ -133,7 +141,9 @@ impl Interp<'_> {
     }
 
     fn make_device(&mut self, args: &Args, e: ExprId) -> Value {
-        let Some((v, at)) = args.get(0, "device").or_else(|| args.keyword("type")) else { return self.result_of(e) };
+        let Some((v, at)) = args.get(0, "device").or_else(|| args.keyword("type")) else {
+            return self.result_of(e);
+        };
         let index = args.get(1, "index").map(|(v, _)| v);
         if let (Value::Str(s, origin), Some(i)) = (v, index) {
             let device = match (s.as_str(), i) {
@@ -182,7 +192,13 @@ impl Interp<'_> {
             }
             _ => {
                 let device = self.default_device_at(e, Reason::Default);
-                self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Parameter, certain: true, bytes: None })
+                self.tensor(Tensor {
+                    device,
+                    zero_dim: Tri::Maybe,
+                    role: Role::Parameter,
+                    certain: true,
+                    bytes: None,
+                })
             }
         }
     }
@@ -209,7 +225,9 @@ impl Interp<'_> {
         let explicit_none = matches!(location, Some((Value::None, _)));
         // What this very process has written comes back to where it was.
         let file = args.get(0, "f").map(|(v, _)| plain_file(v));
-        let own = file.and_then(|f| self.saved.get(&f).copied()).is_some_and(|when| self.d.implies(self.path, when));
+        let own = file
+            .and_then(|f| self.saved.get(&f).copied())
+            .is_some_and(|when| self.d.implies(self.path, when));
         if ((location.is_none() && !args.open) || explicit_none) && !own {
             let available = self.available(None);
             let bad = self.d.not(available);
@@ -230,7 +248,13 @@ impl Interp<'_> {
                     return self.result_of(e);
                 };
                 let device = self.because(d, e, Reason::Loaded);
-                self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Plain, certain: false, bytes: None })
+                self.tensor(Tensor {
+                    device,
+                    zero_dim: Tri::Maybe,
+                    role: Role::Plain,
+                    certain: false,
+                    bytes: None,
+                })
             }
             _ => self.result_of(e),
         }
@@ -263,7 +287,9 @@ impl Interp<'_> {
         let data = args.get(0, "dataset").map(|(v, _)| v);
         let collate = args.get(6, "collate_fn").filter(|(v, _)| *v != Value::None);
         let item = match (data, collate) {
-            (Some(data), Some((f @ (Value::Closure(_) | Value::Bound(_)), at))) => self.collated_by(data, f, at, e),
+            (Some(data), Some((f @ (Value::Closure(_) | Value::Bound(_)), at))) => {
+                self.collated_by(data, f, at, e)
+            }
             (Some(Value::Object(id)), None) if self.obj(id).kind == ObjKind::Items => {
                 let item = self.own(id);
                 self.collated(item, e)
@@ -272,7 +298,13 @@ impl Interp<'_> {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Batch, NO_ORIGIN);
                 let device = self.at(Device::Cpu, origin);
-                self.tensor(Tensor { device, zero_dim: Tri::No, role: Role::Plain, certain: false, bytes: None })
+                self.tensor(Tensor {
+                    device,
+                    zero_dim: Tri::No,
+                    role: Role::Plain,
+                    certain: false,
+                    bytes: None,
+                })
             }
             _ => Value::Unknown,
         };
@@ -302,7 +334,13 @@ impl Interp<'_> {
             Value::Tensor(t) => {
                 let t = self.get_tensor(t);
                 let device = self.because(t.device, e, Reason::Batch);
-                self.tensor(Tensor { device, zero_dim: Tri::No, role: Role::Plain, certain: true, bytes: None })
+                self.tensor(Tensor {
+                    device,
+                    zero_dim: Tri::No,
+                    role: Role::Plain,
+                    certain: true,
+                    bytes: None,
+                })
             }
             Value::Seq(s) => {
                 let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.collated(v, e)).collect();
@@ -318,7 +356,15 @@ impl Interp<'_> {
         let key = OuterKey::External(Sym::new(&format!("os.environ[{name}]")));
         let text = name.to_string();
         let default = args.get(1, "default").map(|(v, _)| v);
-        let id = self.t.outer(key.clone(), || Outer { key, text, tensor: false, device: false, varies: false, with: None, default });
+        let id = self.t.outer(key.clone(), || Outer {
+            key,
+            text,
+            tensor: false,
+            device: false,
+            varies: false,
+            with: None,
+            default,
+        });
         Value::Outer(id)
     }
 
@@ -330,7 +376,8 @@ impl Interp<'_> {
         let own = self.own(id);
         let own = match own {
             Value::Seq(s) => {
-                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.deep_copy(v, depth + 1)).collect();
+                let items: Vec<Value> =
+                    self.seq_items(s).iter().map(|&v| self.deep_copy(v, depth + 1)).collect();
                 self.seq(&items)
             }
             v => v,
@@ -354,7 +401,8 @@ impl Interp<'_> {
             return self.result_of(e);
         }
         let rest: Vec<Value> = rest.iter().map(|&(v, _)| v).collect();
-        let keywords: Vec<Value> = args.keywords.iter().flat_map(|&(k, v, _)| [Value::Str(k, NO_ORIGIN), v]).collect();
+        let keywords: Vec<Value> =
+            args.keywords.iter().flat_map(|&(k, v, _)| [Value::Str(k, NO_ORIGIN), v]).collect();
         if rest.len().max(keywords.len()) > super::MAX_ELEMENTS {
             return self.result_of(e);
         }
@@ -366,16 +414,18 @@ impl Interp<'_> {
     /// Calls what [`Self::partial`] made.
     pub(super) fn call_partial(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
         let parts = self.exact_elements(self.own(id)).unwrap_or_default();
-        let &[f, rest, keywords] = parts.as_slice() else { return self.unknown_call(Value::Unknown, args, e) };
+        let &[f, rest, keywords] = parts.as_slice() else {
+            return self.unknown_call(Value::Unknown, args, e);
+        };
         let mut all = Args { open: args.open, ..Args::default() };
         all.positional.extend(self.exact_elements(rest).unwrap_or_default().into_iter().map(|v| (v, e)));
         all.positional.extend(&args.positional);
         all.keywords.extend(&args.keywords);
         for pair in self.exact_elements(keywords).unwrap_or_default().chunks(2) {
-            if let &[Value::Str(k, _), v] = pair {
-                if args.keyword(k.as_str()).is_none() {
-                    all.keywords.push((k, v, e));
-                }
+            if let &[Value::Str(k, _), v] = pair
+                && args.keyword(k.as_str()).is_none()
+            {
+                all.keywords.push((k, v, e));
             }
         }
         self.call_value(f, &all, e)
@@ -430,7 +480,8 @@ impl Interp<'_> {
         if let Some(&(v, at)) = args.positional.first() {
             let text = self.describe(v, at);
             let place = self.place(e);
-            let bite = super::super::event::Bite { world: crate::world::World::Always, conditions: Vec::new() };
+            let bite =
+                super::super::event::Bite { world: crate::world::World::Always, conditions: Vec::new() };
             if self.muted == 0 && self.path != super::FALSE {
                 self.emit(Kind::Reveal(text), place, bite, Vec::new());
             }
@@ -441,10 +492,10 @@ impl Interp<'_> {
 
     /// A call whose facts are in the tables.
     fn fact_call(&mut self, path: Sym, fact: &'static CallFact, args: &Args, e: ExprId) -> Value {
-        if let Some(a) = fact.accelerator {
-            if let Some(v) = self.accelerator_call(path, a, args, e) {
-                return v;
-            }
+        if let Some(a) = fact.accelerator
+            && let Some(v) = self.accelerator_call(path, a, args, e)
+        {
+            return v;
         }
         if fact.to_numpy != Numpy::None {
             for (i, &(v, at)) in args.positional.iter().enumerate() {
@@ -459,7 +510,9 @@ impl Interp<'_> {
             }
         }
         match fact.returns {
-            Returns::Argument(a) => args.get(usize::from(a.position), a.name.as_str()).map_or(Value::Unknown, |(v, _)| v),
+            Returns::Argument(a) => {
+                args.get(usize::from(a.position), a.name.as_str()).map_or(Value::Unknown, |(v, _)| v)
+            }
             Returns::Host => Self::NUMBER,
             Returns::Memory => Value::Host(super::Host::Memory),
             Returns::Cpu => {
@@ -530,7 +583,14 @@ impl Interp<'_> {
     }
 
     /// A use of an accelerator that names a device by argument, or takes the current one.
-    pub(super) fn use_of_device(&mut self, device: Option<(Value, ExprId)>, backend: Option<crate::world::Backend>, e: ExprId, how: UseKind, what: &str) {
+    pub(super) fn use_of_device(
+        &mut self,
+        device: Option<(Value, ExprId)>,
+        backend: Option<crate::world::Backend>,
+        e: ExprId,
+        how: UseKind,
+        what: &str,
+    ) {
         let place = self.place(e);
         let d = match (device, backend) {
             (Some((v, at)), None) if v != Value::None => {
@@ -573,7 +633,14 @@ impl Interp<'_> {
         let Some(bite) = self.bite(bad, false) else { return };
         let place = self.place(e);
         let what = format!("`{}={:?}`", arg.name, items.iter().filter_map(index).collect::<Vec<_>>());
-        let kind = Kind::Use { what, origin: None, index: Some(highest), backend: None, how: UseKind::DeviceList, inverted: false };
+        let kind = Kind::Use {
+            what,
+            origin: None,
+            index: Some(highest),
+            backend: None,
+            how: UseKind::DeviceList,
+            inverted: false,
+        };
         self.emit(kind, place, bite, Vec::new());
     }
 
@@ -596,14 +663,18 @@ impl Interp<'_> {
         if text.starts_with("numpy.") {
             return Self::ARRAY;
         }
-        if torch::base_class(path).is_some_and(|b| b.kind == torch::Base::Optimizer) || text.starts_with("torch.optim.") {
+        if torch::base_class(path).is_some_and(|b| b.kind == torch::Base::Optimizer)
+            || text.starts_with("torch.optim.")
+        {
             return Value::Object(self.object(ObjKind::Inert, None, Value::Absent));
         }
         if torch::base_class(path).is_some_and(|b| b.kind == torch::Base::Module) {
             return self.foreign_instance(None, args, e);
         }
         let last = super::torch_fn::short(path);
-        if matches!(last, "from_pretrained") && text.contains("Model") || text.starts_with("torchvision.models.") {
+        if matches!(last, "from_pretrained") && text.contains("Model")
+            || text.starts_with("torchvision.models.")
+        {
             return self.foreign_instance(None, args, e);
         }
         if text == "torch.cuda.device_count" {
@@ -678,7 +749,9 @@ impl Interp<'_> {
             })
             .collect();
         let long = flags.iter().find(|f| f.starts_with("--")).or_else(|| flags.first());
-        let Some(name) = dest.or_else(|| long.map(|f| f.trim_start_matches('-').replace('-', "_"))) else { return };
+        let Some(name) = dest.or_else(|| long.map(|f| f.trim_start_matches('-').replace('-', "_"))) else {
+            return;
+        };
         let action = args.keyword("action").and_then(|(v, _)| match v {
             Value::Str(s, _) => Some(s.as_str()),
             _ => None,
@@ -691,7 +764,15 @@ impl Interp<'_> {
         let key = OuterKey::Argument { parser, name: Sym::new(&name) };
         let device = names_device(&name);
         let text = format!("args.{name}");
-        self.t.outer(key.clone(), || Outer { key, text, tensor: false, device, varies: false, with: None, default });
+        self.t.outer(key.clone(), || Outer {
+            key,
+            text,
+            tensor: false,
+            device,
+            varies: false,
+            with: None,
+            default,
+        });
     }
 
     /// `args.name`
@@ -700,7 +781,15 @@ impl Interp<'_> {
         let key = OuterKey::Argument { parser, name };
         let device = names_device(name.as_str());
         let text = format!("args.{name}");
-        let id = self.t.outer(key.clone(), || Outer { key, text, tensor: false, device, varies: false, with: None, default: None });
+        let id = self.t.outer(key.clone(), || Outer {
+            key,
+            text,
+            tensor: false,
+            device,
+            varies: false,
+            with: None,
+            default: None,
+        });
         Value::Outer(id)
     }
 

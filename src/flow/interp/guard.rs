@@ -42,7 +42,16 @@ impl Interp<'_> {
     }
 
     #[expect(clippy::too_many_arguments, reason = "one use with all its parts")]
-    fn check_leaf_use(&mut self, here: Cond, origin: OriginId, backend: Option<Backend>, index: Option<u32>, e: ExprId, how: UseKind, what: &str) {
+    fn check_leaf_use(
+        &mut self,
+        here: Cond,
+        origin: OriginId,
+        backend: Option<Backend>,
+        index: Option<u32>,
+        e: ExprId,
+        how: UseKind,
+        what: &str,
+    ) {
         // What failed here does not go on: after it, the accelerator was there.
         let needed = match (backend, index) {
             (None, Some(i)) if i > 0 => self.d.atom(gpus_at_least(i + 1)),
@@ -78,7 +87,12 @@ impl Interp<'_> {
             && how != UseKind::Query
             && (self.d.implies(reached, absent) || self.only_another(reached, absent));
         let origin = self.literal_of(origin).filter(|&p| p != place);
-        self.emit(Kind::Use { what: what.to_owned(), origin, index, backend, how, inverted }, place, bite, Vec::new());
+        self.emit(
+            Kind::Use { what: what.to_owned(), origin, index, backend, how, inverted },
+            place,
+            bite,
+            Vec::new(),
+        );
     }
 
     /// Is it certain, where CUDA is absent, that another back end is there? Then that was what was asked for.
@@ -94,13 +108,28 @@ impl Interp<'_> {
     /// `if torch.cuda.is_available(): x = x.cuda()` in a method of a module: on a machine with two GPUs the module may be
     /// on the other one. In a constructor the whole module is still to be moved.
     #[expect(clippy::too_many_arguments, reason = "one use with all its parts")]
-    fn check_pinned(&mut self, here: Cond, origin: OriginId, backend: Option<Backend>, index: Option<u32>, e: ExprId, how: UseKind, what: &str) {
-        if backend.is_some() || here != TRUE || !matches!(how, UseKind::Transfer | UseKind::Factory) || !self.in_module() || self.constructing() {
+    fn check_pinned(
+        &mut self,
+        here: Cond,
+        origin: OriginId,
+        backend: Option<Backend>,
+        index: Option<u32>,
+        e: ExprId,
+        how: UseKind,
+        what: &str,
+    ) {
+        if backend.is_some()
+            || here != TRUE
+            || !matches!(how, UseKind::Transfer | UseKind::Factory)
+            || !self.in_module()
+            || self.constructing()
+        {
             return;
         }
         let place = self.place(e);
         let function = self.program.get(self.here().module).ir.function(self.here().func).span;
-        let written_here = self.literal_of(origin).is_some_and(|p| p.file == place.file && function.contains(p.span));
+        let written_here =
+            self.literal_of(origin).is_some_and(|p| p.file == place.file && function.contains(p.span));
         if !written_here {
             return;
         }
@@ -108,7 +137,14 @@ impl Interp<'_> {
         if let Some(bite) = self.bite(two, true) {
             let bite = Bite { world: crate::world::World::Cuda, ..bite };
             let origin = self.literal_of(origin).filter(|&p| p != place);
-            let kind = Kind::Use { what: what.to_owned(), origin, index, backend, how: UseKind::Pinned, inverted: false };
+            let kind = Kind::Use {
+                what: what.to_owned(),
+                origin,
+                index,
+                backend,
+                how: UseKind::Pinned,
+                inverted: false,
+            };
             self.emit(kind, place, bite, Vec::new());
         }
     }
@@ -116,17 +152,21 @@ impl Interp<'_> {
     /// Counts work on an accelerator that is known to be there, or on a device that somebody else chooses. An attempt to
     /// use one that may be missing asks whether it is there, and is not counted.
     pub(super) fn device_work(&mut self, device: Dd) {
-        let Some(path) = self.here().tries.last().map(|t| if t.survived == TRUE { self.path } else { t.start }).or_else(|| {
-            let mut at = self.here().caller;
-            while let Some(f) = at {
-                let frame = &self.frames[f.0 as usize];
-                if let Some(t) = frame.tries.last() {
-                    return Some(if t.survived == TRUE { self.path } else { t.start });
-                }
-                at = frame.caller;
-            }
-            None
-        }) else {
+        let Some(path) =
+            self.here().tries.last().map(|t| if t.survived == TRUE { self.path } else { t.start }).or_else(
+                || {
+                    let mut at = self.here().caller;
+                    while let Some(f) = at {
+                        let frame = &self.frames[f.0 as usize];
+                        if let Some(t) = frame.tries.last() {
+                            return Some(if t.survived == TRUE { self.path } else { t.start });
+                        }
+                        at = frame.caller;
+                    }
+                    None
+                },
+            )
+        else {
             return;
         };
         let mut leaves = Vec::new();
@@ -141,7 +181,11 @@ impl Interp<'_> {
                 }
                 _ => continue,
             };
-            let here = if self.d.as_leaf(device).is_some() { TRUE } else { self.d.where_leaf(device, &mut |p| p == leaf) };
+            let here = if self.d.as_leaf(device).is_some() {
+                TRUE
+            } else {
+                self.d.where_leaf(device, &mut |p| p == leaf)
+            };
             let (reached, there) = (self.d.and(path, here), self.available(backend));
             if reached != FALSE && self.d.implies(reached, there) {
                 self.work += 1;
@@ -158,7 +202,7 @@ impl Interp<'_> {
                 None => vec!["BaseException"],
                 Some(e) => self.names_of(e),
             };
-            if names.iter().any(|n| *n == "OutOfMemoryError") {
+            if names.contains(&"OutOfMemoryError") {
                 return;
             }
             if !names.iter().any(|n| matches!(*n, "BaseException" | "Exception" | "RuntimeError")) {
@@ -251,13 +295,16 @@ impl Interp<'_> {
             match h.types {
                 None => bare = true,
                 Some(e) => match ir.expr(e) {
-                    Expr::Tuple(list) => names.extend(ir.list(list).iter().filter_map(|&x| self.last_name(x))),
+                    Expr::Tuple(list) => {
+                        names.extend(ir.list(list).iter().filter_map(|&x| self.last_name(x)))
+                    }
                     _ => names.extend(self.last_name(e)),
                 },
             }
         }
         let catches = |wanted: &[&str]| bare || names.iter().any(|n| wanted.contains(n));
-        let cuda = catches(&["Exception", "BaseException", "RuntimeError", "AssertionError", "AcceleratorError"]);
+        let cuda =
+            catches(&["Exception", "BaseException", "RuntimeError", "AssertionError", "AcceleratorError"]);
         let oom = catches(&["Exception", "BaseException", "RuntimeError", "OutOfMemoryError"]);
         let missing = catches(&["Exception", "BaseException", "AttributeError"]);
         (cuda, oom, missing)
@@ -307,7 +354,10 @@ impl Interp<'_> {
         let ir = &self.linked().ir;
         let Expr::Call(call) = ir.expr(e) else { return };
         let Expr::Attr { base, name } = ir.expr(ir.call(call).func) else { return };
-        if !matches!(name.as_str(), "to" | "cuda" | "cpu" | "type_as" | "xpu" | "npu" | "half" | "float" | "double" | "bfloat16") {
+        if !matches!(
+            name.as_str(),
+            "to" | "cuda" | "cpu" | "type_as" | "xpu" | "npu" | "half" | "float" | "double" | "bfloat16"
+        ) {
             return;
         }
         if matches!(name.as_str(), "half" | "float" | "double" | "bfloat16") {
@@ -339,7 +389,7 @@ impl Interp<'_> {
         self.muted += 1;
         let args = self.arguments(call);
         let e = call.func;
-        let target = self.to_target(&args, e);
+        let target = self.target_of_to(&args, e);
         self.muted -= 1;
         target.is_some()
     }
@@ -387,7 +437,9 @@ impl Interp<'_> {
         let ir = &linked.ir;
         let Expr::Call(id) = ir.expr(e) else { return };
         let call = ir.call(id);
-        let Some(Resolved::External(path)) = self.program.resolve_expr(self.here().module, call.func) else { return };
+        let Some(Resolved::External(path)) = self.program.resolve_expr(self.here().module, call.func) else {
+            return;
+        };
         let Some(fact) = torch::call(path).and_then(|f| f.accelerator) else { return };
         if !fact.context || fact.without != Without::Raises || fact.accelerator != Accelerator::Cuda {
             return;
@@ -408,7 +460,8 @@ impl Interp<'_> {
     pub(super) fn entered(&mut self, manager: Value, e: ExprId) -> Value {
         match manager {
             Value::Object(id) => {
-                let enter = self.obj(id).class.and_then(|k| self.program.find_method(k, Sym::new("__enter__")));
+                let enter =
+                    self.obj(id).class.and_then(|k| self.program.find_method(k, Sym::new("__enter__")));
                 match enter {
                     Some((m, f)) => {
                         let args = Args::default();
@@ -459,7 +512,12 @@ impl Interp<'_> {
     }
 
     /// The condition that a function's or class's decorators put on running it.
-    pub(super) fn decorator_guard(&mut self, module: ModIdx, scope: FuncId, decorators: crate::ir::ExprList) -> Cond {
+    pub(super) fn decorator_guard(
+        &mut self,
+        module: ModIdx,
+        scope: FuncId,
+        decorators: crate::ir::ExprList,
+    ) -> Cond {
         let ir = &self.program.get(module).ir;
         let mut cond = TRUE;
         for &d in ir.list(decorators) {
@@ -505,7 +563,8 @@ impl Interp<'_> {
         self.muted += 1;
         self.depth += 1;
         let f = self.eval(decorator);
-        let wrapped = Args { positional: vec![(Value::External(Sym::new(WRAPPED)), decorator)], ..Args::default() };
+        let wrapped =
+            Args { positional: vec![(Value::External(Sym::new(WRAPPED)), decorator)], ..Args::default() };
         let wrapper = self.call_value(f, &wrapped, decorator);
         self.probed = FALSE;
         if let Value::Closure(_) = wrapper {
@@ -546,7 +605,9 @@ impl Interp<'_> {
             Expr::Var(crate::ir::Var::Unbound(n)) => Some(n),
             Expr::Var(crate::ir::Var::Global(s) | crate::ir::Var::Local(s)) => {
                 // `requires_cuda = pytest.mark.skipif(not torch.cuda.is_available(), …)`
-                if let Some(crate::link::Binding::Value(e)) = self.program.get(module).bindings.get(s as usize).copied() {
+                if let Some(crate::link::Binding::Value(e)) =
+                    self.program.get(module).bindings.get(s as usize).copied()
+                {
                     let guard = self.one_guard(module, FuncId(0), e);
                     if guard != TRUE {
                         return guard;
@@ -565,7 +626,9 @@ impl Interp<'_> {
         match name.and_then(torch::test_guard) {
             Some(TestGuard::Cuda(n)) => self.at_least(n.max(1)),
             Some(TestGuard::Accelerator) => self.at_least(1),
-            Some(TestGuard::CudaIfKeyword(k)) if call.is_some_and(|c| c.args.iter().any(|a| a.kind == crate::ir::ArgKind::Keyword(k))) => {
+            Some(TestGuard::CudaIfKeyword(k))
+                if call.is_some_and(|c| c.args.iter().any(|a| a.kind == crate::ir::ArgKind::Keyword(k))) =>
+            {
                 self.at_least(1)
             }
             _ => TRUE,
@@ -630,7 +693,8 @@ impl Interp<'_> {
     fn asked_for_memory(&self) -> bool {
         let mut asked = false;
         self.d.cubes(self.path, &mut |literals| {
-            asked |= literals.iter().any(|&(a, _)| matches!(self.atoms.get(a), super::super::atom::Atom::Memory));
+            asked |=
+                literals.iter().any(|&(a, _)| matches!(self.atoms.get(a), super::super::atom::Atom::Memory));
         });
         asked
     }
@@ -687,7 +751,12 @@ impl Interp<'_> {
     /// `torch.npu.is_available()` where nobody has imported `torch_npu`: the module itself may be missing.
     pub(super) fn check_plugin(&mut self, path: Sym, backend: Backend, e: ExprId) {
         let imported = |m: ModIdx| {
-            self.program.get(m).ir.imports.iter().any(|i| i.level == 0 && torch::plugin(i.module) == Some(backend))
+            self.program
+                .get(m)
+                .ir
+                .imports
+                .iter()
+                .any(|i| i.level == 0 && torch::plugin(i.module) == Some(backend))
         };
         if imported(self.entry) || imported(self.here().module) || self.missing_caught() {
             return;
@@ -723,8 +792,24 @@ impl Interp<'_> {
 fn keeps_by_name(name: &str) -> bool {
     matches!(
         name,
-        "setter" | "register" | "register_module" | "command" | "cache" | "lru_cache" | "wraps" | "fixture" | "parametrize" | "slow"
-            | "no_grad" | "inference_mode" | "jit" | "script" | "compile" | "autocast" | "register_model" | "REGISTER"
+        "setter"
+            | "register"
+            | "register_module"
+            | "command"
+            | "cache"
+            | "lru_cache"
+            | "wraps"
+            | "fixture"
+            | "parametrize"
+            | "slow"
+            | "no_grad"
+            | "inference_mode"
+            | "jit"
+            | "script"
+            | "compile"
+            | "autocast"
+            | "register_model"
+            | "REGISTER"
     )
 }
 
@@ -784,7 +869,9 @@ pub(super) fn module_bytes(name: &str, args: &Args) -> Option<u64> {
     let count = match name {
         "Linear" => size(0, "in_features")?.checked_mul(size(1, "out_features")?)?,
         "Embedding" | "EmbeddingBag" => size(0, "num_embeddings")?.checked_mul(size(1, "embedding_dim")?)?,
-        "Bilinear" => size(0, "in1_features")?.checked_mul(size(1, "in2_features")?)?.checked_mul(size(2, "out_features")?)?,
+        "Bilinear" => size(0, "in1_features")?
+            .checked_mul(size(1, "in2_features")?)?
+            .checked_mul(size(2, "out_features")?)?,
         _ => return None,
     };
     let width = match args.keyword("dtype") {
@@ -820,7 +907,9 @@ fn idle(ir: &crate::ir::Module, s: &Stmt) -> bool {
                     Expr::Var(crate::ir::Var::Unbound(n)) if n.as_str() == "print" => {
                         call.args.iter().all(|a| matches!(ir.expr(a.value), Expr::Str(_)))
                     }
-                    Expr::Attr { name, .. } => matches!(name.as_str(), "empty_cache" | "collect") && call.args.is_empty(),
+                    Expr::Attr { name, .. } => {
+                        matches!(name.as_str(), "empty_cache" | "collect") && call.args.is_empty()
+                    }
                     _ => false,
                 }
             }
@@ -834,7 +923,9 @@ fn idle(ir: &crate::ir::Module, s: &Stmt) -> bool {
 fn nothing(ir: &crate::ir::Module, e: ExprId) -> bool {
     match ir.expr(e) {
         Expr::None => true,
-        Expr::List(list) | Expr::Dict(list) | Expr::Tuple(list) => ir.list(list).iter().all(|&x| nothing(ir, x)),
+        Expr::List(list) | Expr::Dict(list) | Expr::Tuple(list) => {
+            ir.list(list).iter().all(|&x| nothing(ir, x))
+        }
         _ => false,
     }
 }

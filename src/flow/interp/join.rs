@@ -44,7 +44,8 @@ impl<'p> Interp<'p> {
             (Value::Seq(x), Value::Seq(y)) => {
                 let (x, y) = (self.seq_items(x), self.seq_items(y));
                 if x.len() == y.len() {
-                    let items: Vec<Value> = x.iter().zip(y.iter()).map(|(&p, &q)| self.ite(cond, p, q)).collect();
+                    let items: Vec<Value> =
+                        x.iter().zip(y.iter()).map(|(&p, &q)| self.ite(cond, p, q)).collect();
                     return self.seq(&items);
                 }
                 self.choice(cond, a, b)
@@ -90,7 +91,7 @@ impl<'p> Interp<'p> {
     fn choice(&mut self, cond: Cond, a: Value, b: Value) -> Value {
         let (x, y) = (self.as_diagram(a), self.as_diagram(b));
         let Some(d) = self.d.ite(cond, x, y) else { return Value::Unknown };
-        self.from_diagram(d)
+        self.value_of_diagram(d)
     }
 
     fn as_diagram(&mut self, v: Value) -> Dd {
@@ -103,7 +104,7 @@ impl<'p> Interp<'p> {
         }
     }
 
-    pub(super) fn from_diagram(&self, d: Dd) -> Value {
+    pub(super) fn value_of_diagram(&self, d: Dd) -> Value {
         match self.d.as_leaf(d) {
             Some(payload) => *self.t.values.get(payload),
             None => Value::Choice(d),
@@ -121,7 +122,9 @@ impl<'p> Interp<'p> {
             }
             // Two layers of one kind, made by two rounds of a loop: one stands for both.
             (Value::Object(x), Value::Object(y))
-                if self.obj(x).kind == self.obj(y).kind && self.obj(x).class == self.obj(y).class && self.is_module_object(x) =>
+                if self.obj(x).kind == self.obj(y).kind
+                    && self.obj(x).class == self.obj(y).class
+                    && self.is_module_object(x) =>
             {
                 a
             }
@@ -163,12 +166,7 @@ pub(super) type Branch<'a, 'p> = &'a mut dyn FnMut(&mut Interp<'p>) -> Value;
 
 impl<'p> Interp<'p> {
     /// Interprets one branch where the condition holds and one where it does not, and joins the two.
-    pub(super) fn branch_with(
-        &mut self,
-        cond: Cond,
-        then: Branch<'_, 'p>,
-        orelse: Branch<'_, 'p>,
-    ) -> Value {
+    pub(super) fn branch_with(&mut self, cond: Cond, then: Branch<'_, 'p>, orelse: Branch<'_, 'p>) -> Value {
         let before = self.path;
         let not = self.d.not(cond);
         let (yes, no) = (self.d.and(before, cond), self.d.and(before, not));

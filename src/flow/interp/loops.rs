@@ -116,11 +116,7 @@ impl<'p> Interp<'p> {
     }
 
     /// Joins the present state with states that left earlier, all since the mark.
-    pub(super) fn join_exits(
-        &mut self,
-        start: super::Mark,
-        exits: Vec<(super::Cond, super::Changes)>,
-    ) {
+    pub(super) fn join_exits(&mut self, start: super::Mark, exits: Vec<(super::Cond, super::Changes)>) {
         for (path, changes) in exits {
             let now = self.store.take(start);
             if self.path == FALSE {
@@ -244,7 +240,9 @@ impl<'p> Interp<'p> {
         let items: Vec<Value> = made.iter().map(|&(k, _)| k).collect();
         let content = if exact { self.seq(&items) } else { self.many_of(&items) };
         match comp.kind {
-            CompKind::List => Value::Object(self.object(super::ObjKind::List { module: false }, None, content)),
+            CompKind::List => {
+                Value::Object(self.object(super::ObjKind::List { module: false }, None, content))
+            }
             _ => content,
         }
     }
@@ -252,7 +250,11 @@ impl<'p> Interp<'p> {
     /// What a loop goes over. Rounds that differ by a number only are not told apart when there are many.
     fn rounds(&mut self, iterable: Value, at: ExprId) -> Iteration {
         match self.iteration(iterable, at) {
-            Iteration::Exact(items) if items.len() > 4 && items.iter().all(|v| matches!(v, Value::Int(_))) => Iteration::Any(Self::NUMBER),
+            Iteration::Exact(items)
+                if items.len() > 4 && items.iter().all(|v| matches!(v, Value::Int(_))) =>
+            {
+                Iteration::Any(Self::NUMBER)
+            }
             i => i,
         }
     }

@@ -34,7 +34,8 @@ impl From<&ArgRule> for Rule {
 
 impl Rule {
     /// The same device as the others, no exceptions.
-    pub(super) const STRICT: Self = Self { share: Share::Must, cpu_ok: Elsewhere::No, cuda_ok: Elsewhere::No };
+    pub(super) const STRICT: Self =
+        Self { share: Share::Must, cpu_ok: Elsewhere::No, cuda_ok: Elsewhere::No };
     /// As in arithmetic: a zero-dimensional CPU tensor may join CUDA ones.
     pub(super) const ARITHMETIC: Self =
         Self { share: Share::Must, cpu_ok: Elsewhere::ZeroDim, cuda_ok: Elsewhere::Unknown };
@@ -124,7 +125,8 @@ impl Interp<'_> {
         let (x, y) = (self.operand(a.expr, da, oa), self.operand(b.expr, db, ob));
         let (stray, other) = if clash.first_is_cpu { (x, y) } else { (y, x) };
         let place = self.place(at);
-        let kind = Kind::Mismatch { meeting, what: what.to_owned(), stray: Box::new(stray), other: Box::new(other) };
+        let kind =
+            Kind::Mismatch { meeting, what: what.to_owned(), stray: Box::new(stray), other: Box::new(other) };
         self.emit(kind, place, bite, needs);
         true
     }
@@ -148,7 +150,10 @@ impl Interp<'_> {
         let mut at = cpu;
         while at != super::NO_ORIGIN {
             let o = self.t.origins.get(at.0);
-            if matches!(o.reason, super::Reason::Module | super::Reason::Moved | super::Reason::Made | super::Reason::Loaded) {
+            if matches!(
+                o.reason,
+                super::Reason::Module | super::Reason::Moved | super::Reason::Made | super::Reason::Loaded
+            ) {
                 return free;
             }
             at = o.from;
@@ -217,7 +222,8 @@ impl Interp<'_> {
             let here = self.d.zip(a.device, b.device, &mut |p, q| u32::from(p == x && q == y))?;
             if self.d.and(self.path, here) != FALSE {
                 let ((da, oa), (db, ob)) = (*self.t.places.get(x), *self.t.places.get(y));
-                let first_is_cpu = matches!(difference(da, db, &self.t.outers), Difference::Cpu { first: true });
+                let first_is_cpu =
+                    matches!(difference(da, db, &self.t.outers), Difference::Cpu { first: true });
                 worst = Some(Clash { bad, pair: (da, oa, db, ob), first_is_cpu });
                 break;
             }

@@ -11,15 +11,99 @@ use crate::sym::Sym;
 
 /// Attributes and methods that only tensors have: who has one of them is a tensor.
 const ONLY_TENSORS: &[&str] = &[
-    "addmm", "backward", "bmm", "contiguous", "detach", "detach_", "dim", "expand", "expand_as", "gather",
-    "index_add_", "index_copy_", "index_fill_", "index_select", "is_cuda", "is_leaf", "is_sparse", "log_softmax", "logsumexp",
-    "masked_fill", "masked_fill_", "masked_scatter", "masked_select", "matmul", "mm", "narrow", "new_empty",
-    "new_full", "new_ones", "new_tensor", "new_zeros", "numel", "permute", "pin_memory", "requires_grad",
-    "scatter", "scatter_", "scatter_add", "scatter_add_", "sigmoid", "softmax", "split_with_sizes",
-    "topk", "type_as", "unbind", "unfold", "unsqueeze", "unsqueeze_", "view_as", "reshape_as", "repeat_interleave",
-    "clamp_", "clamp", "clamp_min", "clamp_max", "mul_", "add_", "sub_", "div_", "zero_", "fill_", "copy_", "normal_", "uniform_", "squeeze_",
-    "tanh", "relu", "exp", "sqrt", "rsqrt", "log", "pow", "cos", "sin", "to_sparse", "is_floating_point", "data_ptr", "storage",
-    "grad_fn", "is_contiguous", "ne", "eq", "lt", "gt", "le", "ge", "triu", "tril", "flip", "bernoulli", "erf", "long", "int",
+    "addmm",
+    "backward",
+    "bmm",
+    "contiguous",
+    "detach",
+    "detach_",
+    "dim",
+    "expand",
+    "expand_as",
+    "gather",
+    "index_add_",
+    "index_copy_",
+    "index_fill_",
+    "index_select",
+    "is_cuda",
+    "is_leaf",
+    "is_sparse",
+    "log_softmax",
+    "logsumexp",
+    "masked_fill",
+    "masked_fill_",
+    "masked_scatter",
+    "masked_select",
+    "matmul",
+    "mm",
+    "narrow",
+    "new_empty",
+    "new_full",
+    "new_ones",
+    "new_tensor",
+    "new_zeros",
+    "numel",
+    "permute",
+    "pin_memory",
+    "requires_grad",
+    "scatter",
+    "scatter_",
+    "scatter_add",
+    "scatter_add_",
+    "sigmoid",
+    "softmax",
+    "split_with_sizes",
+    "topk",
+    "type_as",
+    "unbind",
+    "unfold",
+    "unsqueeze",
+    "unsqueeze_",
+    "view_as",
+    "reshape_as",
+    "repeat_interleave",
+    "clamp_",
+    "clamp",
+    "clamp_min",
+    "clamp_max",
+    "mul_",
+    "add_",
+    "sub_",
+    "div_",
+    "zero_",
+    "fill_",
+    "copy_",
+    "normal_",
+    "uniform_",
+    "squeeze_",
+    "tanh",
+    "relu",
+    "exp",
+    "sqrt",
+    "rsqrt",
+    "log",
+    "pow",
+    "cos",
+    "sin",
+    "to_sparse",
+    "is_floating_point",
+    "data_ptr",
+    "storage",
+    "grad_fn",
+    "is_contiguous",
+    "ne",
+    "eq",
+    "lt",
+    "gt",
+    "le",
+    "ge",
+    "triu",
+    "tril",
+    "flip",
+    "bernoulli",
+    "erf",
+    "long",
+    "int",
 ];
 
 impl Interp<'_> {
@@ -96,7 +180,18 @@ impl Interp<'_> {
         let outer = self.t.get_outer(o);
         let config = matches!(
             outer.text.rsplit('.').next().unwrap_or(""),
-            "args" | "cfg" | "config" | "opt" | "opts" | "params" | "hparams" | "options" | "conf" | "flags" | "FLAGS" | "settings"
+            "args"
+                | "cfg"
+                | "config"
+                | "opt"
+                | "opts"
+                | "params"
+                | "hparams"
+                | "options"
+                | "conf"
+                | "flags"
+                | "FLAGS"
+                | "settings"
         );
         if config {
             let named = self.outer_attr(o, self.known.device);
@@ -128,10 +223,10 @@ impl Interp<'_> {
         if v != Value::Absent {
             return self.property(v, id, e);
         }
-        if let Some(key) = self.obj(id).class {
-            if let Some(v) = self.class_attr(key, name) {
-                return self.bind_method(v, id, key, name, e);
-            }
+        if let Some(key) = self.obj(id).class
+            && let Some(v) = self.class_attr(key, name)
+        {
+            return self.bind_method(v, id, key, name, e);
         }
         if self.obj(id).kind == ObjKind::Module && self.build_now(id, e) {
             let v = self.get_field(id, name);
@@ -140,14 +235,13 @@ impl Interp<'_> {
             }
         }
         match self.obj(id).kind {
-            ObjKind::ForeignModule(_) | ObjKind::Module | ObjKind::List { module: true } | ObjKind::Dict { module: true } => {
-                self.module_attr(id, name, e)
-            }
+            ObjKind::ForeignModule(_)
+            | ObjKind::Module
+            | ObjKind::List { module: true }
+            | ObjKind::Dict { module: true } => self.module_attr(id, name, e),
             ObjKind::Namespace => self.argument(id, name, e),
             ObjKind::Generator if name.as_str() == "device" => self.own(id),
-            ObjKind::List { .. } | ObjKind::Dict { .. } => {
-                self.bound(Value::Object(id), None, name)
-            }
+            ObjKind::List { .. } | ObjKind::Dict { .. } => self.bound(Value::Object(id), None, name),
             _ => match self.obj(id).outer {
                 Some(o) => Value::Outer(self.outer_attr(o, name)),
                 None => self.result_of(e),
@@ -166,7 +260,14 @@ impl Interp<'_> {
         match self.method_kind(closure) {
             super::class::MethodKind::Property => {
                 let args = Args::default();
-                self.call_function(closure.module, closure.func, closure.frame, Some(Value::Object(id)), &args, e)
+                self.call_function(
+                    closure.module,
+                    closure.func,
+                    closure.frame,
+                    Some(Value::Object(id)),
+                    &args,
+                    e,
+                )
             }
             super::class::MethodKind::Static => v,
             super::class::MethodKind::Class => self.bound(Value::Class(key), Some(c), name),
@@ -210,7 +311,14 @@ impl Interp<'_> {
     }
 
     /// `receiver.name(args)`; `base` is the receiver's expression.
-    pub(super) fn call_method(&mut self, receiver: Value, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
+    pub(super) fn call_method(
+        &mut self,
+        receiver: Value,
+        name: Sym,
+        args: &Args,
+        e: ExprId,
+        base: ExprId,
+    ) -> Value {
         match receiver {
             Value::Choice(_) => self.each(receiver, &mut |i, r| i.call_method(r, name, args, e, base)),
             Value::Tensor(_) => self.tensor_method(receiver, name, args, e, base),
@@ -271,11 +379,11 @@ impl Interp<'_> {
         if field != Value::Absent {
             return self.call_value(field, args, e);
         }
-        if let Some(key) = self.obj(id).class {
-            if let Some(v) = self.class_attr(key, name) {
-                let f = self.bind_method(v, id, key, name, e);
-                return self.call_value(f, args, e);
-            }
+        if let Some(key) = self.obj(id).class
+            && let Some(v) = self.class_attr(key, name)
+        {
+            let f = self.bind_method(v, id, key, name, e);
+            return self.call_value(f, args, e);
         }
         match self.obj(id).kind {
             ObjKind::Module | ObjKind::ForeignModule(_) => self.module_method(id, name, args, e, base),
@@ -286,14 +394,21 @@ impl Interp<'_> {
                 self.list_method(id, name, args, e)
             }
             ObjKind::Dict { module } => {
-                if module && !matches!(name.as_str(), "items" | "values" | "keys" | "update" | "pop" | "get") {
+                if module && !matches!(name.as_str(), "items" | "values" | "keys" | "update" | "pop" | "get")
+                {
                     return self.module_method(id, name, args, e, base);
                 }
                 self.dict_method(id, name, args, e)
             }
-            ObjKind::Loader | ObjKind::Items | ObjKind::Parser | ObjKind::Generator | ObjKind::Distribution | ObjKind::Namespace | ObjKind::Inert | ObjKind::Partial | ObjKind::TupleClass => {
-                self.foreign_method(id, name, args, e)
-            }
+            ObjKind::Loader
+            | ObjKind::Items
+            | ObjKind::Parser
+            | ObjKind::Generator
+            | ObjKind::Distribution
+            | ObjKind::Namespace
+            | ObjKind::Inert
+            | ObjKind::Partial
+            | ObjKind::TupleClass => self.foreign_method(id, name, args, e),
             // `unittest.TestCase`: these raise.
             ObjKind::Instance if matches!(name.as_str(), "skipTest" | "fail") => {
                 self.path = super::FALSE;
@@ -336,7 +451,8 @@ impl Interp<'_> {
                 let key = args.positional[0].0;
                 return Value::Outer(self.outer_item(o, key));
             }
-            "to" | "cuda" | "cpu" | "type_as" | "xpu" | "npu" | "mps" | "float" | "half" | "double" | "bfloat16" => {
+            "to" | "cuda" | "cpu" | "type_as" | "xpu" | "npu" | "mps" | "float" | "half" | "double"
+            | "bfloat16" => {
                 let t = self.tensor_of_outer(o, e);
                 return self.tensor_method(t, name, args, e, base);
             }
@@ -356,7 +472,24 @@ impl Interp<'_> {
             }
             _ => {}
         }
-        if crate::torch::method(name).is_some() && !matches!(text, "sort" | "copy" | "index" | "count" | "format" | "split" | "add" | "apply" | "update" | "numpy" | "size" | "type" | "map_" ) {
+        if crate::torch::method(name).is_some()
+            && !matches!(
+                text,
+                "sort"
+                    | "copy"
+                    | "index"
+                    | "count"
+                    | "format"
+                    | "split"
+                    | "add"
+                    | "apply"
+                    | "update"
+                    | "numpy"
+                    | "size"
+                    | "type"
+                    | "map_"
+            )
+        {
             let t = self.tensor_of_outer(o, e);
             return self.tensor_method(t, name, args, e, base);
         }
@@ -407,7 +540,9 @@ impl Interp<'_> {
                     None => Value::Bool(self.unknown_test(e)),
                 }
             }
-            (Value::Str(s, o), "lower" | "strip", _) => Value::Str(Sym::new(&s.as_str().trim().to_lowercase()), o),
+            (Value::Str(s, o), "lower" | "strip", _) => {
+                Value::Str(Sym::new(&s.as_str().trim().to_lowercase()), o)
+            }
             (Value::Str(s, _), "format", Some(v)) if s.as_str() == "cuda:{}" => match v {
                 Value::Int(i) => {
                     let place = self.place(e);

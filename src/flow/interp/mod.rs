@@ -36,8 +36,8 @@ use super::event::Event;
 use super::relevance::Relevance;
 use super::store::{Cell, Changes, Mark, Store};
 use super::value::{
-    Closure, Device, FrameId, Host, NO_ORIGIN, ObjId, Origin, OriginId, Outer, OuterId, OuterKey, Reason, Role,
-    Tables, Tensor, Tri, Value,
+    Closure, Device, FrameId, Host, NO_ORIGIN, ObjId, Origin, OriginId, Outer, OuterId, OuterKey, Reason,
+    Role, Tables, Tensor, Tri, Value,
 };
 use crate::ir::{ExprId, FuncId};
 use crate::link::{ClassKey, Linked, ModIdx, Program};
@@ -67,13 +67,9 @@ enum ObjKind {
     /// A module of `torch.nn` (with its facts) or of another library (without).
     ForeignModule(Option<&'static ModuleOp>),
     /// A list; its content is in `own`. Also `ModuleList`, `Sequential` and the like, which are modules.
-    List {
-        module: bool,
-    },
+    List { module: bool },
     /// A dict; its content is in `own`: a `Seq` of alternating keys and values, or `Many`.
-    Dict {
-        module: bool,
-    },
+    Dict { module: bool },
     /// `DataLoader`; `own` is what a batch is.
     Loader,
     /// `Dataset` made of known tensors; `own` is what an item is.
@@ -98,8 +94,6 @@ enum ObjKind {
 struct Object {
     kind: ObjKind,
     class: Option<ClassKey>,
-    /// The external class, as a dotted name.
-    external: Option<Sym>,
     /// A module's own device; a container's content; see [`ObjKind`].
     own: Cell,
     attrs: Vec<(Sym, Cell)>,
@@ -261,7 +255,8 @@ impl<'p> Interp<'p> {
             text: "torch.cuda.device_count()".into(),
             tensor: false,
             device: false,
-            varies: false, with: None,
+            varies: false,
+            with: None,
             default: None,
         });
         let mut store = Store::default();
@@ -406,7 +401,14 @@ impl<'p> Interp<'p> {
     fn object(&mut self, kind: ObjKind, class: Option<ClassKey>, own: Value) -> ObjId {
         let cell = self.store.alloc(1);
         self.store.set(cell, own);
-        self.objects.push(Object { kind, class, external: None, own: cell, attrs: Vec::new(), reserved: Vec::new(), outer: None });
+        self.objects.push(Object {
+            kind,
+            class,
+            own: cell,
+            attrs: Vec::new(),
+            reserved: Vec::new(),
+            outer: None,
+        });
         ObjId(u32::try_from(self.objects.len() - 1).unwrap_or(u32::MAX))
     }
 
@@ -457,7 +459,8 @@ impl<'p> Interp<'p> {
             text,
             tensor: false,
             device: false,
-            varies: false, with: None,
+            varies: false,
+            with: None,
             default: None,
         });
         Value::Outer(id)
@@ -468,10 +471,14 @@ impl<'p> Interp<'p> {
         let ir = &self.linked().ir;
         let crate::ir::Expr::Call(id) = ir.expr(expr) else { return String::new() };
         match ir.expr(ir.call(id).func) {
-            crate::ir::Expr::Attr { name, .. } | crate::ir::Expr::Var(crate::ir::Var::Unbound(name)) => format!("{name}()"),
-            crate::ir::Expr::Var(crate::ir::Var::Global(slot)) => {
-                ir.functions.first().and_then(|f| f.slots.get(slot as usize)).map_or_else(String::new, |n| format!("{n}()"))
+            crate::ir::Expr::Attr { name, .. } | crate::ir::Expr::Var(crate::ir::Var::Unbound(name)) => {
+                format!("{name}()")
             }
+            crate::ir::Expr::Var(crate::ir::Var::Global(slot)) => ir
+                .functions
+                .first()
+                .and_then(|f| f.slots.get(slot as usize))
+                .map_or_else(String::new, |n| format!("{n}()")),
             _ => String::new(),
         }
     }

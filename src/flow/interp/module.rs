@@ -14,7 +14,10 @@ impl Interp<'_> {
     pub(super) fn is_module_object(&self, id: ObjId) -> bool {
         matches!(
             self.obj(id).kind,
-            ObjKind::Module | ObjKind::ForeignModule(_) | ObjKind::List { module: true } | ObjKind::Dict { module: true }
+            ObjKind::Module
+                | ObjKind::ForeignModule(_)
+                | ObjKind::List { module: true }
+                | ObjKind::Dict { module: true }
         )
     }
 
@@ -65,7 +68,12 @@ impl Interp<'_> {
                     let v = self.tensor(Tensor { device: unknown, ..t });
                     self.store.set(cell, v);
                 }
-                Value::Object(o) if matches!(self.obj(o).kind, ObjKind::List { module: false } | ObjKind::Dict { module: false }) => {
+                Value::Object(o)
+                    if matches!(
+                        self.obj(o).kind,
+                        ObjKind::List { module: false } | ObjKind::Dict { module: false }
+                    ) =>
+                {
                     let content = self.many(Value::Unknown);
                     self.set_own(o, content);
                 }
@@ -86,7 +94,8 @@ impl Interp<'_> {
                 if t.role == Role::Plain { v } else { self.tensor(Tensor { device, ..t }) }
             }
             Value::Seq(s) => {
-                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.move_value(v, device, seen)).collect();
+                let items: Vec<Value> =
+                    self.seq_items(s).iter().map(|&v| self.move_value(v, device, seen)).collect();
                 self.seq(&items)
             }
             Value::Many(m) => {
@@ -104,8 +113,10 @@ impl Interp<'_> {
                     let new = self.move_value(v, device, seen);
                     moved.push((leaf, self.t.values.add(new)));
                 }
-                let d = self.d.map(d, &mut |p| moved.iter().find(|(old, _)| *old == p).map_or(p, |&(_, new)| new));
-                self.from_diagram(d)
+                let d = self
+                    .d
+                    .map(d, &mut |p| moved.iter().find(|(old, _)| *old == p).map_or(p, |&(_, new)| new));
+                self.value_of_diagram(d)
             }
             v => v,
         }
@@ -154,7 +165,9 @@ impl Interp<'_> {
                 let t = self.get_tensor(t);
                 (t.role != Role::Plain).then_some(t.device)
             }
-            Value::Object(o) if self.is_module_object(o) && self.has_state(o) => Some(self.module_device(o, depth + 1)),
+            Value::Object(o) if self.is_module_object(o) && self.has_state(o) => {
+                Some(self.module_device(o, depth + 1))
+            }
             _ => None,
         }
     }
@@ -180,8 +193,9 @@ impl Interp<'_> {
                 Some(o) => Value::Outer(self.outer_attr(o, name)),
                 None => self.result_of(e),
             },
-            "in_features" | "out_features" | "in_channels" | "out_channels" | "embedding_dim" | "num_embeddings"
-            | "hidden_size" | "num_layers" | "eps" | "stride" | "padding" | "kernel_size" | "groups" => Self::NUMBER,
+            "in_features" | "out_features" | "in_channels" | "out_channels" | "embedding_dim"
+            | "num_embeddings" | "hidden_size" | "num_layers" | "eps" | "stride" | "padding"
+            | "kernel_size" | "groups" => Self::NUMBER,
             _ => match self.obj(id).outer {
                 Some(o) => Value::Outer(self.outer_attr(o, name)),
                 None => {
@@ -203,15 +217,22 @@ impl Interp<'_> {
     }
 
     /// A method that `nn.Module` has.
-    pub(super) fn module_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
+    pub(super) fn module_method(
+        &mut self,
+        id: ObjId,
+        name: Sym,
+        args: &Args,
+        e: ExprId,
+        base: ExprId,
+    ) -> Value {
         let this = Value::Object(id);
         match name.as_str() {
             "to" | "cuda" | "cpu" | "xpu" | "npu" | "hpu" | "ipu" | "to_empty" => {
                 self.transfer_module(id, name, args, e);
                 this
             }
-            "eval" | "train" | "half" | "float" | "double" | "bfloat16" | "requires_grad_" | "type" | "share_memory" | "apply" | "compile"
-            | "tie_weights" | "fuse" => this,
+            "eval" | "train" | "half" | "float" | "double" | "bfloat16" | "requires_grad_" | "type"
+            | "share_memory" | "apply" | "compile" | "tie_weights" | "fuse" => this,
             "zero_grad" => Value::None,
             "register_buffer" | "register_parameter" => {
                 self.register(id, name, args);
@@ -268,7 +289,9 @@ impl Interp<'_> {
             }
             "register_full_backward_hook" => self.result_of(e),
             "forward" | "__call__" => self.call_module(id, args, e),
-            "encode" | "decode" | "generate" | "predict" if matches!(self.obj(id).kind, ObjKind::ForeignModule(None)) => {
+            "encode" | "decode" | "generate" | "predict"
+                if matches!(self.obj(id).kind, ObjKind::ForeignModule(None)) =>
+            {
                 let _ = base;
                 for (v, _) in args.values() {
                     self.escape(v, 0);
@@ -281,7 +304,7 @@ impl Interp<'_> {
 
     fn transfer_module(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) {
         let device = match name.as_str() {
-            "to" | "to_empty" => self.to_target(args, e),
+            "to" | "to_empty" => self.target_of_to(args, e),
             "cpu" => {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Moved, super::NO_ORIGIN);
@@ -326,7 +349,13 @@ impl Interp<'_> {
     fn some_parameter(&mut self, id: ObjId, e: ExprId) -> Value {
         let device = self.module_device(id, 0);
         let device = self.because(device, e, Reason::Module);
-        self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Parameter, certain: true, bytes: None })
+        self.tensor(Tensor {
+            device,
+            zero_dim: Tri::Maybe,
+            role: Role::Parameter,
+            certain: true,
+            bytes: None,
+        })
     }
 
     fn some_child(&mut self, id: ObjId, e: ExprId) -> Value {
@@ -352,7 +381,13 @@ impl Interp<'_> {
             ObjKind::List { module: true } => return self.call_sequential(id, args, e),
             ObjKind::Module if self.nothing_new(id, args) => {
                 let device = self.module_device(id, 0);
-                return self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Plain, certain: false, bytes: None });
+                return self.tensor(Tensor {
+                    device,
+                    zero_dim: Tri::Maybe,
+                    role: Role::Plain,
+                    certain: false,
+                    bytes: None,
+                });
             }
             ObjKind::Module => {
                 let key = self.obj(id).class;
@@ -361,10 +396,25 @@ impl Interp<'_> {
                     if self.is_moved_for_user(key) && self.obj(id).outer.is_none() {
                         return self.result_of(e);
                     }
-                    let class = self.program.get(m).ir.function(f).class.map(|class| crate::link::ClassKey { module: m, class });
+                    let class = self
+                        .program
+                        .get(m)
+                        .ir
+                        .function(f)
+                        .class
+                        .map(|class| crate::link::ClassKey { module: m, class });
                     if self.depth < super::MAX_DEPTH && !self.heavy.contains(&(m, f)) {
                         let site = self.place(e);
-                        return self.run(m, f, None, Some(Value::Object(id)), class, Some(args), Some(site), true);
+                        return self.run(
+                            m,
+                            f,
+                            None,
+                            Some(Value::Object(id)),
+                            class,
+                            Some(args),
+                            Some(site),
+                            true,
+                        );
                     }
                 }
             }
@@ -399,16 +449,19 @@ impl Interp<'_> {
         let mut parties = vec![module];
         for (v, at) in args.values() {
             // Only what is a tensor for certain: unknown modules take all kinds of things.
-            if let Value::Tensor(t) = v {
-                if self.get_tensor(t).certain && self.get_tensor(t).zero_dim != Tri::Yes {
-                    parties.extend(self.party(v, at, Rule::STRICT));
-                }
+            if let Value::Tensor(t) = v
+                && self.get_tensor(t).certain
+                && self.get_tensor(t).zero_dim != Tri::Yes
+            {
+                parties.extend(self.party(v, at, Rule::STRICT));
             }
         }
         // A subclass of `nn.Linear`, say, without a `forward` of its own.
         let inherits = self.obj(id).class.is_some_and(|k| {
             let info = self.program.class(k);
-            info.externals.iter().any(|&p| crate::torch::module(p).is_some_and(|m| m.name.as_str() != "torch.nn.Module"))
+            info.externals
+                .iter()
+                .any(|&p| crate::torch::module(p).is_some_and(|m| m.name.as_str() != "torch.nn.Module"))
                 && !info.unknown_base
                 && self.program.find_method(k, self.known.forward).is_none()
         });
@@ -424,10 +477,10 @@ impl Interp<'_> {
         for rule in &op.forward {
             let found = rule.position.and_then(|p| args.get(usize::from(p), rule.name.as_str()));
             let Some((v, at)) = found.or_else(|| args.keyword(rule.name.as_str())) else { continue };
-            if let Value::Outer(o) = v {
-                if !rule.list {
-                    self.tensor_proofs.insert(o);
-                }
+            if let Value::Outer(o) = v
+                && !rule.list
+            {
+                self.tensor_proofs.insert(o);
             }
             let r = Rule::from(rule);
             match self.party(v, at, r) {
@@ -444,13 +497,16 @@ impl Interp<'_> {
         let stateful = match op.state {
             State::Yes => true,
             State::No => false,
-            State::Sometimes | State::Unknown => self.obj(id).attrs.iter().any(|&(_, c)| matches!(self.store.get(c), Value::Tensor(_))),
+            State::Sometimes | State::Unknown => {
+                self.obj(id).attrs.iter().any(|&(_, c)| matches!(self.store.get(c), Value::Tensor(_)))
+            }
         };
         if stateful {
             let device = self.module_device(id, 0);
             parties.insert(0, Party { expr: e, device, zero_dim: Tri::No, rule: Rule::STRICT });
         }
-        let bound: Vec<Party> = parties.iter().filter(|p| p.rule.share != Share::Unknown || stateful).copied().collect();
+        let bound: Vec<Party> =
+            parties.iter().filter(|p| p.rule.share != Share::Unknown || stateful).copied().collect();
         let refused = self.meet(Meeting::ModuleInput, &format!("`{name}`"), e, &bound);
         let device = if refused {
             self.unknown_device()
@@ -495,12 +551,17 @@ impl Interp<'_> {
                     None if args.positional.is_empty() => self.seq(&[]),
                     None => self.many(Value::Unknown),
                 };
-                let content = if super::torch_fn::short(op.name) == "ParameterDict" { self.as_parameters(content) } else { content };
+                let content = if super::torch_fn::short(op.name) == "ParameterDict" {
+                    self.as_parameters(content)
+                } else {
+                    content
+                };
                 return Value::Object(self.object(ObjKind::Dict { module: true }, None, content));
             }
             _ => {}
         }
-        let given = if op.accepts.device { args.keyword("device").filter(|(v, _)| *v != Value::None) } else { None };
+        let given =
+            if op.accepts.device { args.keyword("device").filter(|(v, _)| *v != Value::None) } else { None };
         let device = match given {
             Some((v, at)) => {
                 let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
@@ -530,13 +591,16 @@ impl Interp<'_> {
     fn make_module_list(&mut self, op: &'static ModuleOp, args: &Args) -> Value {
         let content = if super::torch_fn::short(op.name) == "Sequential" {
             match args.positional.as_slice() {
-                [(Value::Object(d), _)] if matches!(self.obj(*d).kind, ObjKind::Dict { .. }) => match self.own(*d) {
-                    Value::Seq(s) => {
-                        let values: Vec<Value> = self.seq_items(s).iter().skip(1).step_by(2).copied().collect();
-                        self.seq(&values)
+                [(Value::Object(d), _)] if matches!(self.obj(*d).kind, ObjKind::Dict { .. }) => {
+                    match self.own(*d) {
+                        Value::Seq(s) => {
+                            let values: Vec<Value> =
+                                self.seq_items(s).iter().skip(1).step_by(2).copied().collect();
+                            self.seq(&values)
+                        }
+                        v => v,
                     }
-                    v => v,
-                },
+                }
                 _ if args.open => self.many(Value::Unknown),
                 items => {
                     let values: Vec<Value> = items.iter().map(|&(v, _)| v).collect();
@@ -555,7 +619,11 @@ impl Interp<'_> {
                 },
             }
         };
-        let content = if super::torch_fn::short(op.name) == "ParameterList" { self.as_parameters(content) } else { content };
+        let content = if super::torch_fn::short(op.name) == "ParameterList" {
+            self.as_parameters(content)
+        } else {
+            content
+        };
         Value::Object(self.object(ObjKind::List { module: true }, None, content))
     }
 

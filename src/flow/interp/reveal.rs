@@ -100,7 +100,8 @@ impl Interp<'_> {
         let mut leaves = Vec::new();
         self.d.leaves(d, &mut leaves);
         let places = leaves.into_iter().map(|p| *self.t.places.get(p));
-        let mut texts: Vec<String> = places.filter(|&p| p != NOWHERE).map(|(d, _)| self.device_text(d)).collect();
+        let mut texts: Vec<String> =
+            places.filter(|&p| p != NOWHERE).map(|(d, _)| self.device_text(d)).collect();
         any_of(&mut texts)
     }
 

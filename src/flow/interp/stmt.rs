@@ -119,7 +119,9 @@ impl<'p> Interp<'p> {
         let unknown = self.unknown_device();
         for n in 0..self.objects.len() {
             let id = super::ObjId(u32::try_from(n).unwrap_or(u32::MAX));
-            if matches!(self.obj(id).kind, ObjKind::Module | ObjKind::ForeignModule(_)) && self.obj(id).outer.is_none() {
+            if matches!(self.obj(id).kind, ObjKind::Module | ObjKind::ForeignModule(_))
+                && self.obj(id).outer.is_none()
+            {
                 self.set_own(id, Value::Device(unknown));
             }
         }
@@ -233,7 +235,8 @@ impl<'p> Interp<'p> {
     fn return_value(&mut self, value: Value) {
         let path = self.path;
         let frame = self.here();
-        let (mut result, returned, branches, start) = (frame.result, frame.returned, frame.branches, frame.start);
+        let (mut result, returned, branches, start) =
+            (frame.result, frame.returned, frame.branches, frame.start);
         if returned == FALSE {
             result = value;
         } else {
@@ -281,7 +284,13 @@ impl<'p> Interp<'p> {
         let before = self.path;
         let mark = self.store.mark();
         self.here_mut().branches += 1;
-        self.here_mut().tries.push(TryFrame { start: before, survived: TRUE, catches_cuda, catches_oom, catches_missing });
+        self.here_mut().tries.push(TryFrame {
+            start: before,
+            survived: TRUE,
+            catches_cuda,
+            catches_oom,
+            catches_missing,
+        });
         let work = self.work;
         self.block(body);
         let worked = self.work > work;

@@ -3,9 +3,9 @@
 use super::super::diagram::Dd;
 use super::super::event::{Kind, Meeting};
 use super::super::value::{Device, Host, Reason, Role, Tensor, Tri, Value};
+use super::Interp;
 use super::args::Args;
 use super::meet::{Party, Rule};
-use super::Interp;
 use crate::ir::{BinOp, CmpOp, ExprId};
 use crate::sym::Sym;
 use crate::torch::{self, Kind as OpKind, Op, ResultRule};
@@ -50,14 +50,29 @@ const fn operator_sign(op: BinOp) -> &'static str {
 
 impl Interp<'_> {
     /// `a op b` where one is a tensor or comes from outside.
-    pub(super) fn tensor_binary(&mut self, op: BinOp, a: Value, b: Value, e: ExprId, l: ExprId, r: ExprId) -> Value {
+    pub(super) fn tensor_binary(
+        &mut self,
+        op: BinOp,
+        a: Value,
+        b: Value,
+        e: ExprId,
+        l: ExprId,
+        r: ExprId,
+    ) -> Value {
         let method = torch::method(Sym::new(operator_method(op)));
         let sign = format!("`{}`", operator_sign(op));
         self.two_tensors(method, Meeting::Operator, &sign, a, b, e, l, r)
     }
 
     /// `target op= value`
-    pub(super) fn augmented(&mut self, op: BinOp, old: Value, v: Value, target: ExprId, value: ExprId) -> Value {
+    pub(super) fn augmented(
+        &mut self,
+        op: BinOp,
+        old: Value,
+        v: Value,
+        target: ExprId,
+        value: ExprId,
+    ) -> Value {
         match (old, v) {
             (Value::Tensor(id), _) => {
                 let method = torch::method(Sym::new(&format!("{}_", operator_method(op))));
@@ -68,7 +83,8 @@ impl Interp<'_> {
                     Value::Tensor(n) => {
                         let t = self.get_tensor(id);
                         let n = self.get_tensor(n);
-                        let device = if t.role == Role::Plain && t.zero_dim != Tri::No { n.device } else { t.device };
+                        let device =
+                            if t.role == Role::Plain && t.zero_dim != Tri::No { n.device } else { t.device };
                         self.tensor(Tensor { device, role: t.role, ..n })
                     }
                     v => v,
@@ -79,7 +95,15 @@ impl Interp<'_> {
     }
 
     /// `a < b` where one is a tensor; `None` when neither is.
-    pub(super) fn tensor_compare(&mut self, op: CmpOp, a: Value, b: Value, e: ExprId, l: ExprId, r: ExprId) -> Option<Value> {
+    pub(super) fn tensor_compare(
+        &mut self,
+        op: CmpOp,
+        a: Value,
+        b: Value,
+        e: ExprId,
+        l: ExprId,
+        r: ExprId,
+    ) -> Option<Value> {
         let (name, sign) = match op {
             CmpOp::Eq => ("eq", "`==`"),
             CmpOp::NotEq => ("ne", "`!=`"),
@@ -134,7 +158,13 @@ impl Interp<'_> {
                 }
                 if refused {
                     let device = self.unknown_device();
-                    return self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Plain, certain, bytes: None });
+                    return self.tensor(Tensor {
+                        device,
+                        zero_dim: Tri::Maybe,
+                        role: Role::Plain,
+                        certain,
+                        bytes: None,
+                    });
                 }
                 let matmul = op.is_some_and(|o| o.name.as_str().ends_with("matmul"));
                 let zero_dim = match (x.zero_dim, y.zero_dim) {
@@ -179,7 +209,11 @@ impl Interp<'_> {
                 if self.is_cpu(x.device) { self.unknown_device() } else { x.device }
             }
             (false, true) => {
-                if self.is_cpu(y.device) { self.unknown_device() } else { y.device }
+                if self.is_cpu(y.device) {
+                    self.unknown_device()
+                } else {
+                    y.device
+                }
             }
             _ => self.result_device(&[*x, *y]),
         }
@@ -240,23 +274,36 @@ impl Interp<'_> {
                 self.tensor(Tensor { role: Role::Plain, ..t })
             }
             // Of what `max(dim=0)`, `sort()` and the like give; the methods of sparse tensors are called.
-            "values" | "indices" => self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, bytes: None, ..t }),
+            "values" | "indices" => {
+                self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, bytes: None, ..t })
+            }
             "grad" => self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, certain: false, ..t }),
             _ if t.certain && torch::method(name).is_some() => self.bound(v, None, name),
             // A batch's or a model output's part: with the whole.
-            _ if !t.certain => self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, bytes: None, ..t }),
+            _ if !t.certain => {
+                self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, bytes: None, ..t })
+            }
             _ => self.result_of(e),
         }
     }
 
     /// `tensor.name(args)`
-    pub(super) fn tensor_method(&mut self, v: Value, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
+    pub(super) fn tensor_method(
+        &mut self,
+        v: Value,
+        name: Sym,
+        args: &Args,
+        e: ExprId,
+        base: ExprId,
+    ) -> Value {
         let Value::Tensor(id) = v else { return Value::Unknown };
         let t = self.get_tensor(id);
         match name.as_str() {
-            "to" | "cuda" | "cpu" | "xpu" | "npu" | "mps" | "hpu" => return self.transfer(t, name, args, e, base),
+            "to" | "cuda" | "cpu" | "xpu" | "npu" | "mps" | "hpu" => {
+                return self.transfer(t, name, args, e, base);
+            }
             "type" if !args.positional.is_empty() => return self.type_method(t, args, e),
-            "numpy" | "__array__" => return self.to_numpy(t, name, args, e, base),
+            "numpy" | "__array__" => return self.numpy_method(t, name, args, e, base),
             "pin_memory" => self.check_pin_memory(t.device, e),
             "get_device" => {
                 let minus = Value::Device(t.device);
@@ -280,9 +327,18 @@ impl Interp<'_> {
                     _ => self.many(Self::TEXT),
                 };
             }
-            "eval" | "train" | "half" | "float" | "double" | "bfloat16" | "parameters" | "named_parameters" if !t.certain => {
+            "eval" | "train" | "half" | "float" | "double" | "bfloat16" | "parameters"
+            | "named_parameters"
+                if !t.certain =>
+            {
                 if name.as_str().contains("parameters") {
-                    let p = self.tensor(Tensor { role: Role::Parameter, zero_dim: Tri::Maybe, bytes: None, certain: true, ..t });
+                    let p = self.tensor(Tensor {
+                        role: Role::Parameter,
+                        zero_dim: Tri::Maybe,
+                        bytes: None,
+                        certain: true,
+                        ..t
+                    });
                     let item = if name.as_str() == "parameters" { p } else { self.seq(&[Self::TEXT, p]) };
                     return self.many(item);
                 }
@@ -311,7 +367,7 @@ impl Interp<'_> {
     /// `.to(…)`, `.cuda(…)`, `.cpu()`
     fn transfer(&mut self, t: Tensor, name: Sym, args: &Args, e: ExprId, _base: ExprId) -> Value {
         let target = match name.as_str() {
-            "to" => self.to_target(args, e),
+            "to" => self.target_of_to(args, e),
             "cpu" => {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Moved, super::NO_ORIGIN);
@@ -366,7 +422,7 @@ impl Interp<'_> {
     }
 
     /// What the arguments of `.to()` say; `None` when they name no device.
-    pub(super) fn to_target(&mut self, args: &Args, e: ExprId) -> Option<Dd> {
+    pub(super) fn target_of_to(&mut self, args: &Args, e: ExprId) -> Option<Dd> {
         if let Some((v, at)) = args.keyword("device") {
             return match v {
                 Value::None => None,
@@ -438,8 +494,9 @@ impl Interp<'_> {
     }
 
     /// `.numpy()` of a tensor.
-    fn to_numpy(&mut self, t: Tensor, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
-        let forced = args.get(0, "force").is_some_and(|(v, _)| v == Value::Bool(super::TRUE) || v == Value::Unknown);
+    fn numpy_method(&mut self, t: Tensor, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
+        let forced =
+            args.get(0, "force").is_some_and(|(v, _)| v == Value::Bool(super::TRUE) || v == Value::Unknown);
         if !forced {
             self.check_host(t.device, base, e, &format!("`.{name}()`"));
         }
@@ -468,7 +525,14 @@ impl Interp<'_> {
     }
 
     /// A function or method of the operator table on these arguments.
-    pub(super) fn apply_op(&mut self, op: &'static Op, receiver: Option<(Value, ExprId)>, args: &Args, e: ExprId, name: &str) -> Value {
+    pub(super) fn apply_op(
+        &mut self,
+        op: &'static Op,
+        receiver: Option<(Value, ExprId)>,
+        args: &Args,
+        e: ExprId,
+        name: &str,
+    ) -> Value {
         let parties = self.parties(op, receiver, args);
         let what = if receiver.is_some() { format!("`.{name}()`") } else { format!("`{name}`") };
         let refused = match op.kind {
@@ -480,7 +544,8 @@ impl Interp<'_> {
             self.check_cpu_only(op, &what, e, receiver, args);
         }
         // Factories look at theirs themselves, where they know the device.
-        let filled = if op.in_place { receiver.is_some() } else { op.kind != OpKind::Factory && !op.accepts.device };
+        let filled =
+            if op.in_place { receiver.is_some() } else { op.kind != OpKind::Factory && !op.accepts.device };
         if op.accepts.generator && filled && !parties.is_empty() {
             let device = self.result_device(&parties[..1]);
             self.check_generator(device, args, e, name);
@@ -501,21 +566,31 @@ impl Interp<'_> {
         self.meet(meeting, what, e, &bound)
     }
 
-    fn op_result(&mut self, op: &'static Op, parties: &[Party], args: &Args, e: ExprId, refused: bool, name: &str) -> Value {
+    fn op_result(
+        &mut self,
+        op: &'static Op,
+        parties: &[Party],
+        args: &Args,
+        e: ExprId,
+        refused: bool,
+        name: &str,
+    ) -> Value {
         let zero_dim = self.result_dims(op, parties, args, name);
         let device = match op.result {
             ResultRule::Host => return self.host_result(name, e),
             ResultRule::Device => return parties.first().map_or(Value::Unknown, |p| Value::Device(p.device)),
             _ if refused => self.unknown_device(),
-            ResultRule::Follows | ResultRule::Each | ResultRule::Parameters if !parties.is_empty() => self.result_device(parties),
+            ResultRule::Follows | ResultRule::Each | ResultRule::Parameters if !parties.is_empty() => {
+                self.result_device(parties)
+            }
             ResultRule::Receiver | ResultRule::TypeArgument | ResultRule::To => {
-                if op.accepts.device {
-                    if let Some((v, at)) = args.keyword("device").filter(|(v, _)| *v != Value::None) {
-                        let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
-                        self.check_use(d, e, super::super::event::UseKind::Factory, &format!("`{name}()`"));
-                        let device = self.because(d, e, Reason::Made);
-                        return self.plain_tensor(device, zero_dim);
-                    }
+                if op.accepts.device
+                    && let Some((v, at)) = args.keyword("device").filter(|(v, _)| *v != Value::None)
+                {
+                    let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
+                    self.check_use(d, e, super::super::event::UseKind::Factory, &format!("`{name}()`"));
+                    let device = self.because(d, e, Reason::Made);
+                    return self.plain_tensor(device, zero_dim);
                 }
                 match parties.first() {
                     Some(p) => p.device,
@@ -545,7 +620,8 @@ impl Interp<'_> {
     fn shaped_result(&mut self, name: &str, tensor: Value, device: Dd) -> Value {
         let any = self.plain_tensor(device, Tri::Maybe);
         match name.rsplit('.').next().unwrap_or(name) {
-            "chunk" | "split" | "unbind" | "tensor_split" | "hsplit" | "vsplit" | "meshgrid" | "split_with_sizes" | "broadcast_tensors" | "dsplit" => {
+            "chunk" | "split" | "unbind" | "tensor_split" | "hsplit" | "vsplit" | "meshgrid"
+            | "split_with_sizes" | "broadcast_tensors" | "dsplit" => {
                 let any = if name.ends_with("unbind") { any } else { tensor };
                 self.many(any)
             }
@@ -557,7 +633,9 @@ impl Interp<'_> {
 
     fn host_result(&mut self, name: &str, e: ExprId) -> Value {
         match name.rsplit('.').next().unwrap_or(name) {
-            "item" | "size" | "dim" | "numel" | "stride" | "ndimension" | "nelement" | "element_size" => Self::NUMBER,
+            "item" | "size" | "dim" | "numel" | "stride" | "ndimension" | "nelement" | "element_size" => {
+                Self::NUMBER
+            }
             "tolist" => {
                 let content = self.many(Self::NUMBER);
                 Value::Object(self.object(super::ObjKind::List { module: false }, None, content))
@@ -571,8 +649,8 @@ impl Interp<'_> {
         let given = args.values().next().is_some();
         let name = name.rsplit('.').next().unwrap_or(name);
         match name {
-            "sum" | "mean" | "prod" | "std" | "var" | "norm" | "max" | "min" | "median" | "argmax" | "argmin" | "any"
-            | "all" | "logsumexp" | "amax" | "amin" | "nansum" | "nanmean" => {
+            "sum" | "mean" | "prod" | "std" | "var" | "norm" | "max" | "min" | "median" | "argmax"
+            | "argmin" | "any" | "all" | "logsumexp" | "amax" | "amin" | "nansum" | "nanmean" => {
                 let reduces_all = if op.name.as_str().starts_with("torch.Tensor.") {
                     !given
                 } else {
@@ -581,11 +659,21 @@ impl Interp<'_> {
                 if reduces_all { Tri::Yes } else { Tri::Maybe }
             }
             // As many dimensions as sizes are given.
-            "view" | "reshape" if matches!(args.positional.first(), Some((Value::Int(_) | Value::Host(Host::Number), _))) => Tri::No,
+            "view" | "reshape"
+                if matches!(
+                    args.positional.first(),
+                    Some((Value::Int(_) | Value::Host(Host::Number), _))
+                ) =>
+            {
+                Tri::No
+            }
             "stack" | "atleast_1d" | "atleast_2d" | "flatten" | "ravel" | "hstack" | "vstack" => Tri::No,
-            "squeeze" | "select" | "__getitem__" | "diagonal" | "take" | "unbind" | "dot" | "trace" | "det" | "item" | "view"
-            | "reshape" | "matmul" | "inner" | "vdot" | "get" | "logdet" | "dist" | "einsum" | "tensordot" | "bernoulli" => Tri::Maybe,
-            _ if name.ends_with("_loss") || name == "cross_entropy" || name == "binary_cross_entropy" => Tri::Maybe,
+            "squeeze" | "select" | "__getitem__" | "diagonal" | "take" | "unbind" | "dot" | "trace"
+            | "det" | "item" | "view" | "reshape" | "matmul" | "inner" | "vdot" | "get" | "logdet"
+            | "dist" | "einsum" | "tensordot" | "bernoulli" => Tri::Maybe,
+            _ if name.ends_with("_loss") || name == "cross_entropy" || name == "binary_cross_entropy" => {
+                Tri::Maybe
+            }
             _ => {
                 let mut dims = None;
                 for p in parties {
@@ -605,4 +693,3 @@ impl Interp<'_> {
 const fn known_host(v: Value) -> bool {
     matches!(v, Value::Host(_) | Value::Int(_) | Value::Bool(_) | Value::None | Value::Str(..) | Value::Slice)
 }
-

@@ -13,13 +13,21 @@ use crate::torch::{ArgRule, Op, ResultRule, Share};
 
 impl Interp<'_> {
     /// The tensors among the arguments, with what the table asks of each.
-    pub(super) fn parties(&mut self, op: &'static Op, receiver: Option<(Value, ExprId)>, args: &Args) -> Vec<Party> {
+    pub(super) fn parties(
+        &mut self,
+        op: &'static Op,
+        receiver: Option<(Value, ExprId)>,
+        args: &Args,
+    ) -> Vec<Party> {
         let mut parties = Vec::new();
         let offset = usize::from(receiver.is_some());
         let positional = receiver.into_iter().chain(args.positional.iter().copied()).enumerate();
         for (position, (v, at)) in positional {
             let rule = op.positional(position);
-            if rule.is_none() && (op.kind == crate::torch::Kind::Factory || position >= offset.max(1) && !op.args.is_empty()) {
+            if rule.is_none()
+                && (op.kind == crate::torch::Kind::Factory
+                    || position >= offset.max(1) && !op.args.is_empty())
+            {
                 continue;
             }
             self.add_party(rule, v, at, &mut parties);
@@ -61,23 +69,32 @@ impl Interp<'_> {
                     parties.push(p);
                 }
             }
-            if let Value::Object(id) = v {
-                if let Value::Many(m) = self.own(id) {
-                    let item = *self.t.values.get(m);
-                    if let Some(p) = self.party(item, at, r) {
-                        parties.push(p);
-                    }
+            if let Value::Object(id) = v
+                && let Value::Many(m) = self.own(id)
+            {
+                let item = *self.t.values.get(m);
+                if let Some(p) = self.party(item, at, r) {
+                    parties.push(p);
                 }
             }
         }
     }
 
     /// The result of something that makes a tensor.
-    pub(super) fn factory(&mut self, op: &'static Op, parties: &[Party], args: &Args, e: ExprId, name: &str, dims: Tri) -> Value {
+    pub(super) fn factory(
+        &mut self,
+        op: &'static Op,
+        parties: &[Party],
+        args: &Args,
+        e: ExprId,
+        name: &str,
+        dims: Tri,
+    ) -> Value {
         let short = name.rsplit('.').next().unwrap_or(name);
         let zero_dim = self.factory_dims(short, args, dims);
         let bytes = super::guard::size_in_bytes(self, short, args);
-        let given = if op.accepts.device { args.keyword("device").filter(|(v, _)| *v != Value::None) } else { None };
+        let given =
+            if op.accepts.device { args.keyword("device").filter(|(v, _)| *v != Value::None) } else { None };
         let device = if let Some((v, at)) = given {
             let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
             self.check_use(d, e, UseKind::Factory, &format!("`{short}()`"));
@@ -88,7 +105,11 @@ impl Interp<'_> {
         } else {
             match op.result {
                 // Data from outside may be a list or an array just as well as a tensor.
-                ResultRule::Data if args.positional.first().is_some_and(|&(v, _)| matches!(v, Value::Outer(_) | Value::Unknown | Value::Choice(_))) => {
+                ResultRule::Data
+                    if args.positional.first().is_some_and(|&(v, _)| {
+                        matches!(v, Value::Outer(_) | Value::Unknown | Value::Choice(_))
+                    }) =>
+                {
                     self.unknown_device()
                 }
                 ResultRule::Data if !parties.is_empty() => match self.store.get(self.default_device) {
@@ -150,11 +171,14 @@ impl Interp<'_> {
             "from_numpy" | "frombuffer" => Tri::No,
             "zeros" | "ones" | "empty" | "rand" | "randn" | "full" | "randint" => match first {
                 Value::Seq(id) if self.seq_items(id).is_empty() => Tri::Yes,
-                Value::Object(id) if matches!(self.own(id), Value::Seq(s) if self.seq_items(s).is_empty()) => Tri::Yes,
+                Value::Object(id) if matches!(self.own(id), Value::Seq(s) if self.seq_items(s).is_empty()) => {
+                    Tri::Yes
+                }
                 _ => Tri::No,
             },
-            "eye" | "arange" | "linspace" | "logspace" | "randperm" | "range" | "hann_window" | "hamming_window"
-            | "blackman_window" | "bartlett_window" | "kaiser_window" | "tril_indices" | "triu_indices" => Tri::No,
+            "eye" | "arange" | "linspace" | "logspace" | "randperm" | "range" | "hann_window"
+            | "hamming_window" | "blackman_window" | "bartlett_window" | "kaiser_window" | "tril_indices"
+            | "triu_indices" => Tri::No,
             "normal" => Tri::Maybe,
             _ if name.ends_with("Tensor") => match first {
                 Value::Tensor(_) | Value::Outer(_) | Value::Unknown => Tri::Maybe,
@@ -192,7 +216,16 @@ impl Interp<'_> {
 
     /// `out=` on another device than the result.
     #[expect(clippy::too_many_arguments, reason = "the whole call matters")]
-    pub(super) fn check_out(&mut self, op: &'static Op, what: &str, v: Value, at: ExprId, parties: &[Party], args: &Args, e: ExprId) {
+    pub(super) fn check_out(
+        &mut self,
+        op: &'static Op,
+        what: &str,
+        v: Value,
+        at: ExprId,
+        parties: &[Party],
+        args: &Args,
+        e: ExprId,
+    ) {
         if !op.out_must_match {
             return;
         }
@@ -208,10 +241,19 @@ impl Interp<'_> {
     }
 
     /// Arguments that PyTorch demands on the CPU.
-    pub(super) fn check_cpu_only(&mut self, op: &'static Op, what: &str, e: ExprId, receiver: Option<(Value, ExprId)>, args: &Args) {
+    pub(super) fn check_cpu_only(
+        &mut self,
+        op: &'static Op,
+        what: &str,
+        e: ExprId,
+        receiver: Option<(Value, ExprId)>,
+        args: &Args,
+    ) {
         let positional = receiver.into_iter().chain(args.positional.iter().copied()).enumerate();
-        let mut wanted: Vec<(Value, ExprId)> =
-            positional.filter(|&(p, _)| op.positional(p).is_some_and(|r| r.share == Share::Cpu)).map(|(_, a)| a).collect();
+        let mut wanted: Vec<(Value, ExprId)> = positional
+            .filter(|&(p, _)| op.positional(p).is_some_and(|r| r.share == Share::Cpu))
+            .map(|(_, a)| a)
+            .collect();
         wanted.extend(
             args.keywords
                 .iter()
@@ -267,11 +309,11 @@ impl Interp<'_> {
         if op.kind == crate::torch::Kind::Distribution {
             return self.distribution(op, args, e);
         }
-        if let Some(method) = name.strip_prefix("torch.Tensor.") {
-            if let Some((&(v, at), rest)) = args.positional.split_first() {
-                let rest = Args { positional: rest.to_vec(), keywords: args.keywords.clone(), open: args.open };
-                return self.call_method(v, Sym::new(method), &rest, e, at);
-            }
+        if let Some(method) = name.strip_prefix("torch.Tensor.")
+            && let Some((&(v, at), rest)) = args.positional.split_first()
+        {
+            let rest = Args { positional: rest.to_vec(), keywords: args.keywords.clone(), open: args.open };
+            return self.call_method(v, Sym::new(method), &rest, e, at);
         }
         self.apply_op(op, None, args, e, name)
     }
