@@ -25,7 +25,7 @@ pub struct Relevance {
 struct Facts {
     /// It, or what it calls, holds a seed.
     live: Vec<bool>,
-    /// It holds a seed itself.
+    /// It holds a seed itself, or a method that it calls on its own object does.
     own: Vec<bool>,
 }
 
@@ -34,6 +34,8 @@ struct Found {
     seeds: Vec<Node>,
     /// From a caller (or a variable) to what it mentions.
     edges: Vec<(Node, Node)>,
+    /// From a method to another one of the same object.
+    same: Vec<((ModIdx, FuncId), (ModIdx, FuncId))>,
 }
 
 /// A function, or a module-level variable.
@@ -66,6 +68,18 @@ impl Relevance {
             let at = layout.number(seed);
             if !std::mem::replace(&mut live[at as usize], true) {
                 work.push(at);
+            }
+        }
+        // A constructor that leaves it to a helper decides all the same; a few steps of that are enough.
+        for _ in 0..4 {
+            let same = found.iter().flat_map(|f| &f.same);
+            let mut changed = false;
+            for &((m, f), (n, g)) in same {
+                let decides = modules[n.0 as usize].own[g.0 as usize];
+                changed |= decides && !std::mem::replace(&mut modules[m.0 as usize].own[f.0 as usize], true);
+            }
+            if !changed {
+                break;
             }
         }
         let callers = layout.callers(&found);
@@ -220,7 +234,7 @@ impl<'a> Scan<'a> {
         let mut order: Vec<(u32, FuncId)> =
             ir.functions.iter().enumerate().map(|(n, f)| (f.span.start, FuncId(number(n)))).collect();
         order.sort_by_key(|&(start, f)| (start, f));
-        let found = Found { seeds: Vec::new(), edges: Vec::new() };
+        let found = Found { seeds: Vec::new(), edges: Vec::new(), same: Vec::new() };
         Self { program, module, ir, names, order, top: Vec::new(), seen: FxHashSet::default(), found }
     }
 
@@ -438,6 +452,7 @@ impl<'a> Scan<'a> {
         let key = ClassKey { module: self.module, class };
         let Some((m, f)) = self.program.find_method(key, name) else { return };
         self.edge(owner, self.ir.span(e), Node::Function(m, f));
+        self.found.same.push(((self.module, owner), (m, f)));
     }
 
     fn variable(&mut self, e: ExprId, var: Var) {

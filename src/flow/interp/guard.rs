@@ -590,12 +590,6 @@ impl Interp<'_> {
             Some(Resolved::External(path)) => torch::call(path).and_then(|f| f.decorator),
             _ => None,
         };
-        if let (Some(Resolved::Function(m, f)), None) = (resolved, call) {
-            let guard = self.wrapper_guard(m, f);
-            if guard != TRUE {
-                return guard;
-            }
-        }
         let condition = call.and_then(|c| c.args.first()).map(|a| a.value);
         match (fact, condition) {
             (Some(Decorator::Skip), _) => return FALSE,
