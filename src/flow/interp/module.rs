@@ -331,7 +331,7 @@ impl Interp<'_> {
                         return self.result_of(e);
                     }
                     let class = self.program.get(m).ir.function(f).class.map(|class| crate::link::ClassKey { module: m, class });
-                    if self.depth < super::MAX_DEPTH && !self.heavy.contains(&(m, f)) {
+                    if self.depth < super::MAX_DEPTH && !self.heavy.contains(&(m, f)) && !(self.symbolic && self.relevance.calls(m, f) > super::MANY_CALLS) {
                         let site = self.place(e);
                         return self.run(m, f, None, Some(Value::Object(id)), class, Some(args), Some(site), true);
                     }
