@@ -69,7 +69,8 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
         .enumerate()
         .map(|(i, input)| findings_of(file_id(i), input, &program, &relevance, &analysis.sources))
         .collect();
-    analysis.findings.extend(found.into_iter().flatten());
+    let linted = |file: FileId| (file.0 as usize) < asked;
+    analysis.findings.extend(crate::rules::at_origin(found.into_iter().flatten().collect(), &linted));
     analysis.comments.retain(|(file, _)| (file.0 as usize) < asked);
     analysis
 }

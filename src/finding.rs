@@ -109,6 +109,8 @@ pub struct Finding {
     pub primary: Label,
     /// Other places that matter, such as where the device was decided.
     pub related: Vec<Label>,
+    /// The place of the cause, if that is in another file than the one that led there: one of `related`.
+    pub root: Option<Place>,
     /// What to write instead.
     pub help: Option<String>,
     /// The same as edits, if a machine can make them.
@@ -128,6 +130,7 @@ impl Finding {
             condition: None,
             primary,
             related: Vec::new(),
+            root: None,
             help: None,
             fix: None,
             verdict: None,

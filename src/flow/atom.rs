@@ -45,6 +45,8 @@ pub enum Atom {
         /// Where it is asked.
         place: Place,
     },
+    /// A comparison with an amount of device memory.
+    Memory,
     /// "An exception was raised in the `try` body."
     Raised,
 }

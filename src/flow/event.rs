@@ -14,6 +14,8 @@ pub struct Event {
     pub bite: Bite,
     /// The call sites that led here, outermost first; the first is in the entry's file.
     pub stack: Box<[Place]>,
+    /// The calls of modules around, innermost first: where each was called, and its `forward`.
+    pub entered: Box<[(Place, Place)]>,
     /// Did the path to here come through a method of an `nn.Module`, with the method's own file and span?
     pub in_module: bool,
     /// Is it in a function that other code of the project visibly calls, interpreted for itself?
@@ -127,6 +129,13 @@ pub enum Kind {
     },
     /// A handler drops all errors of device work.
     Swallowed,
+    /// A back end's module is asked something before it is known to be there.
+    Plugin {
+        /// The function.
+        function: String,
+        /// The back end.
+        backend: Backend,
+    },
     /// An availability function is used as a truth value without being called.
     UncalledCheck {
         /// The function.
@@ -160,7 +169,11 @@ pub enum Kind {
 #[expect(missing_docs, reason = "the names say it")]
 pub enum UseKind {
     Transfer,
+    /// Of a module.
+    Move,
     Factory,
+    /// A transfer or factory behind a check, which fixes the current GPU all the same.
+    Pinned,
     Query,
     LegacyType,
     DeviceList,

@@ -123,6 +123,8 @@ pub enum Host {
     Number,
     Text,
     Array,
+    /// An amount of device memory, as the machine has it.
+    Memory,
     Other,
 }
 

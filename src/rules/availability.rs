@@ -6,11 +6,11 @@ use crate::flow::event::{Event, Kind, UseKind};
 use crate::span::Place;
 use crate::world::World;
 
-/// The place to report: where the device was written, if that is in this file; else where it is used.
-fn home(event: &Event, origin: Option<Place>, cx: &Context<'_>) -> (Place, Option<Place>) {
+/// The place to report: where the device was written, if that is known; else where it is used.
+pub(super) fn home(event: &Event, origin: Option<Place>) -> (Place, Option<Place>) {
     match origin {
-        Some(o) if o.file == cx.file || event.place.file != cx.file => (o, Some(event.place)),
-        o => (event.place, o),
+        Some(o) => (o, Some(event.place)),
+        None => (event.place, None),
     }
 }
 
@@ -23,6 +23,20 @@ pub(super) fn guessed(event: &Event) -> bool {
     event.symbolic && (event.speculative || elsewhere || event.asked_for)
 }
 
+/// Does the file's, the class's or the function's name say that it is the one for this back end
+/// (`mps_accelerator.py`, `class NpuBackend`)? Then who uses it has chosen.
+fn written_for(place: Place, backend: &str, cx: &Context<'_>) -> bool {
+    let named = |name: &str| name.to_ascii_lowercase().contains(backend);
+    let file = cx.sources.get(place.file);
+    if file.path.file_stem().is_some_and(|s| named(&s.to_string_lossy())) {
+        return true;
+    }
+    let Some(module) = cx.program.module_of(place.file) else { return false };
+    let ir = &cx.program.get(module).ir;
+    ir.classes.iter().any(|c| c.span.contains(place.span) && named(c.name.as_str()))
+        || ir.functions.iter().any(|f| f.parent.is_some() && f.span.contains(place.span) && named(f.name.as_str()))
+}
+
 /// SD103 uncalled-availability-check
 pub(super) fn uncalled_check(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let Kind::UncalledCheck { function } = &event.kind else { return None };
@@ -33,9 +47,9 @@ pub(super) fn uncalled_check(event: &Event, _cx: &Context<'_>) -> Option<Finding
 }
 
 /// SD104 inverted-availability-check
-pub(super) fn inverted_check(event: &Event, cx: &Context<'_>) -> Option<Finding> {
+pub(super) fn inverted_check(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, backend: None, inverted: true, .. } = &event.kind else { return None };
-    let (place, other) = home(event, *origin, cx);
+    let (place, other) = home(event, *origin);
     let message = match event.bite.world {
         World::With(b) => format!("CUDA is used where only {} was checked for", b.name().to_uppercase()),
         _ => "CUDA is used in the branch for machines that do not have it".to_owned(),
@@ -47,14 +61,26 @@ pub(super) fn inverted_check(event: &Event, cx: &Context<'_>) -> Option<Finding>
     Some(with_stack(f, event).help("swap the two branches of the check"))
 }
 
+/// SD104, too: `torch.npu.is_available()` where `torch.npu` may not exist.
+pub(super) fn missing_plugin(event: &Event, cx: &Context<'_>) -> Option<Finding> {
+    let Kind::Plugin { function, backend } = &event.kind else { return None };
+    let name = backend.name();
+    if guessed(event) || written_for(event.place, name, cx) {
+        return None;
+    }
+    let message = format!("`{function}()` is asked before anything says that `torch.{name}` exists: only its plug-in brings it");
+    let f = finding(104, event, message, event.place, "`AttributeError` without the plug-in");
+    Some(with_stack(f, event).help(format!("import the plug-in first, or ask `hasattr(torch, \"{name}\")` before")))
+}
+
 /// SD102 unguarded-accelerator
 pub(super) fn accelerator(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, backend: Some(b), .. } = &event.kind else { return None };
-    if guessed(event) {
+    let name = b.name();
+    if guessed(event) || written_for(event.place, name, cx) {
         return None;
     }
-    let name = b.name();
-    let (place, other) = home(event, *origin, cx);
+    let (place, other) = home(event, *origin);
     let message = format!("{what} needs {}, and nothing here has asked whether it is there", name.to_uppercase());
     let mut f = finding(102, event, message, place, &format!("raises without {}", name.to_uppercase()));
     if let Some(o) = other {
@@ -77,15 +103,18 @@ pub(super) fn legacy_type(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 
 /// SD305 hard-coded-device-in-module
 pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
-    let Kind::Use { what, origin, backend: None, how: UseKind::Transfer | UseKind::Factory, .. } = &event.kind else { return None };
+    let Kind::Use { what, origin, backend: None, how, .. } = &event.kind else { return None };
     // The device was decided outside of the module: that is where it is hard-coded.
     if origin.is_some_and(|o| o.file != event.place.file) {
+        return None;
+    }
+    if !matches!(how, UseKind::Transfer | UseKind::Move | UseKind::Factory | UseKind::Pinned) {
         return None;
     }
     if !event.in_module || cx.cuda_only || event.symbolic && (event.stack.len() > 1 || event.asked_for) {
         return None;
     }
-    let (place, other) = home(event, *origin, cx);
+    let (place, other) = home(event, *origin);
     let message = format!("{what} fixes a CUDA device inside a module");
     let mut f = finding(305, event, message, place, "the module cannot run elsewhere");
     if let Some(o) = other {
@@ -97,10 +126,10 @@ pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 /// SD101 unguarded-cuda
 pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, backend: None, how, .. } = &event.kind else { return None };
-    if guessed(event) || cx.cuda_only {
+    if guessed(event) || cx.cuda_only || *how == UseKind::Pinned {
         return None;
     }
-    let (place, other) = home(event, *origin, cx);
+    let (place, other) = home(event, *origin);
     let message = format!("{what} needs CUDA, and nothing here has asked whether it is there");
     let mut f = finding(101, event, message, place, "raises without CUDA");
     if let Some(o) = other {

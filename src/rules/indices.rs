@@ -18,12 +18,12 @@ pub(super) fn device_list(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
 }
 
 /// SD401 hard-coded-device-index
-pub(super) fn device_index(event: &Event, cx: &Context<'_>) -> Option<Finding> {
+pub(super) fn device_index(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, index: Some(i), backend: None, how, .. } = &event.kind else { return None };
-    if *i == 0 || *how == UseKind::DeviceList || super::availability::guessed(event) {
+    if *i == 0 || matches!(how, UseKind::DeviceList | UseKind::Pinned) || super::availability::guessed(event) {
         return None;
     }
-    let place = origin.filter(|o| o.file == cx.file || event.place.file != cx.file).unwrap_or(event.place);
+    let (place, _) = super::availability::home(event, *origin);
     let message = format!("`cuda:{i}` is written down, and nothing here has asked whether there are {} GPUs", i + 1);
     let mut f = finding(401, event, message, place, &format!("raises with fewer than {} GPUs", i + 1));
     f.world = World::FewerGpus(i + 1);

@@ -73,7 +73,8 @@ fn sides(mut f: Finding, stray: &Operand, other: &Operand) -> Finding {
 /// SD206 generator-device-mismatch
 pub(super) fn generator(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let (Meeting::Generator, what, stray, other) = mismatch(event)? else { return None };
-    let message = format!("{what} draws on {} with a generator of {}", other.device.in_words(), stray.device.in_words());
+    let (generator, drawn) = if stray.place == event.place { (other, stray) } else { (stray, other) };
+    let message = format!("{what} draws on {} with a generator of {}", drawn.device.in_words(), generator.device.in_words());
     Some(meeting_finding(206, event, message)?.help("make the generator on the same device: `torch.Generator(device=…)`"))
 }
 
@@ -145,10 +146,25 @@ pub(super) fn module_input(event: &Event, _cx: &Context<'_>) -> Option<Finding> 
     }
     let message = format!("{what} meets tensors on {} and on {}", stray.device.in_words(), other.device.in_words());
     let mut f = meeting_finding(202, event, message)?;
+    if let Some(place) = handed_over(event, stray, other) {
+        let inner = std::mem::replace(&mut f.primary.place, place);
+        f.related.retain(|l| l.place != place);
+        f.related.insert(0, Label { place: inner, text: "they meet here".to_owned() });
+        "a module and its input, on two devices".clone_into(&mut f.primary.text);
+    }
     if matches!(event.bite.world, World::Always) {
         f.world = World::Cuda;
     }
     Some(f.help("move the module and its inputs to one device before the call"))
+}
+
+/// The outermost call of a module that was given what does not fit: neither side was made on the way in.
+fn handed_over(event: &Event, stray: &Operand, other: &Operand) -> Option<Place> {
+    let within = |function: Place| {
+        let inside = |s: &Operand| s.chain.iter().any(|s| s.place.file == function.file && function.span.contains(s.place.span));
+        inside(stray) || inside(other)
+    };
+    event.entered.iter().take_while(|(_, function)| !within(*function)).last().map(|&(site, _)| site)
 }
 
 /// SD204 default-device-tensor

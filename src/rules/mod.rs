@@ -8,6 +8,7 @@ pub mod example;
 pub mod explain;
 mod indices;
 mod memory;
+mod message;
 mod mismatch;
 pub mod page;
 pub mod registry;
@@ -52,6 +53,7 @@ const RULES: &[Rule] = &[
     reveal,
     availability::uncalled_check,
     availability::inverted_check,
+    availability::missing_plugin,
     indices::device_list,
     indices::device_index,
     availability::accelerator,
@@ -78,7 +80,7 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     let mut seen: FxHashMap<(Code, Place), usize> = FxHashMap::default();
     let found = outcome.events.iter().filter_map(|e| RULES.iter().find_map(|rule| rule(e, cx)));
-    for finding in found.chain(memory::matched_by_message(cx)) {
+    for finding in found.chain(message::matched_by_message(cx)) {
         let finding = at_home(finding, cx);
         let key = (finding.code, finding.primary.place);
         match seen.get(&key) {
@@ -132,9 +134,37 @@ fn at_home(mut finding: Finding, cx: &Context<'_>) -> Finding {
     if let Some(i) = finding.related.iter().position(|l| l.place.file == cx.file) {
         let home = finding.related.remove(i);
         let away = std::mem::replace(&mut finding.primary, home);
+        finding.root = Some(away.place);
         finding.related.insert(0, away);
     }
     finding
+}
+
+/// Gives each finding to the file that has its cause, if that is among the files that are `linted` together: one
+/// cause is one finding, at its origin, however many importers it breaks. An importer that is linted alone keeps it.
+pub fn at_origin(findings: Vec<Finding>, linted: &dyn Fn(FileId) -> bool) -> Vec<Finding> {
+    let (away, mut kept): (Vec<_>, Vec<_>) =
+        findings.into_iter().partition(|f| f.root.is_some_and(|root| linted(root.file)));
+    let mut seen: FxHashMap<(Code, Place), usize> =
+        kept.iter().enumerate().map(|(i, f)| ((f.code, f.primary.place), i)).collect();
+    for mut finding in away {
+        let Some(i) = finding.related.iter().position(|l| Some(l.place) == finding.root) else {
+            kept.push(finding);
+            continue;
+        };
+        let origin = finding.related.remove(i);
+        let importer = std::mem::replace(&mut finding.primary, origin);
+        finding.related.push(importer);
+        finding.root = None;
+        match seen.get(&(finding.code, finding.primary.place)) {
+            Some(&i) => merge(&mut kept[i], finding),
+            None => {
+                seen.insert((finding.code, finding.primary.place), kept.len());
+                kept.push(finding);
+            }
+        }
+    }
+    kept
 }
 
 /// `reveal_device(…)`: for tests of the engine. Not a rule: has no page and is shown only when selected.

@@ -13,7 +13,6 @@ use crate::world::World;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Unknown,
-    Disabled,
     Unused,
 }
 
@@ -66,7 +65,8 @@ fn fault(item: &Item, used: bool, is_on: &dyn Fn(Code) -> bool, pages: &[Page]) 
         Ok(_) if used => None,
         Ok(selector) => {
             let on = pages.iter().any(|page| selector.matches(page.code) && is_on(page.code));
-            Some(if on { Fault::Unused } else { Fault::Disabled })
+            // What is off in this run may be on in another.
+            on.then_some(Fault::Unused)
         }
     }
 }
@@ -95,7 +95,6 @@ fn listed(
     let place = if active.rows.is_none() { "in this file" } else { "here" };
     let parts = [
         (with(Fault::Unknown), "no known rule".to_owned(), "no known rules".to_owned()),
-        (with(Fault::Disabled), format!("not enabled {place}"), format!("not enabled {place}")),
         (with(Fault::Unused), format!("not found {place}"), format!("not found {place}")),
     ];
     let parts: Vec<_> = parts
@@ -112,9 +111,7 @@ fn listed(
         Some(Err(unknown)) => unknown.suggestion.as_ref().map(|s| format!("did you mean `{s}`?")),
         _ => None,
     });
-    // Somebody may want what is off only in this run or on this machine.
-    let disabled = faults.contains(&Some(Fault::Disabled));
-    let applicability = if disabled { Applicability::Unsafe } else { Applicability::Safe };
+    let applicability = Applicability::Safe;
     finding.fix = Some(if faults.iter().all(Option::is_some) {
         fix(vec![whole(active, source)], file, applicability, "Remove the comment")
     } else {

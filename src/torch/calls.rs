@@ -100,6 +100,8 @@ pub enum Returns {
     Device,
     /// Host data: no tensor and no module.
     Host,
+    /// Amounts of device memory.
+    Memory,
     /// Tensors on the CPU.
     Cpu,
 }
@@ -213,6 +215,7 @@ fn merge(fact: &mut CallFact, path: &str, words: &str) -> Option<()> {
                 fact.returns = match value {
                     "device" => Returns::Device,
                     "host" => Returns::Host,
+                    "memory" => Returns::Memory,
                     "cpu" => Returns::Cpu,
                     _ => return None,
                 }

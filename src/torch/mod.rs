@@ -177,5 +177,10 @@ pub fn cuda_only_import(path: Sym) -> bool {
     MARKED.cuda_only_import(path.as_str())
 }
 
+/// The back end that importing this module brings: `torch_npu` makes `torch.npu`.
+pub fn plugin(path: Sym) -> Option<crate::world::Backend> {
+    MARKED.plugin(path.as_str())
+}
+
 #[cfg(test)]
 mod tests;

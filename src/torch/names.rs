@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::read::lines;
 use crate::sym::Sym;
+use crate::world::Backend;
 
 /// What a base class makes of a class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,6 +95,7 @@ pub fn class(line: &str) -> Option<(Sym, BaseFact)> {
 pub struct Marks {
     guards: Vec<(&'static str, TestGuard)>,
     imports: Vec<&'static str>,
+    plugins: Vec<(&'static str, Backend)>,
 }
 
 /// One line of `data/marks.txt`.
@@ -102,6 +104,8 @@ pub enum Mark {
     Guard(&'static str, TestGuard),
     /// A module that a CUDA-only file imports; `*` at the end stands for anything.
     Import(&'static str),
+    /// A module that brings a back end.
+    Plugin(&'static str, Backend),
 }
 
 impl Marks {
@@ -112,6 +116,7 @@ impl Marks {
             match mark {
                 Mark::Guard(pattern, guard) => marks.guards.push((pattern, guard)),
                 Mark::Import(pattern) => marks.imports.push(pattern),
+                Mark::Plugin(pattern, backend) => marks.plugins.push((pattern, backend)),
             }
         }
         marks
@@ -120,6 +125,12 @@ impl Marks {
     /// What the mark with this last name implies.
     pub fn guard(&self, name: &str) -> Option<TestGuard> {
         self.guards.iter().find(|(pattern, _)| matches(pattern, name)).map(|&(_, guard)| guard)
+    }
+
+    /// The back end that importing this dotted path brings.
+    pub fn plugin(&self, path: &str) -> Option<Backend> {
+        let below = |pattern: &str| path.strip_prefix(pattern).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        self.plugins.iter().find(|(pattern, _)| below(pattern)).map(|&(_, b)| b)
     }
 
     /// Whether importing this dotted path makes a module plainly CUDA-only.
@@ -135,6 +146,7 @@ pub fn mark(line: &'static str) -> Option<Mark> {
     let mut words = line.split(' ');
     let mark = match (words.next()?, words.next()?, words.next()) {
         ("import", pattern, None) => Mark::Import(pattern),
+        ("plugin", pattern, Some(name)) => Mark::Plugin(pattern, Backend::from_name(name)?),
         ("guard", pattern, Some(need)) => {
             let guard = match need.split_once('=') {
                 None if need == "cuda" => TestGuard::Cuda(1),

@@ -64,6 +64,12 @@ impl Interp<'_> {
                 }
                 Value::None
             }
+            ("list" | "tuple" | "set" | "sorted" | "reversed" | "iter" | "frozenset", Some((v @ Value::Choice(_), at))) => {
+                self.each(v, &mut |i, v| {
+                    let args = Args { positional: vec![(v, at)], ..Args::default() };
+                    i.builtin(name, &args, e)
+                })
+            }
             ("list" | "tuple" | "set" | "sorted" | "reversed" | "iter" | "frozenset", Some((v, at))) => {
                 let content = match self.iteration(v, at) {
                     Iteration::Exact(mut items) => {
@@ -123,6 +129,11 @@ impl Interp<'_> {
             ("range", Some((Value::Int(n), _))) if args.positional.len() == 1 && (0..=16).contains(&n) => {
                 let items: Vec<Value> = (0..n).map(Value::Int).collect();
                 self.seq(&items)
+            }
+            // Empty without a GPU.
+            ("range", Some((Value::Outer(o), _))) if o == self.known.device_count && args.positional.len() == 1 => {
+                let (some, none, there) = (self.many(Self::NUMBER), self.seq(&[]), self.at_least(1));
+                self.ite(there, some, none)
             }
             ("range", _) => self.many(Self::NUMBER),
             ("any" | "all", Some((v, at))) => match self.exact_elements(v) {
@@ -347,6 +358,19 @@ impl Interp<'_> {
                 Value::Bool(self.d.or(there, otherwise))
             }
             // `hasattr(torch, "xpu")`: by itself it says nothing about the machine.
+            (Value::External(path), Some(&(Value::Str(n, _), _))) if path.as_str() == "torch" => {
+                let Some(backend) = crate::world::Backend::from_name(n.as_str()) else { return Value::Bool(self.unknown_test(e)) };
+                let atom = match self.plugin_atoms.get(&backend) {
+                    Some(&atom) => atom,
+                    None => {
+                        let place = self.place(e);
+                        let atom = self.atoms.add(super::super::atom::Atom::Opaque { place });
+                        self.plugin_atoms.insert(backend, atom);
+                        atom
+                    }
+                };
+                Value::Bool(self.d.atom(atom))
+            }
             (Value::External(_), _) => Value::Bool(self.unknown_test(e)),
             (Value::Object(id), Some(&(Value::Str(n, _), _))) => {
                 if self.get_field(id, n) != Value::Absent {

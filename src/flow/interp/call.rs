@@ -136,6 +136,17 @@ impl Interp<'_> {
         if module == self.entry && !self.symbolic && self.muted == 0 {
             self.interpreted.insert(func);
         }
+        let guard = if function.decorators.len > 0 {
+            let scope = function.parent.unwrap_or(FuncId(0));
+            self.decorator_guard(module, scope, function.decorators)
+        } else { super::TRUE };
+        if guard != super::TRUE && !self.d.implies(self.path, guard) {
+            return self.branch(
+                guard,
+                &mut |i| i.call_function(module, func, parent, receiver, args, e),
+                &mut |_| Value::None,
+            );
+        }
         let site = self.place(e);
         let class = function.class.map(|class| ClassKey { module, class });
         let guard = self.wrapper_guard(module, func);

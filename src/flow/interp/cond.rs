@@ -22,8 +22,10 @@ impl Interp<'_> {
             }
             _ => {
                 let v = self.eval(e);
-                self.check_uncalled(e, v);
-                self.truth(v, e)
+                match self.check_uncalled(e, v) {
+                    Some(meant) => meant,
+                    None => self.truth(v, e),
+                }
             }
         }
     }
@@ -340,6 +342,18 @@ impl Interp<'_> {
 
     fn order(&mut self, op: CmpOp, a: Value, b: Value, e: ExprId) -> Cond {
         match (a, b) {
+            (Value::Host(Host::Memory), _) | (_, Value::Host(Host::Memory)) => {
+                let test = Test::Expr(self.here().module, e, self.frame, self.pass);
+                let atom = match self.tests.get(&test) {
+                    Some(&atom) => atom,
+                    None => {
+                        let atom = self.atoms.add(Atom::Memory);
+                        self.tests.insert(test, atom);
+                        atom
+                    }
+                };
+                self.d.atom(atom)
+            }
             (Value::Int(x), Value::Int(y)) => constant(match op {
                 CmpOp::Lt => x < y,
                 CmpOp::LtE => x <= y,
@@ -431,6 +445,22 @@ impl Interp<'_> {
                 }
                 _ => self.unknown_test(e),
             },
+            // What the environment says is the user's or the launcher's decision.
+            (Value::External(path), Value::Str(s, _)) if path.as_str() == "os.environ" => {
+                let key = super::OuterKey::External(path);
+                let outer = self.t.outer(key.clone(), || super::Outer {
+                    key,
+                    text: path.to_string(),
+                    tensor: false,
+                    device: false,
+                    varies: false,
+                    with: None,
+                    default: None,
+                });
+                let text = format!(" has {:?}", s.as_str());
+                let key = Value::Str(s, super::super::value::NO_ORIGIN);
+                self.flag(Test::Compare(9, Value::Outer(outer), key), outer, &text, e)
+            }
             (Value::Outer(o), Value::Str(s, _)) => {
                 let text = format!(" has {:?}", s.as_str());
                 let key = Value::Str(s, super::super::value::NO_ORIGIN);

@@ -78,7 +78,7 @@ impl Interp<'_> {
             Value::Outer(o) => (0..wanted)
                 .map(|n| Value::Outer(self.outer_item(o, Value::Int(i64::try_from(n).unwrap_or(0)))))
                 .collect(),
-            Value::Host(Host::Number) => vec![Self::NUMBER; wanted],
+            Value::Host(h @ (Host::Number | Host::Memory)) => vec![Value::Host(h); wanted],
             v => {
                 let item = self.some_element(v, at);
                 vec![item; wanted]
@@ -152,7 +152,7 @@ impl Interp<'_> {
             Value::Object(id) => self.index_object(id, i, e),
             Value::Host(Host::Array) => Self::ARRAY,
             Value::Host(Host::Text) | Value::Str(..) => Self::TEXT,
-            Value::Host(Host::Number) => Self::NUMBER,
+            Value::Host(h @ (Host::Number | Host::Memory)) => Value::Host(h),
             Value::External(path) => {
                 // `os.environ["X"]`
                 let key = super::OuterKey::External(path);

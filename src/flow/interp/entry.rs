@@ -37,6 +37,7 @@ impl Interp<'_> {
         let module = self.entry;
         let base = self.global_cell(module, 0);
         self.push_frame(module, FuncId(0), base, None);
+        self.path = self.plugins_at_top(module);
         let body = self.program.get(module).ir.function(FuncId(0)).body;
         self.block(body);
         self.collect(out);
@@ -45,8 +46,21 @@ impl Interp<'_> {
             self.path = TRUE;
         }
         self.path = self.d.forget(self.path, &super::super::atom::AtomId::is_hardware);
+        let marks = self.module_marks(module);
+        self.path = self.d.and(self.path, marks);
         self.symbolic = true;
         self.limit = super::SYMBOLIC_STEPS;
+    }
+
+    /// `pytestmark = pytest.mark.skipif(…)`, alone or in a list, marks all tests of the file.
+    fn module_marks(&mut self, module: ModIdx) -> super::Cond {
+        let linked = self.program.get(module);
+        let Some(&slot) = linked.names.get(&Sym::new("pytestmark")) else { return TRUE };
+        let Some(&crate::link::Binding::Value(e)) = linked.bindings.get(usize::from(slot)) else { return TRUE };
+        match linked.ir.expr(e) {
+            crate::ir::Expr::List(list) | crate::ir::Expr::Tuple(list) => self.decorator_guard(module, FuncId(0), list),
+            _ => self.one_guard(module, FuncId(0), e),
+        }
     }
 
     fn collect(&mut self, out: &mut Outcome) {
@@ -59,6 +73,7 @@ impl Interp<'_> {
                 out.events.push(pending.event);
             }
         }
+        self.saved.clear();
         self.steps = 0;
         self.exhausted = false;
     }
@@ -210,7 +225,7 @@ impl Interp<'_> {
         let linked = self.program.get(module);
         let function = linked.ir.function(func);
         let (mark, cells, objects, frames) = (self.store.mark(), self.store.len(), self.objects.len(), self.frames.len());
-        let (before, assumed) = (self.path, self.assumed);
+        let before = self.path;
         let guard = self.decorator_guard(module, function.parent.unwrap_or(FuncId(0)), function.decorators);
         let wrappers = self.wrapper_guard(module, func);
         let guard = self.d.and(guard, wrappers);
@@ -235,7 +250,7 @@ impl Interp<'_> {
             self.run(module, func, parent, receiver, class, None, None, false);
         }
         self.collect(out);
-        (self.path, self.assumed) = (before, assumed);
+        self.path = before;
         self.rewind(mark, cells, objects);
         self.frames.truncate(frames);
         self.frame = FrameId(0);

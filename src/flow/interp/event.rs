@@ -26,7 +26,7 @@ impl Interp<'_> {
         if self.muted > 0 || self.exhausted {
             return None;
         }
-        let path = self.d.and(self.path, self.assumed);
+        let path = self.path;
         let both = self.d.and(path, bad);
         if both == FALSE {
             return None;
@@ -94,6 +94,7 @@ impl Interp<'_> {
             place,
             bite,
             stack: self.call_stack(),
+            entered: self.module_calls(),
             in_module: self.in_module(),
             speculative: self.speculative,
             symbolic: self.symbolic,
@@ -116,6 +117,25 @@ impl Interp<'_> {
         false
     }
 
+    /// The calls of modules that lead here without anything else in between.
+    fn module_calls(&self) -> Box<[(Place, Place)]> {
+        let mut calls = Vec::new();
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            let Some(site) = frame.site else { break };
+            if !frame.class.is_some_and(|k| self.is_module_class(k)) {
+                break;
+            }
+            if frame.module_call {
+                let ir = &self.program.get(frame.module).ir;
+                calls.push((site, Place { file: ir.file, span: ir.function(frame.func).span }));
+            }
+            at = frame.caller;
+        }
+        calls.into()
+    }
+
     fn call_stack(&self) -> Box<[Place]> {
         let mut sites = Vec::new();
         let mut i = self.frame.0 as usize;
@@ -135,7 +155,7 @@ impl Interp<'_> {
     }
 
     /// Is a method of an `nn.Module` being interpreted right here?
-    fn in_module(&self) -> bool {
+    pub(super) fn in_module(&self) -> bool {
         let mut frame = self.here();
         loop {
             if let Some(class) = frame.class {

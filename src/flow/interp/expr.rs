@@ -170,13 +170,17 @@ impl Interp<'_> {
         if from + 1 == items.len() {
             return v;
         }
-        self.check_uncalled(first, v);
-        let cond = self.truth(v, first);
+        let meant = self.check_uncalled(first, v);
+        let cond = match meant {
+            Some(meant) => meant,
+            None => self.truth(v, first),
+        };
+        let short = |end| if meant.is_some() || v == Value::Bool(cond) { Value::Bool(end) } else { v };
         if and {
-            let short = if v == Value::Bool(cond) { Value::Bool(FALSE) } else { v };
+            let short = short(FALSE);
             self.branch(cond, &mut |i| i.and_or(list, from + 1, and), &mut |_| short)
         } else {
-            let short = if v == Value::Bool(cond) { Value::Bool(TRUE) } else { v };
+            let short = short(TRUE);
             self.branch(cond, &mut |_| short, &mut |i| i.and_or(list, from + 1, and))
         }
     }
@@ -377,6 +381,9 @@ impl Interp<'_> {
 
     pub(super) fn binary(&mut self, op: BinOp, a: Value, b: Value, e: ExprId, l: ExprId, r: ExprId) -> Value {
         match (a, b) {
+            (Value::Host(Host::Memory), Value::Host(_) | Value::Int(_)) | (Value::Host(_) | Value::Int(_), Value::Host(Host::Memory)) => {
+                Value::Host(Host::Memory)
+            }
             (Value::Int(x), Value::Int(y)) => arithmetic(op, x, y),
             // `"cuda:" + str(i)`
             (Value::Str(x, _), Value::Str(y, _)) if op == BinOp::Add => {

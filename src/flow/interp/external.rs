@@ -40,6 +40,21 @@ impl Interp<'_> {
                 self.probed = self.d.or(self.probed, self.path);
                 self.result_of(e)
             }
+            "torch.accelerator.current_accelerator" => {
+                // A CUDA build names CUDA, GPU or not, unless it is told to look.
+                let place = self.place(e);
+                let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
+                let cuda = Value::Device(self.at(Device::Cuda(None), origin));
+                match args.get(0, "check_available").map(|(v, _)| v) {
+                    None | Some(Value::Bool(super::FALSE)) => cuda,
+                    Some(Value::Bool(TRUE)) => {
+                        let there = self.available(None);
+                        let other = self.result_of(e);
+                        self.ite(there, cuda, other)
+                    }
+                    _ => self.result_of(e),
+                }
+            }
             "torch.set_default_device" => {
                 let d = args.get(0, "device").and_then(|(v, at)| self.as_device(v, at));
                 let cell = self.default_device;
@@ -60,7 +75,17 @@ impl Interp<'_> {
                 _ => self.result_of(e),
             },
             "torch.Generator" => self.make_generator(args, e),
-            "torch.load" => self.torch_load(args, e),
+            "torch.load" => self.torch_load(1, args, e),
+            "torch.hub.load_state_dict_from_url" | "torch.utils.model_zoo.load_url" => self.torch_load(2, args, e),
+            "torch.save" => {
+                if let Some((file, _)) = args.get(1, "f") {
+                    let key = plain_file(file);
+                    let before = self.saved.get(&key).copied().unwrap_or(super::FALSE);
+                    let when = self.d.or(before, self.path);
+                    self.saved.insert(key, when);
+                }
+                return None;
+            }
             "torch.utils.data.DataLoader" | "torch.utils.data.dataloader.DataLoader" => self.make_loader(args, e),
             "torch.utils.data.TensorDataset" | "torch.utils.data.dataset.TensorDataset" => {
                 let items: Vec<Value> = args.positional.iter().map(|&(v, _)| v).collect();
@@ -68,6 +93,9 @@ impl Interp<'_> {
                 Value::Object(self.object(ObjKind::Items, None, item))
             }
             "torch.utils.data.random_split" => {
+                if let Some(op) = torch::function(Sym::new(text)) {
+                    self.check_cpu_only(op, "`random_split`", e, None, args);
+                }
                 let part = args.positional.first().map_or(Value::Unknown, |&(v, _)| v);
                 let n = args.positional.get(1).and_then(|&(v, _)| self.exact_elements(v)).map(|v| v.len());
                 match n {
@@ -175,10 +203,14 @@ impl Interp<'_> {
         Value::Object(self.object(ObjKind::Generator, None, Value::Device(device)))
     }
 
-    fn torch_load(&mut self, args: &Args, e: ExprId) -> Value {
-        let location = args.get(1, "map_location");
+    /// `position` is that of `map_location`.
+    fn torch_load(&mut self, position: usize, args: &Args, e: ExprId) -> Value {
+        let location = args.get(position, "map_location");
         let explicit_none = matches!(location, Some((Value::None, _)));
-        if (location.is_none() && !args.open) || explicit_none {
+        // What this very process has written comes back to where it was.
+        let file = args.get(0, "f").map(|(v, _)| plain_file(v));
+        let own = file.and_then(|f| self.saved.get(&f).copied()).is_some_and(|when| self.d.implies(self.path, when));
+        if ((location.is_none() && !args.open) || explicit_none) && !own {
             let available = self.available(None);
             let bad = self.d.not(available);
             if let Some(bite) = self.bite(bad, true) {
@@ -429,6 +461,7 @@ impl Interp<'_> {
         match fact.returns {
             Returns::Argument(a) => args.get(usize::from(a.position), a.name.as_str()).map_or(Value::Unknown, |(v, _)| v),
             Returns::Host => Self::NUMBER,
+            Returns::Memory => Value::Host(super::Host::Memory),
             Returns::Cpu => {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Host, NO_ORIGIN);
@@ -475,6 +508,9 @@ impl Interp<'_> {
             Accelerator::Backend(b) => Some(b),
             Accelerator::Any => return None,
         };
+        if let (Some(b), true) = (backend, a.accelerator.needs_plugin()) {
+            self.check_plugin(path, b, e);
+        }
         match a.without {
             Without::Availability => Some(Value::Bool(self.available(backend))),
             Without::Count if backend.is_none() => Some(Value::Outer(self.known.device_count)),
@@ -679,5 +715,13 @@ impl Interp<'_> {
     /// At least this many GPUs.
     pub(super) fn at_least(&mut self, n: u32) -> super::Cond {
         self.d.atom(gpus_at_least(n))
+    }
+}
+
+/// A file as `torch.save` and `torch.load` are given it, without where its name was written.
+fn plain_file(v: Value) -> Value {
+    match v {
+        Value::Str(s, _) => Value::Str(s, NO_ORIGIN),
+        v => v,
     }
 }

@@ -19,6 +19,9 @@ pub(super) const WRAPPED: &str = "samedevice.wrapped";
 impl Interp<'_> {
     /// A tensor or module really goes to this device (or a query really asks it).
     pub(super) fn check_use(&mut self, device: Dd, e: ExprId, how: UseKind, what: &str) {
+        if matches!(how, UseKind::Transfer | UseKind::Move | UseKind::Factory) {
+            self.device_work(device);
+        }
         let mut leaves = Vec::new();
         self.d.leaves(device, &mut leaves);
         for leaf in leaves {
@@ -65,7 +68,10 @@ impl Interp<'_> {
             (Some(b), Some(i)) => Some(Bite { world: crate::world::World::FewerGpus(i + 1), ..b }),
             (b, _) => b,
         };
-        let Some(bite) = bite else { return };
+        let Some(bite) = bite else {
+            self.check_pinned(here, origin, backend, index, e, how, what);
+            return;
+        };
         let place = self.place(e);
         let reached = self.d.and(self.path, here);
         let inverted = backend.is_none()
@@ -83,6 +89,99 @@ impl Interp<'_> {
                 let there = self.d.atom(backend(b));
                 self.d.implies(without, there)
             })
+    }
+
+    /// `if torch.cuda.is_available(): x = x.cuda()` in a method of a module: on a machine with two GPUs the module may be
+    /// on the other one. In a constructor the whole module is still to be moved.
+    #[expect(clippy::too_many_arguments, reason = "one use with all its parts")]
+    fn check_pinned(&mut self, here: Cond, origin: OriginId, backend: Option<Backend>, index: Option<u32>, e: ExprId, how: UseKind, what: &str) {
+        if backend.is_some() || here != TRUE || !matches!(how, UseKind::Transfer | UseKind::Factory) || !self.in_module() || self.constructing() {
+            return;
+        }
+        let place = self.place(e);
+        let function = self.program.get(self.here().module).ir.function(self.here().func).span;
+        let written_here = self.literal_of(origin).is_some_and(|p| p.file == place.file && function.contains(p.span));
+        if !written_here {
+            return;
+        }
+        let two = self.at_least(2);
+        if let Some(bite) = self.bite(two, true) {
+            let bite = Bite { world: crate::world::World::Cuda, ..bite };
+            let origin = self.literal_of(origin).filter(|&p| p != place);
+            let kind = Kind::Use { what: what.to_owned(), origin, index, backend, how: UseKind::Pinned, inverted: false };
+            self.emit(kind, place, bite, Vec::new());
+        }
+    }
+
+    /// Counts work on an accelerator that is known to be there, or on a device that somebody else chooses. An attempt to
+    /// use one that may be missing asks whether it is there, and is not counted.
+    pub(super) fn device_work(&mut self, device: Dd) {
+        let Some(path) = self.here().tries.last().map(|t| if t.survived == TRUE { self.path } else { t.start }).or_else(|| {
+            let mut at = self.here().caller;
+            while let Some(f) = at {
+                let frame = &self.frames[f.0 as usize];
+                if let Some(t) = frame.tries.last() {
+                    return Some(if t.survived == TRUE { self.path } else { t.start });
+                }
+                at = frame.caller;
+            }
+            None
+        }) else {
+            return;
+        };
+        let mut leaves = Vec::new();
+        self.d.leaves(device, &mut leaves);
+        for leaf in leaves {
+            let backend = match self.t.places.get(leaf).0 {
+                Device::Cuda(_) | Device::CudaSome => None,
+                Device::Other(b) => Some(b),
+                Device::Named(o) if self.t.get_outer(o).device => {
+                    self.work += 1;
+                    return;
+                }
+                _ => continue,
+            };
+            let here = if self.d.as_leaf(device).is_some() { TRUE } else { self.d.where_leaf(device, &mut |p| p == leaf) };
+            let (reached, there) = (self.d.and(path, here), self.available(backend));
+            if reached != FALSE && self.d.implies(reached, there) {
+                self.work += 1;
+                return;
+            }
+        }
+    }
+
+    /// The handlers of a `try` whose body has worked on a device: does one drop every error? The first that would get
+    /// an out-of-memory error decides.
+    pub(super) fn check_swallowed(&mut self, handlers: &[Handler]) {
+        for h in handlers {
+            let names: Vec<&'static str> = match h.types {
+                None => vec!["BaseException"],
+                Some(e) => self.names_of(e),
+            };
+            if names.iter().any(|n| *n == "OutOfMemoryError") {
+                return;
+            }
+            if !names.iter().any(|n| matches!(*n, "BaseException" | "Exception" | "RuntimeError")) {
+                continue;
+            }
+            let ir = &self.linked().ir;
+            if ir.block(h.body).iter().all(|&s| idle(ir, ir.stmt(s))) {
+                let there = self.available(None);
+                if let Some(bite) = self.bite(there, false) {
+                    let place = Place { file: ir.file, span: h.head };
+                    self.emit(Kind::Swallowed, place, bite, Vec::new());
+                }
+            }
+            return;
+        }
+    }
+
+    fn names_of(&self, types: ExprId) -> Vec<&'static str> {
+        let ir = &self.linked().ir;
+        match ir.expr(types) {
+            Expr::Tuple(list) => ir.list(list).iter().filter_map(|&x| self.last_name(x)).collect(),
+            _ => self.last_name(types).into_iter().collect(),
+        }
     }
 
     /// Where the device was written down.
@@ -144,7 +243,7 @@ impl Interp<'_> {
     }
 
     /// What handlers catch: a missing accelerator, an out-of-memory error.
-    pub(super) fn caught(&self, handlers: &[Handler]) -> (bool, bool) {
+    pub(super) fn caught(&self, handlers: &[Handler]) -> (bool, bool, bool) {
         let ir = &self.linked().ir;
         let mut names: Vec<&'static str> = Vec::new();
         let mut bare = false;
@@ -160,7 +259,8 @@ impl Interp<'_> {
         let catches = |wanted: &[&str]| bare || names.iter().any(|n| wanted.contains(n));
         let cuda = catches(&["Exception", "BaseException", "RuntimeError", "AssertionError", "AcceleratorError"]);
         let oom = catches(&["Exception", "BaseException", "RuntimeError", "OutOfMemoryError"]);
-        (cuda, oom)
+        let missing = catches(&["Exception", "BaseException", "AttributeError"]);
+        (cuda, oom, missing)
     }
 
     fn last_name(&self, e: ExprId) -> Option<&'static str> {
@@ -180,17 +280,17 @@ impl Interp<'_> {
         }
     }
 
-    /// `if torch.cuda.is_available:`
-    pub(super) fn check_uncalled(&mut self, e: ExprId, v: Value) {
-        let Value::External(path) = v else { return };
-        let Some(fact) = torch::call(path).and_then(|f| f.accelerator) else { return };
+    /// `if torch.cuda.is_available:`. Gives what was meant, so that what it was to guard is not reported besides.
+    pub(super) fn check_uncalled(&mut self, e: ExprId, v: Value) -> Option<Cond> {
+        let Value::External(path) = v else { return None };
+        let fact = torch::call(path).and_then(|f| f.accelerator)?;
         if fact.without != Without::Availability {
-            return;
+            return None;
         }
         let backend = match fact.accelerator {
             Accelerator::Cuda => None,
             Accelerator::Backend(b) => Some(b),
-            Accelerator::Any => return,
+            Accelerator::Any => return None,
         };
         let there = self.available(backend);
         let absent = self.d.not(there);
@@ -198,8 +298,7 @@ impl Interp<'_> {
             let place = self.place(e);
             self.emit(Kind::UncalledCheck { function: path.to_string() }, place, bite, Vec::new());
         }
-        // What it was meant to guard is not reported besides.
-        self.assumed = self.d.and(self.assumed, there);
+        Some(there)
     }
 
     /// `x.to(device)` as a statement.
@@ -399,7 +498,7 @@ impl Interp<'_> {
 
     fn reached_through(&mut self, module: ModIdx, decorator: ExprId) -> Cond {
         let base = self.global_cell(module, 0);
-        let saved = (self.frame, self.path, self.assumed, self.probed);
+        let saved = (self.frame, self.path, self.probed);
         self.push_frame(module, FuncId(0), base, None);
         self.path = TRUE;
         self.probed = FALSE;
@@ -416,12 +515,12 @@ impl Interp<'_> {
         let probed = self.probed;
         self.depth -= 1;
         self.muted -= 1;
-        (self.frame, self.path, self.assumed, self.probed) = saved;
+        (self.frame, self.path, self.probed) = saved;
         // A function that is handed on elsewhere is called nobody knows when.
         if probed == FALSE { TRUE } else { self.d.forget(probed, &super::super::atom::AtomId::is_hardware) }
     }
 
-    fn one_guard(&mut self, module: ModIdx, scope: FuncId, d: ExprId) -> Cond {
+    pub(super) fn one_guard(&mut self, module: ModIdx, scope: FuncId, d: ExprId) -> Cond {
         let ir = &self.program.get(module).ir;
         let (target, call) = match ir.expr(d) {
             Expr::Call(c) => (ir.call(c).func, Some(ir.call(c))),
@@ -432,6 +531,12 @@ impl Interp<'_> {
             Some(Resolved::External(path)) => torch::call(path).and_then(|f| f.decorator),
             _ => None,
         };
+        if let (Some(Resolved::Function(m, f)), None) = (resolved, call) {
+            let guard = self.wrapper_guard(m, f);
+            if guard != TRUE {
+                return guard;
+            }
+        }
         let condition = call.and_then(|c| c.args.first()).map(|a| a.value);
         match (fact, condition) {
             (Some(Decorator::Skip), _) => return FALSE,
@@ -521,10 +626,19 @@ impl Interp<'_> {
         let here = self.d.where_leaf(device, &mut |p| gpu.contains(&p));
         let there = self.at_least(1);
         let bad = self.d.and(here, there);
-        let handled = self.oom_handled();
+        let handled = self.oom_handled() || self.asked_for_memory();
         let Some(bite) = self.bite(bad, false) else { return };
         let place = self.place(e);
         self.emit(Kind::Allocation { bytes, handled }, place, bite, Vec::new());
+    }
+
+    /// Does the way here depend on how much memory there is?
+    fn asked_for_memory(&self) -> bool {
+        let mut asked = false;
+        self.d.cubes(self.path, &mut |literals| {
+            asked |= literals.iter().any(|&(a, _)| matches!(self.atoms.get(a), super::super::atom::Atom::Memory));
+        });
+        asked
     }
 
     /// A test by its key, as [`Interp::truth`] makes them.
@@ -559,9 +673,56 @@ impl Interp<'_> {
         ir.block(body.body).iter().any(|&s| at_top(ir.stmt(s)))
     }
 
-    /// The atoms' conditions for back ends, for tests elsewhere.
-    pub(super) fn backend_atom(&mut self, b: Backend) -> Cond {
-        self.d.atom(backend(b))
+    /// What a file's imports outside of branches say of the machine: it cannot do without those plug-ins.
+    pub(super) fn plugins_at_top(&mut self, module: ModIdx) -> Cond {
+        let ir = &self.program.get(module).ir;
+        let mut cond = TRUE;
+        let Some(body) = ir.functions.first() else { return cond };
+        for &s in ir.block(body.body) {
+            let Stmt::Import(imports) = ir.stmt(s) else { continue };
+            for i in imports.iter().filter(|i| i.level == 0) {
+                if let Some(b) = torch::plugin(i.module) {
+                    let there = self.d.atom(backend(b));
+                    cond = self.d.and(cond, there);
+                }
+            }
+        }
+        cond
+    }
+
+    /// `torch.npu.is_available()` where nobody has imported `torch_npu`: the module itself may be missing.
+    pub(super) fn check_plugin(&mut self, path: Sym, backend: Backend, e: ExprId) {
+        let imported = |m: ModIdx| {
+            self.program.get(m).ir.imports.iter().any(|i| i.level == 0 && torch::plugin(i.module) == Some(backend))
+        };
+        if imported(self.entry) || imported(self.here().module) || self.missing_caught() {
+            return;
+        }
+        let there = self.available(Some(backend));
+        let mut missing = self.d.not(there);
+        if let Some(&asked) = self.plugin_atoms.get(&backend) {
+            let asked = self.d.atom(asked);
+            let not_asked = self.d.not(asked);
+            missing = self.d.and(missing, not_asked);
+        }
+        if let Some(bite) = self.bite(missing, true) {
+            let bite = Bite { world: crate::world::World::No(backend), conditions: bite.conditions };
+            let place = self.place(e);
+            self.emit(Kind::Plugin { function: path.to_string(), backend }, place, bite, Vec::new());
+        }
+    }
+
+    /// Is there a handler around that catches an attribute that is not there?
+    fn missing_caught(&self) -> bool {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            if frame.tries.iter().any(|t| t.catches_missing) {
+                return true;
+            }
+            at = frame.caller;
+        }
+        false
     }
 }
 
@@ -620,6 +781,26 @@ pub(super) fn size_in_bytes(i: &Interp<'_>, name: &str, args: &Args) -> Option<u
     count.checked_mul(width)
 }
 
+/// Size in bytes of a module's weights, if the source says it.
+pub(super) fn module_bytes(name: &str, args: &Args) -> Option<u64> {
+    let size = |position: usize, keyword: &str| match args.get(position, keyword) {
+        Some((Value::Int(n), _)) => u64::try_from(n).ok(),
+        _ => None,
+    };
+    let count = match name {
+        "Linear" => size(0, "in_features")?.checked_mul(size(1, "out_features")?)?,
+        "Embedding" | "EmbeddingBag" => size(0, "num_embeddings")?.checked_mul(size(1, "embedding_dim")?)?,
+        "Bilinear" => size(0, "in1_features")?.checked_mul(size(1, "in2_features")?)?.checked_mul(size(2, "out_features")?)?,
+        _ => return None,
+    };
+    let width = match args.keyword("dtype") {
+        None => 4,
+        Some((Value::External(path), _)) => dtype_width(path.as_str())?,
+        Some(_) => return None,
+    };
+    count.checked_mul(width)
+}
+
 fn dtype_width(path: &str) -> Option<u64> {
     Some(match path.strip_prefix("torch.")? {
         "float64" | "double" | "int64" | "long" | "complex64" => 8,
@@ -631,3 +812,35 @@ fn dtype_width(path: &str) -> Option<u64> {
     })
 }
 
+/// Does the statement keep nothing of an error? An assignment may be what the code below asks.
+fn idle(ir: &crate::ir::Module, s: &Stmt) -> bool {
+    match s {
+        Stmt::Pass | Stmt::Continue | Stmt::Break => true,
+        Stmt::Return(value) => value.is_none_or(|e| nothing(ir, e)),
+        Stmt::Expr(e) => match ir.expr(*e) {
+            Expr::Str(_) | Expr::Ellipsis => true,
+            Expr::Call(c) => {
+                let call = ir.call(c);
+                match ir.expr(call.func) {
+                    // A message that does not say what happened.
+                    Expr::Var(crate::ir::Var::Unbound(n)) if n.as_str() == "print" => {
+                        call.args.iter().all(|a| matches!(ir.expr(a.value), Expr::Str(_)))
+                    }
+                    Expr::Attr { name, .. } => matches!(name.as_str(), "empty_cache" | "collect") && call.args.is_empty(),
+                    _ => false,
+                }
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// `None`, `[]`, `{}`: says nothing. `False` may be the answer to a question.
+fn nothing(ir: &crate::ir::Module, e: ExprId) -> bool {
+    match ir.expr(e) {
+        Expr::None => true,
+        Expr::List(list) | Expr::Dict(list) | Expr::Tuple(list) => ir.list(list).iter().all(|&x| nothing(ir, x)),
+        _ => false,
+    }
+}

@@ -169,7 +169,7 @@ impl<'p> Interp<'p> {
         then: Branch<'_, 'p>,
         orelse: Branch<'_, 'p>,
     ) -> Value {
-        let (before, assumed) = (self.path, self.assumed);
+        let before = self.path;
         let not = self.d.not(cond);
         let (yes, no) = (self.d.and(before, cond), self.d.and(before, not));
         if no == FALSE {
@@ -185,9 +185,9 @@ impl<'p> Interp<'p> {
         let frame = self.frame;
         self.path = yes;
         let a = then(self);
-        let (path_a, assumed_a) = (self.path, self.assumed);
+        let path_a = self.path;
         let changes_a = self.store.take(mark);
-        (self.path, self.assumed) = (no, assumed);
+        self.path = no;
         let b = orelse(self);
         let path_b = self.path;
         self.frames[frame.0 as usize].branches -= 1;
@@ -197,11 +197,10 @@ impl<'p> Interp<'p> {
         let changes_b = self.store.take(mark);
         if path_b == FALSE {
             self.apply(&changes_a);
-            (self.path, self.assumed) = (path_a, assumed_a);
+            self.path = path_a;
             return a;
         }
         self.merge(cond, &changes_a, &changes_b);
-        self.assumed = self.d.ite(cond, assumed_a, self.assumed).unwrap_or(assumed);
         self.path = if path_a == yes && path_b == no { before } else { self.d.or(path_a, path_b) };
         self.ite(cond, a, b)
     }

@@ -61,6 +61,8 @@ impl Interp<'_> {
                 self.result_of(e)
             }
             Value::Host(Host::Array) => Self::ARRAY,
+            // `torch.cuda.get_device_properties(0).total_memory`
+            Value::Host(_) if name.as_str() == "total_memory" => Value::Host(Host::Memory),
             _ => self.result_of(e),
         }
     }

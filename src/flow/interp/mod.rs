@@ -49,7 +49,7 @@ use crate::torch::ModuleOp;
 const MAX_STEPS: u32 = 20_000;
 /// The same for a function with symbols for parameters: what matters in it comes early, or in what it calls, which
 /// is an entry point of its own.
-const SYMBOLIC_STEPS: u32 = 4_000;
+const SYMBOLIC_STEPS: u32 = 2_000;
 /// Steps that one call may take in such a function. A callee that needs more is not entered again.
 const CALL_STEPS: u32 = 600;
 /// A callee with more calls in it, and in what it calls, would take more steps than that.
@@ -160,8 +160,11 @@ struct LoopFrame {
 struct TryFrame {
     /// What must hold if nothing has been raised so far.
     survived: Cond,
+    /// When the `try` is reached.
+    start: Cond,
     catches_cuda: bool,
     catches_oom: bool,
+    catches_missing: bool,
 }
 
 /// A truth test whose outcome is not known, by what makes it the same test.
@@ -187,9 +190,6 @@ pub struct Interp<'p> {
     frame: FrameId,
     /// When this point is reached.
     path: Cond,
-    /// What was meant to be checked and was not, as in `if torch.cuda.is_available:`. Reported there, so nothing else
-    /// is reported that it was meant to guard.
-    assumed: Cond,
     /// Counts passes of loops, so that one expression's results differ from pass to pass.
     pass: u32,
     steps: u32,
@@ -199,11 +199,15 @@ pub struct Interp<'p> {
     heavy: FxHashSet<(ModIdx, FuncId)>,
     depth: u32,
     exhausted: bool,
+    /// Counts uses of devices that are there, for handlers around them.
+    work: u32,
     /// While positive, nothing is reported.
     muted: u32,
     /// The device of factories without `device=`; a cell, so that branches join it.
     default_device: Cell,
     tests: FxHashMap<Test, AtomId>,
+    /// `hasattr(torch, "npu")` and the like.
+    plugin_atoms: FxHashMap<crate::world::Backend, AtomId>,
     /// Module-level variables: the first cell of each file that has been looked at.
     globals: FxHashMap<ModIdx, Cell>,
     /// Module-level variables that are being evaluated or have been.
@@ -217,6 +221,8 @@ pub struct Interp<'p> {
     events: Vec<Pending>,
     /// `torch.load` calls, by their result, that become events when it turns out to be weights.
     loads: FxHashMap<OuterId, Pending>,
+    /// Files that have been written with `torch.save`, and when.
+    saved: FxHashMap<Value, Cond>,
     /// The file whose functions are the entry points.
     entry: ModIdx,
     speculative: bool,
@@ -283,16 +289,17 @@ impl<'p> Interp<'p> {
             frames: Vec::new(),
             frame: FrameId(0),
             path: TRUE,
-            assumed: TRUE,
             pass: 0,
             steps: 0,
             limit: MAX_STEPS,
             heavy: FxHashSet::default(),
             depth: 0,
             exhausted: false,
+            work: 0,
             muted: 0,
             default_device,
             tests: FxHashMap::default(),
+            plugin_atoms: FxHashMap::default(),
             globals: FxHashMap::default(),
             evaluated: FxHashSet::default(),
             def_paths: FxHashMap::default(),
@@ -300,6 +307,7 @@ impl<'p> Interp<'p> {
             outer_writes: FxHashMap::default(),
             events: Vec::new(),
             loads: FxHashMap::default(),
+            saved: FxHashMap::default(),
             entry,
             speculative: false,
             symbolic: false,

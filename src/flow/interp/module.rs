@@ -37,11 +37,40 @@ impl Interp<'_> {
             }
             _ => self.set_own(id, Value::Device(device)),
         }
+        if self.moves_itself_by_hand(id) {
+            self.forget_plain(id);
+        }
         let attrs: Vec<_> = self.obj(id).attrs.clone();
         for (_, cell) in attrs {
             let v = self.store.get(cell);
             let moved = self.move_value(v, device, seen);
             self.store.set(cell, moved);
+        }
+    }
+
+    /// Has the module's class its own way to move what is not registered?
+    fn moves_itself_by_hand(&self, id: ObjId) -> bool {
+        let Some(key) = self.obj(id).class else { return false };
+        let has = |name: &str| self.program.find_method(key, Sym::new(name)).is_some();
+        has("_apply") || self.obj(id).outer.is_some() && (has("to") || has("cuda"))
+    }
+
+    /// Where plain tensors of a module are is not known any more.
+    fn forget_plain(&mut self, id: ObjId) {
+        let unknown = self.unknown_device();
+        for (_, cell) in self.obj(id).attrs.clone() {
+            match self.store.get(cell) {
+                Value::Tensor(t) if self.get_tensor(t).role == Role::Plain => {
+                    let t = self.get_tensor(t);
+                    let v = self.tensor(Tensor { device: unknown, ..t });
+                    self.store.set(cell, v);
+                }
+                Value::Object(o) if matches!(self.obj(o).kind, ObjKind::List { module: false } | ObjKind::Dict { module: false }) => {
+                    let content = self.many(Value::Unknown);
+                    self.set_own(o, content);
+                }
+                _ => {}
+            }
         }
     }
 
@@ -261,7 +290,7 @@ impl Interp<'_> {
             method => Some(self.method_target(method, args, e)),
         };
         let Some(device) = device else { return };
-        self.check_use(device, e, UseKind::Transfer, &format!("`.{name}()`"));
+        self.check_use(device, e, UseKind::Move, &format!("`.{name}()`"));
         let device = self.because(device, e, Reason::Moved);
         self.move_module(id, device);
     }
@@ -316,6 +345,8 @@ impl Interp<'_> {
     /// `module(args)`
     pub(super) fn call_module(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
         let kind = self.obj(id).kind;
+        let device = self.module_device(id, 0);
+        self.device_work(device);
         match kind {
             ObjKind::ForeignModule(Some(op)) => return self.call_torch_module(id, op, args, e),
             ObjKind::List { module: true } => return self.call_sequential(id, args, e),
@@ -464,6 +495,7 @@ impl Interp<'_> {
                     None if args.positional.is_empty() => self.seq(&[]),
                     None => self.many(Value::Unknown),
                 };
+                let content = if super::torch_fn::short(op.name) == "ParameterDict" { self.as_parameters(content) } else { content };
                 return Value::Object(self.object(ObjKind::Dict { module: true }, None, content));
             }
             _ => {}
@@ -473,6 +505,8 @@ impl Interp<'_> {
             Some((v, at)) => {
                 let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
                 self.check_use(d, e, UseKind::Factory, &format!("`{}`", super::torch_fn::short(op.name)));
+                let bytes = super::guard::module_bytes(super::torch_fn::short(op.name), args);
+                self.check_allocation(d, bytes, e);
                 self.because(d, e, Reason::Made)
             }
             None if args.open => self.unknown_device(),
@@ -521,6 +555,27 @@ impl Interp<'_> {
                 },
             }
         };
+        let content = if super::torch_fn::short(op.name) == "ParameterList" { self.as_parameters(content) } else { content };
         Value::Object(self.object(ObjKind::List { module: true }, None, content))
+    }
+
+    /// Tensors in a `ParameterList` or `ParameterDict` become parameters.
+    fn as_parameters(&mut self, v: Value) -> Value {
+        match v {
+            Value::Tensor(t) => {
+                let t = self.get_tensor(t);
+                self.tensor(Tensor { role: Role::Parameter, ..t })
+            }
+            Value::Seq(s) => {
+                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.as_parameters(v)).collect();
+                self.seq(&items)
+            }
+            Value::Many(m) => {
+                let item = *self.t.values.get(m);
+                let item = self.as_parameters(item);
+                self.many(item)
+            }
+            v => v,
+        }
     }
 }

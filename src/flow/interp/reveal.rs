@@ -3,21 +3,22 @@
 use super::super::atom::Atom;
 use super::super::diagram::FALSE;
 use super::super::event::{DeviceName, Event, Kind};
-use super::super::value::{Device, NO_ORIGIN, OuterKey, Value};
+use super::super::value::{Device, NO_ORIGIN, OriginId, OuterKey, Value};
 use super::{Dd, Interp, ObjKind};
 use crate::ir::ExprId;
 
 /// Alternatives: which hardware, and the text; the last one is for all other machines.
 type Chain = Vec<(String, String)>;
 
-/// The leaf for worlds that the path rules out.
-const NOWHERE: u32 = u32::MAX;
+/// The device in worlds that the path rules out. Leaves' payloads are dense numbers, so it is an entry like any.
+const NOWHERE: (Device, OriginId) = (Device::Unknown, OriginId(u32::MAX));
 
 impl Interp<'_> {
     /// `cuda`, `cpu`, …: for `reveal_device`. Only what the path allows counts.
     pub(super) fn describe(&mut self, v: Value, e: ExprId) -> String {
         let d = self.revealed(v, e);
-        let here = self.d.zip(d, self.path, &mut |p, allowed| if allowed == 0 { NOWHERE } else { p });
+        let nowhere = self.t.places.add(NOWHERE);
+        let here = self.d.zip(d, self.path, &mut |p, allowed| if allowed == 0 { nowhere } else { p });
         let chain = self.alternatives(here.unwrap_or(d)).unwrap_or_default();
         let mut text = String::new();
         for (n, (condition, device)) in chain.iter().enumerate() {
@@ -98,8 +99,8 @@ impl Interp<'_> {
     fn one_of(&self, d: Dd) -> Option<String> {
         let mut leaves = Vec::new();
         self.d.leaves(d, &mut leaves);
-        let mut texts: Vec<String> =
-            leaves.into_iter().filter(|&p| p != NOWHERE).map(|p| self.device_text(self.t.places.get(p).0)).collect();
+        let places = leaves.into_iter().map(|p| *self.t.places.get(p));
+        let mut texts: Vec<String> = places.filter(|&p| p != NOWHERE).map(|(d, _)| self.device_text(d)).collect();
         any_of(&mut texts)
     }
 

@@ -2,7 +2,7 @@
 
 use super::super::diagram::{FALSE, TRUE};
 use super::super::value::Value;
-use super::{Interp, TryFrame};
+use super::{Interp, ObjKind, TryFrame};
 use crate::ir::{Block, Expr, ExprId, ExprList, Handler, Slot, Stmt, StmtId, Var};
 use crate::link::{Resolved, Target};
 
@@ -24,7 +24,11 @@ impl<'p> Interp<'p> {
             Stmt::Assign { targets, value } => {
                 let v = self.eval(*value);
                 for &target in linked.ir.list(*targets) {
-                    self.assign(target, v);
+                    if self.moves_itself(target, *value) {
+                        self.forget_modules();
+                    } else {
+                        self.assign(target, v);
+                    }
                 }
             }
             Stmt::AugAssign { target, op, value } => self.aug_assign(*target, *op, *value),
@@ -96,6 +100,28 @@ impl<'p> Interp<'p> {
             Stmt::Break => self.leave_loop(true),
             Stmt::Continue => self.leave_loop(false),
             Stmt::Pass => {}
+        }
+    }
+
+    /// `p.data = p.data.to(device)`: a move written by hand.
+    fn moves_itself(&self, target: ExprId, value: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let Expr::Attr { base, name } = ir.expr(target) else { return false };
+        let Expr::Call(call) = ir.expr(value) else { return false };
+        let Expr::Attr { base: moved, name: method } = ir.expr(ir.call(call).func) else { return false };
+        name.as_str() == "data"
+            && matches!(method.as_str(), "to" | "cuda" | "cpu" | "xpu" | "npu" | "mps" | "hpu")
+            && (same(ir, moved, target) || same(ir, moved, base))
+    }
+
+    /// Parameters are moved one by one: where modules are now, nobody knows.
+    fn forget_modules(&mut self) {
+        let unknown = self.unknown_device();
+        for n in 0..self.objects.len() {
+            let id = super::ObjId(u32::try_from(n).unwrap_or(u32::MAX));
+            if matches!(self.obj(id).kind, ObjKind::Module | ObjKind::ForeignModule(_)) && self.obj(id).outer.is_none() {
+                self.set_own(id, Value::Device(unknown));
+            }
         }
     }
 
@@ -251,12 +277,14 @@ impl<'p> Interp<'p> {
             }
             return;
         }
-        let (catches_cuda, catches_oom) = self.caught(handlers);
+        let (catches_cuda, catches_oom, catches_missing) = self.caught(handlers);
         let before = self.path;
         let mark = self.store.mark();
         self.here_mut().branches += 1;
-        self.here_mut().tries.push(TryFrame { survived: TRUE, catches_cuda, catches_oom });
+        self.here_mut().tries.push(TryFrame { start: before, survived: TRUE, catches_cuda, catches_oom, catches_missing });
+        let work = self.work;
         self.block(body);
+        let worked = self.work > work;
         let survived = self.here_mut().tries.pop().map_or(TRUE, |t| t.survived);
         self.path = self.d.and(self.path, survived);
         let in_body = self.store.changes(mark);
@@ -264,6 +292,10 @@ impl<'p> Interp<'p> {
             self.block(orelse);
         }
         let (good_path, good) = (self.path, self.store.take(mark));
+        if worked {
+            self.path = before;
+            self.check_swallowed(handlers);
+        }
         let mut state = (good_path, good);
         for handler in handlers {
             let raised = self.raised_atom();
@@ -333,5 +365,14 @@ impl<'p> Interp<'p> {
                 Value::Absent
             },
         );
+    }
+}
+
+/// Are two expressions the same names and attributes?
+fn same(ir: &crate::ir::Module, a: ExprId, b: ExprId) -> bool {
+    match (ir.expr(a), ir.expr(b)) {
+        (Expr::Var(x), Expr::Var(y)) => x == y,
+        (Expr::Attr { base: x, name: n }, Expr::Attr { base: y, name: m }) => n == m && same(ir, x, y),
+        _ => false,
     }
 }

@@ -478,6 +478,12 @@ impl Interp<'_> {
         if op.kind == OpKind::CpuOnly || op.args.iter().any(|a| a.share == torch::Share::Cpu) {
             self.check_cpu_only(op, &what, e, receiver, args);
         }
+        // Factories look at theirs themselves, where they know the device.
+        let filled = if op.in_place { receiver.is_some() } else { op.kind != OpKind::Factory && !op.accepts.device };
+        if op.accepts.generator && filled && !parties.is_empty() {
+            let device = self.result_device(&parties[..1]);
+            self.check_generator(device, args, e, name);
+        }
         if let Some((v, at)) = args.keyword("out") {
             self.check_out(op, &what, v, at, &parties, args, e);
         }
@@ -573,6 +579,9 @@ impl Interp<'_> {
                 };
                 if reduces_all { Tri::Yes } else { Tri::Maybe }
             }
+            // As many dimensions as sizes are given.
+            "view" | "reshape" if matches!(args.positional.first(), Some((Value::Int(_) | Value::Host(Host::Number), _))) => Tri::No,
+            "stack" | "atleast_1d" | "atleast_2d" | "flatten" | "ravel" | "hstack" | "vstack" => Tri::No,
             "squeeze" | "select" | "__getitem__" | "diagonal" | "take" | "unbind" | "dot" | "trace" | "det" | "item" | "view"
             | "reshape" | "matmul" | "inner" | "vdot" | "get" | "logdet" | "dist" | "einsum" | "tensordot" | "bernoulli" => Tri::Maybe,
             _ if name.ends_with("_loss") || name == "cross_entropy" || name == "binary_cross_entropy" => Tri::Maybe,

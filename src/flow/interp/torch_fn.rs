@@ -164,8 +164,24 @@ impl Interp<'_> {
         }
     }
 
-    fn check_generator(&mut self, device: Dd, args: &Args, e: ExprId, name: &str) {
-        let Some((Value::Object(id), at)) = args.keyword("generator") else { return };
+    pub(super) fn check_generator(&mut self, device: Dd, args: &Args, e: ExprId, name: &str) {
+        let Some((v, at)) = args.keyword("generator") else { return };
+        self.generator_meets(v, at, device, e, name);
+    }
+
+    /// A generator, perhaps one of several or none, is used for numbers on this device.
+    fn generator_meets(&mut self, v: Value, at: ExprId, device: Dd, e: ExprId, name: &str) {
+        if let Value::Choice(_) = v {
+            self.each(v, &mut |i, v| {
+                i.generator_meets(v, at, device, e, name);
+                Value::Absent
+            });
+            return;
+        }
+        let Value::Object(id) = v else { return };
+        if self.obj(id).kind != super::ObjKind::Generator {
+            return;
+        }
         let Value::Device(g) = self.own(id) else { return };
         let parties = [
             Party { expr: at, device: g, zero_dim: Tri::No, rule: Rule::STRICT },
@@ -203,6 +219,10 @@ impl Interp<'_> {
                 .map(|&(_, v, at)| (v, at)),
         );
         for (v, at) in wanted {
+            if matches!(v, Value::Object(_) | Value::Choice(_)) {
+                let cpu = self.at(Device::Cpu, super::NO_ORIGIN);
+                self.generator_meets(v, at, cpu, e, short(op.name));
+            }
             let Some((device, _)) = self.tensor_place(v, at) else { continue };
             self.check_on_cpu(device, at, e, what);
         }

@@ -1,0 +1,172 @@
+//! SD502: an out-of-memory error that is told by the words in its message.
+//!
+//! Only the text of an exception that may be one counts: what a broad handler has caught, or what a helper is given
+//! as an error. Logs and reports may say "out of memory" as they like.
+
+use super::Context;
+use crate::finding::{Code, Finding, Label};
+use crate::ir::{CmpOp, Expr, ExprId, Function, Handler, Module, Stmt, Var};
+use crate::span::{Place, Span};
+use crate::world::World;
+
+/// How far a text is followed through variables and methods.
+const MAX_DEPTH: u32 = 6;
+
+/// SD502 oom-matched-by-message
+pub(super) fn matched_by_message(cx: &Context<'_>) -> Vec<Finding> {
+    let Some(module) = cx.program.module_of(cx.file) else { return Vec::new() };
+    let ir = &cx.program.get(module).ir;
+    let mut found = Vec::new();
+    for (n, expr) in ir.exprs.iter().enumerate() {
+        let Some((words, text)) = comparison(ir, *expr) else { continue };
+        if !says_oom(ir, words) {
+            continue;
+        }
+        let span = ir.expr_spans[n];
+        let texts = Texts { ir, function: function_around(ir, span) };
+        if !texts.is_message(text, 0) {
+            continue;
+        }
+        let label = Label { place: Place { file: cx.file, span }, text: "matches the text of the error".to_owned() };
+        let message = "an out-of-memory error is told by its message, which is not part of PyTorch's interface";
+        let f = Finding::new(Code(502), World::Always, message, label);
+        found.push(f.help("catch `torch.OutOfMemoryError` (`torch.cuda.OutOfMemoryError` before 2.5)"));
+    }
+    found
+}
+
+/// What looks for which words in which text: `words in text`, `text.startswith(words)`, `re.search(words, text)`.
+fn comparison(ir: &Module, expr: Expr) -> Option<(ExprId, ExprId)> {
+    match expr {
+        Expr::Compare { op: CmpOp::In | CmpOp::NotIn, left, right } => Some((left, right)),
+        Expr::Call(c) => {
+            let call = ir.call(c);
+            let Expr::Attr { base, name } = ir.expr(call.func) else { return None };
+            match (name.as_str(), &*call.args) {
+                ("startswith" | "endswith" | "find" | "count" | "index", [words, ..]) => Some((words.value, base)),
+                ("search" | "match" | "findall", [words, text, ..]) => Some((words.value, text.value)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn says_oom(ir: &Module, e: ExprId) -> bool {
+    matches!(ir.expr(e), Expr::Str(s) if s.as_str().to_ascii_lowercase().contains("out of memory"))
+}
+
+/// The innermost function around a place.
+fn function_around(ir: &Module, span: Span) -> Option<&Function> {
+    ir.functions.iter().filter(|f| f.span.contains(span)).max_by_key(|f| f.span.start)
+}
+
+/// What texts and names are in one function.
+struct Texts<'a> {
+    ir: &'a Module,
+    function: Option<&'a Function>,
+}
+
+impl Texts<'_> {
+    /// Is it the message of an exception that may be an out-of-memory error?
+    fn is_message(&self, e: ExprId, depth: u32) -> bool {
+        if depth > MAX_DEPTH {
+            return false;
+        }
+        let ir = self.ir;
+        match ir.expr(e) {
+            Expr::Call(c) => {
+                let call = ir.call(c);
+                let first = call.args.first().map(|a| a.value);
+                match ir.expr(call.func) {
+                    Expr::Var(Var::Unbound(n)) if matches!(n.as_str(), "str" | "repr" | "format") => {
+                        first.is_some_and(|x| self.is_exception(x) || self.is_message(x, depth + 1))
+                    }
+                    Expr::Attr { name, .. } if name.as_str() == "format_exc" => true,
+                    Expr::Attr { base, name } if matches!(name.as_str(), "__str__" | "__repr__") => self.is_exception(base),
+                    Expr::Attr { base, .. } => self.is_message(base, depth + 1),
+                    _ => false,
+                }
+            }
+            Expr::Format(parts) => ir.list(parts).iter().any(|&p| self.is_exception(p)),
+            Expr::Index { base, .. } | Expr::Walrus { value: base, .. } => self.is_message(base, depth + 1),
+            Expr::Attr { base, name } => matches!(name.as_str(), "args" | "message" | "msg") && self.is_exception(base),
+            Expr::IfElse { then, orelse, .. } => self.is_message(then, depth + 1) || self.is_message(orelse, depth + 1),
+            Expr::Or(list) => ir.list(list).iter().any(|&x| self.is_message(x, depth + 1)),
+            Expr::Var(var) => self.values(var).any(|x| self.is_message(x, depth + 1)),
+            _ => false,
+        }
+    }
+
+    /// What a variable of the function is assigned.
+    fn values(&self, var: Var) -> impl Iterator<Item = ExprId> + '_ {
+        let ir = self.ir;
+        let inside = move |e: ExprId| {
+            function_around(ir, ir.span(e)).map(|f| f.span) == self.function.map(|f| f.span)
+        };
+        ir.stmts.iter().filter_map(move |s| match s {
+            Stmt::Assign { targets, value } => {
+                let named = ir.list(*targets).iter().any(|&t| ir.expr(t) == Expr::Var(var));
+                (named && matches!(var, Var::Local(_)) && inside(*value)).then_some(*value)
+            }
+            _ => None,
+        })
+    }
+
+    /// Is it an exception that may be an out-of-memory error, among others?
+    fn is_exception(&self, e: ExprId) -> bool {
+        let Expr::Var(var @ Var::Local(slot)) = self.ir.expr(e) else { return false };
+        let place = self.ir.span(e);
+        if let Some(handler) = self.handler(var, place) {
+            return handler.types.is_none_or(|t| self.is_broad(t));
+        }
+        let Some(function) = self.function else { return false };
+        function.params.iter().any(|p| p.slot == slot && self.is_error_parameter(function, p))
+    }
+
+    /// The innermost handler around the place that binds the variable.
+    fn handler(&self, var: Var, place: Span) -> Option<&Handler> {
+        let handlers = self.ir.stmts.iter().filter_map(|s| match s {
+            Stmt::Try { handlers, .. } => Some(handlers),
+            _ => None,
+        });
+        handlers.flatten().filter(|h| h.name == Some(var) && h.span.contains(place)).max_by_key(|h| h.span.start)
+    }
+
+    fn is_broad(&self, types: ExprId) -> bool {
+        let broad = |e: ExprId| matches!(self.last_name(e), Some("RuntimeError" | "Exception" | "BaseException" | "AcceleratorError"));
+        match self.ir.expr(types) {
+            Expr::Tuple(list) => self.ir.list(list).iter().any(|&e| broad(e)),
+            _ => broad(types),
+        }
+    }
+
+    /// A helper's parameter is an error if its annotation, a test of its class or its name says so.
+    fn is_error_parameter(&self, function: &Function, param: &crate::ir::Param) -> bool {
+        let says = |name: Option<&str>| name.is_some_and(|n| n.ends_with("Error") || n.ends_with("Exception"));
+        let ir = self.ir;
+        if let Some(annotation) = param.annotation {
+            return says(self.last_name(annotation));
+        }
+        let tested = ir.exprs.iter().enumerate().any(|(n, e)| {
+            let Expr::Call(c) = *e else { return false };
+            let call = ir.call(c);
+            matches!(ir.expr(call.func), Expr::Var(Var::Unbound(f)) if f.as_str() == "isinstance")
+                && function.span.contains(ir.expr_spans[n])
+                && matches!(&*call.args, [x, class] if ir.expr(x.value) == Expr::Var(Var::Local(param.slot)) && says(self.last_name(class.value)))
+        });
+        tested || matches!(param.name.as_str(), "e" | "err" | "error" | "ex" | "exc" | "exception")
+    }
+
+    fn last_name(&self, e: ExprId) -> Option<&'static str> {
+        match self.ir.expr(e) {
+            Expr::Attr { name, .. } => Some(name.as_str()),
+            Expr::Str(s) => Some(s.as_str()),
+            Expr::Var(Var::Unbound(n)) => Some(n.as_str()),
+            Expr::Var(Var::Global(slot) | Var::Local(slot)) => {
+                self.ir.functions.first()?.slots.get(usize::from(slot)).map(|n| n.as_str())
+            }
+            _ => None,
+        }
+    }
+}
