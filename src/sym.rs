@@ -24,6 +24,8 @@ thread_local! {
     /// Names this thread has met: most look-ups never touch the shared table.
     static SEEN: RefCell<FxHashMap<&'static str, u32>> = RefCell::default();
     static TEXTS: RefCell<Vec<&'static str>> = RefCell::default();
+    /// Dotted names this thread has put together.
+    static DOTTED: RefCell<FxHashMap<(Sym, Sym), Sym>> = RefCell::default();
 }
 
 impl Sym {
@@ -36,6 +38,13 @@ impl Sym {
             let (id, text) = intern(text);
             seen.insert(text, id);
             Self(id)
+        })
+    }
+
+    /// `self.name`
+    pub fn dotted(self, name: Self) -> Self {
+        DOTTED.with_borrow_mut(|dotted| {
+            *dotted.entry((self, name)).or_insert_with(|| Self::new(&format!("{self}.{name}")))
         })
     }
 

@@ -27,7 +27,14 @@ struct Facts {
     live: Vec<bool>,
     /// It holds a seed itself, or a method that it calls on its own object does.
     own: Vec<bool>,
+    /// Calls in it and in what it calls, as far as can be told; never more than [`MAX_CALLS`].
+    calls: Vec<u32>,
 }
+
+/// Where counting calls stops.
+const MAX_CALLS: u32 = 10_000;
+/// How deep calls of calls are counted.
+const CALL_DEPTH: usize = 6;
 
 /// What one file's text says.
 struct Found {
@@ -36,6 +43,8 @@ struct Found {
     edges: Vec<(Node, Node)>,
     /// From a method to another one of the same object.
     same: Vec<((ModIdx, FuncId), (ModIdx, FuncId))>,
+    /// Calls in each function.
+    calls: Vec<u32>,
 }
 
 /// A function, or a module-level variable.
@@ -58,7 +67,7 @@ impl Relevance {
         let mut modules: Vec<Facts> = program
             .modules
             .iter()
-            .map(|m| Facts { live: Vec::new(), own: vec![false; m.ir.functions.len()] })
+            .map(|m| Facts { live: Vec::new(), own: vec![false; m.ir.functions.len()], calls: Vec::new() })
             .collect();
         let mut work = Vec::new();
         for &seed in found.iter().flat_map(|f| &f.seeds) {
@@ -90,8 +99,10 @@ impl Relevance {
                 }
             }
         }
+        let calls = layout.calls(&found);
         for (m, facts) in modules.iter_mut().enumerate() {
             let start = layout.starts[m] as usize;
+            facts.calls = calls[start..start + facts.own.len()].to_vec();
             facts.live = live[start..start + facts.own.len()].to_vec();
         }
         Self { modules }
@@ -100,6 +111,11 @@ impl Relevance {
     /// Can interpreting the function for itself say anything?
     pub fn is_live(&self, module: ModIdx, func: FuncId) -> bool {
         self.modules.get(module.0 as usize).and_then(|m| m.live.get(func.0 as usize)).copied().unwrap_or(true)
+    }
+
+    /// How many calls interpreting the function takes, roughly.
+    pub fn calls(&self, module: ModIdx, func: FuncId) -> u32 {
+        self.modules.get(module.0 as usize).and_then(|m| m.calls.get(func.0 as usize)).copied().unwrap_or(0)
     }
 
     /// Does the function itself decide a device somewhere?
@@ -145,6 +161,30 @@ impl Layout {
                 self.starts[m.0 as usize] + self.functions[m.0 as usize] + u32::from(slot)
             }
         }
+    }
+
+    /// Calls in each node and in what it mentions.
+    fn calls(&self, found: &[Found]) -> Vec<u32> {
+        let mut own = vec![0; self.len];
+        for (m, f) in found.iter().enumerate() {
+            let start = self.starts[m] as usize;
+            own[start..start + f.calls.len()].copy_from_slice(&f.calls);
+        }
+        let edges: Vec<(u32, u32)> = found
+            .iter()
+            .flat_map(|f| &f.edges)
+            .map(|&(from, to)| (self.number(from), self.number(to)))
+            .collect();
+        let mut all = own.clone();
+        for _ in 1..CALL_DEPTH {
+            let mut next = own.clone();
+            for &(from, to) in &edges {
+                let sum = &mut next[from as usize];
+                *sum = (*sum + all[to as usize]).min(MAX_CALLS);
+            }
+            all = next;
+        }
+        all
     }
 
     fn callers(&self, found: &[Found]) -> Callers {
@@ -234,7 +274,12 @@ impl<'a> Scan<'a> {
         let mut order: Vec<(u32, FuncId)> =
             ir.functions.iter().enumerate().map(|(n, f)| (f.span.start, FuncId(number(n)))).collect();
         order.sort_by_key(|&(start, f)| (start, f));
-        let found = Found { seeds: Vec::new(), edges: Vec::new(), same: Vec::new() };
+        let found = Found {
+            seeds: Vec::new(),
+            edges: Vec::new(),
+            same: Vec::new(),
+            calls: vec![0; ir.functions.len()],
+        };
         Self { program, module, ir, names, order, top: Vec::new(), seen: FxHashSet::default(), found }
     }
 
@@ -414,7 +459,7 @@ impl<'a> Scan<'a> {
                 }
             }
             // `module.function`, `Class.method`
-            Expr::Var(Var::Global(_) | Var::Unbound(_)) | Expr::Attr { .. } => {
+            Expr::Var(Var::Global(_) | Var::Unbound(_)) | Expr::Attr { .. } if self.in_project(base) => {
                 match self.program.resolve_expr(self.module, base) {
                     Some(Resolved::Module(m)) => {
                         if let Some(r) = self.program.lookup(m, name) {
@@ -430,6 +475,29 @@ impl<'a> Scan<'a> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Does the dotted name begin with something of the project?
+    fn in_project(&self, mut e: ExprId) -> bool {
+        loop {
+            match self.ir.expr(e) {
+                Expr::Attr { base, .. } => e = base,
+                Expr::Var(Var::Global(slot)) => {
+                    let binding = self.program.get(self.module).bindings.get(slot as usize);
+                    return matches!(
+                        binding,
+                        Some(
+                            Binding::Class(_)
+                                | Binding::Import(Target::Module(_) | Target::Member(..))
+                                | Binding::Value(_)
+                        )
+                    );
+                }
+                Expr::Var(Var::Local(_)) => return self.owner(e) == FuncId(0),
+                Expr::Var(Var::Unbound(_)) => return !self.program.get(self.module).stars.is_empty(),
+                _ => return false,
+            }
         }
     }
 
@@ -504,6 +572,8 @@ impl<'a> Scan<'a> {
     }
 
     fn call(&mut self, e: ExprId, call: &Call) {
+        let owner = self.owner(e);
+        self.found.calls[owner.0 as usize] += 1;
         if let Expr::Attr { name, .. } = self.ir.expr(call.func)
             && name == self.names.to
             && call.args.iter().any(|a| self.is_index(e, a.value))
@@ -518,14 +588,13 @@ impl<'a> Scan<'a> {
             self.seed(e);
         }
         let callee = match self.ir.expr(call.func) {
-            Expr::Var(Var::Local(_)) if self.owner(e) != FuncId(0) => None,
+            Expr::Var(Var::Local(_)) if owner != FuncId(0) => None,
             Expr::Var(_) | Expr::Attr { .. } => self.program.resolve_expr(self.module, call.func),
             _ => None,
         };
         match callee {
             Some(Resolved::External(path)) => self.external(e, path, call),
             Some(Resolved::Class(key)) => {
-                let owner = self.owner(e);
                 if let Some((m, f)) = self.program.find_method(key, self.names.init) {
                     self.edge(owner, self.ir.span(e), Node::Function(m, f));
                 }

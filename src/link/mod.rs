@@ -185,10 +185,10 @@ impl Program {
             }
             Expr::Var(Var::Unbound(name)) => self
                 .lookup(module, name)
-                .or_else(|| Some(Resolved::External(Sym::new(&format!("builtins.{name}"))))),
+                .or_else(|| Some(Resolved::External(Sym::new("builtins").dotted(name)))),
             Expr::Attr { base, name } => match self.resolve_expr(module, base)? {
                 Resolved::Module(m) => self.lookup(m, name),
-                Resolved::External(path) => Some(Resolved::External(Sym::new(&format!("{path}.{name}")))),
+                Resolved::External(path) => Some(Resolved::External(path.dotted(name))),
                 Resolved::Class(_) | Resolved::Function(..) | Resolved::Variable(..) => None,
             },
             // `Generic[T]`

@@ -9,6 +9,7 @@ mod names;
 mod operators;
 mod read;
 
+use std::cell::RefCell;
 use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
@@ -64,9 +65,56 @@ static OPERATORS: LazyLock<Operators> = LazyLock::new(|| {
     table
 });
 
+/// What is known of one path.
+#[derive(Clone, Copy)]
+struct Known {
+    function: Option<&'static Op>,
+    module: Option<&'static ModuleOp>,
+    call: Option<&'static CallFact>,
+    base: Option<BaseFact>,
+}
+
+thread_local! {
+    /// Paths this thread has asked about.
+    static KNOWN: RefCell<FxHashMap<Sym, Known>> = RefCell::default();
+}
+
+fn known(path: Sym) -> Known {
+    if let Some(known) = KNOWN.with_borrow(|known| known.get(&path).copied()) {
+        return known;
+    }
+    let found = Known {
+        function: find_function(path),
+        module: find_module(path),
+        call: find_call(path),
+        base: find_base_class(path),
+    };
+    KNOWN.with_borrow_mut(|known| known.insert(path, found));
+    found
+}
+
 /// The function, class or unbound method (`torch.Tensor.add`) at a dotted path, public aliases included.
 /// Modules of `torch.nn` are not functions: see [`module`].
 pub fn function(path: Sym) -> Option<&'static Op> {
+    known(path).function
+}
+
+/// The module class at a dotted path, `torch.nn.modules.linear.Linear` included.
+pub fn module(path: Sym) -> Option<&'static ModuleOp> {
+    known(path).module
+}
+
+/// What is known of calling `path`: back ends without their hardware, host conversions, wrappers, decorators.
+pub fn call(path: Sym) -> Option<&'static CallFact> {
+    known(path).call
+}
+
+/// What a class is whose base is `path`.
+pub fn base_class(path: Sym) -> Option<BaseFact> {
+    known(path).base
+}
+
+fn find_function(path: Sym) -> Option<&'static Op> {
     if let Some(op) = OPERATORS.functions.get(&path) {
         return Some(op);
     }
@@ -88,8 +136,7 @@ pub fn method(name: Sym) -> Option<&'static Op> {
     OPERATORS.methods.get(&name)
 }
 
-/// The module class at a dotted path, `torch.nn.modules.linear.Linear` included.
-pub fn module(path: Sym) -> Option<&'static ModuleOp> {
+fn find_module(path: Sym) -> Option<&'static ModuleOp> {
     OPERATORS
         .modules
         .get(&path)
@@ -102,23 +149,21 @@ pub fn canonical(path: Sym) -> Sym {
     PUBLIC.canonical(path.as_str()).map_or(path, |public| Sym::new(&public))
 }
 
-/// What is known of calling `path`: back ends without their hardware, host conversions, wrappers, decorators.
-pub fn call(path: Sym) -> Option<&'static CallFact> {
+fn find_call(path: Sym) -> Option<&'static CallFact> {
     CALL_FACTS.get(path).or_else(|| {
         let public = canonical(path);
         (public != path).then(|| CALL_FACTS.get(public))?
     })
 }
 
-/// What a class is whose base is `path`.
-pub fn base_class(path: Sym) -> Option<BaseFact> {
+fn find_base_class(path: Sym) -> Option<BaseFact> {
     BASES.get(path).or_else(|| {
         let public = canonical(path);
         if let Some(base) = BASES.get(public) {
             return Some(base);
         }
         // Every class of torch.nn may be subclassed.
-        module(public).map(|_| BaseFact { kind: Base::Module, moves_for_user: false })
+        find_module(public).map(|_| BaseFact { kind: Base::Module, moves_for_user: false })
     })
 }
 

@@ -127,7 +127,8 @@ impl Interp<'_> {
         let linked = self.program.get(module);
         let function = linked.ir.function(func);
         let recursive = self.active(module, func);
-        if self.depth >= MAX_DEPTH || recursive || !self.live() || self.heavy.contains(&(module, func)) {
+        if self.depth >= MAX_DEPTH || recursive || !self.live() || self.skipped(module, func, receiver, args)
+        {
             for (v, _) in args.values() {
                 self.escape(v, 0);
             }
@@ -166,6 +167,62 @@ impl Interp<'_> {
             return self.result_of(e);
         }
         if function.is_generator || v == Value::Absent { self.generated(v, function.is_generator) } else { v }
+    }
+
+    /// Is the call not worth interpreting, where parameters are symbols?
+    fn skipped(&self, module: ModIdx, func: FuncId, receiver: Option<Value>, args: &Args) -> bool {
+        if !self.symbolic {
+            return false;
+        }
+        let calls = self.relevance.calls(module, func);
+        if calls > super::MANY_CALLS || self.heavy.contains(&(module, func)) {
+            return true;
+        }
+        // What decides nothing and is given nothing that is somewhere for certain only passes on.
+        calls > super::FEW_CALLS
+            && !self.relevance.is_live(module, func)
+            && !args.values().map(|(v, _)| v).chain(receiver).any(|v| self.is_settled(v, 0))
+    }
+
+    /// Is the value, or something in it, in a definite place?
+    fn is_settled(&self, v: Value, depth: u32) -> bool {
+        match v {
+            Value::Tensor(id) => self.is_definite(self.get_tensor(id).device),
+            Value::Device(d) => self.is_definite(d),
+            Value::Str(_, origin) => origin != super::NO_ORIGIN,
+            Value::Seq(id) => {
+                depth > 3 || self.t.seqs.get(id.0).iter().any(|&v| self.is_settled(v, depth + 1))
+            }
+            Value::Many(id) => self.is_settled(*self.t.values.get(id), depth),
+            Value::Choice(d) => {
+                let mut leaves = Vec::new();
+                self.d.leaves(d, &mut leaves);
+                leaves.into_iter().any(|v| self.is_settled(*self.t.values.get(v), depth + 1))
+            }
+            Value::Object(id) => {
+                let o = self.obj(id);
+                match o.kind {
+                    ObjKind::Loader | ObjKind::Items | ObjKind::Generator | ObjKind::Distribution => true,
+                    _ => {
+                        depth > 3
+                            || self.is_settled(self.own(id), depth + 1)
+                            || o.attrs.iter().any(|&(_, c)| match self.store.get(c) {
+                                // What belongs to it is where it is.
+                                Value::Object(_) => false,
+                                v => self.is_settled(v, depth + 1),
+                            })
+                    }
+                }
+            }
+            _ => false,
+        }
+    }
+
+    fn is_definite(&self, d: super::Dd) -> bool {
+        use super::Device::{Cpu, Cuda, CudaSome, Other};
+        let mut leaves = Vec::new();
+        self.d.leaves(d, &mut leaves);
+        leaves.into_iter().any(|p| matches!(self.t.places.get(p).0, Cpu | Cuda(_) | CudaSome | Other(_)))
     }
 
     fn generated(&mut self, v: Value, generator: bool) -> Value {

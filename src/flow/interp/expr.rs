@@ -272,7 +272,7 @@ impl Interp<'_> {
         }
         match self.program.lookup(module, name) {
             Some(r) => self.resolved(r),
-            None => Value::External(Sym::new(&format!("builtins.{name}"))),
+            None => Value::External(self.known.builtins.dotted(name)),
         }
     }
 
@@ -334,6 +334,9 @@ impl Interp<'_> {
     /// `base.name` of something from outside.
     pub(super) fn outer_attr(&mut self, base: OuterId, name: Sym) -> OuterId {
         let key = OuterKey::Attr { base, name };
+        if let Some(&id) = self.t.outer_ids.get(&key) {
+            return id;
+        }
         let parent = self.t.get_outer(base);
         // What `self` holds is the class's business; what a parameter holds came with it.
         let varies = parent.varies && !matches!(parent.key, OuterKey::Receiver { .. });
@@ -362,6 +365,9 @@ impl Interp<'_> {
             _ => None,
         };
         let outer = OuterKey::Item { base, key };
+        if let Some(&id) = self.t.outer_ids.get(&outer) {
+            return id;
+        }
         let parent = self.t.get_outer(base);
         // What a loop takes out of something may be anywhere: batches are on the CPU, whoever gives the loader.
         let varies = parent.varies && (key.is_some() || parent.with.is_some());

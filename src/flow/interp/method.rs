@@ -1,5 +1,9 @@
 //! Attributes and method calls, by what the receiver is.
 
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashSet;
+
 use super::super::diagram::TRUE;
 use super::super::value::{Device, Host, NO_ORIGIN, ObjId, OuterId, Value};
 use super::args::Args;
@@ -106,6 +110,13 @@ const ONLY_TENSORS: &[&str] = &[
     "int",
 ];
 
+static ONLY: LazyLock<FxHashSet<Sym>> = LazyLock::new(|| ONLY_TENSORS.iter().map(|n| Sym::new(n)).collect());
+
+/// Does whoever has an attribute of this name show to be a tensor?
+fn only_tensors_have(name: Sym) -> bool {
+    ONLY.contains(&name)
+}
+
 impl Interp<'_> {
     /// `b.name`
     pub(super) fn attr(&mut self, b: Value, name: Sym, e: ExprId) -> Value {
@@ -149,12 +160,12 @@ impl Interp<'_> {
     }
 
     fn external_attr(&mut self, path: Sym, name: Sym) -> Value {
-        Value::External(Sym::new(&format!("{path}.{name}")))
+        Value::External(path.dotted(name))
     }
 
     fn outer_attribute(&mut self, o: OuterId, name: Sym, e: ExprId) -> Value {
         let text = name.as_str();
-        if ONLY_TENSORS.contains(&text) {
+        if only_tensors_have(name) {
             self.tensor_proofs.insert(o);
         }
         match text {
@@ -325,7 +336,7 @@ impl Interp<'_> {
             Value::Outer(o) => self.outer_method(o, name, args, e, base),
             Value::Object(id) => self.object_method(id, name, args, e, base),
             Value::External(path) => {
-                let path = Sym::new(&format!("{path}.{name}"));
+                let path = path.dotted(name);
                 self.call_external(path, args, e)
             }
             Value::Device(_) | Value::Str(..) | Value::Host(_) => self.host_method(receiver, name, args, e),
@@ -427,7 +438,7 @@ impl Interp<'_> {
     /// A method of something from outside.
     fn outer_method(&mut self, o: OuterId, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
         let text = name.as_str();
-        if ONLY_TENSORS.contains(&text) {
+        if only_tensors_have(name) {
             self.tensor_proofs.insert(o);
         }
         if text == "load_state_dict" {

@@ -52,6 +52,10 @@ const MAX_STEPS: u32 = 20_000;
 const SYMBOLIC_STEPS: u32 = 2_000;
 /// Steps that one call may take in such a function. A callee that needs more is not entered again.
 const CALL_STEPS: u32 = 600;
+/// A callee with more calls in it, and in what it calls, would take more steps than that.
+const MANY_CALLS: u32 = 150;
+/// One with fewer is interpreted whatever it does.
+const FEW_CALLS: u32 = 6;
 /// Deepest chain of interpreted calls.
 const MAX_DEPTH: u32 = 16;
 /// Longest sequence whose elements are told apart.
@@ -239,6 +243,7 @@ struct Pending {
 /// Symbols that are asked for all the time.
 struct Known {
     forward: Sym,
+    builtins: Sym,
     init: Sym,
     device: Sym,
     device_count: OuterId,
@@ -263,6 +268,7 @@ impl<'p> Interp<'p> {
         let default_device = store.alloc(1);
         let known = Known {
             forward: Sym::new("forward"),
+            builtins: Sym::new("builtins"),
             init: Sym::new("__init__"),
             device: Sym::new("device"),
             device_count,
@@ -453,6 +459,9 @@ impl<'p> Interp<'p> {
     /// The result of something that is not known, with an identity of its own.
     fn result_of(&mut self, expr: ExprId) -> Value {
         let key = OuterKey::Result { module: self.here().module, expr, frame: self.frame, pass: self.pass };
+        if let Some(&id) = self.t.outer_ids.get(&key) {
+            return Value::Outer(id);
+        }
         let text = self.callee_text(expr);
         let id = self.t.outer(key.clone(), || Outer {
             key,

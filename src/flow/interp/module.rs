@@ -403,7 +403,10 @@ impl Interp<'_> {
                         .function(f)
                         .class
                         .map(|class| crate::link::ClassKey { module: m, class });
-                    if self.depth < super::MAX_DEPTH && !self.heavy.contains(&(m, f)) {
+                    if self.depth < super::MAX_DEPTH
+                        && !self.heavy.contains(&(m, f))
+                        && !(self.symbolic && self.relevance.calls(m, f) > super::MANY_CALLS)
+                    {
                         let site = self.place(e);
                         return self.run(
                             m,

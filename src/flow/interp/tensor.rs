@@ -29,22 +29,22 @@ const fn operator_method(op: BinOp) -> &'static str {
     }
 }
 
-/// The operator as it is written.
+/// The operator as messages have it.
 const fn operator_sign(op: BinOp) -> &'static str {
     match op {
-        BinOp::Add => "+",
-        BinOp::Sub => "-",
-        BinOp::Mul => "*",
-        BinOp::MatMul => "@",
-        BinOp::Div => "/",
-        BinOp::Mod => "%",
-        BinOp::Pow => "**",
-        BinOp::LShift => "<<",
-        BinOp::RShift => ">>",
-        BinOp::BitOr => "|",
-        BinOp::BitXor => "^",
-        BinOp::BitAnd => "&",
-        BinOp::FloorDiv => "//",
+        BinOp::Add => "`+`",
+        BinOp::Sub => "`-`",
+        BinOp::Mul => "`*`",
+        BinOp::MatMul => "`@`",
+        BinOp::Div => "`/`",
+        BinOp::Mod => "`%`",
+        BinOp::Pow => "`**`",
+        BinOp::LShift => "`<<`",
+        BinOp::RShift => "`>>`",
+        BinOp::BitOr => "`|`",
+        BinOp::BitXor => "`^`",
+        BinOp::BitAnd => "`&`",
+        BinOp::FloorDiv => "`//`",
     }
 }
 
@@ -60,8 +60,7 @@ impl Interp<'_> {
         r: ExprId,
     ) -> Value {
         let method = torch::method(Sym::new(operator_method(op)));
-        let sign = format!("`{}`", operator_sign(op));
-        self.two_tensors(method, Meeting::Operator, &sign, a, b, e, l, r)
+        self.two_tensors(method, Meeting::Operator, operator_sign(op), a, b, e, l, r)
     }
 
     /// `target op= value`
@@ -76,7 +75,7 @@ impl Interp<'_> {
         match (old, v) {
             (Value::Tensor(id), _) => {
                 let method = torch::method(Sym::new(&format!("{}_", operator_method(op))));
-                let sign = format!("`{}=`", operator_sign(op));
+                let sign = format!("`{}=`", operator_sign(op).trim_matches('`'));
                 let new = self.two_tensors(method, Meeting::Operator, &sign, old, v, target, target, value);
                 // In place: the tensor stays where it is, and what it is.
                 match new {
