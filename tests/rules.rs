@@ -10,37 +10,17 @@ use samedevice::rules::example::{self, File, Program};
 use samedevice::rules::page::{KEYS, Page};
 use samedevice::rules::registry::registry;
 
-/// Programs that are known to differ, with the reason to mend them.
-const GAPS: &str = "tests/known_gaps.txt";
-
 #[test]
 fn programs_on_the_pages_yield_what_their_comments_announce() {
     let mut total = 0;
-    let mut wrong: Vec<(String, String)> = Vec::new();
+    let mut table = String::new();
     for page in registry() {
         let programs = example::programs(page.body).unwrap_or_default();
         total += programs.len();
         for program in &programs {
-            if let Some(table) = differences(page, program) {
-                wrong.push((format!("{} {:?} {}", page.slug(), program.section, program.line), table));
+            if let Some(differences) = differences(page, program) {
+                table.push_str(&format!("{}\n{differences}", page.slug()));
             }
-        }
-    }
-    if std::env::var_os("SAMEDEVICE_UPDATE").is_some() {
-        let mut text = String::from(
-            "# Programs on the rules' pages that the engine does not get right yet: page, section, line.\n",
-        );
-        for (key, _) in &wrong {
-            text.push_str(&format!("{key}\n"));
-        }
-        fs::write(GAPS, text).unwrap_or_else(|e| panic!("{GAPS}: {e}"));
-    }
-    let gaps = fs::read_to_string(GAPS).unwrap_or_default();
-    let known: Vec<&str> = gaps.lines().filter(|l| !l.starts_with('#')).collect();
-    let mut table = String::new();
-    for (key, differences) in &wrong {
-        if !known.iter().any(|k| key.starts_with(k)) {
-            table.push_str(&format!("{key}\n{differences}"));
         }
     }
     assert!(table.is_empty(), "of {total} programs these differ ('-' is missing, '+' is too much)\n{table}");
