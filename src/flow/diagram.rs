@@ -390,6 +390,20 @@ impl Diagrams {
         Dd(self.ite_raw(hi.0, 1, lo.0))
     }
 
+    /// What is left of the condition where the atoms that pass the test do not hold.
+    pub fn without(&mut self, c: Cond, gone: &dyn Fn(AtomId) -> bool) -> Cond {
+        let n = self.nodes[c.0 as usize];
+        if n.level == LEAF {
+            return c;
+        }
+        let lo = self.without(Dd(n.lo), gone);
+        if gone(atom_at(n.level)) {
+            return lo;
+        }
+        let hi = self.without(Dd(n.hi), gone);
+        Dd(self.make(n.level, hi.0, lo.0))
+    }
+
     /// The atom asked first, and the diagrams where it holds and where it does not. Not for leaves.
     pub fn root(&self, d: Dd) -> (AtomId, Dd, Dd) {
         let n = self.nodes[d.0 as usize];

@@ -1,6 +1,6 @@
 //! SD1: code that needs hardware it never asked for; SD305, its form inside modules.
 
-use super::{Context, finding, with_stack};
+use super::{Context, finding, with_also, with_stack};
 use crate::finding::Finding;
 use crate::flow::event::{Event, Kind, UseKind};
 use crate::span::Place;
@@ -12,15 +12,6 @@ pub(super) fn home(event: &Event, origin: Option<Place>) -> (Place, Option<Place
         Some(o) => (o, Some(event.place)),
         None => (event.place, None),
     }
-}
-
-/// Is the event only a guess about a function that other code calls, perhaps behind a guard?
-///
-/// What a library's function reaches through others may be guarded by its own callers just as well: only what
-/// stands in the function itself, or is reached from a script's own body, is certain to be unguarded.
-pub(super) fn guessed(event: &Event) -> bool {
-    let elsewhere = event.stack.len() > 1 || event.stack.first().is_some_and(|s| s.file != event.place.file);
-    event.symbolic && (event.speculative || elsewhere || event.asked_for)
 }
 
 /// Does the file's, the class's or the function's name say that it is the one for this back end
@@ -68,7 +59,7 @@ pub(super) fn inverted_check(event: &Event, _cx: &Context<'_>) -> Option<Finding
 pub(super) fn missing_plugin(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Plugin { function, backend } = &event.kind else { return None };
     let name = backend.name();
-    if guessed(event) || written_for(event.place, name, cx) {
+    if event.is_guess() || written_for(event.place, name, cx) {
         return None;
     }
     let message = format!(
@@ -85,7 +76,7 @@ pub(super) fn missing_plugin(event: &Event, cx: &Context<'_>) -> Option<Finding>
 pub(super) fn accelerator(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, backend: Some(b), .. } = &event.kind else { return None };
     let name = b.name();
-    if guessed(event) || written_for(event.place, name, cx) {
+    if event.is_guess() || written_for(event.place, name, cx) {
         return None;
     }
     let (place, other) = home(event, *origin);
@@ -101,7 +92,7 @@ pub(super) fn accelerator(event: &Event, cx: &Context<'_>) -> Option<Finding> {
         format!("torch.{name}.is_available()")
     };
     Some(
-        with_stack(f, event)
+        with_also(with_stack(f, event), event)
             .help(format!("choose the device by a check: `\"{name}\" if {check} else \"cpu\"`")),
     )
 }
@@ -109,13 +100,16 @@ pub(super) fn accelerator(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 /// SD106 legacy-cuda-tensor-type
 pub(super) fn legacy_type(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, how: UseKind::LegacyType, backend: None, .. } = &event.kind else { return None };
-    if guessed(event) || cx.cuda_only {
+    if event.is_guess() || cx.cuda_only {
         return None;
     }
     let message =
         format!("{what} names a CUDA tensor type, and nothing here has asked whether CUDA is there");
     let f = finding(106, event, message, event.place, "a legacy CUDA tensor type");
-    Some(with_stack(f, event).help("use `device=` with a device chosen by `torch.cuda.is_available()`"))
+    Some(
+        with_also(with_stack(f, event), event)
+            .help("use `device=` with a device chosen by `torch.cuda.is_available()`"),
+    )
 }
 
 /// SD305 hard-coded-device-in-module
@@ -137,13 +131,16 @@ pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if let Some(o) = other {
         f = f.related(o, format!("{what} uses it"));
     }
-    Some(with_stack(f, event).help("follow an input (`x.device`) or a parameter of the module instead"))
+    Some(
+        with_also(with_stack(f, event), event)
+            .help("follow an input (`x.device`) or a parameter of the module instead"),
+    )
 }
 
 /// SD101 unguarded-cuda
 pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, backend: None, how, .. } = &event.kind else { return None };
-    if guessed(event) || cx.cuda_only || *how == UseKind::Pinned {
+    if event.is_guess() || cx.cuda_only || *how == UseKind::Pinned {
         return None;
     }
     let (place, other) = home(event, *origin);
@@ -163,7 +160,7 @@ pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
             "choose the device by a check: `device = \"cuda\" if torch.cuda.is_available() else \"cpu\"`, and move things with `.to(device)`"
         }
     };
-    Some(with_stack(f, event).help(help))
+    Some(with_also(with_stack(f, event), event).help(help))
 }
 
 /// SD105 load-without-map-location

@@ -1,7 +1,8 @@
 //! Entry points: a file's body, then each of its functions for itself.
 
+use super::super::atom::Atom;
 use super::super::diagram::{FALSE, TRUE};
-use super::super::event::Event;
+use super::super::event::{Event, Kind};
 use super::super::relevance::Relevance;
 use super::super::value::{FrameId, ObjId, OuterKey, Value};
 use super::{Cell, Interp, Outer};
@@ -27,8 +28,24 @@ pub fn run_module(program: &Program, relevance: &Relevance, module: ModIdx) -> O
     i.run_body(&mut out);
     i.run_functions(&mut out);
     i.run_classes(&mut out);
-    out.events = super::reveal::joined(out.events);
+    out.events = with_shadows(super::reveal::joined(std::mem::take(&mut out.events)));
     out
+}
+
+/// Uses that an earlier one comes before become places of that one.
+fn with_shadows(events: Vec<Event>) -> Vec<Event> {
+    let (shadows, mut events): (Vec<_>, Vec<_>) =
+        events.into_iter().partition(|e| matches!(e.kind, Kind::Shadowed { .. }));
+    for shadow in shadows {
+        let Kind::Shadowed { first } = shadow.kind else { continue };
+        let of_first = events.iter_mut().filter(|e| e.place == first && matches!(e.kind, Kind::Use { .. }));
+        for e in of_first {
+            if e.place != shadow.place && !e.also.contains(&shadow.place) {
+                e.also.push(shadow.place);
+            }
+        }
+    }
+    events
 }
 
 impl Interp<'_> {
@@ -45,11 +62,19 @@ impl Interp<'_> {
         if self.path == FALSE {
             self.path = TRUE;
         }
-        self.path = self.d.forget(self.path, &super::super::atom::AtomId::is_hardware);
+        self.path = self.settled(self.path);
         let marks = self.module_marks(module);
         self.path = self.d.and(self.path, marks);
         self.symbolic = true;
         self.limit = super::SYMBOLIC_STEPS;
+    }
+
+    /// What a condition says of the machine. A use that raises has not gone well.
+    pub(super) fn settled(&mut self, c: super::Cond) -> super::Cond {
+        let atoms = &self.atoms;
+        let gone = |a| matches!(atoms.get(a), Atom::Shadow { .. });
+        let c = self.d.without(c, &gone);
+        self.d.forget(c, &super::super::atom::AtomId::is_hardware)
     }
 
     /// `pytestmark = pytest.mark.skipif(…)`, alone or in a list, marks all tests of the file.
@@ -249,7 +274,7 @@ impl Interp<'_> {
         let wrappers = self.wrapper_guard(module, func);
         let guard = self.d.and(guard, wrappers);
         let def = self.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
-        let def = self.d.forget(def, &super::super::atom::AtomId::is_hardware);
+        let def = self.settled(def);
         let start = self.d.and(before, guard);
         self.path = self.d.and(start, def);
         let receiver = match (instance, class) {

@@ -78,6 +78,12 @@ impl Interp<'_> {
             (b, _) => b,
         };
         let Some(bite) = bite else {
+            if let Some(first) = self.shadow(bad, true) {
+                let place = self.place(e);
+                let bite = Bite { world: crate::world::World::NoCuda, conditions: Vec::new() };
+                self.emit(Kind::Shadowed { first }, place, bite, Vec::new());
+                return;
+            }
             self.check_pinned(here, origin, backend, index, e, how, what);
             return;
         };
@@ -93,6 +99,23 @@ impl Interp<'_> {
             bite,
             Vec::new(),
         );
+        if how != UseKind::DeviceList {
+            self.cast_shadow(place, here, there);
+        }
+    }
+
+    /// What follows a use that raises is not reached, but in the shadow of that use. (Each index that is written down
+    /// is a cause of its own.)
+    fn cast_shadow(&mut self, place: Place, here: Cond, needed: Cond) {
+        let reported = self.events.last().is_some_and(|p| !p.event.is_guess());
+        if !reported {
+            return;
+        }
+        let atom = self.atoms.add(super::super::atom::Atom::Shadow { place });
+        let (shadow, elsewhere) = (self.d.atom(atom), self.d.not(here));
+        let fine = self.d.or(elsewhere, needed);
+        let fine = self.d.or(fine, shadow);
+        self.path = self.d.and(self.path, fine);
     }
 
     /// Is it certain, where CUDA is absent, that another back end is there? Then that was what was asked for.

@@ -166,7 +166,6 @@ struct TryFrame {
 enum Test {
     Truth(Value),
     Compare(u8, Value, Value),
-    Cuda(Device),
     Expr(ModIdx, ExprId, FrameId, u32),
 }
 
