@@ -31,6 +31,13 @@ fn written_for(place: Place, backend: &str, cx: &Context<'_>) -> bool {
             .any(|f| f.parent.is_some() && f.span.contains(place.span) && named(f.name.as_str()))
 }
 
+/// Has whoever calls this function chosen CUDA? By its file's or class's name, or because its file checks elsewhere.
+fn chosen(event: &Event, cx: &Context<'_>) -> bool {
+    cx.cuda_only
+        || event.symbolic
+            && (cx.refuses || written_for(event.place, "cuda", cx) || written_for(event.place, "gpu", cx))
+}
+
 /// SD103 uncalled-availability-check
 pub(super) fn uncalled_check(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let Kind::UncalledCheck { function } = &event.kind else { return None };
@@ -100,7 +107,7 @@ pub(super) fn accelerator(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 /// SD106 legacy-cuda-tensor-type
 pub(super) fn legacy_type(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, how: UseKind::LegacyType, backend: None, .. } = &event.kind else { return None };
-    if event.is_guess() || cx.cuda_only {
+    if event.is_guess() || chosen(event, cx) {
         return None;
     }
     let message =
@@ -122,7 +129,7 @@ pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if !matches!(how, UseKind::Transfer | UseKind::Move | UseKind::Factory | UseKind::Pinned) {
         return None;
     }
-    if !event.in_module || cx.cuda_only || event.symbolic && (event.stack.len() > 1 || event.asked_for) {
+    if !event.in_module || chosen(event, cx) || event.symbolic && (event.stack.len() > 1 || event.asked_for) {
         return None;
     }
     let (place, other) = home(event, *origin);
@@ -140,7 +147,7 @@ pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 /// SD101 unguarded-cuda
 pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, backend: None, how, .. } = &event.kind else { return None };
-    if event.is_guess() || cx.cuda_only || *how == UseKind::Pinned {
+    if event.is_guess() || chosen(event, cx) || *how == UseKind::Pinned {
         return None;
     }
     let (place, other) = home(event, *origin);
@@ -164,8 +171,12 @@ pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 }
 
 /// SD105 load-without-map-location
-pub(super) fn load(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+pub(super) fn load(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Load { explicit_none } = &event.kind else { return None };
+    // Checkpoints of other back ends have no CUDA tensors.
+    if ["xla", "mps", "npu", "hpu", "xpu"].iter().any(|b| written_for(event.place, b, cx)) {
+        return None;
+    }
     let what = if *explicit_none { "`map_location=None`" } else { "no `map_location`" };
     let message = format!(
         "`torch.load` with {what}: a checkpoint saved on a GPU goes back to that GPU, or fails to load"

@@ -33,6 +33,8 @@ pub struct Context<'a> {
     pub program: &'a Program,
     /// The file is plainly written for CUDA alone.
     pub cuda_only: bool,
+    /// A function of the file refuses to go on without CUDA: the others may count on it.
+    pub refuses: bool,
     /// Sizes that memory rules speak of.
     pub limits: Limits,
 }

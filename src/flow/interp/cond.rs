@@ -125,7 +125,7 @@ impl Interp<'_> {
                 } else {
                     let default = known.default.and_then(|v| by_default(test, v));
                     let text = format!("{}{suffix}", known.text);
-                    let about_devices = speaks_of_devices(&text);
+                    let about_devices = speaks_of_devices(&text) || self.annotated_for_devices(outer);
                     Atom::Flag { text, about_devices, default }
                 };
                 let atom = self.atoms.add(atom);
@@ -134,6 +134,14 @@ impl Interp<'_> {
             }
         };
         self.d.atom(atom)
+    }
+
+    /// `stream: torch.cuda.Stream | None`: who gives one has the device.
+    fn annotated_for_devices(&self, o: OuterId) -> bool {
+        let super::OuterKey::Param { module, func, index } = self.t.get_outer(o).key else { return false };
+        let ir = &self.program.get(module).ir;
+        let param = ir.function(func).params.get(usize::from(index));
+        param.and_then(|p| p.annotation).is_some_and(|a| names_device_object(ir, a))
     }
 
     /// A condition of its own, which no finding may depend on: "an exception was raised", "one of several".
@@ -508,6 +516,19 @@ fn by_default(test: Test, default: Value) -> Option<bool> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// Does an annotation name a stream, an event or a graph of an accelerator?
+fn names_device_object(ir: &crate::ir::Module, e: ExprId) -> bool {
+    match ir.expr(e) {
+        Expr::Attr { base, name } => {
+            matches!(name.as_str(), "Stream" | "Event" | "CUDAGraph") || names_device_object(ir, base)
+        }
+        Expr::Index { index, .. } => names_device_object(ir, index),
+        Expr::Tuple(list) => ir.list(list).iter().any(|&x| names_device_object(ir, x)),
+        Expr::Binary { left, right, .. } => names_device_object(ir, left) || names_device_object(ir, right),
+        _ => false,
     }
 }
 

@@ -66,9 +66,11 @@ impl Interp<'_> {
                 way.hardware.push((atom, truth));
                 continue;
             }
+            let mut by_default = None;
             let (clause, guard, guess) = match self.atoms.get(atom) {
                 Atom::Flag { text, about_devices, default } => {
-                    let by_default = *default == Some(truth);
+                    by_default = default.map(|d| d == truth);
+                    let by_default = by_default == Some(true);
                     let clause = if truth { format!("`{text}`") } else { format!("not `{text}`") };
                     // Who sets a flag that speaks of devices sets it one way and the other.
                     let guess = usize::from(!by_default && (guards || !about_devices));
@@ -88,7 +90,9 @@ impl Interp<'_> {
                 Atom::Raised => (None, false, 2),
                 _ => (None, false, 1),
             };
-            if guard && guards {
+            // Whatever picks the device knows about devices.
+            let picks = self.deciders.contains(&atom) && !matches!(by_default, Some(true));
+            if guards && (guard || picks) {
                 return None;
             }
             if !self.implied(path, atom, truth) {

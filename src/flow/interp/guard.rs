@@ -37,7 +37,9 @@ impl Interp<'_> {
             } else {
                 self.d.where_leaf(device, &mut |p| p == leaf)
             };
+            self.d.support(here, &mut self.deciders);
             self.check_leaf_use(here, origin, backend, index, e, how, what);
+            self.deciders.clear();
         }
     }
 
@@ -752,6 +754,35 @@ impl Interp<'_> {
             _ => false,
         };
         ir.block(body.body).iter().any(|&s| at_top(ir.stmt(s)))
+    }
+
+    /// Does a function of the file refuse to go on without CUDA? Then the others may count on it.
+    pub(super) fn refuses_without_cuda(&mut self, module: ModIdx) -> bool {
+        let ir = &self.program.get(module).ir;
+        (1..ir.functions.len()).any(|n| {
+            let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
+            ir.block(ir.function(func).body).iter().any(|&s| match ir.stmt(s) {
+                Stmt::Assert { test, .. } => self.asks_for_cuda(module, *test),
+                Stmt::If { test, then, .. } => {
+                    let Expr::Unary { operand, op: crate::ir::UnaryOp::Not } = ir.expr(*test) else {
+                        return false;
+                    };
+                    let leaves =
+                        ir.block(*then).last().is_some_and(|&s| matches!(ir.stmt(s), Stmt::Raise { .. }));
+                    leaves && self.asks_for_cuda(module, operand)
+                }
+                _ => false,
+            })
+        })
+    }
+
+    fn asks_for_cuda(&self, module: ModIdx, e: ExprId) -> bool {
+        let ir = &self.program.get(module).ir;
+        let Expr::Call(call) = ir.expr(e) else { return false };
+        let Some(Resolved::External(path)) = self.program.resolve_expr(module, ir.call(call).func) else {
+            return false;
+        };
+        path.as_str() == "torch.cuda.is_available"
     }
 
     /// What a file's imports outside of branches say of the machine: it cannot do without those plug-ins.
