@@ -213,6 +213,8 @@ pub struct Interp<'p> {
     def_paths: FxHashMap<(ModIdx, FuncId), Cond>,
     /// Outside things that are seen to be tensors.
     tensor_proofs: FxHashSet<OuterId>,
+    /// Outside things that are used as sizes.
+    size_proofs: FxHashSet<OuterId>,
     /// What was assigned to attributes and items of outside things.
     outer_writes: FxHashMap<OuterId, Value>,
     events: Vec<Pending>,
@@ -303,6 +305,7 @@ impl<'p> Interp<'p> {
             evaluated: FxHashSet::default(),
             def_paths: FxHashMap::default(),
             tensor_proofs: FxHashSet::default(),
+            size_proofs: FxHashSet::default(),
             outer_writes: FxHashMap::default(),
             events: Vec::new(),
             loads: FxHashMap::default(),
