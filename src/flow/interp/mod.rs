@@ -190,6 +190,8 @@ pub struct Interp<'p> {
     steps: u32,
     /// The number of steps at which what is running now is given up.
     limit: u32,
+    /// Methods that return tuples or dicts.
+    several: FxHashMap<(ModIdx, FuncId), bool>,
     /// Callees that took more steps than a call may.
     heavy: FxHashSet<(ModIdx, FuncId)>,
     depth: u32,
@@ -292,6 +294,7 @@ impl<'p> Interp<'p> {
             pass: 0,
             steps: 0,
             limit: MAX_STEPS,
+            several: FxHashMap::default(),
             heavy: FxHashSet::default(),
             depth: 0,
             exhausted: false,
