@@ -111,6 +111,8 @@ pub struct Finding {
     pub related: Vec<Label>,
     /// The place of the cause, if that is in another file than the one that led there: one of `related`.
     pub root: Option<Place>,
+    /// Where the tensor was made that meets others elsewhere.
+    pub stray_from: Option<Place>,
     /// What to write instead.
     pub help: Option<String>,
     /// The same as edits, if a machine can make them.
@@ -131,6 +133,7 @@ impl Finding {
             primary,
             related: Vec::new(),
             root: None,
+            stray_from: None,
             help: None,
             fix: None,
             verdict: None,

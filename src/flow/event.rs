@@ -22,8 +22,21 @@ pub struct Event {
     pub speculative: bool,
     /// Did it begin in a function with symbols for parameters (and not in the file's own body)?
     pub symbolic: bool,
+    /// Later uses that go wrong for the same reason, and that the first one comes before.
+    pub also: Vec<Place>,
     /// Does the function's name say that its caller wants an accelerator (`def cuda(self)`, `to_gpu`)?
     pub asked_for: bool,
+}
+
+impl Event {
+    /// Is it only a guess about a function that other code calls, perhaps behind a guard?
+    ///
+    /// What a library's function reaches through others may be guarded by its own callers just as well: only what
+    /// stands in the function itself, or is reached from a script's own body, is certain to be unguarded.
+    pub fn is_guess(&self) -> bool {
+        let elsewhere = self.stack.len() > 1 || self.stack.first().is_some_and(|s| s.file != self.place.file);
+        self.symbolic && (self.speculative || elsewhere || self.asked_for)
+    }
 }
 
 /// When something goes wrong.
@@ -126,6 +139,11 @@ pub enum Kind {
         how: UseKind,
         /// The path has checked, and the accelerator is not there (or another one is).
         inverted: bool,
+    },
+    /// What would also raise, had an earlier use not raised already.
+    Shadowed {
+        /// The earlier use.
+        first: Place,
     },
     /// A handler drops all errors of device work.
     Swallowed,

@@ -80,6 +80,14 @@ impl Interp<'_> {
                 }
                 _ => self.result_of(e),
             },
+            "torch.is_tensor" => match args.get(0, "obj") {
+                Some((v, at)) => {
+                    let class = Value::External(Sym::new("torch.Tensor"));
+                    let args = Args { positional: vec![(v, at), (class, at)], ..Args::default() };
+                    self.is_instance(v, at, &args, e)
+                }
+                None => self.result_of(e),
+            },
             "torch.Generator" => self.make_generator(args, e),
             "torch.load" => self.torch_load(1, args, e),
             "torch.hub.load_state_dict_from_url" | "torch.utils.model_zoo.load_url" => {
@@ -271,13 +279,6 @@ impl Interp<'_> {
 
     /// The value is used as weights: if `torch.load` gave it, that matters.
     pub(super) fn used_as_weights(&mut self, v: Value) {
-        // Scalers' and schedulers' states are numbers.
-        if let Value::Outer(o) = v {
-            let text = &self.t.get_outer(o).text;
-            if text.contains("scaler") || text.contains("scheduler") {
-                return;
-            }
-        }
         let Value::Outer(mut o) = v else { return };
         loop {
             if let Some(event) = self.loads.remove(&o) {

@@ -127,6 +127,8 @@ struct Frame {
     /// What has been returned so far, and when.
     result: Value,
     returned: Cond,
+    /// When it was called. What it returns is told relative to that.
+    entry: Cond,
     /// The heap at each `return` inside a branch.
     exits: Vec<(Cond, Changes)>,
     start: Mark,
@@ -171,7 +173,6 @@ struct TryFrame {
 enum Test {
     Truth(Value),
     Compare(u8, Value, Value),
-    Cuda(Device),
     Expr(ModIdx, ExprId, FrameId, u32),
 }
 
@@ -200,6 +201,8 @@ pub struct Interp<'p> {
     exhausted: bool,
     /// Counts uses of devices that are there, for handlers around them.
     work: u32,
+    /// What decides about the device whose use is being looked at.
+    deciders: Vec<AtomId>,
     /// While positive, nothing is reported.
     muted: u32,
     /// The device of factories without `device=`; a cell, so that branches join it.
@@ -299,6 +302,7 @@ impl<'p> Interp<'p> {
             depth: 0,
             exhausted: false,
             work: 0,
+            deciders: Vec::new(),
             muted: 0,
             default_device,
             tests: FxHashMap::default(),
