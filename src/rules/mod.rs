@@ -10,6 +10,7 @@ mod indices;
 mod memory;
 mod message;
 mod mismatch;
+mod modules;
 pub mod page;
 pub mod registry;
 
@@ -56,6 +57,11 @@ const RULES: &[Rule] = &[
     availability::uncalled_check,
     availability::inverted_check,
     availability::missing_plugin,
+    indices::too_late,
+    indices::outside_visible,
+    indices::global_rank,
+    indices::no_set_device,
+    indices::in_worker,
     indices::device_list,
     indices::device_index,
     availability::accelerator,
@@ -63,6 +69,12 @@ const RULES: &[Rule] = &[
     availability::in_module,
     availability::unguarded,
     availability::load,
+    modules::submodule,
+    modules::non_leaf,
+    modules::optimizer_first,
+    modules::wrapped,
+    modules::nccl,
+    modules::autocast,
     mismatch::discarded,
     mismatch::to_numpy,
     mismatch::generator,

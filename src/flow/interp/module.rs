@@ -63,7 +63,7 @@ impl Interp<'_> {
         let unknown = self.unknown_device();
         for (_, cell) in self.obj(id).attrs.clone() {
             match self.store.get(cell) {
-                Value::Tensor(t) if self.get_tensor(t).role == Role::Plain => {
+                Value::Tensor(t) if !self.get_tensor(t).role.registered() => {
                     let t = self.get_tensor(t);
                     let v = self.tensor(Tensor { device: unknown, ..t });
                     self.store.set(cell, v);
@@ -91,7 +91,7 @@ impl Interp<'_> {
             }
             Value::Tensor(t) => {
                 let t = self.get_tensor(t);
-                if t.role == Role::Plain { v } else { self.tensor(Tensor { device, ..t }) }
+                if t.role.registered() { self.tensor(Tensor { device, ..t }) } else { v }
             }
             Value::Seq(s) => {
                 let items: Vec<Value> =
@@ -163,7 +163,7 @@ impl Interp<'_> {
         match v {
             Value::Tensor(t) => {
                 let t = self.get_tensor(t);
-                (t.role != Role::Plain).then_some(t.device)
+                t.role.registered().then_some(t.device)
             }
             Value::Object(o) if self.is_module_object(o) && self.has_state(o) => {
                 Some(self.module_device(o, depth + 1))
@@ -315,6 +315,8 @@ impl Interp<'_> {
         let Some(device) = device else { return };
         self.check_use(device, e, UseKind::Move, &format!("`.{name}()`"));
         let device = self.because(device, e, Reason::Moved);
+        self.autocast_meets(device, e);
+        self.check_optimizers(id, device, e);
         self.move_module(id, device);
     }
 
@@ -374,8 +376,14 @@ impl Interp<'_> {
     /// `module(args)`
     pub(super) fn call_module(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
         let kind = self.obj(id).kind;
+        if !matches!(kind, ObjKind::List { .. }) {
+            self.check_wrapped(id);
+        }
+        let scattered = self.scattered(id, args);
+        let args = scattered.as_ref().unwrap_or(args);
         let device = self.module_device(id, 0);
         self.device_work(device);
+        self.autocast_meets(device, e);
         match kind {
             ObjKind::ForeignModule(Some(op)) => return self.call_torch_module(id, op, args, e),
             ObjKind::List { module: true } => return self.call_sequential(id, args, e),
@@ -545,6 +553,9 @@ impl Interp<'_> {
 
     /// `nn.Sequential(…)(x)`: through its children, one after the other.
     pub(super) fn call_sequential(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
+        self.check_wrapped(id);
+        let scattered = self.scattered(id, args);
+        let args = scattered.as_ref().unwrap_or(args);
         let Some(children) = self.exact_elements(self.own(id)) else {
             return self.call_unknown_module(id, args, e);
         };
