@@ -32,7 +32,7 @@ fn written_for(place: Place, backend: &str, cx: &Context<'_>) -> bool {
 }
 
 /// Has whoever calls this function chosen CUDA? By its file's or class's name, or because its file checks elsewhere.
-fn chosen(event: &Event, cx: &Context<'_>) -> bool {
+pub(super) fn chosen(event: &Event, cx: &Context<'_>) -> bool {
     cx.cuda_only
         || event.symbolic
             && (cx.refuses || written_for(event.place, "cuda", cx) || written_for(event.place, "gpu", cx))

@@ -77,7 +77,7 @@ pub(super) fn outside_visible(event: &Event, _cx: &Context<'_>) -> Option<Findin
 /// SD405 global-rank-as-device-index
 pub(super) fn global_rank(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let Kind::GlobalRank = &event.kind else { return None };
-    if super::availability::guessed(event) {
+    if event.is_guess() {
         return None;
     }
     let message = "the global rank is no device index: on the second machine there is no GPU of that number";
