@@ -31,11 +31,27 @@ fn written_for(place: Place, backend: &str, cx: &Context<'_>) -> bool {
             .any(|f| f.parent.is_some() && f.span.contains(place.span) && named(f.name.as_str()))
 }
 
-/// Has whoever calls this function chosen CUDA? By its file's or class's name, or because its file checks elsewhere.
+/// Words for accelerators in the names of files and classes.
+const ACCELERATORS: &[&str] = &["cuda", "gpu", "xpu", "npu", "hpu", "mlu", "musa", "sdaa"];
+
+/// Has whoever calls this function chosen an accelerator? By its file's, its class's or its base's name, or because
+/// its file refuses to go on without one elsewhere.
 pub(super) fn chosen(event: &Event, cx: &Context<'_>) -> bool {
     cx.cuda_only
         || event.symbolic
-            && (cx.refuses || written_for(event.place, "cuda", cx) || written_for(event.place, "gpu", cx))
+            && (cx.refuses
+                || for_accelerators(event.place, cx)
+                || ACCELERATORS.iter().any(|name| written_for(event.place, name, cx)))
+}
+
+/// Is the place in a class whose base only makes sense with accelerators?
+fn for_accelerators(place: Place, cx: &Context<'_>) -> bool {
+    let Some(module) = cx.program.module_of(place.file) else { return false };
+    let linked = cx.program.get(module);
+    linked.ir.classes.iter().zip(&linked.classes).any(|(class, info)| {
+        class.span.contains(place.span)
+            && info.externals.iter().any(|&p| crate::torch::base_class(p).is_some_and(|b| b.accelerators))
+    })
 }
 
 /// SD103 uncalled-availability-check

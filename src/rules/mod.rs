@@ -150,6 +150,17 @@ fn one_cause(findings: Vec<Finding>, cx: &Context<'_>) -> Vec<Finding> {
                     .any(|p| p.file == d.file && p.span.start >= d.span.start && same_function(p, *d, cx))
             })
     };
+    let in_modules: Vec<Place> =
+        findings.iter().filter(|f| f.code == Code(305)).map(|f| f.primary.place).collect();
+    // SD305 says more of the same line.
+    let again = |f: &Finding| {
+        let at = f.primary.place;
+        f.code == Code(101)
+            && in_modules
+                .iter()
+                .any(|p| p.file == at.file && (p.span.contains(at.span) || at.span.contains(p.span)))
+    };
+    let findings: Vec<Finding> = findings.into_iter().filter(|f| !again(f)).collect();
     told_elsewhere(findings.into_iter().filter(|f| !caused(f)).collect())
 }
 

@@ -162,7 +162,7 @@ impl Interp<'_> {
     fn run_methods(&mut self, key: ClassKey, instance: ObjId, methods: &[(Sym, FuncId)], out: &mut Outcome) {
         for &(name, func) in methods {
             let done = self.interpreted.contains(&func) && !self.is_module_class(key);
-            if name != self.known.init && !done {
+            if name != self.known.init && !done && !self.relevance.is_of_constructor(key.module, func) {
                 self.run_entry(key.module, func, Some(key), Some(instance), out);
             }
         }

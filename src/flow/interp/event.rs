@@ -158,7 +158,9 @@ impl Interp<'_> {
             let frame = &self.frames[f.0 as usize];
             let name =
                 self.program.get(frame.module).ir.function(frame.func).name.as_str().to_ascii_lowercase();
-            if frame.func.0 != 0 && ["cuda", "gpu", "pin_memory", "nccl"].iter().any(|w| name.contains(w)) {
+            if frame.func.0 != 0
+                && ["cuda", "gpu", "pin_memory", "nccl", "triton"].iter().any(|w| name.contains(w))
+            {
                 return true;
             }
             at = frame.caller;

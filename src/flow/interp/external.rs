@@ -9,6 +9,7 @@ use super::{Interp, ObjKind};
 use crate::ir::ExprId;
 use crate::sym::Sym;
 use crate::torch::{self, Accelerator, AcceleratorCall, CallFact, Numpy, Returns, Without};
+use crate::world::Backend;
 
 impl Interp<'_> {
     pub(super) fn call_external(&mut self, path: Sym, args: &Args, e: ExprId) -> Value {
@@ -50,7 +51,14 @@ impl Interp<'_> {
                 // A CUDA build names CUDA, GPU or not, unless it is told to look.
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
-                let cuda = Value::Device(self.at(Device::Cuda(None), origin));
+                let mut built_for = self.at(Device::Cuda(None), origin);
+                for b in [Backend::Xpu, Backend::Mps, Backend::Npu, Backend::Hpu] {
+                    let (cuda, there) = (self.available(None), self.available(Some(b)));
+                    let not_cuda = self.d.not(cuda);
+                    let (only, other) = (self.d.and(there, not_cuda), self.at(Device::Other(b), origin));
+                    built_for = self.ite_device(only, other, built_for);
+                }
+                let cuda = Value::Device(built_for);
                 match args.get(0, "check_available").map(|(v, _)| v) {
                     None | Some(Value::Bool(super::FALSE)) => cuda,
                     Some(Value::Bool(TRUE)) => {

@@ -197,6 +197,8 @@ pub struct Interp<'p> {
     steps: u32,
     /// The number of steps at which what is running now is given up.
     limit: u32,
+    /// Methods that return tuples or dicts.
+    several: FxHashMap<(ModIdx, FuncId), bool>,
     /// Callees that took more steps than a call may.
     heavy: FxHashSet<(ModIdx, FuncId)>,
     depth: u32,
@@ -220,6 +222,8 @@ pub struct Interp<'p> {
     def_paths: FxHashMap<(ModIdx, FuncId), Cond>,
     /// Outside things that are seen to be tensors.
     tensor_proofs: FxHashSet<OuterId>,
+    /// Outside things that are used as sizes.
+    size_proofs: FxHashSet<OuterId>,
     /// What was assigned to attributes and items of outside things.
     outer_writes: FxHashMap<OuterId, Value>,
     events: Vec<Pending>,
@@ -300,6 +304,7 @@ impl<'p> Interp<'p> {
             pass: 0,
             steps: 0,
             limit: MAX_STEPS,
+            several: FxHashMap::default(),
             heavy: FxHashSet::default(),
             depth: 0,
             exhausted: false,
@@ -313,6 +318,7 @@ impl<'p> Interp<'p> {
             evaluated: FxHashSet::default(),
             def_paths: FxHashMap::default(),
             tensor_proofs: FxHashSet::default(),
+            size_proofs: FxHashSet::default(),
             outer_writes: FxHashMap::default(),
             events: Vec::new(),
             loads: FxHashMap::default(),

@@ -395,7 +395,7 @@ impl Interp<'_> {
         match kind {
             ObjKind::ForeignModule(Some(op)) => return self.call_torch_module(id, op, args, e),
             ObjKind::List { module: true } => return self.call_sequential(id, args, e),
-            ObjKind::Module if self.nothing_new(id, args) => {
+            ObjKind::Module if !self.returns_several(id) && self.nothing_new(id, args) => {
                 let device = self.module_device(id, 0);
                 return self.tensor(Tensor {
                     device,
@@ -440,6 +440,19 @@ impl Interp<'_> {
             _ => {}
         }
         self.call_unknown_module(id, args, e)
+    }
+
+    /// Does its `forward` return tuples or dicts? What is in them may be anything.
+    fn returns_several(&mut self, id: ObjId) -> bool {
+        let forward = self.obj(id).class.and_then(|k| self.program.find_method(k, self.known.forward));
+        let Some((m, f)) = forward else { return false };
+        if let Some(&known) = self.several.get(&(m, f)) {
+            return known;
+        }
+        let ir = &self.program.get(m).ir;
+        let several = returns_several(ir, ir.function(f).body);
+        self.several.insert((m, f), several);
+        several
     }
 
     /// Does the call say no more than the module's `forward` says when it is interpreted for itself: everything
@@ -668,4 +681,18 @@ impl Interp<'_> {
             v => v,
         }
     }
+}
+
+/// Does a block return a tuple or a dict somewhere?
+fn returns_several(ir: &crate::ir::Module, block: crate::ir::Block) -> bool {
+    use crate::ir::{Expr, Stmt};
+    ir.block(block).iter().any(|&s| match ir.stmt(s) {
+        Stmt::Return(Some(e)) => matches!(ir.expr(*e), Expr::Tuple(_) | Expr::Dict(_)),
+        Stmt::If { then, orelse, .. } => returns_several(ir, *then) || returns_several(ir, *orelse),
+        Stmt::For { body, .. } | Stmt::While { body, .. } | Stmt::With { body, .. } => {
+            returns_several(ir, *body)
+        }
+        Stmt::Try { body, orelse, .. } => returns_several(ir, *body) || returns_several(ir, *orelse),
+        _ => false,
+    })
 }
