@@ -284,6 +284,8 @@ pub enum UseKind {
     /// A transfer or factory behind a check, which fixes the current GPU all the same.
     Pinned,
     Query,
+    /// A transfer to a GPU whose index others give: `module.cuda(device)`.
+    Indexed,
     LegacyType,
     DeviceList,
 }

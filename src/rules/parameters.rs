@@ -98,10 +98,24 @@ impl File<'_> {
     fn made_elsewhere(&self, function: &Function, param: Sym) -> Option<Finding> {
         let (call, what) = self.inside(function).find_map(|(_, e, at)| {
             let Expr::Call(c) = e else { return None };
-            self.elsewhere(self.ir.call(c), param).map(|what| (at, what))
+            let what = self.elsewhere(self.ir.call(c), param)?;
+            (!self.only_asked(at)).then_some((at, what))
         })?;
         let message = format!("`{}` is given `{param}` and never looks at it: {what}", function.name);
         Some(self.finding(call, message, "not where the caller wants it", function.name_span))
+    }
+
+    /// `torch.empty(0, dtype=dtype).element_size()`: nothing is left of the tensor.
+    fn only_asked(&self, made: Span) -> bool {
+        self.ir.exprs.iter().any(|e| match *e {
+            Expr::Attr { base, name } if self.ir.span(base) == made => {
+                matches!(
+                    name.as_str(),
+                    "element_size" | "item" | "dtype" | "is_floating_point" | "numel" | "shape"
+                )
+            }
+            _ => false,
+        })
     }
 
     fn elsewhere(&self, call: &Call, param: Sym) -> Option<&'static str> {

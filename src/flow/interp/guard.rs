@@ -43,6 +43,10 @@ impl Interp<'_> {
             } else {
                 self.d.where_leaf(device, &mut |p| p == leaf)
             };
+            let how = match (d, how) {
+                (Device::CudaSome, UseKind::Transfer | UseKind::Move) => UseKind::Indexed,
+                _ => how,
+            };
             self.d.support(here, &mut self.deciders);
             self.check_leaf_use(here, origin, backend, index, e, how, what);
             self.deciders.clear();
