@@ -24,4 +24,5 @@ pub mod suggest;
 pub mod suppress;
 pub mod sym;
 pub mod torch;
+pub mod verify;
 pub mod world;

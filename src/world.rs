@@ -64,6 +64,18 @@ pub enum World {
     CapabilityBelow(u8, u8),
 }
 
+/// What a path through a program takes for granted about the machine: `if torch.cuda.is_available():` was true.
+/// That there are few GPUs is no premise but a [`World`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Premise {
+    /// At least this many visible GPUs.
+    AtLeastGpus(u32),
+    /// The back end is there.
+    With(Backend),
+    /// The back end is not there.
+    Without(Backend),
+}
+
 impl fmt::Display for World {
     /// The short name that machine formats carry, such as `no-cuda` or `gpus<2`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

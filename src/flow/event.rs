@@ -1,7 +1,7 @@
 //! What the interpreter tells the rules.
 
 use crate::span::{Place, Span};
-use crate::world::{Backend, World};
+use crate::world::{Backend, Premise, World};
 
 /// Something that may be worth a finding.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub struct Event {
 pub struct Bite {
     /// On which machines.
     pub world: World,
+    /// What the path takes for granted about the machine besides.
+    pub premises: Vec<Premise>,
     /// What else must hold, as clauses ("`args.cuda` is set").
     pub conditions: Vec<String>,
 }

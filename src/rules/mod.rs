@@ -109,6 +109,8 @@ fn merge(into: &mut Finding, other: Finding) {
         into.condition = None;
         into.world = other.world;
     }
+    // It bites on either path: only what both take for granted must hold.
+    into.premises.retain(|premise| other.premises.contains(premise));
 }
 
 /// A discarded transfer also causes the mismatch after it in the same function: only the cause is reported.
@@ -183,6 +185,7 @@ fn finding(code: u16, event: &Event, message: String, primary: Place, label: &st
     let mut f =
         Finding::new(Code(code), event.bite.world, message, Label { place: primary, text: label.to_owned() });
     f.condition = condition(&event.bite);
+    f.premises.clone_from(&event.bite.premises);
     f
 }
 

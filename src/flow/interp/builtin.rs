@@ -17,7 +17,7 @@ impl Interp<'_> {
                 let text = self.describe_world();
                 let place = self.place(e);
                 let bite =
-                    super::super::event::Bite { world: crate::world::World::Always, conditions: Vec::new() };
+                    super::super::event::Bite { world: crate::world::World::Always, premises: Vec::new(), conditions: Vec::new() };
                 if self.muted == 0 {
                     self.emit(super::super::event::Kind::Reveal(text), place, bite, Vec::new());
                 }

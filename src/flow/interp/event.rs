@@ -7,7 +7,7 @@ use super::super::value::{Device, OriginId, OuterId};
 use super::{Interp, Pending};
 use crate::ir::ExprId;
 use crate::span::Place;
-use crate::world::World;
+use crate::world::{Premise, World};
 
 /// How many conditions that nobody understands a finding may depend on.
 const MAX_GUESSES: usize = 1;
@@ -49,7 +49,11 @@ impl Interp<'_> {
             }
         }
         let way = best?;
-        Some(Bite { world: hardware_world(&way.hardware), conditions: way.conditions })
+        Some(Bite {
+            world: hardware_world(&way.hardware),
+            premises: premises(&way.hardware),
+            conditions: way.conditions,
+        })
     }
 
     fn way(&mut self, cube: &[Literal], path: Cond, guards: bool) -> Option<Way> {
@@ -212,6 +216,16 @@ fn hardware_world(literals: &[Literal]) -> World {
         },
         None => World::Always,
     }
+}
+
+/// What the literals say of the machine, but for what makes it a world of its own: that GPUs are few.
+fn premises(literals: &[Literal]) -> Vec<Premise> {
+    let gpus = literals.iter().filter(|(atom, truth)| atom.0 < 8 && *truth).map(|(atom, _)| atom.0 + 1).max();
+    let others = literals.iter().filter_map(|&(atom, truth)| {
+        let backend = backend_of(atom)?;
+        Some(if truth { Premise::With(backend) } else { Premise::Without(backend) })
+    });
+    gpus.map(Premise::AtLeastGpus).into_iter().chain(others).collect()
 }
 
 fn backend_of(atom: AtomId) -> Option<crate::world::Backend> {

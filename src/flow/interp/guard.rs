@@ -376,7 +376,7 @@ impl Interp<'_> {
                 None => return,
             }
         }
-        let bite = Bite { world: crate::world::World::Always, conditions: Vec::new() };
+        let bite = Bite { world: crate::world::World::Always, premises: Vec::new(), conditions: Vec::new() };
         if self.muted > 0 || self.exhausted {
             return;
         }
@@ -769,7 +769,7 @@ impl Interp<'_> {
             missing = self.d.and(missing, not_asked);
         }
         if let Some(bite) = self.bite(missing, true) {
-            let bite = Bite { world: crate::world::World::No(backend), conditions: bite.conditions };
+            let bite = Bite { world: crate::world::World::No(backend), ..bite };
             let place = self.place(e);
             self.emit(Kind::Plugin { function: path.to_string(), backend }, place, bite, Vec::new());
         }
