@@ -59,7 +59,11 @@ pub fn open() -> std::result::Result<(), String> {
     match unsafe { Library::new(LIBRARY) } {
         // It stays loaded, so that the list of mapped files tells which one it is.
         Ok(library) => std::mem::forget(library),
-        Err(error) => return Err(error.to_string()),
+        // What the loader said is the reason of the library's error.
+        Err(error) => {
+            let reason = std::error::Error::source(&error).map(ToString::to_string);
+            return Err(reason.unwrap_or_else(|| error.to_string()));
+        }
     }
     Ok(())
 }
