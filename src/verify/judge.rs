@@ -86,7 +86,7 @@ impl Judge<'_> {
             && let Some(device) = self.unusable()
         {
             let reason = format!(
-                "CUDA is available on {}, but this PyTorch has no code for cuda:{} ({}): it fails earlier",
+                "CUDA is available on {}, but its PyTorch has no code for cuda:{} ({}): it fails earlier",
                 self.name, device.index, device.name
             );
             return judgement(Holds::Unknown, reason);

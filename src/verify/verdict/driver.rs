@@ -114,7 +114,7 @@ fn no_library(case: &Case) -> Option<Draft> {
         return Some(container(case).seen("there is no `libcuda.so.1`"));
     }
     Some(match system.nvidia_pci_devices {
-        Some(0) => Draft::error("no-gpu", "this machine has no NVIDIA GPU")
+        Some(0) => Draft::error("no-gpu", "there is no NVIDIA GPU")
             .seen("no display controller of NVIDIA's is on the PCI bus, and there is no `libcuda.so.1`")
             .remedy("run this on a machine with one, or ask the one that the code is for: `--machine FILE`"),
         Some(n) => Draft::error("driver-not-installed", "NVIDIA's driver is not installed")
@@ -153,7 +153,7 @@ fn wsl_without_library(case: &Case) -> Draft {
             .remedy("let the loader look there")
             .command("echo /usr/lib/wsl/lib | sudo tee /etc/ld.so.conf.d/wsl.conf && sudo ldconfig");
     }
-    Draft::error("wsl-no-driver", "Windows gives this WSL no GPU")
+    Draft::error("wsl-no-driver", "Windows gives WSL no GPU")
         .seen("/usr/lib/wsl/lib/libcuda.so.1 is not there")
         .remedy("install NVIDIA's driver in Windows, none in Linux, and use WSL 2")
         .command("wsl --update; wsl --shutdown    # in Windows")
@@ -161,7 +161,7 @@ fn wsl_without_library(case: &Case) -> Draft {
 
 fn container(case: &Case) -> Draft {
     let kind = case.machine.system.container.as_deref().unwrap_or("container");
-    let draft = Draft::error("container-without-gpu", format!("this container ({kind}) was started without the GPU"));
+    let draft = Draft::error("container-without-gpu", format!("the container ({kind}) was started without the GPU"));
     let draft = if case.has_nodes() { draft } else { draft.seen("there is no /dev/nvidiactl") };
     match kind {
         "kubernetes" | "kubepods" => draft
@@ -183,7 +183,7 @@ fn container(case: &Case) -> Draft {
 
 fn lost(case: &Case) -> Draft {
     let nodes = case.machine.system.device_nodes.iter().filter(|node| node.state == NodeState::Forbidden);
-    Draft::error("gpu-lost-in-container", "this container has lost the GPU that it was started with")
+    Draft::error("gpu-lost-in-container", "the container has lost the GPU that it was started with")
         .seen_all(nodes.map(|node| format!("{} is there and may not be opened (EPERM)", node.path)))
         .seen_all(smi_error(case))
         .remedy(
@@ -195,7 +195,7 @@ fn lost(case: &Case) -> Draft {
 
 fn no_permission(case: &Case) -> Draft {
     let nodes = case.machine.system.device_nodes.iter().filter(|node| node.state == NodeState::Denied);
-    Draft::error("no-permission", "this user may not open NVIDIA's device files")
+    Draft::error("no-permission", "the user may not open NVIDIA's device files")
         .seen_all(nodes.map(|node| format!("{} may not be opened (EACCES)", node.path)))
         .remedy("join the group of the files (often `video` or `render`), or ask the job scheduler for a GPU")
         .command("sudo usermod -aG video,render \"$USER\"    # then log in again")
@@ -320,7 +320,7 @@ fn forward_compatibility(case: &Case) -> Draft {
     let folder = search.split(':').find(|folder| folder.contains("compat"));
     let draft = Draft::error(
         "forward-compatibility",
-        "the compatibility library of a newer CUDA is loaded, which this GPU does not support",
+        "the compatibility library of a newer CUDA is loaded, which the GPU does not support",
     );
     let draft = match folder {
         Some(folder) => draft.seen(format!("`LD_LIBRARY_PATH` has {folder}")),
@@ -339,7 +339,7 @@ fn forward_compatibility(case: &Case) -> Draft {
 fn unknown(case: &Case) -> Draft {
     let uvm = |path: &str| path.ends_with("nvidia-uvm");
     let without_uvm = case.has_nodes() && case.node(|path, state| uvm(path) && state == NodeState::Missing);
-    let draft = Draft::error("unknown-error", "the driver cannot start on this machine, and does not say why").seen_all(smi_error(case));
+    let draft = Draft::error("unknown-error", "the driver cannot start, and does not say why").seen_all(smi_error(case));
     if without_uvm {
         return draft
             .seen("/dev/nvidia-uvm is missing")

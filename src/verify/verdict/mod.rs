@@ -254,9 +254,9 @@ fn backends(case: &Case) -> BTreeMap<String, Answer> {
     let system = &case.machine.system;
     let mut answers = BTreeMap::new();
     let mps = match (system.os.as_str(), system.arch.as_str()) {
-        ("macos", "aarch64") => Answer::new(Holds::Yes, "this is a Mac with Apple's GPU"),
-        ("macos", _) => Answer::new(Holds::Unknown, "this is a Mac without an Apple processor, or Rosetta"),
-        (os, _) => Answer::new(Holds::No, format!("MPS is Apple's, and this is {os}")),
+        ("macos", "aarch64") => Answer::new(Holds::Yes, "it is a Mac with Apple's GPU"),
+        ("macos", _) => Answer::new(Holds::Unknown, "it is a Mac without an Apple processor, or Rosetta"),
+        (os, _) => Answer::new(Holds::No, format!("MPS is Apple's, and the system is {os}")),
     };
     answers.insert("mps".to_owned(), mps);
     let unknown = || Answer::new(Holds::Unknown, "no PyTorch was found");

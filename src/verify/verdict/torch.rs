@@ -125,7 +125,7 @@ fn not_in_build(case: &Case, torch: &Torch) -> Option<Draft> {
     let capability = first.capability?;
     let too_old = torch.archs.iter().all(|arch| newer(arch, capability));
     let age = if too_old { "too old" } else { "too new" };
-    let cause = format!("cuda:{} ({}) is {age} for this PyTorch: available, but not usable", first.index, first.name);
+    let cause = format!("cuda:{} ({}) is {age} for the installed PyTorch: available, but not usable", first.index, first.name);
     let draft = if without.len() == devices.len() {
         Draft::error("gpu-not-in-build", cause)
     } else {
