@@ -202,7 +202,14 @@ fn findings_of(
             oom_threshold: input.settings.oom_threshold,
             max_accelerator_memory: input.settings.max_accelerator_memory,
         };
-        let cx = Context { file, sources, program, cuda_only: outcome.cuda_only, limits };
+        let cx = Context {
+            file,
+            sources,
+            program,
+            cuda_only: outcome.cuda_only,
+            refuses: outcome.refuses,
+            limits,
+        };
         if std::env::var_os("SD_DEBUG").is_some() {
             for e in &outcome.events {
                 let p = sources.get(e.place.file).position(e.place.span.start);

@@ -114,6 +114,9 @@ pub struct Finding {
     pub world: World,
     /// What the path to it takes for granted about the machine besides: all of that must hold.
     pub premises: Vec<Premise>,
+    /// Other machines on which it bites, too: all premises of one of them. Only where `world` is about which
+    /// devices are there.
+    pub also: Vec<Vec<Premise>>,
     /// What else must hold, in words ("when `args.cuda` is set").
     pub condition: Option<String>,
     /// The place that the finding is about.
@@ -122,6 +125,8 @@ pub struct Finding {
     pub related: Vec<Label>,
     /// The place of the cause, if that is in another file than the one that led there: one of `related`.
     pub root: Option<Place>,
+    /// Where the tensor was made that meets others elsewhere.
+    pub stray_from: Option<Place>,
     /// What to write instead.
     pub help: Option<String>,
     /// The same as edits, if a machine can make them.
@@ -139,10 +144,12 @@ impl Finding {
             message: message.into(),
             world,
             premises: Vec::new(),
+            also: Vec::new(),
             condition: None,
             primary,
             related: Vec::new(),
             root: None,
+            stray_from: None,
             help: None,
             fix: None,
             verdict: None,

@@ -65,11 +65,12 @@ pub enum World {
 }
 
 /// What a path through a program takes for granted about the machine: `if torch.cuda.is_available():` was true.
-/// That there are few GPUs is no premise but a [`World`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Premise {
     /// At least this many visible GPUs.
     AtLeastGpus(u32),
+    /// Fewer than this many visible GPUs.
+    FewerGpus(u32),
     /// The back end is there.
     With(Backend),
     /// The back end is not there.
@@ -93,6 +94,18 @@ impl fmt::Display for World {
 }
 
 impl World {
+    /// The world as a premise, where it is about which devices are there.
+    pub const fn premise(self) -> Option<Premise> {
+        match self {
+            Self::NoCuda => Some(Premise::FewerGpus(1)),
+            Self::Cuda => Some(Premise::AtLeastGpus(1)),
+            Self::No(backend) => Some(Premise::Without(backend)),
+            Self::With(backend) => Some(Premise::With(backend)),
+            Self::FewerGpus(n) => Some(Premise::FewerGpus(n)),
+            Self::Always | Self::FreeBelow(_) | Self::CapabilityBelow(..) => None,
+        }
+    }
+
     /// The world as a clause for people: "on a machine without CUDA".
     pub fn in_words(self) -> String {
         match self {

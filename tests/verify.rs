@@ -43,13 +43,22 @@ fn where_all_is_well_nothing_is_wrong() {
 #[test]
 fn row_1_the_driver_is_older_than_pytorch() {
     let report = Machine::with_driver().torch(&Torch::pypi()).verify("");
-    expect(&report, "driver-too-old", "no", &["550.54.14", "12.4", "13.2", "580", "whl/cu126", ".venv/bin/python"]);
+    expect(
+        &report,
+        "driver-too-old",
+        "no",
+        &["550.54.14", "12.4", "13.2", "580", "whl/cu126", ".venv/bin/python"],
+    );
     // Within a major version it works.
     let report = Machine::usable().set("STUB_VERSION", "12000").verify("");
     assert_eq!(report["status"], "usable");
     assert!(problem(&report, "driver-minor-older").contains("12.0"));
     let report = Machine::usable().set("STUB_VERSION", "13000").verify("");
-    assert_eq!((problems(&report).len(), &report["status"]), (0, &json!("usable")), "newer ones run older CUDA");
+    assert_eq!(
+        (problems(&report).len(), &report["status"]),
+        (0, &json!("usable")),
+        "newer ones run older CUDA"
+    );
     let report = Machine::usable().set("STUB_VERSION", "11040").verify("");
     expect(&report, "driver-too-old", "no", &["whl/cu118"]);
     let report = Machine::usable().set("STUB_VERSION", "10020").verify("");
@@ -63,7 +72,8 @@ fn row_2_pytorch_is_built_without_cuda() {
     expect(&report, "cpu-only-build", "no", &["2.15.0+cpu", "version.py", "whl/cu126", "pip"]);
     assert_eq!(report["worlds"]["gpus"], 0);
     // The record says nothing: the wheel of PyPI has no `+cpu` where that is the only one.
-    let report = Machine::with_driver().torch(&Torch { version: "2.15.0", distribution: "2.15.0", ..Torch::cpu() });
+    let report =
+        Machine::with_driver().torch(&Torch { version: "2.15.0", distribution: "2.15.0", ..Torch::cpu() });
     expect(&report.verify(""), "cpu-only-build", "no", &[]);
     let report = Machine::with_driver().torch(&Torch { installer: "uv", ..Torch::cpu() }).verify("");
     expect(&report, "cpu-only-build", "no", &["uv pip install --reinstall torch"]);
@@ -75,10 +85,9 @@ fn row_2_pytorch_is_built_without_cuda() {
 #[test]
 fn row_2_conda_chose_the_build_without_cuda() {
     let site = "conda/lib/python3.11/site-packages";
-    let machine = Machine::with_driver().file("conda/bin/python", "").file(
-        "conda/conda-meta/pytorch-2.5.1-cpu_generic_py311_h1.json",
-        "{}",
-    );
+    let machine = Machine::with_driver()
+        .file("conda/bin/python", "")
+        .file("conda/conda-meta/pytorch-2.5.1-cpu_generic_py311_h1.json", "{}");
     let machine = machine.installed(site, &Torch { installer: "conda", ..Torch::cpu() });
     let conda = machine.path("conda").to_str().unwrap().to_owned();
     let report = machine.set("CONDA_PREFIX", conda).verify("");
@@ -90,7 +99,12 @@ fn row_2_conda_chose_the_build_without_cuda() {
 fn row_3_a_container_without_the_gpu() {
     let container = || Machine::bare().torch(&Torch::cu126());
     let report = container().system(".dockerenv", "").verify("");
-    expect(&report, "container-without-gpu", "no", &["docker", "nvidia-container-toolkit", "--gpus all", "/dev/nvidiactl"]);
+    expect(
+        &report,
+        "container-without-gpu",
+        "no",
+        &["docker", "nvidia-container-toolkit", "--gpus all", "/dev/nvidiactl"],
+    );
     let report = container().system("run/.containerenv", "").verify("");
     expect(&report, "container-without-gpu", "no", &["podman run --device nvidia.com/gpu=all"]);
     let report = container().set("KUBERNETES_SERVICE_HOST", "10.0.0.1").verify("");
@@ -122,7 +136,9 @@ fn row_4_unknown_error() {
 
 #[test]
 fn row_5_wsl() {
-    let wsl = |machine: Machine| machine.system("proc/version", "Linux version 5.15 (root@x) microsoft-standard-WSL2\n");
+    let wsl = |machine: Machine| {
+        machine.system("proc/version", "Linux version 5.15 (root@x) microsoft-standard-WSL2\n")
+    };
     let report = wsl(Machine::bare()).torch(&Torch::cu126()).verify("");
     expect(&report, "wsl-no-driver", "no", &["in Windows", "wsl --update"]);
     assert_eq!(report["system"]["wsl"], true);
@@ -130,7 +146,8 @@ fn row_5_wsl() {
     expect(&machine.verify(""), "wsl-library-not-found", "no", &["ldconfig"]);
     let report = wsl(Machine::usable()).set("STUB_FAIL", "cuInit=100").verify("");
     expect(&report, "wsl-linux-driver", "no", &["/usr/lib/wsl/lib", "system/lib/libcuda.so.550.54.14"]);
-    let machine = wsl(Machine::bare()).torch(&Torch::cu126()).library("system/usr/lib/wsl/lib", machine::stub());
+    let machine =
+        wsl(Machine::bare()).torch(&Torch::cu126()).library("system/usr/lib/wsl/lib", machine::stub());
     assert_eq!(machine.verify("")["status"], "usable");
 }
 
@@ -152,7 +169,8 @@ fn row_6_library_and_kernel_module_differ() {
         "proc/driver/nvidia/version",
         "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  545.23.08  Release Build\n",
     );
-    let machine = machine.program("nvidia-smi", "echo 'Failed to initialize NVML: Driver/library version mismatch'; exit 18");
+    let machine = machine
+        .program("nvidia-smi", "echo 'Failed to initialize NVML: Driver/library version mismatch'; exit 18");
     expect(
         &machine.verify(""),
         "driver-library-mismatch",
@@ -180,9 +198,15 @@ fn row_7_the_gpu_was_lost_in_a_running_container() {
         &report,
         "gpu-lost-in-container",
         "no",
-        &["/dev/nvidiactl is there and may not be opened", "Failed to initialize NVML: Unknown Error", "docker restart", "CDI"],
+        &[
+            "/dev/nvidiactl is there and may not be opened",
+            "Failed to initialize NVML: Unknown Error",
+            "docker restart",
+            "CDI",
+        ],
     );
-    let machine = Machine::usable().set("LD_PRELOAD", machine::forbidden().to_str().unwrap()).set("STUB_DEVICES", "0");
+    let machine =
+        Machine::usable().set("LD_PRELOAD", machine::forbidden().to_str().unwrap()).set("STUB_DEVICES", "0");
     expect(&machine.verify(""), "gpu-lost-in-container", "no", &[]);
 }
 
@@ -232,9 +256,12 @@ fn row_8_devices_are_renumbered() {
     let devices = report["devices"].as_array().unwrap();
     let physical: Vec<_> = devices.iter().map(|device| device["physical_index"].as_u64().unwrap()).collect();
     assert_eq!(physical, [2, 1]);
-    assert_eq!(report["visible"], json!({
-        "value": "2,1", "order": null, "count": 2, "physical": 4, "because": null,
-    }));
+    assert_eq!(
+        report["visible"],
+        json!({
+            "value": "2,1", "order": null, "count": 2, "physical": 4, "because": null,
+        })
+    );
     assert!(machine.run("verify").stdout.contains("2 of 4 visible (CUDA_VISIBLE_DEVICES=2,1)"));
 }
 
@@ -248,7 +275,9 @@ fn row_8_the_order_of_devices() {
     let rest = "40960, 20480, 8.0, Default, Disabled";
     let (a, b) = (gpu(1, rest).replacen('1', "0", 1), gpu(0, rest).replacen('0', "1", 1));
     let report = Machine::usable().set("STUB_DEVICES", "2").smi(&[&a, &b], &[]).verify("");
-    assert!(problem(&report, "device-order").contains("cuda:0 is the Stub GPU 0 that nvidia-smi calls GPU 1"));
+    assert!(
+        problem(&report, "device-order").contains("cuda:0 is the Stub GPU 0 that nvidia-smi calls GPU 1")
+    );
 }
 
 #[test]
@@ -261,7 +290,12 @@ fn row_9_the_fabric_manager_does_not_run() {
 fn row_10_the_gpu_is_too_old_or_too_new_for_the_build() {
     let machine = Machine::with_driver().set("STUB_VERSION", "13020").torch(&Torch::pypi());
     let report = machine.set("STUB_CAPABILITY", "6.1").verify("");
-    expect(&report, "gpu-not-in-build", "yes", &["too old", "available, but not usable", "6.1", "sm_75 sm_80", "whl/cu126"]);
+    expect(
+        &report,
+        "gpu-not-in-build",
+        "yes",
+        &["too old", "available, but not usable", "6.1", "sm_75 sm_80", "whl/cu126"],
+    );
     assert_eq!(report["status"], "problem");
     let machine = Machine::usable().set("STUB_VERSION", "13020").set("STUB_CAPABILITY", "12.0");
     expect(&machine.verify(""), "gpu-not-in-build", "yes", &["too new", "12.0", "whl/cu130"]);
@@ -279,7 +313,10 @@ fn row_10_the_gpu_is_too_old_or_too_new_for_the_build() {
 fn row_11_compute_modes() {
     let report = Machine::usable().set("STUB_MODE", "3").verify("");
     assert_eq!((problems(&report), &report["status"]), (vec!["exclusive-mode"], &json!("usable")));
-    let report = Machine::usable().set("STUB_MODE", "3").set("STUB_FAIL", "cuDevicePrimaryCtxRetain=46").verify("--run");
+    let report = Machine::usable()
+        .set("STUB_MODE", "3")
+        .set("STUB_FAIL", "cuDevicePrimaryCtxRetain=46")
+        .verify("--run");
     expect(&report, "device-unavailable", "yes", &["one process at a time", "nvidia-smi -i 0 -c DEFAULT"]);
     let listed = gpu(0, "40960, 20480, 8.0, Exclusive_Process, Disabled");
     let process = "GPU-a0111111-1111-1111-1111-111111111111, 4711, python train.py, 20000";
@@ -313,7 +350,12 @@ fn row_11_permissions() {
         return;
     };
     std::os::unix::fs::symlink(target, machine.path("system/dev/nvidiactl")).unwrap();
-    expect(&machine.verify(""), "no-permission", "no", &["/dev/nvidiactl may not be opened (EACCES)", "usermod"]);
+    expect(
+        &machine.verify(""),
+        "no-permission",
+        "no",
+        &["/dev/nvidiactl may not be opened (EACCES)", "usermod"],
+    );
 }
 
 #[test]
@@ -419,10 +461,15 @@ fn free_memory_and_who_holds_it() {
 
 #[test]
 fn number_formats_by_capability() {
-    for (capability, bfloat16, float8) in [("7.5", false, false), ("8.0", true, false), ("8.9", true, true), ("9.0", true, true)] {
+    for (capability, bfloat16, float8) in
+        [("7.5", false, false), ("8.0", true, false), ("8.9", true, true), ("9.0", true, true)]
+    {
         let report = Machine::usable().set("STUB_CAPABILITY", capability).verify("");
         let dtypes = &report["devices"][0]["dtypes"];
-        assert_eq!(dtypes, &json!({"float64": true, "float16": true, "bfloat16": bfloat16, "float8": float8}));
+        assert_eq!(
+            dtypes,
+            &json!({"float64": true, "float16": true, "bfloat16": bfloat16, "float8": float8})
+        );
         let noted = report["problems"].as_array().unwrap().iter().any(|p| p["id"] == "no-bfloat16");
         assert_eq!(noted, !bfloat16, "{capability}");
     }

@@ -11,17 +11,22 @@ use serde_json::Value;
 const PROGRAM: &str = "\
 import torch
 
-zero = torch.zeros(3)
-first = torch.zeros(3).cuda()  # SD101 no-cuda
-second = torch.zeros(3, device=\"cuda:1\")  # SD401 gpus<2
-large = torch.zeros(100_000, 100_000, device=\"cuda\")  # SD501 free<40000000000
-apple = torch.zeros(3, device=\"mps\")  # SD102 no-mps
-if torch.cuda.is_available():
-    mixed = torch.zeros(3) + torch.ones(3).cuda()  # SD201 cuda
-    third = torch.zeros(3, device=\"cuda:2\")  # SD401 gpus<3
-
-
-def half(x: torch.Tensor):
+def here():
+    return torch.zeros(3).cuda()  # SD101 no-cuda
+def second():
+    return torch.zeros(3, device=\"cuda:1\")  # SD401 gpus<2
+def large():
+    if torch.cuda.is_available():
+        return torch.zeros(100_000, 100_000, device=\"cuda\")  # SD501 free<40000000000
+def apple():
+    return torch.zeros(3, device=\"mps\")  # SD102 no-mps
+def mixed():
+    if torch.cuda.is_available():
+        return torch.zeros(3) + torch.ones(3).cuda()  # SD201 cuda
+def third():
+    if torch.cuda.is_available():
+        return torch.zeros(3, device=\"cuda:2\")  # SD401 gpus<3
+def dropped(x: torch.Tensor):
     x.cpu()  # SD203 always
     return x
 ";
@@ -55,12 +60,12 @@ fn on_a_machine_without_cuda() {
     let judged = judged(&with_program(Machine::bare().torch(&Torch::cu126())), "--verify");
     let none = "this machine has no CUDA: there is no NVIDIA GPU";
     expect(&judged, "4 SD101 confirmed", none);
-    expect(&judged, "5 SD401 confirmed", none);
-    expect(&judged, "6 SD501 refuted", none);
-    expect(&judged, "7 SD102 confirmed", "MPS is Apple's, and the system is linux");
-    expect(&judged, "9 SD201 refuted", none);
-    expect(&judged, "10 SD401 refuted", "not reached here: ");
-    expect(&judged, "14 SD203 confirmed", "it does not depend on the machine");
+    expect(&judged, "6 SD401 confirmed", none);
+    expect(&judged, "9 SD501 refuted", none);
+    expect(&judged, "11 SD102 confirmed", "MPS is Apple's, and the system is linux");
+    expect(&judged, "14 SD201 refuted", none);
+    expect(&judged, "17 SD401 refuted", "not reached here: ");
+    expect(&judged, "19 SD203 confirmed", "it does not depend on the machine");
 }
 
 #[test]
@@ -68,39 +73,43 @@ fn on_a_machine_with_one_gpu() {
     let machine = with_program(Machine::usable()).set("STUB_FREE", "22630");
     let looked = judged(&machine, "--verify");
     expect(&looked, "4 SD101 refuted", "this machine has CUDA: 1 CUDA device is visible (Stub GPU 0)");
-    expect(&looked, "5 SD401 confirmed", "this machine has 1 device: `cuda:1` raises here");
-    expect(&looked, "6 SD501 open", "how much GPU 0 has free is not known; `--verify=run` asks it");
-    expect(&looked, "9 SD201 confirmed", "this machine has CUDA");
-    expect(&looked, "10 SD401 confirmed", "`cuda:2` raises here");
+    expect(&looked, "6 SD401 confirmed", "this machine has 1 device: `cuda:1` raises here");
+    expect(&looked, "9 SD501 open", "how much GPU 0 has free is not known; `--verify=run` asks it");
+    expect(&looked, "14 SD201 confirmed", "this machine has CUDA");
+    expect(&looked, "17 SD401 confirmed", "`cuda:2` raises here");
     let used = judged(&machine, "--verify=run");
-    expect(&used, "6 SD501 confirmed", "needs 37.3 GiB; GPU 0 has 22.1 GiB free");
+    expect(&used, "9 SD501 confirmed", "needs 37.3 GiB; GPU 0 has 22.1 GiB free");
     let used = judged(&with_program(Machine::usable()).set("STUB_FREE", "39000"), "--verify=run");
-    expect(&used, "6 SD501 refuted", "GPU 0 has 38.1 GiB free");
+    expect(&used, "9 SD501 refuted", "GPU 0 has 38.1 GiB free");
     let small = judged(&with_program(Machine::usable()).set("STUB_TOTAL", "8192"), "--verify");
-    expect(&small, "6 SD501 confirmed", "needs 37.3 GiB; GPU 0 has 8.0 GiB in all");
+    expect(&small, "9 SD501 confirmed", "needs 37.3 GiB; GPU 0 has 8.0 GiB in all");
 }
 
 #[test]
 fn on_a_machine_with_several_gpus() {
-    let machine = with_program(Machine::usable()).set("STUB_DEVICES", "3").set("STUB_FREE", "39000,100,39000");
+    let machine =
+        with_program(Machine::usable()).set("STUB_DEVICES", "3").set("STUB_FREE", "39000,100,39000");
     let all = judged(&machine, "--verify=run");
-    expect(&all, "5 SD401 refuted", "this machine has 3 devices: `cuda:1` is there");
-    expect(&all, "10 SD401 refuted", "`cuda:2` is there");
-    expect(&all, "6 SD501 open", "GPU 0 has 38.1 GiB free, GPU 1 has 100.0 MiB free");
+    expect(&all, "6 SD401 refuted", "this machine has 3 devices: `cuda:1` is there");
+    expect(&all, "17 SD401 refuted", "`cuda:2` is there");
+    expect(&all, "9 SD501 open", "GPU 0 has 38.1 GiB free, GPU 1 has 100.0 MiB free");
     let shown = judged(&machine.set("CUDA_VISIBLE_DEVICES", "0,2"), "--verify=run");
-    expect(&shown, "5 SD401 refuted", "this machine has 2 devices visible of 3");
-    expect(&shown, "10 SD401 confirmed", "this machine has 2 devices visible of 3: `cuda:2` raises here");
-    expect(&shown, "6 SD501 refuted", "GPU 1 has 38.1 GiB free");
+    expect(&shown, "6 SD401 refuted", "this machine has 2 devices visible of 3");
+    expect(&shown, "17 SD401 confirmed", "this machine has 2 devices visible of 3: `cuda:2` raises here");
+    expect(&shown, "9 SD501 refuted", "GPU 1 has 38.1 GiB free");
 }
 
 #[test]
 fn sizes_are_really_allocated_if_asked_for() {
     let machine = with_program(Machine::usable()).set("STUB_FREE", "39000").logged();
-    expect(&judged(&machine, "--verify=run --memory"), "6 SD501 refuted", "GPU 0 gave it");
+    expect(&judged(&machine, "--verify=run --memory"), "9 SD501 refuted", "GPU 0 gave it");
     let log = machine.log();
-    assert!(log.contains("allocated 40000000000\n") && log.ends_with("left: 0 contexts, 0 allocations, 0 modules\n"));
+    assert!(
+        log.contains("allocated 40000000000\n")
+            && log.ends_with("left: 0 contexts, 0 allocations, 0 modules\n")
+    );
     let machine = with_program(Machine::usable()).set("STUB_FREE", "22630").logged();
-    expect(&judged(&machine, "--verify=run --memory"), "6 SD501 confirmed", "GPU 0 has 22.1 GiB free");
+    expect(&judged(&machine, "--verify=run --memory"), "9 SD501 confirmed", "GPU 0 has 22.1 GiB free");
     assert!(!machine.log().contains("allocated 40000000000"), "more than is free is never asked for");
     let run = machine.run("check --verify --memory");
     assert!(run.code == Some(2) && run.stderr.contains("needs `--verify=run`"), "{run:?}");
@@ -114,7 +123,7 @@ fn what_is_not_known_is_open() {
     ] {
         let judged = judged(&machine, "--verify");
         let part = "whether this machine has CUDA is not known";
-        for name in ["4 SD101 open", "5 SD401 open", "6 SD501 open", "9 SD201 open", "10 SD401 open"] {
+        for name in ["4 SD101 open", "6 SD401 open", "9 SD501 open", "14 SD201 open", "17 SD401 open"] {
             expect(&judged, name, part);
         }
     }
@@ -123,7 +132,7 @@ fn what_is_not_known_is_open() {
     // Available, but nothing runs.
     let machine = with_program(Machine::usable()).set("STUB_CAPABILITY", "12.0");
     let judged = judged(&machine, "--verify");
-    expect(&judged, "9 SD201 open", "its PyTorch has no code for cuda:0 (Stub GPU 0)");
+    expect(&judged, "14 SD201 open", "its PyTorch has no code for cuda:0 (Stub GPU 0)");
     expect(&judged, "4 SD101 refuted", "this machine has CUDA");
 }
 
@@ -131,7 +140,7 @@ fn what_is_not_known_is_open() {
 fn a_cpu_build_has_no_cuda_whatever_the_driver_says() {
     let judged = judged(&with_program(Machine::with_driver().torch(&Torch::cpu())), "--verify");
     expect(&judged, "4 SD101 confirmed", "PyTorch 2.15.0+cpu is built without CUDA");
-    expect(&judged, "9 SD201 refuted", "PyTorch 2.15.0+cpu is built without CUDA");
+    expect(&judged, "14 SD201 refuted", "PyTorch 2.15.0+cpu is built without CUDA");
 }
 
 #[test]
@@ -142,7 +151,7 @@ fn which_findings_there_are_does_not_depend_on_the_machine() {
         json.as_array().unwrap().iter().map(|f| format!("{} {}", f["location"]["row"], f["code"])).collect()
     };
     let without = names(&with_program(Machine::bare()), "");
-    assert!(without.len() >= 6, "{without:?}");
+    assert!(without.len() == 7, "{without:?}");
     for machine in [Machine::bare(), Machine::usable(), Machine::usable().set("STUB_CRASH", "cuInit")] {
         assert_eq!(names(&with_program(machine), "--verify"), without);
     }
@@ -167,9 +176,11 @@ fn the_exit_code_can_follow_the_machine() {
     };
     let unknown = || Machine::usable().set("STUB_CRASH", "cuInit");
     assert_eq!(code(Machine::usable(), "--verify"), Some(1), "the finding is there");
-    for (which, refuted, open, confirmed) in
-        [("any", Some(1), Some(1), Some(1)), ("possible", Some(0), Some(1), Some(1)), ("confirmed", Some(0), Some(0), Some(1))]
-    {
+    for (which, refuted, open, confirmed) in [
+        ("any", Some(1), Some(1), Some(1)),
+        ("possible", Some(0), Some(1), Some(1)),
+        ("confirmed", Some(0), Some(0), Some(1)),
+    ] {
         let arguments = format!("--verify --fail-on {which}");
         assert_eq!(code(Machine::usable(), &arguments), refuted, "{which}");
         assert_eq!(code(unknown(), &arguments), open, "{which}");
@@ -181,7 +192,8 @@ fn the_exit_code_can_follow_the_machine() {
 
 #[test]
 fn the_verdict_is_in_every_format() {
-    let machine = Machine::usable().file("project/train.py", "import torch\n\nx = torch.zeros(3, device=\"cuda:1\")\n");
+    let machine =
+        Machine::usable().file("project/train.py", "import torch\n\nx = torch.zeros(3, device=\"cuda:1\")\n");
     let verdict = "confirmed: this machine has 1 device: `cuda:1` raises here";
     let shown = |format: &str| {
         let run = machine.run(&format!("check --isolated --verify --output-format {format}"));
@@ -191,7 +203,10 @@ fn the_verdict_is_in_every_format() {
     let full = shown("full");
     assert!(full.contains(verdict) && full.contains("\nOn the machine: 1 confirmed.\n"), "{full}");
     let concise = shown("concise");
-    assert!(concise.contains(&format!("; {verdict})")) && concise.ends_with("[hard-coded-device-index]\n"), "{concise}");
+    assert!(
+        concise.contains(&format!("; {verdict})")) && concise.ends_with("[hard-coded-device-index]\n"),
+        "{concise}"
+    );
     assert!(shown("github").contains(verdict));
     let json: Value = serde_json::from_str(&shown("json")).unwrap();
     let line: Value = serde_json::from_str(&shown("json-lines")).unwrap();
@@ -212,12 +227,18 @@ fn the_verdict_is_in_every_format() {
 fn a_saved_report_stands_for_its_machine() {
     let gpus = Machine::usable().set("STUB_DEVICES", "2").run("verify --run --output-format json").stdout;
     // A box for tests: no GPU, no PyTorch, and a driver that must not be touched.
-    let ci = with_program(Machine::with_driver().set("STUB_ABORT", "1")).file("project/gpu-box.json", gpus).logged();
+    let ci = with_program(Machine::with_driver().set("STUB_ABORT", "1"))
+        .file("project/gpu-box.json", gpus)
+        .logged();
     let judged = judged(&ci, "--machine gpu-box.json");
-    expect(&judged, "4 SD101 refuted", "the machine of `gpu-box.json` has CUDA: 2 CUDA devices are visible (Stub GPU 0)");
-    expect(&judged, "5 SD401 refuted", "the machine of `gpu-box.json` has 2 devices");
-    expect(&judged, "6 SD501 confirmed", "needs 37.3 GiB; GPU 0 has 20.0 GiB free, GPU 1 has 20.0 GiB free");
-    expect(&judged, "10 SD401 confirmed", "`cuda:2` raises here");
+    expect(
+        &judged,
+        "4 SD101 refuted",
+        "the machine of `gpu-box.json` has CUDA: 2 CUDA devices are visible (Stub GPU 0)",
+    );
+    expect(&judged, "6 SD401 refuted", "the machine of `gpu-box.json` has 2 devices");
+    expect(&judged, "9 SD501 confirmed", "needs 37.3 GiB; GPU 0 has 20.0 GiB free, GPU 1 has 20.0 GiB free");
+    expect(&judged, "17 SD401 confirmed", "`cuda:2` raises here");
     assert_eq!(ci.log(), "", "the driver of this machine was loaded");
     let text = ci.run("verify --machine gpu-box.json");
     assert!(text.stdout.contains("Stub GPU 1") && text.code == Some(0), "{text:?}");
@@ -244,13 +265,25 @@ fn a_report_that_is_none() {
         }
     }
     let run = machine.run("check --machine short.json");
-    assert!(run.stderr.contains("samedevice verify --output-format json > FILE"), "the way out: {}", run.stderr);
+    assert!(
+        run.stderr.contains("samedevice verify --output-format json > FILE"),
+        "the way out: {}",
+        run.stderr
+    );
 }
 
 #[test]
 fn linting_never_loads_the_driver() {
     let machine = with_program(Machine::usable().set("STUB_ABORT", "1")).logged();
-    for arguments in ["check", "check --output-format sarif", "check --statistics", "check --show-files", "rule", "rule SD101", "--help"] {
+    for arguments in [
+        "check",
+        "check --output-format sarif",
+        "check --statistics",
+        "check --show-files",
+        "rule",
+        "rule SD101",
+        "--help",
+    ] {
         let run = machine.run(arguments);
         assert!(matches!(run.code, Some(0 | 1)), "{arguments}: {run:?}");
         assert_eq!(machine.log(), "", "{arguments}");
@@ -261,4 +294,47 @@ fn linting_never_loads_the_driver() {
     // The test can fail: that is what it looks like when the driver is loaded.
     machine.run("check --verify train.py");
     assert!(machine.log().starts_with("loaded\n"));
+}
+
+#[test]
+fn a_finding_may_bite_on_several_kinds_of_machines() {
+    let program = "import torch\n\n\
+        if torch.cuda.is_available():\n    device = \"cuda\"\n\
+        elif torch.backends.mps.is_available():\n    device = \"mps\"\n\
+        else:\n    device = \"cpu\"\n\
+        print(torch.zeros(3) + torch.zeros(3, device=device))\n";
+    let verdict = |machine: &Machine, arguments: &str| {
+        let judged = judged(machine, arguments);
+        let [(name, reason)] = judged.as_slice() else { panic!("{judged:?}") };
+        (name.clone(), reason.clone())
+    };
+    let here = |machine: Machine| machine.file("project/train.py", program);
+    assert_eq!(verdict(&here(Machine::usable()), "--verify").0, "9 SD201 confirmed");
+    let bare = here(Machine::bare());
+    assert_eq!(verdict(&bare, "--verify").0, "9 SD201 refuted");
+    // A Mac, as its report has it.
+    let mut mac = bare.verify("");
+    mac["worlds"]["backends"]["mps"] =
+        serde_json::json!({"holds": "yes", "because": "it is a Mac with Apple's GPU"});
+    let bare = bare.file("project/mac.json", mac.to_string());
+    let (name, reason) = verdict(&bare, "--machine mac.json");
+    assert_eq!(name, "9 SD201 confirmed");
+    assert!(reason.contains("Apple's GPU"), "{reason}");
+}
+
+#[test]
+fn a_list_of_gpus_is_forgotten_where_there_is_none() {
+    let program = "import torch\nfrom torch import nn\n\nnet = nn.DataParallel(nn.Linear(8, 2), device_ids=[0, 1, 2, 3])\n";
+    let judge = |machine: Machine| judged(&machine.file("project/train.py", program), "--verify");
+    expect(&judge(Machine::bare()), "4 SD402 refuted", "has no CUDA");
+    expect(
+        &judge(Machine::usable().set("STUB_DEVICES", "2")),
+        "4 SD402 confirmed",
+        "2 devices: `cuda:3` raises here",
+    );
+    expect(
+        &judge(Machine::usable().set("STUB_DEVICES", "4")),
+        "4 SD402 refuted",
+        "4 devices: `cuda:3` is there",
+    );
 }

@@ -41,7 +41,10 @@ fn devices_are_used_and_given_back() {
     let report = machine.verify("--run");
     assert_eq!(report["status"], "usable", "{report:#}");
     for device in [0, 1] {
-        assert_eq!(checks(&report, device), passed(&["context", "allocation", "copy", "kernel", "peer-copy"]));
+        assert_eq!(
+            checks(&report, device),
+            passed(&["context", "allocation", "copy", "kernel", "peer-copy"])
+        );
         assert_eq!(report["devices"][device]["free_bytes"], 20 * GIB);
     }
     let log = machine.log();
@@ -103,9 +106,15 @@ fn sizes_are_allocated_only_if_asked_for() {
     let tried = report["devices"][0]["allocations"].as_array().unwrap();
     assert_eq!((&tried[0]["bytes"], &tried[0]["ok"]), (&Value::from(10 * GIB), &Value::from(true)));
     assert_eq!(tried[1]["ok"], false);
-    assert!(tried[1]["detail"].as_str().unwrap().contains("not tried"), "more than is free is never asked for");
+    assert!(
+        tried[1]["detail"].as_str().unwrap().contains("not tried"),
+        "more than is free is never asked for"
+    );
     let log = machine.log();
-    assert!(log.contains(&format!("allocated {}\n", 10 * GIB)) && !log.contains(&(30 * GIB).to_string()), "{log}");
+    assert!(
+        log.contains(&format!("allocated {}\n", 10 * GIB)) && !log.contains(&(30 * GIB).to_string()),
+        "{log}"
+    );
     assert!(log.ends_with("left: 0 contexts, 0 allocations, 0 modules\n"), "{log}");
     let run = Machine::usable().run("verify --memory 1GiB");
     assert!(run.code == Some(2) && run.stderr.contains("--run"), "{run:?}");

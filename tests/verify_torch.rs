@@ -84,11 +84,19 @@ fn builds_are_told_apart() {
         (Torch::pypi(), "cuda", json!("13.2")),
         (Torch::cpu(), "cpu", Value::Null),
         (Torch::rocm(), "rocm", Value::Null),
-        (Torch { version: "2.16.0.dev20261101+cu130", cuda: Some("13.0"), ..Torch::pypi() }, "cuda", json!("13.0")),
+        (
+            Torch { version: "2.16.0.dev20261101+cu130", cuda: Some("13.0"), ..Torch::pypi() },
+            "cuda",
+            json!("13.0"),
+        ),
     ];
     for (torch, build, cuda) in cases {
         let report = Machine::with_driver().set("STUB_VERSION", "13020").torch(&torch).verify("");
-        assert_eq!((&report["torch"]["build"], &report["torch"]["cuda"]), (&json!(build), &cuda), "{torch:?}");
+        assert_eq!(
+            (&report["torch"]["build"], &report["torch"]["cuda"]),
+            (&json!(build), &cuda),
+            "{torch:?}"
+        );
         let archs: Vec<&str> = torch.archs.split_whitespace().collect();
         assert_eq!(report["torch"]["archs"], json!(archs));
     }
@@ -97,7 +105,10 @@ fn builds_are_told_apart() {
 #[test]
 fn a_build_for_amd_is_not_judged() {
     let report = Machine::with_driver().torch(&Torch::rocm()).verify("");
-    assert_eq!((&report["worlds"]["cuda"]["holds"], &report["status"]), (&json!("unknown"), &json!("unknown")));
+    assert_eq!(
+        (&report["worlds"]["cuda"]["holds"], &report["status"]),
+        (&json!("unknown"), &json!("unknown"))
+    );
     assert!(problem(&report, "rocm-build").contains("7.0.51831"));
 }
 
@@ -107,7 +118,10 @@ fn what_is_broken() {
     let broken = |machine: Machine, part: &str| expect(&machine.verify(""), "broken-pytorch", "no", &[part]);
     broken(Machine::usable().without(&format!("{site}/torch/version.py")), "no `version.py`");
     broken(Machine::usable().without(&format!("{site}/torch/__init__.py")), "no `__init__.py`");
-    broken(Machine::usable().without(&format!("{site}/torch/lib/libtorch_cuda.so")), "`libtorch_cuda.so` is missing");
+    broken(
+        Machine::usable().without(&format!("{site}/torch/lib/libtorch_cuda.so")),
+        "`libtorch_cuda.so` is missing",
+    );
     broken(Machine::usable().file(&format!("{site}/torch-2.1.0.dist-info/METADATA"), ""), "2 records of it");
     broken(Machine::usable().file(&format!("{site}/torch/version.py"), "x = [\n"), "does not say what");
     let gone = Machine::with_driver().environment("project/.venv");
@@ -139,7 +153,10 @@ fn a_virtual_environment_may_see_the_one_below() {
         let machine = Machine::with_driver().environment("project/.venv");
         let home = machine.path("python/bin").display().to_string();
         machine
-            .file("project/.venv/pyvenv.cfg", format!("home = {home}\ninclude-system-site-packages = {system}\nversion = 3.11.7\n"))
+            .file(
+                "project/.venv/pyvenv.cfg",
+                format!("home = {home}\ninclude-system-site-packages = {system}\nversion = 3.11.7\n"),
+            )
             .installed(&format!("python/{SITE}"), &Torch::cu126())
             .verify("")
     };
@@ -186,10 +203,15 @@ fn cudnn_and_nccl() {
     let torch = Torch { packages: &[("nvidia-cudnn-cu12", "8.9.7.29")], ..Torch::cu126() };
     let report = Machine::with_driver().torch(&torch).verify("");
     assert_eq!(problems(&report), ["cudnn-version"]);
-    let torch = Torch { requires: &["nvidia-nccl-cu12 (==2.27.3) ; platform_system == 'Linux'"], ..Torch::cu126() };
+    let torch =
+        Torch { requires: &["nvidia-nccl-cu12 (==2.27.3) ; platform_system == 'Linux'"], ..Torch::cu126() };
     let report = Machine::with_driver().torch(&torch).verify("");
     expect(&report, "nccl-missing", "no", &["nvidia-nccl-cu12==2.27.3"]);
-    let torch = Torch { requires: &["nvidia-cudnn-cu12==1; platform_system == \"Windows\"", "nvidia-nccl-cu12; extra == 'x'"], packages: &[], ..Torch::cu126() };
+    let torch = Torch {
+        requires: &["nvidia-cudnn-cu12==1; platform_system == \"Windows\"", "nvidia-nccl-cu12; extra == 'x'"],
+        packages: &[],
+        ..Torch::cu126()
+    };
     assert_eq!(problems(&Machine::with_driver().torch(&torch).verify("")), [""; 0], "not asked for here");
 }
 
@@ -200,7 +222,8 @@ fn another_cudnn_on_the_search_path() {
     assert_eq!((problems(&report), &report["status"]), (vec!["cudnn-duplicated"], &json!("usable")));
     assert!(problem(&report, "cudnn-duplicated").contains("cuda/lib64"));
     // PyTorch's own folder may be named.
-    let machine = Machine::usable().search_first("project/.venv/lib/python3.11/site-packages/nvidia/cudnn/lib");
+    let machine =
+        Machine::usable().search_first("project/.venv/lib/python3.11/site-packages/nvidia/cudnn/lib");
     assert_eq!(problems(&machine.verify("")), [""; 0]);
 }
 

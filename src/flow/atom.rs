@@ -40,6 +40,11 @@ pub enum Atom {
         /// What it is unless the user says otherwise.
         default: Option<bool>,
     },
+    /// "This outside thing is on that device."
+    On {
+        /// As a person would say it: `mask is cuda`.
+        text: String,
+    },
     /// Any other condition.
     Opaque {
         /// Where it is asked.
@@ -49,6 +54,14 @@ pub enum Atom {
     Memory,
     /// "An exception was raised in the `try` body."
     Raised,
+    /// "What has been reported did not raise."
+    Past,
+    /// "What nothing guards at this place has gone well, though the accelerator is not there." It has not: what is so
+    /// is not reported again, but told of the first.
+    Shadow {
+        /// The first use.
+        place: Place,
+    },
 }
 
 /// All atoms of a run of the interpreter.

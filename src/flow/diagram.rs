@@ -151,13 +151,26 @@ impl Diagrams {
         if let Some(both) = self.ite(a, b, FALSE) {
             return both;
         }
-        let machine = self.forget(a, &AtomId::is_hardware);
-        self.ite(machine, b, FALSE).unwrap_or(machine)
+        let machine = self.machine(a);
+        if let Some(both) = self.ite(machine, b, FALSE) {
+            return both;
+        }
+        let of_b = self.machine(b);
+        self.ite(machine, of_b, FALSE).unwrap_or(machine)
     }
 
-    /// Either holds. Past the bound, nothing is known: true.
+    /// Either holds. Past the bound, only facts about the machine stay.
     pub fn or(&mut self, a: Cond, b: Cond) -> Cond {
+        if let Some(either) = self.ite(a, TRUE, b) {
+            return either;
+        }
+        let (a, b) = (self.machine(a), self.machine(b));
         self.ite(a, TRUE, b).unwrap_or(TRUE)
+    }
+
+    /// What a condition says of the machine, whatever else it depends on.
+    pub fn machine(&mut self, c: Cond) -> Cond {
+        self.forget(c, &AtomId::is_hardware)
     }
 
     /// It does not hold.
@@ -390,6 +403,61 @@ impl Diagrams {
         Dd(self.ite_raw(hi.0, 1, lo.0))
     }
 
+    /// A simpler diagram that is the same wherever `care` holds (Coudert and Madre's *restrict*).
+    pub fn given(&mut self, d: Dd, care: Cond) -> Dd {
+        Dd(self.given_raw(d.0, care.0))
+    }
+
+    fn given_raw(&mut self, d: u32, care: u32) -> u32 {
+        let (nd, nc) = (self.nodes[d as usize], self.nodes[care as usize]);
+        if nd.level == LEAF || nc.level == LEAF {
+            return d;
+        }
+        let top = nd.level.min(nc.level);
+        let ((dh, dl), (ch, cl)) = (self.split(d, top), self.split(care, top));
+        if nd.level > top {
+            self.unbounded();
+            let either = self.ite_raw(ch, 1, cl);
+            return self.given_raw(d, either);
+        }
+        if ch == 0 {
+            return self.given_raw(dl, cl);
+        }
+        if cl == 0 {
+            return self.given_raw(dh, ch);
+        }
+        let (hi, lo) = (self.given_raw(dh, ch), self.given_raw(dl, cl));
+        self.make(top, hi, lo)
+    }
+
+    /// What is left of the condition where the atoms that pass the test do not hold.
+    pub fn without(&mut self, c: Cond, gone: &dyn Fn(AtomId) -> bool) -> Cond {
+        let n = self.nodes[c.0 as usize];
+        if n.level == LEAF {
+            return c;
+        }
+        let lo = self.without(Dd(n.lo), gone);
+        if gone(atom_at(n.level)) {
+            return lo;
+        }
+        let hi = self.without(Dd(n.hi), gone);
+        Dd(self.make(n.level, hi.0, lo.0))
+    }
+
+    /// The atoms that the diagram depends on.
+    pub fn support(&self, d: Dd, atoms: &mut Vec<AtomId>) {
+        let n = self.nodes[d.0 as usize];
+        if n.level == LEAF {
+            return;
+        }
+        let atom = atom_at(n.level);
+        if !atoms.contains(&atom) {
+            atoms.push(atom);
+        }
+        self.support(Dd(n.hi), atoms);
+        self.support(Dd(n.lo), atoms);
+    }
+
     /// The atom asked first, and the diagrams where it holds and where it does not. Not for leaves.
     pub fn root(&self, d: Dd) -> (AtomId, Dd, Dd) {
         let n = self.nodes[d.0 as usize];
@@ -417,6 +485,22 @@ mod tests {
         assert_eq!(d.and(none, two), FALSE);
         let not_two = d.not(two);
         assert_ne!(d.and(one, not_two), FALSE);
+    }
+
+    #[test]
+    fn what_is_given_needs_no_telling() {
+        let mut d = Diagrams::default();
+        let (a, b, one) = (d.atom(AtomId(20)), d.atom(AtomId(21)), d.atom(gpus_at_least(1)));
+        for care in [a, b, one] {
+            for c in [a, b, one] {
+                let both = d.and(care, c);
+                let simple = d.given(both, care);
+                assert_eq!(d.and(simple, care), both);
+                assert!(d.paths(simple) <= d.paths(both));
+            }
+        }
+        let both = d.and(a, b);
+        assert_eq!(d.given(both, a), b);
     }
 
     #[test]

@@ -22,8 +22,21 @@ pub struct Event {
     pub speculative: bool,
     /// Did it begin in a function with symbols for parameters (and not in the file's own body)?
     pub symbolic: bool,
+    /// Later uses that go wrong for the same reason, and that the first one comes before.
+    pub also: Vec<Place>,
     /// Does the function's name say that its caller wants an accelerator (`def cuda(self)`, `to_gpu`)?
     pub asked_for: bool,
+}
+
+impl Event {
+    /// Is it only a guess about a function that other code calls, perhaps behind a guard?
+    ///
+    /// What a library's function reaches through others may be guarded by its own callers just as well: only what
+    /// stands in the function itself, or is reached from a script's own body, is certain to be unguarded.
+    pub fn is_guess(&self) -> bool {
+        let elsewhere = self.stack.len() > 1 || self.stack.first().is_some_and(|s| s.file != self.place.file);
+        self.symbolic && (self.speculative || elsewhere || self.asked_for)
+    }
 }
 
 /// When something goes wrong.
@@ -33,8 +46,17 @@ pub struct Bite {
     pub world: World,
     /// What the path takes for granted about the machine besides.
     pub premises: Vec<Premise>,
+    /// Other machines on which it goes wrong, too: all premises of one of them.
+    pub also: Vec<Vec<Premise>>,
     /// What else must hold, as clauses ("`args.cuda` is set").
     pub conditions: Vec<String>,
+}
+
+impl Bite {
+    /// In this world, whatever else.
+    pub fn in_world(world: World) -> Self {
+        Self { world, premises: Vec::new(), also: Vec::new(), conditions: Vec::new() }
+    }
 }
 
 /// One side of a meeting.
@@ -128,6 +150,11 @@ pub enum Kind {
         how: UseKind,
         /// The path has checked, and the accelerator is not there (or another one is).
         inverted: bool,
+    },
+    /// What would also raise, had an earlier use not raised already.
+    Shadowed {
+        /// The earlier use.
+        first: Place,
     },
     /// A handler drops all errors of device work.
     Swallowed,

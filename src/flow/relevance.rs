@@ -29,6 +29,8 @@ struct Facts {
     own: Vec<bool>,
     /// Calls in it and in what it calls, as far as can be told; never more than [`MAX_CALLS`].
     calls: Vec<u32>,
+    /// Private, and called by the constructor of its own class alone.
+    of_constructor: Vec<bool>,
 }
 
 /// Where counting calls stops.
@@ -67,7 +69,12 @@ impl Relevance {
         let mut modules: Vec<Facts> = program
             .modules
             .iter()
-            .map(|m| Facts { live: Vec::new(), own: vec![false; m.ir.functions.len()], calls: Vec::new() })
+            .map(|m| Facts {
+                live: Vec::new(),
+                own: vec![false; m.ir.functions.len()],
+                calls: Vec::new(),
+                of_constructor: vec![false; m.ir.functions.len()],
+            })
             .collect();
         let mut work = Vec::new();
         for &seed in found.iter().flat_map(|f| &f.seeds) {
@@ -91,6 +98,7 @@ impl Relevance {
                 break;
             }
         }
+        constructors_helpers(program, &found, &mut modules);
         let callers = layout.callers(&found);
         while let Some(at) = work.pop() {
             for &caller in callers.of(at) {
@@ -118,9 +126,33 @@ impl Relevance {
         self.modules.get(module.0 as usize).and_then(|m| m.calls.get(func.0 as usize)).copied().unwrap_or(0)
     }
 
+    /// Does only the constructor of its class call the method?
+    pub fn is_of_constructor(&self, module: ModIdx, func: FuncId) -> bool {
+        let facts = self.modules.get(module.0 as usize);
+        facts.and_then(|m| m.of_constructor.get(func.0 as usize)).copied().unwrap_or(false)
+    }
+
     /// Does the function itself decide a device somewhere?
     pub fn decides(&self, module: ModIdx, func: FuncId) -> bool {
         self.modules.get(module.0 as usize).and_then(|m| m.own.get(func.0 as usize)).copied().unwrap_or(true)
+    }
+}
+
+/// Marks private methods that their class calls from its constructor and nowhere else.
+fn constructors_helpers(program: &Program, found: &[Found], modules: &mut [Facts]) {
+    let init = Sym::new("__init__");
+    let name = |(m, f): (ModIdx, FuncId)| program.get(m).ir.function(f).name;
+    let same = || found.iter().flat_map(|f| &f.same);
+    for &(caller, (m, f)) in same() {
+        let callee = name((m, f));
+        if name(caller) == init && callee.as_str().starts_with('_') && !callee.as_str().starts_with("__") {
+            modules[m.0 as usize].of_constructor[f.0 as usize] = true;
+        }
+    }
+    for &(caller, (m, f)) in same() {
+        if name(caller) != init {
+            modules[m.0 as usize].of_constructor[f.0 as usize] = false;
+        }
     }
 }
 

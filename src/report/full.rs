@@ -163,7 +163,8 @@ struct Note {
 
 impl Note {
     fn chain(finding: &Finding) -> Option<Self> {
-        let below = finding.verdict.as_ref().map(|verdict| Self { text: verdict_clause(verdict), next: None });
+        let below =
+            finding.verdict.as_ref().map(|verdict| Self { text: verdict_clause(verdict), next: None });
         match world_clause(finding) {
             Some(text) => Some(Self { text, next: below.map(Box::new) }),
             None => below,

@@ -1,6 +1,6 @@
 //! SD1: code that needs hardware it never asked for; SD305, its form inside modules.
 
-use super::{Context, finding, with_stack};
+use super::{Context, finding, with_also, with_stack};
 use crate::finding::Finding;
 use crate::flow::event::{Event, Kind, UseKind};
 use crate::span::Place;
@@ -12,15 +12,6 @@ pub(super) fn home(event: &Event, origin: Option<Place>) -> (Place, Option<Place
         Some(o) => (o, Some(event.place)),
         None => (event.place, None),
     }
-}
-
-/// Is the event only a guess about a function that other code calls, perhaps behind a guard?
-///
-/// What a library's function reaches through others may be guarded by its own callers just as well: only what
-/// stands in the function itself, or is reached from a script's own body, is certain to be unguarded.
-pub(super) fn guessed(event: &Event) -> bool {
-    let elsewhere = event.stack.len() > 1 || event.stack.first().is_some_and(|s| s.file != event.place.file);
-    event.symbolic && (event.speculative || elsewhere || event.asked_for)
 }
 
 /// Does the file's, the class's or the function's name say that it is the one for this back end
@@ -38,6 +29,29 @@ fn written_for(place: Place, backend: &str, cx: &Context<'_>) -> bool {
             .functions
             .iter()
             .any(|f| f.parent.is_some() && f.span.contains(place.span) && named(f.name.as_str()))
+}
+
+/// Words for accelerators in the names of files and classes.
+const ACCELERATORS: &[&str] = &["cuda", "gpu", "xpu", "npu", "hpu", "mlu", "musa", "sdaa"];
+
+/// Has whoever calls this function chosen an accelerator? By its file's, its class's or its base's name, or because
+/// its file refuses to go on without one elsewhere.
+fn chosen(event: &Event, cx: &Context<'_>) -> bool {
+    cx.cuda_only
+        || event.symbolic
+            && (cx.refuses
+                || for_accelerators(event.place, cx)
+                || ACCELERATORS.iter().any(|name| written_for(event.place, name, cx)))
+}
+
+/// Is the place in a class whose base only makes sense with accelerators?
+fn for_accelerators(place: Place, cx: &Context<'_>) -> bool {
+    let Some(module) = cx.program.module_of(place.file) else { return false };
+    let linked = cx.program.get(module);
+    linked.ir.classes.iter().zip(&linked.classes).any(|(class, info)| {
+        class.span.contains(place.span)
+            && info.externals.iter().any(|&p| crate::torch::base_class(p).is_some_and(|b| b.accelerators))
+    })
 }
 
 /// SD103 uncalled-availability-check
@@ -68,7 +82,7 @@ pub(super) fn inverted_check(event: &Event, _cx: &Context<'_>) -> Option<Finding
 pub(super) fn missing_plugin(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Plugin { function, backend } = &event.kind else { return None };
     let name = backend.name();
-    if guessed(event) || written_for(event.place, name, cx) {
+    if event.is_guess() || written_for(event.place, name, cx) {
         return None;
     }
     let message = format!(
@@ -85,7 +99,7 @@ pub(super) fn missing_plugin(event: &Event, cx: &Context<'_>) -> Option<Finding>
 pub(super) fn accelerator(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, backend: Some(b), .. } = &event.kind else { return None };
     let name = b.name();
-    if guessed(event) || written_for(event.place, name, cx) {
+    if event.is_guess() || written_for(event.place, name, cx) {
         return None;
     }
     let (place, other) = home(event, *origin);
@@ -101,7 +115,7 @@ pub(super) fn accelerator(event: &Event, cx: &Context<'_>) -> Option<Finding> {
         format!("torch.{name}.is_available()")
     };
     Some(
-        with_stack(f, event)
+        with_also(with_stack(f, event), event)
             .help(format!("choose the device by a check: `\"{name}\" if {check} else \"cpu\"`")),
     )
 }
@@ -109,13 +123,16 @@ pub(super) fn accelerator(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 /// SD106 legacy-cuda-tensor-type
 pub(super) fn legacy_type(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, how: UseKind::LegacyType, backend: None, .. } = &event.kind else { return None };
-    if guessed(event) || cx.cuda_only {
+    if event.is_guess() || chosen(event, cx) {
         return None;
     }
     let message =
         format!("{what} names a CUDA tensor type, and nothing here has asked whether CUDA is there");
     let f = finding(106, event, message, event.place, "a legacy CUDA tensor type");
-    Some(with_stack(f, event).help("use `device=` with a device chosen by `torch.cuda.is_available()`"))
+    Some(
+        with_also(with_stack(f, event), event)
+            .help("use `device=` with a device chosen by `torch.cuda.is_available()`"),
+    )
 }
 
 /// SD305 hard-coded-device-in-module
@@ -128,7 +145,7 @@ pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if !matches!(how, UseKind::Transfer | UseKind::Move | UseKind::Factory | UseKind::Pinned) {
         return None;
     }
-    if !event.in_module || cx.cuda_only || event.symbolic && (event.stack.len() > 1 || event.asked_for) {
+    if !event.in_module || chosen(event, cx) || event.symbolic && (event.stack.len() > 1 || event.asked_for) {
         return None;
     }
     let (place, other) = home(event, *origin);
@@ -137,13 +154,16 @@ pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if let Some(o) = other {
         f = f.related(o, format!("{what} uses it"));
     }
-    Some(with_stack(f, event).help("follow an input (`x.device`) or a parameter of the module instead"))
+    Some(
+        with_also(with_stack(f, event), event)
+            .help("follow an input (`x.device`) or a parameter of the module instead"),
+    )
 }
 
 /// SD101 unguarded-cuda
 pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, backend: None, how, .. } = &event.kind else { return None };
-    if guessed(event) || cx.cuda_only || *how == UseKind::Pinned {
+    if event.is_guess() || chosen(event, cx) || *how == UseKind::Pinned {
         return None;
     }
     let (place, other) = home(event, *origin);
@@ -163,12 +183,16 @@ pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
             "choose the device by a check: `device = \"cuda\" if torch.cuda.is_available() else \"cpu\"`, and move things with `.to(device)`"
         }
     };
-    Some(with_stack(f, event).help(help))
+    Some(with_also(with_stack(f, event), event).help(help))
 }
 
 /// SD105 load-without-map-location
-pub(super) fn load(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+pub(super) fn load(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Load { explicit_none } = &event.kind else { return None };
+    // Checkpoints of other back ends have no CUDA tensors.
+    if ["xla", "mps", "npu", "hpu", "xpu"].iter().any(|b| written_for(event.place, b, cx)) {
+        return None;
+    }
     let what = if *explicit_none { "`map_location=None`" } else { "no `map_location`" };
     let message = format!(
         "`torch.load` with {what}: a checkpoint saved on a GPU goes back to that GPU, or fails to load"

@@ -1,6 +1,6 @@
 //! SD4: device indices.
 
-use super::{Context, finding, with_stack};
+use super::{Context, finding, with_also, with_stack};
 use crate::finding::Finding;
 use crate::flow::event::{Event, Kind, UseKind};
 use crate::world::World;
@@ -8,7 +8,7 @@ use crate::world::World;
 /// SD402 hard-coded-device-list
 pub(super) fn device_list(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, how: UseKind::DeviceList, index: Some(i), .. } = &event.kind else { return None };
-    if super::availability::guessed(event) {
+    if event.is_guess() {
         return None;
     }
     let message =
@@ -21,8 +21,7 @@ pub(super) fn device_list(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
 /// SD401 hard-coded-device-index
 pub(super) fn device_index(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, index: Some(i), backend: None, how, .. } = &event.kind else { return None };
-    if *i == 0 || matches!(how, UseKind::DeviceList | UseKind::Pinned) || super::availability::guessed(event)
-    {
+    if *i == 0 || matches!(how, UseKind::DeviceList | UseKind::Pinned) || event.is_guess() {
         return None;
     }
     let (place, _) = super::availability::home(event, *origin);
@@ -33,5 +32,8 @@ pub(super) fn device_index(event: &Event, _cx: &Context<'_>) -> Option<Finding> 
     if place != event.place {
         f = f.related(event.place, format!("{what} uses it"));
     }
-    Some(with_stack(f, event).help("take the index from the caller, or check `torch.cuda.device_count()`"))
+    Some(
+        with_also(with_stack(f, event), event)
+            .help("take the index from the caller, or check `torch.cuda.device_count()`"),
+    )
 }

@@ -21,7 +21,7 @@ pub(super) fn impossible(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 /// SD501 missing-oom-handling
 pub(super) fn missing_handler(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Allocation { bytes, handled: false } = &event.kind else { return None };
-    if *bytes < cx.limits.oom_threshold || super::availability::guessed(event) {
+    if *bytes < cx.limits.oom_threshold || event.is_guess() {
         return None;
     }
     let message = format!(

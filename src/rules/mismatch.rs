@@ -61,7 +61,8 @@ fn mismatch(event: &Event) -> Option<(Meeting, &str, &Operand, &Operand)> {
 fn meeting_finding(code: u16, event: &Event, message: String) -> Option<Finding> {
     let (_, _, stray, other) = mismatch(event)?;
     let f = finding(code, event, message, event.place, "they meet here");
-    let f = sides(f, stray, other);
+    let mut f = sides(f, stray, other);
+    f.stray_from = made(stray).map(|(place, _)| place);
     Some(with_stack(f, event))
 }
 

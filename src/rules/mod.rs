@@ -33,6 +33,8 @@ pub struct Context<'a> {
     pub program: &'a Program,
     /// The file is plainly written for CUDA alone.
     pub cuda_only: bool,
+    /// A function of the file refuses to go on without CUDA: the others may count on it.
+    pub refuses: bool,
     /// Sizes that memory rules speak of.
     pub limits: Limits,
 }
@@ -109,8 +111,12 @@ fn merge(into: &mut Finding, other: Finding) {
         into.condition = None;
         into.world = other.world;
     }
-    // It bites on either path: only what both take for granted must hold.
-    into.premises.retain(|premise| other.premises.contains(premise));
+    into.also.extend(other.also);
+    match other.world.premise() {
+        Some(world) => into.also.push(std::iter::once(world).chain(other.premises).collect()),
+        // It bites on either path: only what both take for granted must hold.
+        None => into.premises.retain(|premise| other.premises.contains(premise)),
+    }
 }
 
 /// A discarded transfer also causes the mismatch after it in the same function: only the cause is reported.
@@ -124,7 +130,27 @@ fn one_cause(findings: Vec<Finding>, cx: &Context<'_>) -> Vec<Finding> {
                     .any(|p| p.file == d.file && p.span.start >= d.span.start && same_function(p, *d, cx))
             })
     };
-    findings.into_iter().filter(|f| !caused(f)).collect()
+    let in_modules: Vec<Place> =
+        findings.iter().filter(|f| f.code == Code(305)).map(|f| f.primary.place).collect();
+    // SD305 says more of the same line.
+    let again = |f: &Finding| {
+        let at = f.primary.place;
+        f.code == Code(101)
+            && in_modules
+                .iter()
+                .any(|p| p.file == at.file && (p.span.contains(at.span) || at.span.contains(p.span)))
+    };
+    let findings: Vec<Finding> = findings.into_iter().filter(|f| !again(f)).collect();
+    told_elsewhere(findings.into_iter().filter(|f| !caused(f)).collect())
+}
+
+/// A meeting whose stray side is reported where it was made (SD204, SD301) says nothing new.
+fn told_elsewhere(mut findings: Vec<Finding>) -> Vec<Finding> {
+    let made: Vec<Place> =
+        findings.iter().filter(|f| matches!(f.code, Code(204 | 301))).map(|f| f.primary.place).collect();
+    findings
+        .retain(|f| !matches!(f.code, Code(201 | 202)) || !f.stray_from.is_some_and(|p| made.contains(&p)));
+    findings
 }
 
 fn same_function(a: Place, b: Place, cx: &Context<'_>) -> bool {
@@ -170,7 +196,7 @@ pub fn at_origin(findings: Vec<Finding>, linted: &dyn Fn(FileId) -> bool) -> Vec
             }
         }
     }
-    kept
+    told_elsewhere(kept)
 }
 
 /// `reveal_device(…)`: for tests of the engine. Not a rule: has no page and is shown only when selected.
@@ -186,6 +212,20 @@ fn finding(code: u16, event: &Event, message: String, primary: Place, label: &st
         Finding::new(Code(code), event.bite.world, message, Label { place: primary, text: label.to_owned() });
     f.condition = condition(&event.bite);
     f.premises.clone_from(&event.bite.premises);
+    f.also.clone_from(&event.bite.also);
+    f
+}
+
+/// Later uses that go wrong for the same reason: at most this many are told.
+const MAX_ALSO: usize = 12;
+
+/// Adds the later uses that need the same.
+fn with_also(mut f: Finding, event: &Event) -> Finding {
+    for &place in event.also.iter().take(MAX_ALSO) {
+        if !f.places().any(|p| p == place) {
+            f = f.related(place, "needs it, too");
+        }
+    }
     f
 }
 

@@ -163,7 +163,11 @@ fn find_base_class(path: Sym) -> Option<BaseFact> {
             return Some(base);
         }
         // Every class of torch.nn may be subclassed.
-        find_module(public).map(|_| BaseFact { kind: Base::Module, moves_for_user: false })
+        find_module(public).map(|_| BaseFact {
+            kind: Base::Module,
+            moves_for_user: false,
+            accelerators: false,
+        })
     })
 }
 

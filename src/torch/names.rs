@@ -14,6 +14,8 @@ pub struct BaseFact {
     pub kind: Base,
     /// The framework behind it moves modules and batches for the user.
     pub moves_for_user: bool,
+    /// It only makes sense where there are accelerators.
+    pub accelerators: bool,
 }
 
 /// Kinds of base classes.
@@ -77,17 +79,18 @@ impl Classes {
     }
 }
 
-/// `PATH KIND [moves]`
+/// `PATH KIND [moves|accelerators]`
 pub fn class(line: &str) -> Option<(Sym, BaseFact)> {
     let mut words = line.split(' ');
     let path = Sym::new(words.next()?);
     let kind = Base::from_name(words.next()?)?;
-    let moves_for_user = match words.next() {
-        None => false,
-        Some("moves") => true,
+    let (moves_for_user, accelerators) = match words.next() {
+        None => (false, false),
+        Some("moves") => (true, false),
+        Some("accelerators") => (false, true),
         Some(_) => return None,
     };
-    Some((path, BaseFact { kind, moves_for_user }))
+    Some((path, BaseFact { kind, moves_for_user, accelerators }))
 }
 
 /// Names that mark tests, and packages that only make sense with CUDA.

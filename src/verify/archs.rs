@@ -48,7 +48,8 @@ pub fn of(torch: &Path) -> Vec<String> {
 
 /// The architectures at the beginning of these bytes: `sm_80 sm_90a compute_90`.
 fn list(bytes: &[u8]) -> Vec<String> {
-    let end = bytes.iter().take(MAX_LIST).position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b' ')));
+    let end =
+        bytes.iter().take(MAX_LIST).position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b' ')));
     let text = String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len().min(MAX_LIST))]);
     text.split(' ').take_while(|word| parse(word).is_some()).map(str::to_owned).collect()
 }

@@ -148,10 +148,10 @@ fn same_library(_library: &str) -> std::io::Result<tempfile::TempDir> {
 /// The last whole line. The driver may print, too.
 fn last_snapshot(output: &[u8]) -> Snapshot {
     let text = String::from_utf8_lossy(output);
-    text.lines().rev().find_map(|line| serde_json::from_str(line).ok()).unwrap_or_else(|| Snapshot {
-        doing: Some("starting".to_owned()),
-        facts: Facts::default(),
-    })
+    text.lines()
+        .rev()
+        .find_map(|line| serde_json::from_str(line).ok())
+        .unwrap_or_else(|| Snapshot { doing: Some("starting".to_owned()), facts: Facts::default() })
 }
 
 #[cfg(unix)]

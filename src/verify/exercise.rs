@@ -162,6 +162,7 @@ fn copy_between(from: Device, to: Device, index: usize) -> Option<Check> {
         Ok(difference(&sent, &target.read()?).map_or(Ok(""), Err))
     };
     let mut check = checked("peer-copy", copy());
-    check.detail = format!("to cuda:{index}: {}", if check.ok { "4 MiB, byte for byte" } else { &check.detail });
+    check.detail =
+        format!("to cuda:{index}: {}", if check.ok { "4 MiB, byte for byte" } else { &check.detail });
     Some(check)
 }

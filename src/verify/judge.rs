@@ -16,21 +16,49 @@ pub struct Judge<'a> {
 impl Judge<'_> {
     /// Confirmed if the finding's world is this machine and the path to it is possible here.
     pub fn judge(&self, finding: &Finding) -> Judgement {
-        let mut judgement = self.world(finding.world);
-        if judgement.verdict == Verdict::Refuted {
-            return judgement;
+        let first = self.all(self.world(finding.world), &finding.premises);
+        if first.verdict != Verdict::Refuted || finding.world.premise().is_none() {
+            return first;
         }
-        for premise in &finding.premises {
+        // The world is the simplest machine on which it bites, not the only one.
+        let mut best = first;
+        for machine in &finding.also {
+            let other = self.kind(machine);
+            match other.verdict {
+                Verdict::Confirmed => return other,
+                Verdict::Open => best = other,
+                Verdict::Refuted => {}
+            }
+        }
+        best
+    }
+
+    /// Is this machine of that kind?
+    fn kind(&self, premises: &[Premise]) -> Judgement {
+        let answers: Vec<Answer> = premises.iter().map(|premise| self.premise(*premise)).collect();
+        for holds in [Holds::No, Holds::Unknown] {
+            if let Some(answer) = answers.iter().find(|answer| answer.holds == holds) {
+                return judgement(holds, answer.because.clone());
+            }
+        }
+        let reasons: Vec<String> = answers.into_iter().map(|answer| answer.because).collect();
+        judgement(Holds::Yes, reasons.join("; "))
+    }
+
+    /// What is said, if these hold, too.
+    fn all(&self, mut said: Judgement, premises: &[Premise]) -> Judgement {
+        for premise in premises {
+            if said.verdict == Verdict::Refuted {
+                return said;
+            }
             let answer = self.premise(*premise);
             match answer.holds {
                 Holds::Yes => {}
-                Holds::No => {
-                    return Judgement { verdict: Verdict::Refuted, reason: format!("not reached here: {}", answer.because) };
-                }
-                Holds::Unknown => judgement = Judgement { verdict: Verdict::Open, reason: answer.because },
+                Holds::No => said = judgement(Holds::No, format!("not reached here: {}", answer.because)),
+                Holds::Unknown => said = judgement(Holds::Unknown, answer.because),
             }
         }
-        judgement
+        said
     }
 
     fn world(&self, world: World) -> Judgement {
@@ -60,6 +88,10 @@ impl Judge<'_> {
             Premise::AtLeastGpus(n) => {
                 let (holds, reason) = self.fewer(n);
                 Answer::new(opposite(holds), reason)
+            }
+            Premise::FewerGpus(n) => {
+                let (holds, reason) = self.fewer(n);
+                Answer::new(holds, reason)
             }
             Premise::With(backend) => self.backend(backend),
             Premise::Without(backend) => {
@@ -134,7 +166,8 @@ impl Judge<'_> {
     }
 
     fn backend(&self, backend: Backend) -> Answer {
-        let unknown = || Answer::new(Holds::Unknown, format!("{} was not asked for {}", self.name, backend.name()));
+        let unknown =
+            || Answer::new(Holds::Unknown, format!("{} was not asked for {}", self.name, backend.name()));
         self.machine.worlds.backends.get(backend.name()).cloned().unwrap_or_else(unknown)
     }
 
@@ -145,7 +178,8 @@ impl Judge<'_> {
             return (self.cuda().holds, self.about_cuda());
         }
         let needs = gibibytes(bytes);
-        let answers: Vec<(Holds, String)> = self.machine.devices.iter().map(|device| room(device, bytes)).collect();
+        let answers: Vec<(Holds, String)> =
+            self.machine.devices.iter().map(|device| room(device, bytes)).collect();
         let all = |wanted: Holds| !answers.is_empty() && answers.iter().all(|(holds, _)| *holds == wanted);
         let holds = [Holds::Yes, Holds::No].into_iter().find(|holds| all(*holds)).unwrap_or(Holds::Unknown);
         let shown: Vec<&str> = answers.iter().map(|(_, words)| words.as_str()).collect();

@@ -49,5 +49,6 @@ pub fn load(path: &Path) -> Result<Machine, String> {
         }
         Some(_) => {}
     }
-    serde_json::from_value(value).map_err(|error| format!("`{shown}` is no report of a machine: {error}; {how}"))
+    serde_json::from_value(value)
+        .map_err(|error| format!("`{shown}` is no report of a machine: {error}; {how}"))
 }

@@ -119,9 +119,11 @@ fn of_interpreter(file: &Path, found_by: &'static str, cwd: &Path) -> Option<Env
 fn behind_pyenv(file: &Path, cwd: &Path) -> Option<PathBuf> {
     let folder = file.parent()?;
     let root = folder.file_name().filter(|name| *name == "shims").and(folder.parent())?;
-    let chosen = |text: String| text.split([':', '\n']).map(str::trim).find(|v| !v.is_empty()).map(str::to_owned);
+    let chosen =
+        |text: String| text.split([':', '\n']).map(str::trim).find(|v| !v.is_empty()).map(str::to_owned);
     let version = env::var("PYENV_VERSION").ok().and_then(chosen).or_else(|| {
-        let files = cwd.ancestors().map(|folder| folder.join(".python-version")).chain([root.join("version")]);
+        let files =
+            cwd.ancestors().map(|folder| folder.join(".python-version")).chain([root.join("version")]);
         files.filter_map(|file| fs::read_to_string(file).ok()).find_map(chosen)
     })?;
     Some(root.join("versions").join(version)).filter(|prefix| prefix.is_dir())
@@ -151,7 +153,10 @@ pub fn search_path(environment: &Environment) -> Vec<PathBuf> {
     let config = fs::read_to_string(prefix.join("pyvenv.cfg")).ok();
     let setting = |wanted: &str| {
         let lines = config.as_deref().unwrap_or_default().lines();
-        lines.filter_map(|line| line.split_once('=')).find(|(key, _)| key.trim() == wanted).map(|(_, v)| v.trim())
+        lines
+            .filter_map(|line| line.split_once('='))
+            .find(|(key, _)| key.trim() == wanted)
+            .map(|(_, v)| v.trim())
     };
     let version = setting("version_info").or(setting("version")).map(str::to_owned);
     let version = version.or_else(|| environment.interpreter.as_deref().and_then(version_in_name));

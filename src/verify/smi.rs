@@ -154,9 +154,13 @@ mod tests {
 
     #[test]
     fn a_line_is_read_with_whatever_it_lacks() {
-        let line = "1, GPU-aa, NVIDIA A100, the odd one, 550.54.14, 40960, 20480, 8.0, Exclusive_Process, Disabled";
+        let line =
+            "1, GPU-aa, NVIDIA A100, the odd one, 550.54.14, 40960, 20480, 8.0, Exclusive_Process, Disabled";
         let gpu = gpu(line).unwrap();
-        assert_eq!((gpu.index, gpu.uuid.as_str(), gpu.name.as_str()), (1, "GPU-aa", "NVIDIA A100, the odd one"));
+        assert_eq!(
+            (gpu.index, gpu.uuid.as_str(), gpu.name.as_str()),
+            (1, "GPU-aa", "NVIDIA A100, the odd one")
+        );
         assert_eq!(gpu.free_bytes, Some(20480 * MIB));
         assert_eq!(gpu.compute_mode, Some(ComputeMode::ExclusiveProcess));
         let gpu = super::gpu("0, GPU-bb, GB10, 580.95.05, [N/A], [N/A], 12.1, Default, [N/A]").unwrap();

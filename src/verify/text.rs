@@ -89,7 +89,9 @@ fn driver(machine: &Machine) -> (Mark, &'static str, String) {
     let (mark, state) = match &driver.outcome {
         Outcome::Answered => (Mark::Right, None),
         Outcome::NoLibrary => (Mark::Wrong, Some("none: there is no `libcuda.so.1`".to_owned())),
-        Outcome::Failed { call, code, name } => (Mark::Wrong, Some(format!("`{call}` answered {code} ({name})"))),
+        Outcome::Failed { call, code, name } => {
+            (Mark::Wrong, Some(format!("`{call}` answered {code} ({name})")))
+        }
         Outcome::MissingFunction { call } => (Mark::Wrong, Some(format!("it has no `{call}`"))),
         Outcome::Crashed { during, how } => (Mark::Wrong, Some(format!("crashed ({how}) while {during}"))),
         Outcome::TimedOut { during, seconds } => {
@@ -138,10 +140,12 @@ fn describe(device: &Device) -> String {
 /// What was tried on the device.
 fn tried(device: &Device) -> Vec<String> {
     let word = |ok| if ok { "works" } else { "fails" };
-    let checks = device.checks.iter().map(|check| format!("{} {}: {}", check.name, word(check.ok), check.detail));
-    let allocations = device.allocations.iter().map(|tried| {
-        format!("allocating {} {}: {}", gibibytes(tried.bytes), word(tried.ok), tried.detail)
-    });
+    let checks =
+        device.checks.iter().map(|check| format!("{} {}: {}", check.name, word(check.ok), check.detail));
+    let allocations = device
+        .allocations
+        .iter()
+        .map(|tried| format!("allocating {} {}: {}", gibibytes(tried.bytes), word(tried.ok), tried.detail));
     checks.chain(allocations).collect()
 }
 
@@ -154,7 +158,9 @@ fn python(machine: &Machine) -> (Mark, &'static str, String) {
 }
 
 fn torch(machine: &Machine) -> (Mark, &'static str, String) {
-    let Some(torch) = &machine.torch else { return (Mark::Wrong, "PyTorch", "not installed there".to_owned()) };
+    let Some(torch) = &machine.torch else {
+        return (Mark::Wrong, "PyTorch", "not installed there".to_owned());
+    };
     let version = torch.version.as_deref().unwrap_or("of unknown version");
     let built = match torch.build {
         Build::Cuda => torch.cuda.map_or_else(|| "CUDA".to_owned(), |cuda| format!("CUDA {cuda}")),
@@ -205,7 +211,9 @@ fn conclusion(machine: &Machine) -> String {
         }
         (Status::Problem, _) => {
             let first = machine.problems.first();
-            let mend = first.filter(|p| p.gravity == Gravity::Error).map_or("", |_| " Mend the first error above first.");
+            let mend = first
+                .filter(|p| p.gravity == Gravity::Error)
+                .map_or("", |_| " Mend the first error above first.");
             format!("`torch.cuda.is_available()` is false here.{mend}")
         }
         (Status::Unknown, _) => format!("Could not tell: {}.", one_line(&machine.worlds.cuda.because)),

@@ -115,7 +115,9 @@ fn torch_in(site: &Path, distributions: &[Distribution], prefix: &Path) -> Optio
     if !folder.is_dir() {
         torch.broken.push("its record is there and its folder is not".to_owned());
     } else if !folder.join("__init__.py").is_file() {
-        torch.broken.push("its folder has no `__init__.py`, so that `import torch` gives an empty module".to_owned());
+        torch
+            .broken
+            .push("its folder has no `__init__.py`, so that `import torch` gives an empty module".to_owned());
     }
     match fs::read_to_string(folder.join("version.py")) {
         Ok(text) => read_version(&text, &folder, &mut torch),

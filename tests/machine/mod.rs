@@ -102,7 +102,9 @@ impl Machine {
         let machine = Self::with_gpu()
             .system(
                 "proc/driver/nvidia/version",
-                &format!("NVRM version: NVIDIA UNIX x86_64 Kernel Module  {DRIVER}  Thu Feb 22 01:44:30 UTC 2024\n"),
+                &format!(
+                    "NVRM version: NVIDIA UNIX x86_64 Kernel Module  {DRIVER}  Thu Feb 22 01:44:30 UTC 2024\n"
+                ),
             )
             .system("dev/nvidiactl", "")
             .system("dev/nvidia-uvm", "")
@@ -223,7 +225,11 @@ impl Machine {
 
     fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_samedevice"));
-        command.args(arguments.split_whitespace()).current_dir(self.path("project")).env_clear().envs(&self.env);
+        command
+            .args(arguments.split_whitespace())
+            .current_dir(self.path("project"))
+            .env_clear()
+            .envs(&self.env);
         command
     }
 
@@ -278,7 +284,10 @@ fn lines(lines: &[&str]) -> String {
 /// The identifiers of the problems, in their order, without notes.
 pub fn problems(machine: &Value) -> Vec<&str> {
     let problems = machine["problems"].as_array().unwrap().iter();
-    problems.filter(|problem| problem["gravity"] != "note").map(|problem| problem["id"].as_str().unwrap()).collect()
+    problems
+        .filter(|problem| problem["gravity"] != "note")
+        .map(|problem| problem["id"].as_str().unwrap())
+        .collect()
 }
 
 /// The problem with this identifier, as one text.

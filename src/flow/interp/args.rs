@@ -190,6 +190,9 @@ impl Interp<'_> {
                 Some("ndarray") => return Value::Host(Host::Array),
                 _ => {}
             }
+            if let Some(numbers) = self.annotated_numbers(module, a) {
+                return numbers;
+            }
         }
         let v = self.param(module, func, index);
         if let (Value::Outer(o), true) =
@@ -201,6 +204,27 @@ impl Interp<'_> {
             self.t.outers[id.0 as usize].with = Some(w);
         }
         v
+    }
+
+    /// `tuple[int, int, int]`, `list[float]`: sizes, not tensors.
+    fn annotated_numbers(&mut self, module: ModIdx, annotation: ExprId) -> Option<Value> {
+        let ir = &self.program.get(module).ir;
+        let Expr::Index { base, index } = ir.expr(annotation) else { return None };
+        let number = |e: ExprId| matches!(plain_annotation(ir, e), Some("int" | "float" | "bool"));
+        let numbers = match ir.expr(index) {
+            Expr::Tuple(list) => ir.list(list).to_vec(),
+            _ => vec![index],
+        };
+        match plain_annotation(ir, base)? {
+            "tuple" | "Tuple" if numbers.iter().all(|&e| number(e)) => {
+                let items = vec![Value::Host(Host::Number); numbers.len()];
+                Some(self.seq(&items))
+            }
+            "tuple" | "Tuple" | "list" | "List" | "Sequence" | "Iterable" if number(numbers[0]) => {
+                Some(self.many(Value::Host(Host::Number)))
+            }
+            _ => None,
+        }
     }
 
     /// An `nn.Module` that the caller gives: it lives where the caller wants it, until it is moved.

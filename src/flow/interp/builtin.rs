@@ -16,8 +16,7 @@ impl Interp<'_> {
             ("reveal_world", _) => {
                 let text = self.describe_world();
                 let place = self.place(e);
-                let bite =
-                    super::super::event::Bite { world: crate::world::World::Always, premises: Vec::new(), conditions: Vec::new() };
+                let bite = super::super::event::Bite::in_world(crate::world::World::Always);
                 if self.muted == 0 {
                     self.emit(super::super::event::Kind::Reveal(text), place, bite, Vec::new());
                 }
@@ -151,7 +150,7 @@ impl Interp<'_> {
                     }
                     Value::Bool(cond)
                 }
-                None => self.result_of(e),
+                None => self.any_of_many(name, v, at, e),
             },
             ("min" | "max", Some(_)) => self.extreme(args, e),
             ("sum", Some((v, at))) => self.sum(v, at, e),
@@ -261,6 +260,18 @@ impl Interp<'_> {
         }
     }
 
+    /// `any(…)` of nobody knows how many: what one of them needs of the machine is there if any holds.
+    fn any_of_many(&mut self, name: Sym, v: Value, at: ExprId, e: ExprId) -> Value {
+        let Value::Many(item) = v else { return self.result_of(e) };
+        if name.as_str() != "any" {
+            return self.result_of(e);
+        }
+        let item = *self.t.values.get(item);
+        let one = self.truth(item, at);
+        let (machine, some) = (self.d.machine(one), self.unknown_test(e));
+        Value::Bool(self.d.and(machine, some))
+    }
+
     /// `sum(tensors)` starts from 0 and adds.
     fn sum(&mut self, v: Value, at: ExprId, e: ExprId) -> Value {
         match self.iteration(v, at) {
@@ -279,7 +290,7 @@ impl Interp<'_> {
         }
     }
 
-    fn is_instance(&mut self, v: Value, at: ExprId, args: &Args, e: ExprId) -> Value {
+    pub(super) fn is_instance(&mut self, v: Value, at: ExprId, args: &Args, e: ExprId) -> Value {
         let Some(&(class, _)) = args.positional.get(1) else { return self.result_of(e) };
         if let Some(known) = self.known_instance(v, class) {
             return Value::Bool(if known { TRUE } else { FALSE });

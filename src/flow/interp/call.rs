@@ -262,6 +262,7 @@ impl Interp<'_> {
             receiver: Value::Unknown,
             result: Value::None,
             returned: FALSE,
+            entry: self.path,
             exits: Vec::new(),
             start: self.store.mark(),
             branches: 0,
@@ -326,7 +327,8 @@ impl Interp<'_> {
 
     /// Joins the states at the function's returns; gives its result.
     fn finish(&mut self, before: super::Cond) -> Value {
-        let fell_through = self.path;
+        let entry = self.here().entry;
+        let fell_through = self.d.given(self.path, entry);
         let frame = self.here_mut();
         let exits = std::mem::take(&mut frame.exits);
         let (start, mut result, returned) = (frame.start, frame.result, frame.returned);
@@ -342,7 +344,6 @@ impl Interp<'_> {
         if !straight {
             // The last `return`, outside of branches, left the state as it is there.
             if self.path == FALSE {
-                self.path = before;
                 let mut rest = returned;
                 for (p, _) in &exits {
                     let not = self.d.not(*p);

@@ -123,13 +123,9 @@ impl Interp<'_> {
                 let atom = if known.text.is_empty() {
                     Atom::Opaque { place: self.place(e) }
                 } else {
-                    let default = match known.default {
-                        Some(Value::Bool(c)) if c == TRUE && suffix.is_empty() => Some(true),
-                        Some(Value::Bool(c)) if c == FALSE && suffix.is_empty() => Some(false),
-                        _ => None,
-                    };
+                    let default = known.default.and_then(|v| by_default(test, v));
                     let text = format!("{}{suffix}", known.text);
-                    let about_devices = speaks_of_devices(&text);
+                    let about_devices = speaks_of_devices(&text) || self.annotated_for_devices(outer);
                     Atom::Flag { text, about_devices, default }
                 };
                 let atom = self.atoms.add(atom);
@@ -138,6 +134,14 @@ impl Interp<'_> {
             }
         };
         self.d.atom(atom)
+    }
+
+    /// `stream: torch.cuda.Stream | None`: who gives one has the device.
+    fn annotated_for_devices(&self, o: OuterId) -> bool {
+        let super::OuterKey::Param { module, func, index } = self.t.get_outer(o).key else { return false };
+        let ir = &self.program.get(module).ir;
+        let param = ir.function(func).params.get(usize::from(index));
+        param.and_then(|p| p.annotation).is_some_and(|a| names_device_object(ir, a))
     }
 
     /// A condition of its own, which no finding may depend on: "an exception was raised", "one of several".
@@ -313,12 +317,7 @@ impl Interp<'_> {
                     Other(b) => b.name(),
                     _ => return self.unknown_test(e),
                 };
-                let suffix = format!(" is {text}");
-                let key = Value::Str(Sym::new(text), super::super::value::NO_ORIGIN);
-                let flag = match self.t.get_outer(o).text.is_empty() {
-                    true => self.named_test(Test::Cuda(device), e),
-                    false => self.flag(Test::Compare(1, Value::Outer(o), key), o, &suffix, e),
-                };
+                let flag = self.outer_is_on(o, text);
                 let there = match w {
                     Cuda(_) | CudaSome => self.d.atom(gpus_at_least(1)),
                     Other(b) => self.d.atom(backend(b)),
@@ -336,6 +335,36 @@ impl Interp<'_> {
             },
             _ => FALSE,
         }
+    }
+
+    /// The condition that an outside thing is on a device of this type.
+    pub(super) fn outer_is_on(&mut self, o: OuterId, device: &'static str) -> Cond {
+        let test = on_test(o, device);
+        let atom = match self.tests.get(&test) {
+            Some(&atom) => atom,
+            None => {
+                let text = format!("{} is {device}", self.t.get_outer(o).text);
+                let atom = self.atoms.add(Atom::On { text });
+                self.tests.insert(test, atom);
+                atom
+            }
+        };
+        self.d.atom(atom)
+    }
+
+    /// What the program has asked about where an outside thing is, if it is on CUDA.
+    pub(super) fn if_on_cuda(&mut self, o: OuterId) -> Cond {
+        let mut c = TRUE;
+        for (device, there) in [("cuda", true), ("cpu", false), ("meta", false)] {
+            if let Some(&atom) = self.tests.get(&on_test(o, device)) {
+                let mut test = self.d.atom(atom);
+                if !there {
+                    test = self.d.not(test);
+                }
+                c = self.d.and(c, test);
+            }
+        }
+        c
     }
 
     fn order(&mut self, op: CmpOp, a: Value, b: Value, e: ExprId) -> Cond {
@@ -470,6 +499,41 @@ impl Interp<'_> {
     pub(super) fn available(&mut self, b: Option<Backend>) -> Cond {
         self.d.atom(b.map_or(gpus_at_least(1), backend))
     }
+}
+
+/// The outcome of a test on an option, if the user leaves it at its default.
+fn by_default(test: Test, default: Value) -> Option<bool> {
+    match (test, default) {
+        (Test::Truth(_), Value::Bool(c)) if c == TRUE || c == FALSE => Some(c == TRUE),
+        (Test::Truth(_), Value::Int(n)) => Some(n != 0),
+        (Test::Truth(_), Value::Str(s, _)) => Some(!s.as_str().is_empty()),
+        (Test::Truth(_), Value::None) => Some(false),
+        (Test::Compare(0, _, Value::Str(a, _)), Value::Str(b, _)) => Some(a == b),
+        (Test::Compare(0, _, Value::Int(a)), Value::Int(b)) => Some(a == b),
+        (Test::Compare(0, _, Value::None), v) => match v {
+            Value::None => Some(true),
+            Value::Int(_) | Value::Str(..) | Value::Bool(_) => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Does an annotation name a stream, an event or a graph of an accelerator?
+fn names_device_object(ir: &crate::ir::Module, e: ExprId) -> bool {
+    match ir.expr(e) {
+        Expr::Attr { base, name } => {
+            matches!(name.as_str(), "Stream" | "Event" | "CUDAGraph") || names_device_object(ir, base)
+        }
+        Expr::Index { index, .. } => names_device_object(ir, index),
+        Expr::Tuple(list) => ir.list(list).iter().any(|&x| names_device_object(ir, x)),
+        Expr::Binary { left, right, .. } => names_device_object(ir, left) || names_device_object(ir, right),
+        _ => false,
+    }
+}
+
+fn on_test(o: OuterId, device: &str) -> Test {
+    Test::Compare(1, Value::Outer(o), Value::Str(Sym::new(device), super::super::value::NO_ORIGIN))
 }
 
 const fn constant(b: bool) -> Cond {

@@ -1,7 +1,8 @@
 //! Entry points: a file's body, then each of its functions for itself.
 
+use super::super::atom::Atom;
 use super::super::diagram::{FALSE, TRUE};
-use super::super::event::Event;
+use super::super::event::{Event, Kind};
 use super::super::relevance::Relevance;
 use super::super::value::{FrameId, ObjId, OuterKey, Value};
 use super::{Cell, Interp, Outer};
@@ -16,6 +17,8 @@ pub struct Outcome {
     pub events: Vec<Event>,
     /// The file is plainly written for CUDA alone.
     pub cuda_only: bool,
+    /// A function of the file refuses to go on without CUDA.
+    pub refuses: bool,
     /// Entry points that ran out of budget.
     pub exhausted: usize,
 }
@@ -23,12 +26,32 @@ pub struct Outcome {
 /// Interprets a file of the program.
 pub fn run_module(program: &Program, relevance: &Relevance, module: ModIdx) -> Outcome {
     let mut i = Interp::new(program, relevance, module);
-    let mut out = Outcome { cuda_only: i.cuda_only_file(module), ..Outcome::default() };
+    let mut out = Outcome {
+        cuda_only: i.cuda_only_file(module),
+        refuses: i.refuses_without_cuda(module),
+        ..Outcome::default()
+    };
     i.run_body(&mut out);
     i.run_functions(&mut out);
     i.run_classes(&mut out);
-    out.events = super::reveal::joined(out.events);
+    out.events = with_shadows(super::reveal::joined(std::mem::take(&mut out.events)));
     out
+}
+
+/// Uses that an earlier one comes before become places of that one.
+fn with_shadows(events: Vec<Event>) -> Vec<Event> {
+    let (shadows, mut events): (Vec<_>, Vec<_>) =
+        events.into_iter().partition(|e| matches!(e.kind, Kind::Shadowed { .. }));
+    for shadow in shadows {
+        let Kind::Shadowed { first } = shadow.kind else { continue };
+        let of_first = events.iter_mut().filter(|e| e.place == first && matches!(e.kind, Kind::Use { .. }));
+        for e in of_first {
+            if e.place != shadow.place && !e.also.contains(&shadow.place) {
+                e.also.push(shadow.place);
+            }
+        }
+    }
+    events
 }
 
 impl Interp<'_> {
@@ -45,11 +68,19 @@ impl Interp<'_> {
         if self.path == FALSE {
             self.path = TRUE;
         }
-        self.path = self.d.forget(self.path, &super::super::atom::AtomId::is_hardware);
+        self.path = self.settled(self.path);
         let marks = self.module_marks(module);
         self.path = self.d.and(self.path, marks);
         self.symbolic = true;
         self.limit = super::SYMBOLIC_STEPS;
+    }
+
+    /// What a condition says of the machine. A use that raises has not gone well.
+    pub(super) fn settled(&mut self, c: super::Cond) -> super::Cond {
+        let atoms = &self.atoms;
+        let gone = |a| matches!(atoms.get(a), Atom::Shadow { .. });
+        let c = self.d.without(c, &gone);
+        self.d.forget(c, &super::super::atom::AtomId::is_hardware)
     }
 
     /// `pytestmark = pytest.mark.skipif(…)`, alone or in a list, marks all tests of the file.
@@ -112,16 +143,26 @@ impl Interp<'_> {
             let before = self.path;
             let guard = self.decorator_guard(module, FuncId(0), ir.class(class).decorators);
             self.path = self.d.and(self.path, guard);
+            // What the constructor has asked, or could not do without, holds in the methods.
             let instance = self.symbolic_instance(key, out);
-            self.path = self.d.and(before, guard);
-            for (name, func) in wanted {
-                if name == self.known.init || self.interpreted.contains(&func) && !self.is_module_class(key) {
-                    continue;
-                }
-                self.run_entry(module, func, Some(key), Some(instance), out);
+            let (first, rest): (Vec<_>, Vec<_>) =
+                wanted.into_iter().partition(|(name, _)| *name == self.known.forward);
+            self.run_methods(key, instance, &first, out);
+            if self.is_module_class(key) {
+                self.forget_assigned_elsewhere(key, instance);
             }
+            self.run_methods(key, instance, &rest, out);
             self.path = before;
             self.rewind(mark, cells, objects);
+        }
+    }
+
+    fn run_methods(&mut self, key: ClassKey, instance: ObjId, methods: &[(Sym, FuncId)], out: &mut Outcome) {
+        for &(name, func) in methods {
+            let done = self.interpreted.contains(&func) && !self.is_module_class(key);
+            if name != self.known.init && !done && !self.relevance.is_of_constructor(key.module, func) {
+                self.run_entry(key.module, func, Some(key), Some(instance), out);
+            }
         }
     }
 
@@ -157,6 +198,7 @@ impl Interp<'_> {
 
     /// An instance of a class as its methods find it: constructed, and then moved wherever the module lives.
     fn symbolic_instance(&mut self, key: ClassKey, out: &mut Outcome) -> ObjId {
+        let before = self.path;
         let outer = self.receiver_symbol(key);
         let id = if self.is_module_class(key) {
             let device = self.unknown_device();
@@ -177,30 +219,35 @@ impl Interp<'_> {
             let muted = u32::from(!own);
             self.muted += muted;
             let class = self.program.get(m).ir.function(f).class.map(|class| ClassKey { module: m, class });
-            let before = self.path;
             self.speculative = self.program.get(m).called.contains(&f);
             // Submodules are built when something asks for them: each is an entry point of its own.
             self.shallow += 1;
             self.run(m, f, None, Some(Value::Object(id)), class, None, None, false);
             self.shallow -= 1;
-            self.path = before;
+            if self.path == FALSE {
+                self.path = before;
+            }
             self.muted -= muted;
             self.collect(out);
         }
         self.objects[id.0 as usize].outer = Some(outer);
         if !self.is_module_class(key) {
-            // What other methods set as well may have been set since.
-            for name in self.assigned_elsewhere(key) {
-                if self.get_field(id, name) != Value::Absent {
-                    self.set_field(id, name, Value::Unknown);
-                }
-            }
+            self.forget_assigned_elsewhere(key, id);
         }
         if self.is_module_class(key) {
             let device = self.at(super::Device::Of(outer), super::NO_ORIGIN);
             self.move_module(id, device);
         }
         id
+    }
+
+    /// What other methods set as well may have been set since the constructor ran.
+    fn forget_assigned_elsewhere(&mut self, key: ClassKey, id: ObjId) {
+        for name in self.assigned_elsewhere(key) {
+            if self.get_field(id, name) != Value::Absent {
+                self.set_field(id, name, Value::Unknown);
+            }
+        }
     }
 
     /// Attributes of `self` that methods other than the constructor assign.
@@ -249,7 +296,7 @@ impl Interp<'_> {
         let wrappers = self.wrapper_guard(module, func);
         let guard = self.d.and(guard, wrappers);
         let def = self.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
-        let def = self.d.forget(def, &super::super::atom::AtomId::is_hardware);
+        let def = self.settled(def);
         let start = self.d.and(before, guard);
         self.path = self.d.and(start, def);
         let receiver = match (instance, class) {

@@ -9,27 +9,60 @@ use crate::ir::ExprId;
 use crate::span::Place;
 use crate::world::{Premise, World};
 
-/// How many conditions that nobody understands a finding may depend on.
-const MAX_GUESSES: usize = 1;
+/// More kinds of machines than this are not told apart.
+const MAX_ALSO: usize = 8;
 
 /// What the program may depend on in one way in which something goes wrong.
 struct Way {
     hardware: Vec<Literal>,
     conditions: Vec<String>,
     guesses: usize,
+    /// Only had this use not raised before.
+    shadow: Option<Place>,
+}
+
+impl Way {
+    /// The simplest way is the one to tell of.
+    fn rank(&self) -> (usize, usize) {
+        (self.hardware.len(), self.conditions.len())
+    }
 }
 
 impl Interp<'_> {
     /// When `bad` happens on the present path; `None` when it cannot, or only by coincidences.
     /// With `guards`, a way that depends on a flag that speaks of devices does not count.
     pub(super) fn bite(&mut self, bad: Cond, guards: bool) -> Option<Bite> {
+        let mut ways: Vec<Way> = self.ways(bad, guards).into_iter().filter(|w| w.shadow.is_none()).collect();
+        let best = (0..ways.len()).min_by_key(|&i| ways[i].rank())?;
+        let way = ways.remove(best);
+        let world = hardware_world(&way.hardware);
+        let premises = premises(&way.hardware);
+        ways.retain(|other| other.hardware != way.hardware);
+        let also = kinds(&ways);
+        // That GPUs are few is the world itself, unless another back end is.
+        let few = |premise: &Premise| matches!(premise, Premise::FewerGpus(_));
+        let premises = premises.into_iter().filter(|p| !few(p) || matches!(world, World::With(_))).collect();
+        Some(Bite { world, premises, also, conditions: way.conditions })
+    }
+
+    /// The machines on which `bad` happens on the present path: all premises of one of them.
+    pub(super) fn machines(&mut self, bad: Cond) -> Vec<Vec<Premise>> {
+        kinds(&self.ways(bad, false))
+    }
+
+    /// The use that raises before `bad` can happen here, and for the same reason.
+    pub(super) fn shadow(&mut self, bad: Cond, guards: bool) -> Option<Place> {
+        self.ways(bad, guards).into_iter().find_map(|w| w.shadow)
+    }
+
+    fn ways(&mut self, bad: Cond, guards: bool) -> Vec<Way> {
         if self.muted > 0 || self.exhausted {
-            return None;
+            return Vec::new();
         }
         let path = self.path;
         let both = self.d.and(path, bad);
         if both == FALSE {
-            return None;
+            return Vec::new();
         }
         let mut cubes: Vec<Vec<Literal>> = Vec::new();
         self.d.cubes(both, &mut |literals| {
@@ -37,42 +70,46 @@ impl Interp<'_> {
                 cubes.push(literals.to_vec());
             }
         });
-        let mut best: Option<Way> = None;
-        for cube in cubes {
-            let Some(way) = self.way(&cube, path, guards) else { continue };
-            let better = best.as_ref().is_none_or(|b| {
-                (way.guesses, way.hardware.len(), way.conditions.len())
-                    < (b.guesses, b.hardware.len(), b.conditions.len())
-            });
-            if better {
-                best = Some(way);
-            }
-        }
-        let way = best?;
-        Some(Bite {
-            world: hardware_world(&way.hardware),
-            premises: premises(&way.hardware),
-            conditions: way.conditions,
-        })
+        cubes.iter().filter_map(|cube| self.way(cube, both, guards)).collect()
     }
 
-    fn way(&mut self, cube: &[Literal], path: Cond, guards: bool) -> Option<Way> {
-        let mut way = Way { hardware: Vec::new(), conditions: Vec::new(), guesses: 0 };
+    /// One way in which it goes wrong. Nothing when that would need a coincidence: conditions that nobody here
+    /// understands, besides those under which this point is reached at all.
+    fn way(&mut self, cube: &[Literal], bad: Cond, guards: bool) -> Option<Way> {
+        let path = self.path;
+        let mut way = Way { hardware: Vec::new(), conditions: Vec::new(), guesses: 0, shadow: None };
         for &(atom, truth) in cube {
             if atom.is_hardware() {
                 way.hardware.push((atom, truth));
                 continue;
             }
+            let mut by_default = None;
             let (clause, guard, guess) = match self.atoms.get(atom) {
                 Atom::Flag { text, about_devices, default } => {
-                    let by_default = *default == Some(truth);
+                    by_default = default.map(|d| d == truth);
+                    let by_default = by_default == Some(true);
                     let clause = if truth { format!("`{text}`") } else { format!("not `{text}`") };
-                    (Some(clause), *about_devices && !by_default, usize::from(!by_default))
+                    // Who sets a flag that speaks of devices sets it one way and the other.
+                    let guess = usize::from(!by_default && (guards || !about_devices));
+                    (Some(clause), *about_devices && !by_default, guess)
                 }
+                Atom::On { text } => {
+                    let clause = if truth { format!("`{text}`") } else { format!("not `{text}`") };
+                    (Some(clause), true, 1)
+                }
+                Atom::Shadow { place } => {
+                    if truth {
+                        way.shadow = Some(*place);
+                    }
+                    continue;
+                }
+                Atom::Past => continue,
                 Atom::Raised => (None, false, 2),
                 _ => (None, false, 1),
             };
-            if guard && guards {
+            // Whatever picks the device knows about devices.
+            let picks = self.deciders.contains(&atom) && !matches!(by_default, Some(true));
+            if guards && (guard || picks) {
                 return None;
             }
             if !self.implied(path, atom, truth) {
@@ -80,7 +117,30 @@ impl Interp<'_> {
                 way.conditions.extend(clause);
             }
         }
-        (way.guesses <= MAX_GUESSES).then_some(way)
+        if way.guesses > 0 && self.certain_on(&way.hardware, bad) {
+            way.guesses = 0;
+            way.conditions.clear();
+        }
+        (way.guesses == 0).then_some(way)
+    }
+
+    /// Does it go wrong on such a machine however this point is reached?
+    fn certain_on(&mut self, machine: &[Literal], bad: Cond) -> bool {
+        let atoms = &self.atoms;
+        let gone = |a| matches!(atoms.get(a), Atom::Past | Atom::Shadow { .. });
+        let mut reached = match self.d.without(self.path, &gone) {
+            FALSE => self.path,
+            path => path,
+        };
+        for &(atom, truth) in machine {
+            let mut c = self.d.atom(atom);
+            if !truth {
+                c = self.d.not(c);
+            }
+            reached = self.d.and(reached, c);
+        }
+        let bad = self.d.without(bad, &gone);
+        reached != FALSE && self.d.implies(reached, bad)
     }
 
     fn implied(&mut self, path: Cond, atom: AtomId, truth: bool) -> bool {
@@ -102,6 +162,7 @@ impl Interp<'_> {
             in_module: self.in_module(),
             speculative: self.speculative,
             symbolic: self.symbolic,
+            also: Vec::new(),
             asked_for: self.asked_for(),
         };
         self.events.push(Pending { event, needs });
@@ -114,7 +175,9 @@ impl Interp<'_> {
             let frame = &self.frames[f.0 as usize];
             let name =
                 self.program.get(frame.module).ir.function(frame.func).name.as_str().to_ascii_lowercase();
-            if frame.func.0 != 0 && ["cuda", "gpu", "pin_memory", "nccl"].iter().any(|w| name.contains(w)) {
+            if frame.func.0 != 0
+                && ["cuda", "gpu", "pin_memory", "nccl", "triton"].iter().any(|w| name.contains(w))
+            {
                 return true;
             }
             at = frame.caller;
@@ -195,6 +258,18 @@ impl Interp<'_> {
     }
 }
 
+/// The kinds of machines that these ways are about.
+fn kinds(ways: &[Way]) -> Vec<Vec<Premise>> {
+    let mut kinds: Vec<Vec<Premise>> = Vec::new();
+    for way in ways {
+        let kind = premises(&way.hardware);
+        if !kinds.contains(&kind) && kinds.len() < MAX_ALSO {
+            kinds.push(kind);
+        }
+    }
+    kinds
+}
+
 fn hardware_world(literals: &[Literal]) -> World {
     // "Another back end is there" says more than "CUDA is not".
     if let Some(b) = literals.iter().filter(|(_, t)| *t).find_map(|&(a, _)| backend_of(a)) {
@@ -218,14 +293,21 @@ fn hardware_world(literals: &[Literal]) -> World {
     }
 }
 
-/// What the literals say of the machine, but for what makes it a world of its own: that GPUs are few.
+/// What the literals say of the machine.
 fn premises(literals: &[Literal]) -> Vec<Premise> {
-    let gpus = literals.iter().filter(|(atom, truth)| atom.0 < 8 && *truth).map(|(atom, _)| atom.0 + 1).max();
+    let gpus = |wanted: bool| {
+        literals
+            .iter()
+            .filter(move |(atom, truth)| atom.0 < 8 && *truth == wanted)
+            .map(|(atom, _)| atom.0 + 1)
+    };
+    let (least, fewer) =
+        (gpus(true).max().map(Premise::AtLeastGpus), gpus(false).min().map(Premise::FewerGpus));
     let others = literals.iter().filter_map(|&(atom, truth)| {
         let backend = backend_of(atom)?;
         Some(if truth { Premise::With(backend) } else { Premise::Without(backend) })
     });
-    gpus.map(Premise::AtLeastGpus).into_iter().chain(others).collect()
+    least.into_iter().chain(fewer).chain(others).collect()
 }
 
 fn backend_of(atom: AtomId) -> Option<crate::world::Backend> {

@@ -9,6 +9,7 @@ use super::{Interp, ObjKind};
 use crate::ir::ExprId;
 use crate::sym::Sym;
 use crate::torch::{self, Accelerator, AcceleratorCall, CallFact, Numpy, Returns, Without};
+use crate::world::Backend;
 
 impl Interp<'_> {
     pub(super) fn call_external(&mut self, path: Sym, args: &Args, e: ExprId) -> Value {
@@ -44,7 +45,14 @@ impl Interp<'_> {
                 // A CUDA build names CUDA, GPU or not, unless it is told to look.
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
-                let cuda = Value::Device(self.at(Device::Cuda(None), origin));
+                let mut built_for = self.at(Device::Cuda(None), origin);
+                for b in [Backend::Xpu, Backend::Mps, Backend::Npu, Backend::Hpu] {
+                    let (cuda, there) = (self.available(None), self.available(Some(b)));
+                    let not_cuda = self.d.not(cuda);
+                    let (only, other) = (self.d.and(there, not_cuda), self.at(Device::Other(b), origin));
+                    built_for = self.ite_device(only, other, built_for);
+                }
+                let cuda = Value::Device(built_for);
                 match args.get(0, "check_available").map(|(v, _)| v) {
                     None | Some(Value::Bool(super::FALSE)) => cuda,
                     Some(Value::Bool(TRUE)) => {
@@ -73,6 +81,14 @@ impl Interp<'_> {
                     self.tensor(Tensor { role: Role::Buffer, ..t })
                 }
                 _ => self.result_of(e),
+            },
+            "torch.is_tensor" => match args.get(0, "obj") {
+                Some((v, at)) => {
+                    let class = Value::External(Sym::new("torch.Tensor"));
+                    let args = Args { positional: vec![(v, at), (class, at)], ..Args::default() };
+                    self.is_instance(v, at, &args, e)
+                }
+                None => self.result_of(e),
             },
             "torch.Generator" => self.make_generator(args, e),
             "torch.load" => self.torch_load(1, args, e),
@@ -262,13 +278,6 @@ impl Interp<'_> {
 
     /// The value is used as weights: if `torch.load` gave it, that matters.
     pub(super) fn used_as_weights(&mut self, v: Value) {
-        // Scalers' and schedulers' states are numbers.
-        if let Value::Outer(o) = v {
-            let text = &self.t.get_outer(o).text;
-            if text.contains("scaler") || text.contains("scheduler") {
-                return;
-            }
-        }
         let Value::Outer(mut o) = v else { return };
         loop {
             if let Some(event) = self.loads.remove(&o) {
@@ -480,8 +489,7 @@ impl Interp<'_> {
         if let Some(&(v, at)) = args.positional.first() {
             let text = self.describe(v, at);
             let place = self.place(e);
-            let bite =
-                super::super::event::Bite { world: crate::world::World::Always, premises: Vec::new(), conditions: Vec::new() };
+            let bite = super::super::event::Bite::in_world(crate::world::World::Always);
             if self.muted == 0 && self.path != super::FALSE {
                 self.emit(Kind::Reveal(text), place, bite, Vec::new());
             }

@@ -37,7 +37,9 @@ impl Interp<'_> {
             } else {
                 self.d.where_leaf(device, &mut |p| p == leaf)
             };
+            self.d.support(here, &mut self.deciders);
             self.check_leaf_use(here, origin, backend, index, e, how, what);
+            self.deciders.clear();
         }
     }
 
@@ -78,6 +80,12 @@ impl Interp<'_> {
             (b, _) => b,
         };
         let Some(bite) = bite else {
+            if let Some(first) = self.shadow(bad, true) {
+                let place = self.place(e);
+                let bite = Bite::in_world(crate::world::World::NoCuda);
+                self.emit(Kind::Shadowed { first }, place, bite, Vec::new());
+                return;
+            }
             self.check_pinned(here, origin, backend, index, e, how, what);
             return;
         };
@@ -93,6 +101,23 @@ impl Interp<'_> {
             bite,
             Vec::new(),
         );
+        if how != UseKind::DeviceList {
+            self.cast_shadow(place, here, there);
+        }
+    }
+
+    /// What follows a use that raises is not reached, but in the shadow of that use. (Each index that is written down
+    /// is a cause of its own.)
+    fn cast_shadow(&mut self, place: Place, here: Cond, needed: Cond) {
+        let reported = self.events.last().is_some_and(|p| !p.event.is_guess());
+        if !reported {
+            return;
+        }
+        let atom = self.atoms.add(super::super::atom::Atom::Shadow { place });
+        let (shadow, elsewhere) = (self.d.atom(atom), self.d.not(here));
+        let fine = self.d.or(elsewhere, needed);
+        let fine = self.d.or(fine, shadow);
+        self.path = self.d.and(self.path, fine);
     }
 
     /// Is it certain, where CUDA is absent, that another back end is there? Then that was what was asked for.
@@ -376,7 +401,7 @@ impl Interp<'_> {
                 None => return,
             }
         }
-        let bite = Bite { world: crate::world::World::Always, premises: Vec::new(), conditions: Vec::new() };
+        let bite = Bite::in_world(crate::world::World::Always);
         if self.muted > 0 || self.exhausted {
             return;
         }
@@ -729,6 +754,35 @@ impl Interp<'_> {
             _ => false,
         };
         ir.block(body.body).iter().any(|&s| at_top(ir.stmt(s)))
+    }
+
+    /// Does a function of the file refuse to go on without CUDA? Then the others may count on it.
+    pub(super) fn refuses_without_cuda(&mut self, module: ModIdx) -> bool {
+        let ir = &self.program.get(module).ir;
+        (1..ir.functions.len()).any(|n| {
+            let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
+            ir.block(ir.function(func).body).iter().any(|&s| match ir.stmt(s) {
+                Stmt::Assert { test, .. } => self.asks_for_cuda(module, *test),
+                Stmt::If { test, then, .. } => {
+                    let Expr::Unary { operand, op: crate::ir::UnaryOp::Not } = ir.expr(*test) else {
+                        return false;
+                    };
+                    let leaves =
+                        ir.block(*then).last().is_some_and(|&s| matches!(ir.stmt(s), Stmt::Raise { .. }));
+                    leaves && self.asks_for_cuda(module, operand)
+                }
+                _ => false,
+            })
+        })
+    }
+
+    fn asks_for_cuda(&self, module: ModIdx, e: ExprId) -> bool {
+        let ir = &self.program.get(module).ir;
+        let Expr::Call(call) = ir.expr(e) else { return false };
+        let Some(Resolved::External(path)) = self.program.resolve_expr(module, ir.call(call).func) else {
+            return false;
+        };
+        path.as_str() == "torch.cuda.is_available"
     }
 
     /// What a file's imports outside of branches say of the machine: it cannot do without those plug-ins.

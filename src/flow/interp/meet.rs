@@ -120,7 +120,22 @@ impl Interp<'_> {
         }
         let involved = self.accelerator_condition(da, db);
         let bad = self.d.and(clash.bad, involved);
-        let Some(bite) = self.bite(bad, false) else { return true };
+        // What the program knows of where these are holds, and is no coincidence.
+        let before = self.path;
+        for d in [da, db] {
+            if let Device::Of(o) | Device::Named(o) = d {
+                let on_cuda = self.if_on_cuda(o);
+                self.path = self.d.and(self.path, on_cuda);
+            }
+        }
+        let bite = self.bite(bad, false);
+        // The message is about one pair of devices; with other accelerators others may meet.
+        let elsewhere = self.d.not(involved);
+        let elsewhere = self.d.and(clash.bad, elsewhere);
+        let also = if bite.is_some() { self.machines(elsewhere) } else { Vec::new() };
+        self.path = before;
+        let Some(mut bite) = bite else { return true };
+        bite.also.extend(also);
         let needs: Vec<OuterId> = [da, db].into_iter().filter_map(|d| self.needs_proof(d)).collect();
         let (x, y) = (self.operand(a.expr, da, oa), self.operand(b.expr, db, ob));
         let (stray, other) = if clash.first_is_cpu { (x, y) } else { (y, x) };
@@ -128,6 +143,11 @@ impl Interp<'_> {
         let kind =
             Kind::Mismatch { meeting, what: what.to_owned(), stray: Box::new(stray), other: Box::new(other) };
         self.emit(kind, place, bite, needs);
+        // What raises does not go on, unless that is all there is: what comes after may have causes of its own.
+        let past = self.atoms.add(super::super::atom::Atom::Past);
+        let (past, fine) = (self.d.atom(past), self.d.not(bad));
+        let on = self.d.or(fine, past);
+        self.path = self.d.and(self.path, on);
         true
     }
 

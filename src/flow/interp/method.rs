@@ -219,6 +219,9 @@ impl Interp<'_> {
 
     /// The outside thing, taken as a tensor (which must still be shown).
     pub(super) fn tensor_of_outer(&mut self, o: OuterId, e: ExprId) -> Value {
+        if self.size_proofs.contains(&o) {
+            return Self::NUMBER;
+        }
         let device = self.device_of_outer(o, e);
         self.tensor(super::Tensor {
             device,
@@ -435,13 +438,20 @@ impl Interp<'_> {
         }
     }
 
+    /// By its name: a gradient scaler, a scheduler, a sampler. Their states are numbers.
+    fn holds_numbers(&self, o: OuterId) -> bool {
+        let text = self.t.get_outer(o).text.to_ascii_lowercase();
+        let last = text.rsplit('.').next().unwrap_or_default();
+        ["scaler", "sched", "sampler", "loader"].iter().any(|w| last.contains(w))
+    }
+
     /// A method of something from outside.
     fn outer_method(&mut self, o: OuterId, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
         let text = name.as_str();
         if only_tensors_have(name) {
             self.tensor_proofs.insert(o);
         }
-        if text == "load_state_dict" {
+        if text == "load_state_dict" && !self.holds_numbers(o) {
             for &(v, _) in args.positional.iter().take(1) {
                 self.used_as_weights(v);
             }

@@ -122,6 +122,8 @@ struct Frame {
     /// What has been returned so far, and when.
     result: Value,
     returned: Cond,
+    /// When it was called. What it returns is told relative to that.
+    entry: Cond,
     /// The heap at each `return` inside a branch.
     exits: Vec<(Cond, Changes)>,
     start: Mark,
@@ -166,7 +168,6 @@ struct TryFrame {
 enum Test {
     Truth(Value),
     Compare(u8, Value, Value),
-    Cuda(Device),
     Expr(ModIdx, ExprId, FrameId, u32),
 }
 
@@ -195,6 +196,8 @@ pub struct Interp<'p> {
     exhausted: bool,
     /// Counts uses of devices that are there, for handlers around them.
     work: u32,
+    /// What decides about the device whose use is being looked at.
+    deciders: Vec<AtomId>,
     /// While positive, nothing is reported.
     muted: u32,
     /// The device of factories without `device=`; a cell, so that branches join it.
@@ -210,6 +213,8 @@ pub struct Interp<'p> {
     def_paths: FxHashMap<(ModIdx, FuncId), Cond>,
     /// Outside things that are seen to be tensors.
     tensor_proofs: FxHashSet<OuterId>,
+    /// Outside things that are used as sizes.
+    size_proofs: FxHashSet<OuterId>,
     /// What was assigned to attributes and items of outside things.
     outer_writes: FxHashMap<OuterId, Value>,
     events: Vec<Pending>,
@@ -291,6 +296,7 @@ impl<'p> Interp<'p> {
             depth: 0,
             exhausted: false,
             work: 0,
+            deciders: Vec::new(),
             muted: 0,
             default_device,
             tests: FxHashMap::default(),
@@ -299,6 +305,7 @@ impl<'p> Interp<'p> {
             evaluated: FxHashSet::default(),
             def_paths: FxHashMap::default(),
             tensor_proofs: FxHashSet::default(),
+            size_proofs: FxHashSet::default(),
             outer_writes: FxHashMap::default(),
             events: Vec::new(),
             loads: FxHashMap::default(),

@@ -153,8 +153,8 @@ impl Interp<'_> {
                 break;
             }
         }
-        use crate::world::Backend::{Hpu, Mps, Npu, Xpu};
-        for b in [Mps, Xpu, Hpu, Npu] {
+        use crate::world::Backend::{Hpu, Mlu, Mps, Musa, Npu, Xpu};
+        for b in [Mps, Xpu, Hpu, Npu, Mlu, Musa] {
             let c = self.available(Some(b));
             let not = self.d.not(c);
             if self.d.implies(path, c) {

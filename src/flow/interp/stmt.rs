@@ -233,7 +233,7 @@ impl<'p> Interp<'p> {
     }
 
     fn return_value(&mut self, value: Value) {
-        let path = self.path;
+        let path = self.d.given(self.path, self.here().entry);
         let frame = self.here();
         let (mut result, returned, branches, start) =
             (frame.result, frame.returned, frame.branches, frame.start);

@@ -509,6 +509,13 @@ impl Interp<'_> {
         self.d.leaves(device, &mut leaves);
         for leaf in leaves {
             let (d, origin) = *self.t.places.get(leaf);
+            if let (Device::Of(o) | Device::Named(o), 0) = (d, self.muted) {
+                // It would have raised elsewhere.
+                let on_cpu = self.outer_is_on(o, "cpu");
+                let elsewhere = self.d.where_leaf(device, &mut |p| p != leaf);
+                let fine = self.d.or(on_cpu, elsewhere);
+                self.path = self.d.and(self.path, fine);
+            }
             if matches!(d, Device::Cuda(_) | Device::CudaSome | Device::Other(_)) {
                 let here = self.d.where_leaf(device, &mut |p| p == leaf);
                 found = Some((d, origin, here));

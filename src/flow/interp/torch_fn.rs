@@ -91,6 +91,13 @@ impl Interp<'_> {
         dims: Tri,
     ) -> Value {
         let short = name.rsplit('.').next().unwrap_or(name);
+        if matches!(short, "arange" | "zeros" | "ones" | "empty" | "rand" | "randn" | "linspace" | "eye") {
+            for &(v, _) in &args.positional {
+                if let Value::Outer(o) = v {
+                    self.size_proofs.insert(o);
+                }
+            }
+        }
         let zero_dim = self.factory_dims(short, args, dims);
         let bytes = super::guard::size_in_bytes(self, short, args);
         let given =
@@ -149,7 +156,7 @@ impl Interp<'_> {
             }
         };
         if op.accepts.pin_memory && args.keyword("pin_memory").is_some_and(|(v, _)| v == Value::Bool(TRUE)) {
-            self.use_cuda(e, UseKind::Query, "`pin_memory=True`");
+            self.pins(e, "`pin_memory=True`");
         }
         if op.name.as_str() == "torch.Generator" {
             return Value::Object(self.object(super::ObjKind::Generator, None, Value::Device(device)));
@@ -300,7 +307,27 @@ impl Interp<'_> {
 
     pub(super) fn check_pin_memory(&mut self, device: Dd, e: ExprId) {
         self.check_on_cpu(device, e, e, "`.pin_memory()`");
-        self.use_cuda(e, UseKind::Query, "`.pin_memory()`");
+        self.pins(e, "`.pin_memory()`");
+    }
+
+    /// Pinning takes the allocator of whatever accelerator is there (aten/src/ATen/core/CachingHostAllocator.h).
+    fn pins(&mut self, e: ExprId, what: &str) {
+        use crate::world::Backend::{Hpu, Mlu, Mps, Musa, Npu, Xpu};
+        let before = self.path;
+        let mut other = super::FALSE;
+        for b in [Xpu, Mps, Npu, Hpu, Mlu, Musa] {
+            let there = self.available(Some(b));
+            other = self.d.or(other, there);
+        }
+        let none = self.d.not(other);
+        self.path = self.d.and(before, none);
+        if self.path == super::FALSE {
+            self.path = before;
+            return;
+        }
+        self.use_cuda(e, UseKind::Query, what);
+        let elsewhere = self.d.and(before, other);
+        self.path = self.d.or(self.path, elsewhere);
     }
 
     /// A function of PyTorch that the operator table knows.

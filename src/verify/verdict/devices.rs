@@ -11,7 +11,10 @@ const LITTLE_PART: u64 = 10;
 
 pub(super) fn problems(case: &Case) -> Vec<Problem> {
     let one = |device: &Device| {
-        [mode(device), failed_check(device), low_memory(device), no_bfloat16(device)].into_iter().flatten().collect()
+        [mode(device), failed_check(device), low_memory(device), no_bfloat16(device)]
+            .into_iter()
+            .flatten()
+            .collect()
     };
     case.machine.devices.iter().flat_map(|device| -> Vec<Draft> { one(device) }).map(Problem::from).collect()
 }
@@ -21,15 +24,22 @@ fn mode(device: &Device) -> Option<Draft> {
     match device.compute_mode? {
         ComputeMode::Default => None,
         ComputeMode::Prohibited => Some(
-            Draft::error("prohibited-mode", format!("cuda:{index} is closed: its compute mode lets nobody in"))
-                .seen("the compute mode is Prohibited")
-                .remedy("open it")
-                .command(format!("sudo nvidia-smi -i {} -c DEFAULT", physical(device))),
+            Draft::error(
+                "prohibited-mode",
+                format!("cuda:{index} is closed: its compute mode lets nobody in"),
+            )
+            .seen("the compute mode is Prohibited")
+            .remedy("open it")
+            .command(format!("sudo nvidia-smi -i {} -c DEFAULT", physical(device))),
         ),
         ComputeMode::ExclusiveProcess => {
-            let taken = device.checks.iter().any(|check| check.code == Some(46)) || !device.processes.is_empty();
+            let taken =
+                device.checks.iter().any(|check| check.code == Some(46)) || !device.processes.is_empty();
             let draft = if taken {
-                Draft::error("device-unavailable", format!("cuda:{index} is busy: it takes one process at a time"))
+                Draft::error(
+                    "device-unavailable",
+                    format!("cuda:{index} is busy: it takes one process at a time"),
+                )
             } else {
                 Draft::warning("exclusive-mode", format!("cuda:{index} takes one process at a time"))
             };
@@ -64,18 +74,26 @@ fn failed_check(device: &Device) -> Option<Draft> {
     let draft = match (first.name.as_str(), first.code) {
         (_, Some(46)) => Draft::error("device-unavailable", format!("cuda:{index} is busy or unavailable"))
             .remedy("end the process that has it; without one, reset it or reboot"),
-        (_, Some(2)) => Draft::error("low-memory", format!("cuda:{index} has too little memory even for a context"))
-            .seen_all(device.processes.iter().map(holder))
-            .remedy("end what holds its memory")
-            .command("nvidia-smi"),
-        (_, Some(214)) => Draft::error("memory-errors", format!("cuda:{index} has memory errors that cannot be corrected"))
-            .remedy("drain it and reset it; if it comes again, have it replaced")
-            .command(format!("nvidia-smi -i {} -q -d ECC,ROW_REMAPPER", physical(device))),
-        ("copy" | "kernel", None) => Draft::error("wrong-results", format!("cuda:{index} computes or copies wrongly"))
-            .remedy("take it out of use: its memory or its bus is broken"),
-        ("peer-copy", _) => Draft::warning("peer-copy-failed", format!("copies from cuda:{index} to another GPU fail"))
-            .remedy("switch off peer access for NCCL, and the IOMMU in the firmware (or its ACS)")
-            .command("export NCCL_P2P_DISABLE=1"),
+        (_, Some(2)) => {
+            Draft::error("low-memory", format!("cuda:{index} has too little memory even for a context"))
+                .seen_all(device.processes.iter().map(holder))
+                .remedy("end what holds its memory")
+                .command("nvidia-smi")
+        }
+        (_, Some(214)) => {
+            Draft::error("memory-errors", format!("cuda:{index} has memory errors that cannot be corrected"))
+                .remedy("drain it and reset it; if it comes again, have it replaced")
+                .command(format!("nvidia-smi -i {} -q -d ECC,ROW_REMAPPER", physical(device)))
+        }
+        ("copy" | "kernel", None) => {
+            Draft::error("wrong-results", format!("cuda:{index} computes or copies wrongly"))
+                .remedy("take it out of use: its memory or its bus is broken")
+        }
+        ("peer-copy", _) => {
+            Draft::warning("peer-copy-failed", format!("copies from cuda:{index} to another GPU fail"))
+                .remedy("switch off peer access for NCCL, and the IOMMU in the firmware (or its ACS)")
+                .command("export NCCL_P2P_DISABLE=1")
+        }
         _ => Draft::error("device-fails", format!("cuda:{index} is there, and cannot be used"))
             .remedy("look into the kernel's log, and reboot")
             .command("sudo dmesg | grep -iE 'nvrm|xid'"),
@@ -92,7 +110,10 @@ fn low_memory(device: &Device) -> Option<Draft> {
     let mut processes: Vec<&Process> = device.processes.iter().collect();
     processes.sort_by_key(|process| std::cmp::Reverse(process.used_bytes));
     let seen = processes.into_iter().map(holder);
-    let unseen = device.processes.is_empty().then(|| "nvidia-smi shows no process; in a container it cannot".to_owned());
+    let unseen = device
+        .processes
+        .is_empty()
+        .then(|| "nvidia-smi shows no process; in a container it cannot".to_owned());
     Some(
         Draft::warning("low-memory", cause)
             .seen_all(seen)
@@ -109,7 +130,9 @@ fn no_bfloat16(device: &Device) -> Option<Draft> {
     }
     Some(
         Draft::note("no-bfloat16", format!("cuda:{} has no bfloat16 in hardware", device.index))
-            .seen(format!("its compute capability is {capability}; bfloat16 begins with 8.0, float8 with 8.9"))
+            .seen(format!(
+                "its compute capability is {capability}; bfloat16 begins with 8.0, float8 with 8.9"
+            ))
             .remedy("use float16: PyTorch emulates bfloat16, slowly, and libraries refuse it"),
     )
 }

@@ -52,9 +52,12 @@ pub(super) fn problems(case: &Case) -> Vec<Problem> {
         Outcome::Failed { call, code: 100, .. } => Some(no_device(case).seen(answered(call, 100))),
         Outcome::Failed { call, code, .. } => Some(failed(case, call, *code)),
         Outcome::MissingFunction { call } => Some(
-            Draft::error("driver-incomplete", "the driver's library is not a whole driver, or older than CUDA 11")
-                .seen(format!("it has no `{call}`"))
-                .remedy("install NVIDIA's driver again, 525 or newer"),
+            Draft::error(
+                "driver-incomplete",
+                "the driver's library is not a whole driver, or older than CUDA 11",
+            )
+            .seen(format!("it has no `{call}`"))
+            .remedy("install NVIDIA's driver again, 525 or newer"),
         ),
         Outcome::Crashed { during, how } => Some(
             Draft::error("driver-crashed", "the driver brings down the process that asks it")
@@ -96,7 +99,8 @@ fn no_library(case: &Case) -> Option<Draft> {
         return None;
     }
     let error = driver.load_error.clone().unwrap_or_default();
-    let there_but_bad = error.contains("ELF") || error.contains("file too short") || error.contains("undefined symbol");
+    let there_but_bad =
+        error.contains("ELF") || error.contains("file too short") || error.contains("undefined symbol");
     if there_but_bad {
         return Some(
             Draft::error("driver-library-unloadable", "there is a `libcuda.so.1` that cannot be loaded")
@@ -161,7 +165,8 @@ fn wsl_without_library(case: &Case) -> Draft {
 
 fn container(case: &Case) -> Draft {
     let kind = case.machine.system.container.as_deref().unwrap_or("container");
-    let draft = Draft::error("container-without-gpu", format!("the container ({kind}) was started without the GPU"));
+    let draft =
+        Draft::error("container-without-gpu", format!("the container ({kind}) was started without the GPU"));
     let draft = if case.has_nodes() { draft } else { draft.seen("there is no /dev/nvidiactl") };
     match kind {
         "kubernetes" | "kubepods" => draft
@@ -224,12 +229,14 @@ fn no_device(case: &Case) -> Draft {
     if system.wsl {
         return wsl_library(case).unwrap_or_else(|| wsl_without_library(case));
     }
-    if system.container.is_some() && !case.node(|path, _| path.bytes().last().is_some_and(|b| b.is_ascii_digit())) {
+    if system.container.is_some()
+        && !case.node(|path, _| path.bytes().last().is_some_and(|b| b.is_ascii_digit()))
+    {
         return container(case).seen("the driver's library is there, and no /dev/nvidia0");
     }
-    let draft = Draft::error("no-device", "the driver finds no GPU")
-        .seen_all(smi_error(case))
-        .seen_all(system.nvidia_pci_devices.map(|n| format!("{n} of NVIDIA's display controllers on the PCI bus")));
+    let draft = Draft::error("no-device", "the driver finds no GPU").seen_all(smi_error(case)).seen_all(
+        system.nvidia_pci_devices.map(|n| format!("{n} of NVIDIA's display controllers on the PCI bus")),
+    );
     match system.nvidia_pci_devices {
         Some(0) => draft.remedy("check that the GPU is seated, powered, and handed to this (virtual) machine"),
         _ => draft
@@ -252,10 +259,13 @@ fn wsl_library(case: &Case) -> Option<Draft> {
         return None;
     }
     Some(
-        Draft::error("wsl-linux-driver", "a driver for Linux is installed in WSL, and hides the one of Windows")
-            .seen("WSL's own is in /usr/lib/wsl/lib")
-            .remedy("remove the packages of the Linux driver, or put /usr/lib/wsl/lib first")
-            .command("export LD_LIBRARY_PATH=/usr/lib/wsl/lib:$LD_LIBRARY_PATH"),
+        Draft::error(
+            "wsl-linux-driver",
+            "a driver for Linux is installed in WSL, and hides the one of Windows",
+        )
+        .seen("WSL's own is in /usr/lib/wsl/lib")
+        .remedy("remove the packages of the Linux driver, or put /usr/lib/wsl/lib first")
+        .command("export LD_LIBRARY_PATH=/usr/lib/wsl/lib:$LD_LIBRARY_PATH"),
     )
 }
 
@@ -267,9 +277,12 @@ fn failed(case: &Case, call: &str, number: i32) -> Draft {
 
 fn by_code(case: &Case, number: i32) -> Draft {
     match number {
-        34 => Draft::error("stub-library", "the driver's library is the toolkit's stub, which is only for linking")
-            .remedy("take the folder `stubs` out of `LD_LIBRARY_PATH`")
-            .command("echo $LD_LIBRARY_PATH | tr ':' '\\n' | grep stubs"),
+        34 => Draft::error(
+            "stub-library",
+            "the driver's library is the toolkit's stub, which is only for linking",
+        )
+        .remedy("take the folder `stubs` out of `LD_LIBRARY_PATH`")
+        .command("echo $LD_LIBRARY_PATH | tr ':' '\\n' | grep stubs"),
         46 => Draft::error("device-unavailable", "the GPU is busy: it takes one process at a time")
             .seen_all(holders(case))
             .remedy("end the process that has it, or let several in")
@@ -283,7 +296,9 @@ fn by_code(case: &Case, number: i32) -> Draft {
         803 => mismatch(case),
         804 => forward_compatibility(case),
         805..=810 => Draft::error("mps-server", "the MPS server does not let this process in")
-            .remedy("restart the MPS control daemon, or take `CUDA_MPS_PIPE_DIRECTORY` out of the environment")
+            .remedy(
+                "restart the MPS control daemon, or take `CUDA_MPS_PIPE_DIRECTORY` out of the environment",
+            )
             .command("echo quit | nvidia-cuda-mps-control; nvidia-cuda-mps-control -d"),
         999 => unknown(case),
         _ => Draft::error("driver-error", format!("the driver answers {}", code::in_words(number)))
@@ -302,13 +317,18 @@ fn mismatch(case: &Case) -> Draft {
     let driver = &case.machine.driver;
     let kernel = driver.version.as_ref().map(|version| format!("the kernel's driver is {version}"));
     let library = driver.library_version.as_ref().map(|version| format!("the library is of {version}"));
-    let draft = Draft::error("driver-library-mismatch", "the driver's library and its kernel module are of different versions")
-        .seen_all(kernel)
-        .seen_all(library)
-        .seen_all(smi_error(case));
+    let draft = Draft::error(
+        "driver-library-mismatch",
+        "the driver's library and its kernel module are of different versions",
+    )
+    .seen_all(kernel)
+    .seen_all(library)
+    .seen_all(smi_error(case));
     if case.machine.system.container.is_some() {
         return draft
-            .remedy("remove the driver's library from the image: the host's is put in when the container starts")
+            .remedy(
+                "remove the driver's library from the image: the host's is put in when the container starts",
+            )
             .command("ldconfig -p | grep libcuda");
     }
     draft.remedy("reboot, so that the kernel takes the driver that was installed").command("sudo reboot")
@@ -326,11 +346,7 @@ fn forward_compatibility(case: &Case) -> Draft {
         Some(folder) => draft.seen(format!("`LD_LIBRARY_PATH` has {folder}")),
         None => draft,
     };
-    let draft = if path.contains("compat") {
-        draft
-    } else {
-        draft.seen("it is only for data center GPUs")
-    };
+    let draft = if path.contains("compat") { draft } else { draft.seen("it is only for data center GPUs") };
     draft
         .remedy("take the folder `compat` out of `LD_LIBRARY_PATH` (and out of the image), or install a newer driver")
         .command("export LD_LIBRARY_PATH=$(echo $LD_LIBRARY_PATH | tr ':' '\\n' | grep -v compat | paste -sd:)")
@@ -339,7 +355,8 @@ fn forward_compatibility(case: &Case) -> Draft {
 fn unknown(case: &Case) -> Draft {
     let uvm = |path: &str| path.ends_with("nvidia-uvm");
     let without_uvm = case.has_nodes() && case.node(|path, state| uvm(path) && state == NodeState::Missing);
-    let draft = Draft::error("unknown-error", "the driver cannot start, and does not say why").seen_all(smi_error(case));
+    let draft = Draft::error("unknown-error", "the driver cannot start, and does not say why")
+        .seen_all(smi_error(case));
     if without_uvm {
         return draft
             .seen("/dev/nvidia-uvm is missing")
@@ -358,9 +375,14 @@ fn unknown(case: &Case) -> Draft {
 fn other_library(case: &Case) -> Option<Draft> {
     let other = case.machine.driver.other_library.as_deref()?;
     Some(
-        Draft::warning("other-driver-library", "`libcuda.so` and `libcuda.so.1` are different libraries here")
-            .seen(format!("under another name {other} is found first; PyTorch takes `libcuda.so.1`"))
-            .seen_all(case.machine.driver.loaded_from.clone().map(|path| format!("`libcuda.so.1` is {path}")))
-            .remedy("take the other one out of `LD_LIBRARY_PATH`: programs that ask for `libcuda.so` fail with it"),
+        Draft::warning(
+            "other-driver-library",
+            "`libcuda.so` and `libcuda.so.1` are different libraries here",
+        )
+        .seen(format!("under another name {other} is found first; PyTorch takes `libcuda.so.1`"))
+        .seen_all(case.machine.driver.loaded_from.clone().map(|path| format!("`libcuda.so.1` is {path}")))
+        .remedy(
+            "take the other one out of `LD_LIBRARY_PATH`: programs that ask for `libcuda.so` fail with it",
+        ),
     )
 }

@@ -203,7 +203,10 @@ fn worlds(case: &Case, problems: &[Problem]) -> Worlds {
 /// Would `torch.cuda.is_available()` be true?
 fn cuda(case: &Case, problems: &[Problem]) -> Answer {
     let because = |ids: &[&str]| {
-        problems.iter().find(|problem| ids.contains(&problem.id.as_str())).map(|problem| problem.cause.clone())
+        problems
+            .iter()
+            .find(|problem| ids.contains(&problem.id.as_str()))
+            .map(|problem| problem.cause.clone())
     };
     if case.machine.system.os == "macos" {
         return Answer::new(Holds::No, "macOS has no CUDA");
@@ -214,7 +217,10 @@ fn cuda(case: &Case, problems: &[Problem]) -> Answer {
         }
         Some(Build::Cpu) => {
             let cause = because(&["cpu-only-build"]);
-            return Answer::new(Holds::No, cause.unwrap_or_else(|| "PyTorch is built without CUDA".to_owned()));
+            return Answer::new(
+                Holds::No,
+                cause.unwrap_or_else(|| "PyTorch is built without CUDA".to_owned()),
+            );
         }
         _ => {}
     }
@@ -228,11 +234,16 @@ fn cuda(case: &Case, problems: &[Problem]) -> Answer {
         Outcome::Crashed { .. } | Outcome::TimedOut { .. } | Outcome::NotProbed { .. }
     );
     if uncertain && case.machine.devices.is_empty() {
-        return Answer::new(Holds::Unknown, by_driver.unwrap_or_else(|| "the driver was not asked".to_owned()));
+        return Answer::new(
+            Holds::Unknown,
+            by_driver.unwrap_or_else(|| "the driver was not asked".to_owned()),
+        );
     }
-    let count = case.machine.visible.count.unwrap_or_else(|| {
-        u32::try_from(case.machine.devices.len()).unwrap_or(u32::MAX)
-    });
+    let count = case
+        .machine
+        .visible
+        .count
+        .unwrap_or_else(|| u32::try_from(case.machine.devices.len()).unwrap_or(u32::MAX));
     if count == 0 {
         let fallback = || "the driver shows no device".to_owned();
         let ours = main.is_some_and(|problem| problem.id == driver::OURS);
@@ -263,7 +274,9 @@ fn backends(case: &Case) -> BTreeMap<String, Answer> {
     let xpu = match &case.machine.torch {
         None => unknown(),
         Some(torch) if torch.build == Build::Unknown => unknown(),
-        Some(torch) if torch.xpu.is_some() => Answer::new(Holds::Unknown, "PyTorch is built for XPU, which is not probed"),
+        Some(torch) if torch.xpu.is_some() => {
+            Answer::new(Holds::Unknown, "PyTorch is built for XPU, which is not probed")
+        }
         Some(_) => Answer::new(Holds::No, "the installed PyTorch is built without XPU"),
     };
     answers.insert("xpu".to_owned(), xpu);
@@ -271,7 +284,9 @@ fn backends(case: &Case) -> BTreeMap<String, Answer> {
         let package = packages.iter().find(|package| case.installed.packages.contains_key(**package));
         let answer = match (&case.machine.torch, package) {
             (None, _) => unknown(),
-            (_, Some(package)) => Answer::new(Holds::Unknown, format!("`{package}` is installed; its devices are not probed")),
+            (_, Some(package)) => {
+                Answer::new(Holds::Unknown, format!("`{package}` is installed; its devices are not probed"))
+            }
             (_, None) => Answer::new(Holds::No, format!("`{}` is not installed", packages[0])),
         };
         answers.insert(name.to_owned(), answer);

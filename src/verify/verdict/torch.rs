@@ -48,7 +48,11 @@ fn no_pytorch(case: &Case) -> Draft {
 
 fn broken(case: &Case, torch: &Torch) -> Draft {
     let index = index_for(case.machine.driver.cuda, &capabilities(case)).unwrap_or("cpu");
-    let id = if torch.broken.iter().any(|what| what.contains("imported instead")) { "shadowed-by-project" } else { "broken-pytorch" };
+    let id = if torch.broken.iter().any(|what| what.contains("imported instead")) {
+        "shadowed-by-project"
+    } else {
+        "broken-pytorch"
+    };
     let draft = if id == "broken-pytorch" {
         Draft::error(id, "the installed PyTorch is not whole")
             .remedy("remove what is left of it and install it again")
@@ -94,7 +98,8 @@ fn driver_too_old(case: &Case, torch: &Torch) -> Option<Draft> {
     let (driver, cuda) = (case.machine.driver.cuda?, torch.cuda?);
     let version = torch.version.as_deref().unwrap_or_default();
     let driver_name = case.machine.driver.version.as_ref().map(|v| format!(" ({v})")).unwrap_or_default();
-    let evidence = format!("the driver{driver_name} runs CUDA {driver}, PyTorch {version} is built with CUDA {cuda}");
+    let evidence =
+        format!("the driver{driver_name} runs CUDA {driver}, PyTorch {version} is built with CUDA {cuda}");
     if driver.major < cuda.major {
         let least = match cuda.major {
             11 => "450.80",
@@ -125,7 +130,10 @@ fn not_in_build(case: &Case, torch: &Torch) -> Option<Draft> {
     let capability = first.capability?;
     let too_old = torch.archs.iter().all(|arch| newer(arch, capability));
     let age = if too_old { "too old" } else { "too new" };
-    let cause = format!("cuda:{} ({}) is {age} for the installed PyTorch: available, but not usable", first.index, first.name);
+    let cause = format!(
+        "cuda:{} ({}) is {age} for the installed PyTorch: available, but not usable",
+        first.index, first.name
+    );
     let draft = if without.len() == devices.len() {
         Draft::error("gpu-not-in-build", cause)
     } else {
@@ -139,7 +147,9 @@ fn not_in_build(case: &Case, torch: &Torch) -> Option<Draft> {
     let index = index_for(case.machine.driver.cuda, &capabilities(case));
     Some(match index {
         Some(index) => draft.remedy("install a build that has code for it").command(install(case, index)),
-        None if too_old => draft.remedy("take an older PyTorch, build it for this GPU, or hide the GPU with `CUDA_VISIBLE_DEVICES`"),
+        None if too_old => draft.remedy(
+            "take an older PyTorch, build it for this GPU, or hide the GPU with `CUDA_VISIBLE_DEVICES`",
+        ),
         None => draft.remedy("take a newer PyTorch, with the driver that it needs"),
     })
 }
@@ -156,10 +166,13 @@ fn several(case: &Case, torch: &Torch) -> Option<Draft> {
     }
     let _ = case;
     Some(
-        Draft::warning("several-pytorch", "there are several installations of PyTorch, and the first one hides the others")
-            .seen(format!("{} is imported", torch.path))
-            .seen_all(torch.shadowed.iter().map(|path| format!("{path} is hidden")))
-            .remedy("keep one: uninstall the others, unset `PYTHONPATH`, set `PYTHONNOUSERSITE=1`"),
+        Draft::warning(
+            "several-pytorch",
+            "there are several installations of PyTorch, and the first one hides the others",
+        )
+        .seen(format!("{} is imported", torch.path))
+        .seen_all(torch.shadowed.iter().map(|path| format!("{path} is hidden")))
+        .remedy("keep one: uninstall the others, unset `PYTHONPATH`, set `PYTHONNOUSERSITE=1`"),
     )
 }
 
@@ -171,7 +184,9 @@ fn pip_over_conda(case: &Case, torch: &Torch) -> Option<Draft> {
         Draft::warning("pip-over-conda", "conda and pip have both installed PyTorch into this environment")
             .seen(format!("conda's record says {build}, and the files are those of {installer}"))
             .remedy("keep one of the two")
-            .command(format!("{python} -m pip uninstall torch    # then: conda install --force-reinstall pytorch")),
+            .command(format!(
+                "{python} -m pip uninstall torch    # then: conda install --force-reinstall pytorch"
+            )),
     )
 }
 
@@ -184,9 +199,12 @@ fn other_python(case: &Case) -> Option<Draft> {
     }
     let prefix = python.prefix.as_deref().unwrap_or_default();
     Some(
-        Draft::warning("other-python", format!("`{by}` names an environment, and `python` is of another one"))
-            .seen(format!("`{by}` is {prefix}"))
-            .seen(format!("the first `python` on `PATH` is {on_path}"))
-            .remedy("activate the environment again, in this shell"),
+        Draft::warning(
+            "other-python",
+            format!("`{by}` names an environment, and `python` is of another one"),
+        )
+        .seen(format!("`{by}` is {prefix}"))
+        .seen(format!("the first `python` on `PATH` is {on_path}"))
+        .remedy("activate the environment again, in this shell"),
     )
 }

@@ -11,9 +11,13 @@ pub(super) fn hides_all(case: &Case) -> Draft {
     let visible = &case.machine.visible;
     let value = visible.value.as_deref().unwrap_or_default();
     let physical = visible.physical.unwrap_or_default();
-    let reason = visible.because.clone().unwrap_or_else(|| "the driver takes none of its elements".to_owned());
+    let reason =
+        visible.because.clone().unwrap_or_else(|| "the driver takes none of its elements".to_owned());
     Draft::error("hidden-by-visible-devices", format!("`CUDA_VISIBLE_DEVICES={value}` hides every GPU"))
-        .seen(format!("without it there {}", if physical == 1 { "is 1".to_owned() } else { format!("are {physical}") }))
+        .seen(format!(
+            "without it there {}",
+            if physical == 1 { "is 1".to_owned() } else { format!("are {physical}") }
+        ))
         .seen(reason)
         .remedy("unset it, or set it to numbers that exist, before the program starts")
         .command("unset CUDA_VISIBLE_DEVICES")
@@ -33,10 +37,13 @@ fn cut(case: &Case) -> Option<Draft> {
     }
     let named = value.split(',').count();
     Some(
-        Draft::warning("visible-devices-cut", format!("`CUDA_VISIBLE_DEVICES={value}` names {named} devices, and {count} can be seen"))
-            .seen(reason)
-            .remedy("name only devices that exist, each once, all by number or all by UUID")
-            .command("nvidia-smi -L"),
+        Draft::warning(
+            "visible-devices-cut",
+            format!("`CUDA_VISIBLE_DEVICES={value}` names {named} devices, and {count} can be seen"),
+        )
+        .seen(reason)
+        .remedy("name only devices that exist, each once, all by number or all by UUID")
+        .command("nvidia-smi -L"),
     )
 }
 
