@@ -90,8 +90,8 @@ fn on_a_machine_with_several_gpus() {
     let machine =
         with_program(Machine::usable()).set("STUB_DEVICES", "3").set("STUB_FREE", "39000,100,39000");
     let all = judged(&machine, "--verify=run");
-    expect(&all, "6 SD401 refuted", "this machine has 3 devices: `cuda:1` is there");
-    expect(&all, "17 SD401 refuted", "`cuda:2` is there");
+    expect(&all, "6 SD401 refuted", "this machine has 3 devices: `cuda:1` exists");
+    expect(&all, "17 SD401 refuted", "`cuda:2` exists");
     expect(&all, "9 SD501 open", "GPU 0 has 38.1 GiB free, GPU 1 has 100.0 MiB free");
     let shown = judged(&machine.set("CUDA_VISIBLE_DEVICES", "0,2"), "--verify=run");
     expect(&shown, "6 SD401 refuted", "this machine has 2 devices visible of 3");
@@ -238,7 +238,7 @@ fn a_saved_report_stands_for_its_machine() {
     );
     expect(&judged, "6 SD401 refuted", "the machine of `gpu-box.json` has 2 devices");
     expect(&judged, "9 SD501 confirmed", "needs 37.3 GiB; GPU 0 has 20.0 GiB free, GPU 1 has 20.0 GiB free");
-    expect(&judged, "17 SD401 confirmed", "`cuda:2` raises here");
+    expect(&judged, "17 SD401 confirmed", "`cuda:2` raises there");
     assert_eq!(ci.log(), "", "the driver of this machine was loaded");
     let text = ci.run("verify --machine gpu-box.json");
     assert!(text.stdout.contains("Stub GPU 1") && text.code == Some(0), "{text:?}");
@@ -335,6 +335,62 @@ fn a_list_of_gpus_is_forgotten_where_there_is_none() {
     expect(
         &judge(Machine::usable().set("STUB_DEVICES", "4")),
         "4 SD402 refuted",
-        "4 devices: `cuda:3` is there",
+        "4 devices: `cuda:3` exists",
+    );
+}
+
+/// What a machine says of a world, through the library.
+fn said(machine: &Value, world: samedevice::world::World) -> (samedevice::finding::Verdict, String) {
+    use samedevice::finding::{Code, Finding, Label};
+    use samedevice::span::{FileId, Place, Span};
+    let machine = serde_json::from_value(machine.clone()).unwrap();
+    let judge = samedevice::verify::judge::Judge::here(&machine);
+    let place = Place { file: FileId(0), span: Span::new(0, 0) };
+    let judgement =
+        judge.judge(&Finding::new(Code(101), world, "wrong", Label { place, text: String::new() }));
+    (judgement.verdict, judgement.reason)
+}
+
+#[test]
+fn every_world_is_judged() {
+    use samedevice::finding::Verdict::{Confirmed, Open, Refuted};
+    use samedevice::world::{Backend, World};
+    let torch =
+        Torch { xpu: Some("20250101"), packages: &[("torch-npu", "2.5.1")], requires: &[], ..Torch::cu126() };
+    let two = Machine::with_driver()
+        .torch(&torch)
+        .set("STUB_DEVICES", "2")
+        .set("STUB_CAPABILITY", "7.5,8.6")
+        .verify("");
+    let none = Machine::bare().torch(&Torch::cu126()).verify("");
+    let hangs = Machine::usable().set("STUB_CRASH", "cuInit").verify("");
+    let empty = Machine::bare().verify("");
+    for (world, on_two, on_none, on_unknown) in [
+        (World::Always, Confirmed, Confirmed, Confirmed),
+        (World::NoCuda, Refuted, Confirmed, Open),
+        (World::Cuda, Confirmed, Refuted, Open),
+        (World::FewerGpus(1), Refuted, Confirmed, Open),
+        (World::FewerGpus(2), Refuted, Confirmed, Open),
+        (World::FewerGpus(3), Confirmed, Confirmed, Open),
+        (World::FreeBelow(1 << 50), Confirmed, Refuted, Open),
+        (World::CapabilityBelow(7, 5), Refuted, Refuted, Open),
+        (World::CapabilityBelow(8, 0), Open, Refuted, Open),
+        (World::CapabilityBelow(9, 0), Confirmed, Refuted, Open),
+        (World::No(Backend::Mps), Confirmed, Confirmed, Confirmed),
+        (World::With(Backend::Mps), Refuted, Refuted, Refuted),
+        (World::No(Backend::Xpu), Open, Confirmed, Confirmed),
+        (World::With(Backend::Npu), Open, Refuted, Refuted),
+        (World::No(Backend::Hpu), Confirmed, Confirmed, Confirmed),
+    ] {
+        for (machine, expected) in [(&two, on_two), (&none, on_none), (&hangs, on_unknown)] {
+            let (verdict, reason) = said(machine, world);
+            assert_eq!(verdict, expected, "{world}: {reason}");
+            assert!(!reason.is_empty(), "{world}");
+        }
+    }
+    assert_eq!(said(&empty, World::With(Backend::Xla)).0, Open, "no PyTorch, no plug-in to look for");
+    assert_eq!(
+        said(&two, World::CapabilityBelow(8, 0)).1,
+        "needs 8.0; cuda:0 has compute capability 7.5, cuda:1 has compute capability 8.6"
     );
 }

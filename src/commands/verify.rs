@@ -10,7 +10,7 @@ use crate::cli::{Color, PageFormat, ProbeArgs, VerifyArgs};
 use crate::finding::{Finding, Verdict};
 use crate::verify::examine::{Options, examine};
 use crate::verify::judge::Judge;
-use crate::verify::machine::{Depth, Machine, Status};
+use crate::verify::machine::{Depth, Status};
 use crate::verify::{load, probe, text};
 use crate::world::World;
 
@@ -82,8 +82,7 @@ pub struct Asked {
 pub fn judge(findings: &mut [Finding], asked: &Asked, cwd: &Path) -> Result<(), Failure> {
     if let Some(file) = &asked.file {
         let machine = load(file).map_err(Failure::Other)?;
-        let name = format!("the machine of `{}`", file.display());
-        mark(findings, &machine, &name);
+        mark(findings, &Judge::saved(&machine, file));
         return Ok(());
     }
     // Without findings there is nothing to ask the driver for.
@@ -102,7 +101,7 @@ pub fn judge(findings: &mut [Finding], asked: &Asked, cwd: &Path) -> Result<(), 
         cwd: cwd.to_owned(),
     })
     .map_err(Failure::Other)?;
-    mark(findings, &machine, "this machine");
+    mark(findings, &Judge::here(&machine));
     Ok(())
 }
 
@@ -113,8 +112,7 @@ const fn size(world: World) -> Option<u64> {
     }
 }
 
-fn mark(findings: &mut [Finding], machine: &Machine, name: &str) {
-    let judge = Judge { machine, name };
+fn mark(findings: &mut [Finding], judge: &Judge) {
     for finding in findings {
         finding.verdict = Some(judge.judge(finding));
     }

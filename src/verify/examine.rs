@@ -46,6 +46,11 @@ pub fn examine(options: &Options) -> Result<Machine, String> {
     let files = Files::new();
     let orders = Orders { run: options.depth == Depth::Run, allocate: options.allocate.clone() };
     let asked = smi::ask(options.limit.min(SMI_LIMIT));
+    // What is used for a moment is no part of what others hold.
+    let (mut asked, mut listed) = (Some(asked), None);
+    if orders.run {
+        listed = asked.take().map(smi::Asked::listed);
+    }
     // The files are read while the driver thinks.
     let ((shown, bare), installed) = std::thread::scope(|scope| {
         let probe = scope.spawn(|| child::ask(&orders, options.limit));
@@ -53,7 +58,7 @@ pub fn examine(options: &Options) -> Result<Machine, String> {
         let none = || (not_probed("the thread that waits for it ended"), None);
         (probe.join().unwrap_or_else(|_| none()), installed)
     });
-    let listed = asked.listed();
+    let listed = listed.or_else(|| asked.map(smi::Asked::listed)).unwrap_or_default();
     let mut system = files.system();
     system.nvidia_smi_error.clone_from(&listed.error);
     let visible = visible(&shown, bare.as_ref(), &listed);
@@ -199,9 +204,11 @@ fn describe(index: u32, seen: &Seen, all: &[Seen], listed: &Listed, archs: &[Str
         uuid: seen.uuid.clone(),
         capability,
         total_bytes: seen.total_bytes.or_else(|| gpu.and_then(|gpu| gpu.total_bytes)),
+        nvidia_smi_total_bytes: gpu.and_then(|gpu| gpu.total_bytes),
         free_bytes: seen.free_bytes.or_else(|| gpu.and_then(|gpu| gpu.free_bytes)),
         compute_mode: mode,
-        mig: gpu.and_then(|gpu| gpu.mig),
+        // An instance says so in its name, and `nvidia-smi` does not list it among the GPUs.
+        mig: gpu.and_then(|gpu| gpu.mig).or_else(|| seen.name.contains(" MIG ").then_some(true)),
         integrated: seen.integrated,
         pci: seen.pci.clone(),
         dtypes: capability.map(Dtypes::of),

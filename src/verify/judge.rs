@@ -1,19 +1,32 @@
 //! Findings meet the machine: does this one bite there?
 
+use std::path::Path;
+
 use super::machine::{Answer, Device, Holds, Machine, Version};
 use crate::finding::{Finding, Judgement, Verdict};
 use crate::world::{Backend, Premise, World, gibibytes};
 
 /// A machine to judge for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Judge<'a> {
-    /// What is known of it.
-    pub machine: &'a Machine,
-    /// What messages call it: "this machine".
-    pub name: &'a str,
+    machine: &'a Machine,
+    /// What messages call it.
+    name: String,
+    /// "here" or "there".
+    place: &'static str,
 }
 
-impl Judge<'_> {
+impl<'a> Judge<'a> {
+    /// For the machine that this runs on.
+    pub fn here(machine: &'a Machine) -> Self {
+        Self { machine, name: "this machine".to_owned(), place: "here" }
+    }
+
+    /// For the machine of a saved report.
+    pub fn saved(machine: &'a Machine, file: &Path) -> Self {
+        Self { machine, name: format!("the machine of `{}`", file.display()), place: "there" }
+    }
+
     /// Confirmed if the finding's world is this machine and the path to it is possible here.
     pub fn judge(&self, finding: &Finding) -> Judgement {
         let first = self.all(self.world(finding.world), &finding.premises);
@@ -54,7 +67,9 @@ impl Judge<'_> {
             let answer = self.premise(*premise);
             match answer.holds {
                 Holds::Yes => {}
-                Holds::No => said = judgement(Holds::No, format!("not reached here: {}", answer.because)),
+                Holds::No => {
+                    said = judgement(Holds::No, format!("not reached {}: {}", self.place, answer.because))
+                }
                 Holds::Unknown => said = judgement(Holds::Unknown, answer.because),
             }
         }
@@ -157,10 +172,10 @@ impl Judge<'_> {
         }
         let last = n.saturating_sub(1);
         if gpus < n {
-            reason.push_str(&format!(": `cuda:{last}` raises here"));
+            reason.push_str(&format!(": `cuda:{last}` raises {}", self.place));
             (Holds::Yes, reason)
         } else {
-            reason.push_str(&format!(": `cuda:{last}` is there"));
+            reason.push_str(&format!(": `cuda:{last}` exists"));
             (Holds::No, reason)
         }
     }

@@ -265,9 +265,11 @@ pub struct Device {
     pub uuid: Option<String>,
     /// Its compute capability.
     pub capability: Option<Version>,
-    /// All of its memory, in bytes.
+    /// All of its memory that programs can have, in bytes: what `torch.cuda` calls `total_memory`.
     pub total_bytes: Option<u64>,
-    /// What is free of it, in bytes.
+    /// All of its memory as `nvidia-smi` counts it, in bytes, to the MiB: what the driver keeps for itself, too.
+    pub nvidia_smi_total_bytes: Option<u64>,
+    /// What is free of it, in bytes: after a context was made, if the depth is `run`; else as `nvidia-smi` says.
     pub free_bytes: Option<u64>,
     /// Who may use it.
     pub compute_mode: Option<ComputeMode>,

@@ -28,6 +28,7 @@ use std::path::Path;
 use machine::{Machine, SCHEMA};
 
 pub use child::COMMAND;
+pub use verdict::CAUSES;
 
 /// Reads a saved report.
 ///

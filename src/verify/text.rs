@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::machine::{Build, Device, Gravity, Holds, Machine, Outcome, Problem, Status};
+use super::verdict::{OF_DEVICES, OF_DRIVER, OF_TORCH};
 use crate::report::one_line;
 use crate::world::gibibytes;
 
@@ -17,11 +18,12 @@ pub struct Look {
     pub unicode: bool,
 }
 
-#[derive(Clone, Copy)]
+/// From the best to the worst.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Mark {
     Right,
-    Wrong,
     Doubtful,
+    Wrong,
 }
 
 impl Mark {
@@ -65,7 +67,22 @@ pub fn write(machine: &Machine, look: Look, out: &mut dyn Write) -> io::Result<(
 }
 
 fn lines(machine: &Machine) -> Vec<(Mark, &'static str, String)> {
-    vec![system(machine), driver(machine), devices(machine), python(machine), torch(machine)]
+    let mut lines = vec![system(machine), driver(machine), devices(machine), python(machine), torch(machine)];
+    for (line, causes) in [(1, OF_DRIVER), (2, OF_DEVICES), (4, OF_TORCH)] {
+        lines[line].0 = lines[line].0.max(worst(machine, causes));
+    }
+    lines
+}
+
+/// How a line is marked that these problems are about.
+fn worst(machine: &Machine, causes: &[&[&str]]) -> Mark {
+    let about = |problem: &&Problem| causes.iter().any(|ids| ids.contains(&problem.id.as_str()));
+    let marks = machine.problems.iter().filter(about).map(|problem| match problem.gravity {
+        Gravity::Error => Mark::Wrong,
+        Gravity::Warning => Mark::Doubtful,
+        Gravity::Note => Mark::Right,
+    });
+    marks.max().unwrap_or(Mark::Right)
 }
 
 fn system(machine: &Machine) -> (Mark, &'static str, String) {

@@ -4,6 +4,17 @@ use super::{Case, Draft};
 use crate::verify::machine::{Check, ComputeMode, Device, Problem, Process};
 use crate::world::gibibytes;
 
+/// The identifiers of this file's problems.
+pub(super) const IDS: &[&str] = &[
+    "prohibited-mode",
+    "exclusive-mode",
+    "low-memory",
+    "memory-errors",
+    "wrong-results",
+    "peer-copy-failed",
+    "device-fails",
+    "no-bfloat16",
+];
 /// Less free memory than this is worth a word, in bytes: a context and its libraries take about as much.
 const LITTLE: u64 = 1 << 30;
 /// So is less than one part in this many.

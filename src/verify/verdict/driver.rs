@@ -4,8 +4,8 @@ use super::{Case, Draft};
 use crate::verify::code;
 use crate::verify::machine::{NodeState, Outcome, Problem};
 
-/// The identifiers of this file's problems.
-const IDS: &[&str] = &[
+/// The identifiers of this file's problems. All but the last say that there is no device.
+pub(super) const IDS: &[&str] = &[
     "no-gpu",
     "driver-not-installed",
     "driver-library-missing",
@@ -33,13 +33,15 @@ const IDS: &[&str] = &[
     "driver-crashed",
     "driver-hangs",
     "not-probed",
+    OTHER,
 ];
+const OTHER: &str = "other-driver-library";
 /// A cause that lies with this program: PyTorch may well have a GPU.
 pub(super) const OURS: &str = "musl-cannot-load";
 
 /// The cause among the problems, if one of them is of this file.
 pub(super) fn main(problems: &[Problem]) -> Option<&Problem> {
-    problems.iter().find(|problem| IDS.contains(&problem.id.as_str()))
+    problems.iter().find(|problem| problem.id != OTHER && IDS.contains(&problem.id.as_str()))
 }
 
 pub(super) fn problems(case: &Case) -> Vec<Problem> {
@@ -376,7 +378,7 @@ fn other_library(case: &Case) -> Option<Draft> {
     let other = case.machine.driver.other_library.as_deref()?;
     Some(
         Draft::warning(
-            "other-driver-library",
+            OTHER,
             "`libcuda.so` and `libcuda.so.1` are different libraries here",
         )
         .seen(format!("under another name {other} is found first; PyTorch takes `libcuda.so.1`"))

@@ -10,6 +10,20 @@ use crate::verify::machine::{Build, Problem, Torch};
 const LIBRARIES: [(&str, &str, &str); 3] =
     [("cudnn", "cuDNN", "libcudnn"), ("nccl", "NCCL", "libnccl"), ("cublas", "cuBLAS", "libcublas")];
 
+/// The identifiers of this file's problems.
+pub(super) const IDS: &[&str] = &[
+    "cudnn-missing",
+    "nccl-missing",
+    "cublas-missing",
+    "cudnn-version",
+    "nccl-version",
+    "cublas-version",
+    "cudnn-duplicated",
+    "nccl-duplicated",
+    "cublas-duplicated",
+    "cuda-runtime-version",
+];
+
 pub(super) fn problems(case: &Case) -> Vec<Problem> {
     let Some(torch) = case.machine.torch.as_ref().filter(|torch| torch.build == Build::Cuda) else {
         return Vec::new();

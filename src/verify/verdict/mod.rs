@@ -52,7 +52,7 @@ pub fn nothing_known() -> Worlds {
 pub fn decide(case: &Case) -> Verdict {
     let mut problems = driver::problems(case);
     problems.extend(visible::problems(case));
-    problems.extend(torch::problems(case, &problems));
+    problems.extend(torch::problems(case));
     problems.extend(libraries::problems(case));
     problems.extend(devices::problems(case));
     problems.sort_by_key(|problem| problem.gravity);
@@ -68,11 +68,21 @@ pub fn decide(case: &Case) -> Verdict {
     Verdict { problems, worlds, status }
 }
 
+/// The identifiers of all problems, by the part of the machine that they are about.
+pub const CAUSES: [&[&str]; 5] = [driver::IDS, visible::IDS, torch::IDS, libraries::IDS, devices::IDS];
+/// Those of the driver.
+pub(super) const OF_DRIVER: &[&[&str]] = &[driver::IDS];
+/// Those of single devices and of which can be seen.
+pub(super) const OF_DEVICES: &[&[&str]] = &[visible::IDS, devices::IDS];
+/// Those of PyTorch and of what it brings.
+pub(super) const OF_TORCH: &[&[&str]] = &[torch::IDS, libraries::IDS];
+
 /// A problem, in the order in which it is told.
 struct Draft(Problem);
 
 impl Draft {
     fn new(id: &str, gravity: Gravity, cause: impl Into<String>) -> Self {
+        debug_assert!(CAUSES.iter().any(|ids| ids.contains(&id)), "{id} is not listed");
         Self(Problem {
             id: id.to_owned(),
             gravity,
@@ -224,7 +234,8 @@ fn cuda(case: &Case, problems: &[Problem]) -> Answer {
         }
         _ => {}
     }
-    if let Some(cause) = because(&["driver-too-old", "broken-pytorch", "cudnn-missing", "nccl-missing"]) {
+    let fatal = ["driver-too-old", "broken-pytorch", "cudnn-missing", "nccl-missing", "cublas-missing"];
+    if let Some(cause) = because(&fatal) {
         return Answer::new(Holds::No, cause);
     }
     let main = driver::main(problems);

@@ -3,7 +3,22 @@
 use super::{Case, Draft, capabilities, index_for, install};
 use crate::verify::machine::{Build, Problem, Torch, Version};
 
-pub(super) fn problems(case: &Case, so_far: &[Problem]) -> Vec<Problem> {
+/// The identifiers of this file's problems.
+pub(super) const IDS: &[&str] = &[
+    "no-pytorch",
+    "broken-pytorch",
+    "shadowed-by-project",
+    "cpu-only-build",
+    "rocm-build",
+    "driver-too-old",
+    "driver-minor-older",
+    "gpu-not-in-build",
+    "several-pytorch",
+    "pip-over-conda",
+    "other-python",
+];
+
+pub(super) fn problems(case: &Case) -> Vec<Problem> {
     let mut drafts = Vec::new();
     let Some(torch) = &case.machine.torch else {
         drafts.push(no_pytorch(case));
@@ -14,7 +29,7 @@ pub(super) fn problems(case: &Case, so_far: &[Problem]) -> Vec<Problem> {
         drafts.push(broken(case, torch));
     }
     match torch.build {
-        Build::Cpu => drafts.extend(cpu_only(case, torch, so_far)),
+        Build::Cpu => drafts.extend(cpu_only(case, torch)),
         Build::Rocm => drafts.push(rocm(torch)),
         Build::Cuda => {
             drafts.extend(driver_too_old(case, torch));
@@ -22,7 +37,7 @@ pub(super) fn problems(case: &Case, so_far: &[Problem]) -> Vec<Problem> {
         }
         Build::Unknown => {}
     }
-    drafts.extend(several(case, torch));
+    drafts.extend(several(torch));
     drafts.extend(pip_over_conda(case, torch));
     drafts.extend(other_python(case));
     drafts.into_iter().map(Problem::from).collect()
@@ -64,7 +79,7 @@ fn broken(case: &Case, torch: &Torch) -> Draft {
     draft.seen(format!("it is in {}", torch.path)).seen_all(torch.broken.iter().cloned())
 }
 
-fn cpu_only(case: &Case, torch: &Torch, so_far: &[Problem]) -> Option<Draft> {
+fn cpu_only(case: &Case, torch: &Torch) -> Option<Draft> {
     if case.machine.system.os == "macos" {
         return None;
     }
@@ -74,7 +89,6 @@ fn cpu_only(case: &Case, torch: &Torch, so_far: &[Problem]) -> Option<Draft> {
         Draft::error("cpu-only-build", cause)
     } else {
         // It is the right one where there is no GPU.
-        let _ = so_far;
         Draft::note("cpu-only-build", cause)
     };
     let build = torch.conda_build.as_ref().map(|build| format!("conda's build is {build}"));
@@ -160,11 +174,10 @@ fn newer(arch: &str, device: Version) -> bool {
     digits.parse().is_ok_and(|number: u32| Version::new(number / 10, number % 10) > device)
 }
 
-fn several(case: &Case, torch: &Torch) -> Option<Draft> {
+fn several(torch: &Torch) -> Option<Draft> {
     if torch.shadowed.is_empty() {
         return None;
     }
-    let _ = case;
     Some(
         Draft::warning(
             "several-pytorch",

@@ -3,6 +3,8 @@
 use super::{Case, Draft};
 use crate::verify::machine::Problem;
 
+/// The identifiers of this file's problems.
+pub(super) const IDS: &[&str] = &["visible-devices-cut", "device-order-unknown", "device-order"];
 /// The values that CUDA knows.
 const ORDERS: [&str; 2] = ["FASTEST_FIRST", "PCI_BUS_ID"];
 
@@ -11,8 +13,13 @@ pub(super) fn hides_all(case: &Case) -> Draft {
     let visible = &case.machine.visible;
     let value = visible.value.as_deref().unwrap_or_default();
     let physical = visible.physical.unwrap_or_default();
-    let reason =
-        visible.because.clone().unwrap_or_else(|| "the driver takes none of its elements".to_owned());
+    let reason = match &visible.because {
+        Some(_) if value.starts_with("MIG-") => {
+            format!("no MIG instance is called {value}; `nvidia-smi -L` lists them")
+        }
+        Some(reason) => reason.clone(),
+        None => "the driver takes none of its elements".to_owned(),
+    };
     Draft::error("hidden-by-visible-devices", format!("`CUDA_VISIBLE_DEVICES={value}` hides every GPU"))
         .seen(format!(
             "without it there {}",
