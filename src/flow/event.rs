@@ -189,6 +189,71 @@ pub enum Kind {
         /// Is there a handler for it on the way out?
         handled: bool,
     },
+    /// Modules or parameters that a module keeps in a plain container only.
+    Unregistered {
+        /// `list`, `dict`, `tuple`.
+        container: &'static str,
+        /// Parameters, not modules.
+        parameters: bool,
+    },
+    /// A copy of a leaf is used as if it were the leaf.
+    NonLeaf {
+        /// By what.
+        what: String,
+        /// Where.
+        used: Place,
+    },
+    /// An optimizer has parameters, or a state, that the module has left behind.
+    OptimizerFirst {
+        /// Its class.
+        optimizer: &'static str,
+        /// Where the module was moved, or got other parameters.
+        then: Place,
+        /// It is the optimizer's state that was left behind.
+        state: bool,
+    },
+    /// A module on the CPU is wrapped for GPUs.
+    WrappedOnCpu {
+        /// The wrapper.
+        wrapper: &'static str,
+        /// Why it is there.
+        chain: Vec<Step>,
+    },
+    /// `init_process_group("nccl")` without a GPU.
+    Nccl,
+    /// A variable that CUDA reads once is set after that.
+    EnvironmentTooLate {
+        /// The variable.
+        variable: &'static str,
+        /// Where CUDA was asked first.
+        first: Place,
+    },
+    /// A device index that is not one of the visible devices', which are numbered from zero.
+    OutsideVisible {
+        /// The index; nothing for one that was read from the variable.
+        index: Option<u32>,
+        /// What the variable says.
+        visible: Option<String>,
+        /// Where it is set.
+        set: Option<Place>,
+    },
+    /// The global rank as a device index.
+    GlobalRank,
+    /// An NCCL group whose processes all use the same GPU.
+    NoSetDevice {
+        /// Bare `cuda` devices.
+        uses: Vec<Place>,
+    },
+    /// CUDA in a worker of a data loader.
+    InWorker {
+        /// The loader.
+        loader: Place,
+    },
+    /// CUDA autocast around work that follows a device which may be the CPU.
+    CudaAutocast {
+        /// That work.
+        follows: Place,
+    },
     /// `reveal_device(…)` or `reveal_world()`.
     Reveal(String),
 }

@@ -8,6 +8,7 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
+use super::import_time::ImportTime;
 use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Module, Slot, Stmt, Var};
 use crate::link::{Binding, ClassKey, ModIdx, Program, Resolved, Target};
 use crate::span::Span;
@@ -17,6 +18,8 @@ use crate::torch::{self, Kind, Returns, Without};
 /// What is known of each function of a program.
 #[derive(Debug, Default)]
 pub struct Relevance {
+    /// What importing a file does to CUDA.
+    pub imports: ImportTime,
     modules: Vec<Facts>,
 }
 
@@ -113,7 +116,7 @@ impl Relevance {
             facts.calls = calls[start..start + facts.own.len()].to_vec();
             facts.live = live[start..start + facts.own.len()].to_vec();
         }
-        Self { modules }
+        Self { modules, imports: ImportTime::of(program) }
     }
 
     /// Can interpreting the function for itself say anything?
@@ -733,9 +736,12 @@ impl<'a> Scan<'a> {
         class.is_some_and(|class| self.is_module_class(ClassKey { module: self.module, class }))
     }
 
-    /// Dropped transfers.
+    /// Dropped transfers, and containers that a module's constructor keeps.
     fn statements(&mut self) {
         for stmt in &self.ir.stmts {
+            if let Stmt::Assign { targets, value } = *stmt {
+                self.kept_container(targets, value);
+            }
             let Stmt::Expr(e) = *stmt else { continue };
             let Expr::Call(id) = self.ir.expr(e) else { continue };
             if let Expr::Attr { name, .. } = self.ir.expr(self.ir.call(id).func)
@@ -743,6 +749,46 @@ impl<'a> Scan<'a> {
             {
                 self.seed(e);
             }
+        }
+    }
+
+    /// `self.layers = [nn.Linear(…), …]`, or an empty container that is filled later, in a module's constructor.
+    fn kept_container(&mut self, targets: crate::ir::ExprList, value: ExprId) {
+        let kept = self.ir.list(targets).iter().any(|&t| matches!(self.ir.expr(t), Expr::Attr { .. }));
+        let empty = match self.ir.expr(value) {
+            Expr::List(list) | Expr::Dict(list) | Expr::Tuple(list) => list.len == 0,
+            Expr::Comp(_) => false,
+            _ => return,
+        };
+        if !kept {
+            return;
+        }
+        let owner = self.owner(value);
+        if !self.builds_module(owner) {
+            return;
+        }
+        let span = if empty { self.ir.function(owner).span } else { self.ir.span(value) };
+        let makes = |e: &Expr| match *e {
+            Expr::Call(call) => match self.program.resolve_expr(self.module, self.ir.call(call).func) {
+                Some(Resolved::External(path)) => {
+                    path.as_str().ends_with("nn.Parameter")
+                        || torch::module(path).is_some_and(|m| m.state == torch::State::Yes)
+                }
+                Some(Resolved::Class(key)) => self.is_module_class(key),
+                _ => false,
+            },
+            _ => false,
+        };
+        let made =
+            self.ir.exprs.iter().zip(&self.ir.expr_spans).any(|(e, &at)| span.contains(at) && makes(e));
+        let filled = !empty
+            || self.ir.exprs.iter().zip(&self.ir.expr_spans).any(|(e, &at)| {
+                span.contains(at)
+                    && matches!(e, Expr::Attr { name, .. } if matches!(name.as_str(), "append" | "extend"))
+                    || span.contains(at) && matches!(e, Expr::Index { .. })
+            });
+        if made && filled {
+            self.seed_in(owner, self.ir.span(value));
         }
     }
 

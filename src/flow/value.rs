@@ -116,6 +116,10 @@ pub enum Device {
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Host {
     Number,
+    /// The number of a process among those of all machines.
+    Rank,
+    /// A GPU by the number it has outside of `CUDA_VISIBLE_DEVICES`.
+    PhysicalGpu,
     Text,
     Array,
     /// An amount of device memory, as the machine has it.
@@ -175,6 +179,17 @@ pub enum Role {
     Plain,
     Parameter,
     Buffer,
+    /// It was told to keep gradients.
+    Leaf,
+    /// A parameter or leaf after a move to another device: no leaf any more.
+    Copy,
+}
+
+impl Role {
+    /// Does a module move it?
+    pub fn registered(self) -> bool {
+        matches!(self, Self::Parameter | Self::Buffer)
+    }
 }
 
 /// What is known of a tensor.

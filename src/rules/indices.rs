@@ -37,3 +37,83 @@ pub(super) fn device_index(event: &Event, _cx: &Context<'_>) -> Option<Finding> 
             .help("take the index from the caller, or check `torch.cuda.device_count()`"),
     )
 }
+
+/// SD403 visible-devices-set-too-late
+pub(super) fn too_late(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::EnvironmentTooLate { variable, first } = &event.kind else { return None };
+    let message = format!("`{variable}` is set after CUDA was asked, which has read it already");
+    let mut f = finding(403, event, message, event.place, "has no effect any more");
+    f.world = World::Cuda;
+    if *first != event.place {
+        f = f.related(*first, "CUDA is asked here");
+    }
+    Some(with_stack(f, event).help("set it before, or in the shell that starts the program"))
+}
+
+/// SD404 device-index-outside-visible-devices
+pub(super) fn outside_visible(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::OutsideVisible { index, visible, set } = &event.kind else { return None };
+    let message = match (index, visible) {
+        (Some(i), Some(v)) => {
+            format!(
+                "`cuda:{i}` does not exist where `CUDA_VISIBLE_DEVICES` is `{v}`: visible GPUs are numbered from zero"
+            )
+        }
+        _ => {
+            "this index comes from `CUDA_VISIBLE_DEVICES`, and visible GPUs are numbered from zero".to_owned()
+        }
+    };
+    let mut f = finding(404, event, message, event.place, "another GPU, or none");
+    f.world = World::Cuda;
+    if let Some(set) = set.filter(|s| *s != event.place) {
+        f = f.related(set, "the visible GPUs are chosen here");
+    }
+    Some(
+        with_stack(f, event)
+            .help("count from zero: with `CUDA_VISIBLE_DEVICES=\"2,3\"` they are `cuda:0` and `cuda:1`"),
+    )
+}
+
+/// SD405 global-rank-as-device-index
+pub(super) fn global_rank(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::GlobalRank = &event.kind else { return None };
+    if event.is_guess() {
+        return None;
+    }
+    let message = "the global rank is no device index: on the second machine there is no GPU of that number";
+    let mut f = finding(405, event, message.to_owned(), event.place, "counts processes of all machines");
+    f.world = World::Cuda;
+    Some(with_stack(f, event).help("take the local one: `int(os.environ[\"LOCAL_RANK\"])`"))
+}
+
+/// SD406 missing-set-device
+pub(super) fn no_set_device(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::NoSetDevice { uses } = &event.kind else { return None };
+    if event.speculative && event.symbolic {
+        return None;
+    }
+    let message = "every process of this group uses the same GPU: none chooses its own";
+    let mut f = finding(406, event, message.to_owned(), event.place, "a process for each GPU starts here");
+    f.world = World::Cuda;
+    for &place in uses.iter().take(3) {
+        if !f.places().any(|p| p == place) {
+            f = f.related(place, "GPU 0 in every process");
+        }
+    }
+    Some(
+        with_stack(f, event)
+            .help("choose before anything else: `torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))`"),
+    )
+}
+
+/// SD407 cuda-in-forked-worker
+pub(super) fn in_worker(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::InWorker { loader } = &event.kind else { return None };
+    let message = "this runs in the loader's workers, which are forks of a process that uses CUDA";
+    let mut f = finding(407, event, message.to_owned(), event.place, "CUDA cannot be used in a fork");
+    f.world = World::Cuda;
+    if *loader != event.place {
+        f = f.related(*loader, "the workers are started here");
+    }
+    Some(with_stack(f, event).help("give out CPU tensors, and move the batch in the loop"))
+}

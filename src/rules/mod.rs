@@ -10,6 +10,7 @@ mod indices;
 mod memory;
 mod message;
 mod mismatch;
+mod modules;
 pub mod page;
 pub mod registry;
 
@@ -56,6 +57,11 @@ const RULES: &[Rule] = &[
     availability::uncalled_check,
     availability::inverted_check,
     availability::missing_plugin,
+    indices::too_late,
+    indices::outside_visible,
+    indices::global_rank,
+    indices::no_set_device,
+    indices::in_worker,
     indices::device_list,
     indices::device_index,
     availability::accelerator,
@@ -63,6 +69,12 @@ const RULES: &[Rule] = &[
     availability::in_module,
     availability::unguarded,
     availability::load,
+    modules::submodule,
+    modules::non_leaf,
+    modules::optimizer_first,
+    modules::wrapped,
+    modules::nccl,
+    modules::autocast,
     mismatch::discarded,
     mismatch::to_numpy,
     mismatch::generator,
@@ -214,6 +226,17 @@ fn finding(code: u16, event: &Event, message: String, primary: Place, label: &st
     f.premises.clone_from(&event.bite.premises);
     f.also.clone_from(&event.bite.also);
     f
+}
+
+/// Is it test code? Its classes live as the tests let them, and are not given to others.
+fn in_tests(place: Place, cx: &Context<'_>) -> bool {
+    let path = &cx.sources.get(place.file).path;
+    let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    let folder = |name: &std::ffi::OsStr| matches!(name.to_str(), Some("tests" | "test" | "testing"));
+    stem.starts_with("test_")
+        || stem.ends_with("_test")
+        || stem == "conftest"
+        || path.parent().is_some_and(|p| p.components().any(|c| folder(c.as_os_str())))
 }
 
 /// Later uses that go wrong for the same reason: at most this many are told.

@@ -28,12 +28,15 @@ impl Interp<'_> {
             }
             ("str" | "repr", Some((v, _))) => match v {
                 Value::Device(_) | Value::Str(..) | Value::Choice(_) => v,
+                Value::Host(Host::Rank | Host::PhysicalGpu) => v,
                 Value::Int(i) => Value::Str(Sym::new(&i.to_string()), NO_ORIGIN),
                 _ => Self::TEXT,
             },
             ("int", Some((v, _))) => match v {
                 Value::Int(_) | Value::Bool(_) => v,
                 Value::Outer(o) if o == self.known.device_count => v,
+                Value::Outer(o) => self.number_from_environment(o),
+                Value::Host(Host::Rank | Host::PhysicalGpu) => v,
                 Value::Str(s, _) => s.as_str().parse().map_or(Self::NUMBER, Value::Int),
                 _ => Self::NUMBER,
             },

@@ -308,7 +308,13 @@ impl Interp<'_> {
             self.limit = limit.min(self.steps.saturating_add(super::CALL_STEPS));
         }
         self.depth += 1;
+        let casts = self.watch.autocasts.len();
+        for &d in self.program.get(module).ir.list(function.decorators) {
+            let cast = self.cuda_autocast(module, d);
+            self.watch.autocasts.extend(cast);
+        }
         self.block(function.body);
+        self.watch.autocasts.truncate(casts);
         let v = self.finish(before);
         self.depth -= 1;
         self.frame = saved;

@@ -104,6 +104,7 @@ impl Interp<'_> {
         match self.program.find_method(key, self.known.init) {
             Some((m, f)) => {
                 self.call_function(m, f, None, Some(Value::Object(id)), args, e);
+                self.check_registered(id);
             }
             None => self.fill_fields(id, key, args),
         }
@@ -191,6 +192,11 @@ impl Interp<'_> {
                 let attr = self.outer_attr(o, name);
                 self.outer_writes.insert(attr, value);
             }
+            Value::Tensor(_) if name.as_str() == "requires_grad" && value == Value::Bool(super::TRUE) => {
+                if let Expr::Attr { base, .. } = self.linked().ir.expr(at) {
+                    self.becomes_leaf(b, base);
+                }
+            }
             Value::Tensor(_) if name.as_str() == "data" => self.assign_data(b, value, at),
             Value::Module(m) => {
                 if let Some(&slot) = self.program.get(m).names.get(&name) {
@@ -210,6 +216,9 @@ impl Interp<'_> {
     }
 
     fn set_object_attr(&mut self, id: ObjId, name: Sym, value: Value, at: ExprId) {
+        if self.is_module_object(id) {
+            self.submodule_replaced(self.get_field(id, name), value, at);
+        }
         // A registered name keeps its registration: `self.scale = new_tensor` replaces the buffer.
         let value = match (self.get_field(id, name), value) {
             (old, Value::Tensor(new)) => {
@@ -218,13 +227,20 @@ impl Interp<'_> {
                     Value::Tensor(old) => self.get_tensor(old).role == Role::Buffer,
                     _ => self.obj(id).reserved.contains(&name),
                 };
-                let role = if registered && new.role == Role::Plain { Role::Buffer } else { new.role };
+                let role = if registered && !new.role.registered() { Role::Buffer } else { new.role };
                 self.tensor(Tensor { role, ..new })
             }
             (_, v) => v,
         };
         let value = if self.obj(id).kind == ObjKind::Module && self.constructing() {
-            self.kept(value, at, 0)
+            let place = self.place(at);
+            self.watch.fields.insert((id, name), place);
+            if self.check_leaf(value, at, "the module", true) {
+                let unknown = self.unknown_device();
+                self.plain_tensor(unknown, Tri::Maybe)
+            } else {
+                self.kept(value, at, 0)
+            }
         } else {
             value
         };
@@ -251,7 +267,7 @@ impl Interp<'_> {
         match v {
             Value::Tensor(id) => {
                 let t = self.get_tensor(id);
-                if t.role == Role::Plain || t.role == Role::Buffer && depth > 0 {
+                if !t.role.registered() || t.role == Role::Buffer && depth > 0 {
                     let device = self.because(t.device, at, Reason::Kept);
                     return self.tensor(Tensor { device, role: Role::Plain, ..t });
                 }

@@ -45,6 +45,10 @@ impl Interp<'_> {
             }
             // Bare numbers as devices are accelerator indices: `.to(local_rank)`.
             Value::Host(Host::Number) => Some(self.unknown_device()),
+            Value::Host(Host::Rank | Host::PhysicalGpu) => {
+                self.check_index_meaning(v, e);
+                Some(self.unknown_device())
+            }
             Value::Outer(o) => {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Given, NO_ORIGIN);

@@ -64,6 +64,7 @@ impl Interp<'_> {
         let body = self.program.get(module).ir.function(FuncId(0)).body;
         self.block(body);
         self.collect(out);
+        self.body_ended();
         // Functions are called after the body has run: what it has checked holds in them.
         if self.path == FALSE {
             self.path = TRUE;
@@ -102,6 +103,7 @@ impl Interp<'_> {
         if self.exhausted {
             out.exhausted += 1;
         }
+        self.end_group();
         for pending in std::mem::take(&mut self.events) {
             let proven = |o: &super::OuterId| self.tensor_proofs.contains(o) || self.t.get_outer(*o).tensor;
             if pending.needs.iter().all(proven) {
@@ -188,6 +190,7 @@ impl Interp<'_> {
         self.store.reset(mark, cells);
         self.objects.truncate(objects);
         self.unbuilt.retain(|id, _| (id.0 as usize) < objects);
+        self.watch.rewind(objects);
         for o in &mut self.objects {
             o.attrs.retain(|(_, c)| (c.0 as usize) < cells);
         }
@@ -223,6 +226,7 @@ impl Interp<'_> {
             // Submodules are built when something asks for them: each is an entry point of its own.
             self.shallow += 1;
             self.run(m, f, None, Some(Value::Object(id)), class, None, None, false);
+            self.check_registered(id);
             self.shallow -= 1;
             if self.path == FALSE {
                 self.path = before;

@@ -221,6 +221,12 @@ impl Interp<'_> {
         }
         // `f"cuda:{rank}"`: some CUDA device.
         if prefix == "cuda:" && text == prefix {
+            for &part in linked.ir.list(list) {
+                self.muted += 1;
+                let v = self.eval(part);
+                self.muted -= 1;
+                self.check_index_meaning(v, e);
+            }
             let place = self.place(e);
             let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
             let d = self.at(super::super::value::Device::CudaSome, origin);
@@ -401,6 +407,7 @@ impl Interp<'_> {
                 Value::Str(Sym::new(&text), origin)
             }
             (Value::Str(x, _), _) if op == BinOp::Add && x.as_str() == "cuda:" => {
+                self.check_index_meaning(b, e);
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
                 let d = self.at(super::super::value::Device::CudaSome, origin);

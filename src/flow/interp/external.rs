@@ -17,6 +17,12 @@ impl Interp<'_> {
         if let Some(name) = text.strip_prefix("builtins.") {
             return self.builtin(Sym::new(name), args, e);
         }
+        if let Some(v) = self.process_call(text, args, e) {
+            return v;
+        }
+        if let Some(v) = self.training_call(path, args, e) {
+            return v;
+        }
         if let Some(v) = self.special(text, args, e) {
             return v;
         }
@@ -162,6 +168,9 @@ impl Interp<'_> {
         };
         let index = args.get(1, "index").map(|(v, _)| v);
         if let (Value::Str(s, origin), Some(i)) = (v, index) {
+            if s.as_str() == "cuda" {
+                self.check_index_meaning(i, e);
+            }
             let device = match (s.as_str(), i) {
                 ("cuda", Value::Int(i)) => Device::Cuda(u32::try_from(i).ok()),
                 ("cuda", Value::None) => Device::Cuda(None),
@@ -294,6 +303,7 @@ impl Interp<'_> {
     /// Batches are collated on the CPU, whatever unknown code the data set has.
     fn make_loader(&mut self, args: &Args, e: ExprId) -> Value {
         let data = args.get(0, "dataset").map(|(v, _)| v);
+        self.check_workers(data, args, e);
         let collate = args.get(6, "collate_fn").filter(|(v, _)| *v != Value::None);
         let item = match (data, collate) {
             (Some(data), Some((f @ (Value::Closure(_) | Value::Bound(_)), at))) => {
@@ -572,6 +582,10 @@ impl Interp<'_> {
         if let (Some(b), true) = (backend, a.accelerator.needs_plugin()) {
             self.check_plugin(path, b, e);
         }
+        if backend.is_none() && super::super::import_time::asks_cuda(path) {
+            let place = self.place(e);
+            self.initialises(TRUE, place);
+        }
         match a.without {
             Without::Availability => Some(Value::Bool(self.available(backend))),
             Without::Count if backend.is_none() => Some(Value::Outer(self.known.device_count)),
@@ -620,7 +634,7 @@ impl Interp<'_> {
 
     /// `device_ids=[0, 1, 2, 3]`: a list of indices where a callable takes devices. Without any GPU such lists are
     /// forgotten, or something else raises first.
-    fn check_device_list(&mut self, path: Sym, args: &Args, e: ExprId) {
+    pub(super) fn check_device_list(&mut self, path: Sym, args: &Args, e: ExprId) {
         if !args.values().any(|(v, _)| matches!(v, Value::Object(_) | Value::Seq(_))) {
             return;
         }
@@ -693,6 +707,7 @@ impl Interp<'_> {
 
     /// Methods of objects that stand for things of other libraries.
     pub(super) fn foreign_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
+        self.training_method(id, name, args, e);
         match (self.obj(id).kind, name.as_str()) {
             (ObjKind::Parser, "add_argument") => {
                 self.add_argument(id, args);

@@ -21,6 +21,12 @@ impl Interp<'_> {
     pub(super) fn check_use(&mut self, device: Dd, e: ExprId, how: UseKind, what: &str) {
         if matches!(how, UseKind::Transfer | UseKind::Move | UseKind::Factory) {
             self.device_work(device);
+            self.autocast_meets(device, e);
+            self.counts_for_group(device, e);
+        }
+        self.worker_uses(device, how, e);
+        if self.check_visible(device, e) {
+            return;
         }
         let mut leaves = Vec::new();
         self.d.leaves(device, &mut leaves);
@@ -59,6 +65,10 @@ impl Interp<'_> {
             (None, Some(i)) if i > 0 => self.d.atom(gpus_at_least(i + 1)),
             (b, _) => self.available(b),
         };
+        if backend.is_none() && how != UseKind::DeviceList {
+            let place = self.place(e);
+            self.initialises(here, place);
+        }
         if self.caught_around() {
             self.survive(here, needed);
             return;

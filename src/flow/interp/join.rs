@@ -29,7 +29,7 @@ impl<'p> Interp<'p> {
                 // `if learn: nn.Parameter(…) else: register_buffer(…)`: registered either way.
                 let role = match (x.role, y.role) {
                     (a, b) if a == b => a,
-                    (Role::Plain, _) | (_, Role::Plain) => Role::Plain,
+                    (a, b) if !a.registered() || !b.registered() => Role::Plain,
                     _ => Role::Buffer,
                 };
                 let bytes = if x.bytes == y.bytes { x.bytes } else { None };

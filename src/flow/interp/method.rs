@@ -179,6 +179,10 @@ impl Interp<'_> {
                 Value::Bool(self.is_device(d, Device::Cuda(None), e))
             }
             "shape" | "ndim" => Self::NUMBER,
+            // Of `accelerate`: the number among all processes.
+            "process_index" if self.t.get_outer(o).text.to_ascii_lowercase().contains("accelerator") => {
+                Value::Host(Host::Rank)
+            }
             "data" | "T" | "mT" | "grad" | "real" | "imag" if self.is_tensorish(o) => {
                 self.tensor_of_outer(o, e)
             }
@@ -336,7 +340,10 @@ impl Interp<'_> {
         match receiver {
             Value::Choice(_) => self.each(receiver, &mut |i, r| i.call_method(r, name, args, e, base)),
             Value::Tensor(_) => self.tensor_method(receiver, name, args, e, base),
-            Value::Outer(o) => self.outer_method(o, name, args, e, base),
+            Value::Outer(o) => match self.environment_method(o, name, e) {
+                Some(v) => v,
+                None => self.outer_method(o, name, args, e, base),
+            },
             Value::Object(id) => self.object_method(id, name, args, e, base),
             Value::External(path) => {
                 let path = path.dotted(name);
@@ -492,6 +499,10 @@ impl Interp<'_> {
                 return self.many(item);
             }
             _ => {}
+        }
+        // `accelerator.pin_memory(tensor)`: no tensor's method.
+        if text == "pin_memory" && !args.positional.is_empty() {
+            return self.unknown_call(Value::Outer(o), args, e);
         }
         if crate::torch::method(name).is_some()
             && !matches!(

@@ -17,14 +17,19 @@ mod expr;
 mod external;
 mod guard;
 mod join;
+mod kept;
 mod loops;
 mod meet;
 mod method;
 mod module;
+mod process;
 mod reveal;
 mod stmt;
 mod tensor;
 mod torch_fn;
+mod training;
+mod watch;
+mod workers;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -190,6 +195,8 @@ pub struct Interp<'p> {
     steps: u32,
     /// The number of steps at which what is running now is given up.
     limit: u32,
+    /// Methods that return tuples or dicts.
+    several: FxHashMap<(ModIdx, FuncId), bool>,
     /// Callees that took more steps than a call may.
     heavy: FxHashSet<(ModIdx, FuncId)>,
     depth: u32,
@@ -236,6 +243,8 @@ pub struct Interp<'p> {
     shallow: u32,
     /// What those would have been given.
     unbuilt: FxHashMap<ObjId, args::Args>,
+    /// Facts about objects that are no part of the state.
+    watch: watch::Watch,
     known: Known,
 }
 
@@ -271,6 +280,7 @@ impl<'p> Interp<'p> {
         });
         let mut store = Store::default();
         let default_device = store.alloc(1);
+        let watch = watch::Watch::new(Self::process_cells(&mut store));
         let known = Known {
             forward: Sym::new("forward"),
             builtins: Sym::new("builtins"),
@@ -292,6 +302,7 @@ impl<'p> Interp<'p> {
             pass: 0,
             steps: 0,
             limit: MAX_STEPS,
+            several: FxHashMap::default(),
             heavy: FxHashSet::default(),
             depth: 0,
             exhausted: false,
@@ -318,6 +329,7 @@ impl<'p> Interp<'p> {
             probed: FALSE,
             shallow: 0,
             unbuilt: FxHashMap::default(),
+            watch,
             known,
         }
     }

@@ -63,7 +63,7 @@ impl Interp<'_> {
         let unknown = self.unknown_device();
         for (_, cell) in self.obj(id).attrs.clone() {
             match self.store.get(cell) {
-                Value::Tensor(t) if self.get_tensor(t).role == Role::Plain => {
+                Value::Tensor(t) if !self.get_tensor(t).role.registered() => {
                     let t = self.get_tensor(t);
                     let v = self.tensor(Tensor { device: unknown, ..t });
                     self.store.set(cell, v);
@@ -91,7 +91,7 @@ impl Interp<'_> {
             }
             Value::Tensor(t) => {
                 let t = self.get_tensor(t);
-                if t.role == Role::Plain { v } else { self.tensor(Tensor { device, ..t }) }
+                if t.role.registered() { self.tensor(Tensor { device, ..t }) } else { v }
             }
             Value::Seq(s) => {
                 let items: Vec<Value> =
@@ -163,7 +163,7 @@ impl Interp<'_> {
         match v {
             Value::Tensor(t) => {
                 let t = self.get_tensor(t);
-                (t.role != Role::Plain).then_some(t.device)
+                t.role.registered().then_some(t.device)
             }
             Value::Object(o) if self.is_module_object(o) && self.has_state(o) => {
                 Some(self.module_device(o, depth + 1))
@@ -315,6 +315,8 @@ impl Interp<'_> {
         let Some(device) = device else { return };
         self.check_use(device, e, UseKind::Move, &format!("`.{name}()`"));
         let device = self.because(device, e, Reason::Moved);
+        self.autocast_meets(device, e);
+        self.check_optimizers(id, device, e);
         self.move_module(id, device);
     }
 
@@ -374,12 +376,18 @@ impl Interp<'_> {
     /// `module(args)`
     pub(super) fn call_module(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
         let kind = self.obj(id).kind;
+        if !matches!(kind, ObjKind::List { .. }) {
+            self.check_wrapped(id);
+        }
+        let scattered = self.scattered(id, args);
+        let args = scattered.as_ref().unwrap_or(args);
         let device = self.module_device(id, 0);
         self.device_work(device);
+        self.autocast_meets(device, e);
         match kind {
             ObjKind::ForeignModule(Some(op)) => return self.call_torch_module(id, op, args, e),
             ObjKind::List { module: true } => return self.call_sequential(id, args, e),
-            ObjKind::Module if self.nothing_new(id, args) => {
+            ObjKind::Module if !self.returns_several(id) && self.nothing_new(id, args) => {
                 let device = self.module_device(id, 0);
                 return self.tensor(Tensor {
                     device,
@@ -424,6 +432,19 @@ impl Interp<'_> {
             _ => {}
         }
         self.call_unknown_module(id, args, e)
+    }
+
+    /// Does its `forward` return tuples or dicts? What is in them may be anything.
+    fn returns_several(&mut self, id: ObjId) -> bool {
+        let forward = self.obj(id).class.and_then(|k| self.program.find_method(k, self.known.forward));
+        let Some((m, f)) = forward else { return false };
+        if let Some(&known) = self.several.get(&(m, f)) {
+            return known;
+        }
+        let ir = &self.program.get(m).ir;
+        let several = returns_several(ir, ir.function(f).body);
+        self.several.insert((m, f), several);
+        several
     }
 
     /// Does the call say no more than the module's `forward` says when it is interpreted for itself: everything
@@ -532,6 +553,9 @@ impl Interp<'_> {
 
     /// `nn.Sequential(…)(x)`: through its children, one after the other.
     pub(super) fn call_sequential(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
+        self.check_wrapped(id);
+        let scattered = self.scattered(id, args);
+        let args = scattered.as_ref().unwrap_or(args);
         let Some(children) = self.exact_elements(self.own(id)) else {
             return self.call_unknown_module(id, args, e);
         };
@@ -649,4 +673,18 @@ impl Interp<'_> {
             v => v,
         }
     }
+}
+
+/// Does a block return a tuple or a dict somewhere?
+fn returns_several(ir: &crate::ir::Module, block: crate::ir::Block) -> bool {
+    use crate::ir::{Expr, Stmt};
+    ir.block(block).iter().any(|&s| match ir.stmt(s) {
+        Stmt::Return(Some(e)) => matches!(ir.expr(*e), Expr::Tuple(_) | Expr::Dict(_)),
+        Stmt::If { then, orelse, .. } => returns_several(ir, *then) || returns_several(ir, *orelse),
+        Stmt::For { body, .. } | Stmt::While { body, .. } | Stmt::With { body, .. } => {
+            returns_several(ir, *body)
+        }
+        Stmt::Try { body, orelse, .. } => returns_several(ir, *body) || returns_several(ir, *orelse),
+        _ => false,
+    })
 }

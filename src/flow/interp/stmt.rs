@@ -92,6 +92,9 @@ impl<'p> Interp<'p> {
                 for import in imports {
                     let Some(var) = import.target else { continue };
                     let target = linked.targets.get(&(import.level, import.module, import.name)).copied();
+                    if let Some(t) = target {
+                        self.imports(t, linked.ir.stmt_span(id));
+                    }
                     let v = target.map_or(Value::Unknown, |t| self.imported(t));
                     self.set_var(var, v);
                 }
@@ -257,7 +260,10 @@ impl<'p> Interp<'p> {
     fn with(&mut self, items: &[(ExprId, Option<ExprId>)], body: Block) {
         let saved = self.store.get(self.default_device);
         let mut scoped = false;
+        let casts = self.watch.autocasts.len();
         for &(context, target) in items {
+            let cast = self.cuda_autocast(self.here().module, context);
+            self.watch.autocasts.extend(cast);
             let manager = self.eval(context);
             scoped |= self.enter(manager, context);
             let v = self.entered(manager, context);
@@ -266,6 +272,7 @@ impl<'p> Interp<'p> {
             }
         }
         self.block(body);
+        self.watch.autocasts.truncate(casts);
         if scoped {
             let cell = self.default_device;
             self.store.set(cell, saved);

@@ -83,7 +83,7 @@ impl Interp<'_> {
                         let t = self.get_tensor(id);
                         let n = self.get_tensor(n);
                         let device =
-                            if t.role == Role::Plain && t.zero_dim != Tri::No { n.device } else { t.device };
+                            if !t.role.registered() && t.zero_dim != Tri::No { n.device } else { t.device };
                         self.tensor(Tensor { device, role: t.role, ..n })
                     }
                     v => v,
@@ -276,6 +276,7 @@ impl Interp<'_> {
             "values" | "indices" => {
                 self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, bytes: None, ..t })
             }
+            "grad" if self.check_leaf(v, e, "`.grad`", false) => self.result_of(e),
             "grad" => self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, certain: false, ..t }),
             _ if t.certain && torch::method(name).is_some() => self.bound(v, None, name),
             // A batch's or a model output's part: with the whole.
@@ -309,7 +310,14 @@ impl Interp<'_> {
                 return minus;
             }
             "device" => return Value::Device(t.device),
-            "register_hook" | "retain_grad" | "backward" | "retain" => {
+            "register_hook" | "backward" | "retain" => {
+                return Value::None;
+            }
+            "requires_grad_" if args.values().all(|(v, _)| v == Value::Bool(super::TRUE)) => {
+                return self.becomes_leaf(v, base);
+            }
+            "retain_grad" => {
+                self.keeps_gradient(t, base);
                 return Value::None;
             }
             "share_memory_" | "requires_grad_" => {
@@ -364,7 +372,7 @@ impl Interp<'_> {
     }
 
     /// `.to(…)`, `.cuda(…)`, `.cpu()`
-    fn transfer(&mut self, t: Tensor, name: Sym, args: &Args, e: ExprId, _base: ExprId) -> Value {
+    fn transfer(&mut self, t: Tensor, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
         let target = match name.as_str() {
             "to" => self.target_of_to(args, e),
             "cpu" => {
@@ -380,7 +388,8 @@ impl Interp<'_> {
         self.check_use(target, e, super::super::event::UseKind::Transfer, &format!("`.{name}()`"));
         let device = self.because(target, e, Reason::Moved);
         // A parameter that really moves is no parameter any more; one that stays is itself.
-        self.tensor(Tensor { device, role: Role::Plain, bytes: None, ..t })
+        let role = self.role_of_copy(t, target, e, base);
+        self.tensor(Tensor { device, role, bytes: None, ..t })
     }
 
     /// The device that `.cuda(i)`, `.xpu()` and the like name.
@@ -458,7 +467,7 @@ impl Interp<'_> {
                 if text.starts_with("torch.") { None } else { Some(self.unknown_device()) }
             }
             Value::Int(_) | Value::Str(..) | Value::Device(_) | Value::Choice(_) => self.as_device(v, at),
-            Value::Host(Host::Number) => self.as_device(v, at),
+            Value::Host(Host::Number | Host::Rank | Host::PhysicalGpu) => self.as_device(v, at),
             Value::None => None,
             _ => Some(self.unknown_device()),
         }
@@ -581,6 +590,9 @@ impl Interp<'_> {
         refused: bool,
         name: &str,
     ) -> Value {
+        if let (true, Some((out @ Value::Tensor(_), _))) = (op.accepts.out, args.keyword("out")) {
+            return out;
+        }
         let zero_dim = self.result_dims(op, parties, args, name);
         let device = match op.result {
             ResultRule::Host => return self.host_result(name, e),

@@ -161,7 +161,11 @@ impl Interp<'_> {
         if op.name.as_str() == "torch.Generator" {
             return Value::Object(self.object(super::ObjKind::Generator, None, Value::Device(device)));
         }
-        self.tensor(Tensor { device, zero_dim, role: Role::Plain, certain: true, bytes })
+        let role = match args.keyword("requires_grad") {
+            Some((Value::Bool(TRUE), _)) => Role::Leaf,
+            _ => Role::Plain,
+        };
+        self.tensor(Tensor { device, zero_dim, role, certain: true, bytes })
     }
 
     fn factory_dims(&mut self, name: &str, args: &Args, dims: Tri) -> Tri {

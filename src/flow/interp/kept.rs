@@ -1,0 +1,241 @@
+//! What modules keep where `.to()` and `parameters()` do not see it, and copies of leaves.
+
+use super::super::diagram::TRUE;
+use super::super::event::Kind;
+use super::super::value::{Device, ObjId, Reason, Role, Tensor, TensorId, Value};
+use super::watch::Parts;
+use super::{Interp, ObjKind};
+use crate::ir::{Expr, ExprId};
+use crate::link::{ClassKey, Resolved};
+use crate::span::Place;
+use crate::sym::Sym;
+use crate::torch::State;
+
+/// How deep classes are followed that make each other.
+const MAX_CLASSES: u32 = 4;
+
+impl Interp<'_> {
+    /// A module's constructor has ended: are there modules or parameters of its own in plain containers only?
+    pub(super) fn check_registered(&mut self, id: ObjId) {
+        if self.obj(id).kind != ObjKind::Module || self.muted > 0 || self.keeps_its_own_books(id) {
+            return;
+        }
+        let mut registered = Parts::default();
+        self.registered_parts(id, &mut registered, 0);
+        let fields: Vec<(Sym, Value)> =
+            self.obj(id).attrs.iter().map(|&(name, cell)| (name, self.store.get(cell))).collect();
+        for (name, value) in fields {
+            let Some(&place) = self.watch.fields.get(&(id, name)) else { continue };
+            for v in self.values_of(value) {
+                let Some(container) = self.plain_container(v) else { continue };
+                let mut held = Parts::default();
+                self.parts_of(v, &mut held, 0);
+                // `self.teacher = [model]` is how people keep a single module out on purpose.
+                if held.modules.len() == 1 && self.exact_elements(v).is_some_and(|items| items.len() == 1) {
+                    continue;
+                }
+                if self.unseen(id, &held, &registered) && self.tell_unregistered(place, container, &held) {
+                    self.forget_places(v, &held);
+                    break;
+                }
+            }
+        }
+    }
+
+    /// A class with its own way to move, or to list parameters, knows what it keeps.
+    fn keeps_its_own_books(&self, id: ObjId) -> bool {
+        let Some(key) = self.obj(id).class else { return true };
+        let own = |name: &str| self.program.find_method(key, Sym::new(name)).is_some();
+        self.is_moved_for_user(key)
+            || ["_apply", "to", "cuda", "parameters", "named_parameters", "children", "modules"]
+                .into_iter()
+                .any(own)
+    }
+
+    fn plain_container(&self, v: Value) -> Option<&'static str> {
+        match v {
+            Value::Seq(_) | Value::Many(_) => Some("tuple"),
+            Value::Object(o) => match self.obj(o).kind {
+                ObjKind::List { module: false } => Some("list"),
+                ObjKind::Dict { module: false } => Some("dict"),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Does the container hold modules with weights, or parameters, made by this constructor and registered nowhere?
+    fn unseen(&mut self, id: ObjId, held: &Parts, registered: &Parts) -> bool {
+        if held.open || registered.open {
+            return false;
+        }
+        let modules: Vec<ObjId> = held.modules.iter().copied().filter(|&m| self.has_weights(m, 0)).collect();
+        // What was there before the module is somebody else's, who may keep it out on purpose.
+        let own = |m: &ObjId| m.0 > id.0 && !registered.modules.contains(m);
+        if !modules.is_empty() {
+            return modules.iter().all(own) && modules.iter().all(|&m| self.left_where_made(m));
+        }
+        let parameters: Vec<TensorId> =
+            held.tensors.iter().copied().filter(|&t| self.get_tensor(t).role == Role::Parameter).collect();
+        !parameters.is_empty()
+            && parameters.iter().all(|&t| !registered.tensors.contains(&t) && self.made_as_parameter(t))
+    }
+
+    /// Is the module where it was made, without anybody having said where?
+    fn left_where_made(&mut self, id: ObjId) -> bool {
+        let d = self.module_device(id, 0);
+        self.device_leaves(d).into_iter().all(|(_, device, origin)| {
+            device == Device::Cpu && self.chain(origin).first().is_none_or(|s| s.reason != Reason::Moved)
+        })
+    }
+
+    /// `nn.Parameter(…)`, and not one that some module has given.
+    fn made_as_parameter(&self, t: TensorId) -> bool {
+        self.device_leaves(self.get_tensor(t).device).into_iter().all(|(_, device, origin)| {
+            let chain = self.chain(origin);
+            device == Device::Cpu
+                && chain.first().is_some_and(|s| matches!(s.reason, Reason::Default | Reason::Host))
+        })
+    }
+
+    /// Has the module parameters or buffers, as far as its class tells?
+    pub(super) fn has_weights(&self, id: ObjId, depth: u32) -> bool {
+        match self.obj(id).kind {
+            ObjKind::ForeignModule(Some(op)) => match op.state {
+                State::Yes => true,
+                State::No | State::Unknown => false,
+                State::Sometimes => !self.obj(id).attrs.is_empty(),
+            },
+            ObjKind::List { module: true } | ObjKind::Dict { module: true } => {
+                let mut parts = Parts::default();
+                self.parts_of(self.own(id), &mut parts, 0);
+                depth < MAX_CLASSES && parts.modules.iter().any(|&m| self.has_weights(m, depth + 1))
+            }
+            ObjKind::Module => self.obj(id).class.is_some_and(|k| self.class_has_weights(k, 0)),
+            _ => false,
+        }
+    }
+
+    /// Do the class's methods, or those of its bases, make parameters or modules that have some?
+    fn class_has_weights(&self, key: ClassKey, depth: u32) -> bool {
+        if depth > MAX_CLASSES {
+            return false;
+        }
+        let info = self.program.class(key);
+        let inherits = info.externals.iter().any(|&p| {
+            crate::torch::module(p)
+                .is_some_and(|m| m.state == State::Yes && m.name.as_str() != "torch.nn.Module")
+        });
+        inherits
+            || info.mro.iter().any(|&k| {
+                let linked = self.program.get(k.module);
+                let span = linked.ir.class(k.class).span;
+                linked.ir.exprs.iter().zip(&linked.ir.expr_spans).any(|(e, &at)| {
+                    let Expr::Call(call) = *e else { return false };
+                    span.contains(at) && self.makes_weights(k, linked.ir.call(call).func, depth)
+                })
+            })
+    }
+
+    fn makes_weights(&self, key: ClassKey, callee: ExprId, depth: u32) -> bool {
+        match self.program.resolve_expr(key.module, callee) {
+            Some(Resolved::External(path)) => {
+                path.as_str().ends_with("nn.Parameter")
+                    || crate::torch::module(path).is_some_and(|m| m.state == State::Yes)
+            }
+            Some(Resolved::Class(k)) => {
+                k != key && self.is_module_class(k) && self.class_has_weights(k, depth + 1)
+            }
+            _ => false,
+        }
+    }
+
+    fn tell_unregistered(&mut self, place: Place, container: &'static str, held: &Parts) -> bool {
+        let Some(bite) = self.bite(TRUE, false) else { return false };
+        let parameters = held.modules.is_empty();
+        self.emit(Kind::Unregistered { container, parameters }, place, bite, Vec::new());
+        true
+    }
+
+    /// What is told as unregistered is not told again where it meets something.
+    fn forget_places(&mut self, container: Value, held: &Parts) {
+        let unknown = self.unknown_device();
+        for &m in &held.modules {
+            self.move_module(m, unknown);
+        }
+        if let (Value::Object(o), true) = (container, held.modules.is_empty()) {
+            let content = self.many(Value::Unknown);
+            self.set_own(o, content);
+        }
+    }
+
+    /// `t.requires_grad_()` and `t.requires_grad = True`: the tensor itself, wherever it is kept, is a leaf now.
+    pub(super) fn becomes_leaf(&mut self, v: Value, base: ExprId) -> Value {
+        let Value::Tensor(id) = v else { return v };
+        let t = self.get_tensor(id);
+        if t.role != Role::Plain || !t.certain {
+            return v;
+        }
+        let leaf = self.tensor(Tensor { role: Role::Leaf, ..t });
+        if let Expr::Var(_) | Expr::Attr { .. } = self.linked().ir.expr(base) {
+            self.assign(base, leaf);
+        }
+        leaf
+    }
+
+    /// What a tensor is after it was moved by `.to()`: a leaf's copy on another device is no leaf.
+    pub(super) fn role_of_copy(&mut self, t: Tensor, target: super::Dd, e: ExprId, base: ExprId) -> Role {
+        let moves = self.device_leaves(target).iter().any(|(_, d, _)| {
+            matches!(d, Device::Cuda(_) | Device::CudaSome | Device::Other(_) | Device::Named(_))
+        });
+        let made_on_cpu = self.device_leaves(t.device).iter().all(|(_, d, _)| *d == Device::Cpu);
+        match t.role {
+            Role::Parameter | Role::Leaf if moves && made_on_cpu && t.certain => {
+                if !matches!(self.linked().ir.expr(base), Expr::Attr { .. }) {
+                    let place = self.place(e);
+                    self.watch.fresh_copies.push(place);
+                }
+                Role::Copy
+            }
+            Role::Copy => Role::Copy,
+            _ => Role::Plain,
+        }
+    }
+
+    /// A copy of a leaf is given to an optimizer, kept as a parameter, or asked for its gradient.
+    pub(super) fn check_leaf(&mut self, v: Value, e: ExprId, what: &str, fresh_only: bool) -> bool {
+        let Value::Tensor(id) = v else { return false };
+        let t = self.get_tensor(id);
+        if t.role != Role::Copy {
+            return false;
+        }
+        for (leaf, device, origin) in self.device_leaves(t.device) {
+            if device == Device::Cpu {
+                continue;
+            }
+            let Some(moved) = self.chain(origin).iter().find(|s| s.reason == Reason::Moved).map(|s| s.place)
+            else {
+                continue;
+            };
+            if fresh_only && !self.watch.fresh_copies.contains(&moved) {
+                continue;
+            }
+            let here = self.d.where_leaf(t.device, &mut |p| p == leaf);
+            let there = self.accelerator_condition(device, Device::Cpu);
+            let bad = self.d.and(here, there);
+            let Some(bite) = self.bite(bad, false) else { continue };
+            let used = self.place(e);
+            self.emit(Kind::NonLeaf { what: what.to_owned(), used }, moved, bite, Vec::new());
+            return true;
+        }
+        false
+    }
+
+    /// `t.retain_grad()`: the copy has a gradient after all.
+    pub(super) fn keeps_gradient(&mut self, t: Tensor, base: ExprId) {
+        if let (Role::Copy, Expr::Var(_) | Expr::Attr { .. }) = (t.role, self.linked().ir.expr(base)) {
+            let plain = self.tensor(Tensor { role: Role::Plain, ..t });
+            self.assign(base, plain);
+        }
+    }
+}

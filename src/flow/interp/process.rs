@@ -1,0 +1,349 @@
+//! Processes: the environment that chooses GPUs, ranks, process groups, workers.
+
+use super::super::diagram::{Cond, Dd, FALSE, TRUE};
+use super::super::event::Kind;
+use super::super::value::{Device, Host, OuterId, OuterKey, Value};
+use super::args::Args;
+use super::watch::Group;
+use super::{Cell, Interp, Pending};
+use crate::ir::{Expr, ExprId, Var};
+use crate::link::Target;
+use crate::span::{Place, Span};
+use crate::sym::Sym;
+
+/// The variables that CUDA reads once, when it is initialised.
+const READ_ONCE: &[&str] = &["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"];
+const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
+/// The number of a process among those of all machines.
+const GLOBAL_RANKS: &[&str] = &["RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"];
+/// What starts other processes, for which the environment may be meant.
+const STARTS_PROCESSES: &[&str] =
+    &["subprocess", "Popen", "Process", "spawn", "system", "check_call", "check_output", "execv", "execvpe"];
+
+impl Interp<'_> {
+    /// Calls that this file is about; `None` to go on with what else is known of them.
+    pub(super) fn process_call(&mut self, text: &str, args: &Args, e: ExprId) -> Option<Value> {
+        match text {
+            "os.environ.setdefault" | "os.putenv" => {
+                if let (Some((key, _)), Some((v, _))) = (args.get(0, "key"), args.get(1, "default")) {
+                    self.set_environment(key, v, e);
+                }
+            }
+            "os.environ.update" => {
+                for &(name, v, _) in &args.keywords {
+                    self.set_environment(Value::Str(name, super::NO_ORIGIN), v, e);
+                }
+                if let Some(items) = args.positional.first().and_then(|&(v, _)| self.dict_items(v)) {
+                    for pair in items.chunks(2) {
+                        self.set_environment(pair[0], pair[1], e);
+                    }
+                }
+            }
+            "torch.distributed.get_rank" if args.positional.is_empty() && args.keywords.is_empty() => {
+                return Some(Value::Host(Host::Rank));
+            }
+            "torch.cuda.set_device" => self.watch.selected = true,
+            _ => {}
+        }
+        None
+    }
+
+    /// `os.environ[key] = value`
+    pub(super) fn set_environment(&mut self, key: Value, value: Value, at: ExprId) {
+        let Value::Str(key, _) = key else { return };
+        if !READ_ONCE.contains(&key.as_str()) {
+            return;
+        }
+        self.check_set_too_late(key, value, at);
+        if key.as_str() == VISIBLE {
+            let literal = match value {
+                Value::Str(s, _) => Value::Str(s, super::NO_ORIGIN),
+                _ => Value::Unknown,
+            };
+            self.watch.selected = true;
+            self.watch.visible_at = Some(self.place(at));
+            self.store.set(self.watch.visible, literal);
+        }
+    }
+
+    fn check_set_too_late(&mut self, key: Sym, value: Value, at: ExprId) {
+        let (Value::Bool(ready), Some(first)) = (self.store.get(self.watch.ready), self.watch.ready_at)
+        else {
+            return;
+        };
+        // Put back, or meant for other processes.
+        if matches!(value, Value::Outer(o) if self.environment_variable(o).is_some())
+            || self.starts_processes()
+        {
+            return;
+        }
+        let there = self.available(None);
+        let bad = self.d.and(ready, there);
+        if let Some(bite) = self.bite(bad, false) {
+            let place = self.place(at);
+            self.emit(Kind::EnvironmentTooLate { variable: key.as_str(), first }, place, bite, Vec::new());
+        }
+    }
+
+    fn starts_processes(&self) -> bool {
+        let ir = &self.linked().ir;
+        let span = ir.function(self.here().func).span;
+        let whole = self.here().func.0 == 0;
+        ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
+            (whole || span.contains(at))
+                && match *e {
+                    Expr::Attr { name, .. } => STARTS_PROCESSES.contains(&name.as_str()),
+                    Expr::Var(v @ (Var::Global(s) | Var::Local(s)))
+                        if whole || matches!(v, Var::Global(_)) =>
+                    {
+                        ir.functions
+                            .first()
+                            .and_then(|f| f.slots.get(usize::from(s)))
+                            .is_some_and(|n| STARTS_PROCESSES.contains(&n.as_str()))
+                    }
+                    _ => false,
+                }
+        })
+    }
+
+    /// CUDA is initialised here, where the condition holds.
+    pub(super) fn initialises(&mut self, cond: Cond, place: Place) {
+        if self.muted > 0 {
+            return;
+        }
+        let there = self.available(None);
+        let now = self.d.and(self.path, cond);
+        let now = self.d.and(now, there);
+        if now == FALSE {
+            return;
+        }
+        let before = match self.store.get(self.watch.ready) {
+            Value::Bool(c) => c,
+            _ => FALSE,
+        };
+        let ready = self.d.or(before, now);
+        self.store.set(self.watch.ready, Value::Bool(ready));
+        self.watch.ready_at.get_or_insert(place);
+    }
+
+    /// A file of the project is imported: what its body, or what it imports, asks CUDA, has been asked now.
+    pub(super) fn imports(&mut self, target: Target, at: Span) {
+        let (Target::Module(m) | Target::Member(m, _)) = target else { return };
+        let file = self.linked().ir.file;
+        if self.relevance.imports.touches_cuda(m) {
+            let place = Place { file, span: at };
+            self.initialises(TRUE, place);
+            self.watch.imported.get_or_insert(place);
+        }
+    }
+
+    /// The body of the file has been interpreted. Its functions are called at some time: what the imports above have
+    /// done to CUDA has been done by then, but of what the body did nobody knows whether it was before.
+    pub(super) fn body_ended(&mut self) {
+        self.store.set(self.watch.visible, Value::Absent);
+        self.watch.ready_at = self.watch.imported;
+        self.watch.visible_at = None;
+        let ready = match self.watch.imported {
+            Some(_) => Value::Bool(self.available(None)),
+            None => Value::Absent,
+        };
+        self.store.set(self.watch.ready, ready);
+    }
+
+    /// The name of the environment variable that an outside thing is, or is a part of.
+    pub(super) fn environment_variable(&self, mut o: OuterId) -> Option<&'static str> {
+        for _ in 0..6 {
+            if let Some(&name) = self.watch.from_environment.get(&o) {
+                return Some(name);
+            }
+            match self.t.get_outer(o).key {
+                OuterKey::External(path) => {
+                    return path.as_str().strip_prefix("os.environ[").and_then(|s| s.strip_suffix(']'));
+                }
+                OuterKey::Item { base, key } => {
+                    let environ = matches!(self.t.get_outer(base).key, OuterKey::External(p) if p.as_str() == "os.environ");
+                    if let (true, Some(Value::Str(s, _))) = (environ, key) {
+                        return Some(s.as_str());
+                    }
+                    o = base;
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// `os.environ["CUDA_VISIBLE_DEVICES"].split(",")`: still what the variable says.
+    pub(super) fn environment_method(&mut self, o: OuterId, name: Sym, e: ExprId) -> Option<Value> {
+        if !matches!(name.as_str(), "split" | "strip" | "rsplit" | "replace") {
+            return None;
+        }
+        let variable = self.environment_variable(o).filter(|v| *v == VISIBLE)?;
+        let result = self.result_of(e);
+        if let Value::Outer(r) = result {
+            self.watch.from_environment.insert(r, variable);
+        }
+        Some(result)
+    }
+
+    /// What `int(…)` makes of a part of the environment.
+    pub(super) fn number_from_environment(&self, o: OuterId) -> Value {
+        match self.environment_variable(o) {
+            Some(VISIBLE) => Value::Host(Host::PhysicalGpu),
+            Some(name) if GLOBAL_RANKS.contains(&name) => Value::Host(Host::Rank),
+            _ => Self::NUMBER,
+        }
+    }
+
+    /// A number is used as the index of a CUDA device.
+    pub(super) fn check_index_meaning(&mut self, v: Value, e: ExprId) {
+        let kind = match v {
+            Value::Host(Host::Rank) if !self.on_one_machine() => Kind::GlobalRank,
+            Value::Host(Host::PhysicalGpu) => {
+                if self.visible_in_order() {
+                    return;
+                }
+                Kind::OutsideVisible { index: None, visible: None, set: self.watch.visible_at }
+            }
+            _ => return,
+        };
+        let there = self.available(None);
+        if let Some(bite) = self.bite(there, false) {
+            let place = self.place(e);
+            self.emit(kind, place, bite, Vec::new());
+        }
+    }
+
+    /// Are the visible devices the first ones, so that renumbering changes nothing?
+    fn visible_in_order(&self) -> bool {
+        let Value::Str(s, _) = self.store.get(self.watch.visible) else { return false };
+        s.as_str().split(',').enumerate().all(|(n, part)| part.trim().parse() == Ok(n))
+    }
+
+    /// Does the program start its own processes, or meet at its own machine? Then the global rank is the local one.
+    fn on_one_machine(&self) -> bool {
+        let ir = &self.program.get(self.entry).ir;
+        let here = &self.linked().ir;
+        [ir, here].into_iter().any(|ir| {
+            ir.exprs.iter().any(|e| match e {
+                Expr::Attr { name, .. } => matches!(name.as_str(), "spawn" | "start_processes"),
+                Expr::Str(s) => {
+                    let s = s.as_str();
+                    matches!(s, "localhost" | "127.0.0.1")
+                        || s.contains("://localhost")
+                        || s.contains("://127.")
+                }
+                _ => false,
+            })
+        })
+    }
+
+    /// A definite index that the literal in the environment leaves no device for. True if that was told.
+    pub(super) fn check_visible(&mut self, device: Dd, e: ExprId) -> bool {
+        let Value::Str(visible, _) = self.store.get(self.watch.visible) else { return false };
+        let text = visible.as_str().trim();
+        let count = if text.is_empty() || text == "-1" { 0 } else { text.split(',').count() };
+        for (leaf, d, origin) in self.device_leaves(device) {
+            let Device::Cuda(Some(index)) = d else { continue };
+            // Without any visible device it is the missing check that is told.
+            if count == 0 || (index as usize) < count {
+                continue;
+            }
+            let here = self.d.where_leaf(device, &mut |p| p == leaf);
+            let there = self.available(None);
+            let bad = self.d.and(here, there);
+            let Some(bite) = self.bite(bad, false) else { continue };
+            let literal = self.chain(origin).into_iter().find(|s| s.reason == super::Reason::Literal);
+            let place = literal.map_or_else(|| self.place(e), |s| s.place);
+            let set = self.watch.visible_at;
+            let kind = Kind::OutsideVisible { index: Some(index), visible: Some(text.to_owned()), set };
+            self.emit(kind, place, bite, Vec::new());
+            return true;
+        }
+        false
+    }
+
+    /// Something is put on a device: after `init_process_group("nccl")` a bare `cuda` is GPU 0 for every process,
+    /// unless each has chosen its own.
+    pub(super) fn counts_for_group(&mut self, device: Dd, e: ExprId) {
+        if self.muted > 0 {
+            return;
+        }
+        for (_, d, origin) in self.device_leaves(device) {
+            match d {
+                Device::Cuda(None) => {
+                    let literal = self.chain(origin).into_iter().find(|s| s.reason == super::Reason::Literal);
+                    let place = literal.map_or_else(|| self.place(e), |s| s.place);
+                    if self.watch.bare.len() < 4 && !self.watch.bare.contains(&place) {
+                        self.watch.bare.push(place);
+                    }
+                }
+                Device::Cuda(Some(_)) | Device::CudaSome | Device::Named(_) => self.watch.selected = true,
+                _ => {}
+            }
+        }
+    }
+
+    /// `init_process_group("nccl", …)`: whether devices are chosen is known at the end.
+    pub(super) fn watch_group(&mut self, args: &Args, e: ExprId) {
+        let nccl = match args.get(0, "backend") {
+            Some((v, _)) => {
+                self.values_of(v).iter().any(|v| matches!(v, Value::Str(s, _) if s.as_str().contains("nccl")))
+            }
+            None => false,
+        };
+        let alone = args.keyword("world_size").is_some_and(|(v, _)| v == Value::Int(1));
+        if !nccl || alone || args.keyword("device_id").is_some() || self.watch.group.is_some() {
+            return;
+        }
+        let there = self.available(None);
+        if let Some(bite) = self.bite(there, false) {
+            let place = self.place(e);
+            self.emit(Kind::NoSetDevice { uses: Vec::new() }, place, bite, Vec::new());
+            if let Some(event) = self.events.pop() {
+                self.watch.group = Some(Group { event });
+            }
+        }
+    }
+
+    /// The end of an entry point: was a device chosen for each process?
+    pub(super) fn end_group(&mut self) {
+        let uses = std::mem::take(&mut self.watch.bare);
+        let selected = std::mem::take(&mut self.watch.selected);
+        let Some(Group { event: Pending { mut event, needs } }) = self.watch.group.take() else { return };
+        if selected || uses.is_empty() || self.chooses_somewhere() {
+            return;
+        }
+        event.kind = Kind::NoSetDevice { uses };
+        self.events.push(Pending { event, needs });
+    }
+
+    /// Do the files at hand choose a device for each process in a way that was not followed?
+    fn chooses_somewhere(&self) -> bool {
+        let mut modules = vec![self.entry];
+        let mut at = 0;
+        while at < modules.len() && modules.len() < 60 {
+            for t in self.program.get(modules[at]).targets.values() {
+                if let Target::Module(m) | Target::Member(m, _) = *t
+                    && !modules.contains(&m)
+                {
+                    modules.push(m);
+                }
+            }
+            at += 1;
+        }
+        modules.into_iter().any(|m| {
+            self.program.get(m).ir.exprs.iter().any(|e| match e {
+                Expr::Attr { name, .. } => name.as_str() == "set_device",
+                Expr::Str(s) => s.as_str() == VISIBLE,
+                _ => false,
+            })
+        })
+    }
+
+    /// The cells of this file's state.
+    pub(super) fn process_cells(store: &mut super::Store) -> (Cell, Cell) {
+        let first = store.alloc(2);
+        (first, Cell(first.0 + 1))
+    }
+}

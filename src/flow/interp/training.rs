@@ -1,0 +1,417 @@
+//! Optimizers, wrappers for several GPUs, autocast and process groups.
+
+use super::super::diagram::Dd;
+use super::super::event::Kind;
+use super::super::value::{Device, ObjId, Reason, Value};
+use super::args::Args;
+use super::watch::{Optimizer, Parts};
+use super::{Interp, ObjKind};
+use crate::ir::{ArgKind, Expr, ExprId, Var};
+use crate::link::{ModIdx, Resolved};
+use crate::span::Place;
+use crate::sym::Sym;
+use crate::torch;
+
+/// Optimizers whose constructor makes a state for each parameter (measured: all others of `torch.optim` wait for the
+/// first step).
+const EAGER: &[&str] = &["Adagrad"];
+
+/// Functions after which a module has other parameters than before.
+const REPLACES_PARAMETERS: &[&str] = &[
+    "torch.distributed.fsdp.FullyShardedDataParallel",
+    "torch.distributed.fsdp.fully_shard",
+    "torch.distributed._composable.fsdp.fully_shard",
+    "torch.distributed.tensor.parallel.parallelize_module",
+    "torch.distributed.tensor.distribute_module",
+    "fairscale.nn.FullyShardedDataParallel",
+];
+
+/// Is it the class of an optimizer?
+fn is_optimizer(path: &str) -> bool {
+    path.strip_prefix("torch.optim.").is_some_and(|rest| {
+        !rest.starts_with("lr_scheduler") && !rest.starts_with("swa_utils") && rest != "Optimizer"
+    }) || torch::base_class(Sym::new(path)).is_some_and(|b| b.kind == torch::Base::Optimizer)
+}
+
+impl Interp<'_> {
+    /// Calls that this file is about; `None` to go on with what else is known of them.
+    pub(super) fn training_call(&mut self, path: Sym, args: &Args, e: ExprId) -> Option<Value> {
+        let text = torch::canonical(path).as_str();
+        match text {
+            "torch.nn.DataParallel" => {
+                self.check_device_list(path, args, e);
+                self.data_parallel(args, e);
+                // The wrapper stands for what it wraps: it moves it, and calls it.
+                return args.get(0, "module").map(|(v, _)| v);
+            }
+            "torch.nn.parallel.DistributedDataParallel" => self.distributed_parallel(args, e),
+            "torch.cuda.amp.GradScaler"
+            | "torch.amp.GradScaler"
+            | "torch.cuda.amp.grad_scaler.GradScaler" => {
+                return self.make_scaler(text, args, e);
+            }
+            "torch.distributed.init_process_group" => {
+                self.process_group(args, e);
+                self.watch_group(args, e);
+            }
+            _ if is_optimizer(text) => return Some(self.make_optimizer(text, args, e)),
+            _ if REPLACES_PARAMETERS.contains(&text) => self.parameters_replaced(args, e),
+            _ => {}
+        }
+        None
+    }
+
+    fn make_optimizer(&mut self, path: &str, args: &Args, e: ExprId) -> Value {
+        let id = self.object(ObjKind::Inert, None, Value::Absent);
+        let name = super::torch_fn::short(Sym::new(path));
+        let mut modules = Vec::new();
+        if let Some((params, at)) = args.get(0, "params") {
+            let mut parts = Parts::default();
+            self.parts_of(params, &mut parts, 0);
+            for t in parts.tensors {
+                if self.check_leaf(Value::Tensor(t), e, &format!("`{name}`"), false) {
+                    break;
+                }
+            }
+            self.modules_of_parameters(at, &mut modules);
+        }
+        let place = self.place(e);
+        let eager = EAGER.contains(&name);
+        self.watch.optimizers.push(Optimizer { id, modules, place, name, eager, replaced: None });
+        Value::Object(id)
+    }
+
+    /// The modules whose `parameters()` are asked for in an expression.
+    fn modules_of_parameters(&mut self, e: ExprId, modules: &mut Vec<ObjId>) {
+        let linked = self.linked();
+        let span = linked.ir.span(e);
+        for (n, expr) in linked.ir.exprs.iter().enumerate() {
+            let Expr::Call(call) = *expr else { continue };
+            let Expr::Attr { base, name } = linked.ir.expr(linked.ir.call(call).func) else { continue };
+            if matches!(name.as_str(), "parameters" | "named_parameters")
+                && span.contains(linked.ir.expr_spans[n])
+                && matches!(linked.ir.expr(base), Expr::Var(_) | Expr::Attr { .. })
+            {
+                self.muted += 1;
+                let v = self.eval(base);
+                self.muted -= 1;
+                if let Value::Object(id) = v
+                    && self.is_module_object(id)
+                {
+                    modules.push(id);
+                }
+            }
+        }
+    }
+
+    /// A module is about to move: an optimizer that has its state already stays behind.
+    pub(super) fn check_optimizers(&mut self, id: ObjId, target: Dd, e: ExprId) {
+        if self.muted > 0 || !self.watch.optimizers.iter().any(|o| o.eager) {
+            return;
+        }
+        let mut parts = Parts::default();
+        self.parts_of(Value::Object(id), &mut parts, 0);
+        let here = self.place(e);
+        for n in 0..self.watch.optimizers.len() {
+            let o = &self.watch.optimizers[n];
+            let (place, name) = (o.place, o.name);
+            let Some(&module) = o.modules.iter().find(|m| o.eager && parts.modules.contains(m)) else {
+                continue;
+            };
+            let before = self.module_device(module, 0);
+            let places = &self.t.places;
+            let left = self.d.zip(before, target, &mut |x, y| {
+                let accelerator = matches!(
+                    places.get(y).0,
+                    Device::Cuda(_) | Device::CudaSome | Device::Other(_) | Device::Named(_)
+                );
+                u32::from(places.get(x).0 == Device::Cpu && accelerator)
+            });
+            let Some(left) = left else { continue };
+            let there = self.available(None);
+            let bad = self.d.and(left, there);
+            if let Some(bite) = self.bite(bad, false) {
+                let kind = Kind::OptimizerFirst { optimizer: name, then: here, state: true };
+                self.emit(kind, place, bite, Vec::new());
+                self.watch.optimizers[n].eager = false;
+            }
+        }
+    }
+
+    /// A module is put in another one's place: an optimizer keeps the old one's parameters.
+    pub(super) fn submodule_replaced(&mut self, old: Value, new: Value, at: ExprId) {
+        let (Value::Object(old), Value::Object(new)) = (old, new) else { return };
+        if old == new || self.watch.optimizers.is_empty() || self.constructing() {
+            return;
+        }
+        if !self.is_module_object(new) || !self.has_weights(new, 0) || !self.has_weights(old, 0) {
+            return;
+        }
+        // `model.fc = wrap(model.fc)` keeps the parameters.
+        let mut kept = Parts::default();
+        self.parts_of(Value::Object(new), &mut kept, 0);
+        if kept.open || kept.modules.contains(&old) {
+            return;
+        }
+        let place = self.place(at);
+        for n in 0..self.watch.optimizers.len() {
+            let modules = self.watch.optimizers[n].modules.clone();
+            let covers = modules.iter().any(|&m| {
+                let mut parts = Parts::default();
+                self.parts_of(Value::Object(m), &mut parts, 0);
+                parts.modules.contains(&old)
+            });
+            if covers {
+                self.watch.optimizers[n].replaced = Some(place);
+            }
+        }
+    }
+
+    /// `fully_shard(model)` and its kin, after the optimizer was given the parameters from before.
+    fn parameters_replaced(&mut self, args: &Args, e: ExprId) {
+        let Some((Value::Object(id), _)) = args.get(0, "module") else { return };
+        let mut parts = Parts::default();
+        self.parts_of(Value::Object(id), &mut parts, 0);
+        let here = self.place(e);
+        for n in 0..self.watch.optimizers.len() {
+            let o = &self.watch.optimizers[n];
+            let (place, name) = (o.place, o.name);
+            if !o.modules.iter().any(|m| parts.modules.contains(m)) {
+                continue;
+            }
+            if let Some(bite) = self.bite(super::TRUE, false) {
+                let kind = Kind::OptimizerFirst { optimizer: name, then: here, state: false };
+                self.emit(kind, place, bite, Vec::new());
+            }
+        }
+    }
+
+    /// Methods of optimizers and gradient scalers.
+    pub(super) fn training_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) {
+        match name.as_str() {
+            "add_param_group" => {
+                for o in &mut self.watch.optimizers {
+                    if o.id == id {
+                        o.replaced = None;
+                    }
+                }
+            }
+            "step" => self.steps_stale(id),
+            "scale" => {
+                if let (Some(&place), Some((Value::Tensor(t), _))) =
+                    (self.watch.scalers.get(&id), args.get(0, "outputs"))
+                {
+                    let device = self.get_tensor(t).device;
+                    self.cuda_autocast_meets(device, place, e);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn steps_stale(&mut self, id: ObjId) {
+        let Some(n) = self.watch.optimizers.iter().position(|o| o.id == id) else { return };
+        let o = &self.watch.optimizers[n];
+        let (place, name) = (o.place, o.name);
+        let Some(then) = o.replaced else { return };
+        if let Some(bite) = self.bite(super::TRUE, false) {
+            let kind = Kind::OptimizerFirst { optimizer: name, then, state: false };
+            self.emit(kind, place, bite, Vec::new());
+            self.watch.optimizers[n].replaced = None;
+        }
+    }
+
+    /// `nn.DataParallel(model)`: with one GPU it moves the model there itself, with more it must be there already.
+    fn data_parallel(&mut self, args: &Args, e: ExprId) {
+        let Some((Value::Object(id), _)) = args.get(0, "module") else { return };
+        if !self.is_module_object(id) || self.obj(id).outer.is_some() {
+            return;
+        }
+        self.watch.scattering.push(id);
+        let one_id = args.get(1, "device_ids").and_then(|(v, _)| self.exact_elements(v));
+        let place = self.place(e);
+        let origin = self.origin(place, Reason::Moved, super::NO_ORIGIN);
+        let cuda = self.at(Device::Cuda(None), origin);
+        let before = self.module_device(id, 0);
+        let cond = if one_id.is_some_and(|ids| ids.len() == 1) {
+            self.at_least(1)
+        } else {
+            self.watch.wrapped.push((id, place));
+            let (one, two) = (self.at_least(1), self.at_least(2));
+            let not_two = self.d.not(two);
+            self.d.and(one, not_two)
+        };
+        let device = self.ite_device(cond, cuda, before);
+        if self.d.as_leaf(before).is_some() {
+            self.move_module(id, device);
+        }
+    }
+
+    /// `nn.DataParallel` brings its inputs to its devices, wherever they are.
+    pub(super) fn scattered(&mut self, id: ObjId, args: &Args) -> Option<Args> {
+        if !self.watch.scattering.contains(&id) {
+            return None;
+        }
+        let device = self.module_device(id, 0);
+        let mut args = args.clone();
+        let values =
+            args.positional.iter_mut().map(|(v, _)| v).chain(args.keywords.iter_mut().map(|(_, v, _)| v));
+        for v in values {
+            if let Value::Tensor(t) = *v {
+                let t = self.get_tensor(t);
+                *v = self.tensor(super::Tensor { device, ..t });
+            }
+        }
+        Some(args)
+    }
+
+    /// A module in `nn.DataParallel` is called: on two GPUs or more it must be on the first of them.
+    pub(super) fn check_wrapped(&mut self, id: ObjId) {
+        let Some(&(_, place)) = self.watch.wrapped.iter().find(|w| w.0 == id) else { return };
+        let two = self.at_least(2);
+        self.check_on_gpu(id, two, "DataParallel", place);
+    }
+
+    /// `DistributedDataParallel(model, device_ids=[i])` of a model that is not there.
+    fn distributed_parallel(&mut self, args: &Args, e: ExprId) {
+        let Some((Value::Object(id), _)) = args.get(0, "module") else { return };
+        let ids = args.get(1, "device_ids").and_then(|(v, _)| self.exact_elements(v));
+        if ids.is_none_or(|ids| ids.is_empty()) || !self.is_module_object(id) {
+            return;
+        }
+        let (one, place) = (self.at_least(1), self.place(e));
+        self.check_on_gpu(id, one, "DistributedDataParallel", place);
+    }
+
+    fn check_on_gpu(&mut self, id: ObjId, there: super::Cond, wrapper: &'static str, place: Place) {
+        if !self.has_weights(id, 0) && !matches!(self.obj(id).kind, ObjKind::ForeignModule(None)) {
+            return;
+        }
+        let device = self.module_device(id, 0);
+        for (leaf, d, origin) in self.device_leaves(device) {
+            if d != Device::Cpu {
+                continue;
+            }
+            let here = self.d.where_leaf(device, &mut |p| p == leaf);
+            let bad = self.d.and(here, there);
+            let Some(bite) = self.bite(bad, false) else { continue };
+            let chain = self.chain(origin);
+            self.emit(Kind::WrappedOnCpu { wrapper, chain }, place, bite, Vec::new());
+            let unknown = self.unknown_device();
+            self.move_module(id, unknown);
+            return;
+        }
+    }
+
+    /// `init_process_group("nccl")` where no GPU may be.
+    fn process_group(&mut self, args: &Args, e: ExprId) {
+        let Some((Value::Str(backend, _), at)) = args.get(0, "backend") else { return };
+        // What the function was given is its caller's choice.
+        let given = match self.linked().ir.expr(at) {
+            Expr::Var(Var::Local(slot)) => {
+                let function = self.linked().ir.function(self.here().func);
+                function.params.iter().any(|p| p.slot == slot)
+            }
+            _ => false,
+        };
+        if backend.as_str() != "nccl" || given || self.caught_around() {
+            return;
+        }
+        let there = self.available(None);
+        let absent = self.d.not(there);
+        if let Some(bite) = self.bite(absent, true) {
+            let place = self.place(e);
+            self.emit(Kind::Nccl, place, bite, Vec::new());
+        }
+    }
+
+    fn make_scaler(&mut self, path: &str, args: &Args, e: ExprId) -> Option<Value> {
+        let old = path.starts_with("torch.cuda.");
+        let device = if old { None } else { args.get(0, "device").map(|(v, _)| v) };
+        let cuda = match device {
+            None => true,
+            Some(Value::Str(s, _)) => s.as_str() == "cuda",
+            _ => false,
+        };
+        let enabled = args.get(if old { 4 } else { 5 }, "enabled").map(|(v, _)| v);
+        if !cuda || args.open || enabled.is_some_and(|v| v != Value::Bool(super::TRUE)) {
+            return None;
+        }
+        let id = self.object(ObjKind::Inert, None, Value::Absent);
+        let place = self.place(e);
+        self.watch.scalers.insert(id, place);
+        Some(Value::Object(id))
+    }
+
+    /// Is the expression a call of CUDA autocast that is switched on whatever the device?
+    pub(super) fn cuda_autocast(&mut self, module: ModIdx, e: ExprId) -> Option<Place> {
+        let linked = self.program.get(module);
+        let Expr::Call(call) = linked.ir.expr(e) else { return None };
+        let call = linked.ir.call(call);
+        let Some(Resolved::External(path)) = self.program.resolve_expr(module, call.func) else {
+            return None;
+        };
+        let old = match torch::canonical(path).as_str() {
+            "torch.cuda.amp.autocast" => true,
+            "torch.autocast" => false,
+            _ => return None,
+        };
+        let mut positional = 0;
+        for arg in &call.args {
+            let on = match (arg.kind, linked.ir.expr(arg.value)) {
+                (ArgKind::Positional, value) => {
+                    positional += 1;
+                    match (old, positional, value) {
+                        (true, 1, value) => value == Expr::True,
+                        (false, 1, Expr::Str(s)) => s.as_str() == "cuda",
+                        (false, 1, _) => false,
+                        _ => true,
+                    }
+                }
+                (ArgKind::Keyword(name), value) => match (name.as_str(), value) {
+                    ("enabled", value) => value == Expr::True,
+                    ("device_type", Expr::Str(s)) => s.as_str() == "cuda",
+                    ("device_type", _) => false,
+                    _ => true,
+                },
+                _ => false,
+            };
+            if !on {
+                return None;
+            }
+        }
+        Some(Place { file: linked.ir.file, span: linked.ir.span(e) })
+    }
+
+    /// Work on a device, perhaps inside of a CUDA autocast.
+    pub(super) fn autocast_meets(&mut self, device: Dd, e: ExprId) {
+        if let (Some(&place), 0) = (self.watch.autocasts.last(), self.muted) {
+            self.cuda_autocast_meets(device, place, e);
+        }
+    }
+
+    /// The device is the CPU where CUDA is not there: somebody chose it, and autocast does not follow.
+    fn cuda_autocast_meets(&mut self, device: Dd, place: Place, e: ExprId) {
+        let leaves = self.device_leaves(device);
+        let chosen = leaves.iter().any(|(_, d, _)| matches!(d, Device::Cuda(_) | Device::CudaSome));
+        for (leaf, d, _) in leaves {
+            let follows = match d {
+                Device::Cpu => chosen,
+                Device::Named(o) => self.t.get_outer(o).device,
+                _ => false,
+            };
+            if !follows {
+                continue;
+            }
+            let here = self.d.where_leaf(device, &mut |p| p == leaf);
+            let there = self.available(None);
+            let absent = self.d.not(there);
+            let bad = self.d.and(here, absent);
+            if let Some(bite) = self.bite(bad, true) {
+                let follows = self.place(e);
+                self.emit(Kind::CudaAutocast { follows }, place, bite, Vec::new());
+                return;
+            }
+        }
+    }
+}

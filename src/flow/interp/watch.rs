@@ -1,0 +1,195 @@
+//! What is watched besides devices: optimizers, wrappers, autocast regions, the fields of modules.
+//!
+//! These are facts about objects and places, not about values: they are told once and never taken back, so they are
+//! no part of the state that branches join.
+
+use rustc_hash::FxHashMap;
+
+use super::super::value::{ObjId, OriginId, OuterId, TensorId, Value};
+use super::{Cell, Device, Interp, ObjKind, Pending};
+use crate::span::Place;
+use crate::sym::Sym;
+
+/// See the module.
+pub(super) struct Watch {
+    /// The condition under which CUDA has been initialised.
+    pub(super) ready: Cell,
+    /// What the program has put into `CUDA_VISIBLE_DEVICES`.
+    pub(super) visible: Cell,
+    /// Where CUDA was initialised first, and where that variable was set.
+    pub(super) ready_at: Option<Place>,
+    pub(super) visible_at: Option<Place>,
+    /// The first import that asks CUDA something.
+    pub(super) imported: Option<Place>,
+    /// Parts of environment variables.
+    pub(super) from_environment: FxHashMap<OuterId, &'static str>,
+    /// The NCCL group, the bare `cuda` devices, and whether each process has chosen a device.
+    pub(super) group: Option<Group>,
+    pub(super) bare: Vec<Place>,
+    pub(super) selected: bool,
+    /// The loader in whose workers what is interpreted runs; whether something was told of it.
+    pub(super) worker: Option<Place>,
+    pub(super) worker_told: bool,
+    /// Where the fields of modules under construction were set.
+    pub(super) fields: FxHashMap<(ObjId, Sym), Place>,
+    /// Optimizers, with the modules whose parameters they were given.
+    pub(super) optimizers: Vec<Optimizer>,
+    /// Modules in `nn.DataParallel`, with where they were wrapped.
+    pub(super) wrapped: Vec<(ObjId, Place)>,
+    /// Modules that bring their inputs to themselves.
+    pub(super) scattering: Vec<ObjId>,
+    /// Regions and decorators of CUDA autocast around what is interpreted, innermost last.
+    pub(super) autocasts: Vec<Place>,
+    /// CUDA gradient scalers.
+    pub(super) scalers: FxHashMap<ObjId, Place>,
+    /// Copies of leaves that nobody else holds, by where they were made.
+    pub(super) fresh_copies: Vec<Place>,
+}
+
+/// An optimizer.
+pub(super) struct Optimizer {
+    pub(super) id: ObjId,
+    pub(super) modules: Vec<ObjId>,
+    pub(super) place: Place,
+    /// Its class.
+    pub(super) name: &'static str,
+    /// It makes its state in the constructor, where the parameters are then.
+    pub(super) eager: bool,
+    /// Where some of the parameters it was given were replaced.
+    pub(super) replaced: Option<Place>,
+}
+
+/// An NCCL process group: the event that it becomes if no device is chosen.
+pub(super) struct Group {
+    pub(super) event: Pending,
+}
+
+impl Watch {
+    pub(super) fn new((ready, visible): (Cell, Cell)) -> Self {
+        Self {
+            ready,
+            visible,
+            ready_at: None,
+            imported: None,
+            visible_at: None,
+            from_environment: FxHashMap::default(),
+            group: None,
+            bare: Vec::new(),
+            selected: false,
+            worker: None,
+            worker_told: false,
+            fields: FxHashMap::default(),
+            optimizers: Vec::new(),
+            wrapped: Vec::new(),
+            scattering: Vec::new(),
+            autocasts: Vec::new(),
+            scalers: FxHashMap::default(),
+            fresh_copies: Vec::new(),
+        }
+    }
+
+    /// Forgets objects from this number on.
+    pub(super) fn rewind(&mut self, objects: usize) {
+        let old = |id: ObjId| (id.0 as usize) < objects;
+        self.fields.retain(|&(id, _), _| old(id));
+        self.optimizers.retain(|o| old(o.id));
+        self.wrapped.retain(|&(id, _)| old(id));
+        self.scattering.retain(|&id| old(id));
+        self.scalers.retain(|&id, _| old(id));
+    }
+}
+
+/// Modules and tensors that a value holds.
+#[derive(Default)]
+pub(super) struct Parts {
+    pub(super) modules: Vec<ObjId>,
+    pub(super) tensors: Vec<TensorId>,
+    /// There may be more.
+    pub(super) open: bool,
+}
+
+/// How deep containers in containers are looked into.
+const MAX_NESTING: u32 = 6;
+
+impl Interp<'_> {
+    /// What is in a value: containers are looked into, modules with all that is registered in them.
+    pub(super) fn parts_of(&self, v: Value, parts: &mut Parts, depth: u32) {
+        if depth > MAX_NESTING {
+            parts.open = true;
+            return;
+        }
+        match v {
+            Value::Tensor(t) => parts.tensors.push(t),
+            Value::Seq(s) => {
+                for &v in self.t.seqs.get(s.0) {
+                    self.parts_of(v, parts, depth + 1);
+                }
+            }
+            Value::Many(m) => self.parts_of(*self.t.values.get(m), parts, depth + 1),
+            Value::Choice(d) => {
+                let mut leaves = Vec::new();
+                self.d.leaves(d, &mut leaves);
+                for leaf in leaves {
+                    self.parts_of(*self.t.values.get(leaf), parts, depth + 1);
+                }
+            }
+            Value::Object(o) if parts.modules.contains(&o) => {}
+            Value::Object(o) if self.is_module_object(o) => {
+                parts.modules.push(o);
+                self.registered_parts(o, parts, depth + 1);
+            }
+            Value::Object(o) if matches!(self.obj(o).kind, ObjKind::List { .. } | ObjKind::Dict { .. }) => {
+                self.parts_of(self.own(o), parts, depth + 1);
+            }
+            Value::Unknown | Value::Outer(_) => parts.open = true,
+            _ => {}
+        }
+    }
+
+    /// What is registered in a module, and in what is registered there.
+    pub(super) fn registered_parts(&self, id: ObjId, parts: &mut Parts, depth: u32) {
+        if let ObjKind::List { .. } | ObjKind::Dict { .. } = self.obj(id).kind {
+            self.parts_of(self.own(id), parts, depth);
+        }
+        for &(_, cell) in &self.obj(id).attrs {
+            for v in self.values_of(self.store.get(cell)) {
+                match v {
+                    Value::Object(o) if self.is_module_object(o) => self.parts_of(v, parts, depth),
+                    Value::Tensor(_) => self.parts_of(v, parts, depth),
+                    _ => {}
+                }
+            }
+        }
+        // A submodule whose constructor has not been run yet has what it was given.
+        if let Some(args) = self.unbuilt.get(&id) {
+            for (v, _) in args.values() {
+                self.parts_of(v, parts, depth + 1);
+            }
+        }
+    }
+
+    /// The values that a value may be.
+    pub(super) fn values_of(&self, v: Value) -> Vec<Value> {
+        match v {
+            Value::Choice(d) => {
+                let mut leaves = Vec::new();
+                self.d.leaves(d, &mut leaves);
+                leaves.into_iter().map(|leaf| *self.t.values.get(leaf)).collect()
+            }
+            v => vec![v],
+        }
+    }
+
+    /// The devices that one may be.
+    pub(super) fn device_leaves(&self, d: super::Dd) -> Vec<(u32, Device, OriginId)> {
+        let mut leaves = Vec::new();
+        self.d.leaves(d, &mut leaves);
+        leaves
+            .into_iter()
+            .map(|leaf| {
+                let (device, origin) = *self.t.places.get(leaf);
+                (leaf, device, origin)
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,129 @@
+//! SD3: what modules keep where `.to()` does not see it, and what must come after a move.
+
+use super::{Context, finding, reason, with_stack};
+use crate::finding::Finding;
+use crate::flow::event::{Event, Kind};
+use crate::flow::value::Reason;
+use crate::world::World;
+
+/// SD302 unregistered-submodule
+pub(super) fn submodule(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::Unregistered { container, parameters } = &event.kind else { return None };
+    let what = if *parameters { "parameters" } else { "modules" };
+    let message = format!(
+        "these {what} are in a plain {container}: `.to()`, `parameters()` and `state_dict()` miss them"
+    );
+    let mut f = finding(302, event, message, event.place, "not registered");
+    f.world = World::Always;
+    let kind = match (*container, *parameters) {
+        ("dict", true) => "nn.ParameterDict",
+        ("dict", false) => "nn.ModuleDict",
+        (_, true) => "nn.ParameterList",
+        (_, false) => "nn.ModuleList",
+    };
+    Some(with_stack(f, event).help(format!("keep them in an `{kind}`")))
+}
+
+/// SD303 non-leaf-parameter
+pub(super) fn non_leaf(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::NonLeaf { what, used } = &event.kind else { return None };
+    let (message, label, help) = match what.as_str() {
+        "the module" => (
+            "this copy of a parameter is no parameter: the module does not register it, and nothing trains it"
+                .to_owned(),
+            "kept by the module here",
+            "make the tensor on the device first: `nn.Parameter(tensor.to(device))`",
+        ),
+        "`.grad`" => (
+            "this copy is no leaf: its `.grad` stays `None`".to_owned(),
+            "its gradient is asked for here",
+            "move first: `tensor.to(device).requires_grad_()`",
+        ),
+        name => (
+            format!("this copy is no leaf, and {name} refuses it"),
+            "given to the optimizer here",
+            "move first: `tensor.to(device).requires_grad_()`",
+        ),
+    };
+    let f = finding(303, event, message, event.place, "another tensor than the one that keeps the gradient");
+    let f = if *used == event.place { f } else { f.related(*used, label) };
+    Some(with_stack(f, event).help(help))
+}
+
+/// SD304 optimizer-before-transfer
+pub(super) fn optimizer_first(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::OptimizerFirst { optimizer, then, state } = &event.kind else { return None };
+    if event.symbolic && event.speculative {
+        return None;
+    }
+    let (message, label) = if *state {
+        (
+            format!(
+                "`{optimizer}` makes its state where the parameters are now, and the model is moved later"
+            ),
+            "the model is moved here",
+        )
+    } else {
+        (
+            format!("`{optimizer}` is given parameters that the model does not have any more later"),
+            "the parameters are replaced here",
+        )
+    };
+    let mut f = finding(304, event, message, event.place, "made too early").related(*then, label);
+    f.world = if *state { World::Cuda } else { World::Always };
+    Some(with_stack(f, event).help("make the optimizer after the model is complete and in its place"))
+}
+
+/// SD306 data-parallel-before-transfer
+pub(super) fn wrapped(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::WrappedOnCpu { wrapper, chain } = &event.kind else { return None };
+    let message = format!("`{wrapper}` wraps a model that is on the CPU");
+    let label = match *wrapper {
+        "DataParallel" => "with two GPUs or more its parameters must be on the first one",
+        _ => "its parameters must be on the device that it names",
+    };
+    let mut f = finding(306, event, message, event.place, label);
+    f.world = World::Cuda;
+    for step in chain.iter().filter(|s| s.reason != Reason::None).take(2) {
+        if !f.places().any(|p| p == step.place) {
+            f = f.related(step.place, reason(step));
+        }
+    }
+    Some(with_stack(f, event).help("move the model first: `model.to(device)`"))
+}
+
+/// SD108 unguarded-nccl
+pub(super) fn nccl(event: &Event, cx: &Context<'_>) -> Option<Finding> {
+    let Kind::Nccl = &event.kind else { return None };
+    if event.is_guess() || cx.cuda_only {
+        return None;
+    }
+    let message = "NCCL needs CUDA, and nothing here has asked whether it is there".to_owned();
+    let f = finding(108, event, message, event.place, "raises without a GPU");
+    Some(
+        with_stack(f, event)
+            .help("choose the back end: `\"nccl\" if torch.cuda.is_available() else \"gloo\"`"),
+    )
+}
+
+/// SD107 hard-coded-autocast-device
+pub(super) fn autocast(event: &Event, cx: &Context<'_>) -> Option<Finding> {
+    let Kind::CudaAutocast { follows } = &event.kind else { return None };
+    if event.is_guess() || cx.cuda_only {
+        return None;
+    }
+    let message =
+        "this is for CUDA alone, and the work in it follows a device that may be the CPU: it is off there"
+            .to_owned();
+    let mut f = finding(107, event, message, event.place, "nothing raises; PyTorch only warns");
+    f.world = World::NoCuda;
+    if *follows != event.place {
+        f = f.related(*follows, "works on the chosen device");
+    }
+    let help = if cx.sources.text(event.place).contains("GradScaler") {
+        "name the device: `torch.amp.GradScaler(device.type)`"
+    } else {
+        "name the device: `torch.autocast(device.type)`"
+    };
+    Some(with_stack(f, event).help(help))
+}
