@@ -404,6 +404,14 @@ fn codes_with_and_without_a_name() {
 }
 
 #[test]
+fn a_driver_that_does_not_tell_its_version() {
+    let report = Machine::usable().set("STUB_FAIL", "cuDriverGetVersion=999,cuInit=803").verify("");
+    expect(&report, "driver-library-mismatch", "no", &["803"]);
+    let report = Machine::usable().set("STUB_FAIL", "cuDriverGetVersion=999").verify("");
+    assert_eq!((&report["status"], &report["driver"]["cuda"]), (&json!("usable"), &json!(null)));
+}
+
+#[test]
 fn a_driver_that_crashes() {
     for function in ["cuDriverGetVersion", "cuInit", "cuDeviceGetName"] {
         let report = Machine::usable().set("STUB_CRASH", function).verify("");

@@ -58,6 +58,17 @@ fn devices_are_used_and_given_back() {
 }
 
 #[test]
+fn devices_that_do_not_reach_each_other() {
+    let machine = Machine::usable().set("STUB_DEVICES", "2").set("STUB_PEERS", "0");
+    assert_eq!(machine.verify("")["peers"][1]["direct"], false);
+    assert!(machine.run("verify").stdout.contains("none reaches another's memory directly"));
+    let machine = machine.set("STUB_PEERS", "1");
+    assert!(machine.run("verify").stdout.contains("all reach each other's memory directly"));
+    let report = machine.set("STUB_PEERS", "0").verify("--run");
+    assert_eq!(checks(&report, 0).last(), Some(&("peer-copy".to_owned(), true)), "it goes through the host");
+}
+
+#[test]
 fn wrong_results_are_seen() {
     for (what, check) in [("copy", "copy"), ("kernel", "kernel")] {
         let report = Machine::usable().set("STUB_WRONG", what).verify("--run");

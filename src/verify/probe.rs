@@ -131,7 +131,12 @@ fn ask(orders: &Orders, progress: &mut Progress) -> driver::Result<()> {
         return Ok(());
     }
     progress.doing("asking for the driver's version");
-    progress.facts.cuda = Some(driver.version()?);
+    match driver.version() {
+        Ok(version) => progress.facts.cuda = Some(version),
+        // A driver that does not tell its version may still say what is wrong with it.
+        Err(CallError::Code(..)) => {}
+        Err(missing) => return Err(missing),
+    }
     progress.doing("initializing the driver (`cuInit`)");
     driver.init()?;
     progress.doing("counting devices");

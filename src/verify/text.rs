@@ -57,6 +57,9 @@ pub fn write(machine: &Machine, look: Look, out: &mut dyn Write) -> io::Result<(
                     writeln!(out, "        {}", one_line(&line))?;
                 }
             }
+            if let Some(peers) = peers(machine) {
+                writeln!(out, "    {peers}")?;
+            }
         }
     }
     for problem in &machine.problems {
@@ -152,6 +155,18 @@ fn describe(device: &Device) -> String {
     }
     parts.extend(device.uuid.clone());
     parts.join(", ")
+}
+
+/// Which devices read each other's memory, if there are several.
+fn peers(machine: &Machine) -> Option<String> {
+    let apart = machine.peers.iter().filter(|peer| !peer.direct);
+    let apart: Vec<String> = apart.map(|peer| format!("cuda:{} from cuda:{}", peer.to, peer.from)).collect();
+    match (machine.peers.is_empty(), apart.len()) {
+        (true, _) => None,
+        (_, 0) => Some("all reach each other's memory directly".to_owned()),
+        (_, all) if all == machine.peers.len() => Some("none reaches another's memory directly".to_owned()),
+        _ => Some(format!("memory that is not reached directly: {}", apart.join(", "))),
+    }
 }
 
 /// What was tried on the device.

@@ -155,7 +155,7 @@ fn read_version(text: &str, folder: &Path, torch: &mut Torch) {
     if torch.build == Build::Unknown {
         torch.broken.push("its `version.py` does not say what it was built for".to_owned());
     }
-    let library = ["libtorch_cuda.so", "torch_cuda.dll", "libtorch_cuda_linalg.so"];
+    let library = ["libtorch_cuda.so", "torch_cuda.dll"];
     let lib = folder.join("lib");
     if torch.build == Build::Cuda && lib.is_dir() && !library.iter().any(|name| lib.join(name).is_file()) {
         torch.broken.push("it was built for CUDA, and its `libtorch_cuda.so` is missing".to_owned());
