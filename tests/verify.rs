@@ -34,8 +34,12 @@ fn where_all_is_well_nothing_is_wrong() {
     assert_eq!(report["torch"]["version"], "2.15.0+cu126");
     let library = machine.path("system/lib/libcuda.so.550.54.14");
     assert_eq!(report["driver"]["loaded_from"], library.to_str().unwrap());
-    let uuid = &machine.verify("--uuids")["devices"][0]["uuid"];
-    assert_eq!(uuid, "GPU-a0111111-1111-1111-1111-111111111111");
+    let uuid = "GPU-a0111111-1111-1111-1111-111111111111";
+    assert_eq!(machine.verify("--uuids")["devices"][0]["uuid"], uuid);
+    let named = Machine::usable().set("CUDA_VISIBLE_DEVICES", format!("{uuid},0"));
+    assert_eq!(named.verify("")["visible"]["value"], "GPU-…,0");
+    assert!(!named.run("verify --output-format json").stdout.contains(uuid));
+    assert!(named.run("verify --uuids").stdout.contains(uuid));
     let text = machine.run("verify").stdout;
     assert!(text.ends_with("PyTorch can use 1 GPU here.\n") && !text.contains("error["), "{text}");
 }

@@ -138,7 +138,13 @@ impl Device {
     pub fn name(self) -> Result<String> {
         const LENGTH: i32 = 256;
         let mut name = [0 as c_char; LENGTH as usize];
-        call!(self.driver, "cuDeviceGetName", (*mut c_char) name.as_mut_ptr(), (i32) LENGTH - 1, (i32) self.handle)?;
+        call!(
+            self.driver,
+            "cuDeviceGetName",
+            (*mut c_char) name.as_mut_ptr(),
+            (i32) LENGTH - 1,
+            (i32) self.handle
+        )?;
         // SAFETY: the last byte is still zero, as the driver was told of one byte less.
         Ok(unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned())
     }
@@ -166,7 +172,13 @@ impl Device {
 
     fn attribute(self, attribute: Attribute) -> Result<i32> {
         let mut value = 0;
-        call!(self.driver, "cuDeviceGetAttribute", (*mut i32) &raw mut value, (i32) attribute as i32, (i32) self.handle)?;
+        call!(
+            self.driver,
+            "cuDeviceGetAttribute",
+            (*mut i32) &raw mut value,
+            (i32) attribute as i32,
+            (i32) self.handle
+        )?;
         Ok(value)
     }
 
@@ -200,7 +212,13 @@ impl Device {
     /// May it read the other's memory directly?
     pub fn reaches(self, other: Self) -> Result<bool> {
         let mut can = 0;
-        call!(self.driver, "cuDeviceCanAccessPeer", (*mut i32) &raw mut can, (i32) self.handle, (i32) other.handle)?;
+        call!(
+            self.driver,
+            "cuDeviceCanAccessPeer",
+            (*mut i32) &raw mut can,
+            (i32) self.handle,
+            (i32) other.handle
+        )?;
         Ok(can != 0)
     }
 
@@ -247,7 +265,12 @@ impl Context {
     pub fn module(&self, ptx: &CStr) -> Result<Module<'_>> {
         self.make_current()?;
         let mut raw = ptr::null_mut();
-        call!(self.driver(), "cuModuleLoadData", (*mut *mut c_void) &raw mut raw, (*const c_void) ptx.as_ptr().cast())?;
+        call!(
+            self.driver(),
+            "cuModuleLoadData",
+            (*mut *mut c_void) &raw mut raw,
+            (*const c_void) ptx.as_ptr().cast()
+        )?;
         Ok(Module { context: self, raw })
     }
 
@@ -276,14 +299,26 @@ impl Buffer<'_> {
     pub fn write(&self, from: &[u8]) -> Result<()> {
         self.context.make_current()?;
         let bytes = from.len().min(self.bytes);
-        call!(self.context.driver(), "cuMemcpyHtoD_v2", (u64) self.address, (*const c_void) from.as_ptr().cast(), (usize) bytes)
+        call!(
+            self.context.driver(),
+            "cuMemcpyHtoD_v2",
+            (u64) self.address,
+            (*const c_void) from.as_ptr().cast(),
+            (usize) bytes
+        )
     }
 
     /// Its content.
     pub fn read(&self) -> Result<Vec<u8>> {
         self.context.make_current()?;
         let mut to = vec![0; self.bytes];
-        call!(self.context.driver(), "cuMemcpyDtoH_v2", (*mut c_void) to.as_mut_ptr().cast(), (u64) self.address, (usize) self.bytes)?;
+        call!(
+            self.context.driver(),
+            "cuMemcpyDtoH_v2",
+            (*mut c_void) to.as_mut_ptr().cast(),
+            (u64) self.address,
+            (usize) self.bytes
+        )?;
         Ok(to)
     }
 

@@ -86,9 +86,26 @@ pub fn examine(options: &Options) -> Result<Machine, String> {
     machine.worlds = verdict.worlds;
     machine.status = verdict.status;
     if !options.uuids {
-        machine.devices.iter_mut().for_each(|device| device.uuid = None);
+        let answered = bare.as_ref().unwrap_or(&shown);
+        let seen = answered.facts.devices.iter().filter_map(|device| device.uuid.as_deref());
+        hide(&mut machine, seen.chain(listed.gpus.iter().map(|gpu| gpu.uuid.as_str())));
     }
     Ok(machine)
+}
+
+/// Takes the UUIDs out, also where a variable of the environment names devices by them.
+fn hide<'a>(machine: &mut Machine, uuids: impl Iterator<Item = &'a str>) {
+    machine.devices.iter_mut().for_each(|device| device.uuid = None);
+    let problems = machine.problems.iter_mut();
+    let texts = problems.flat_map(|problem| std::iter::once(&mut problem.cause).chain(&mut problem.evidence));
+    let visible = [machine.visible.value.as_mut(), machine.visible.because.as_mut()].into_iter().flatten();
+    let mut texts: Vec<&mut String> =
+        texts.chain(visible).chain([&mut machine.worlds.cuda.because]).collect();
+    for uuid in uuids.filter(|uuid| !uuid.is_empty()) {
+        for text in &mut texts {
+            **text = text.replace(uuid, "GPU-…");
+        }
+    }
 }
 
 fn read(environment: &Environment, options: &Options) -> Installed {

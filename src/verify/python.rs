@@ -147,7 +147,7 @@ pub fn describe(environments: &[Environment], cwd: &Path) -> Python {
 pub fn search_path(environment: &Environment) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = Vec::new();
     if let Some(paths) = env::var_os("PYTHONPATH") {
-        folders.extend(env::split_paths(&paths).filter(|path| path.is_absolute()));
+        folders.extend(env::split_paths(&paths).filter_map(|path| std::path::absolute(path).ok()));
     }
     let prefix = &environment.prefix;
     let config = fs::read_to_string(prefix.join("pyvenv.cfg")).ok();

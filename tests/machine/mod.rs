@@ -19,9 +19,9 @@ pub const GIB: u64 = 1 << 30;
 
 /// Compiles `tests/stub/NAME` into a shared library. Without a compiler there is nothing to test with.
 fn compiled(source: &str, name: &str, flags: &[&str]) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("stub-{}", std::process::id()));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(env!("CARGO_CRATE_NAME"));
     fs::create_dir_all(&folder).unwrap();
-    let target = folder.join(name);
+    let target = folder.join(format!("{name}.{}", std::process::id()));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stub").join(source);
     let output = Command::new("cc")
         .args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"])
@@ -31,7 +31,9 @@ fn compiled(source: &str, name: &str, flags: &[&str]) -> PathBuf {
         .output()
         .expect("a C compiler, `cc`: the driver in these tests is written in C");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    target
+    // At once, as another run of the same tests may be using the one that is there.
+    fs::rename(&target, folder.join(name)).unwrap();
+    folder.join(name)
 }
 
 /// The stub, compiled once.

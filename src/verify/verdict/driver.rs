@@ -177,7 +177,7 @@ fn container(case: &Case) -> Draft {
             .remedy("start it with `--nv`")
             .command(format!("{kind} exec --nv IMAGE …")),
         "podman" | "libpod" => draft
-            .remedy("install nvidia-container-toolkit on the host, write its CDI file, and start the container with the GPU")
+            .remedy("install nvidia-container-toolkit on the host, write its CDI file, and start the container with it")
             .command("podman run --device nvidia.com/gpu=all …"),
         _ => draft
             .remedy(
@@ -242,7 +242,8 @@ fn no_device(case: &Case) -> Draft {
     match system.nvidia_pci_devices {
         Some(0) => draft.remedy("check that the GPU is seated, powered, and handed to this (virtual) machine"),
         _ => draft
-            .remedy("look into the kernel's log: the GPU is too old or too new for this driver, or another one has it (nouveau, vfio)")
+            .remedy("look into the kernel's log: the GPU may be too old or too new for this driver, or be held by another \
+                 one (nouveau, vfio)")
             .command("sudo dmesg | grep -iE 'nvrm|xid|nouveau'"),
     }
 }
@@ -350,8 +351,12 @@ fn forward_compatibility(case: &Case) -> Draft {
     };
     let draft = if path.contains("compat") { draft } else { draft.seen("it is only for data center GPUs") };
     draft
-        .remedy("take the folder `compat` out of `LD_LIBRARY_PATH` (and out of the image), or install a newer driver")
-        .command("export LD_LIBRARY_PATH=$(echo $LD_LIBRARY_PATH | tr ':' '\\n' | grep -v compat | paste -sd:)")
+        .remedy(
+            "take the folder `compat` out of `LD_LIBRARY_PATH` and of the image, or install a newer driver",
+        )
+        .command(
+            "export LD_LIBRARY_PATH=$(echo $LD_LIBRARY_PATH | tr ':' '\\n' | grep -v compat | paste -sd:)",
+        )
 }
 
 fn unknown(case: &Case) -> Draft {

@@ -130,9 +130,14 @@ fn driver_too_old(case: &Case, torch: &Torch) -> Option<Draft> {
         });
     }
     (driver < cuda).then(|| {
-        Draft::note("driver-minor-older", "the driver's CUDA is older than PyTorch's, within one major version")
-            .seen(evidence)
-            .remedy("nothing, unless a library compiles kernels at run time (PTX, Triton) and fails: then a newer driver")
+        Draft::note(
+            "driver-minor-older",
+            "the driver's CUDA is older than PyTorch's, within one major version",
+        )
+        .seen(evidence)
+        .remedy(
+            "nothing, unless a library compiles kernels at run time (PTX, Triton) and fails: then update it",
+        )
     })
 }
 
