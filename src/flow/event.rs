@@ -249,6 +249,32 @@ pub enum Kind {
         /// The loader.
         loader: Place,
     },
+    /// A string where a device is wanted, and none is of that name.
+    InvalidDevice {
+        /// The string.
+        text: String,
+    },
+    /// A `torch.device` is compared with something that it never equals.
+    DeviceCompared {
+        /// With what.
+        with: String,
+        /// It is a string.
+        string: bool,
+    },
+    /// `.device` of a module that has none.
+    NoDevice,
+    /// A CPU tensor in a collective of an NCCL group.
+    CpuInCollective {
+        /// The function.
+        what: String,
+        /// The tensor.
+        tensor: Box<Operand>,
+    },
+    /// Half precision where the chosen device is the CPU.
+    HalfOnCpu {
+        /// Where it is moved to the chosen device, if that is later.
+        moved: Option<Place>,
+    },
     /// CUDA autocast around work that follows a device which may be the CPU.
     CudaAutocast {
         /// That work.

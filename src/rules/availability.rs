@@ -36,7 +36,7 @@ const ACCELERATORS: &[&str] = &["cuda", "gpu", "xpu", "npu", "hpu", "mlu", "musa
 
 /// Has whoever calls this function chosen an accelerator? By its file's, its class's or its base's name, or because
 /// its file refuses to go on without one elsewhere.
-fn chosen(event: &Event, cx: &Context<'_>) -> bool {
+pub(super) fn chosen(event: &Event, cx: &Context<'_>) -> bool {
     cx.cuda_only
         || event.symbolic
             && (cx.refuses

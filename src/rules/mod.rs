@@ -6,13 +6,17 @@
 mod availability;
 pub mod example;
 pub mod explain;
+mod fallbacks;
 mod indices;
 mod memory;
 mod message;
 mod mismatch;
 mod modules;
 pub mod page;
+mod parameters;
 pub mod registry;
+mod retry;
+mod spelling;
 
 use rustc_hash::FxHashMap;
 
@@ -75,6 +79,11 @@ const RULES: &[Rule] = &[
     modules::wrapped,
     modules::nccl,
     modules::autocast,
+    spelling::invalid,
+    spelling::compared,
+    spelling::no_device,
+    spelling::collective,
+    spelling::half,
     mismatch::discarded,
     mismatch::to_numpy,
     mismatch::generator,
@@ -94,7 +103,12 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     let mut seen: FxHashMap<(Code, Place), usize> = FxHashMap::default();
     let found = outcome.events.iter().filter_map(|e| RULES.iter().find_map(|rule| rule(e, cx)));
-    for finding in found.chain(message::matched_by_message(cx)) {
+    let texts = message::matched_by_message(cx)
+        .into_iter()
+        .chain(retry::retried(cx))
+        .chain(parameters::ignored(cx))
+        .chain(fallbacks::overwritten(cx));
+    for finding in found.chain(texts) {
         let finding = at_home(finding, cx);
         let key = (finding.code, finding.primary.place);
         match seen.get(&key) {

@@ -95,7 +95,7 @@ pub(super) fn wrapped(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
 /// SD108 unguarded-nccl
 pub(super) fn nccl(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Nccl = &event.kind else { return None };
-    if event.is_guess() || cx.cuda_only {
+    if event.is_guess() || super::availability::chosen(event, cx) {
         return None;
     }
     let message = "NCCL needs CUDA, and nothing here has asked whether it is there".to_owned();
@@ -109,7 +109,7 @@ pub(super) fn nccl(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 /// SD107 hard-coded-autocast-device
 pub(super) fn autocast(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::CudaAutocast { follows } = &event.kind else { return None };
-    if event.is_guess() || cx.cuda_only {
+    if event.is_guess() || super::availability::chosen(event, cx) {
         return None;
     }
     let message =

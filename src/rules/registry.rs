@@ -33,7 +33,9 @@ pages! {
     "SD205-cuda-tensor-to-numpy"
     "SD206-generator-device-mismatch"
     "SD207-cpu-only-argument"
+    "SD208-cpu-tensor-in-collective"
     "SD209-data-assigned-across-devices"
+    "SD210-ignored-device-parameter"
     "SD301-unregistered-tensor"
     "SD302-unregistered-submodule"
     "SD303-non-leaf-parameter"
@@ -50,7 +52,13 @@ pages! {
     "SD501-missing-oom-handling"
     "SD502-oom-matched-by-message"
     "SD503-swallowed-oom"
+    "SD504-oom-retry-inside-handler"
     "SD507-impossible-allocation"
+    "SD702-half-on-cpu"
+    "SD801-invalid-device-string"
+    "SD802-device-compared-with-string"
+    "SD803-device-overwritten"
+    "SD804-module-has-no-device"
 }
 
 /// The families, by the hundreds of the code.

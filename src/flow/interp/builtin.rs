@@ -350,6 +350,15 @@ impl Interp<'_> {
             }
             _ => return None,
         };
+        // Devices and their names are no numbers.
+        if path == "builtins.int"
+            && self
+                .values_of(v)
+                .iter()
+                .all(|v| matches!(v, Value::Str(..) | Value::Device(_) | Value::None | Value::Tensor(_)))
+        {
+            return Some(false);
+        }
         let plain = matches!(
             path,
             "builtins.dict" | "builtins.list" | "builtins.tuple" | "builtins.str" | "torch.Tensor"

@@ -313,6 +313,7 @@ impl Interp<'_> {
             .any(|k| args.keyword(k).is_some());
         let device = if placed { self.unknown_device() } else { self.default_device_at(e, Reason::Module) };
         let id = self.object(ObjKind::ForeignModule(None), class, Value::Device(device));
+        self.made_in_half(id, args, e);
         Value::Object(id)
     }
 

@@ -26,11 +26,7 @@ impl Interp<'_> {
             Value::Device(d) => Some(d),
             Value::Str(s, origin) => {
                 let text = s.as_str();
-                let device = parse_device(text).unwrap_or(if text.starts_with("cuda:") {
-                    Device::CudaSome
-                } else {
-                    Device::Unknown
-                });
+                let device = parse_device(text).unwrap_or(Device::Unknown);
                 Some(self.at(device, origin))
             }
             Value::Int(i) => {

@@ -56,6 +56,7 @@ impl Interp<'_> {
             Expr::Compare { op, left, right } => {
                 let a = self.eval(left);
                 let b = self.eval(right);
+                self.check_device_compare(op, (a, left), (b, right));
                 if let Some(v) = self.tensor_compare(op, a, b, e, left, right) {
                     return v;
                 }
@@ -226,6 +227,9 @@ impl Interp<'_> {
                 let v = self.eval(part);
                 self.muted -= 1;
                 self.check_index_meaning(v, e);
+                if self.check_device_in_string(v, e) {
+                    return Self::TEXT;
+                }
             }
             let place = self.place(e);
             let origin = self.origin(place, Reason::Literal, NO_ORIGIN);

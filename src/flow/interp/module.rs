@@ -183,6 +183,7 @@ impl Interp<'_> {
     pub(super) fn module_attr(&mut self, id: ObjId, name: Sym, e: ExprId) -> Value {
         match name.as_str() {
             "weight" | "bias" | "in_proj_weight" | "running_mean" | "running_var" => self.owned_tensor(id, e),
+            "device" if self.check_module_device(id, e) => self.result_of(e),
             "device" => match self.obj(id).kind {
                 // Known frameworks' modules say where they are.
                 ObjKind::ForeignModule(None) | ObjKind::Module => Value::Device(self.module_device(id, 0)),
@@ -226,6 +227,7 @@ impl Interp<'_> {
         base: ExprId,
     ) -> Value {
         let this = Value::Object(id);
+        self.module_precision(id, name.as_str(), args, e);
         match name.as_str() {
             "to" | "cuda" | "cpu" | "xpu" | "npu" | "hpu" | "ipu" | "to_empty" => {
                 self.transfer_module(id, name, args, e);
@@ -304,7 +306,12 @@ impl Interp<'_> {
 
     fn transfer_module(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) {
         let device = match name.as_str() {
-            "to" | "to_empty" => self.target_of_to(args, e),
+            "to" | "to_empty" => {
+                if let Some((v, _)) = args.get(0, "device") {
+                    self.check_device_string(v, e);
+                }
+                self.target_of_to(args, e)
+            }
             "cpu" => {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Moved, super::NO_ORIGIN);
@@ -317,6 +324,7 @@ impl Interp<'_> {
         let device = self.because(device, e, Reason::Moved);
         self.autocast_meets(device, e);
         self.check_optimizers(id, device, e);
+        self.half_moves(id, device, e);
         self.move_module(id, device);
     }
 

@@ -43,6 +43,14 @@ impl Interp<'_> {
                 return Some(Value::Host(Host::Rank));
             }
             "torch.cuda.set_device" => self.watch.selected = true,
+            _ if text.starts_with("torch.distributed.") && args.keyword("group").is_none() => {
+                let fact = crate::torch::call(Sym::new(text));
+                for arg in fact.map(|f| &*f.collective).unwrap_or_default() {
+                    if let Some((v, at)) = args.get(usize::from(arg.position), arg.name.as_str()) {
+                        self.check_collective(v, at, text);
+                    }
+                }
+            }
             _ => {}
         }
         None
@@ -342,8 +350,8 @@ impl Interp<'_> {
     }
 
     /// The cells of this file's state.
-    pub(super) fn process_cells(store: &mut super::Store) -> (Cell, Cell) {
-        let first = store.alloc(2);
-        (first, Cell(first.0 + 1))
+    pub(super) fn process_cells(store: &mut super::Store) -> [Cell; 3] {
+        let first = store.alloc(3);
+        [first, Cell(first.0 + 1), Cell(first.0 + 2)]
     }
 }

@@ -374,7 +374,12 @@ impl Interp<'_> {
     /// `.to(…)`, `.cuda(…)`, `.cpu()`
     fn transfer(&mut self, t: Tensor, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
         let target = match name.as_str() {
-            "to" => self.target_of_to(args, e),
+            "to" => {
+                if let (true, Some((v, _))) = (t.certain, args.get(0, "device")) {
+                    self.check_device_string(v, e);
+                }
+                self.target_of_to(args, e)
+            }
             "cpu" => {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Moved, super::NO_ORIGIN);

@@ -53,6 +53,9 @@ impl Interp<'_> {
             "torch.distributed.init_process_group" => {
                 self.process_group(args, e);
                 self.watch_group(args, e);
+                if let Some((v, _)) = args.get(0, "backend") {
+                    self.remember_backend(v);
+                }
             }
             _ if is_optimizer(text) => return Some(self.make_optimizer(text, args, e)),
             _ if REPLACES_PARAMETERS.contains(&text) => self.parameters_replaced(args, e),

@@ -16,6 +16,8 @@ pub(super) struct Watch {
     pub(super) ready: Cell,
     /// What the program has put into `CUDA_VISIBLE_DEVICES`.
     pub(super) visible: Cell,
+    /// The condition under which the default process group is NCCL's.
+    pub(super) nccl: Cell,
     /// Where CUDA was initialised first, and where that variable was set.
     pub(super) ready_at: Option<Place>,
     pub(super) visible_at: Option<Place>,
@@ -40,6 +42,8 @@ pub(super) struct Watch {
     pub(super) scattering: Vec<ObjId>,
     /// Regions and decorators of CUDA autocast around what is interpreted, innermost last.
     pub(super) autocasts: Vec<Place>,
+    /// Modules in half precision, by where they were made so.
+    pub(super) halved: FxHashMap<ObjId, Place>,
     /// CUDA gradient scalers.
     pub(super) scalers: FxHashMap<ObjId, Place>,
     /// Copies of leaves that nobody else holds, by where they were made.
@@ -65,10 +69,12 @@ pub(super) struct Group {
 }
 
 impl Watch {
-    pub(super) fn new((ready, visible): (Cell, Cell)) -> Self {
+    pub(super) fn new([ready, visible, nccl]: [Cell; 3]) -> Self {
         Self {
             ready,
             visible,
+            nccl,
+            halved: FxHashMap::default(),
             ready_at: None,
             imported: None,
             visible_at: None,
@@ -96,6 +102,7 @@ impl Watch {
         self.wrapped.retain(|&(id, _)| old(id));
         self.scattering.retain(|&id| old(id));
         self.scalers.retain(|&id, _| old(id));
+        self.halved.retain(|&id, _| old(id));
     }
 }
 

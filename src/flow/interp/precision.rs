@@ -1,0 +1,72 @@
+//! Half precision on a device that may be the CPU.
+
+use super::super::diagram::Dd;
+use super::super::event::Kind;
+use super::super::value::{Device, ObjId, Value};
+use super::Interp;
+use super::args::Args;
+use crate::ir::ExprId;
+use crate::span::Place;
+
+/// Keywords under which libraries take the type that a model is loaded in.
+const DTYPE_KEYWORDS: &[&str] = &["torch_dtype", "dtype"];
+
+impl Interp<'_> {
+    fn names_half(&self, v: Value) -> bool {
+        matches!(v, Value::External(path) if matches!(path.as_str(), "torch.float16" | "torch.half"))
+    }
+
+    /// A module is made with half-precision weights.
+    pub(super) fn made_in_half(&mut self, id: ObjId, args: &Args, e: ExprId) {
+        if DTYPE_KEYWORDS.iter().any(|k| args.keyword(k).is_some_and(|(v, _)| self.names_half(v))) {
+            let place = self.place(e);
+            self.watch.halved.insert(id, place);
+        }
+    }
+
+    /// `module.half()`, `module.to(torch.float16)`; `module.float()` takes it back.
+    pub(super) fn module_precision(&mut self, id: ObjId, name: &str, args: &Args, e: ExprId) {
+        match name {
+            "half" => {}
+            "to" if args.values().any(|(v, _)| self.names_half(v)) => {}
+            "float" | "double" | "bfloat16" | "type" => {
+                self.watch.halved.remove(&id);
+                return;
+            }
+            _ => return,
+        }
+        let place = self.place(e);
+        self.watch.halved.insert(id, place);
+        let device = self.module_device(id, 0);
+        self.check_half(device, place, None);
+    }
+
+    /// A module is moved, perhaps one in half precision.
+    pub(super) fn half_moves(&mut self, id: ObjId, device: Dd, e: ExprId) {
+        if let Some(&place) = self.watch.halved.get(&id) {
+            let moved = self.place(e);
+            self.check_half(device, place, Some(moved));
+        }
+    }
+
+    /// Somebody chose a device by a check, and where CUDA is not there it is the CPU: half precision stays.
+    fn check_half(&mut self, device: Dd, place: Place, moved: Option<Place>) {
+        let leaves = self.device_leaves(device);
+        if !leaves.iter().any(|(_, d, _)| matches!(d, Device::Cuda(_) | Device::CudaSome)) {
+            return;
+        }
+        for (leaf, d, _) in leaves {
+            if d != Device::Cpu {
+                continue;
+            }
+            let here = self.d.where_leaf(device, &mut |p| p == leaf);
+            let there = self.available(None);
+            let absent = self.d.not(there);
+            let bad = self.d.and(here, absent);
+            if let Some(bite) = self.bite(bad, true) {
+                self.emit(Kind::HalfOnCpu { moved }, place, bite, Vec::new());
+                return;
+            }
+        }
+    }
+}

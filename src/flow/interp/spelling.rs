@@ -1,0 +1,308 @@
+//! Devices as values: strings that name none, comparisons that never hold, modules without a device.
+
+use super::super::diagram::TRUE;
+use super::super::event::Kind;
+use super::super::value::{Device, ObjId, Value};
+use super::{Interp, ObjKind};
+use crate::ir::{CmpOp, Expr, ExprId, Stmt, Var};
+use crate::link::Resolved;
+use crate::sym::Sym;
+use crate::world::Backend;
+
+/// What PyTorch accepts in front of the colon, and the names under which plug-ins rename `privateuseone`.
+const TYPES: &[&str] = &[
+    "cpu",
+    "cuda",
+    "ipu",
+    "xpu",
+    "mkldnn",
+    "opengl",
+    "opencl",
+    "ideep",
+    "hip",
+    "ve",
+    "fpga",
+    "maia",
+    "xla",
+    "lazy",
+    "vulkan",
+    "mps",
+    "meta",
+    "hpu",
+    "mtia",
+    "privateuseone",
+    "npu",
+    "mlu",
+    "musa",
+    "gcu",
+    "sdaa",
+    "dipu",
+    "ppl",
+    "neuron",
+    "openreg",
+    "rbln",
+    "txda",
+    "spyre",
+];
+
+/// Does `torch.device(text)` raise, whatever is installed?
+fn is_invalid(text: &str) -> bool {
+    let (kind, index) = match text.split_once(':') {
+        Some((kind, index)) => (kind, Some(index)),
+        None => (text, None),
+    };
+    !TYPES.contains(&kind) && Backend::from_name(kind).is_none()
+        || index.is_some_and(|i| i.is_empty() || !i.bytes().all(|b| b.is_ascii_digit()))
+}
+
+impl Interp<'_> {
+    /// A string is used where PyTorch wants a device.
+    pub(super) fn check_device_string(&mut self, v: Value, e: ExprId) {
+        for v in self.values_of(v) {
+            let Value::Str(s, _) = v else { continue };
+            if is_invalid(s.as_str()) && self.is_written(s) {
+                self.tell_invalid(s.as_str(), e);
+            }
+        }
+    }
+
+    /// Does the string stand in the source as it is? One that was put together may be there only on paths that the
+    /// program's own checks exclude.
+    fn is_written(&self, s: Sym) -> bool {
+        [self.entry, self.here().module]
+            .into_iter()
+            .any(|m| self.program.get(m).ir.exprs.iter().any(|e| matches!(e, Expr::Str(t) if *t == s)))
+    }
+
+    fn tell_invalid(&mut self, text: &str, e: ExprId) {
+        if let Some(bite) = self.bite(TRUE, false) {
+            let place = self.place(e);
+            self.emit(Kind::InvalidDevice { text: text.to_owned() }, place, bite, Vec::new());
+        }
+    }
+
+    /// `f"cuda:{device}"`, where `device` is one already.
+    pub(super) fn check_device_in_string(&mut self, v: Value, e: ExprId) -> bool {
+        let device = match v {
+            Value::Device(d) => self.device_leaves(d).iter().any(|(_, d, _)| {
+                matches!(d, Device::Cpu | Device::Cuda(_) | Device::CudaSome | Device::Other(_))
+            }),
+            Value::Choice(_) => self
+                .values_of(v)
+                .iter()
+                .all(|v| matches!(v, Value::Str(s, _) if super::device::parse_device(s.as_str()).is_some())),
+            _ => false,
+        };
+        if device {
+            self.tell_invalid("cuda:cuda", e);
+        }
+        device
+    }
+
+    /// `x.device == "cuda"`: a `torch.device` equals no string, and a tensor's has an index.
+    pub(super) fn check_device_compare(&mut self, op: CmpOp, left: (Value, ExprId), right: (Value, ExprId)) {
+        if !matches!(op, CmpOp::Eq | CmpOp::NotEq) || self.muted > 0 {
+            return;
+        }
+        for ((device, at), (other, written)) in [(left, right), (right, left)] {
+            let text = match other {
+                Value::Str(s, _) if super::device::parse_device(s.as_str()).is_some() => {
+                    s.as_str().to_owned()
+                }
+                Value::Device(_) if self.is_bare_cuda(written) => "torch.device(\"cuda\")".to_owned(),
+                _ => continue,
+            };
+            let string = matches!(other, Value::Str(..));
+            if !matches!(device, Value::Device(_)) || !self.is_device_object(at, string) {
+                continue;
+            }
+            if let Some(bite) = self.bite(TRUE, false) {
+                let place = self.place(at);
+                self.emit(Kind::DeviceCompared { with: text, string }, place, bite, Vec::new());
+            }
+            return;
+        }
+    }
+
+    /// `torch.device("cuda")`, written there.
+    fn is_bare_cuda(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let Expr::Call(c) = ir.expr(e) else { return false };
+        let call = ir.call(c);
+        self.is_device_call(e)
+            && matches!(&*call.args, [a] if matches!(ir.expr(a.value), Expr::Str(s) if s.as_str() == "cuda"))
+    }
+
+    fn is_device_call(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        match ir.expr(e) {
+            Expr::Call(c) => matches!(
+                self.program.resolve_expr(self.here().module, ir.call(c).func),
+                Some(Resolved::External(p)) if p.as_str() == "torch.device"
+            ),
+            Expr::IfElse { then, orelse, .. } => self.is_device_call(then) && self.is_device_call(orelse),
+            _ => false,
+        }
+    }
+
+    /// Is the expression certainly a `torch.device` (a tensor's one, if `any` is false)?
+    fn is_device_object(&mut self, e: ExprId, any: bool) -> bool {
+        match self.linked().ir.expr(e) {
+            Expr::Attr { base, name } if name == self.known.device => {
+                self.muted += 1;
+                let v = self.eval(base);
+                self.muted -= 1;
+                match v {
+                    Value::Tensor(t) => self.get_tensor(t).certain,
+                    Value::Outer(o) => self.t.get_outer(o).tensor,
+                    _ => false,
+                }
+            }
+            Expr::Call(_) => any && self.is_device_call(e),
+            Expr::Var(var) => any && self.holds_device_object(var),
+            _ => false,
+        }
+    }
+
+    /// Has the variable been given nothing but `torch.device(…)`?
+    fn holds_device_object(&self, var: Var) -> bool {
+        let ir = &self.linked().ir;
+        let function = ir.function(self.here().func);
+        let module_level = self.here().func.0 == 0;
+        let mut any = false;
+        for (n, s) in ir.stmts.iter().enumerate() {
+            let at = ir.stmt_span(crate::ir::StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
+            let Stmt::Assign { targets, value } = s else { continue };
+            if !module_level && !function.span.contains(at) {
+                continue;
+            }
+            let inner = ir.functions.iter().any(|f| {
+                f.parent.is_some()
+                    && f.span != function.span
+                    && f.span.contains(at)
+                    && f.span.start >= function.span.start
+            });
+            if inner || !ir.list(*targets).iter().any(|&t| ir.expr(t) == Expr::Var(var)) {
+                continue;
+            }
+            if !self.is_device_call(*value) {
+                return false;
+            }
+            any = true;
+        }
+        any && matches!(var, Var::Local(slot) if !function.params.iter().any(|p| p.slot == slot))
+    }
+
+    /// `model.device` of an `nn.Module` that has none.
+    pub(super) fn check_module_device(&mut self, id: ObjId, e: ExprId) -> bool {
+        let known = match self.obj(id).kind {
+            ObjKind::ForeignModule(Some(_)) => true,
+            ObjKind::List { module } => module,
+            ObjKind::Module => self.obj(id).class.is_some_and(|k| self.defines_no_device(k)),
+            _ => false,
+        };
+        // What a method reads of its own object, a subclass or whoever made it may have set.
+        if !known || self.obj(id).outer.is_some() || self.asked_whether() {
+            return false;
+        }
+        let Some(bite) = self.bite(TRUE, false) else { return false };
+        let place = self.place(e);
+        self.emit(Kind::NoDevice, place, bite, Vec::new());
+        true
+    }
+
+    fn defines_no_device(&self, key: crate::link::ClassKey) -> bool {
+        let info = self.program.class(key);
+        let sees = |name: &str| self.program.find_method(key, Sym::new(name)).is_some();
+        let pure = info
+            .externals
+            .iter()
+            .all(|&p| crate::torch::module(p).is_some() || p.as_str() == "torch.nn.Module");
+        pure && !info.unknown_base
+            && !info.externals.is_empty()
+            && !sees("__getattr__")
+            && !sees("__getattribute__")
+            && info.mro.iter().all(|&k| !self.sets_device(k.module))
+            && !self.sets_device(self.here().module)
+            && !self.sets_device(self.entry)
+    }
+
+    /// Does the file set an attribute `device` of anything, by name or by a name that is not known?
+    fn sets_device(&self, module: crate::link::ModIdx) -> bool {
+        let ir = &self.program.get(module).ir;
+        let sets = ir.stmts.iter().any(|s| match s {
+            Stmt::Assign { targets, .. } => ir
+                .list(*targets)
+                .iter()
+                .any(|&t| matches!(ir.expr(t), Expr::Attr { name, .. } if name == self.known.device)),
+            Stmt::AnnAssign { target, .. } => {
+                matches!(ir.expr(*target), Expr::Attr { name, .. } if name == self.known.device)
+            }
+            _ => false,
+        });
+        sets || ir.exprs.iter().any(|e| {
+            matches!(e, Expr::Var(Var::Unbound(n)) if n.as_str() == "setattr")
+                || matches!(e, Expr::Attr { name, .. } if name.as_str() == "__dict__")
+        })
+    }
+
+    /// Does the function ask whether there is such an attribute, or catch that there is none?
+    fn asked_whether(&self) -> bool {
+        let ir = &self.linked().ir;
+        let function = ir.function(self.here().func).span;
+        let whole = self.here().func.0 == 0;
+        self.here().tries.iter().any(|t| t.catches_missing)
+            || ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
+                (whole || function.contains(at))
+                    && matches!(e, Expr::Var(Var::Unbound(n)) if matches!(n.as_str(), "hasattr" | "getattr"))
+            })
+    }
+
+    /// A CPU tensor is given to a collective of an NCCL group.
+    pub(super) fn check_collective(&mut self, v: Value, e: ExprId, what: &str) {
+        let Value::Bool(nccl) = self.store.get(self.watch.nccl) else { return };
+        let mut parts = super::watch::Parts::default();
+        self.parts_of(v, &mut parts, 0);
+        for t in parts.tensors {
+            let t = self.get_tensor(t);
+            if !t.certain {
+                continue;
+            }
+            for (leaf, d, origin) in self.device_leaves(t.device) {
+                if d != Device::Cpu {
+                    continue;
+                }
+                let here = self.d.where_leaf(t.device, &mut |p| p == leaf);
+                let there = self.available(None);
+                let bad = self.d.and(here, there);
+                let bad = self.d.and(bad, nccl);
+                let Some(bite) = self.bite(bad, false) else { continue };
+                let place = self.place(e);
+                let tensor = Box::new(self.operand(e, d, origin));
+                self.emit(Kind::CpuInCollective { what: what.to_owned(), tensor }, place, bite, Vec::new());
+                return;
+            }
+        }
+    }
+
+    /// The default group is made with this back end, from here on.
+    pub(super) fn remember_backend(&mut self, v: Value) {
+        let mut cond = super::FALSE;
+        if let Value::Choice(d) = v {
+            let mut leaves = Vec::new();
+            self.d.leaves(d, &mut leaves);
+            for leaf in leaves {
+                if matches!(*self.t.values.get(leaf), Value::Str(s, _) if s.as_str() == "nccl") {
+                    let here = self.d.where_leaf(d, &mut |p| p == leaf);
+                    cond = self.d.or(cond, here);
+                }
+            }
+        } else if matches!(v, Value::Str(s, _) if s.as_str() == "nccl") {
+            cond = TRUE;
+        }
+        if cond != super::FALSE {
+            let now = self.d.and(self.path, cond);
+            self.store.set(self.watch.nccl, Value::Bool(now));
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! SD803: one choice of a device after the other, where the second starts over.
+
+use super::Context;
+use crate::finding::{Code, Finding, Label};
+use crate::ir::{Block, Expr, ExprId, Module, Stmt, StmtId, Var};
+use crate::link::{ModIdx, Resolved};
+use crate::span::{Place, Span};
+use crate::torch::{self, Without};
+use crate::world::World;
+
+/// SD803 device-overwritten
+pub(super) fn overwritten(cx: &Context<'_>) -> Vec<Finding> {
+    let Some(module) = cx.program.module_of(cx.file) else { return Vec::new() };
+    let file = File { cx, module, ir: &cx.program.get(module).ir };
+    let mut found = Vec::new();
+    file.in_blocks(&mut |stmts| {
+        for pair in stmts.windows(2) {
+            let (Some(a), Some(b)) = (file.choice(pair[0]), file.choice(pair[1])) else { continue };
+            if a.target == b.target && a.back_end != b.back_end && a.back_end == "cuda" {
+                found.push(file.finding(&a, &b, file.ir.stmt_span(pair[0]), file.ir.stmt_span(pair[1])));
+            }
+        }
+    });
+    found
+}
+
+/// One file.
+struct File<'a> {
+    cx: &'a Context<'a>,
+    module: ModIdx,
+    ir: &'a Module,
+}
+
+/// `device = X if X.is_available() else "cpu"`, in either form.
+struct Choice {
+    target: Var,
+    back_end: &'static str,
+}
+
+impl File<'_> {
+    fn in_blocks(&self, f: &mut dyn FnMut(&[StmtId])) {
+        for function in &self.ir.functions {
+            self.below(function.body, f);
+        }
+    }
+
+    fn below(&self, block: Block, f: &mut dyn FnMut(&[StmtId])) {
+        let stmts = self.ir.block(block);
+        f(stmts);
+        for &s in stmts {
+            match self.ir.stmt(s) {
+                Stmt::If { then, orelse, .. } => {
+                    self.below(*then, f);
+                    self.below(*orelse, f);
+                }
+                Stmt::For { body, .. } | Stmt::While { body, .. } | Stmt::With { body, .. } => {
+                    self.below(*body, f)
+                }
+                Stmt::Try { body, .. } => self.below(*body, f),
+                _ => {}
+            }
+        }
+    }
+
+    fn choice(&self, s: StmtId) -> Option<Choice> {
+        match self.ir.stmt(s) {
+            Stmt::Assign { targets, value } => {
+                let target = self.variable(self.ir.list(*targets))?;
+                let Expr::IfElse { test, then, orelse } = self.ir.expr(*value) else { return None };
+                let back_end = self.available(test)?;
+                (self.names(then, Some(back_end)) && self.names(orelse, Some("cpu")))
+                    .then_some(Choice { target, back_end })
+            }
+            Stmt::If { test, then, orelse } => {
+                let back_end = self.available(*test)?;
+                let (a, x) = self.only_assignment(*then)?;
+                let (b, y) = self.only_assignment(*orelse)?;
+                (a == b && self.names(x, Some(back_end)) && self.names(y, Some("cpu")))
+                    .then_some(Choice { target: a, back_end })
+            }
+            _ => None,
+        }
+    }
+
+    fn variable(&self, targets: &[ExprId]) -> Option<Var> {
+        match targets {
+            [t] => match self.ir.expr(*t) {
+                Expr::Var(v) => Some(v),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn only_assignment(&self, block: Block) -> Option<(Var, ExprId)> {
+        let [s] = self.ir.block(block) else { return None };
+        match self.ir.stmt(*s) {
+            Stmt::Assign { targets, value } => Some((self.variable(self.ir.list(*targets))?, *value)),
+            _ => None,
+        }
+    }
+
+    /// Does the expression name a device of this kind?
+    fn names(&self, e: ExprId, kind: Option<&str>) -> bool {
+        match self.ir.expr(e) {
+            Expr::Str(s) => {
+                let text = s.as_str();
+                kind == Some(text.split_once(':').map_or(text, |(k, _)| k))
+            }
+            Expr::Call(c) => {
+                let call = self.ir.call(c);
+                matches!(self.cx.program.resolve_expr(self.module, call.func),
+                    Some(Resolved::External(p)) if p.as_str() == "torch.device")
+                    && call.args.first().is_some_and(|a| self.names(a.value, kind))
+            }
+            _ => false,
+        }
+    }
+
+    /// The back end that a test asks for.
+    fn available(&self, test: ExprId) -> Option<&'static str> {
+        let Expr::Call(c) = self.ir.expr(test) else { return None };
+        let Some(Resolved::External(path)) = self.cx.program.resolve_expr(self.module, self.ir.call(c).func)
+        else {
+            return None;
+        };
+        let fact = torch::call(path).and_then(|f| f.accelerator)?;
+        if fact.without != Without::Availability {
+            return None;
+        }
+        match fact.accelerator {
+            torch::Accelerator::Cuda => Some("cuda"),
+            torch::Accelerator::Backend(b) => Some(b.name()),
+            torch::Accelerator::Any => None,
+        }
+    }
+
+    fn finding(&self, a: &Choice, b: &Choice, first: Span, second: Span) -> Finding {
+        let at = |span| Place { file: self.cx.file, span };
+        let message = format!(
+            "this choice starts over: where {} is not there the device is the CPU, whatever was chosen before",
+            b.back_end.to_uppercase()
+        );
+        let label = Label { place: at(second), text: "overwrites the choice above".to_owned() };
+        Finding::new(Code(803), World::Cuda, message, label)
+            .related(at(first), format!("{} is chosen here, and lost", a.back_end.to_uppercase()))
+            .help("go on from the first choice: `elif`, or one expression with both checks")
+    }
+}

@@ -1,0 +1,192 @@
+//! SD210: a function is given a device and does not use it.
+
+use super::Context;
+use crate::finding::{Code, Finding, Label};
+use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, FuncKind, Function, Module, ParamKind, Stmt, Var};
+use crate::link::{ClassKey, ModIdx, Resolved};
+use crate::span::{Place, Span};
+use crate::sym::Sym;
+use crate::torch;
+use crate::world::World;
+
+/// SD210 ignored-device-parameter
+pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
+    let Some(module) = cx.program.module_of(cx.file) else { return Vec::new() };
+    let file = File { cx, module, ir: &cx.program.get(module).ir };
+    let mut found = Vec::new();
+    for (n, function) in file.ir.functions.iter().enumerate() {
+        if function.kind != FuncKind::Function {
+            continue;
+        }
+        for param in &function.params {
+            if !matches!(param.name.as_str(), "device" | "map_location") {
+                continue;
+            }
+            let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
+            if file.mentions(function, param.slot) {
+                found.extend(file.not_passed_on(function, param.slot));
+            } else if !file.is_interface(function, func) {
+                found.extend(file.made_elsewhere(function, param.name));
+            }
+        }
+    }
+    found
+}
+
+/// One file.
+struct File<'a> {
+    cx: &'a Context<'a>,
+    module: ModIdx,
+    ir: &'a Module,
+}
+
+impl File<'_> {
+    fn inside(&self, function: &Function) -> impl Iterator<Item = (usize, Expr, Span)> {
+        let body: Vec<Span> = self.ir.block(function.body).iter().map(|&s| self.ir.stmt_span(s)).collect();
+        self.ir
+            .exprs
+            .iter()
+            .zip(&self.ir.expr_spans)
+            .enumerate()
+            .filter(move |(_, (_, at))| body.iter().any(|b| b.contains(**at)))
+            .map(|(n, (e, at))| (n, *e, *at))
+    }
+
+    /// Is the parameter mentioned in the body, or may it be used without its name?
+    fn mentions(&self, function: &Function, slot: u16) -> bool {
+        self.inside(function).any(|(_, e, _)| match e {
+            Expr::Var(Var::Local(s)) => s == slot,
+            Expr::Var(Var::Enclosing { slot: s, .. }) => s == slot,
+            Expr::Var(Var::Unbound(n)) => matches!(n.as_str(), "locals" | "super" | "__class__"),
+            _ => false,
+        })
+    }
+
+    /// A method that others define as well has its parameters from them; a stub uses none.
+    fn is_interface(&self, function: &Function, func: FuncId) -> bool {
+        if function.decorators.len > 0 && self.ir.list(function.decorators).iter().any(|&d| self.overrides(d))
+        {
+            return true;
+        }
+        let Some(class) = function.class else { return false };
+        let key = ClassKey { module: self.module, class };
+        let info = self.cx.program.class(key);
+        let plain = info.mro.len() == 1
+            && !info.unknown_base
+            && info
+                .externals
+                .iter()
+                .all(|p| p.as_str() == "torch.nn.Module" || p.as_str() == "builtins.object");
+        let _ = func;
+        !plain
+    }
+
+    fn overrides(&self, decorator: ExprId) -> bool {
+        let name = match self.ir.expr(decorator) {
+            Expr::Attr { name, .. } | Expr::Var(Var::Unbound(name)) => Some(name),
+            Expr::Call(_) => return true,
+            Expr::Var(_) => match self.cx.program.resolve_expr(self.module, decorator) {
+                Some(Resolved::External(p)) => Some(p),
+                _ => return true,
+            },
+            _ => return true,
+        };
+        name.is_none_or(|n| !n.as_str().ends_with("no_grad") && !n.as_str().ends_with("staticmethod"))
+    }
+
+    /// What the function makes, loads or moves somewhere else.
+    fn made_elsewhere(&self, function: &Function, param: Sym) -> Option<Finding> {
+        let (call, what) = self.inside(function).find_map(|(_, e, at)| {
+            let Expr::Call(c) = e else { return None };
+            self.elsewhere(self.ir.call(c), param).map(|what| (at, what))
+        })?;
+        let message = format!("`{}` is given `{param}` and never looks at it: {what}", function.name);
+        Some(self.finding(call, message, "not where the caller wants it", function.name_span))
+    }
+
+    fn elsewhere(&self, call: &Call, param: Sym) -> Option<&'static str> {
+        let keyword = |name: &str| {
+            call.args.iter().any(|a| match a.kind {
+                ArgKind::Keyword(k) => k.as_str() == name,
+                ArgKind::DoubleStar => true,
+                _ => false,
+            })
+        };
+        let literal = |e: ExprId| matches!(self.ir.expr(e), Expr::Str(s) if matches!(s.as_str(), "cpu" | "cuda" | "cuda:0"));
+        if let Expr::Attr { name, .. } = self.ir.expr(call.func) {
+            match name.as_str() {
+                "cuda" if call.args.is_empty() => return Some("this goes to the current GPU"),
+                "to" if call.args.len() == 1 && literal(call.args[0].value) => {
+                    return Some("this goes to a device that is written down");
+                }
+                _ => {}
+            }
+        }
+        let Some(Resolved::External(path)) = self.cx.program.resolve_expr(self.module, call.func) else {
+            return None;
+        };
+        if path.as_str() == "torch.load" && call.args.len() == 1 {
+            return Some("this is loaded to where it was saved from");
+        }
+        let op = torch::function(path)?;
+        let plain = op.kind == torch::Kind::Factory && op.accepts.device && op.honours_default;
+        (param.as_str() == "device" && plain && !keyword("device") && !keyword("out"))
+            .then_some("this is made on the CPU")
+    }
+
+    /// A call of a function of the project that takes a device as well, has another default, and is not given it.
+    fn not_passed_on(&self, function: &Function, slot: u16) -> Option<Finding> {
+        // What is rebound, or decided inside, is not the caller's any more.
+        let rebound = self.ir.stmts.iter().enumerate().any(|(n, s)| {
+            let at = self.ir.stmt_span(crate::ir::StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
+            matches!(s, Stmt::Assign { targets, .. } if function.span.contains(at)
+                && self.ir.list(*targets).iter().any(|&t| self.ir.expr(t) == Expr::Var(Var::Local(slot))))
+        });
+        if rebound {
+            return None;
+        }
+        self.inside(function).find_map(|(_, e, at)| {
+            let Expr::Call(c) = e else { return None };
+            let call = self.ir.call(c);
+            let (name, default) = self.left_to_default(call)?;
+            let message = format!("`{name}` takes a device as well, and is left to its default, `{default}`");
+            Some(self.finding(at, message, "the device is not passed on", function.name_span))
+        })
+    }
+
+    /// The callee and the device literal that it falls back to.
+    fn left_to_default(&self, call: &Call) -> Option<(Sym, Sym)> {
+        let (m, f, skip) = match self.cx.program.resolve_expr(self.module, call.func)? {
+            Resolved::Function(m, f) => (m, f, 0),
+            Resolved::Class(key) => {
+                let (m, f) = self.cx.program.find_method(key, Sym::new("__init__"))?;
+                (m, f, 1)
+            }
+            _ => return None,
+        };
+        let ir = &self.cx.program.get(m).ir;
+        let callee = ir.function(f);
+        if call.args.iter().any(|a| matches!(a.kind, ArgKind::Star | ArgKind::DoubleStar)) {
+            return None;
+        }
+        let (n, param) = callee.params.iter().enumerate().find(|(_, p)| p.name.as_str() == "device")?;
+        let Expr::Str(default) = ir.expr(param.default?) else { return None };
+        if !matches!(default.as_str(), "cpu" | "cuda" | "cuda:0") {
+            return None;
+        }
+        let positional = call.args.iter().filter(|a| a.kind == ArgKind::Positional).count();
+        let given = param.kind != ParamKind::KeywordOnly && positional + skip > n
+            || call.args.iter().any(|a| a.kind == ArgKind::Keyword(param.name));
+        let name =
+            if skip == 1 { callee.class.map_or(callee.name, |c| ir.class(c).name) } else { callee.name };
+        (!given).then_some((name, default))
+    }
+
+    fn finding(&self, at: Span, message: String, label: &str, function: Span) -> Finding {
+        let place = |span| Place { file: self.cx.file, span };
+        let label = Label { place: place(at), text: label.to_owned() };
+        Finding::new(Code(210), World::Cuda, message, label)
+            .related(place(function), "given a device here")
+            .help("pass it on: `device=device`")
+    }
+}

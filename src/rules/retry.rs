@@ -1,0 +1,249 @@
+//! SD504: work that is tried again inside of the handler for an out-of-memory error.
+
+use super::Context;
+use crate::finding::{Code, Finding, Label};
+use crate::ir::{Block, Call, Expr, ExprId, Function, Handler, Module, Stmt, Var};
+use crate::link::{ModIdx, Resolved};
+use crate::span::{Place, Span};
+use crate::world::World;
+
+/// SD504 oom-retry-inside-handler
+pub(super) fn retried(cx: &Context<'_>) -> Vec<Finding> {
+    let Some(module) = cx.program.module_of(cx.file) else { return Vec::new() };
+    let ir = &cx.program.get(module).ir;
+    let mut found = Vec::new();
+    for stmt in &ir.stmts {
+        let Stmt::Try { body, handlers, .. } = stmt else { continue };
+        let tried: Vec<Span> = ir.block(*body).iter().map(|&s| ir.stmt_span(s)).collect();
+        for handler in handlers {
+            let file = File { cx, module, ir };
+            if let Some(call) = file.retry(&tried, handler) {
+                found.push(file.finding(call, handler));
+            }
+        }
+    }
+    found
+}
+
+/// One file.
+struct File<'a> {
+    cx: &'a Context<'a>,
+    module: ModIdx,
+    ir: &'a Module,
+}
+
+impl File<'_> {
+    fn finding(&self, call: Span, handler: &Handler) -> Finding {
+        let at = |span| Place { file: self.cx.file, span };
+        let label = Label { place: at(call), text: "tried again while the error is still held".to_owned() };
+        let message =
+            "the retry runs inside of the handler, whose error keeps the tensors of the failed call alive";
+        Finding::new(Code(504), World::Cuda, message, label)
+            .related(at(handler.head), "the handler ends after the retry")
+            .help("leave the handler first: set a flag in it, and retry below")
+    }
+
+    /// The call in the handler that tries again what the body of the `try` has tried.
+    fn retry(&self, tried: &[Span], handler: &Handler) -> Option<Span> {
+        if !self.handles_oom(handler) || self.goes_to_the_host(handler.body) {
+            return None;
+        }
+        let ir = self.ir;
+        let within = |spans: &[Span], span: Span| spans.iter().any(|s| s.contains(span));
+        let body: Vec<Span> = ir.block(handler.body).iter().map(|&s| ir.stmt_span(s)).collect();
+        let first: Vec<ExprId> =
+            self.calls().filter(|(_, at)| within(tried, *at)).map(|(call, _)| call.func).collect();
+        let function = self.function_around(handler.span);
+        self.calls()
+            .filter(|&(_, at)| within(&body, at) && !self.deferred(at, handler.span))
+            .find(|(call, _)| {
+                self.works(call.func)
+                    && (first.iter().any(|&f| same(ir, f, call.func)) || self.recurses(call.func, function))
+            })
+            .map(|(_, at)| at)
+    }
+
+    fn calls(&self) -> impl Iterator<Item = (&Call, Span)> {
+        self.ir.exprs.iter().zip(&self.ir.expr_spans).filter_map(|(e, &at)| match *e {
+            Expr::Call(c) => Some((self.ir.call(c), at)),
+            _ => None,
+        })
+    }
+
+    /// Does the handler get out-of-memory errors, and know that it does?
+    fn handles_oom(&self, handler: &Handler) -> bool {
+        let Some(types) = handler.types else { return false };
+        let names = self.names(types);
+        if names.contains(&"OutOfMemoryError") {
+            return true;
+        }
+        let broad = names.iter().any(|n| matches!(*n, "RuntimeError" | "Exception" | "AcceleratorError"));
+        broad
+            && self.ir.exprs.iter().zip(&self.ir.expr_spans).any(|(e, &at)| {
+                handler.span.contains(at)
+                    && match *e {
+                        Expr::Str(s) => s.as_str().to_ascii_lowercase().contains("out of memory"),
+                        Expr::Call(c) => self
+                            .last_name(self.ir.call(c).func)
+                            .is_some_and(|n| n.to_ascii_lowercase().contains("oom")),
+                        _ => false,
+                    }
+            })
+    }
+
+    fn names(&self, types: ExprId) -> Vec<&'static str> {
+        match self.ir.expr(types) {
+            Expr::Tuple(list) => self.ir.list(list).iter().filter_map(|&e| self.last_name(e)).collect(),
+            _ => self.last_name(types).into_iter().collect(),
+        }
+    }
+
+    fn last_name(&self, e: ExprId) -> Option<&'static str> {
+        match self.ir.expr(e) {
+            Expr::Attr { name, .. } => Some(name.as_str()),
+            Expr::Var(Var::Unbound(n)) => Some(n.as_str()),
+            Expr::Var(_) => match self.cx.program.resolve_expr(self.module, e) {
+                Some(Resolved::External(p)) => p.as_str().rsplit('.').next(),
+                Some(Resolved::Function(m, f)) => Some(self.cx.program.get(m).ir.function(f).name.as_str()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// A retry on the CPU needs no device memory.
+    fn goes_to_the_host(&self, body: Block) -> bool {
+        let ir = self.ir;
+        let spans: Vec<Span> = ir.block(body).iter().map(|&s| ir.stmt_span(s)).collect();
+        ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
+            spans.iter().any(|s| s.contains(at))
+                && match *e {
+                    Expr::Attr { name, .. } => name.as_str() == "cpu",
+                    Expr::Str(s) => s.as_str() == "cpu",
+                    _ => false,
+                }
+        })
+    }
+
+    /// May the callable do work on a device? What logs, waits or cleans up does not.
+    fn works(&self, callee: ExprId) -> bool {
+        const IDLE: &[&str] = &[
+            "print",
+            "len",
+            "str",
+            "int",
+            "float",
+            "range",
+            "min",
+            "max",
+            "list",
+            "tuple",
+            "isinstance",
+            "repr",
+            "append",
+            "extend",
+            "format",
+            "join",
+            "warn",
+            "warning",
+            "info",
+            "debug",
+            "error",
+            "exception",
+            "log",
+            "write",
+            "update",
+            "sleep",
+            "time",
+            "perf_counter",
+            "empty_cache",
+            "collect",
+            "synchronize",
+            "item",
+            "size",
+            "get",
+            "items",
+            "keys",
+            "values",
+            "zero_grad",
+            "lower",
+            "set_postfix",
+            "add_scalar",
+            "dim",
+            "split",
+            "chunk",
+            "memory_allocated",
+            "max_memory_allocated",
+            "reset_peak_memory_stats",
+            "enumerate",
+            "zip",
+            "sum",
+            "abs",
+            "set_description",
+            "next",
+            "iter",
+            "close",
+            "flush",
+            "eval",
+            "train",
+            "type",
+        ];
+        if self.last_name(callee).is_some_and(|n| IDLE.contains(&n)) {
+            return false;
+        }
+        match self.cx.program.resolve_expr(self.module, callee) {
+            Some(Resolved::External(path)) => {
+                let text = path.as_str();
+                !["builtins.", "gc.", "time.", "logging.", "torch.cuda.", "os.", "sys.", "warnings.", "math."]
+                    .iter()
+                    .any(|p| text.starts_with(p))
+            }
+            Some(Resolved::Class(_)) => false,
+            _ => true,
+        }
+    }
+
+    /// The function around calls itself, by its name or through `self`.
+    fn recurses(&self, callee: ExprId, function: Option<&Function>) -> bool {
+        let Some(function) = function else { return false };
+        match self.ir.expr(callee) {
+            Expr::Attr { base, name } => {
+                function.class.is_some()
+                    && name == function.name
+                    && matches!(self.ir.expr(base), Expr::Var(Var::Local(0)))
+            }
+            Expr::Var(_) => match self.cx.program.resolve_expr(self.module, callee) {
+                Some(Resolved::Function(m, f)) => {
+                    m == self.module && self.ir.function(f).span == function.span
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    fn function_around(&self, span: Span) -> Option<&Function> {
+        self.ir
+            .functions
+            .iter()
+            .filter(|f| f.parent.is_some() && f.span.contains(span))
+            .max_by_key(|f| f.span.start)
+    }
+
+    /// Is it in a function or lambda that the handler only defines?
+    fn deferred(&self, at: Span, handler: Span) -> bool {
+        self.ir
+            .functions
+            .iter()
+            .any(|f| f.parent.is_some() && handler.contains(f.span) && f.span.contains(at))
+    }
+}
+
+/// Are two expressions the same names and attributes?
+fn same(ir: &Module, a: ExprId, b: ExprId) -> bool {
+    match (ir.expr(a), ir.expr(b)) {
+        (Expr::Var(x), Expr::Var(y)) => x == y,
+        (Expr::Attr { base: x, name: n }, Expr::Attr { base: y, name: m }) => n == m && same(ir, x, y),
+        _ => false,
+    }
+}

@@ -1,0 +1,82 @@
+//! SD8: devices as values; SD208 and SD702, which a chosen device decides.
+
+use super::{Context, finding, reason, with_stack};
+use crate::finding::Finding;
+use crate::flow::event::{Event, Kind};
+use crate::flow::value::Reason;
+use crate::world::World;
+
+/// SD801 invalid-device-string
+pub(super) fn invalid(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::InvalidDevice { text } = &event.kind else { return None };
+    let (message, help) = if text == "cuda:cuda" {
+        ("this puts a device behind `cuda:`, where its index belongs".to_owned(), "use the device as it is")
+    } else {
+        let help = match text.as_str() {
+            "gpu" | "GPU" | "CUDA" | "Cuda" => "PyTorch calls it `cuda`",
+            _ => "write `cuda`, `cuda:0`, `cpu`, `mps`, …",
+        };
+        (format!("PyTorch knows no device `{text}`"), help)
+    };
+    let mut f = finding(801, event, message, event.place, "raises on every machine");
+    f.world = World::Always;
+    Some(with_stack(f, event).help(help))
+}
+
+/// SD802 device-compared-with-string
+pub(super) fn compared(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::DeviceCompared { with, string } = &event.kind else { return None };
+    let message = if *string {
+        format!("a `torch.device` never equals a string, not even {with:?}")
+    } else {
+        format!("a tensor's device has an index and never equals `{with}`")
+    };
+    let mut f = finding(802, event, message, event.place, "compare `.type` instead");
+    f.world = World::Always;
+    Some(with_stack(f, event).help("compare the type: `x.device.type == \"cuda\"`, or ask `x.is_cuda`"))
+}
+
+/// SD804 module-has-no-device
+pub(super) fn no_device(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::NoDevice = &event.kind else { return None };
+    let message = "this module has no `device`: its parameters may be on several".to_owned();
+    let mut f = finding(804, event, message, event.place, "`AttributeError` on every machine");
+    f.world = World::Always;
+    Some(with_stack(f, event).help("ask a parameter: `next(model.parameters()).device`"))
+}
+
+/// SD208 cpu-tensor-in-collective
+pub(super) fn collective(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::CpuInCollective { what, tensor } = &event.kind else { return None };
+    if event.symbolic && event.speculative {
+        return None;
+    }
+    let message = format!("`{what}` of an NCCL group is given a tensor on the CPU");
+    let mut f = finding(208, event, message, event.place, "NCCL moves data between GPUs only");
+    f.world = World::Cuda;
+    for step in tensor.chain.iter().filter(|s| s.reason != Reason::None).take(2) {
+        if !f.places().any(|p| p == step.place) {
+            f = f.related(step.place, reason(step));
+        }
+    }
+    Some(with_stack(f, event).help("move it to this process's GPU first, or use a Gloo group"))
+}
+
+/// SD702 half-on-cpu
+pub(super) fn half(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::HalfOnCpu { moved } = &event.kind else { return None };
+    if event.is_guess() {
+        return None;
+    }
+    let message =
+        "half precision stays where the chosen device is the CPU: slow there, and not for every operator";
+    let mut f = finding(702, event, message.to_owned(), event.place, "whatever the device is");
+    f.world = World::NoCuda;
+    if let Some(moved) = moved.filter(|m| *m != event.place) {
+        f = f.related(moved, "goes to the chosen device here");
+    }
+    Some(
+        with_stack(f, event)
+            .help("choose the type with the device: `float16` for CUDA, `float32` for the CPU"),
+    )
+}
