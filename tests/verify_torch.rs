@@ -200,6 +200,11 @@ fn cudnn_and_nccl() {
     let torch = Torch { libraries: &["cublas/lib/libcublas.so.12"], ..Torch::cu126() };
     let report = Machine::with_driver().torch(&torch).verify("");
     expect(&report, "cudnn-missing", "no", &["files are missing"]);
+    let packages = &[("nvidia-cudnn-cu13", "9.26.0.51"), ("nvidia-nccl-cu13", "2.30.7")];
+    let machine = || Machine::with_driver().set("STUB_VERSION", "13020");
+    assert_eq!(problems(&machine().torch(&Torch::pypi()).verify("")), [""; 0]);
+    let report = machine().torch(&Torch { packages, ..Torch::pypi() }).verify("");
+    expect(&report, "cublas-missing", "no", &["PyTorch 2.15.0+cu132 asks for nvidia-cublas"]);
     let torch = Torch { packages: &[("nvidia-cudnn-cu12", "8.9.7.29")], ..Torch::cu126() };
     let report = Machine::with_driver().torch(&torch).verify("");
     assert_eq!(problems(&report), ["cudnn-version"]);

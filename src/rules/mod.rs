@@ -102,7 +102,10 @@ const RULES: &[Rule] = &[
 pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     let mut seen: FxHashMap<(Code, Place), usize> = FxHashMap::default();
-    let found = outcome.events.iter().filter_map(|e| RULES.iter().find_map(|rule| rule(e, cx)));
+    let found = outcome.events.iter().filter_map(|event| {
+        let finding = RULES.iter().find_map(|rule| rule(event, cx))?;
+        Some(in_its_world(finding, event))
+    });
     let texts = message::matched_by_message(cx)
         .into_iter()
         .chain(retry::retried(cx))
@@ -121,6 +124,17 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
         }
     }
     one_cause(findings, cx)
+}
+
+/// A rule may know the world better than the path does. What the path says of other machines is then not about
+/// this finding.
+fn in_its_world(mut finding: Finding, event: &Event) -> Finding {
+    if finding.world != event.bite.world {
+        finding.also.clear();
+        let world = finding.world.premise();
+        finding.premises.retain(|premise| world.is_none_or(|world| !premise.excludes(world)));
+    }
+    finding
 }
 
 /// More labels than this say nothing more.

@@ -194,6 +194,11 @@ fn wanted(distributions: &[Distribution]) -> BTreeMap<String, Option<String>> {
         let end = requirement.find(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c));
         let (name, rest) = requirement.split_at(end.unwrap_or(requirement.len()));
         let version = rest.split("==").nth(1).map(|v| v.trim_end_matches([')', ' ']).trim().to_owned());
+        // Since CUDA 13: `cuda-toolkit[cublas,cudart]==13.2.2`, an empty package that asks for `nvidia-cublas`.
+        if let Some((_, extras)) = rest.split_once('[').filter(|_| normalized(name) == "cuda-toolkit") {
+            let extras = extras.split(']').next().unwrap_or_default();
+            wanted.extend(extras.split(',').map(|extra| (format!("nvidia-{}", extra.trim()), None)));
+        }
         wanted.insert(normalized(name), version);
     }
     wanted

@@ -348,9 +348,21 @@ impl Torch {
             distribution: "2.15.0",
             cuda: Some("13.2"),
             archs: "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120",
-            requires: &["nvidia-cudnn-cu13==9.19.0.56; platform_system == \"Linux\""],
-            packages: &[("nvidia-cudnn-cu13", "9.19.0.56")],
-            libraries: &["cudnn/lib/libcudnn.so.9"],
+            requires: &[
+                "filelock",
+                "cuda-toolkit[cublas,cudart,cufft]==13.2.2; platform_system == \"Linux\"",
+                "nvidia-cudnn-cu13==9.26.0.51; platform_system == \"Linux\"",
+                "nvidia-nccl-cu13==2.30.7; platform_system == \"Linux\"",
+                "triton~=3.9.0; platform_system == \"Linux\" and python_version < \"3.16\"",
+                "optree>=0.13.0; extra == \"optree\"",
+            ],
+            packages: &[
+                ("nvidia-cublas", "13.4.1.3"),
+                ("nvidia-cuda-runtime", "13.2.86"),
+                ("nvidia-cudnn-cu13", "9.26.0.51"),
+                ("nvidia-nccl-cu13", "2.30.7"),
+            ],
+            libraries: &["cu13/lib/libcublas.so.13", "cudnn/lib/libcudnn.so.9", "nccl/lib/libnccl.so.2"],
             ..Self::cu126()
         }
     }
