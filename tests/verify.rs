@@ -150,9 +150,14 @@ fn row_5_wsl() {
     expect(&machine.verify(""), "wsl-library-not-found", "no", &["ldconfig"]);
     let report = wsl(Machine::usable()).set("STUB_FAIL", "cuInit=100").verify("");
     expect(&report, "wsl-linux-driver", "no", &["/usr/lib/wsl/lib", "system/lib/libcuda.so.550.54.14"]);
-    let machine =
-        wsl(Machine::bare()).torch(&Torch::cu126()).library("system/usr/lib/wsl/lib", machine::stub());
-    assert_eq!(machine.verify("")["status"], "usable");
+    let own =
+        || wsl(Machine::bare()).torch(&Torch::cu126()).library("system/usr/lib/wsl/lib", machine::stub());
+    assert_eq!(own().verify("")["status"], "usable");
+    let report = own().set("STUB_DEVICES", "0").verify("");
+    expect(&report, "wsl-no-driver", "no", &["finds no device", "in Windows"]);
+    let report = own().set("STUB_FAIL", "cuInit=999").verify("");
+    expect(&report, "unknown-error", "no", &["wsl --shutdown"]);
+    assert!(!problem(&report, "unknown-error").contains("modprobe"), "there is no module in WSL");
 }
 
 #[test]

@@ -39,6 +39,8 @@ const OTHER: &str = "other-driver-library";
 /// A cause that lies with this program: PyTorch may well have a GPU.
 pub(super) const OURS: &str = "musl-cannot-load";
 
+const RESTART_WSL: &str = "wsl --update; wsl --shutdown    # in Windows";
+
 /// The cause among the problems, if one of them is of this file.
 pub(super) fn main(problems: &[Problem]) -> Option<&Problem> {
     problems.iter().find(|problem| problem.id != OTHER && IDS.contains(&problem.id.as_str()))
@@ -159,10 +161,14 @@ fn wsl_without_library(case: &Case) -> Draft {
             .remedy("let the loader look there")
             .command("echo /usr/lib/wsl/lib | sudo tee /etc/ld.so.conf.d/wsl.conf && sudo ldconfig");
     }
+    wsl_without_gpu("/usr/lib/wsl/lib/libcuda.so.1 is not there")
+}
+
+fn wsl_without_gpu(seen: &str) -> Draft {
     Draft::error("wsl-no-driver", "Windows gives WSL no GPU")
-        .seen("/usr/lib/wsl/lib/libcuda.so.1 is not there")
-        .remedy("install NVIDIA's driver in Windows, none in Linux, and use WSL 2")
-        .command("wsl --update; wsl --shutdown    # in Windows")
+        .seen(seen)
+        .remedy("install NVIDIA's newest driver in Windows, none in Linux, and use WSL 2")
+        .command(RESTART_WSL)
 }
 
 fn container(case: &Case) -> Draft {
@@ -229,7 +235,7 @@ fn no_device(case: &Case) -> Draft {
             .command("sudo nvidia-smi mig -cgi 0 -C    # profiles: nvidia-smi mig -lgip");
     }
     if system.wsl {
-        return wsl_library(case).unwrap_or_else(|| wsl_without_library(case));
+        return wsl_library(case).unwrap_or_else(|| wsl_without_gpu("WSL's own library finds no device"));
     }
     if system.container.is_some()
         && !case.node(|path, _| path.bytes().last().is_some_and(|b| b.is_ascii_digit()))
@@ -274,7 +280,13 @@ fn wsl_library(case: &Case) -> Option<Draft> {
 
 fn failed(case: &Case, call: &str, number: i32) -> Draft {
     let by_system = node_cause(case).or_else(|| wsl_library(case));
-    let draft = by_system.unwrap_or_else(|| by_code(case, number));
+    let draft = by_system.unwrap_or_else(|| match (case.machine.system.wsl, number) {
+        // Linux has no module of the driver there that could be loaded again.
+        (true, 304 | 803 | 999) => by_code(case, number)
+            .remedy("update NVIDIA's driver in Windows, and restart WSL")
+            .command(RESTART_WSL),
+        _ => by_code(case, number),
+    });
     draft.seen(answered(call, number))
 }
 
