@@ -46,6 +46,23 @@ pub fn of(torch: &Path) -> Vec<String> {
     }
 }
 
+/// What PyTorch's own releases for this CUDA have code for, by the table that newer versions carry in
+/// `torch/cuda/__init__.py`: for a library that has no list. Empty if there is no such table.
+pub fn of_release(torch: &Path, cuda: Version) -> Vec<String> {
+    let text = std::fs::read_to_string(torch.join("cuda").join("__init__.py")).unwrap_or_default();
+    let after = |text: &str, mark: &str| text.find(mark).map(|at| text[at + mark.len()..].to_owned());
+    let release =
+        after(&text, "PYTORCH_RELEASES_CODE_CC").and_then(|rest| after(&rest, &format!("\"{cuda}\": {{")));
+    let codes = release
+        // The next release begins after a closing brace on a line of its own.
+        .and_then(|rest| rest.split("\n    }").next().map(str::to_owned))
+        .and_then(|rest| after(&rest, &format!("\"{}\": {{", std::env::consts::ARCH)))
+        .and_then(|rest| rest.split('}').next().map(str::to_owned));
+    let names = codes.unwrap_or_default();
+    let names = names.split(',').map(|code| format!("sm_{}", code.trim()));
+    names.filter(|name| parse(name).is_some()).collect()
+}
+
 /// The architectures at the beginning of these bytes: `sm_80 sm_90a compute_90`.
 fn list(bytes: &[u8]) -> Vec<String> {
     let end =
@@ -123,6 +140,23 @@ mod tests {
         }
         std::fs::write(folder.path().join("lib/libtorch_python.so"), "no list").unwrap();
         assert!(of(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn a_library_without_a_list_is_what_its_release_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let arch = std::env::consts::ARCH;
+        let table = format!(
+            "import x\nPYTORCH_RELEASES_CODE_CC: dict[str, dict[str, set[int]]] = {{\n    \"12.6\": {{\n        \
+             \"other\": {{80}},\n    }},\n    \"13.2\": {{\n        \"other\": {{80}},\n        \"{arch}\": {{75, 80, \
+             120}},\n    }},\n}}\n"
+        );
+        std::fs::create_dir(folder.path().join("cuda")).unwrap();
+        std::fs::write(folder.path().join("cuda/__init__.py"), table).unwrap();
+        assert_eq!(of_release(folder.path(), Version::new(13, 2)), words("sm_75 sm_80 sm_120"));
+        assert!(of_release(folder.path(), Version::new(12, 6)).is_empty(), "not for this processor");
+        assert!(of_release(folder.path(), Version::new(11, 8)).is_empty());
+        assert!(of_release(&folder.path().join("cuda"), Version::new(13, 2)).is_empty());
     }
 
     #[test]

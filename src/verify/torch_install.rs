@@ -135,6 +135,9 @@ fn torch_in(site: &Path, distributions: &[Distribution], prefix: &Path) -> Optio
         torch.conda_build = Some(build);
     }
     torch.archs = archs::of(&folder);
+    if let Some(cuda) = torch.cuda.filter(|_| torch.archs.is_empty()) {
+        torch.archs = archs::of_release(&folder, cuda);
+    }
     Some(torch)
 }
 
