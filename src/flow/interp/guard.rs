@@ -96,7 +96,7 @@ impl Interp<'_> {
         let Some(bite) = bite else {
             if let Some(first) = self.shadow(bad, true) {
                 let place = self.place(e);
-                let bite = Bite { world: crate::world::World::NoCuda, conditions: Vec::new() };
+                let bite = Bite::in_world(crate::world::World::NoCuda);
                 self.emit(Kind::Shadowed { first }, place, bite, Vec::new());
                 return;
             }
@@ -415,7 +415,7 @@ impl Interp<'_> {
                 None => return,
             }
         }
-        let bite = Bite { world: crate::world::World::Always, conditions: Vec::new() };
+        let bite = Bite::in_world(crate::world::World::Always);
         if self.muted > 0 || self.exhausted {
             return;
         }
@@ -837,7 +837,7 @@ impl Interp<'_> {
             missing = self.d.and(missing, not_asked);
         }
         if let Some(bite) = self.bite(missing, true) {
-            let bite = Bite { world: crate::world::World::No(backend), conditions: bite.conditions };
+            let bite = Bite { world: crate::world::World::No(backend), ..bite };
             let place = self.place(e);
             self.emit(Kind::Plugin { function: path.to_string(), backend }, place, bite, Vec::new());
         }
