@@ -60,6 +60,9 @@ impl Interp<'_> {
     fn uses_backend(&self, device: &str) -> bool {
         let kind = device.split(':').next().unwrap_or_default();
         let module = self.here().module;
+        if TYPES.contains(&kind) {
+            return false;
+        }
         self.linked().ir.exprs.iter().any(|e| match *e {
             Expr::Attr { base, name } if name.as_str() == kind => {
                 matches!(self.program.resolve_expr(module, base), Some(Resolved::External(p)) if p.as_str() == "torch")
