@@ -17,6 +17,7 @@ mod parameters;
 pub mod registry;
 mod retry;
 mod spelling;
+mod transfers;
 
 use rustc_hash::FxHashMap;
 
@@ -84,6 +85,11 @@ const RULES: &[Rule] = &[
     spelling::no_device,
     spelling::collective,
     spelling::half,
+    transfers::unwaited,
+    transfers::pageable,
+    transfers::invariant,
+    transfers::created,
+    transfers::already_there,
     mismatch::discarded,
     mismatch::to_numpy,
     mismatch::generator,
@@ -283,6 +289,8 @@ fn reason(step: &event::Step) -> &'static str {
         Reason::Batch => "batches of a `DataLoader` are on the CPU",
         Reason::Module => "the module is made here",
         Reason::Loaded => "loaded here",
+        Reason::Pinned => "pinned here",
+        Reason::Unwaited => "copied here",
         Reason::Kept => "kept here as a plain attribute",
         Reason::None => "here",
     }

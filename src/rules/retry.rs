@@ -14,10 +14,14 @@ pub(super) fn retried(cx: &Context<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for stmt in &ir.stmts {
         let Stmt::Try { body, handlers, .. } = stmt else { continue };
-        let tried: Vec<Span> = ir.block(*body).iter().map(|&s| ir.stmt_span(s)).collect();
+        let file = File { cx, module, ir };
+        // The first statement that does any work is what runs out of memory; what follows it only goes on from there.
+        let Some(tried) = ir.block(*body).iter().map(|&s| ir.stmt_span(s)).find(|&at| file.has_work(at))
+        else {
+            continue;
+        };
         for handler in handlers {
-            let file = File { cx, module, ir };
-            if let Some(call) = file.retry(&tried, handler) {
+            if let Some(call) = file.retry(tried, handler) {
                 found.push(file.finding(call, handler));
             }
         }
@@ -44,7 +48,7 @@ impl File<'_> {
     }
 
     /// The call in the handler that tries again what the body of the `try` has tried.
-    fn retry(&self, tried: &[Span], handler: &Handler) -> Option<Span> {
+    fn retry(&self, tried: Span, handler: &Handler) -> Option<Span> {
         if !self.handles_oom(handler) || self.goes_to_the_host(handler.body) {
             return None;
         }
@@ -52,7 +56,7 @@ impl File<'_> {
         let within = |spans: &[Span], span: Span| spans.iter().any(|s| s.contains(span));
         let body: Vec<Span> = ir.block(handler.body).iter().map(|&s| ir.stmt_span(s)).collect();
         let first: Vec<ExprId> =
-            self.calls().filter(|(_, at)| within(tried, *at)).map(|(call, _)| call.func).collect();
+            self.calls().filter(|(_, at)| tried.contains(*at)).map(|(call, _)| call.func).collect();
         let function = self.function_around(handler.span);
         self.calls()
             .filter(|&(_, at)| within(&body, at) && !self.deferred(at, handler.span))
@@ -61,6 +65,10 @@ impl File<'_> {
                     && (first.iter().any(|&f| same(ir, f, call.func)) || self.recurses(call.func, function))
             })
             .map(|(_, at)| at)
+    }
+
+    fn has_work(&self, span: Span) -> bool {
+        self.calls().any(|(call, at)| span.contains(at) && self.works(call.func))
     }
 
     fn calls(&self) -> impl Iterator<Item = (&Call, Span)> {

@@ -30,6 +30,7 @@ mod stmt;
 mod tensor;
 mod torch_fn;
 mod training;
+mod transfers;
 mod watch;
 mod workers;
 
@@ -154,6 +155,11 @@ struct LoopFrame {
     /// States at `break`.
     breaks: Vec<(Cond, Changes)>,
     start: Option<Mark>,
+    /// The state before the first round, and how many cells there were.
+    entered: Option<Mark>,
+    cells: usize,
+    /// Which round it is.
+    rounds: u32,
     branches: u32,
     /// Its rounds are interpreted one by one.
     exact: bool,

@@ -41,6 +41,13 @@ pub(super) struct Watch {
     pub(super) optimizers: Vec<Optimizer>,
     /// Modules in `nn.DataParallel`, with where they were wrapped.
     pub(super) wrapped: Vec<(ObjId, Place)>,
+    /// Moves of what may be there already, by place; nothing for those that some round or call needs.
+    pub(super) needless: FxHashMap<Place, Option<Pending>>,
+    /// Copies to the host that nobody has waited for, with the number of waits before each.
+    pub(super) unwaited: FxHashMap<Place, u32>,
+    pub(super) waits: u32,
+    /// How many cells there were before the loop that is looked at.
+    pub(super) cells_then: usize,
     /// Modules that bring their inputs to themselves.
     pub(super) scattering: Vec<ObjId>,
     /// Regions and decorators of CUDA autocast around what is interpreted, innermost last.
@@ -92,6 +99,10 @@ impl Watch {
             optimizers: Vec::new(),
             wrapped: Vec::new(),
             scattering: Vec::new(),
+            needless: FxHashMap::default(),
+            unwaited: FxHashMap::default(),
+            waits: 0,
+            cells_then: 0,
             autocasts: Vec::new(),
             scalers: FxHashMap::default(),
             fresh_copies: Vec::new(),
