@@ -7,6 +7,7 @@ mod availability;
 pub mod example;
 pub mod explain;
 mod fallbacks;
+mod graphs;
 mod indices;
 mod memory;
 mod message;
@@ -113,7 +114,8 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
         .into_iter()
         .chain(retry::retried(cx))
         .chain(parameters::ignored(cx))
-        .chain(fallbacks::overwritten(cx));
+        .chain(fallbacks::overwritten(cx))
+        .chain(graphs::retained(cx));
     for finding in found.chain(texts) {
         let finding = at_home(finding, cx);
         let key = (finding.code, finding.primary.place);

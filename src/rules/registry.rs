@@ -53,6 +53,7 @@ pages! {
     "SD502-oom-matched-by-message"
     "SD503-swallowed-oom"
     "SD504-oom-retry-inside-handler"
+    "SD505-graph-retained-by-accumulation"
     "SD507-impossible-allocation"
     "SD601-created-then-moved"
     "SD602-non-blocking-without-pinned-memory"

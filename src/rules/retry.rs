@@ -15,6 +15,9 @@ pub(super) fn retried(cx: &Context<'_>) -> Vec<Finding> {
     for stmt in &ir.stmts {
         let Stmt::Try { body, handlers, .. } = stmt else { continue };
         let file = File { cx, module, ir };
+        if !handlers.iter().any(|h| file.handles_oom(h)) {
+            continue;
+        }
         // The first statement that does any work is what runs out of memory; what follows it only goes on from there.
         let Some(tried) = ir.block(*body).iter().map(|&s| ir.stmt_span(s)).find(|&at| file.has_work(at))
         else {

@@ -90,7 +90,10 @@ impl Interp<'_> {
         }
         for ((device, at), (other, written)) in [(left, right), (right, left)] {
             let text = match other {
-                Value::Str(s, _) if super::device::parse_device(s.as_str()).is_some() => {
+                Value::Str(s, _)
+                    if super::device::parse_device(s.as_str()).is_some()
+                        && matches!(self.linked().ir.expr(written), Expr::Str(_)) =>
+                {
                     s.as_str().to_owned()
                 }
                 Value::Device(_) if self.is_bare_cuda(written) => "torch.device(\"cuda\")".to_owned(),

@@ -3,7 +3,7 @@
 
 use super::super::diagram::Dd;
 use super::super::event::Kind;
-use super::super::value::{Device, Reason, Tensor, Value};
+use super::super::value::{Device, OuterKey, Reason, Tensor, Value};
 use super::args::Args;
 use super::{Interp, Pending};
 use crate::ir::{ArgKind, Expr, ExprId, Var};
@@ -61,7 +61,13 @@ impl Interp<'_> {
         // With a type besides, it is for the type.
         let only_device = matches!(args.values().count(), 0 | 1)
             || args.values().count() == 2 && args.keyword("non_blocking").is_some();
-        if only_device && !matches!(args.positional.first(), Some((Value::Tensor(_), _))) {
+        let as_other = match self.linked().ir.expr(e) {
+            Expr::Call(c) => {
+                matches!(self.linked().ir.expr(self.linked().ir.call(c).func), Expr::Attr { name, .. } if name.as_str() == "type_as")
+            }
+            _ => false,
+        };
+        if only_device && !as_other && !matches!(args.positional.first(), Some((Value::Tensor(_), _))) {
             self.check_already_there(t, target, e, base);
         }
         if self.only_host(target) && !nonblocking(args) && self.leaves_host(t.device) {
@@ -256,8 +262,17 @@ impl Interp<'_> {
         let same = self.d.zip(t.device, target, &mut |x, y| u32::from(places.get(x).0 == places.get(y).0));
         let there = same == Some(super::TRUE)
             && known.iter().any(|d| !matches!(d, Device::Cpu))
+            && !known.iter().any(|d| matches!(d, Device::Of(o) if matches!(self.t.get_outer(*o).key, OuterKey::Receiver { .. })))
             && !known.iter().any(|d| matches!(d, Device::Unknown | Device::CudaSome | Device::Meta));
-        let symbols = known.iter().all(|d| matches!(d, Device::Of(_) | Device::Named(_)));
+        // A module may be spread over several GPUs: what lives with it need not be in one place.
+        let symbols = known.iter().all(|d| match d {
+            Device::Named(_) => true,
+            Device::Of(o) => {
+                let outer = self.t.get_outer(*o);
+                outer.with.is_none() && !matches!(outer.key, OuterKey::Receiver { .. })
+            }
+            _ => false,
+        });
         let local = self.is_own_result(base);
         if !there || !local || !(symbols || t.device == target || !self.made_elsewhere(t)) {
             self.watch.needless.insert(place, None);
