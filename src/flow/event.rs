@@ -280,6 +280,8 @@ pub enum Kind {
     AlreadyThere,
     /// The same tensor is moved in every round of a loop.
     InvariantMove,
+    /// A model in evaluation mode is run with gradients in a loop.
+    EvaluatedWithGraph,
     /// CUDA autocast around work that follows a device which may be the CPU.
     CudaAutocast {
         /// That work.

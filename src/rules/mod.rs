@@ -103,6 +103,7 @@ const RULES: &[Rule] = &[
     memory::impossible,
     memory::missing_handler,
     memory::swallowed,
+    memory::with_graph,
 ];
 
 /// The findings of one file.

@@ -54,6 +54,7 @@ pages! {
     "SD503-swallowed-oom"
     "SD504-oom-retry-inside-handler"
     "SD505-graph-retained-by-accumulation"
+    "SD506-inference-without-no-grad"
     "SD507-impossible-allocation"
     "SD601-created-then-moved"
     "SD602-non-blocking-without-pinned-memory"

@@ -12,6 +12,7 @@ mod cond;
 mod container;
 mod device;
 mod entry;
+mod evaluation;
 mod event;
 mod expr;
 mod external;

@@ -3,7 +3,7 @@
 //! These are facts about objects and places, not about values: they are told once and never taken back, so they are
 //! no part of the state that branches join.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::value::{ObjId, OriginId, OuterId, TensorId, Value};
 use super::{Cell, Device, Interp, ObjKind, Pending};
@@ -52,6 +52,8 @@ pub(super) struct Watch {
     pub(super) scattering: Vec<ObjId>,
     /// Regions and decorators of CUDA autocast around what is interpreted, innermost last.
     pub(super) autocasts: Vec<Place>,
+    /// Modules in evaluation mode.
+    pub(super) evaluated: FxHashSet<ObjId>,
     /// Modules in half precision, by where they were made so.
     pub(super) halved: FxHashMap<ObjId, Place>,
     /// CUDA gradient scalers.
@@ -84,6 +86,7 @@ impl Watch {
             ready,
             visible,
             nccl,
+            evaluated: FxHashSet::default(),
             halved: FxHashMap::default(),
             ready_at: None,
             imported: None,
@@ -117,6 +120,7 @@ impl Watch {
         self.wrapped.retain(|&(id, _)| old(id));
         self.scattering.retain(|&id| old(id));
         self.scalers.retain(|&id, _| old(id));
+        self.evaluated.retain(|&id| old(id));
         self.halved.retain(|&id, _| old(id));
     }
 }
