@@ -6,6 +6,7 @@
 pub mod atom;
 pub mod diagram;
 pub mod event;
+mod import_time;
 mod interp;
 mod relevance;
 mod store;

@@ -8,6 +8,7 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
+use super::import_time::ImportTime;
 use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Module, Slot, Stmt, Var};
 use crate::link::{Binding, ClassKey, ModIdx, Program, Resolved, Target};
 use crate::span::Span;
@@ -17,6 +18,8 @@ use crate::torch::{self, Kind, Returns, Without};
 /// What is known of each function of a program.
 #[derive(Debug, Default)]
 pub struct Relevance {
+    /// What importing a file does to CUDA.
+    pub imports: ImportTime,
     modules: Vec<Facts>,
 }
 
@@ -113,7 +116,7 @@ impl Relevance {
             facts.calls = calls[start..start + facts.own.len()].to_vec();
             facts.live = live[start..start + facts.own.len()].to_vec();
         }
-        Self { modules }
+        Self { modules, imports: ImportTime::of(program) }
     }
 
     /// Can interpreting the function for itself say anything?

@@ -243,6 +243,17 @@ fn finding(code: u16, event: &Event, message: String, primary: Place, label: &st
     f
 }
 
+/// Is it test code? Its classes live as the tests let them, and are not given to others.
+fn in_tests(place: Place, cx: &Context<'_>) -> bool {
+    let path = &cx.sources.get(place.file).path;
+    let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    let folder = |name: &std::ffi::OsStr| matches!(name.to_str(), Some("tests" | "test" | "testing"));
+    stem.starts_with("test_")
+        || stem.ends_with("_test")
+        || stem == "conftest"
+        || path.parent().is_some_and(|p| p.components().any(|c| folder(c.as_os_str())))
+}
+
 /// Later uses that go wrong for the same reason: at most this many are told.
 const MAX_ALSO: usize = 12;
 

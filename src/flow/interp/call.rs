@@ -305,7 +305,9 @@ impl Interp<'_> {
         }
         let (limit, start) = (self.limit, self.here().start);
         if self.symbolic && site.is_some() {
-            self.limit = limit.min(self.steps.saturating_add(super::CALL_STEPS));
+            // No more than half of what is left, so that it is the callee at fault that is given up.
+            let share = super::CALL_STEPS.min(limit.saturating_sub(self.steps) / 2);
+            self.limit = limit.min(self.steps.saturating_add(share));
         }
         self.depth += 1;
         let casts = self.watch.autocasts.len();

@@ -609,7 +609,7 @@ impl Interp<'_> {
         if let (Some(b), true) = (backend, a.accelerator.needs_plugin()) {
             self.check_plugin(path, b, e);
         }
-        if backend.is_none() && super::process::asks_cuda(path) {
+        if backend.is_none() && super::super::import_time::asks_cuda(path) {
             let place = self.place(e);
             self.initialises(TRUE, place);
         }

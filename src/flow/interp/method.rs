@@ -501,6 +501,10 @@ impl Interp<'_> {
             }
             _ => {}
         }
+        // `accelerator.pin_memory(tensor)`: no tensor's method.
+        if text == "pin_memory" && !args.positional.is_empty() {
+            return self.unknown_call(Value::Outer(o), args, e);
+        }
         if crate::torch::method(name).is_some()
             && !matches!(
                 text,

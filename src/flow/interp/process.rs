@@ -6,11 +6,10 @@ use super::super::value::{Device, Host, OuterId, OuterKey, Value};
 use super::args::Args;
 use super::watch::Group;
 use super::{Cell, Interp, Pending};
-use crate::ir::{Expr, ExprId, FuncKind, Stmt, Var};
-use crate::link::{ModIdx, Resolved, Target};
+use crate::ir::{Expr, ExprId, Var};
+use crate::link::Target;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
-use crate::torch::{self, Accelerator, Without};
 
 /// The variables that CUDA reads once, when it is initialised.
 const READ_ONCE: &[&str] = &["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"];
@@ -20,8 +19,6 @@ const GLOBAL_RANKS: &[&str] = &["RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", 
 /// What starts other processes, for which the environment may be meant.
 const STARTS_PROCESSES: &[&str] =
     &["subprocess", "Popen", "Process", "spawn", "system", "check_call", "check_output", "execv", "execvpe"];
-/// How many imports deep a file is looked into.
-const MAX_IMPORTS: u32 = 6;
 
 impl Interp<'_> {
     /// Calls that this file is about; `None` to go on with what else is known of them.
@@ -47,7 +44,7 @@ impl Interp<'_> {
             }
             "torch.cuda.set_device" => self.watch.selected = true,
             _ if text.starts_with("torch.distributed.") && args.keyword("group").is_none() => {
-                let fact = torch::call(Sym::new(text));
+                let fact = crate::torch::call(Sym::new(text));
                 for arg in fact.map(|f| &*f.collective).unwrap_or_default() {
                     if let Some((v, at)) = args.get(usize::from(arg.position), arg.name.as_str()) {
                         self.check_collective(v, at, text);
@@ -141,8 +138,7 @@ impl Interp<'_> {
     pub(super) fn imports(&mut self, target: Target, at: Span) {
         let (Target::Module(m) | Target::Member(m, _)) = target else { return };
         let file = self.linked().ir.file;
-        let mut seen = vec![self.here().module];
-        if self.touches_cuda(m, 0, &mut seen) {
+        if self.relevance.imports.touches_cuda(m) {
             let place = Place { file, span: at };
             self.initialises(TRUE, place);
             self.watch.imported.get_or_insert(place);
@@ -160,62 +156,6 @@ impl Interp<'_> {
             None => Value::Absent,
         };
         self.store.set(self.watch.ready, ready);
-    }
-
-    fn touches_cuda(&mut self, m: ModIdx, depth: u32, seen: &mut Vec<ModIdx>) -> bool {
-        if let Some(&known) = self.watch.touching.get(&m) {
-            return known;
-        }
-        if depth > MAX_IMPORTS || seen.contains(&m) {
-            return false;
-        }
-        seen.push(m);
-        let linked = self.program.get(m);
-        let ir = &linked.ir;
-        // Code that runs at import: not in functions, nor behind `if __name__ == "__main__"` or another test.
-        let deferred: Vec<Span> = ir
-            .functions
-            .iter()
-            .filter(|f| f.parent.is_some() && f.kind != FuncKind::ClassBody)
-            .map(|f| f.span)
-            .chain(ir.stmts.iter().enumerate().filter_map(|(n, s)| match s {
-                Stmt::If { test, .. } => {
-                    let main = |e: &Expr| matches!(e, Expr::Str(s) if s.as_str() == "__main__");
-                    let at = ir.span(*test);
-                    let found = ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &x)| at.contains(x) && main(e));
-                    found.then(|| ir.stmt_span(crate::ir::StmtId(u32::try_from(n).unwrap_or(u32::MAX))))
-                }
-                _ => None,
-            }))
-            .collect();
-        let now = |span: Span| !deferred.iter().any(|d| d.contains(span));
-        let asks = ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
-            let Expr::Call(call) = *e else { return false };
-            now(at)
-                && match self.program.resolve_expr(m, ir.call(call).func) {
-                    Some(Resolved::External(path)) => asks_cuda(path),
-                    _ => false,
-                }
-        });
-        let result = asks || {
-            let mut found = false;
-            for (n, s) in ir.stmts.iter().enumerate() {
-                let Stmt::Import(imports) = s else { continue };
-                if !now(ir.stmt_span(crate::ir::StmtId(u32::try_from(n).unwrap_or(u32::MAX)))) {
-                    continue;
-                }
-                for i in imports {
-                    if let Some(&(Target::Module(t) | Target::Member(t, _))) =
-                        linked.targets.get(&(i.level, i.module, i.name))
-                    {
-                        found |= self.touches_cuda(t, depth + 1, seen);
-                    }
-                }
-            }
-            found
-        };
-        self.watch.touching.insert(m, result);
-        result
     }
 
     /// The name of the environment variable that an outside thing is, or is a part of.
@@ -425,12 +365,4 @@ impl Interp<'_> {
         let first = store.alloc(3);
         [first, Cell(first.0 + 1), Cell(first.0 + 2)]
     }
-}
-
-/// Does the function initialise CUDA, or ask it something that makes the driver read the environment?
-pub(super) fn asks_cuda(path: Sym) -> bool {
-    torch::call(path).and_then(|f| f.accelerator).is_some_and(|a| {
-        a.accelerator == Accelerator::Cuda
-            && (a.without == Without::Availability || a.without == Without::Raises && !a.context)
-    })
 }

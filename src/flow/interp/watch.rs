@@ -7,7 +7,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::value::{ObjId, OriginId, OuterId, TensorId, Value};
 use super::{Cell, Device, Interp, ObjKind, Pending};
-use crate::link::ModIdx;
 use crate::span::Place;
 use crate::sym::Sym;
 
@@ -24,8 +23,6 @@ pub(super) struct Watch {
     pub(super) visible_at: Option<Place>,
     /// The first import that asks CUDA something.
     pub(super) imported: Option<Place>,
-    /// Files that ask CUDA something when they are imported.
-    pub(super) touching: FxHashMap<ModIdx, bool>,
     /// Parts of environment variables.
     pub(super) from_environment: FxHashMap<OuterId, &'static str>,
     /// The NCCL group, the bare `cuda` devices, and whether each process has chosen a device.
@@ -91,7 +88,6 @@ impl Watch {
             ready_at: None,
             imported: None,
             visible_at: None,
-            touching: FxHashMap::default(),
             from_environment: FxHashMap::default(),
             group: None,
             bare: Vec::new(),
