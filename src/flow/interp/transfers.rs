@@ -168,7 +168,13 @@ impl Interp<'_> {
         let Some((Reason::Batch | Reason::Host | Reason::Default, made)) = self.host_reason(t) else {
             return;
         };
-        if nonblocking(args) {
+        let ir = &self.linked().ir;
+        let function = ir.function(self.here().func).span;
+        // Code that asks which it is has its reasons.
+        let asks = ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
+            function.contains(at) && matches!(e, Expr::Attr { name, .. } if name.as_str() == "is_pinned")
+        });
+        if nonblocking(args) && !asks {
             self.tell_where(target, e, Kind::Pageable { made });
         }
     }
@@ -274,7 +280,9 @@ impl Interp<'_> {
             _ => false,
         });
         let local = self.is_own_result(base);
-        if !there || !local || !(symbols || t.device == target || !self.made_elsewhere(t)) {
+        // The parts of a large module may be on several GPUs, and moves between them are meant for that.
+        let spread = self.in_module() && known.iter().any(|d| matches!(d, Device::Of(_) | Device::Named(_)));
+        if !there || spread || !local || !(symbols || t.device == target || !self.made_elsewhere(t)) {
             self.watch.needless.insert(place, None);
             return;
         }
