@@ -275,6 +275,24 @@ pub enum Kind {
         /// Where it is moved to the chosen device, if that is later.
         moved: Option<Place>,
     },
+    /// A tensor is made on the host and moved at once.
+    CreatedThenMoved,
+    /// A move that is not to be waited for, from memory that is not pinned.
+    Pageable {
+        /// Where that memory is from.
+        made: Place,
+    },
+    /// A copy to the host is read before anything has waited for it.
+    ReadTooEarly {
+        /// Where it is read.
+        read: Place,
+    },
+    /// A tensor is moved to where it is.
+    AlreadyThere,
+    /// The same tensor is moved in every round of a loop.
+    InvariantMove,
+    /// A model in evaluation mode is run with gradients in a loop.
+    EvaluatedWithGraph,
     /// CUDA autocast around work that follows a device which may be the CPU.
     CudaAutocast {
         /// That work.

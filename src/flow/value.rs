@@ -336,6 +336,10 @@ pub enum Reason {
     Module,
     /// `torch.load`.
     Loaded,
+    /// Put into pinned memory.
+    Pinned,
+    /// Copied to the host without waiting.
+    Unwaited,
     /// Kept by a module's constructor where `.to()` does not see it: a plain attribute, a list.
     Kept,
 }

@@ -45,3 +45,12 @@ pub(super) fn swallowed(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     f.world = World::Cuda;
     Some(with_stack(f, event).help("catch what you expect, and let the rest through or log it"))
 }
+
+/// SD506 inference-without-no-grad
+pub(super) fn with_graph(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::EvaluatedWithGraph = &event.kind else { return None };
+    let message = "this model is in evaluation mode, and every call still builds a graph".to_owned();
+    let mut f = finding(506, event, message, event.place, "keeps what a backward pass would need");
+    f.world = World::Cuda;
+    Some(with_stack(f, event).help("run it under `torch.no_grad()` or `torch.inference_mode()`"))
+}

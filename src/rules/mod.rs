@@ -7,6 +7,7 @@ mod availability;
 pub mod example;
 pub mod explain;
 mod fallbacks;
+mod graphs;
 mod indices;
 mod memory;
 mod message;
@@ -17,6 +18,7 @@ mod parameters;
 pub mod registry;
 mod retry;
 mod spelling;
+mod transfers;
 
 use rustc_hash::FxHashMap;
 
@@ -84,6 +86,11 @@ const RULES: &[Rule] = &[
     spelling::no_device,
     spelling::collective,
     spelling::half,
+    transfers::unwaited,
+    transfers::pageable,
+    transfers::invariant,
+    transfers::created,
+    transfers::already_there,
     mismatch::discarded,
     mismatch::to_numpy,
     mismatch::generator,
@@ -96,6 +103,7 @@ const RULES: &[Rule] = &[
     memory::impossible,
     memory::missing_handler,
     memory::swallowed,
+    memory::with_graph,
 ];
 
 /// The findings of one file.
@@ -110,7 +118,8 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
         .into_iter()
         .chain(retry::retried(cx))
         .chain(parameters::ignored(cx))
-        .chain(fallbacks::overwritten(cx));
+        .chain(fallbacks::overwritten(cx))
+        .chain(graphs::retained(cx));
     for finding in found.chain(texts) {
         let finding = at_home(finding, cx);
         let key = (finding.code, finding.primary.place);
@@ -316,6 +325,8 @@ fn reason(step: &event::Step) -> &'static str {
         Reason::Batch => "batches of a `DataLoader` are on the CPU",
         Reason::Module => "the module is made here",
         Reason::Loaded => "loaded here",
+        Reason::Pinned => "pinned here",
+        Reason::Unwaited => "copied here",
         Reason::Kept => "kept here as a plain attribute",
         Reason::None => "here",
     }

@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::finding::{Code, Finding, Label};
-use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, FuncKind, Function, Module, ParamKind, Stmt, Var};
+use crate::ir::{ArgKind, Call, Expr, ExprId, FuncKind, Function, Module, ParamKind, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
@@ -14,18 +14,19 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
     let Some(module) = cx.program.module_of(cx.file) else { return Vec::new() };
     let file = File { cx, module, ir: &cx.program.get(module).ir };
     let mut found = Vec::new();
-    for (n, function) in file.ir.functions.iter().enumerate() {
+    for function in &file.ir.functions {
         if function.kind != FuncKind::Function {
             continue;
         }
+        // What takes any keyword takes this one for company.
+        let any = function.params.iter().any(|p| p.kind == ParamKind::DoubleStar);
         for param in &function.params {
             if !matches!(param.name.as_str(), "device" | "map_location") {
                 continue;
             }
-            let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
             if file.mentions(function, param.slot) {
                 found.extend(file.not_passed_on(function, param.slot));
-            } else if !file.is_interface(function, func) {
+            } else if !any && !file.is_interface(function) {
                 found.extend(file.made_elsewhere(function, param.name));
             }
         }
@@ -63,7 +64,7 @@ impl File<'_> {
     }
 
     /// A method that others define as well has its parameters from them; a stub uses none.
-    fn is_interface(&self, function: &Function, func: FuncId) -> bool {
+    fn is_interface(&self, function: &Function) -> bool {
         if function.decorators.len > 0 && self.ir.list(function.decorators).iter().any(|&d| self.overrides(d))
         {
             return true;
@@ -77,7 +78,6 @@ impl File<'_> {
                 .externals
                 .iter()
                 .all(|p| p.as_str() == "torch.nn.Module" || p.as_str() == "builtins.object");
-        let _ = func;
         !plain
     }
 
@@ -98,24 +98,39 @@ impl File<'_> {
     fn made_elsewhere(&self, function: &Function, param: Sym) -> Option<Finding> {
         let (call, what) = self.inside(function).find_map(|(_, e, at)| {
             let Expr::Call(c) = e else { return None };
-            let what = self.elsewhere(self.ir.call(c), param)?;
-            (!self.only_asked(at)).then_some((at, what))
+            self.elsewhere(self.ir.call(c), param)
+                .filter(|_| !self.stays_on_host(c, at))
+                .map(|what| (at, what))
         })?;
         let message = format!("`{}` is given `{param}` and never looks at it: {what}", function.name);
         Some(self.finding(call, message, "not where the caller wants it", function.name_span))
     }
 
-    /// `torch.empty(0, dtype=dtype).element_size()`: nothing is left of the tensor.
-    fn only_asked(&self, made: Span) -> bool {
-        self.ir.exprs.iter().any(|e| match *e {
-            Expr::Attr { base, name } if self.ir.span(base) == made => {
-                matches!(
-                    name.as_str(),
-                    "element_size" | "item" | "dtype" | "is_floating_point" | "numel" | "shape"
-                )
-            }
+    /// Is the tensor empty, or asked at once for something that is no tensor?
+    fn stays_on_host(&self, call: crate::ir::CallId, at: Span) -> bool {
+        let empty = match self.ir.call(call).args.first().map(|a| self.ir.expr(a.value)) {
+            Some(Expr::Int(0)) => true,
+            Some(Expr::List(list) | Expr::Tuple(list)) => list.len == 0,
             _ => false,
-        })
+        };
+        empty
+            || self.ir.exprs.iter().any(|e| match *e {
+                Expr::Attr { base, name } => {
+                    self.ir.span(base) == at
+                        && matches!(
+                            name.as_str(),
+                            "element_size"
+                                | "item"
+                                | "tolist"
+                                | "numpy"
+                                | "numel"
+                                | "dtype"
+                                | "shape"
+                                | "size"
+                        )
+                }
+                _ => false,
+            })
     }
 
     fn elsewhere(&self, call: &Call, param: Sym) -> Option<&'static str> {

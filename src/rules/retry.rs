@@ -14,10 +14,17 @@ pub(super) fn retried(cx: &Context<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for stmt in &ir.stmts {
         let Stmt::Try { body, handlers, .. } = stmt else { continue };
-        let tried: Vec<Span> = ir.block(*body).iter().map(|&s| ir.stmt_span(s)).collect();
+        let file = File { cx, module, ir };
+        if !handlers.iter().any(|h| file.handles_oom(h)) {
+            continue;
+        }
+        // The first statement that does any work is what runs out of memory; what follows it only goes on from there.
+        let Some(tried) = ir.block(*body).iter().map(|&s| ir.stmt_span(s)).find(|&at| file.has_work(at))
+        else {
+            continue;
+        };
         for handler in handlers {
-            let file = File { cx, module, ir };
-            if let Some(call) = file.retry(&tried, handler) {
+            if let Some(call) = file.retry(tried, handler) {
                 found.push(file.finding(call, handler));
             }
         }
@@ -44,48 +51,27 @@ impl File<'_> {
     }
 
     /// The call in the handler that tries again what the body of the `try` has tried.
-    fn retry(&self, tried: &[Span], handler: &Handler) -> Option<Span> {
+    fn retry(&self, tried: Span, handler: &Handler) -> Option<Span> {
         if !self.handles_oom(handler) || self.goes_to_the_host(handler.body) {
             return None;
         }
         let ir = self.ir;
-        // Who leaves the loop has given up.
-        if ir.block(handler.body).last().is_some_and(|&s| matches!(ir.stmt(s), Stmt::Break)) {
-            return None;
-        }
         let within = |spans: &[Span], span: Span| spans.iter().any(|s| s.contains(span));
         let body: Vec<Span> = ir.block(handler.body).iter().map(|&s| ir.stmt_span(s)).collect();
-        let mut first: Vec<(ExprId, Span)> = self
-            .calls()
-            .filter(|(call, at)| within(tried, *at) && self.works(call.func))
-            .map(|(call, at)| (call.func, at))
-            .collect();
-        first.sort_by_key(|(_, at)| at.start);
-        // In a loop the next round is the retry: what the handler calls again is bookkeeping, unless it is the first
-        // thing that was tried.
-        if self.in_loop(handler.span) {
-            first.truncate(1);
-        }
+        let first: Vec<ExprId> =
+            self.calls().filter(|(_, at)| tried.contains(*at)).map(|(call, _)| call.func).collect();
         let function = self.function_around(handler.span);
         self.calls()
             .filter(|&(_, at)| within(&body, at) && !self.deferred(at, handler.span))
             .find(|(call, _)| {
                 self.works(call.func)
-                    && (first.iter().any(|&(f, _)| same(ir, f, call.func))
-                        || self.recurses(call.func, function))
+                    && (first.iter().any(|&f| same(ir, f, call.func)) || self.recurses(call.func, function))
             })
             .map(|(_, at)| at)
     }
 
-    /// Is there a loop around, in the same function?
-    fn in_loop(&self, span: Span) -> bool {
-        let function = self.function_around(span).map(|f| f.span);
-        self.ir.stmts.iter().enumerate().any(|(n, s)| {
-            let at = self.ir.stmt_span(crate::ir::StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
-            matches!(s, Stmt::For { .. } | Stmt::While { .. })
-                && at.contains(span)
-                && function.is_none_or(|f| f.contains(at))
-        })
+    fn has_work(&self, span: Span) -> bool {
+        self.calls().any(|(call, at)| span.contains(at) && self.works(call.func))
     }
 
     fn calls(&self) -> impl Iterator<Item = (&Call, Span)> {

@@ -104,6 +104,7 @@ impl Interp<'_> {
             out.exhausted += 1;
         }
         self.end_group();
+        self.end_transfers();
         for pending in std::mem::take(&mut self.events) {
             let proven = |o: &super::OuterId| self.tensor_proofs.contains(o) || self.t.get_outer(*o).tensor;
             if pending.needs.iter().all(proven) {

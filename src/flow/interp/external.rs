@@ -328,6 +328,9 @@ impl Interp<'_> {
             }
             _ => Value::Unknown,
         };
+        let pins =
+            args.get(7, "pin_memory").is_some_and(|(v, _)| v != Value::Bool(super::FALSE)) || args.open;
+        let item = if pins { self.pinned(item, e) } else { item };
         Value::Object(self.object(ObjKind::Loader, None, item))
     }
 
@@ -347,6 +350,28 @@ impl Interp<'_> {
         self.muted -= 1;
         self.path = before;
         if batch == Value::None { Value::Unknown } else { batch }
+    }
+
+    /// What a loader pins, or may pin.
+    fn pinned(&mut self, item: Value, e: ExprId) -> Value {
+        match item {
+            Value::Tensor(t) => {
+                let t = self.get_tensor(t);
+                let device = self.because(t.device, e, Reason::Pinned);
+                self.tensor(Tensor { device, ..t })
+            }
+            Value::Seq(s) => {
+                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.pinned(v, e)).collect();
+                self.seq(&items)
+            }
+            Value::Object(id) if matches!(self.obj(id).kind, ObjKind::Dict { module: false }) => {
+                let content = self.own(id);
+                let content = self.pinned(content, e);
+                self.set_own(id, content);
+                item
+            }
+            v => v,
+        }
     }
 
     fn collated(&mut self, item: Value, e: ExprId) -> Value {

@@ -105,8 +105,13 @@ impl<'p> Interp<'p> {
     fn one_pass(&mut self, body: &mut dyn FnMut(&mut Self)) {
         self.pass += 1;
         let (start, branches) = (self.store.mark(), self.here().branches);
+        let cells = self.store.len();
         if let Some(l) = self.here_mut().loops.last_mut() {
             l.start = Some(start);
+            l.rounds += 1;
+            if l.entered.is_none() {
+                (l.entered, l.cells) = (Some(start), cells);
+            }
             l.branches = branches;
         }
         body(self);

@@ -337,6 +337,7 @@ impl Interp<'_> {
         e: ExprId,
         base: ExprId,
     ) -> Value {
+        self.may_wait(name);
         match receiver {
             Value::Choice(_) => self.each(receiver, &mut |i, r| i.call_method(r, name, args, e, base)),
             Value::Tensor(_) => self.tensor_method(receiver, name, args, e, base),

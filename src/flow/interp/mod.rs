@@ -12,6 +12,7 @@ mod cond;
 mod container;
 mod device;
 mod entry;
+mod evaluation;
 mod event;
 mod expr;
 mod external;
@@ -30,6 +31,7 @@ mod stmt;
 mod tensor;
 mod torch_fn;
 mod training;
+mod transfers;
 mod watch;
 mod workers;
 
@@ -154,6 +156,11 @@ struct LoopFrame {
     /// States at `break`.
     breaks: Vec<(Cond, Changes)>,
     start: Option<Mark>,
+    /// The state before the first round, and how many cells there were.
+    entered: Option<Mark>,
+    cells: usize,
+    /// Which round it is.
+    rounds: u32,
     branches: u32,
     /// Its rounds are interpreted one by one.
     exact: bool,

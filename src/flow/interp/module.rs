@@ -228,6 +228,7 @@ impl Interp<'_> {
     ) -> Value {
         let this = Value::Object(id);
         self.module_precision(id, name.as_str(), args, e);
+        self.module_mode(id, name.as_str());
         match name.as_str() {
             "to" | "cuda" | "cpu" | "xpu" | "npu" | "hpu" | "ipu" | "to_empty" => {
                 self.transfer_module(id, name, args, e);
@@ -387,6 +388,7 @@ impl Interp<'_> {
         if !matches!(kind, ObjKind::List { .. }) {
             self.check_wrapped(id);
         }
+        self.check_evaluation(id, e);
         let scattered = self.scattered(id, args);
         let args = scattered.as_ref().unwrap_or(args);
         let device = self.module_device(id, 0);
@@ -562,6 +564,7 @@ impl Interp<'_> {
     /// `nn.Sequential(…)(x)`: through its children, one after the other.
     pub(super) fn call_sequential(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
         self.check_wrapped(id);
+        self.check_evaluation(id, e);
         let scattered = self.scattered(id, args);
         let args = scattered.as_ref().unwrap_or(args);
         let Some(children) = self.exact_elements(self.own(id)) else {

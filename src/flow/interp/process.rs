@@ -232,17 +232,28 @@ impl Interp<'_> {
     fn on_one_machine(&self) -> bool {
         let ir = &self.program.get(self.entry).ir;
         let here = &self.linked().ir;
-        [ir, here].into_iter().any(|ir| {
-            ir.exprs.iter().any(|e| match e {
-                Expr::Attr { name, .. } => matches!(name.as_str(), "spawn" | "start_processes"),
-                Expr::Str(s) => {
-                    let s = s.as_str();
-                    matches!(s, "localhost" | "127.0.0.1")
-                        || s.contains("://localhost")
-                        || s.contains("://127.")
-                }
+        let sized = |ir: &crate::ir::Module| {
+            ir.exprs.iter().any(|e| match *e {
+                Expr::Call(c) => ir.call(c).args.iter().any(|a| {
+                    matches!(a.kind, crate::ir::ArgKind::Keyword(k) if k.as_str() == "world_size")
+                        && matches!(ir.expr(a.value), Expr::Call(n)
+                            if matches!(ir.expr(ir.call(n).func), Expr::Attr { name, .. } if name.as_str() == "device_count"))
+                }),
                 _ => false,
             })
+        };
+        [ir, here].into_iter().any(|ir| {
+            sized(ir)
+                || ir.exprs.iter().any(|e| match e {
+                    Expr::Attr { name, .. } => matches!(name.as_str(), "spawn" | "start_processes"),
+                    Expr::Str(s) => {
+                        let s = s.as_str();
+                        matches!(s, "localhost" | "127.0.0.1")
+                            || s.contains("://localhost")
+                            || s.contains("://127.")
+                    }
+                    _ => false,
+                })
         })
     }
 

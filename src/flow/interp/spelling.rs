@@ -7,52 +7,36 @@ use super::{Interp, ObjKind};
 use crate::ir::{CmpOp, Expr, ExprId, Stmt, Var};
 use crate::link::Resolved;
 use crate::sym::Sym;
-use crate::world::Backend;
 
-/// What PyTorch accepts in front of the colon, and the names under which plug-ins rename `privateuseone`.
-const TYPES: &[&str] = &[
-    "cpu",
-    "cuda",
-    "ipu",
-    "xpu",
-    "mkldnn",
-    "opengl",
-    "opencl",
-    "ideep",
-    "hip",
-    "ve",
-    "fpga",
-    "maia",
-    "xla",
-    "lazy",
-    "vulkan",
-    "mps",
-    "meta",
-    "hpu",
-    "mtia",
-    "privateuseone",
-    "npu",
-    "mlu",
-    "musa",
-    "gcu",
-    "sdaa",
-    "dipu",
-    "ppl",
-    "neuron",
-    "openreg",
-    "rbln",
-    "txda",
-    "spyre",
+/// What PyTorch accepts in front of the colon.
+const TYPES: &[&str] = &["cpu", "cuda", "mps", "xpu", "hpu", "xla", "meta", "ipu", "npu", "mtia"];
+/// What people write instead. Other names may be those of a plug-in.
+const MISTAKES: &[&str] = &[
+    "gpu",
+    "gpus",
+    "tpu",
+    "nvidia",
+    "rocm",
+    "amd",
+    "metal",
+    "auto",
+    "host",
+    "accelerator",
+    "cuda:cuda",
+    "cuda:cpu",
 ];
 
 /// Does `torch.device(text)` raise, whatever is installed?
 fn is_invalid(text: &str) -> bool {
-    let (kind, index) = match text.split_once(':') {
-        Some((kind, index)) => (kind, Some(index)),
-        None => (text, None),
-    };
-    !TYPES.contains(&kind) && Backend::from_name(kind).is_none()
-        || index.is_some_and(|i| i.is_empty() || !i.bytes().all(|b| b.is_ascii_digit()))
+    if let Some((kind, index)) = text.split_once(':')
+        && TYPES.contains(&kind)
+    {
+        return index.is_empty() || !index.bytes().all(|b| b.is_ascii_digit());
+    }
+    let lower = text.to_ascii_lowercase();
+    let kind = lower.split(':').next().unwrap_or_default();
+    let stem = kind.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '_' | '-' | ' '));
+    !TYPES.contains(&text) && TYPES.contains(&stem) || MISTAKES.contains(&kind)
 }
 
 impl Interp<'_> {
@@ -121,7 +105,10 @@ impl Interp<'_> {
         }
         for ((device, at), (other, written)) in [(left, right), (right, left)] {
             let text = match other {
-                Value::Str(s, _) if super::device::parse_device(s.as_str()).is_some() => {
+                Value::Str(s, _)
+                    if super::device::parse_device(s.as_str()).is_some()
+                        && matches!(self.linked().ir.expr(written), Expr::Str(_)) =>
+                {
                     s.as_str().to_owned()
                 }
                 Value::Device(_) if self.is_bare_cuda(written) => "torch.device(\"cuda\")".to_owned(),
@@ -217,7 +204,7 @@ impl Interp<'_> {
             _ => false,
         };
         // What a method reads of its own object, a subclass or whoever made it may have set.
-        if !known || self.obj(id).outer.is_some() || self.asked_whether() {
+        if !known || self.obj(id).outer.is_some() || self.in_module() || self.asked_whether() {
             return false;
         }
         let Some(bite) = self.bite(TRUE, false) else { return false };

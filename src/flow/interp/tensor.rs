@@ -306,7 +306,17 @@ impl Interp<'_> {
             // `'torch.cuda.FloatTensor'`: of what is in it, the device matters.
             "type" => return Value::Device(t.device),
             "numpy" | "__array__" => return self.numpy_method(t, name, args, e, base),
-            "pin_memory" => self.check_pin_memory(t.device, e),
+            "pin_memory" => {
+                self.check_pin_memory(t.device, e);
+                let device = self.because(t.device, e, Reason::Pinned);
+                return self.tensor(Tensor { device, role: Role::Plain, ..t });
+            }
+            "type_as" => {
+                if let Some((d, _)) = args.get(0, "other").and_then(|(v, at)| self.tensor_place(v, at)) {
+                    self.watch_transfer(t, d, args, e, base);
+                }
+            }
+            "item" | "tolist" => self.check_read(t, e),
             "get_device" => {
                 let minus = Value::Device(t.device);
                 return minus;
@@ -367,7 +377,10 @@ impl Interp<'_> {
     pub(super) fn part_of(&mut self, t: Tensor) -> Value {
         let batch = self.d.as_leaf(t.device).is_some_and(|p| {
             let origin = self.t.places.get(p).1;
-            self.t.origins.get(origin.0).reason == Reason::Batch
+            let o = self.t.origins.get(origin.0);
+            // Pinned by the loader, it is a batch all the same.
+            let o = if o.reason == Reason::Pinned { self.t.origins.get(o.from.0) } else { o };
+            o.reason == Reason::Batch
         });
         let zero_dim = if batch { Tri::No } else { Tri::Maybe };
         self.tensor(Tensor { role: Role::Plain, zero_dim, bytes: None, certain: t.certain || batch, ..t })
@@ -395,6 +408,8 @@ impl Interp<'_> {
         self.check_use(target, e, super::super::event::UseKind::Transfer, &format!("`.{name}()`"));
         let device = self.because(target, e, Reason::Moved);
         // A parameter that really moves is no parameter any more; one that stays is itself.
+        self.watch_transfer(t, target, args, e, base);
+        let device = self.unwaited(t, device, args, e);
         let role = self.role_of_copy(t, target, e, base);
         self.tensor(Tensor { device, role, bytes: None, ..t })
     }
@@ -517,6 +532,7 @@ impl Interp<'_> {
     fn numpy_method(&mut self, t: Tensor, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
         let forced =
             args.get(0, "force").is_some_and(|(v, _)| v == Value::Bool(super::TRUE) || v == Value::Unknown);
+        self.check_read(t, e);
         if !forced {
             self.check_host(t.device, base, e, &format!("`.{name}()`"));
         }

@@ -162,6 +162,10 @@ impl Interp<'_> {
         if op.name.as_str() == "torch.Generator" {
             return Value::Object(self.object(super::ObjKind::Generator, None, Value::Device(device)));
         }
+        let device = match args.keyword("pin_memory") {
+            Some((v, _)) if v != Value::Bool(super::FALSE) => self.because(device, e, Reason::Pinned),
+            _ => device,
+        };
         let role = match args.keyword("requires_grad") {
             Some((Value::Bool(TRUE), _)) => Role::Leaf,
             _ => Role::Plain,

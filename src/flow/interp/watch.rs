@@ -3,7 +3,7 @@
 //! These are facts about objects and places, not about values: they are told once and never taken back, so they are
 //! no part of the state that branches join.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::value::{ObjId, OriginId, OuterId, TensorId, Value};
 use super::{Cell, Device, Interp, ObjKind, Pending};
@@ -38,10 +38,19 @@ pub(super) struct Watch {
     pub(super) optimizers: Vec<Optimizer>,
     /// Modules in `nn.DataParallel`, with where they were wrapped.
     pub(super) wrapped: Vec<(ObjId, Place)>,
+    /// Moves of what may be there already, by place; nothing for those that some round or call needs.
+    pub(super) needless: FxHashMap<Place, Option<Pending>>,
+    /// Copies to the host that nobody has waited for, with the number of waits before each.
+    pub(super) unwaited: FxHashMap<Place, u32>,
+    pub(super) waits: u32,
+    /// How many cells there were before the loop that is looked at.
+    pub(super) cells_then: usize,
     /// Modules that bring their inputs to themselves.
     pub(super) scattering: Vec<ObjId>,
     /// Regions and decorators of CUDA autocast around what is interpreted, innermost last.
     pub(super) autocasts: Vec<Place>,
+    /// Modules in evaluation mode.
+    pub(super) evaluated: FxHashSet<ObjId>,
     /// Modules in half precision, by where they were made so.
     pub(super) halved: FxHashMap<ObjId, Place>,
     /// CUDA gradient scalers.
@@ -74,6 +83,7 @@ impl Watch {
             ready,
             visible,
             nccl,
+            evaluated: FxHashSet::default(),
             halved: FxHashMap::default(),
             ready_at: None,
             imported: None,
@@ -88,6 +98,10 @@ impl Watch {
             optimizers: Vec::new(),
             wrapped: Vec::new(),
             scattering: Vec::new(),
+            needless: FxHashMap::default(),
+            unwaited: FxHashMap::default(),
+            waits: 0,
+            cells_then: 0,
             autocasts: Vec::new(),
             scalers: FxHashMap::default(),
             fresh_copies: Vec::new(),
@@ -102,6 +116,7 @@ impl Watch {
         self.wrapped.retain(|&(id, _)| old(id));
         self.scattering.retain(|&id| old(id));
         self.scalers.retain(|&id, _| old(id));
+        self.evaluated.retain(|&id| old(id));
         self.halved.retain(|&id, _| old(id));
     }
 }

@@ -1,0 +1,394 @@
+//! Transfers that cost more than they bring: made and then moved, moved again and again, moved to where it is, and
+//! copies that nobody waits for.
+
+use super::super::diagram::Dd;
+use super::super::event::Kind;
+use super::super::value::{Device, OuterKey, Reason, Tensor, Value};
+use super::args::Args;
+use super::{Interp, Pending};
+use crate::ir::{ArgKind, Expr, ExprId, Var};
+use crate::link::Resolved;
+use crate::span::Place;
+use crate::sym::Sym;
+
+/// Factories that fill their tensor on its device. The others copy data that is on the host.
+const FILLED_ON_DEVICE: &[&str] = &[
+    "torch.zeros",
+    "torch.ones",
+    "torch.full",
+    "torch.empty",
+    "torch.rand",
+    "torch.randn",
+    "torch.randint",
+    "torch.randperm",
+    "torch.arange",
+    "torch.linspace",
+    "torch.logspace",
+    "torch.eye",
+];
+/// Of these, the ones whose numbers depend on the device.
+const RANDOM: &[&str] = &["torch.rand", "torch.randn", "torch.randint", "torch.randperm"];
+/// Methods that give the same numbers in another shape or type.
+const RESHAPES: &[&str] = &[
+    "view",
+    "reshape",
+    "unsqueeze",
+    "squeeze",
+    "expand",
+    "repeat",
+    "float",
+    "long",
+    "bool",
+    "half",
+    "double",
+    "int",
+    "flatten",
+    "contiguous",
+    "t",
+];
+
+impl Interp<'_> {
+    /// A tensor is moved by `.to()`, `.cuda()` or `.type_as()`.
+    pub(super) fn watch_transfer(&mut self, t: Tensor, target: Dd, args: &Args, e: ExprId, base: ExprId) {
+        if self.muted > 0 || !t.certain {
+            return;
+        }
+        if self.leaves_host(target) {
+            self.check_created(t, target, e, base);
+            self.check_pageable(t, target, args, e);
+            self.check_invariant(t, target, e, base);
+        }
+        // With a type besides, it is for the type.
+        let only_device = matches!(args.values().count(), 0 | 1)
+            || args.values().count() == 2 && args.keyword("non_blocking").is_some();
+        let as_other = match self.linked().ir.expr(e) {
+            Expr::Call(c) => {
+                matches!(self.linked().ir.expr(self.linked().ir.call(c).func), Expr::Attr { name, .. } if name.as_str() == "type_as")
+            }
+            _ => false,
+        };
+        if only_device && !as_other && !matches!(args.positional.first(), Some((Value::Tensor(_), _))) {
+            self.check_already_there(t, target, e, base);
+        }
+        if self.only_host(target) && !nonblocking(args) && self.leaves_host(t.device) {
+            // The copy waits for everything before it.
+            self.watch.waits += 1;
+        }
+    }
+
+    /// May it be a device other than the CPU?
+    fn leaves_host(&self, d: Dd) -> bool {
+        self.device_leaves(d).iter().any(|(_, d, _)| match d {
+            Device::Cuda(_) | Device::CudaSome | Device::Other(_) | Device::Of(_) => true,
+            Device::Named(o) => self.t.get_outer(*o).device,
+            _ => false,
+        })
+    }
+
+    fn only_host(&self, d: Dd) -> bool {
+        self.device_leaves(d).iter().all(|(_, d, _)| *d == Device::Cpu)
+    }
+
+    /// Where a host tensor comes from, nearest reason first; nothing if it may be elsewhere.
+    fn host_reason(&self, t: Tensor) -> Option<(Reason, Place)> {
+        let mut found = None;
+        for (_, d, origin) in self.device_leaves(t.device) {
+            let step = self.chain(origin).first().map(|s| (s.reason, s.place));
+            if d != Device::Cpu || found.is_some() && found != step {
+                return None;
+            }
+            found = step;
+        }
+        found
+    }
+
+    /// `torch.zeros(n).to(device)`
+    fn check_created(&mut self, t: Tensor, target: Dd, e: ExprId, base: ExprId) {
+        let Some((Reason::Default, made)) = self.host_reason(t) else { return };
+        let Some(factory) = self.factory_below(base) else { return };
+        if self.place(factory) != made || self.happens_once() || self.is_cached() {
+            return;
+        }
+        self.tell_where(target, e, Kind::CreatedThenMoved);
+    }
+
+    /// Does it happen once, where the copy costs nothing that matters: while a file or an object is set up, in a test?
+    fn happens_once(&self) -> bool {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            if !frame.loops.is_empty() {
+                return false;
+            }
+            at = frame.caller;
+        }
+        let ir = &self.linked().ir;
+        let function = ir.function(self.here().func);
+        let name = function.name.as_str();
+        self.here().func.0 == 0
+            || name.starts_with("test")
+            || matches!(name, "__init__" | "setUp" | "setup_method")
+    }
+
+    /// The factory call that an expression begins with, if nothing but shapes and types come after it.
+    fn factory_below(&self, mut e: ExprId) -> Option<ExprId> {
+        let ir = &self.linked().ir;
+        loop {
+            let Expr::Call(c) = ir.expr(e) else { return None };
+            let call = ir.call(c);
+            if let Some(Resolved::External(path)) = self.program.resolve_expr(self.here().module, call.func) {
+                let text = crate::torch::canonical(path).as_str();
+                let placed = call.args.iter().any(|a| match a.kind {
+                    ArgKind::Keyword(k) => {
+                        matches!(k.as_str(), "device" | "generator" | "pin_memory" | "out" | "requires_grad")
+                    }
+                    ArgKind::DoubleStar => true,
+                    _ => false,
+                });
+                let seeded = RANDOM.contains(&text) && self.seeds();
+                return (FILLED_ON_DEVICE.contains(&text) && !placed && !seeded).then_some(e);
+            }
+            match ir.expr(call.func) {
+                Expr::Attr { base, name } if RESHAPES.contains(&name.as_str()) => e = base,
+                _ => return None,
+            }
+        }
+    }
+
+    /// Does the file want the same random numbers everywhere?
+    fn seeds(&self) -> bool {
+        self.linked().ir.exprs.iter().any(|e| {
+            matches!(e, Expr::Attr { name, .. }
+                if matches!(name.as_str(), "manual_seed" | "manual_seed_all" | "seed_everything" | "set_seed"))
+        })
+    }
+
+    /// `non_blocking=True` from memory that is not pinned.
+    fn check_pageable(&mut self, t: Tensor, target: Dd, args: &Args, e: ExprId) {
+        let Some((Reason::Batch | Reason::Host | Reason::Default, made)) = self.host_reason(t) else {
+            return;
+        };
+        let ir = &self.linked().ir;
+        let function = ir.function(self.here().func).span;
+        // Code that asks which it is has its reasons.
+        let asks = ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
+            function.contains(at) && matches!(e, Expr::Attr { name, .. } if name.as_str() == "is_pinned")
+        });
+        if nonblocking(args) && !asks {
+            self.tell_where(target, e, Kind::Pageable { made });
+        }
+    }
+
+    /// The same host tensor is moved in every round of a loop.
+    fn check_invariant(&mut self, t: Tensor, target: Dd, e: ExprId, base: ExprId) {
+        let Some((reason, _)) = self.host_reason(t) else { return };
+        if reason == Reason::Batch {
+            return;
+        }
+        let Some(cell) = self.cell_of(base) else { return };
+        let Some(entered) = self.second_round() else { return };
+        if self.store.changes(entered).iter().any(|&(c, _)| c == cell)
+            || cell.0 as usize >= self.watch.cells_then
+        {
+            return;
+        }
+        self.tell_where(target, e, Kind::InvariantMove);
+    }
+
+    /// The cell of a variable or attribute.
+    fn cell_of(&mut self, e: ExprId) -> Option<super::Cell> {
+        match self.linked().ir.expr(e) {
+            Expr::Var(Var::Local(slot)) => Some(super::Cell(self.here().base.0 + u32::from(slot))),
+            Expr::Var(Var::Enclosing { depth, slot }) => self.enclosing(depth, slot),
+            Expr::Var(Var::Global(slot)) => Some(self.global_cell(self.here().module, slot)),
+            Expr::Attr { base, name } => {
+                self.muted += 1;
+                let b = self.eval(base);
+                self.muted -= 1;
+                let Value::Object(id) = b else { return None };
+                self.obj(id).attrs.iter().find(|(n, _)| *n == name).map(|&(_, cell)| cell)
+            }
+            _ => None,
+        }
+    }
+
+    /// Where the outermost loop around began, if it is in its second round.
+    fn second_round(&mut self) -> Option<super::Mark> {
+        let mut found = None;
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            for l in &frame.loops {
+                if let (Some(entered), true, false) = (l.entered, l.rounds > 1, l.exact) {
+                    found = Some((entered, l.cells));
+                }
+            }
+            at = frame.caller;
+        }
+        let (entered, cells) = found.filter(|_| !self.is_cached())?;
+        self.watch.cells_then = cells;
+        Some(entered)
+    }
+
+    /// Is the result remembered by a decorator (`lru_cache`) somewhere on the way here?
+    fn is_cached(&self) -> bool {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            let ir = &self.program.get(frame.module).ir;
+            let cached = |name: Sym| name.as_str().contains("cache");
+            let found = ir.list(ir.function(frame.func).decorators).iter().any(|&d| {
+                let target = match ir.expr(d) {
+                    Expr::Call(c) => ir.call(c).func,
+                    _ => d,
+                };
+                match ir.expr(target) {
+                    Expr::Attr { name, .. } => cached(name),
+                    Expr::Var(_) => match self.program.resolve_expr(frame.module, target) {
+                        Some(Resolved::External(path)) => cached(path),
+                        Some(Resolved::Function(m, f)) => cached(self.program.get(m).ir.function(f).name),
+                        _ => false,
+                    },
+                    _ => false,
+                }
+            });
+            if found {
+                return true;
+            }
+            at = frame.caller;
+        }
+        false
+    }
+
+    /// A tensor that is there already. What needs the move in another round or call is no finding.
+    fn check_already_there(&mut self, t: Tensor, target: Dd, e: ExprId, base: ExprId) {
+        let place = self.place(e);
+        let known: Vec<Device> = self.device_leaves(target).iter().map(|l| l.1).collect();
+        let places = &self.t.places;
+        let same = self.d.zip(t.device, target, &mut |x, y| u32::from(places.get(x).0 == places.get(y).0));
+        let there = same == Some(super::TRUE)
+            && known.iter().any(|d| !matches!(d, Device::Cpu))
+            && !known.iter().any(|d| matches!(d, Device::Of(o) if matches!(self.t.get_outer(*o).key, OuterKey::Receiver { .. })))
+            && !known.iter().any(|d| matches!(d, Device::Unknown | Device::CudaSome | Device::Meta));
+        // A module may be spread over several GPUs: what lives with it need not be in one place.
+        let symbols = known.iter().all(|d| match d {
+            Device::Named(_) => true,
+            Device::Of(o) => {
+                let outer = self.t.get_outer(*o);
+                outer.with.is_none() && !matches!(outer.key, OuterKey::Receiver { .. })
+            }
+            _ => false,
+        });
+        let local = self.is_own_result(base);
+        // The parts of a large module may be on several GPUs, and moves between them are meant for that.
+        let spread = self.in_module() && known.iter().any(|d| matches!(d, Device::Of(_) | Device::Named(_)));
+        if !there || spread || !local || !(symbols || t.device == target || !self.made_elsewhere(t)) {
+            self.watch.needless.insert(place, None);
+            return;
+        }
+        if self.watch.needless.contains_key(&place) {
+            return;
+        }
+        let available = self.available(None);
+        if let Some(bite) = self.bite(available, false) {
+            self.emit(Kind::AlreadyThere, place, bite, Vec::new());
+            let event = self.events.pop();
+            self.watch.needless.insert(place, event);
+        }
+    }
+
+    /// A call, or a variable of this function that is no parameter.
+    fn is_own_result(&self, base: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        match ir.expr(base) {
+            Expr::Call(_) => true,
+            Expr::Var(Var::Local(slot)) => {
+                !ir.function(self.here().func).params.iter().any(|p| p.slot == slot)
+            }
+            _ => false,
+        }
+    }
+
+    /// Does the tensor, or its place, come from another function? Then the move may be for other callers.
+    fn made_elsewhere(&self, t: Tensor) -> bool {
+        let ir = &self.linked().ir;
+        let function = ir.function(self.here().func).span;
+        let whole = self.here().func.0 == 0;
+        self.device_leaves(t.device).into_iter().any(|(_, _, origin)| {
+            self.chain(origin).first().is_none_or(|s| {
+                s.place.file != ir.file
+                    || !whole && !function.contains(s.place.span)
+                    || s.reason == Reason::Given
+            })
+        })
+    }
+
+    /// The end of an entry point: moves that were never needed.
+    pub(super) fn end_transfers(&mut self) {
+        let mut found: Vec<Pending> =
+            std::mem::take(&mut self.watch.needless).into_values().flatten().collect();
+        found.sort_by_key(|p| (p.event.place.file, p.event.place.span.start));
+        self.events.extend(found);
+    }
+
+    /// `.to("cpu", non_blocking=True)`: where the result is, with when it was asked for.
+    pub(super) fn unwaited(&mut self, t: Tensor, device: Dd, args: &Args, e: ExprId) -> Dd {
+        if !nonblocking(args) || !self.only_host(device) || !self.leaves_host(t.device) {
+            return device;
+        }
+        let place = self.place(e);
+        self.watch.unwaited.insert(place, self.watch.waits);
+        self.because(device, e, Reason::Unwaited)
+    }
+
+    /// The numbers of a tensor are read on the host.
+    pub(super) fn check_read(&mut self, t: Tensor, e: ExprId) {
+        for (_, d, origin) in self.device_leaves(t.device) {
+            let Some(copy) =
+                self.chain(origin).iter().find(|s| s.reason == Reason::Unwaited).map(|s| s.place)
+            else {
+                continue;
+            };
+            if d != Device::Cpu || self.watch.unwaited.get(&copy) != Some(&self.watch.waits) {
+                continue;
+            }
+            let there = self.available(None);
+            if let Some(bite) = self.bite(there, false) {
+                let read = self.place(e);
+                self.emit(Kind::ReadTooEarly { read }, copy, bite, Vec::new());
+            }
+            return;
+        }
+        if self.leaves_host(t.device) {
+            self.watch.waits += 1;
+        }
+    }
+
+    /// A method by whose name something is waited for.
+    pub(super) fn may_wait(&mut self, name: Sym) {
+        if matches!(name.as_str(), "synchronize" | "wait" | "wait_stream" | "wait_event" | "query") {
+            self.watch.waits += 1;
+        }
+    }
+
+    fn tell_where(&mut self, target: Dd, e: ExprId, kind: Kind) {
+        let accelerators: Vec<u32> = self
+            .device_leaves(target)
+            .into_iter()
+            .filter(|(_, d, _)| !matches!(d, Device::Cpu | Device::Unknown | Device::Meta))
+            .map(|(leaf, ..)| leaf)
+            .collect();
+        let here = self.d.where_leaf(target, &mut |p| accelerators.contains(&p));
+        let there = self.available(None);
+        let bad = self.d.and(here, there);
+        if let Some(bite) = self.bite(bad, false) {
+            let place = self.place(e);
+            self.emit(kind, place, bite, Vec::new());
+        }
+    }
+}
+
+/// Is `non_blocking=True` given?
+fn nonblocking(args: &Args) -> bool {
+    args.keyword("non_blocking").is_some_and(|(v, _)| v == Value::Bool(super::TRUE))
+}

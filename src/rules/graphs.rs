@@ -1,0 +1,297 @@
+//! SD505: losses that are added up with their graphs.
+//!
+//! A loss whose `backward()` has been called in a round of a loop is not differentiated again; a sum or list that
+//! outlives the round keeps its graph all the same.
+
+use super::Context;
+use crate::finding::{Code, Finding, Label};
+use crate::ir::{BinOp, Block, Call, Expr, ExprId, Function, Module, Stmt, StmtId, Var};
+use crate::link::{ClassKey, ModIdx, Resolved};
+use crate::span::{Place, Span};
+use crate::sym::Sym;
+use crate::world::World;
+
+/// SD505 graph-retained-by-accumulation
+pub(super) fn retained(cx: &Context<'_>) -> Vec<Finding> {
+    let Some(module) = cx.program.module_of(cx.file) else { return Vec::new() };
+    let ir = &cx.program.get(module).ir;
+    let mut found = Vec::new();
+    if !ir.exprs.iter().any(|e| matches!(e, Expr::Attr { name, .. } if name.as_str().ends_with("backward"))) {
+        return found;
+    }
+    for stmt in &ir.stmts {
+        if let Stmt::For { body, .. } | Stmt::While { body, .. } = stmt {
+            let scope = ir.block(*body).first().map(|&s| scope_of(ir, ir.stmt_span(s))).unwrap_or_default();
+            let file = File { cx, module, ir, scope };
+            file.look_into(*body, &mut found);
+        }
+    }
+    found
+}
+
+/// One file.
+struct File<'a> {
+    cx: &'a Context<'a>,
+    module: ModIdx,
+    ir: &'a Module,
+    /// The function that the loop is in; empty for a whole file. Variables of other functions have the same numbers.
+    scope: Span,
+}
+
+impl File<'_> {
+    fn look_into(&self, body: Block, found: &mut Vec<Finding>) {
+        let spans: Vec<Span> = self.ir.block(body).iter().map(|&s| self.ir.stmt_span(s)).collect();
+        let within = |at: Span| spans.iter().any(|s| s.contains(at));
+        let losses: Vec<Var> = self
+            .calls()
+            .filter(|(_, at)| within(*at))
+            .filter_map(|(call, _)| self.differentiated(call))
+            .filter(|&v| !self.rebound(v, &within))
+            .collect();
+        if losses.is_empty() {
+            return;
+        }
+        let fresh = |target: ExprId| {
+            self.ir.block(body).iter().any(|&s| match self.ir.stmt(s) {
+                Stmt::Assign { targets, .. } => {
+                    self.ir.list(*targets).iter().any(|&t| same(self.ir, t, target))
+                }
+                _ => false,
+            })
+        };
+        for (n, stmt) in self.ir.stmts.iter().enumerate() {
+            let at = self.ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
+            if !within(at) {
+                continue;
+            }
+            let kept = match stmt {
+                Stmt::AugAssign { target, op: BinOp::Add, value } => Some((*target, *value)),
+                Stmt::Assign { targets, value } => match (self.ir.list(*targets), self.ir.expr(*value)) {
+                    ([target], Expr::Binary { op: BinOp::Add, left, right }) => {
+                        let (target, ir) = (*target, self.ir);
+                        if same(ir, left, target) {
+                            Some((target, right))
+                        } else {
+                            same(ir, right, target).then_some((target, left))
+                        }
+                    }
+                    _ => None,
+                },
+                Stmt::Expr(e) => {
+                    self.handed_over(*e, &losses, found);
+                    self.appended(*e)
+                }
+                _ => None,
+            };
+            let Some((target, value)) = kept else { continue };
+            if self.holds(value, &losses) && !fresh(target) && !self.is_differentiated(target) {
+                found.push(self.finding(Place { file: self.cx.file, span: at }));
+            }
+        }
+    }
+
+    fn finding(&self, place: Place) -> Finding {
+        let label = Label { place, text: "keeps the graph of every round".to_owned() };
+        let message = "this adds up losses with their graphs, which stay in memory until the sum is gone";
+        Finding::new(Code(505), World::Cuda, message, label)
+            .help("keep the number: `loss.item()`, or `loss.detach()` to stay on the device")
+    }
+
+    fn calls(&self) -> impl Iterator<Item = (&Call, Span)> {
+        self.ir.exprs.iter().zip(&self.ir.expr_spans).filter_map(|(e, &at)| match *e {
+            Expr::Call(c) => Some((self.ir.call(c), at)),
+            _ => None,
+        })
+    }
+
+    /// The variable whose graph a call runs through: `loss.backward()`, `scaler.scale(loss).backward()`,
+    /// `accelerator.backward(loss)`.
+    fn differentiated(&self, call: &Call) -> Option<Var> {
+        let ir = self.ir;
+        let Expr::Attr { base, name } = ir.expr(call.func) else { return None };
+        if !matches!(name.as_str(), "backward" | "manual_backward") {
+            return None;
+        }
+        let keeps = call
+            .args
+            .iter()
+            .any(|a| matches!(a.kind, crate::ir::ArgKind::Keyword(k) if k.as_str() != "gradient"));
+        let through = |e: ExprId| match ir.expr(e) {
+            Expr::Var(v @ Var::Local(_)) => Some(v),
+            _ => None,
+        };
+        if keeps {
+            return None;
+        }
+        match (ir.expr(base), &*call.args) {
+            (Expr::Call(c), []) => match (ir.expr(ir.call(c).func), &*ir.call(c).args) {
+                (Expr::Attr { name, .. }, [a]) if name.as_str() == "scale" => through(a.value),
+                _ => None,
+            },
+            (_, []) => through(base),
+            (Expr::Var(_) | Expr::Attr { .. }, [a]) => through(a.value),
+            _ => None,
+        }
+    }
+
+    /// Does a round give the variable a value made of itself, such as `loss = loss.item()`?
+    fn rebound(&self, v: Var, within: &dyn Fn(Span) -> bool) -> bool {
+        self.ir.stmts.iter().any(|s| match s {
+            Stmt::Assign { targets, value } => {
+                let at = self.ir.span(*value);
+                within(at)
+                    && self.ir.list(*targets).iter().any(|&t| self.ir.expr(t) == Expr::Var(v))
+                    && self
+                        .ir
+                        .exprs
+                        .iter()
+                        .zip(&self.ir.expr_spans)
+                        .any(|(e, &x)| at.contains(x) && *e == Expr::Var(v))
+            }
+            _ => false,
+        })
+    }
+
+    /// Is the value one of the losses, perhaps weighted?
+    fn holds(&self, e: ExprId, losses: &[Var]) -> bool {
+        match self.ir.expr(e) {
+            Expr::Var(v) => losses.contains(&v),
+            Expr::Binary { op: BinOp::Mul, left, right } => {
+                self.holds(left, losses) || self.holds(right, losses)
+            }
+            Expr::Binary { op: BinOp::Div, left, .. } => self.holds(left, losses),
+            _ => false,
+        }
+    }
+
+    /// `losses.append(loss)`
+    fn appended(&self, e: ExprId) -> Option<(ExprId, ExprId)> {
+        let Expr::Call(c) = self.ir.expr(e) else { return None };
+        let call = self.ir.call(c);
+        match (self.ir.expr(call.func), &*call.args) {
+            (Expr::Attr { base, name }, [a]) if name.as_str() == "append" => Some((base, a.value)),
+            _ => None,
+        }
+    }
+
+    fn in_scope(&self, at: Span) -> bool {
+        self.scope == Span::default() || self.scope.contains(at)
+    }
+
+    /// Is the sum itself, or something made of it, differentiated?
+    fn is_differentiated(&self, target: ExprId) -> bool {
+        let ir = self.ir;
+        self.calls().filter(|(_, at)| self.in_scope(*at)).any(|(call, _)| {
+            let Expr::Attr { base, name } = ir.expr(call.func) else { return false };
+            if !name.as_str().ends_with("backward") {
+                return false;
+            }
+            let spans = std::iter::once(base).chain(call.args.iter().map(|a| a.value)).map(|e| ir.span(e));
+            spans.into_iter().any(|span| {
+                (0..ir.exprs.len()).any(|n| {
+                    let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
+                    span.contains(ir.expr_spans[n]) && same(ir, e, target)
+                })
+            })
+        })
+    }
+
+    /// `meter.update(loss, n)`: does the project's own meter add up what it is given?
+    fn handed_over(&self, e: ExprId, losses: &[Var], found: &mut Vec<Finding>) {
+        let Expr::Call(c) = self.ir.expr(e) else { return };
+        let call = self.ir.call(c);
+        let Expr::Attr { base, name } = self.ir.expr(call.func) else { return };
+        let Some(position) = call.args.iter().position(|a| self.holds(a.value, losses)) else { return };
+        let Some(key) = self.class_of(base) else { return };
+        let Some((m, f)) = self.cx.program.find_method(key, name) else { return };
+        let ir = &self.cx.program.get(m).ir;
+        let method = ir.function(f);
+        let param = match call.args[position].kind {
+            crate::ir::ArgKind::Positional => method.params.get(position + 1),
+            crate::ir::ArgKind::Keyword(k) => method.params.iter().find(|p| p.name == k),
+            _ => None,
+        };
+        let Some(param) = param else { return };
+        let there = File { cx: self.cx, module: m, ir, scope: method.span };
+        if let Some(at) = there.adds_up(method, Var::Local(param.slot)) {
+            let place = Place { file: ir.file, span: at };
+            let site = Place { file: self.cx.file, span: self.ir.span(e) };
+            found.push(self.finding(place).related(site, "given the loss here"));
+        }
+    }
+
+    /// The statement of a method that adds its parameter to what the object keeps.
+    fn adds_up(&self, method: &Function, param: Var) -> Option<Span> {
+        let ir = self.ir;
+        let inside = |at: Span| method.span.contains(at);
+        let rebound = ir.stmts.iter().enumerate().any(|(n, s)| {
+            inside(ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX))))
+                && matches!(s, Stmt::Assign { targets, .. }
+                    if ir.list(*targets).iter().any(|&t| ir.expr(t) == Expr::Var(param)))
+        });
+        if rebound || method.decorators.len > 0 {
+            return None;
+        }
+        ir.stmts.iter().enumerate().find_map(|(n, s)| {
+            let at = ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
+            let kept = match s {
+                Stmt::AugAssign { target, op: BinOp::Add, value } => Some((*target, *value)),
+                Stmt::Expr(e) => self.appended(*e),
+                _ => None,
+            };
+            let (target, value) = kept.filter(|_| inside(at))?;
+            (matches!(ir.expr(target), Expr::Attr { .. }) && self.holds(value, &[param])).then_some(at)
+        })
+    }
+
+    /// The project's class that a variable or attribute is made from, if every assignment says the same.
+    fn class_of(&self, e: ExprId) -> Option<ClassKey> {
+        let mut class = None;
+        let name = |e: ExprId| match self.ir.expr(e) {
+            Expr::Attr { name, .. } => Some(name),
+            _ => None::<Sym>,
+        };
+        for s in &self.ir.stmts {
+            let Stmt::Assign { targets, value } = s else { continue };
+            let here = self.in_scope(self.ir.span(*value));
+            let is_it = |t: ExprId| here && same(self.ir, t, e) || name(e).is_some() && name(t) == name(e);
+            for &t in self.ir.list(*targets) {
+                let made = match (self.ir.expr(t), self.ir.expr(*value)) {
+                    // `meter, total = Meter(), 0.0`
+                    (Expr::Tuple(names), Expr::Tuple(values)) => {
+                        let pairs = self.ir.list(names).iter().zip(self.ir.list(values));
+                        pairs.into_iter().find(|&(&t, _)| is_it(t)).map(|(_, &v)| v)
+                    }
+                    _ => is_it(t).then_some(*value),
+                };
+                let Some(made) = made else { continue };
+                let Expr::Call(c) = self.ir.expr(made) else { return None };
+                match self.cx.program.resolve_expr(self.module, self.ir.call(c).func) {
+                    Some(Resolved::Class(key)) if class.is_none_or(|k| k == key) => class = Some(key),
+                    _ => return None,
+                }
+            }
+        }
+        class
+    }
+}
+
+/// Are two expressions the same names, attributes and constant keys?
+fn same(ir: &Module, a: ExprId, b: ExprId) -> bool {
+    match (ir.expr(a), ir.expr(b)) {
+        (Expr::Var(x), Expr::Var(y)) => x == y,
+        (Expr::Attr { base: x, name: n }, Expr::Attr { base: y, name: m }) => n == m && same(ir, x, y),
+        (Expr::Index { base: x, index: i }, Expr::Index { base: y, index: j }) => {
+            same(ir, x, y) && same(ir, i, j)
+        }
+        (Expr::Str(x), Expr::Str(y)) => x == y,
+        (Expr::Int(x), Expr::Int(y)) => x == y,
+        _ => false,
+    }
+}
+
+/// The innermost function around a place; nothing for the file's own body.
+fn scope_of(ir: &Module, at: Span) -> Span {
+    let around = ir.functions.iter().filter(|f| f.parent.is_some() && f.span.contains(at));
+    around.map(|f| f.span).max_by_key(|s| s.start).unwrap_or_default()
+}

@@ -1,0 +1,70 @@
+//! SD6: transfers that cost more than they bring.
+
+use super::{Context, finding, with_stack};
+use crate::finding::Finding;
+use crate::flow::event::{Event, Kind};
+use crate::world::World;
+
+/// A finding about an event of this family.
+fn transfer(code: u16, event: &Event, message: &str, label: &str) -> Finding {
+    let mut f = finding(code, event, message.to_owned(), event.place, label);
+    f.world = World::Cuda;
+    f
+}
+
+/// SD601 created-then-moved
+pub(super) fn created(event: &Event, cx: &Context<'_>) -> Option<Finding> {
+    let Kind::CreatedThenMoved = &event.kind else { return None };
+    // Tests make small things once, the same everywhere.
+    let path = &cx.sources.get(event.place.file).path;
+    let tests = |name: &str| name == "tests" || name.starts_with("test_") || name == "conftest.py";
+    if path.components().any(|c| tests(&c.as_os_str().to_string_lossy())) {
+        return None;
+    }
+    let f = transfer(601, event, "this tensor is made on the CPU and then copied", "made there, moved here");
+    Some(with_stack(f, event).help("make it where it is needed: `device=`"))
+}
+
+/// SD602 non-blocking-without-pinned-memory
+pub(super) fn pageable(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::Pageable { made } = &event.kind else { return None };
+    let message = "`non_blocking=True` does nothing here: the memory is not pinned, and the copy waits";
+    let mut f = transfer(602, event, message, "copies from pageable memory");
+    if *made != event.place {
+        f = f.related(*made, "not pinned here");
+    }
+    Some(with_stack(f, event).help("pin it first: `pin_memory=True` in the loader, or `.pin_memory()`"))
+}
+
+/// SD603 unsynchronized-copy-to-cpu
+pub(super) fn unwaited(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::ReadTooEarly { read } = &event.kind else { return None };
+    let message = "this copy to the CPU is read before anything has waited for it: the numbers may be old";
+    let f = transfer(603, event, message, "returns before the copy is done").related(*read, "read here");
+    Some(
+        with_stack(f, event)
+            .help("leave out `non_blocking`, or call `torch.cuda.synchronize()` before the read"),
+    )
+}
+
+/// SD604 redundant-transfer
+pub(super) fn already_there(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::AlreadyThere = &event.kind else { return None };
+    if event.symbolic && event.speculative {
+        return None;
+    }
+    let f = transfer(604, event, "this moves a tensor to the device that it is on", "nothing to move");
+    Some(with_stack(f, event).help("leave the move out"))
+}
+
+/// SD605 loop-invariant-transfer
+pub(super) fn invariant(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::InvariantMove = &event.kind else { return None };
+    let f = transfer(
+        605,
+        event,
+        "the same tensor is copied again in every round of the loop",
+        "copied every time",
+    );
+    Some(with_stack(f, event).help("move it once, before the loop"))
+}
