@@ -24,6 +24,11 @@ const EXIT_CODES: &str = "Exit codes:
   1  something was found
   2  the tool could not do its work: wrong flags, wrong configuration, a path that is not there";
 
+const VERIFY_EXIT_CODES: &str = "Exit codes:
+  0  PyTorch can use an accelerator here
+  1  it cannot, or not rightly, and the report says why
+  2  it could not be found out, or the tool could not do its work";
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -32,6 +37,12 @@ pub enum Command {
     Check(Box<CheckArgs>),
     /// Explain a rule, or list all of them
     Rule(RuleArgs),
+    /// Tell what this machine and its PyTorch can run, and why not
+    #[command(after_help = VERIFY_EXIT_CODES)]
+    Verify(VerifyArgs),
+    /// The driver is asked in a process of its own: this one
+    #[command(name = crate::verify::COMMAND, hide = true)]
+    Probe(ProbeArgs),
 }
 
 /// `samedevice check`.
@@ -50,6 +61,9 @@ pub struct CheckArgs {
     /// The configuration.
     #[command(flatten)]
     pub config: ConfigArgs,
+    /// The machine.
+    #[command(flatten)]
+    pub machine: MachineArgs,
     /// The output.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -117,6 +131,100 @@ pub struct ConfigArgs {
     /// Show the settings for the first path, and stop
     #[arg(long, conflicts_with = "show_files")]
     pub show_settings: bool,
+}
+
+/// The machine that findings are judged for.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Machine")]
+pub struct MachineArgs {
+    /// Ask this machine whether each finding bites here; `--verify=run` also uses its GPUs for a moment
+    #[arg(
+        long,
+        value_enum,
+        value_name = "run",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "look",
+        hide_possible_values = true,
+        group = "judged"
+    )]
+    pub verify: Option<Depth>,
+    /// Judge for the machine whose `samedevice verify --output-format json` is in this file
+    #[arg(long, value_name = "FILE", group = "judged")]
+    pub machine: Option<PathBuf>,
+    /// With `--verify=run`, allocate what findings assume, up to what is free, and give it back
+    #[arg(long, requires = "verify")]
+    pub memory: bool,
+    /// Show only findings that bite there
+    #[arg(long, requires = "judged")]
+    pub only_confirmed: bool,
+    /// Which findings make the exit code 1
+    #[arg(long, value_enum, default_value_t, value_name = "WHICH", requires = "judged")]
+    pub fail_on: FailOn,
+    /// The interpreter or environment that has the PyTorch to judge for
+    #[arg(long, value_name = "PATH", conflicts_with = "machine", requires = "verify")]
+    pub python: Option<PathBuf>,
+    /// How long the driver may take, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub time_limit: u64,
+}
+
+/// How far `--verify` goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Depth {
+    /// Questions only.
+    Look,
+    /// A context, an allocation, copies and a kernel besides.
+    Run,
+}
+
+/// Which findings make the exit code 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum FailOn {
+    /// All that are shown.
+    #[default]
+    Any,
+    /// Those that are not refuted.
+    Possible,
+    /// Those that bite on the machine.
+    Confirmed,
+}
+
+/// `samedevice verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// Use the GPUs for a moment: a context, 4 MiB, copies and a kernel
+    #[arg(long)]
+    pub run: bool,
+    /// Allocate these sizes ("20GiB") on each GPU for a moment, too
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', requires = "run")]
+    pub memory: Vec<bytesize::ByteSize>,
+    /// The interpreter or environment that has the PyTorch in question
+    #[arg(long, value_name = "PATH")]
+    pub python: Option<PathBuf>,
+    /// Show the GPUs' UUIDs, which identify this machine
+    #[arg(long)]
+    pub uuids: bool,
+    /// How long the driver may take, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub time_limit: u64,
+    /// Show this saved report instead
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "memory", "python", "uuids"])]
+    pub machine: Option<PathBuf>,
+    /// How to write it
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output_format: PageFormat,
+}
+
+/// The probe.
+#[derive(Debug, Args)]
+pub struct ProbeArgs {
+    /// Use the devices.
+    #[arg(long)]
+    pub run: bool,
+    /// Sizes to allocate, in bytes.
+    #[arg(long)]
+    pub allocate: Vec<u64>,
 }
 
 /// How findings are shown.

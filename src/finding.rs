@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::span::Place;
-use crate::world::World;
+use crate::world::{Premise, World};
 
 /// The number of a rule, shown as `SD201`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -92,6 +92,15 @@ pub enum Verdict {
     Open,
 }
 
+/// A verdict and what it rests on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The fact about the machine that decides it, as a clause: "this machine has 1 device: `cuda:1` raises here".
+    pub reason: String,
+}
+
 /// One finding.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
@@ -103,6 +112,11 @@ pub struct Finding {
     pub message: String,
     /// Where it bites.
     pub world: World,
+    /// What the path to it takes for granted about the machine besides: all of that must hold.
+    pub premises: Vec<Premise>,
+    /// Other machines on which it bites, too: all premises of one of them. Only where `world` is about which
+    /// devices are there.
+    pub also: Vec<Vec<Premise>>,
     /// What else must hold, in words ("when `args.cuda` is set").
     pub condition: Option<String>,
     /// The place that the finding is about.
@@ -118,7 +132,7 @@ pub struct Finding {
     /// The same as edits, if a machine can make them.
     pub fix: Option<Fix>,
     /// Set by `--verify`.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<Judgement>,
 }
 
 impl Finding {
@@ -129,6 +143,8 @@ impl Finding {
             severity: Severity::Error,
             message: message.into(),
             world,
+            premises: Vec::new(),
+            also: Vec::new(),
             condition: None,
             primary,
             related: Vec::new(),

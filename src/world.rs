@@ -64,6 +64,31 @@ pub enum World {
     CapabilityBelow(u8, u8),
 }
 
+/// What a path through a program takes for granted about the machine: `if torch.cuda.is_available():` was true.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Premise {
+    /// At least this many visible GPUs.
+    AtLeastGpus(u32),
+    /// Fewer than this many visible GPUs.
+    FewerGpus(u32),
+    /// The back end is there.
+    With(Backend),
+    /// The back end is not there.
+    Without(Backend),
+}
+
+impl Premise {
+    /// Can the two not hold on one machine?
+    pub fn excludes(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::AtLeastGpus(least), Self::FewerGpus(n))
+            | (Self::FewerGpus(n), Self::AtLeastGpus(least)) => least >= n,
+            (Self::With(a), Self::Without(b)) | (Self::Without(a), Self::With(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
 impl fmt::Display for World {
     /// The short name that machine formats carry, such as `no-cuda` or `gpus<2`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -81,6 +106,18 @@ impl fmt::Display for World {
 }
 
 impl World {
+    /// The world as a premise, where it is about which devices are there.
+    pub const fn premise(self) -> Option<Premise> {
+        match self {
+            Self::NoCuda => Some(Premise::FewerGpus(1)),
+            Self::Cuda => Some(Premise::AtLeastGpus(1)),
+            Self::No(backend) => Some(Premise::Without(backend)),
+            Self::With(backend) => Some(Premise::With(backend)),
+            Self::FewerGpus(n) => Some(Premise::FewerGpus(n)),
+            Self::Always | Self::FreeBelow(_) | Self::CapabilityBelow(..) => None,
+        }
+    }
+
     /// The world as a clause for people: "on a machine without CUDA".
     pub fn in_words(self) -> String {
         match self {
@@ -104,4 +141,25 @@ pub fn gibibytes(bytes: u64) -> String {
     const MIB: f64 = 1024.0 * 1024.0;
     let mib = bytes as f64 / MIB;
     if mib < 1024.0 { format!("{mib:.1} MiB") } else { format!("{:.1} GiB", mib / 1024.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Backend, Premise};
+
+    #[test]
+    fn what_cannot_hold_on_one_machine() {
+        use Premise::{AtLeastGpus, FewerGpus, With, Without};
+        for (a, b, excludes) in [
+            (AtLeastGpus(2), FewerGpus(2), true),
+            (AtLeastGpus(1), FewerGpus(2), false),
+            (AtLeastGpus(4), FewerGpus(2), true),
+            (AtLeastGpus(4), AtLeastGpus(1), false),
+            (With(Backend::Mps), Without(Backend::Mps), true),
+            (With(Backend::Mps), Without(Backend::Xpu), false),
+            (With(Backend::Mps), FewerGpus(1), false),
+        ] {
+            assert_eq!((a.excludes(b), b.excludes(a)), (excludes, excludes), "{a:?} {b:?}");
+        }
+    }
 }

@@ -5,18 +5,20 @@ use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use super::verify::{self, Asked};
 use super::{Failure, say, show, terminal};
 use crate::analysis::analyze;
-use crate::cli::{CheckArgs, Color, RuleSelection};
+use crate::cli::{CheckArgs, Color, Depth, FailOn, MachineArgs, RuleSelection};
 use crate::config::file::unknown_rule;
 use crate::config::selector::Selection;
 use crate::config::{ConfigError, Overrides, Patterns, Resolver, Selector, Where};
 use crate::discover::{DiscoverError, Discovery, Options, absolute, discover, virtual_file};
-use crate::finding::Severity;
+use crate::finding::{Finding, Severity};
 use crate::lower::STACK_BYTES;
 use crate::refine::{Refined, refine};
 use crate::report::{self, Format, Report, statistics};
 use crate::rules::registry::registry;
+use crate::verify::machine;
 
 /// Lints.
 ///
@@ -41,13 +43,43 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
         .build()
         .map_err(|error| Failure::Other(format!("cannot start threads: {error}")))?;
     let analysis = pool.install(|| analyze(&found.files));
-    let refined = refine(analysis, &found.files, registry(), !args.rules.no_ignores);
+    let mut refined = refine(analysis, &found.files, registry(), !args.rules.no_ignores);
+    if let Some(asked) = asked(&args.machine)? {
+        verify::judge(&mut refined.findings, &asked, &cwd)?;
+        if args.machine.only_confirmed {
+            refined.findings.retain(verify::is_confirmed);
+        }
+    }
     write(args, color, &cwd, &refined, found.files.len())?;
     Ok(exit_code(args, failed, &refined))
 }
 
+/// Which machine the findings are to be judged for, if for one.
+fn asked(args: &MachineArgs) -> Result<Option<Asked>, Failure> {
+    if args.memory && args.verify != Some(Depth::Run) {
+        return Err(Failure::Other("`--memory` allocates on the GPU, and needs `--verify=run`".to_owned()));
+    }
+    let depth = match args.verify {
+        None if args.machine.is_none() => return Ok(None),
+        None | Some(Depth::Look) => machine::Depth::Look,
+        Some(Depth::Run) => machine::Depth::Run,
+    };
+    Ok(Some(Asked {
+        file: args.machine.clone(),
+        depth,
+        memory: args.memory,
+        python: args.python.clone(),
+        time_limit: args.time_limit,
+    }))
+}
+
 fn exit_code(args: &CheckArgs, failed: bool, refined: &Refined) -> ExitCode {
-    let counts = refined.findings.iter().any(|finding| finding.severity >= Severity::Warning);
+    let fails = |finding: &Finding| match args.machine.fail_on {
+        FailOn::Any => true,
+        FailOn::Possible => verify::is_possible(finding),
+        FailOn::Confirmed => verify::is_confirmed(finding),
+    };
+    let counts = refined.findings.iter().any(|found| found.severity >= Severity::Warning && fails(found));
     ExitCode::from(match (failed, counts) {
         (true, _) => 2,
         (false, true) if !args.exit_zero => 1,

@@ -4,6 +4,7 @@ pub mod check;
 pub mod rule;
 mod show;
 mod terminal;
+pub mod verify;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -42,6 +43,8 @@ pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Check(args) => check::run(&args, cli.color),
         Command::Rule(args) => rule::run(&args, cli.color),
+        Command::Verify(args) => verify::run(&args, cli.color),
+        Command::Probe(args) => Ok(verify::probe(&args)),
     }
 }
 

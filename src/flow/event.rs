@@ -1,7 +1,7 @@
 //! What the interpreter tells the rules.
 
 use crate::span::{Place, Span};
-use crate::world::{Backend, World};
+use crate::world::{Backend, Premise, World};
 
 /// Something that may be worth a finding.
 #[derive(Clone, Debug)]
@@ -44,8 +44,19 @@ impl Event {
 pub struct Bite {
     /// On which machines.
     pub world: World,
+    /// What the path takes for granted about the machine besides.
+    pub premises: Vec<Premise>,
+    /// Other machines on which it goes wrong, too: all premises of one of them.
+    pub also: Vec<Vec<Premise>>,
     /// What else must hold, as clauses ("`args.cuda` is set").
     pub conditions: Vec<String>,
+}
+
+impl Bite {
+    /// In this world, whatever else.
+    pub fn in_world(world: World) -> Self {
+        Self { world, premises: Vec::new(), also: Vec::new(), conditions: Vec::new() }
+    }
 }
 
 /// One side of a meeting.
@@ -302,6 +313,8 @@ pub enum UseKind {
     /// A transfer or factory behind a check, which fixes the current GPU all the same.
     Pinned,
     Query,
+    /// A transfer to a GPU whose index others give: `module.cuda(device)`.
+    Indexed,
     LegacyType,
     DeviceList,
 }

@@ -3,6 +3,7 @@
 //! Takes the linked program, gives [`event::Event`]s. See `docs/design.md` for how it thinks: worlds as
 //! conditions, devices as guarded alternatives, objects with identity, calls by interpretation.
 
+mod assigned;
 pub mod atom;
 pub mod diagram;
 pub mod event;

@@ -8,6 +8,7 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
+use super::assigned::Assigned;
 use super::import_time::ImportTime;
 use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Module, Slot, Stmt, Var};
 use crate::link::{Binding, ClassKey, ModIdx, Program, Resolved, Target};
@@ -20,6 +21,8 @@ use crate::torch::{self, Kind, Returns, Without};
 pub struct Relevance {
     /// What importing a file does to CUDA.
     pub imports: ImportTime,
+    /// Which attributes methods assign.
+    pub assigned: Assigned,
     modules: Vec<Facts>,
 }
 
@@ -116,7 +119,7 @@ impl Relevance {
             facts.calls = calls[start..start + facts.own.len()].to_vec();
             facts.live = live[start..start + facts.own.len()].to_vec();
         }
-        Self { modules, imports: ImportTime::of(program) }
+        Self { modules, imports: ImportTime::of(program), assigned: Assigned::of(program) }
     }
 
     /// Can interpreting the function for itself say anything?

@@ -12,7 +12,7 @@ use crate::rules::page::Page;
 
 use super::Report;
 use super::excerpt::{CONTEXT, Excerpt};
-use super::words::{one_line, summary, verdict_sentence, world_clause};
+use super::words::{one_line, summary, verdict_clause, verdicts, world_clause};
 
 /// Narrower than this, wrapped text is harder to read than text that overflows.
 const MIN_WIDTH: usize = 40;
@@ -35,6 +35,9 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         return Ok(());
     }
     writeln!(out, "{}", summary(report))?;
+    if let Some(verdicts) = verdicts(report) {
+        writeln!(out, "On the machine: {verdicts}")?;
+    }
     hints(report, out)
 }
 
@@ -160,8 +163,8 @@ struct Note {
 
 impl Note {
     fn chain(finding: &Finding) -> Option<Self> {
-        let verdict = finding.verdict.map(|v| verdict_sentence(v).to_owned());
-        let below = verdict.map(|text| Self { text, next: None });
+        let below =
+            finding.verdict.as_ref().map(|verdict| Self { text: verdict_clause(verdict), next: None });
         match world_clause(finding) {
             Some(text) => Some(Self { text, next: below.map(Box::new) }),
             None => below,

@@ -76,6 +76,8 @@ struct Item<'a> {
     fix: Option<JsonFix<'a>>,
     fingerprint: Fingerprint,
     verdict: Option<&'static str>,
+    /// The fact about the machine that decides.
+    verdict_reason: Option<&'a str>,
     /// There is no page on the web to point at; `samedevice rule CODE` prints it.
     url: Option<&'a str>,
     /// The cell of a notebook.
@@ -103,7 +105,8 @@ impl<'a> Item<'a> {
             help: finding.help.as_deref(),
             fix: finding.fix.as_ref().map(|fix| JsonFix::new(report, fix, place)),
             fingerprint,
-            verdict: finding.verdict.map(verdict_name),
+            verdict: finding.verdict.as_ref().map(|judgement| verdict_name(judgement.verdict)),
+            verdict_reason: finding.verdict.as_ref().map(|judgement| judgement.reason.as_str()),
             url: None,
             cell: None,
             noqa_row: start.row,

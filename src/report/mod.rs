@@ -21,6 +21,9 @@ use crate::finding::{Code, Finding};
 use crate::rules::page::Page;
 use crate::source::Sources;
 
+/// The text without what a terminal would act on, for what else is printed.
+pub(crate) use words::one_line;
+
 /// The output formats, with the names that the command line knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
 pub enum Format {

@@ -170,8 +170,9 @@ impl Writer<'_> {
         if let Some(condition) = &finding.condition {
             result["properties"]["condition"] = json!(condition);
         }
-        if let Some(verdict) = finding.verdict {
-            result["properties"]["verdict"] = json!(verdict_name(verdict));
+        if let Some(judgement) = &finding.verdict {
+            result["properties"]["verdict"] = json!(verdict_name(judgement.verdict));
+            result["properties"]["verdictReason"] = json!(judgement.reason);
         }
         result
     }

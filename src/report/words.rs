@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use crate::finding::{Finding, Severity, Verdict};
+use crate::finding::{Finding, Judgement, Severity, Verdict};
 use crate::world::World;
 
 use super::Report;
 
 /// The text without line ends and without characters that a terminal acts on: what is printed comes from
 /// files that nobody has vetted.
-pub(super) fn one_line(text: &str) -> Cow<'_, str> {
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_dangerous) {
         return Cow::Borrowed(text);
     }
@@ -44,22 +44,17 @@ pub(super) const fn verdict_name(verdict: Verdict) -> &'static str {
     }
 }
 
-/// What the real machine says of it.
-pub(super) const fn verdict_sentence(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Confirmed => "confirmed: it bites on this machine",
-        Verdict::Refuted => "refuted: it cannot bite on this machine",
-        Verdict::Open => "open: this machine could not tell",
-    }
+/// What the real machine says of it: "confirmed: this machine has 1 device: …".
+pub(super) fn verdict_clause(judgement: &Judgement) -> String {
+    format!("{}: {}", verdict_name(judgement.verdict), one_line(&judgement.reason))
 }
 
-/// The message and where it bites: what the formats with one text per finding show.
+/// The message, where it bites and what the machine says of that: what the formats with one text per finding show.
 pub(super) fn message_with_world(finding: &Finding) -> String {
     let message = one_line(&finding.message);
-    match world_clause(finding) {
-        Some(clause) => format!("{message} ({clause})"),
-        None => message.into_owned(),
-    }
+    let clauses = [world_clause(finding), finding.verdict.as_ref().map(verdict_clause)];
+    let clauses: Vec<_> = clauses.into_iter().flatten().collect();
+    if clauses.is_empty() { message.into_owned() } else { format!("{message} ({})", clauses.join("; ")) }
 }
 
 /// "Found 3 problems (2 errors, 1 warning) in 12 files; 4 suppressed."
@@ -82,6 +77,21 @@ pub(super) fn summary(report: &Report) -> String {
             .collect();
     let problems = counted(report.findings.len(), "problem");
     format!("Found {problems} ({}) in {files}{suppressed}.", parts.join(", "))
+}
+
+/// "2 confirmed, 1 refuted." `None` if no machine was asked.
+pub(super) fn verdicts(report: &Report) -> Option<String> {
+    let of = |verdict| {
+        let judged = report.findings.iter().filter_map(|f| f.verdict.as_ref());
+        judged.filter(|judgement| judgement.verdict == verdict).count()
+    };
+    let parts: Vec<_> = [Verdict::Confirmed, Verdict::Refuted, Verdict::Open]
+        .into_iter()
+        .map(|verdict| (of(verdict), verdict_name(verdict)))
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, word)| format!("{n} {word}"))
+        .collect();
+    (!parts.is_empty()).then(|| format!("{}.", parts.join(", ")))
 }
 
 /// "1 file", "2 files".

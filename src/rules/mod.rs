@@ -110,7 +110,10 @@ const RULES: &[Rule] = &[
 pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     let mut seen: FxHashMap<(Code, Place), usize> = FxHashMap::default();
-    let found = outcome.events.iter().filter_map(|e| RULES.iter().find_map(|rule| rule(e, cx)));
+    let found = outcome.events.iter().filter_map(|event| {
+        let finding = RULES.iter().find_map(|rule| rule(event, cx))?;
+        Some(in_its_world(finding, event))
+    });
     let texts = message::matched_by_message(cx)
         .into_iter()
         .chain(retry::retried(cx))
@@ -132,6 +135,17 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
     one_cause(findings, cx)
 }
 
+/// A rule may know the world better than the path does. What the path says of other machines is then not about
+/// this finding.
+fn in_its_world(mut finding: Finding, event: &Event) -> Finding {
+    if finding.world != event.bite.world {
+        finding.also.clear();
+        let world = finding.world.premise();
+        finding.premises.retain(|premise| world.is_none_or(|world| !premise.excludes(world)));
+    }
+    finding
+}
+
 /// More labels than this say nothing more.
 const MAX_RELATED: usize = 6;
 
@@ -145,6 +159,12 @@ fn merge(into: &mut Finding, other: Finding) {
     if into.condition.is_some() && other.condition.is_none() {
         into.condition = None;
         into.world = other.world;
+    }
+    into.also.extend(other.also);
+    match other.world.premise() {
+        Some(world) => into.also.push(std::iter::once(world).chain(other.premises).collect()),
+        // It bites on either path: only what both take for granted must hold.
+        None => into.premises.retain(|premise| other.premises.contains(premise)),
     }
 }
 
@@ -240,6 +260,8 @@ fn finding(code: u16, event: &Event, message: String, primary: Place, label: &st
     let mut f =
         Finding::new(Code(code), event.bite.world, message, Label { place: primary, text: label.to_owned() });
     f.condition = condition(&event.bite);
+    f.premises.clone_from(&event.bite.premises);
+    f.also.clone_from(&event.bite.also);
     f
 }
 

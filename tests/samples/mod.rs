@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use samedevice::finding::Label;
-use samedevice::finding::{Applicability, Code, Edit, Finding, Fix, Severity, Verdict};
+use samedevice::finding::{Applicability, Code, Edit, Finding, Fix, Judgement, Severity, Verdict};
 use samedevice::report::{Format, Report, write};
 use samedevice::rules::page::{FixKind, Page};
 use samedevice::source::{Source, Sources};
@@ -141,7 +141,10 @@ pub fn rich() -> Sample {
         .related(origin.place, origin.text)
         .help("make the mask where `x` is: `torch.ones(len(x), device=x.device)`");
     mixed.condition = Some("when `args.masked` is set".into());
-    mixed.verdict = Some(Verdict::Confirmed);
+    mixed.verdict = Some(Judgement {
+        verdict: Verdict::Confirmed,
+        reason: "this machine has CUDA: 1 CUDA device is visible".into(),
+    });
     mixed.fix = Some(Fix {
         message: "Pass `device=x.device`".into(),
         applicability: Applicability::Unsafe,

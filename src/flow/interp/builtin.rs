@@ -16,8 +16,7 @@ impl Interp<'_> {
             ("reveal_world", _) => {
                 let text = self.describe_world();
                 let place = self.place(e);
-                let bite =
-                    super::super::event::Bite { world: crate::world::World::Always, conditions: Vec::new() };
+                let bite = super::super::event::Bite::in_world(crate::world::World::Always);
                 if self.muted == 0 {
                     self.emit(super::super::event::Kind::Reveal(text), place, bite, Vec::new());
                 }

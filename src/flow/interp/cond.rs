@@ -276,7 +276,12 @@ impl Interp<'_> {
     fn device_equal(&mut self, device: Value, other: Value, e: ExprId) -> Option<Cond> {
         let Value::Device(d) = device else { return None };
         let wanted = match other {
-            Value::Str(s, _) => parse_device(s.as_str())?,
+            Value::Str(s, _) => match s.as_str() {
+                // What `x.type()` gives, in full.
+                t if t.starts_with("torch.cuda.") && t.ends_with("Tensor") => Device::Cuda(None),
+                t if t.starts_with("torch.") && t.ends_with("Tensor") => Device::Cpu,
+                t => parse_device(t)?,
+            },
             Value::Device(o) => {
                 let payload = self.d.as_leaf(o)?;
                 self.t.places.get(payload).0

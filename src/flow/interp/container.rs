@@ -400,6 +400,10 @@ impl Interp<'_> {
 
     fn set_object_item(&mut self, id: ObjId, i: Value, value: Value) {
         let content = self.own(id);
+        // `ParameterDict` and `ParameterList` register what they get.
+        let registers =
+            matches!(self.obj(id).kind, ObjKind::List { module: true } | ObjKind::Dict { module: true });
+        let value = if registers { self.as_parameters(value) } else { value };
         let new = match (self.obj(id).kind, content, i) {
             (ObjKind::List { .. }, Value::Seq(s), Value::Int(n)) => {
                 let mut items = self.seq_items(s).to_vec();

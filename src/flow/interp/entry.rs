@@ -248,6 +248,9 @@ impl Interp<'_> {
 
     /// What other methods set as well may have been set since the constructor ran.
     fn forget_assigned_elsewhere(&mut self, key: ClassKey, id: ObjId) {
+        if self.obj(id).attrs.is_empty() {
+            return;
+        }
         for name in self.assigned_elsewhere(key) {
             if self.get_field(id, name) != Value::Absent {
                 self.set_field(id, name, Value::Unknown);
@@ -264,7 +267,7 @@ impl Interp<'_> {
                 if name == self.known.init {
                     continue;
                 }
-                assigned_attrs(ir, ir.function(func).body, &mut names);
+                names.extend_from_slice(self.relevance.assigned.by(k.module, func));
             }
         }
         names
@@ -363,37 +366,5 @@ impl Interp<'_> {
             };
             self.store.set(Cell(base.0 + u32::from(param.slot)), v);
         }
-    }
-}
-
-/// Names of attributes that the statements of a block assign, nested blocks included.
-fn assigned_attrs(ir: &crate::ir::Module, block: crate::ir::Block, names: &mut Vec<Sym>) {
-    use crate::ir::{Expr, Stmt};
-    let mut target = |t: crate::ir::ExprId| {
-        if let Expr::Attr { name, .. } = ir.expr(t) {
-            names.push(name);
-        }
-    };
-    let mut inner = Vec::new();
-    for &s in ir.block(block) {
-        match ir.stmt(s) {
-            Stmt::Assign { targets, .. } => ir.list(*targets).iter().for_each(|&t| target(t)),
-            Stmt::AugAssign { target: t, .. } | Stmt::AnnAssign { target: t, value: Some(_), .. } => {
-                target(*t)
-            }
-            Stmt::If { then, orelse, .. } => inner.extend([*then, *orelse]),
-            Stmt::For { body, orelse, .. } | Stmt::While { body, orelse, .. } => {
-                inner.extend([*body, *orelse])
-            }
-            Stmt::With { body, .. } => inner.push(*body),
-            Stmt::Try { body, handlers, orelse, finally } => {
-                inner.extend([*body, *orelse, *finally]);
-                inner.extend(handlers.iter().map(|h| h.body));
-            }
-            _ => {}
-        }
-    }
-    for block in inner {
-        assigned_attrs(ir, block, names);
     }
 }

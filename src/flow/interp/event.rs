@@ -7,7 +7,10 @@ use super::super::value::{Device, OriginId, OuterId};
 use super::{Interp, Pending};
 use crate::ir::ExprId;
 use crate::span::Place;
-use crate::world::World;
+use crate::world::{Premise, World};
+
+/// More kinds of machines than this are not told apart.
+const MAX_ALSO: usize = 8;
 
 /// What the program may depend on in one way in which something goes wrong.
 struct Way {
@@ -29,8 +32,22 @@ impl Interp<'_> {
     /// When `bad` happens on the present path; `None` when it cannot, or only by coincidences.
     /// With `guards`, a way that depends on a flag that speaks of devices does not count.
     pub(super) fn bite(&mut self, bad: Cond, guards: bool) -> Option<Bite> {
-        let way = self.ways(bad, guards).into_iter().filter(|w| w.shadow.is_none()).min_by_key(Way::rank)?;
-        Some(Bite { world: hardware_world(&way.hardware), conditions: way.conditions })
+        let mut ways: Vec<Way> = self.ways(bad, guards).into_iter().filter(|w| w.shadow.is_none()).collect();
+        let best = (0..ways.len()).min_by_key(|&i| ways[i].rank())?;
+        let way = ways.remove(best);
+        let world = hardware_world(&way.hardware);
+        let premises = premises(&way.hardware);
+        ways.retain(|other| other.hardware != way.hardware);
+        let also = kinds(&ways);
+        // That GPUs are few is the world itself, unless another back end is.
+        let few = |premise: &Premise| matches!(premise, Premise::FewerGpus(_));
+        let premises = premises.into_iter().filter(|p| !few(p) || matches!(world, World::With(_))).collect();
+        Some(Bite { world, premises, also, conditions: way.conditions })
+    }
+
+    /// The machines on which `bad` happens on the present path: all premises of one of them.
+    pub(super) fn machines(&mut self, bad: Cond) -> Vec<Vec<Premise>> {
+        kinds(&self.ways(bad, false))
     }
 
     /// The use that raises before `bad` can happen here, and for the same reason.
@@ -241,6 +258,18 @@ impl Interp<'_> {
     }
 }
 
+/// The kinds of machines that these ways are about.
+fn kinds(ways: &[Way]) -> Vec<Vec<Premise>> {
+    let mut kinds: Vec<Vec<Premise>> = Vec::new();
+    for way in ways {
+        let kind = premises(&way.hardware);
+        if !kinds.contains(&kind) && kinds.len() < MAX_ALSO {
+            kinds.push(kind);
+        }
+    }
+    kinds
+}
+
 fn hardware_world(literals: &[Literal]) -> World {
     // "Another back end is there" says more than "CUDA is not".
     if let Some(b) = literals.iter().filter(|(_, t)| *t).find_map(|&(a, _)| backend_of(a)) {
@@ -262,6 +291,23 @@ fn hardware_world(literals: &[Literal]) -> World {
         },
         None => World::Always,
     }
+}
+
+/// What the literals say of the machine.
+fn premises(literals: &[Literal]) -> Vec<Premise> {
+    let gpus = |wanted: bool| {
+        literals
+            .iter()
+            .filter(move |(atom, truth)| atom.0 < 8 && *truth == wanted)
+            .map(|(atom, _)| atom.0 + 1)
+    };
+    let (least, fewer) =
+        (gpus(true).max().map(Premise::AtLeastGpus), gpus(false).min().map(Premise::FewerGpus));
+    let others = literals.iter().filter_map(|&(atom, truth)| {
+        let backend = backend_of(atom)?;
+        Some(if truth { Premise::With(backend) } else { Premise::Without(backend) })
+    });
+    least.into_iter().chain(fewer).chain(others).collect()
 }
 
 fn backend_of(atom: AtomId) -> Option<crate::world::Backend> {

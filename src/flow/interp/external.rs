@@ -525,8 +525,7 @@ impl Interp<'_> {
         if let Some(&(v, at)) = args.positional.first() {
             let text = self.describe(v, at);
             let place = self.place(e);
-            let bite =
-                super::super::event::Bite { world: crate::world::World::Always, conditions: Vec::new() };
+            let bite = super::super::event::Bite::in_world(crate::world::World::Always);
             if self.muted == 0 && self.path != super::FALSE {
                 self.emit(Kind::Reveal(text), place, bite, Vec::new());
             }

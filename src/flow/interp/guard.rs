@@ -43,6 +43,10 @@ impl Interp<'_> {
             } else {
                 self.d.where_leaf(device, &mut |p| p == leaf)
             };
+            let how = match (d, how) {
+                (Device::CudaSome, UseKind::Transfer | UseKind::Move) => UseKind::Indexed,
+                _ => how,
+            };
             self.d.support(here, &mut self.deciders);
             self.check_leaf_use(here, origin, backend, index, e, how, what);
             self.deciders.clear();
@@ -92,7 +96,7 @@ impl Interp<'_> {
         let Some(bite) = bite else {
             if let Some(first) = self.shadow(bad, true) {
                 let place = self.place(e);
-                let bite = Bite { world: crate::world::World::NoCuda, conditions: Vec::new() };
+                let bite = Bite::in_world(crate::world::World::NoCuda);
                 self.emit(Kind::Shadowed { first }, place, bite, Vec::new());
                 return;
             }
@@ -411,7 +415,7 @@ impl Interp<'_> {
                 None => return,
             }
         }
-        let bite = Bite { world: crate::world::World::Always, conditions: Vec::new() };
+        let bite = Bite::in_world(crate::world::World::Always);
         if self.muted > 0 || self.exhausted {
             return;
         }
@@ -833,7 +837,7 @@ impl Interp<'_> {
             missing = self.d.and(missing, not_asked);
         }
         if let Some(bite) = self.bite(missing, true) {
-            let bite = Bite { world: crate::world::World::No(backend), conditions: bite.conditions };
+            let bite = Bite { world: crate::world::World::No(backend), ..bite };
             let place = self.place(e);
             self.emit(Kind::Plugin { function: path.to_string(), backend }, place, bite, Vec::new());
         }

@@ -129,8 +129,13 @@ impl Interp<'_> {
             }
         }
         let bite = self.bite(bad, false);
+        // The message is about one pair of devices; with other accelerators others may meet.
+        let elsewhere = self.d.not(involved);
+        let elsewhere = self.d.and(clash.bad, elsewhere);
+        let also = if bite.is_some() { self.machines(elsewhere) } else { Vec::new() };
         self.path = before;
-        let Some(bite) = bite else { return true };
+        let Some(mut bite) = bite else { return true };
+        bite.also.extend(also);
         let needs: Vec<OuterId> = [da, db].into_iter().filter_map(|d| self.needs_proof(d)).collect();
         let (x, y) = (self.operand(a.expr, da, oa), self.operand(b.expr, db, ob));
         let (stray, other) = if clash.first_is_cpu { (x, y) } else { (y, x) };

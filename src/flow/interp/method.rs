@@ -133,7 +133,7 @@ impl Interp<'_> {
             Value::Device(d) => match name.as_str() {
                 // Comparing the type compares the device without its index.
                 "type" => Value::Device(self.without_index(d)),
-                "index" => self.result_of(e),
+                "index" => self.device_index(d, e),
                 _ => self.result_of(e),
             },
             Value::Class(key) => self.class_attr(key, name).unwrap_or_else(|| self.result_of(e)),
@@ -443,6 +443,17 @@ impl Interp<'_> {
                 };
                 self.unknown_call(v, args, e)
             }
+        }
+    }
+
+    /// `device.index`
+    fn device_index(&mut self, d: super::Dd, e: ExprId) -> Value {
+        use super::Device::{Cpu, Cuda, Meta};
+        let known = self.d.as_leaf(d).map(|p| self.t.places.get(p).0);
+        match known {
+            Some(Cuda(None) | Cpu | Meta) => Value::None,
+            Some(Cuda(Some(n))) => Value::Int(i64::from(n)),
+            _ => self.result_of(e),
         }
     }
 

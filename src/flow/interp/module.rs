@@ -666,7 +666,7 @@ impl Interp<'_> {
     }
 
     /// Tensors in a `ParameterList` or `ParameterDict` become parameters.
-    fn as_parameters(&mut self, v: Value) -> Value {
+    pub(super) fn as_parameters(&mut self, v: Value) -> Value {
         match v {
             Value::Tensor(t) => {
                 let t = self.get_tensor(t);

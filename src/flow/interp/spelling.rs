@@ -40,11 +40,26 @@ fn is_invalid(text: &str) -> bool {
 }
 
 impl Interp<'_> {
+    /// `torch.supa.…` in the same file: a plug-in brings the name.
+    fn uses_backend(&self, device: &str) -> bool {
+        let kind = device.split(':').next().unwrap_or_default();
+        let module = self.here().module;
+        if TYPES.contains(&kind) {
+            return false;
+        }
+        self.linked().ir.exprs.iter().any(|e| match *e {
+            Expr::Attr { base, name } if name.as_str() == kind => {
+                matches!(self.program.resolve_expr(module, base), Some(Resolved::External(p)) if p.as_str() == "torch")
+            }
+            _ => false,
+        })
+    }
+
     /// A string is used where PyTorch wants a device.
     pub(super) fn check_device_string(&mut self, v: Value, e: ExprId) {
         for v in self.values_of(v) {
             let Value::Str(s, _) = v else { continue };
-            if is_invalid(s.as_str()) && self.is_written(s) {
+            if is_invalid(s.as_str()) && self.is_written(s) && !self.uses_backend(s.as_str()) {
                 self.tell_invalid(s.as_str(), e);
             }
         }

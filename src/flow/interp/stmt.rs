@@ -106,6 +106,11 @@ impl<'p> Interp<'p> {
         }
     }
 
+    fn raises_again(&self, handler: &crate::ir::Handler) -> bool {
+        let ir = &self.linked().ir;
+        ir.block(handler.body).iter().any(|&s| matches!(ir.stmt(s), Stmt::Raise { .. }))
+    }
+
     /// `p.data = p.data.to(device)`: a move written by hand.
     fn moves_itself(&self, target: ExprId, value: ExprId) -> bool {
         let ir = &self.linked().ir;
@@ -311,6 +316,10 @@ impl<'p> Interp<'p> {
         if worked {
             self.path = before;
             self.check_swallowed(handlers);
+        }
+        // What is caught here does not reach handlers further out.
+        if catches_oom && !handlers.iter().any(|h| self.raises_again(h)) {
+            self.work = work;
         }
         let mut state = (good_path, good);
         for handler in handlers {

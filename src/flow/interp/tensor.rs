@@ -303,6 +303,8 @@ impl Interp<'_> {
                 return self.transfer(t, name, args, e, base);
             }
             "type" if !args.positional.is_empty() => return self.type_method(t, args, e),
+            // `'torch.cuda.FloatTensor'`: of what is in it, the device matters.
+            "type" => return Value::Device(t.device),
             "numpy" | "__array__" => return self.numpy_method(t, name, args, e, base),
             "pin_memory" => {
                 self.check_pin_memory(t.device, e);
@@ -496,6 +498,11 @@ impl Interp<'_> {
     /// `.type(torch.cuda.FloatTensor)`
     fn type_method(&mut self, t: Tensor, args: &Args, e: ExprId) -> Value {
         let text = match args.positional[0].0 {
+            Value::Device(device) => {
+                self.check_use(device, e, super::super::event::UseKind::Transfer, "`.type()`");
+                let device = self.because(device, e, Reason::Moved);
+                return self.tensor(Tensor { device, role: Role::Plain, ..t });
+            }
             Value::External(path) => path.as_str(),
             Value::Str(s, _) => s.as_str(),
             Value::Unknown | Value::Outer(_) | Value::Choice(_) => {

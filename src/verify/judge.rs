@@ -1,0 +1,276 @@
+//! Findings meet the machine: does this one bite there?
+
+use std::path::Path;
+
+use super::machine::{Answer, Device, Holds, Machine, Version};
+use crate::finding::{Finding, Judgement, Verdict};
+use crate::world::{Backend, Premise, World, gibibytes};
+
+/// A machine to judge for.
+#[derive(Clone, Debug)]
+pub struct Judge<'a> {
+    machine: &'a Machine,
+    /// What messages call it.
+    name: String,
+    /// "here" or "there".
+    place: &'static str,
+}
+
+impl<'a> Judge<'a> {
+    /// For the machine that this runs on.
+    pub fn here(machine: &'a Machine) -> Self {
+        Self { machine, name: "this machine".to_owned(), place: "here" }
+    }
+
+    /// For the machine of a saved report.
+    pub fn saved(machine: &'a Machine, file: &Path) -> Self {
+        Self { machine, name: format!("the machine of `{}`", file.display()), place: "there" }
+    }
+
+    /// Confirmed if the finding's world is this machine and the path to it is possible here.
+    pub fn judge(&self, finding: &Finding) -> Judgement {
+        let first = self.all(self.world(finding.world), &finding.premises);
+        if first.verdict != Verdict::Refuted || finding.world.premise().is_none() {
+            return first;
+        }
+        // The world is the simplest machine on which it bites, not the only one.
+        let mut best = first;
+        for machine in &finding.also {
+            let other = self.kind(machine);
+            match other.verdict {
+                Verdict::Confirmed => return other,
+                Verdict::Open => best = other,
+                Verdict::Refuted => {}
+            }
+        }
+        best
+    }
+
+    /// Is this machine of that kind?
+    fn kind(&self, premises: &[Premise]) -> Judgement {
+        let answers: Vec<Answer> = premises.iter().map(|premise| self.premise(*premise)).collect();
+        for holds in [Holds::No, Holds::Unknown] {
+            if let Some(answer) = answers.iter().find(|answer| answer.holds == holds) {
+                return judgement(holds, answer.because.clone());
+            }
+        }
+        let reasons: Vec<String> = answers.into_iter().map(|answer| answer.because).collect();
+        judgement(Holds::Yes, reasons.join("; "))
+    }
+
+    /// What is said, if these hold, too.
+    fn all(&self, mut said: Judgement, premises: &[Premise]) -> Judgement {
+        for premise in premises {
+            if said.verdict == Verdict::Refuted {
+                return said;
+            }
+            let answer = self.premise(*premise);
+            match answer.holds {
+                Holds::Yes => {}
+                Holds::No => {
+                    said = judgement(Holds::No, format!("not reached {}: {}", self.place, answer.because))
+                }
+                Holds::Unknown => said = judgement(Holds::Unknown, answer.because),
+            }
+        }
+        said
+    }
+
+    fn world(&self, world: World) -> Judgement {
+        let (holds, reason) = match world {
+            World::Always => (Holds::Yes, "it does not depend on the machine".to_owned()),
+            World::Cuda => return self.cuda_meets(),
+            World::NoCuda => self.no_cuda(),
+            World::FewerGpus(n) => self.fewer(n),
+            World::With(backend) => {
+                let answer = self.backend(backend);
+                (answer.holds, answer.because)
+            }
+            World::No(backend) => {
+                let answer = self.backend(backend);
+                (opposite(answer.holds), answer.because)
+            }
+            World::FreeBelow(bytes) => self.free(bytes),
+            World::CapabilityBelow(major, minor) => {
+                self.capability(Version::new(u32::from(major), u32::from(minor)))
+            }
+        };
+        judgement(holds, reason)
+    }
+
+    fn premise(&self, premise: Premise) -> Answer {
+        match premise {
+            Premise::AtLeastGpus(n) => {
+                let (holds, reason) = self.fewer(n);
+                Answer::new(opposite(holds), reason)
+            }
+            Premise::FewerGpus(n) => {
+                let (holds, reason) = self.fewer(n);
+                Answer::new(holds, reason)
+            }
+            Premise::With(backend) => self.backend(backend),
+            Premise::Without(backend) => {
+                let answer = self.backend(backend);
+                Answer::new(opposite(answer.holds), answer.because)
+            }
+        }
+    }
+
+    fn cuda(&self) -> &Answer {
+        &self.machine.worlds.cuda
+    }
+
+    /// Devices of another sort than the one that findings speak of go wrong before they get there.
+    fn unusable(&self) -> Option<&Device> {
+        let devices = &self.machine.devices;
+        let all = !devices.is_empty() && devices.iter().all(|device| device.in_build == Some(false));
+        devices.first().filter(|_| all)
+    }
+
+    fn cuda_meets(&self) -> Judgement {
+        let answer = self.cuda();
+        if answer.holds == Holds::Yes
+            && let Some(device) = self.unusable()
+        {
+            let reason = format!(
+                "CUDA is available on {}, but its PyTorch has no code for cuda:{} ({}): it fails earlier",
+                self.name, device.index, device.name
+            );
+            return judgement(Holds::Unknown, reason);
+        }
+        judgement(answer.holds, self.about_cuda())
+    }
+
+    fn no_cuda(&self) -> (Holds, String) {
+        (opposite(self.cuda().holds), self.about_cuda())
+    }
+
+    fn about_cuda(&self) -> String {
+        let answer = self.cuda();
+        match answer.holds {
+            Holds::Yes => match self.machine.devices.first() {
+                Some(device) => format!("{} has CUDA: {} ({})", self.name, answer.because, device.name),
+                None => format!("{} has CUDA: {}", self.name, answer.because),
+            },
+            Holds::No => format!("{} has no CUDA: {}", self.name, answer.because),
+            Holds::Unknown => format!("whether {} has CUDA is not known: {}", self.name, answer.because),
+        }
+    }
+
+    /// Are there fewer visible GPUs than that?
+    fn fewer(&self, n: u32) -> (Holds, String) {
+        let Some(gpus) = self.machine.worlds.gpus else { return (Holds::Unknown, self.about_cuda()) };
+        if gpus == 0 {
+            return (Holds::Yes, self.about_cuda());
+        }
+        let mut reason = match gpus {
+            1 => format!("{} has 1 device", self.name),
+            gpus => format!("{} has {gpus} devices", self.name),
+        };
+        if let Some(physical) = self.machine.visible.physical.filter(|physical| *physical > gpus) {
+            reason.push_str(&format!(" visible of {physical}"));
+        }
+        let last = n.saturating_sub(1);
+        if gpus < n {
+            reason.push_str(&format!(": `cuda:{last}` raises {}", self.place));
+            (Holds::Yes, reason)
+        } else {
+            reason.push_str(&format!(": `cuda:{last}` exists"));
+            (Holds::No, reason)
+        }
+    }
+
+    fn backend(&self, backend: Backend) -> Answer {
+        let unknown =
+            || Answer::new(Holds::Unknown, format!("{} was not asked for {}", self.name, backend.name()));
+        self.machine.worlds.backends.get(backend.name()).cloned().unwrap_or_else(unknown)
+    }
+
+    /// Is less than that free?
+    fn free(&self, bytes: u64) -> (Holds, String) {
+        if self.cuda().holds != Holds::Yes {
+            // Without a GPU nothing is allocated on one.
+            return (self.cuda().holds, self.about_cuda());
+        }
+        let needs = gibibytes(bytes);
+        let answers: Vec<(Holds, String)> =
+            self.machine.devices.iter().map(|device| room(device, bytes)).collect();
+        let all = |wanted: Holds| !answers.is_empty() && answers.iter().all(|(holds, _)| *holds == wanted);
+        let holds = [Holds::Yes, Holds::No].into_iter().find(|holds| all(*holds)).unwrap_or(Holds::Unknown);
+        let shown: Vec<&str> = answers.iter().map(|(_, words)| words.as_str()).collect();
+        let shown = match shown.as_slice() {
+            [] => "the devices are not known".to_owned(),
+            // Many equal boxes in a row say no more than the first ones.
+            [first, second, third, rest @ ..] if !rest.is_empty() => {
+                format!("{first}, {second}, {third}, and {} more", rest.len())
+            }
+            some => some.join(", "),
+        };
+        (holds, format!("needs {needs}; {shown}"))
+    }
+
+    /// Is the compute capability below that?
+    fn capability(&self, wanted: Version) -> (Holds, String) {
+        if self.cuda().holds != Holds::Yes {
+            return (self.cuda().holds, self.about_cuda());
+        }
+        let below: Vec<Option<bool>> =
+            self.machine.devices.iter().map(|device| device.capability.map(|own| own < wanted)).collect();
+        let holds = match below.as_slice() {
+            [] => Holds::Unknown,
+            some if some.iter().all(|below| *below == Some(true)) => Holds::Yes,
+            some if some.iter().all(|below| *below == Some(false)) => Holds::No,
+            _ => Holds::Unknown,
+        };
+        let words = self.machine.devices.iter().filter_map(|device| {
+            Some(format!("cuda:{} has compute capability {}", device.index, device.capability?))
+        });
+        (holds, format!("needs {wanted}; {}", words.collect::<Vec<_>>().join(", ")))
+    }
+}
+
+/// Has the device less than that, and what is known of it?
+fn room(device: &Device, bytes: u64) -> (Holds, String) {
+    let index = device.index;
+    if let Some(tried) = device.allocations.iter().find(|tried| tried.bytes == bytes) {
+        return match tried.ok {
+            true => (Holds::No, format!("GPU {index} gave it")),
+            false if tried.detail.starts_with("not tried") => with_free(device, bytes),
+            false => (Holds::Yes, format!("GPU {index} refused it: {}", tried.detail)),
+        };
+    }
+    with_free(device, bytes)
+}
+
+fn with_free(device: &Device, bytes: u64) -> (Holds, String) {
+    let index = device.index;
+    match (device.free_bytes, device.total_bytes) {
+        (Some(free), _) => {
+            let holds = if free < bytes { Holds::Yes } else { Holds::No };
+            (holds, format!("GPU {index} has {} free", gibibytes(free)))
+        }
+        (None, Some(total)) if total < bytes => {
+            (Holds::Yes, format!("GPU {index} has {} in all", gibibytes(total)))
+        }
+        (None, _) => {
+            (Holds::Unknown, format!("how much GPU {index} has free is not known; `--verify=run` asks it"))
+        }
+    }
+}
+
+const fn opposite(holds: Holds) -> Holds {
+    match holds {
+        Holds::Yes => Holds::No,
+        Holds::No => Holds::Yes,
+        Holds::Unknown => Holds::Unknown,
+    }
+}
+
+fn judgement(holds: Holds, reason: String) -> Judgement {
+    let verdict = match holds {
+        Holds::Yes => Verdict::Confirmed,
+        Holds::No => Verdict::Refuted,
+        Holds::Unknown => Verdict::Open,
+    };
+    Judgement { verdict, reason }
+}

@@ -1,0 +1,55 @@
+//! The real machine: what its driver, its devices and its PyTorch can do, and what findings mean there.
+//!
+//! `examine` gives a [`machine::Machine`]: the driver is asked in a process of its own (`probe`, started by `child`),
+//! `nvidia-smi` (`smi`), the system's files (`system`) and those of PyTorch (`python`, `torch_install`, `archs`) are
+//! read, and `verdict` says what is wrong. `text` shows it to people, `judge` marks findings. Linting alone uses
+//! nothing of this.
+
+mod archs;
+mod child;
+pub mod code;
+mod driver;
+pub mod examine;
+mod exercise;
+pub mod judge;
+pub mod machine;
+pub mod probe;
+mod process;
+mod python;
+mod smi;
+mod system;
+pub mod text;
+mod torch_install;
+mod verdict;
+pub mod visibility;
+
+use std::path::Path;
+
+use machine::{Machine, SCHEMA};
+
+pub use child::COMMAND;
+pub use verdict::CAUSES;
+
+/// Reads a saved report.
+///
+/// # Errors
+/// In words, if there is none or it is none.
+pub fn load(path: &Path) -> Result<Machine, String> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot read `{shown}`: {}", crate::source::read::io_reason(&error)))?;
+    let how = "write one with `samedevice verify --output-format json > FILE` on that machine";
+    let value: serde_json::Value = serde_json::from_str(&text)
+        .map_err(|error| format!("`{shown}` is no report of a machine: {error}; {how}"))?;
+    match value.get("schema").and_then(serde_json::Value::as_u64) {
+        None => return Err(format!("`{shown}` is no report of a machine: it has no `schema`; {how}")),
+        Some(schema) if schema != u64::from(SCHEMA) => {
+            return Err(format!(
+                "`{shown}` is a report of schema {schema}, and this program reads {SCHEMA}; {how}, with this version"
+            ));
+        }
+        Some(_) => {}
+    }
+    serde_json::from_value(value)
+        .map_err(|error| format!("`{shown}` is no report of a machine: {error}; {how}"))
+}

@@ -1,0 +1,253 @@
+//! The report for people: what is right, what is wrong, what to do first.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use super::machine::{Build, Device, Gravity, Holds, Machine, Outcome, Problem, Status};
+use super::verdict::{OF_DEVICES, OF_DRIVER, OF_TORCH};
+use crate::report::one_line;
+use crate::world::gibibytes;
+
+/// How to write it.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// With colors?
+    pub color: bool,
+    /// With more than ASCII?
+    pub unicode: bool,
+}
+
+/// From the best to the worst.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Mark {
+    Right,
+    Doubtful,
+    Wrong,
+}
+
+impl Mark {
+    fn write(self, look: Look) -> String {
+        let (sign, ascii, color) = match self {
+            Self::Right => ("✓", "ok", AnsiColor::Green),
+            Self::Wrong => ("✗", "no", AnsiColor::Red),
+            Self::Doubtful => ("!", "??", AnsiColor::Yellow),
+        };
+        let sign = if look.unicode { sign } else { ascii };
+        if look.color {
+            let style = Style::new().bold().fg_color(Some(color.into()));
+            format!("{style}{sign}{style:#}")
+        } else {
+            sign.to_owned()
+        }
+    }
+}
+
+/// Writes the report.
+///
+/// # Errors
+/// If that fails.
+pub fn write(machine: &Machine, look: Look, out: &mut dyn Write) -> io::Result<()> {
+    for (mark, name, text) in lines(machine) {
+        writeln!(out, "{} {name:<9} {}", mark.write(look), one_line(&text))?;
+        if name == "devices" {
+            for device in &machine.devices {
+                writeln!(out, "    {}", one_line(&describe(device)))?;
+                for line in tried(device) {
+                    writeln!(out, "        {}", one_line(&line))?;
+                }
+            }
+            if let Some(peers) = peers(machine) {
+                writeln!(out, "    {peers}")?;
+            }
+        }
+    }
+    for problem in &machine.problems {
+        writeln!(out)?;
+        tell(problem, look, out)?;
+    }
+    writeln!(out, "\n{}", conclusion(machine))
+}
+
+fn lines(machine: &Machine) -> Vec<(Mark, &'static str, String)> {
+    let mut lines = vec![system(machine), driver(machine), devices(machine), python(machine), torch(machine)];
+    for (line, causes) in [(1, OF_DRIVER), (2, OF_DEVICES), (4, OF_TORCH)] {
+        lines[line].0 = lines[line].0.max(worst(machine, causes));
+    }
+    lines
+}
+
+/// How a line is marked that these problems are about.
+fn worst(machine: &Machine, causes: &[&[&str]]) -> Mark {
+    let about = |problem: &&Problem| causes.iter().any(|ids| ids.contains(&problem.id.as_str()));
+    let marks = machine.problems.iter().filter(about).map(|problem| match problem.gravity {
+        Gravity::Error => Mark::Wrong,
+        Gravity::Warning => Mark::Doubtful,
+        Gravity::Note => Mark::Right,
+    });
+    marks.max().unwrap_or(Mark::Right)
+}
+
+fn system(machine: &Machine) -> (Mark, &'static str, String) {
+    let system = &machine.system;
+    let mut text = format!("{} on {}", system.os, system.arch);
+    if system.wsl {
+        text.push_str(", under Windows (WSL)");
+    }
+    if let Some(container) = &system.container {
+        text.push_str(&format!(", in a container ({container})"));
+    }
+    (Mark::Right, "system", text)
+}
+
+fn driver(machine: &Machine) -> (Mark, &'static str, String) {
+    let driver = &machine.driver;
+    let mut parts = Vec::new();
+    parts.extend(driver.version.clone());
+    parts.extend(driver.cuda.map(|cuda| format!("runs CUDA up to {cuda}")));
+    parts.extend(driver.loaded_from.clone());
+    let (mark, state) = match &driver.outcome {
+        Outcome::Answered => (Mark::Right, None),
+        Outcome::NoLibrary => (Mark::Wrong, Some("none: there is no `libcuda.so.1`".to_owned())),
+        Outcome::Failed { call, code, name } => {
+            (Mark::Wrong, Some(format!("`{call}` answered {code} ({name})")))
+        }
+        Outcome::MissingFunction { call } => (Mark::Wrong, Some(format!("it has no `{call}`"))),
+        Outcome::Crashed { during, how } => (Mark::Wrong, Some(format!("crashed ({how}) while {during}"))),
+        Outcome::TimedOut { during, seconds } => {
+            (Mark::Wrong, Some(format!("no answer within {seconds} seconds while {during}")))
+        }
+        Outcome::NotProbed { reason } => (Mark::Doubtful, Some(format!("not asked: {reason}"))),
+    };
+    parts.extend(state);
+    (mark, "driver", parts.join(", "))
+}
+
+fn devices(machine: &Machine) -> (Mark, &'static str, String) {
+    let visible = &machine.visible;
+    let (mark, mut text) = match (visible.count, visible.physical) {
+        (None, _) if machine.devices.is_empty() => (Mark::Doubtful, "not known".to_owned()),
+        (None, _) => (Mark::Doubtful, machine.devices.len().to_string()),
+        (Some(0), None | Some(0)) => (Mark::Wrong, "none".to_owned()),
+        (Some(0), Some(all)) => (Mark::Wrong, format!("none of {all} visible")),
+        (Some(count), Some(all)) if count < all => (Mark::Right, format!("{count} of {all} visible")),
+        (Some(count), _) => (Mark::Right, format!("{count}")),
+    };
+    if let Some(value) = &visible.value {
+        text.push_str(&format!(" (CUDA_VISIBLE_DEVICES={value})"));
+    }
+    (mark, "devices", text)
+}
+
+fn describe(device: &Device) -> String {
+    let mut parts = vec![format!("cuda:{}  {}", device.index, device.name)];
+    parts.extend(device.capability.map(|capability| format!("compute capability {capability}")));
+    parts.push(match (device.free_bytes, device.total_bytes) {
+        (Some(free), Some(total)) => format!("{} of {} free", gibibytes(free), gibibytes(total)),
+        (None, Some(total)) => gibibytes(total),
+        _ => "memory not known".to_owned(),
+    });
+    if let Some(physical) = device.physical_index.filter(|physical| *physical != device.index) {
+        parts.push(format!("device {physical} of all"));
+    }
+    if device.mig == Some(true) {
+        parts.push("MIG".to_owned());
+    }
+    parts.extend(device.uuid.clone());
+    parts.join(", ")
+}
+
+/// Which devices read each other's memory, if there are several.
+fn peers(machine: &Machine) -> Option<String> {
+    let apart = machine.peers.iter().filter(|peer| !peer.direct);
+    let apart: Vec<String> = apart.map(|peer| format!("cuda:{} from cuda:{}", peer.to, peer.from)).collect();
+    match (machine.peers.is_empty(), apart.len()) {
+        (true, _) => None,
+        (_, 0) => Some("all reach each other's memory directly".to_owned()),
+        (_, all) if all == machine.peers.len() => Some("none reaches another's memory directly".to_owned()),
+        _ => Some(format!("memory that is not reached directly: {}", apart.join(", "))),
+    }
+}
+
+/// What was tried on the device.
+fn tried(device: &Device) -> Vec<String> {
+    let word = |ok| if ok { "works" } else { "fails" };
+    let checks =
+        device.checks.iter().map(|check| format!("{} {}: {}", check.name, word(check.ok), check.detail));
+    let allocations = device
+        .allocations
+        .iter()
+        .map(|tried| format!("allocating {} {}: {}", gibibytes(tried.bytes), word(tried.ok), tried.detail));
+    checks.chain(allocations).collect()
+}
+
+fn python(machine: &Machine) -> (Mark, &'static str, String) {
+    let python = &machine.python;
+    match (&python.prefix, &python.found_by) {
+        (Some(prefix), Some(by)) => (Mark::Right, "Python", format!("{prefix} (by {by})")),
+        _ => (Mark::Doubtful, "Python", "no environment found".to_owned()),
+    }
+}
+
+fn torch(machine: &Machine) -> (Mark, &'static str, String) {
+    let Some(torch) = &machine.torch else {
+        return (Mark::Wrong, "PyTorch", "not installed there".to_owned());
+    };
+    let version = torch.version.as_deref().unwrap_or("of unknown version");
+    let built = match torch.build {
+        Build::Cuda => torch.cuda.map_or_else(|| "CUDA".to_owned(), |cuda| format!("CUDA {cuda}")),
+        Build::Rocm => "ROCm".to_owned(),
+        Build::Cpu => "the CPU only".to_owned(),
+        Build::Unknown => "nobody knows what".to_owned(),
+    };
+    let mark = match torch.build {
+        Build::Cuda if torch.broken.is_empty() => Mark::Right,
+        Build::Cpu => Mark::Wrong,
+        _ => Mark::Doubtful,
+    };
+    let archs = if torch.archs.is_empty() { String::new() } else { format!(" ({})", torch.archs.join(" ")) };
+    (mark, "PyTorch", format!("{version}, built for {built}{archs}, in {}", torch.path))
+}
+
+fn tell(problem: &Problem, look: Look, out: &mut dyn Write) -> io::Result<()> {
+    let (word, color) = match problem.gravity {
+        Gravity::Error => ("error", AnsiColor::Red),
+        Gravity::Warning => ("warning", AnsiColor::Yellow),
+        Gravity::Note => ("note", AnsiColor::Cyan),
+    };
+    let style = if look.color { Style::new().bold().fg_color(Some(color.into())) } else { Style::new() };
+    writeln!(out, "{style}{word}[{}]{style:#} {}", problem.id, one_line(&problem.cause))?;
+    for evidence in problem.evidence.iter().filter(|evidence| !evidence.is_empty()) {
+        writeln!(out, "    {}", one_line(evidence))?;
+    }
+    if !problem.remedy.is_empty() {
+        writeln!(out, "  help: {}", one_line(&problem.remedy))?;
+    }
+    match &problem.command {
+        Some(command) => writeln!(out, "      $ {}", one_line(command)),
+        None => Ok(()),
+    }
+}
+
+fn conclusion(machine: &Machine) -> String {
+    let gpus = match machine.worlds.gpus {
+        Some(1) => "1 GPU".to_owned(),
+        Some(n) => format!("{n} GPUs"),
+        None => "GPUs".to_owned(),
+    };
+    match (machine.status, machine.worlds.cuda.holds) {
+        (Status::Usable, Holds::Yes) => format!("PyTorch can use {gpus} here."),
+        (Status::Usable, _) => "PyTorch can use Apple's GPU here (`mps`).".to_owned(),
+        (Status::Problem, Holds::Yes) => {
+            "`torch.cuda.is_available()` is true here, but mend the first error above first.".to_owned()
+        }
+        (Status::Problem, _) => {
+            let first = machine.problems.first();
+            let mend = first
+                .filter(|p| p.gravity == Gravity::Error)
+                .map_or("", |_| " Mend the first error above first.");
+            format!("`torch.cuda.is_available()` is false here.{mend}")
+        }
+        (Status::Unknown, _) => format!("Could not tell: {}.", one_line(&machine.worlds.cuda.because)),
+    }
+}

@@ -1,0 +1,136 @@
+//! NVIDIA's libraries beside PyTorch: missing, of another version, or hidden by others.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Case, Draft};
+use crate::verify::machine::{Build, Problem, Torch};
+
+/// Libraries that PyTorch links, by the words in their packages' names and by how their files begin.
+const LIBRARIES: [(&str, &str, &str); 3] =
+    [("cudnn", "cuDNN", "libcudnn"), ("nccl", "NCCL", "libnccl"), ("cublas", "cuBLAS", "libcublas")];
+
+/// The identifiers of this file's problems.
+pub(super) const IDS: &[&str] = &[
+    "cudnn-missing",
+    "nccl-missing",
+    "cublas-missing",
+    "cudnn-version",
+    "nccl-version",
+    "cublas-version",
+    "cudnn-duplicated",
+    "nccl-duplicated",
+    "cublas-duplicated",
+    "cuda-runtime-version",
+];
+
+pub(super) fn problems(case: &Case) -> Vec<Problem> {
+    let Some(torch) = case.machine.torch.as_ref().filter(|torch| torch.build == Build::Cuda) else {
+        return Vec::new();
+    };
+    let one = |library| [missing(case, torch, library), duplicated(case, torch, library)];
+    let drafts = LIBRARIES.iter().flat_map(one).flatten();
+    drafts.chain(runtime(case, torch)).map(Problem::from).collect()
+}
+
+/// The package that PyTorch asks for is not there, or not its files, or not in its version.
+fn missing(case: &Case, torch: &Torch, (word, name, files): &(&str, &str, &str)) -> Option<Draft> {
+    let begin = format!("nvidia-{word}");
+    let (package, wanted) = case.installed.wanted.iter().find(|(package, _)| package.starts_with(&begin))?;
+    let python = case.machine.python.interpreter.as_deref().unwrap_or("python");
+    let pinned = wanted.as_ref().map_or_else(|| package.clone(), |version| format!("{package}=={version}"));
+    let command = format!("{python} -m pip install --force-reinstall {pinned}");
+    let mend =
+        |draft: Draft| draft.remedy(format!("install {name} for this PyTorch")).command(command.clone());
+    let Some(installed) = case.installed.packages.get(package) else {
+        return Some(mend(
+            Draft::error(
+                &format!("{word}-missing"),
+                format!("{name} is missing, so that PyTorch cannot be imported"),
+            )
+            .seen(format!("PyTorch {} asks for {pinned}", torch.version.as_deref().unwrap_or_default())),
+        ));
+    };
+    let is_there = |folders: &Vec<PathBuf>| folders.iter().any(|folder| has(folder, files));
+    // Packages for CUDA 13 share one folder; it is enough that the file is in any of them.
+    let folders = &case.installed.libraries;
+    if !folders.is_empty() && !folders.values().any(is_there) && cfg!(unix) {
+        return Some(mend(
+            Draft::error(
+                &format!("{word}-missing"),
+                format!("{name}'s files are missing, so that PyTorch cannot be imported"),
+            )
+            .seen(format!("{package} {installed} is recorded, and no {files}.so is in `nvidia/*/lib`")),
+        ));
+    }
+    let wanted = wanted.as_ref().filter(|wanted| *wanted != installed && !wanted.ends_with('*'))?;
+    Some(mend(
+        Draft::warning(
+            &format!("{word}-version"),
+            format!("{name} is not of the version that this PyTorch was built with"),
+        )
+        .seen(format!("{package} {installed} is installed, and {wanted} is asked for")),
+    ))
+}
+
+/// Is there a file in the folder that begins so?
+fn has(folder: &Path, begin: &str) -> bool {
+    let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.any(|entry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        name.starts_with(begin) && name.contains(".so")
+    })
+}
+
+/// `LD_LIBRARY_PATH` goes before what PyTorch brings.
+fn duplicated(case: &Case, torch: &Torch, (word, name, files): &(&str, &str, &str)) -> Option<Draft> {
+    let search = std::env::var_os("LD_LIBRARY_PATH")?;
+    let lib = Path::new(&torch.path).join("lib");
+    let own: Vec<&PathBuf> = case.installed.libraries.values().flatten().chain([&lib]).collect();
+    let brings = own.iter().any(|folder| has(folder, files));
+    let others = std::env::split_paths(&search);
+    let others: Vec<PathBuf> = others
+        .filter(|folder| !own.contains(&folder) && folder.is_absolute() && has(folder, files))
+        .collect();
+    if !brings || others.is_empty() {
+        return None;
+    }
+    Some(
+        Draft::warning(&format!("{word}-duplicated"), format!("another {name} than PyTorch's own is loaded"))
+            .seen_all(
+                others
+                    .iter()
+                    .map(|folder| format!("`LD_LIBRARY_PATH` has {}, with {files} in it", folder.display())),
+            )
+            .remedy("take the folder out of `LD_LIBRARY_PATH`: PyTorch finds what it brings without it")
+            .command("unset LD_LIBRARY_PATH"),
+    )
+}
+
+/// The runtime beside PyTorch is of another CUDA than PyTorch.
+fn runtime(case: &Case, torch: &Torch) -> Option<Draft> {
+    let cuda = torch.cuda?;
+    let runtimes =
+        case.installed.packages.iter().filter(|(package, _)| package.starts_with("nvidia-cuda-runtime"));
+    let mut runtimes: Vec<_> = runtimes.collect();
+    let matches =
+        |version: &str| version.parse().is_ok_and(|version: crate::verify::machine::Version| version == cuda);
+    if runtimes.is_empty() || runtimes.iter().any(|(_, version)| matches(version)) {
+        return None;
+    }
+    let (package, version) = runtimes.remove(0);
+    Some(
+        Draft::warning(
+            "cuda-runtime-version",
+            "the CUDA runtime beside PyTorch is of another version than PyTorch",
+        )
+        .seen(format!("{package} {version} is installed, and PyTorch is built with CUDA {cuda}"))
+        .remedy("install PyTorch again, with what it asks for")
+        .command(format!(
+            "{} -m pip install --force-reinstall torch=={}",
+            case.machine.python.interpreter.as_deref().unwrap_or("python"),
+            torch.version.as_deref().unwrap_or_default()
+        )),
+    )
+}

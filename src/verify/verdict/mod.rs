@@ -1,0 +1,306 @@
+//! From facts to verdicts: why PyTorch can or cannot use a GPU here, and what to do about it. Nothing here looks at
+//! the machine; each file takes the [`Case`] and gives problems.
+
+mod devices;
+mod driver;
+mod libraries;
+mod torch;
+mod visible;
+
+use std::collections::BTreeMap;
+
+use super::machine::{
+    Answer, Build, Gravity, Holds, Machine, NodeState, Outcome, Problem, Status, Version, Worlds,
+};
+use super::smi::Listed;
+use super::system::Files;
+use super::torch_install::{Installed, PLUGINS};
+
+/// All that is known.
+#[derive(Debug)]
+pub struct Case<'a> {
+    /// The document, but for the verdicts.
+    pub machine: &'a Machine,
+    /// Where the system's files are.
+    pub files: &'a Files,
+    /// What `nvidia-smi` lists.
+    pub listed: &'a Listed,
+    /// What is installed beside PyTorch.
+    pub installed: &'a Installed,
+    /// PyTorch in other environments, as clauses.
+    pub elsewhere: Vec<String>,
+}
+
+/// The verdicts.
+#[derive(Debug)]
+pub struct Verdict {
+    /// What is wrong, the gravest and what to do first at the top.
+    pub problems: Vec<Problem>,
+    /// What findings ask.
+    pub worlds: Worlds,
+    /// All in all.
+    pub status: Status,
+}
+
+/// The worlds before anything was asked.
+pub fn nothing_known() -> Worlds {
+    let cuda = Answer::new(Holds::Unknown, "nothing was asked");
+    Worlds { cuda, gpus: None, backends: BTreeMap::new() }
+}
+
+/// Decides.
+pub fn decide(case: &Case) -> Verdict {
+    let mut problems = driver::problems(case);
+    problems.extend(visible::problems(case));
+    problems.extend(torch::problems(case));
+    problems.extend(libraries::problems(case));
+    problems.extend(devices::problems(case));
+    problems.sort_by_key(|problem| problem.gravity);
+    let worlds = worlds(case, &problems);
+    let mps = worlds.backends.get("mps").is_some_and(|mps| mps.holds == Holds::Yes);
+    let status = match worlds.cuda.holds {
+        _ if mps => Status::Usable,
+        Holds::Unknown => Status::Unknown,
+        _ if problems.iter().any(|problem| problem.gravity == Gravity::Error) => Status::Problem,
+        Holds::No => Status::Problem,
+        Holds::Yes => Status::Usable,
+    };
+    Verdict { problems, worlds, status }
+}
+
+/// The identifiers of all problems, by the part of the machine that they are about.
+pub const CAUSES: [&[&str]; 5] = [driver::IDS, visible::IDS, torch::IDS, libraries::IDS, devices::IDS];
+/// Those of the driver.
+pub(super) const OF_DRIVER: &[&[&str]] = &[driver::IDS];
+/// Those of single devices and of which can be seen.
+pub(super) const OF_DEVICES: &[&[&str]] = &[visible::IDS, devices::IDS];
+/// Those of PyTorch and of what it brings.
+pub(super) const OF_TORCH: &[&[&str]] = &[torch::IDS, libraries::IDS];
+
+/// A problem, in the order in which it is told.
+struct Draft(Problem);
+
+impl Draft {
+    fn new(id: &str, gravity: Gravity, cause: impl Into<String>) -> Self {
+        debug_assert!(CAUSES.iter().any(|ids| ids.contains(&id)), "{id} is not listed");
+        Self(Problem {
+            id: id.to_owned(),
+            gravity,
+            cause: cause.into(),
+            evidence: Vec::new(),
+            remedy: String::new(),
+            command: None,
+        })
+    }
+
+    fn error(id: &str, cause: impl Into<String>) -> Self {
+        Self::new(id, Gravity::Error, cause)
+    }
+
+    fn warning(id: &str, cause: impl Into<String>) -> Self {
+        Self::new(id, Gravity::Warning, cause)
+    }
+
+    fn note(id: &str, cause: impl Into<String>) -> Self {
+        Self::new(id, Gravity::Note, cause)
+    }
+
+    fn seen(mut self, evidence: impl Into<String>) -> Self {
+        self.0.evidence.push(evidence.into());
+        self
+    }
+
+    fn seen_all(mut self, evidence: impl IntoIterator<Item = String>) -> Self {
+        self.0.evidence.extend(evidence);
+        self
+    }
+
+    fn remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.0.remedy = remedy.into();
+        self
+    }
+
+    fn command(mut self, command: impl Into<String>) -> Self {
+        self.0.command = Some(command.into());
+        self
+    }
+}
+
+impl From<Draft> for Problem {
+    fn from(draft: Draft) -> Self {
+        draft.0
+    }
+}
+
+impl Case<'_> {
+    fn build(&self) -> Option<Build> {
+        self.machine.torch.as_ref().map(|torch| torch.build)
+    }
+
+    fn node(&self, wanted: impl Fn(&str, NodeState) -> bool) -> bool {
+        self.machine.system.device_nodes.iter().any(|node| wanted(&node.path, node.state))
+    }
+
+    /// Is there a device file in this state?
+    fn any_node(&self, state: NodeState) -> bool {
+        self.node(|_, s| s == state)
+    }
+
+    /// Are there device files of NVIDIA's at all?
+    fn has_nodes(&self) -> bool {
+        self.node(|_, state| state != NodeState::Missing)
+    }
+
+    /// Is something there that shows NVIDIA's hardware, whatever the driver says?
+    fn has_hardware(&self) -> bool {
+        let system = &self.machine.system;
+        system.nvidia_pci_devices.is_some_and(|n| n > 0)
+            || !self.listed.gpus.is_empty()
+            || self.has_nodes()
+            || self.machine.driver.version.is_some()
+            || !self.machine.devices.is_empty()
+    }
+}
+
+/// Where PyTorch's wheels are, by the CUDA that they are built with, newest first, with the oldest and newest compute
+/// capability that they have code for: `PYTORCH_RELEASES_CODE_CC` in `torch/cuda/__init__.py` of 2.15, and the
+/// release notes of 2.7 for `cu118`, the last one with it.
+const INDEXES: [(Version, &str, Version, Version); 3] = [
+    (Version::new(13, 0), "cu130", Version::new(7, 5), Version::new(12, 1)),
+    (Version::new(12, 6), "cu126", Version::new(5, 0), Version::new(9, 0)),
+    (Version::new(11, 8), "cu118", Version::new(3, 7), Version::new(9, 0)),
+];
+
+/// The index with the newest wheels that this driver and these devices can run.
+fn index_for(driver: Option<Version>, devices: &[Version]) -> Option<&'static str> {
+    let fits = |(cuda, _, oldest, newest): &&(Version, &str, Version, Version)| {
+        driver.is_none_or(|driver| driver.major >= cuda.major)
+            && devices.iter().all(|device| device >= oldest && device <= newest)
+    };
+    INDEXES.iter().find(fits).map(|(_, index, ..)| *index)
+}
+
+/// The command that installs PyTorch from this index over what is there.
+fn install(case: &Case, index: &str) -> String {
+    let url = format!("https://download.pytorch.org/whl/{index}");
+    let installer = case.machine.torch.as_ref().and_then(|torch| torch.installer.as_deref());
+    if installer == Some("uv") {
+        return format!("uv pip install --reinstall torch --index-url {url}");
+    }
+    if installer == Some("conda") {
+        return "conda install -c conda-forge pytorch-gpu".to_owned();
+    }
+    let python = case.machine.python.interpreter.as_deref().unwrap_or("python");
+    let quote = if python.contains(' ') { "'" } else { "" };
+    format!("{quote}{python}{quote} -m pip install --force-reinstall torch --index-url {url}")
+}
+
+/// Capabilities of all visible devices.
+fn capabilities(case: &Case) -> Vec<Version> {
+    case.machine.devices.iter().filter_map(|device| device.capability).collect()
+}
+
+fn worlds(case: &Case, problems: &[Problem]) -> Worlds {
+    let cuda = cuda(case, problems);
+    let gpus = match cuda.holds {
+        Holds::Yes => case.machine.visible.count,
+        Holds::No => Some(0),
+        Holds::Unknown => None,
+    };
+    Worlds { cuda, gpus, backends: backends(case) }
+}
+
+/// Would `torch.cuda.is_available()` be true?
+fn cuda(case: &Case, problems: &[Problem]) -> Answer {
+    let because = |ids: &[&str]| {
+        problems
+            .iter()
+            .find(|problem| ids.contains(&problem.id.as_str()))
+            .map(|problem| problem.cause.clone())
+    };
+    if case.machine.system.os == "macos" {
+        return Answer::new(Holds::No, "macOS has no CUDA");
+    }
+    match case.build() {
+        Some(Build::Rocm) => {
+            return Answer::new(Holds::Unknown, "PyTorch is built for ROCm, which is not probed");
+        }
+        Some(Build::Cpu) => {
+            let cause = because(&["cpu-only-build"]);
+            return Answer::new(
+                Holds::No,
+                cause.unwrap_or_else(|| "PyTorch is built without CUDA".to_owned()),
+            );
+        }
+        _ => {}
+    }
+    let fatal = ["driver-too-old", "broken-pytorch", "cudnn-missing", "nccl-missing", "cublas-missing"];
+    if let Some(cause) = because(&fatal) {
+        return Answer::new(Holds::No, cause);
+    }
+    let main = driver::main(problems);
+    let by_driver = main.map(|problem| problem.cause.clone());
+    let uncertain = matches!(
+        case.machine.driver.outcome,
+        Outcome::Crashed { .. } | Outcome::TimedOut { .. } | Outcome::NotProbed { .. }
+    );
+    if uncertain && case.machine.devices.is_empty() {
+        return Answer::new(
+            Holds::Unknown,
+            by_driver.unwrap_or_else(|| "the driver was not asked".to_owned()),
+        );
+    }
+    let count = case
+        .machine
+        .visible
+        .count
+        .unwrap_or_else(|| u32::try_from(case.machine.devices.len()).unwrap_or(u32::MAX));
+    if count == 0 {
+        let fallback = || "the driver shows no device".to_owned();
+        let ours = main.is_some_and(|problem| problem.id == driver::OURS);
+        let holds = if ours { Holds::Unknown } else { Holds::No };
+        return Answer::new(holds, by_driver.unwrap_or_else(fallback));
+    }
+    let devices = match count {
+        1 => "1 CUDA device is visible".to_owned(),
+        n => format!("{n} CUDA devices are visible"),
+    };
+    match case.build() {
+        Some(Build::Cuda) => Answer::new(Holds::Yes, devices),
+        _ => Answer::new(Holds::Yes, format!("{devices}, and no PyTorch was found that could not use them")),
+    }
+}
+
+/// The other back ends.
+fn backends(case: &Case) -> BTreeMap<String, Answer> {
+    let system = &case.machine.system;
+    let mut answers = BTreeMap::new();
+    let mps = match (system.os.as_str(), system.arch.as_str()) {
+        ("macos", "aarch64") => Answer::new(Holds::Yes, "it is a Mac with Apple's GPU"),
+        ("macos", _) => Answer::new(Holds::Unknown, "it is a Mac without an Apple processor, or Rosetta"),
+        (os, _) => Answer::new(Holds::No, format!("MPS is Apple's, and the system is {os}")),
+    };
+    answers.insert("mps".to_owned(), mps);
+    let unknown = || Answer::new(Holds::Unknown, "no PyTorch was found");
+    let xpu = match &case.machine.torch {
+        None => unknown(),
+        Some(torch) if torch.build == Build::Unknown => unknown(),
+        Some(torch) if torch.xpu.is_some() => {
+            Answer::new(Holds::Unknown, "PyTorch is built for XPU, which is not probed")
+        }
+        Some(_) => Answer::new(Holds::No, "the installed PyTorch is built without XPU"),
+    };
+    answers.insert("xpu".to_owned(), xpu);
+    for (name, packages) in PLUGINS {
+        let package = packages.iter().find(|package| case.installed.packages.contains_key(**package));
+        let answer = match (&case.machine.torch, package) {
+            (None, _) => unknown(),
+            (_, Some(package)) => {
+                Answer::new(Holds::Unknown, format!("`{package}` is installed; its devices are not probed"))
+            }
+            (_, None) => Answer::new(Holds::No, format!("`{}` is not installed", packages[0])),
+        };
+        answers.insert(name.to_owned(), answer);
+    }
+    answers
+}

@@ -1,0 +1,228 @@
+//! What the installed PyTorch can do with this driver and these devices.
+
+use super::{Case, Draft, capabilities, index_for, install};
+use crate::verify::machine::{Build, Problem, Torch, Version};
+
+/// The identifiers of this file's problems.
+pub(super) const IDS: &[&str] = &[
+    "no-pytorch",
+    "broken-pytorch",
+    "shadowed-by-project",
+    "cpu-only-build",
+    "rocm-build",
+    "driver-too-old",
+    "driver-minor-older",
+    "gpu-not-in-build",
+    "several-pytorch",
+    "pip-over-conda",
+    "other-python",
+];
+
+pub(super) fn problems(case: &Case) -> Vec<Problem> {
+    let mut drafts = Vec::new();
+    let Some(torch) = &case.machine.torch else {
+        drafts.push(no_pytorch(case));
+        drafts.extend(other_python(case));
+        return drafts.into_iter().map(Problem::from).collect();
+    };
+    if !torch.broken.is_empty() {
+        drafts.push(broken(case, torch));
+    }
+    match torch.build {
+        Build::Cpu => drafts.extend(cpu_only(case, torch)),
+        Build::Rocm => drafts.push(rocm(torch)),
+        Build::Cuda => {
+            drafts.extend(driver_too_old(case, torch));
+            drafts.extend(not_in_build(case, torch));
+        }
+        Build::Unknown => {}
+    }
+    drafts.extend(several(torch));
+    drafts.extend(pip_over_conda(case, torch));
+    drafts.extend(other_python(case));
+    drafts.into_iter().map(Problem::from).collect()
+}
+
+fn no_pytorch(case: &Case) -> Draft {
+    let python = &case.machine.python;
+    let Some(prefix) = &python.prefix else {
+        return Draft::error("no-pytorch", "no Python environment was found, and so no PyTorch")
+            .seen("neither `VIRTUAL_ENV` nor `.venv` nor `CONDA_PREFIX` nor a `python` on `PATH`")
+            .remedy("name the environment that the code runs in: `--python PATH`");
+    };
+    let by = python.found_by.as_deref().unwrap_or_default();
+    let draft = Draft::error("no-pytorch", format!("PyTorch is not installed in {prefix}"))
+        .seen(format!("that is the environment by {by}"))
+        .seen_all(case.elsewhere.iter().cloned());
+    if !case.elsewhere.is_empty() {
+        return draft.remedy("activate the other environment, or name it with `--python`");
+    }
+    let index = index_for(case.machine.driver.cuda, &capabilities(case)).unwrap_or("cpu");
+    draft.remedy("install it").command(install(case, index).replace(" --force-reinstall", ""))
+}
+
+fn broken(case: &Case, torch: &Torch) -> Draft {
+    let index = index_for(case.machine.driver.cuda, &capabilities(case)).unwrap_or("cpu");
+    let id = if torch.broken.iter().any(|what| what.contains("imported instead")) {
+        "shadowed-by-project"
+    } else {
+        "broken-pytorch"
+    };
+    let draft = if id == "broken-pytorch" {
+        Draft::error(id, "the installed PyTorch is not whole")
+            .remedy("remove what is left of it and install it again")
+            .command(install(case, index))
+    } else {
+        Draft::warning(id, "a file of the project has the name of PyTorch")
+            .remedy("rename it: what runs in that folder imports it instead of PyTorch")
+    };
+    draft.seen(format!("it is in {}", torch.path)).seen_all(torch.broken.iter().cloned())
+}
+
+fn cpu_only(case: &Case, torch: &Torch) -> Option<Draft> {
+    if case.machine.system.os == "macos" {
+        return None;
+    }
+    let version = torch.version.as_deref().unwrap_or("of unknown version");
+    let cause = format!("PyTorch {version} is built without CUDA");
+    let draft = if case.has_hardware() {
+        Draft::error("cpu-only-build", cause)
+    } else {
+        // It is the right one where there is no GPU.
+        Draft::note("cpu-only-build", cause)
+    };
+    let build = torch.conda_build.as_ref().map(|build| format!("conda's build is {build}"));
+    let draft = draft
+        .seen(format!("`cuda` in {}/version.py is None", torch.path))
+        .seen_all(build)
+        .seen_all(torch.installer.as_ref().map(|installer| format!("{installer} installed it")));
+    let index = index_for(case.machine.driver.cuda, &capabilities(case)).unwrap_or("cu126");
+    Some(draft.remedy("install the build for CUDA over it").command(install(case, index)))
+}
+
+fn rocm(torch: &Torch) -> Draft {
+    let hip = torch.hip.as_deref().unwrap_or_default();
+    Draft::note("rocm-build", format!("PyTorch is built for ROCm {hip}, and AMD's GPUs are not probed"))
+        .seen(format!("`hip` in {}/version.py is {hip}", torch.path))
+        .remedy("ask it itself")
+        .command("python -c 'import torch; print(torch.cuda.is_available())'")
+}
+
+fn driver_too_old(case: &Case, torch: &Torch) -> Option<Draft> {
+    let (driver, cuda) = (case.machine.driver.cuda?, torch.cuda?);
+    let version = torch.version.as_deref().unwrap_or_default();
+    let driver_name = case.machine.driver.version.as_ref().map(|v| format!(" ({v})")).unwrap_or_default();
+    let evidence =
+        format!("the driver{driver_name} runs CUDA {driver}, PyTorch {version} is built with CUDA {cuda}");
+    if driver.major < cuda.major {
+        let least = match cuda.major {
+            11 => "450.80",
+            12 => "525.60",
+            13 => "580",
+            _ => "the newest one",
+        };
+        let draft = Draft::error("driver-too-old", "the driver is older than PyTorch's CUDA").seen(evidence);
+        return Some(match index_for(Some(driver), &capabilities(case)) {
+            Some(index) => draft
+                .remedy(format!("install a PyTorch for this driver, or a newer driver ({least} or later)"))
+                .command(install(case, index)),
+            None => draft.remedy(format!("install a newer driver ({least} or later)")),
+        });
+    }
+    (driver < cuda).then(|| {
+        Draft::note(
+            "driver-minor-older",
+            "the driver's CUDA is older than PyTorch's, within one major version",
+        )
+        .seen(evidence)
+        .remedy(
+            "nothing, unless a library compiles kernels at run time (PTX, Triton) and fails: then update it",
+        )
+    })
+}
+
+/// `is_available()` is true, and the first kernel fails: "no kernel image is available".
+fn not_in_build(case: &Case, torch: &Torch) -> Option<Draft> {
+    let devices = &case.machine.devices;
+    let without: Vec<_> = devices.iter().filter(|device| device.in_build == Some(false)).collect();
+    let first = without.first()?;
+    let capability = first.capability?;
+    let too_old = torch.archs.iter().all(|arch| newer(arch, capability));
+    let age = if too_old { "too old" } else { "too new" };
+    let cause = format!(
+        "cuda:{} ({}) is {age} for the installed PyTorch: available, but not usable",
+        first.index, first.name
+    );
+    let draft = if without.len() == devices.len() {
+        Draft::error("gpu-not-in-build", cause)
+    } else {
+        Draft::warning("gpu-not-in-build", cause)
+    };
+    let draft = draft
+        .seen_all(without.iter().filter_map(|device| {
+            Some(format!("cuda:{} has compute capability {}", device.index, device.capability?))
+        }))
+        .seen(format!("PyTorch has code for {}", torch.archs.join(" ")));
+    let index = index_for(case.machine.driver.cuda, &capabilities(case));
+    Some(match index {
+        Some(index) => draft.remedy("install a build that has code for it").command(install(case, index)),
+        None if too_old => draft.remedy(
+            "take an older PyTorch, build it for this GPU, or hide the GPU with `CUDA_VISIBLE_DEVICES`",
+        ),
+        None => draft.remedy("take a newer PyTorch, with the driver that it needs"),
+    })
+}
+
+/// Is the architecture newer than the device?
+fn newer(arch: &str, device: Version) -> bool {
+    let digits: String = arch.chars().filter(char::is_ascii_digit).collect();
+    digits.parse().is_ok_and(|number: u32| Version::new(number / 10, number % 10) > device)
+}
+
+fn several(torch: &Torch) -> Option<Draft> {
+    if torch.shadowed.is_empty() {
+        return None;
+    }
+    Some(
+        Draft::warning(
+            "several-pytorch",
+            "there are several installations of PyTorch, and the first one hides the others",
+        )
+        .seen(format!("{} is imported", torch.path))
+        .seen_all(torch.shadowed.iter().map(|path| format!("{path} is hidden")))
+        .remedy("keep one: uninstall the others, unset `PYTHONPATH`, set `PYTHONNOUSERSITE=1`"),
+    )
+}
+
+fn pip_over_conda(case: &Case, torch: &Torch) -> Option<Draft> {
+    let build = torch.conda_build.as_deref()?;
+    let installer = torch.installer.as_deref().filter(|installer| *installer != "conda")?;
+    let python = case.machine.python.interpreter.as_deref().unwrap_or("python");
+    Some(
+        Draft::warning("pip-over-conda", "conda and pip have both installed PyTorch into this environment")
+            .seen(format!("conda's record says {build}, and the files are those of {installer}"))
+            .remedy("keep one of the two")
+            .command(format!(
+                "{python} -m pip uninstall torch    # then: conda install --force-reinstall pytorch"
+            )),
+    )
+}
+
+/// What `python` runs is not the environment that is active.
+fn other_python(case: &Case) -> Option<Draft> {
+    let python = &case.machine.python;
+    let (on_path, by) = (python.on_path.as_deref()?, python.found_by.as_deref()?);
+    if !matches!(by, "VIRTUAL_ENV" | "CONDA_PREFIX") {
+        return None;
+    }
+    let prefix = python.prefix.as_deref().unwrap_or_default();
+    Some(
+        Draft::warning(
+            "other-python",
+            format!("`{by}` names an environment, and `python` is of another one"),
+        )
+        .seen(format!("`{by}` is {prefix}"))
+        .seen(format!("the first `python` on `PATH` is {on_path}"))
+        .remedy("activate the environment again, in this shell"),
+    )
+}

@@ -1,0 +1,69 @@
+//! `docs/verify.md`: the causes and the fields are those of the program.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
+mod machine;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use machine::Machine;
+use serde_json::Value;
+
+fn page() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/verify.md")).unwrap()
+}
+
+/// What is in backquotes in the first column of the tables of this section.
+fn first_column(page: &str, section: &str) -> BTreeSet<String> {
+    let begin = page.find(&format!("\n## {section}\n")).unwrap() + 4;
+    let body = &page[begin..];
+    let body = &body[..body.find("\n## ").unwrap_or(body.len())];
+    let rows = body.lines().filter(|line| line.starts_with("| `"));
+    rows.flat_map(|row| row.split('|').nth(1).unwrap().split('`').skip(1).step_by(2))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn every_cause_is_told_and_no_other() {
+    let causes = samedevice::verify::CAUSES.iter().flat_map(|ids| ids.iter().map(|id| (*id).to_owned()));
+    assert_eq!(first_column(&page(), "Causes"), causes.collect());
+}
+
+/// The names of all fields, with those around them: `devices[].name`.
+fn fields(value: &Value, path: &str, all: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                all.insert(path.clone());
+                // Their keys are data.
+                if !["worlds.backends", "torch.packages"].contains(&path.as_str()) {
+                    fields(value, &path, all);
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| fields(item, &format!("{path}[]"), all)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_field_is_told_and_no_other() {
+    let uuid = "GPU-a0111111-1111-1111-1111-111111111111";
+    let listed = format!("0, {uuid}, Stub GPU 0, 550.54.14, 40960, 700, 8.0, Default, Disabled");
+    let machine =
+        Machine::usable().smi(&[&listed], &[&format!("{uuid}, 1, python, 39000")]).set("STUB_DEVICES", "2");
+    let mut all = BTreeSet::new();
+    fields(&machine.verify("--run --memory 1GiB"), "", &mut all);
+    for (function, setting) in
+        [("cuInit=999", "STUB_FAIL"), ("cuInit", "STUB_CRASH"), ("cuInit", "STUB_HANG")]
+    {
+        fields(&Machine::usable().set(setting, function).verify("--time-limit 1"), "", &mut all);
+    }
+    // Of an outcome that cannot be brought about: the program that cannot start itself.
+    all.insert("driver.outcome.reason".to_owned());
+    assert_eq!(first_column(&page(), "The document"), all);
+}
