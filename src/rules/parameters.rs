@@ -98,20 +98,14 @@ impl File<'_> {
     fn made_elsewhere(&self, function: &Function, param: Sym) -> Option<Finding> {
         let (call, what) = self.inside(function).find_map(|(_, e, at)| {
             let Expr::Call(c) = e else { return None };
-<<<<<<< HEAD
             self.elsewhere(self.ir.call(c), param)
                 .filter(|_| !self.stays_on_host(c, at))
                 .map(|what| (at, what))
-=======
-            let what = self.elsewhere(self.ir.call(c), param)?;
-            (!self.only_asked(at)).then_some((at, what))
->>>>>>> main
         })?;
         let message = format!("`{}` is given `{param}` and never looks at it: {what}", function.name);
         Some(self.finding(call, message, "not where the caller wants it", function.name_span))
     }
 
-<<<<<<< HEAD
     /// Is the tensor empty, or asked at once for something that is no tensor?
     fn stays_on_host(&self, call: crate::ir::CallId, at: Span) -> bool {
         let empty = match self.ir.call(call).args.first().map(|a| self.ir.expr(a.value)) {
@@ -130,6 +124,7 @@ impl File<'_> {
                                 | "tolist"
                                 | "numpy"
                                 | "numel"
+                                | "is_floating_point"
                                 | "dtype"
                                 | "shape"
                                 | "size"
@@ -137,19 +132,6 @@ impl File<'_> {
                 }
                 _ => false,
             })
-=======
-    /// `torch.empty(0, dtype=dtype).element_size()`: nothing is left of the tensor.
-    fn only_asked(&self, made: Span) -> bool {
-        self.ir.exprs.iter().any(|e| match *e {
-            Expr::Attr { base, name } if self.ir.span(base) == made => {
-                matches!(
-                    name.as_str(),
-                    "element_size" | "item" | "dtype" | "is_floating_point" | "numel" | "shape"
-                )
-            }
-            _ => false,
-        })
->>>>>>> main
     }
 
     fn elsewhere(&self, call: &Call, param: Sym) -> Option<&'static str> {

@@ -62,13 +62,9 @@ impl File<'_> {
         }
         let within = |spans: &[Span], span: Span| spans.iter().any(|s| s.contains(span));
         let body: Vec<Span> = ir.block(handler.body).iter().map(|&s| ir.stmt_span(s)).collect();
-<<<<<<< HEAD
-        let first: Vec<ExprId> =
-            self.calls().filter(|(_, at)| tried.contains(*at)).map(|(call, _)| call.func).collect();
-=======
         let mut first: Vec<(ExprId, Span)> = self
             .calls()
-            .filter(|(call, at)| within(tried, *at) && self.works(call.func))
+            .filter(|(call, at)| tried.contains(*at) && self.works(call.func))
             .map(|(call, at)| (call.func, at))
             .collect();
         first.sort_by_key(|(_, at)| at.start);
@@ -77,7 +73,6 @@ impl File<'_> {
         if self.in_loop(handler.span) {
             first.truncate(1);
         }
->>>>>>> main
         let function = self.function_around(handler.span);
         self.calls()
             .filter(|&(_, at)| within(&body, at) && !self.deferred(at, handler.span))
@@ -89,10 +84,10 @@ impl File<'_> {
             .map(|(_, at)| at)
     }
 
-<<<<<<< HEAD
     fn has_work(&self, span: Span) -> bool {
         self.calls().any(|(call, at)| span.contains(at) && self.works(call.func))
-=======
+    }
+
     /// Is there a loop around, in the same function?
     fn in_loop(&self, span: Span) -> bool {
         let function = self.function_around(span).map(|f| f.span);
@@ -102,7 +97,6 @@ impl File<'_> {
                 && at.contains(span)
                 && function.is_none_or(|f| f.contains(at))
         })
->>>>>>> main
     }
 
     fn calls(&self) -> impl Iterator<Item = (&Call, Span)> {
