@@ -56,47 +56,22 @@ impl File<'_> {
             return None;
         }
         let ir = self.ir;
-        // Who leaves the loop has given up.
-        if ir.block(handler.body).last().is_some_and(|&s| matches!(ir.stmt(s), Stmt::Break)) {
-            return None;
-        }
         let within = |spans: &[Span], span: Span| spans.iter().any(|s| s.contains(span));
         let body: Vec<Span> = ir.block(handler.body).iter().map(|&s| ir.stmt_span(s)).collect();
-        let mut first: Vec<(ExprId, Span)> = self
-            .calls()
-            .filter(|(call, at)| tried.contains(*at) && self.works(call.func))
-            .map(|(call, at)| (call.func, at))
-            .collect();
-        first.sort_by_key(|(_, at)| at.start);
-        // In a loop the next round is the retry: what the handler calls again is bookkeeping, unless it is the first
-        // thing that was tried.
-        if self.in_loop(handler.span) {
-            first.truncate(1);
-        }
+        let first: Vec<ExprId> =
+            self.calls().filter(|(_, at)| tried.contains(*at)).map(|(call, _)| call.func).collect();
         let function = self.function_around(handler.span);
         self.calls()
             .filter(|&(_, at)| within(&body, at) && !self.deferred(at, handler.span))
             .find(|(call, _)| {
                 self.works(call.func)
-                    && (first.iter().any(|&(f, _)| same(ir, f, call.func))
-                        || self.recurses(call.func, function))
+                    && (first.iter().any(|&f| same(ir, f, call.func)) || self.recurses(call.func, function))
             })
             .map(|(_, at)| at)
     }
 
     fn has_work(&self, span: Span) -> bool {
         self.calls().any(|(call, at)| span.contains(at) && self.works(call.func))
-    }
-
-    /// Is there a loop around, in the same function?
-    fn in_loop(&self, span: Span) -> bool {
-        let function = self.function_around(span).map(|f| f.span);
-        self.ir.stmts.iter().enumerate().any(|(n, s)| {
-            let at = self.ir.stmt_span(crate::ir::StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
-            matches!(s, Stmt::For { .. } | Stmt::While { .. })
-                && at.contains(span)
-                && function.is_none_or(|f| f.contains(at))
-        })
     }
 
     fn calls(&self) -> impl Iterator<Item = (&Call, Span)> {
