@@ -6,6 +6,11 @@ use clap::Parser;
 use samedevice::cli::Cli;
 use samedevice::commands::{complain, run};
 
+/// The interpreter makes and drops many small things.
+#[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let color = cli.color;

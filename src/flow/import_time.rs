@@ -50,12 +50,16 @@ fn index(n: usize) -> ModIdx {
 fn body(program: &Program, module: ModIdx) -> (bool, Vec<ModIdx>) {
     let linked = program.get(module);
     let ir = &linked.ir;
+    let cuda = Sym::new("cuda");
     let deferred = deferred(ir);
     let now = |span: Span| {
         let before = deferred.partition_point(|d| d.start <= span.start);
         !before.checked_sub(1).is_some_and(|i| deferred[i].contains(span))
     };
-    let asks = ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
+    // Most files name CUDA nowhere.
+    let names_cuda = ir.exprs.iter().any(|e| matches!(e, Expr::Attr { name, .. } if *name == cuda))
+        || ir.imports.iter().any(|i| i.module.as_str().starts_with("torch.") || i.name == Some(cuda));
+    let asks = names_cuda && ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
         let Expr::Call(call) = *e else { return false };
         let func = ir.call(call).func;
         // Most calls are of plain names or methods of variables: only dotted names can be PyTorch's.

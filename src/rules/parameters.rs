@@ -124,6 +124,7 @@ impl File<'_> {
                                 | "tolist"
                                 | "numpy"
                                 | "numel"
+                                | "is_floating_point"
                                 | "dtype"
                                 | "shape"
                                 | "size"

@@ -67,12 +67,21 @@ impl Interp<'_> {
             }
             _ => false,
         };
-        if only_device && !as_other && !matches!(args.positional.first(), Some((Value::Tensor(_), _))) {
+        if only_device && !as_other && !self.follows_tensor(args) {
             self.check_already_there(t, target, e, base);
         }
         if self.only_host(target) && !nonblocking(args) && self.leaves_host(t.device) {
             // The copy waits for everything before it.
             self.watch.waits += 1;
+        }
+    }
+
+    /// `.to(other)`: takes the type of the other tensor as well.
+    fn follows_tensor(&self, args: &Args) -> bool {
+        match args.get(0, "other") {
+            Some((Value::Tensor(_), _)) => true,
+            Some((Value::Outer(o), _)) => !self.t.get_outer(o).device,
+            _ => false,
         }
     }
 
