@@ -84,7 +84,10 @@ fn what_it_lists_is_complete() {
     let formats: Vec<_> = formats.iter().filter_map(clap::ValueEnum::to_possible_value).collect();
     assert_eq!(table(&text, "Format"), names(formats.iter().map(|format| format.get_name())));
     let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
-    let dependencies = ["dependencies", "dev-dependencies"].map(|kind| manifest[kind].as_table().unwrap());
+    let mut dependencies: Vec<&toml::Table> =
+        ["dependencies", "dev-dependencies"].map(|kind| manifest[kind].as_table().unwrap()).into();
+    let targets = manifest["target"].as_table().unwrap().values();
+    dependencies.extend(targets.map(|target| target["dependencies"].as_table().unwrap()));
     assert_eq!(
         table(&text, "Crate"),
         names(dependencies.into_iter().flat_map(toml::Table::keys).map(String::as_str))
