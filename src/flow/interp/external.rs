@@ -43,7 +43,7 @@ impl Interp<'_> {
     fn special(&mut self, text: &str, args: &Args, e: ExprId) -> Option<Value> {
         let v = match text {
             "torch.device" => self.make_device(args, e),
-            super::guard::WRAPPED => {
+            super::decorators::WRAPPED => {
                 self.probed = self.d.or(self.probed, self.path);
                 self.result_of(e)
             }

@@ -4,19 +4,23 @@
 //! outside things for parameters. Calls into the project are interpreted with the caller's values. Budgets
 //! bound every dimension; past one, the answer is "unknown" and nothing more is said.
 
+mod allocation;
 mod args;
 mod builtin;
 mod call;
 mod class;
 mod cond;
 mod container;
+mod decorators;
 mod device;
 mod entry;
 mod evaluation;
 mod event;
 mod expr;
 mod external;
+mod files;
 mod guard;
+mod handlers;
 mod join;
 mod kept;
 mod loops;

@@ -604,7 +604,7 @@ impl Interp<'_> {
             Some((v, at)) => {
                 let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
                 self.check_use(d, e, UseKind::Factory, &format!("`{}`", super::torch_fn::short(op.name)));
-                let bytes = super::guard::module_bytes(super::torch_fn::short(op.name), args);
+                let bytes = super::allocation::module_bytes(super::torch_fn::short(op.name), args);
                 self.check_allocation(d, bytes, e);
                 self.because(d, e, Reason::Made)
             }

@@ -99,7 +99,7 @@ impl Interp<'_> {
             }
         }
         let zero_dim = self.factory_dims(short, args, dims);
-        let bytes = super::guard::size_in_bytes(self, short, args);
+        let bytes = super::allocation::size_in_bytes(self, short, args);
         let given =
             if op.accepts.device { args.keyword("device").filter(|(v, _)| *v != Value::None) } else { None };
         let device = if let Some((v, at)) = given {

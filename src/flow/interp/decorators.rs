@@ -1,0 +1,227 @@
+//! Decorators: what they leave as it is, and when they let a function run.
+
+use super::super::diagram::{Cond, FALSE, TRUE};
+use super::super::value::Value;
+use super::Interp;
+use super::args::Args;
+use crate::ir::{Expr, ExprId, FuncId};
+use crate::link::{ModIdx, Resolved};
+use crate::sym::Sym;
+use crate::torch::{self, Decorator, TestGuard};
+
+/// What decorators of the project are given, to see when they call it.
+pub(super) const WRAPPED: &str = "samedevice.wrapped";
+
+impl Interp<'_> {
+    /// A function after its decorators.
+    pub(super) fn decorated(&mut self, module: ModIdx, func: FuncId, v: Value) -> Value {
+        let ir = &self.program.get(module).ir;
+        let decorators = ir.function(func).decorators;
+        if decorators.len == 0 {
+            return v;
+        }
+        for &d in ir.list(decorators) {
+            let target = match ir.expr(d) {
+                Expr::Call(c) => ir.call(c).func,
+                _ => d,
+            };
+            let keeps = match self.program.resolve_expr(module, target) {
+                Some(Resolved::External(path)) => {
+                    torch::call(path).is_some_and(|f| f.decorator.is_some())
+                        || torch::test_guard(Sym::new(super::torch_fn::short(path))).is_some()
+                        || path.as_str().starts_with("builtins.")
+                        || keeps_by_name(super::torch_fn::short(path))
+                }
+                Some(Resolved::Function(..)) => false,
+                _ => match ir.expr(target) {
+                    // `@name.setter`, `@registry.register(…)`
+                    Expr::Attr { name, .. } => keeps_by_name(name.as_str()),
+                    _ => false,
+                },
+            };
+            if !keeps {
+                return match self.program.resolve_expr(module, target) {
+                    Some(Resolved::Function(..)) if matches!(ir.expr(d), Expr::Call(_)) => v,
+                    _ => v,
+                };
+            }
+        }
+        v
+    }
+
+    /// The condition that a function's or class's decorators put on running it.
+    pub(super) fn decorator_guard(
+        &mut self,
+        module: ModIdx,
+        scope: FuncId,
+        decorators: crate::ir::ExprList,
+    ) -> Cond {
+        let ir = &self.program.get(module).ir;
+        let mut cond = TRUE;
+        for &d in ir.list(decorators) {
+            let c = self.one_guard(module, scope, d);
+            cond = self.d.and(cond, c);
+        }
+        cond
+    }
+
+    /// What the machine must have for a function to be reached through the project's own decorators, as far as
+    /// interpreting what they make of it tells.
+    pub(super) fn wrapper_guard(&mut self, module: ModIdx, func: FuncId) -> Cond {
+        let ir = &self.program.get(module).ir;
+        let decorators = ir.function(func).decorators;
+        if decorators.len == 0 || self.depth >= super::MAX_DEPTH {
+            return TRUE;
+        }
+        if let Some(&guard) = self.wrappers.get(&(module, func)) {
+            return guard;
+        }
+        self.wrappers.insert((module, func), TRUE);
+        let mut guard = TRUE;
+        for &d in ir.list(decorators) {
+            let target = match ir.expr(d) {
+                Expr::Call(c) => ir.call(c).func,
+                _ => d,
+            };
+            if matches!(self.program.resolve_expr(module, target), Some(Resolved::Function(..))) {
+                let reached = self.reached_through(module, d);
+                guard = self.d.and(guard, reached);
+            }
+        }
+        self.wrappers.insert((module, func), guard);
+        guard
+    }
+
+    pub(super) fn reached_through(&mut self, module: ModIdx, decorator: ExprId) -> Cond {
+        let base = self.global_cell(module, 0);
+        let saved = (self.frame, self.path, self.probed);
+        self.push_frame(module, FuncId(0), base, None);
+        self.path = TRUE;
+        self.probed = FALSE;
+        self.muted += 1;
+        self.depth += 1;
+        let f = self.eval(decorator);
+        let wrapped =
+            Args { positional: vec![(Value::External(Sym::new(WRAPPED)), decorator)], ..Args::default() };
+        let wrapper = self.call_value(f, &wrapped, decorator);
+        self.probed = FALSE;
+        if let Value::Closure(_) = wrapper {
+            self.path = TRUE;
+            self.call_value(wrapper, &Args { open: true, ..Args::default() }, decorator);
+        }
+        let probed = self.probed;
+        self.depth -= 1;
+        self.muted -= 1;
+        (self.frame, self.path, self.probed) = saved;
+        // A function that is handed on elsewhere is called nobody knows when.
+        if probed == FALSE { TRUE } else { self.d.forget(probed, &super::super::atom::AtomId::is_hardware) }
+    }
+
+    pub(super) fn one_guard(&mut self, module: ModIdx, scope: FuncId, d: ExprId) -> Cond {
+        let ir = &self.program.get(module).ir;
+        let (target, call) = match ir.expr(d) {
+            Expr::Call(c) => (ir.call(c).func, Some(ir.call(c))),
+            _ => (d, None),
+        };
+        let resolved = self.program.resolve_expr(module, target);
+        let fact = match resolved {
+            Some(Resolved::External(path)) => torch::call(path).and_then(|f| f.decorator),
+            _ => None,
+        };
+        let condition = call.and_then(|c| c.args.first()).map(|a| a.value);
+        match (fact, condition) {
+            (Some(Decorator::Skip), _) => return FALSE,
+            (Some(Decorator::SkipIf), Some(c)) => {
+                let c = self.test_in(module, scope, c);
+                return self.d.not(c);
+            }
+            (Some(Decorator::SkipUnless), Some(c)) => return self.test_in(module, scope, c),
+            _ => {}
+        }
+        let name = match ir.expr(target) {
+            Expr::Attr { name, .. } => Some(name),
+            Expr::Var(crate::ir::Var::Unbound(n)) => Some(n),
+            Expr::Var(crate::ir::Var::Global(s) | crate::ir::Var::Local(s)) => {
+                // `requires_cuda = pytest.mark.skipif(not torch.cuda.is_available(), …)`
+                if let Some(crate::link::Binding::Value(e)) =
+                    self.program.get(module).bindings.get(s as usize).copied()
+                {
+                    let guard = self.one_guard(module, FuncId(0), e);
+                    if guard != TRUE {
+                        return guard;
+                    }
+                }
+                ir.functions.first().and_then(|f| f.slots.get(s as usize)).copied()
+            }
+            _ => None,
+        };
+        if let Some(n) = name {
+            let n = n.as_str().to_ascii_lowercase();
+            if (n.contains("gpu") || n.contains("cuda")) && torch::test_guard(Sym::new(&n)).is_none() {
+                return self.at_least(if n.contains("multi") { 2 } else { 1 });
+            }
+        }
+        match name.and_then(torch::test_guard) {
+            Some(TestGuard::Cuda(n)) => self.at_least(n.max(1)),
+            Some(TestGuard::Accelerator) => self.at_least(1),
+            Some(TestGuard::CudaIfKeyword(k))
+                if call.is_some_and(|c| c.args.iter().any(|a| a.kind == crate::ir::ArgKind::Keyword(k))) =>
+            {
+                self.at_least(1)
+            }
+            _ => TRUE,
+        }
+    }
+
+    pub(super) fn test_in(&mut self, module: ModIdx, scope: FuncId, e: ExprId) -> Cond {
+        let v = self.eval_in(module, scope, e);
+        match v {
+            Value::Bool(c) => c,
+            Value::Str(s, _) => self.string_condition(s.as_str()),
+            v => {
+                let saved = self.frame;
+                let base = self.global_cell(module, 0);
+                self.push_frame(module, FuncId(0), base, None);
+                let c = self.truth(v, e);
+                self.frame = saved;
+                c
+            }
+        }
+    }
+
+    /// `pytest.mark.skipif("not torch.cuda.is_available()")`
+    pub(super) fn string_condition(&mut self, text: &str) -> Cond {
+        match text.replace(' ', "").as_str() {
+            "nottorch.cuda.is_available()" => {
+                let c = self.at_least(1);
+                self.d.not(c)
+            }
+            "torch.cuda.is_available()" => self.at_least(1),
+            _ => self.raised_atom(),
+        }
+    }
+}
+
+pub(super) fn keeps_by_name(name: &str) -> bool {
+    matches!(
+        name,
+        "setter"
+            | "register"
+            | "register_module"
+            | "command"
+            | "cache"
+            | "lru_cache"
+            | "wraps"
+            | "fixture"
+            | "parametrize"
+            | "slow"
+            | "no_grad"
+            | "inference_mode"
+            | "jit"
+            | "script"
+            | "compile"
+            | "autocast"
+            | "register_model"
+            | "REGISTER"
+    )
+}

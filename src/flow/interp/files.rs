@@ -1,0 +1,104 @@
+//! What a file as a whole says of the machine.
+
+use super::super::atom::backend;
+use super::super::diagram::{Cond, TRUE};
+use super::super::event::{Bite, Kind};
+use super::Interp;
+use crate::ir::{Expr, ExprId, FuncId, Stmt};
+use crate::link::{ModIdx, Resolved};
+use crate::sym::Sym;
+use crate::torch::{self};
+use crate::world::Backend;
+
+impl Interp<'_> {
+    /// Is the file plainly written for CUDA alone?
+    pub(super) fn cuda_only_file(&mut self, module: ModIdx) -> bool {
+        let linked = self.program.get(module);
+        let ir = &linked.ir;
+        let Some(body) = ir.functions.first() else { return false };
+        let at_top = |s: &Stmt| match s {
+            Stmt::Import(imports) => imports.iter().any(|i| {
+                let path = match i.name {
+                    Some(n) => Sym::new(&format!("{}.{n}", i.module)),
+                    None => i.module,
+                };
+                i.level == 0 && (torch::cuda_only_import(path) || torch::cuda_only_import(i.module))
+            }),
+            _ => false,
+        };
+        ir.block(body.body).iter().any(|&s| at_top(ir.stmt(s)))
+    }
+
+    /// Does a function of the file refuse to go on without CUDA? Then the others may count on it.
+    pub(super) fn refuses_without_cuda(&mut self, module: ModIdx) -> bool {
+        let ir = &self.program.get(module).ir;
+        (1..ir.functions.len()).any(|n| {
+            let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
+            ir.block(ir.function(func).body).iter().any(|&s| match ir.stmt(s) {
+                Stmt::Assert { test, .. } => self.asks_for_cuda(module, *test),
+                Stmt::If { test, then, .. } => {
+                    let Expr::Unary { operand, op: crate::ir::UnaryOp::Not } = ir.expr(*test) else {
+                        return false;
+                    };
+                    let leaves =
+                        ir.block(*then).last().is_some_and(|&s| matches!(ir.stmt(s), Stmt::Raise { .. }));
+                    leaves && self.asks_for_cuda(module, operand)
+                }
+                _ => false,
+            })
+        })
+    }
+
+    pub(super) fn asks_for_cuda(&self, module: ModIdx, e: ExprId) -> bool {
+        let ir = &self.program.get(module).ir;
+        let Expr::Call(call) = ir.expr(e) else { return false };
+        let Some(Resolved::External(path)) = self.program.resolve_expr(module, ir.call(call).func) else {
+            return false;
+        };
+        path.as_str() == "torch.cuda.is_available"
+    }
+
+    /// What a file's imports outside of branches say of the machine: it cannot do without those plug-ins.
+    pub(super) fn plugins_at_top(&mut self, module: ModIdx) -> Cond {
+        let ir = &self.program.get(module).ir;
+        let mut cond = TRUE;
+        let Some(body) = ir.functions.first() else { return cond };
+        for &s in ir.block(body.body) {
+            let Stmt::Import(imports) = ir.stmt(s) else { continue };
+            for i in imports.iter().filter(|i| i.level == 0) {
+                if let Some(b) = torch::plugin(i.module) {
+                    let there = self.d.atom(backend(b));
+                    cond = self.d.and(cond, there);
+                }
+            }
+        }
+        cond
+    }
+
+    /// `torch.npu.is_available()` where nobody has imported `torch_npu`: the module itself may be missing.
+    pub(super) fn check_plugin(&mut self, path: Sym, backend: Backend, e: ExprId) {
+        let imported = |m: ModIdx| {
+            self.program
+                .get(m)
+                .ir
+                .imports
+                .iter()
+                .any(|i| i.level == 0 && torch::plugin(i.module) == Some(backend))
+        };
+        if imported(self.entry) || imported(self.here().module) || self.missing_caught() {
+            return;
+        }
+        let there = self.available(Some(backend));
+        let mut missing = self.d.not(there);
+        if let Some(&asked) = self.plugin_atoms.get(&backend) {
+            let asked = self.d.atom(asked);
+            let not_asked = self.d.not(asked);
+            missing = self.d.and(missing, not_asked);
+        }
+        if let Some(bite) = self.bite(missing, true) {
+            let bite = Bite { world: crate::world::World::No(backend), ..bite };
+            let place = self.place(e);
+            self.emit(Kind::Plugin { function: path.to_string(), backend }, place, bite, Vec::new());
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Handlers: what they catch, and what they drop.
+
+use super::super::diagram::{Cond, Dd, FALSE, TRUE};
+use super::super::event::Kind;
+use super::super::value::Device;
+use super::Interp;
+use crate::ir::{Expr, ExprId, Handler, Stmt};
+use crate::link::Resolved;
+use crate::span::Place;
+
+impl Interp<'_> {
+    /// Counts work on an accelerator that is known to be there, or on a device that somebody else chooses. An attempt to
+    /// use one that may be missing asks whether it is there, and is not counted.
+    pub(super) fn device_work(&mut self, device: Dd) {
+        let Some(path) =
+            self.here().tries.last().map(|t| if t.survived == TRUE { self.path } else { t.start }).or_else(
+                || {
+                    let mut at = self.here().caller;
+                    while let Some(f) = at {
+                        let frame = &self.frames[f.0 as usize];
+                        if let Some(t) = frame.tries.last() {
+                            return Some(if t.survived == TRUE { self.path } else { t.start });
+                        }
+                        at = frame.caller;
+                    }
+                    None
+                },
+            )
+        else {
+            return;
+        };
+        let mut leaves = Vec::new();
+        self.d.leaves(device, &mut leaves);
+        for leaf in leaves {
+            let backend = match self.t.places.get(leaf).0 {
+                Device::Cuda(_) | Device::CudaSome => None,
+                Device::Other(b) => Some(b),
+                Device::Named(o) if self.t.get_outer(o).device => {
+                    self.work += 1;
+                    return;
+                }
+                _ => continue,
+            };
+            let here = if self.d.as_leaf(device).is_some() {
+                TRUE
+            } else {
+                self.d.where_leaf(device, &mut |p| p == leaf)
+            };
+            let (reached, there) = (self.d.and(path, here), self.available(backend));
+            if reached != FALSE && self.d.implies(reached, there) {
+                self.work += 1;
+                return;
+            }
+        }
+    }
+
+    /// The handlers of a `try` whose body has worked on a device: does one drop every error? The first that would get
+    /// an out-of-memory error decides.
+    pub(super) fn check_swallowed(&mut self, handlers: &[Handler]) {
+        for h in handlers {
+            let names: Vec<&'static str> = match h.types {
+                None => vec!["BaseException"],
+                Some(e) => self.names_of(e),
+            };
+            if names.contains(&"OutOfMemoryError") {
+                return;
+            }
+            if !names.iter().any(|n| matches!(*n, "BaseException" | "Exception" | "RuntimeError")) {
+                continue;
+            }
+            let ir = &self.linked().ir;
+            if ir.block(h.body).iter().all(|&s| idle(ir, ir.stmt(s))) {
+                let there = self.available(None);
+                if let Some(bite) = self.bite(there, false) {
+                    let place = Place { file: ir.file, span: h.head };
+                    self.emit(Kind::Swallowed, place, bite, Vec::new());
+                }
+            }
+            return;
+        }
+    }
+
+    pub(super) fn names_of(&self, types: ExprId) -> Vec<&'static str> {
+        let ir = &self.linked().ir;
+        match ir.expr(types) {
+            Expr::Tuple(list) => ir.list(list).iter().filter_map(|&x| self.last_name(x)).collect(),
+            _ => self.last_name(types).into_iter().collect(),
+        }
+    }
+
+    /// Is there a handler around that catches the failure of an accelerator that is not there?
+    pub(super) fn caught_around(&self) -> bool {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            if frame.tries.iter().any(|t| t.catches_cuda) {
+                return true;
+            }
+            at = frame.caller;
+        }
+        false
+    }
+
+    /// Is there a handler around that catches an out-of-memory error?
+    pub(super) fn oom_handled(&self) -> bool {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            if frame.tries.iter().any(|t| t.catches_oom) {
+                return true;
+            }
+            at = frame.caller;
+        }
+        false
+    }
+
+    /// The `try` body goes on only where what it used was there.
+    pub(super) fn survive(&mut self, here: Cond, needed: Cond) {
+        let not_here = self.d.not(here);
+        let fine = self.d.or(not_here, needed);
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let caller = self.frames[f.0 as usize].caller;
+            if let Some(i) = self.frames[f.0 as usize].tries.iter().rposition(|t| t.catches_cuda) {
+                let survived = self.frames[f.0 as usize].tries[i].survived;
+                let both = self.d.and(survived, fine);
+                self.frames[f.0 as usize].tries[i].survived = both;
+                self.path = self.d.and(self.path, fine);
+                return;
+            }
+            at = caller;
+        }
+    }
+
+    /// What handlers catch: a missing accelerator, an out-of-memory error.
+    pub(super) fn caught(&self, handlers: &[Handler]) -> (bool, bool, bool) {
+        let ir = &self.linked().ir;
+        let mut names: Vec<&'static str> = Vec::new();
+        let mut bare = false;
+        for h in handlers {
+            match h.types {
+                None => bare = true,
+                Some(e) => match ir.expr(e) {
+                    Expr::Tuple(list) => {
+                        names.extend(ir.list(list).iter().filter_map(|&x| self.last_name(x)))
+                    }
+                    _ => names.extend(self.last_name(e)),
+                },
+            }
+        }
+        let catches = |wanted: &[&str]| bare || names.iter().any(|n| wanted.contains(n));
+        let cuda =
+            catches(&["Exception", "BaseException", "RuntimeError", "AssertionError", "AcceleratorError"]);
+        let oom = catches(&["Exception", "BaseException", "RuntimeError", "OutOfMemoryError"]);
+        let missing = catches(&["Exception", "BaseException", "AttributeError"]);
+        (cuda, oom, missing)
+    }
+
+    pub(super) fn last_name(&self, e: ExprId) -> Option<&'static str> {
+        let linked = self.linked();
+        match linked.ir.expr(e) {
+            Expr::Attr { name, .. } => Some(name.as_str()),
+            Expr::Var(crate::ir::Var::Unbound(n)) => Some(n.as_str()),
+            Expr::Var(_) => match self.program.resolve_expr(self.here().module, e) {
+                Some(Resolved::External(p)) => Some(super::torch_fn::short(p)),
+                Some(Resolved::Class(k)) => {
+                    let ir = &self.program.get(k.module).ir;
+                    Some(ir.class(k.class).name.as_str())
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Is there a handler around that catches an attribute that is not there?
+    pub(super) fn missing_caught(&self) -> bool {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            if frame.tries.iter().any(|t| t.catches_missing) {
+                return true;
+            }
+            at = frame.caller;
+        }
+        false
+    }
+}
+
+/// Does the statement keep nothing of an error? An assignment may be what the code below asks.
+pub(super) fn idle(ir: &crate::ir::Module, s: &Stmt) -> bool {
+    match s {
+        Stmt::Pass | Stmt::Continue | Stmt::Break => true,
+        Stmt::Return(value) => value.is_none_or(|e| nothing(ir, e)),
+        Stmt::Expr(e) => match ir.expr(*e) {
+            Expr::Str(_) | Expr::Ellipsis => true,
+            Expr::Call(c) => {
+                let call = ir.call(c);
+                match ir.expr(call.func) {
+                    // A message that does not say what happened.
+                    Expr::Var(crate::ir::Var::Unbound(n)) if n.as_str() == "print" => {
+                        call.args.iter().all(|a| matches!(ir.expr(a.value), Expr::Str(_)))
+                    }
+                    Expr::Attr { name, .. } => {
+                        matches!(name.as_str(), "empty_cache" | "collect") && call.args.is_empty()
+                    }
+                    _ => false,
+                }
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// `None`, `[]`, `{}`: says nothing. `False` may be the answer to a question.
+pub(super) fn nothing(ir: &crate::ir::Module, e: ExprId) -> bool {
+    match ir.expr(e) {
+        Expr::None => true,
+        Expr::List(list) | Expr::Dict(list) | Expr::Tuple(list) => {
+            ir.list(list).iter().all(|&x| nothing(ir, x))
+        }
+        _ => false,
+    }
+}
