@@ -9,7 +9,9 @@ pub mod diagram;
 pub mod event;
 mod import_time;
 mod interp;
+mod mention;
 mod relevance;
+mod scan;
 mod store;
 pub mod value;
 

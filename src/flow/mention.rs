@@ -1,0 +1,288 @@
+//! What an expression mentions: functions, classes, variables, devices.
+
+use super::relevance::Node;
+use super::scan::Scan;
+use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Slot, Var};
+use crate::link::{Binding, ClassKey, ModIdx, Resolved, Target};
+use crate::sym::Sym;
+use crate::torch::{self, Kind, Returns, Without};
+
+impl Scan<'_> {
+    pub(super) fn attribute(&mut self, e: ExprId, base: ExprId, name: Sym) {
+        if self.names.seeds.contains(&name) || self.names.demands.contains(&name) {
+            self.seed(e);
+        }
+        match self.ir.expr(base) {
+            // `self.method`
+            Expr::Var(Var::Local(0)) => {
+                let owner = self.owner(e);
+                if let Some(class) = self
+                    .ir
+                    .function(owner)
+                    .class
+                    .filter(|_| self.ir.function(owner).kind == FuncKind::Function)
+                {
+                    self.method(owner, e, class, name);
+                }
+            }
+            Expr::Var(Var::Enclosing { slot: 0, .. }) => {
+                let owner = self.owner(e);
+                if let Some(class) = self.class_around(owner) {
+                    self.method(owner, e, class, name);
+                }
+            }
+            Expr::Call(id) if matches!(self.ir.expr(self.ir.call(id).func), Expr::Var(Var::Unbound(n)) if n.as_str() == "super") =>
+            {
+                let owner = self.owner(e);
+                if let Some(class) = self.class_around(owner) {
+                    let key = ClassKey { module: self.module, class };
+                    for &k in self.program.class(key).mro.iter().skip(1) {
+                        if let Some((m, f)) = self.own_method(k, name) {
+                            self.edge(owner, self.ir.span(e), Node::Function(m, f));
+                            break;
+                        }
+                    }
+                }
+            }
+            // `module.function`, `Class.method`
+            Expr::Var(Var::Global(_) | Var::Unbound(_)) | Expr::Attr { .. } if self.in_project(base) => {
+                match self.program.resolve_expr(self.module, base) {
+                    Some(Resolved::Module(m)) => {
+                        if let Some(r) = self.program.lookup(m, name) {
+                            self.mention(e, r);
+                        }
+                    }
+                    Some(Resolved::Class(key)) => {
+                        if let Some((m, f)) = self.program.find_method(key, name) {
+                            self.edge(self.owner(e), self.ir.span(e), Node::Function(m, f));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Does the dotted name begin with something of the project?
+    pub(super) fn in_project(&self, mut e: ExprId) -> bool {
+        loop {
+            match self.ir.expr(e) {
+                Expr::Attr { base, .. } => e = base,
+                Expr::Var(Var::Global(slot)) => {
+                    let binding = self.program.get(self.module).bindings.get(slot as usize);
+                    return matches!(
+                        binding,
+                        Some(
+                            Binding::Class(_)
+                                | Binding::Import(Target::Module(_) | Target::Member(..))
+                                | Binding::Value(_)
+                        )
+                    );
+                }
+                Expr::Var(Var::Local(_)) => return self.owner(e) == FuncId(0),
+                Expr::Var(Var::Unbound(_)) => return !self.program.get(self.module).stars.is_empty(),
+                _ => return false,
+            }
+        }
+    }
+
+    pub(super) fn own_method(&self, key: ClassKey, name: Sym) -> Option<(ModIdx, FuncId)> {
+        let methods = &self.program.get(key.module).ir.class(key.class).methods;
+        methods.iter().rev().find(|(n, _)| *n == name).map(|&(_, f)| (key.module, f))
+    }
+
+    pub(super) fn class_around(&self, mut f: FuncId) -> Option<ClassId> {
+        loop {
+            let function = self.ir.function(f);
+            if function.kind == FuncKind::Function && function.class.is_some() {
+                return function.class;
+            }
+            f = function.parent?;
+        }
+    }
+
+    pub(super) fn method(&mut self, owner: FuncId, e: ExprId, class: ClassId, name: Sym) {
+        let key = ClassKey { module: self.module, class };
+        let Some((m, f)) = self.program.find_method(key, name) else { return };
+        self.edge(owner, self.ir.span(e), Node::Function(m, f));
+        self.found.same.push(((self.module, owner), (m, f)));
+    }
+
+    pub(super) fn variable(&mut self, e: ExprId, var: Var) {
+        match var {
+            Var::Global(slot) => self.global(e, slot),
+            // In module-level code the slot is the module's.
+            Var::Local(slot) if self.owner(e) == FuncId(0) => self.global(e, slot),
+            Var::Unbound(name) if name.as_str().starts_with("reveal_") => self.seed(e),
+            _ => {}
+        }
+    }
+
+    pub(super) fn global(&mut self, e: ExprId, slot: Slot) {
+        let linked = self.program.get(self.module);
+        match linked.bindings.get(slot as usize) {
+            Some(Binding::Value(_) | Binding::Complex) => {
+                self.edge(self.owner(e), self.ir.span(e), Node::Variable(self.module, slot));
+            }
+            Some(&Binding::Def(f)) => self.mention(e, Resolved::Function(self.module, f)),
+            Some(&Binding::Import(target @ (Target::Member(..) | Target::External(_)))) => {
+                if let Some(r) = self.program.resolve(target) {
+                    self.mention(e, r);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn mention(&mut self, e: ExprId, r: Resolved) {
+        let (owner, span) = (self.owner(e), self.ir.span(e));
+        match r {
+            Resolved::Function(m, f) => self.edge(owner, span, Node::Function(m, f)),
+            Resolved::Variable(m, slot)
+                if matches!(self.program.get(m).bindings.get(slot as usize), Some(Binding::Value(_))) =>
+            {
+                self.edge(owner, span, Node::Variable(m, slot));
+            }
+            Resolved::External(path) if self.is_seed(path) => self.seed(e),
+            _ => {}
+        }
+    }
+
+    /// An imported name that is a seed wherever it is used.
+    pub(super) fn is_seed(&self, path: Sym) -> bool {
+        let text = path.as_str();
+        let last = text.rsplit('.').next().unwrap_or(text);
+        text.starts_with("torch.cuda.") && text != "torch.cuda.is_available"
+            || self.names.seeds.contains(&Sym::new(last))
+    }
+
+    pub(super) fn call(&mut self, e: ExprId, call: &Call) {
+        let owner = self.owner(e);
+        self.found.calls[owner.0 as usize] += 1;
+        if let Expr::Attr { name, .. } = self.ir.expr(call.func)
+            && name == self.names.to
+            && call.args.iter().any(|a| self.is_index(e, a.value))
+        {
+            self.seed(e);
+        }
+        if call
+            .args
+            .iter()
+            .any(|a| a.kind == ArgKind::Keyword(self.names.device) && self.is_index(e, a.value))
+        {
+            self.seed(e);
+        }
+        let callee = match self.ir.expr(call.func) {
+            Expr::Var(Var::Local(_)) if owner != FuncId(0) => None,
+            Expr::Var(_) | Expr::Attr { .. } => self.program.resolve_expr(self.module, call.func),
+            _ => None,
+        };
+        match callee {
+            Some(Resolved::External(path)) => self.external(e, path, call),
+            Some(Resolved::Class(key)) => {
+                if let Some((m, f)) = self.program.find_method(key, self.names.init) {
+                    self.edge(owner, self.ir.span(e), Node::Function(m, f));
+                }
+                // A module that nothing moves is on the CPU; one that belongs to a module moves with it.
+                if self.is_module_class(key) && !self.builds_module(owner) {
+                    self.seed_in(owner, self.ir.span(e));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Is the expression a number that names a device?
+    pub(super) fn is_index(&self, at: ExprId, e: ExprId) -> bool {
+        match self.ir.expr(e) {
+            Expr::Int(_) | Expr::Binary { .. } => true,
+            Expr::Attr { name, .. } => is_rank(name.as_str()),
+            Expr::Var(var) => {
+                let owner = self.owner(at);
+                let function = self.ir.function(owner);
+                let name = match var {
+                    Var::Local(slot) => function.slots.get(slot as usize).copied(),
+                    Var::Global(slot) => {
+                        self.ir.functions.first().and_then(|f| f.slots.get(slot as usize)).copied()
+                    }
+                    Var::Unbound(name) => Some(name),
+                    Var::Enclosing { .. } => return true,
+                };
+                let param = match var {
+                    Var::Local(slot) => function.params.iter().find(|p| p.slot == slot),
+                    _ => None,
+                };
+                let numeric = param.is_some_and(|p| {
+                    p.default.is_some_and(|d| {
+                        matches!(self.ir.expr(d), Expr::Int(_) | Expr::Float(_) | Expr::Unary { .. })
+                    }) || p.annotation.is_some_and(
+                        |a| matches!(self.ir.expr(a), Expr::Var(Var::Unbound(n)) if n.as_str() == "int"),
+                    )
+                });
+                numeric || name.is_some_and(|n| is_rank(n.as_str()))
+            }
+            Expr::Call(_) => false,
+            _ => false,
+        }
+    }
+
+    pub(super) fn external(&mut self, e: ExprId, path: Sym, call: &Call) {
+        if path.as_str().starts_with("builtins.") {
+            return;
+        }
+        let seed = if let Some(_module) = torch::module(path) {
+            !self.builds_module(self.owner(e))
+        } else if let Some(op) = torch::function(path) {
+            let placed = op.accepts.device
+                && call.args.iter().any(|a| {
+                    a.kind == ArgKind::DoubleStar
+                        || a.kind == ArgKind::Keyword(self.names.device)
+                            && self.ir.expr(a.value) != Expr::None
+                });
+            let makes = matches!(op.kind, Kind::Factory | Kind::Distribution)
+                || matches!(
+                    op.result,
+                    torch::ResultRule::Cpu | torch::ResultRule::Cuda | torch::ResultRule::Backend(_)
+                );
+            let large = placed && call.args.iter().any(|a| self.is_large(a.value));
+            let demands = op.kind == Kind::CpuOnly || op.args.iter().any(|a| a.share == torch::Share::Cpu);
+            makes && (!placed || large) || demands
+        } else if let Some(fact) = torch::call(path) {
+            fact.accelerator.is_some_and(|a| a.without == Without::Raises)
+                || matches!(fact.returns, Returns::Cpu | Returns::CpuBatches(_))
+        } else {
+            let text = path.as_str();
+            matches!(text, "torch.load" | "torch.device")
+                || text.starts_with("torchvision.models.")
+                || torch::base_class(path).is_some_and(|b| b.kind == torch::Base::Module)
+        };
+        if seed {
+            self.seed(e);
+        }
+    }
+
+    pub(super) fn is_large(&self, e: ExprId) -> bool {
+        match self.ir.expr(e) {
+            Expr::Int(i) => i >= 512,
+            Expr::Tuple(list) | Expr::List(list) => self.ir.list(list).iter().any(|&x| self.is_large(x)),
+            Expr::Binary { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+/// Does the name speak of a device's number?
+pub(super) fn is_rank(name: &str) -> bool {
+    ["rank", "gpu", "index", "idx", "ordinal"].iter().any(|w| name.contains(w)) || name.ends_with("_id")
+}
+
+/// A device that is not the caller's to choose.
+pub(super) fn names_place(s: Sym) -> bool {
+    let text = s.as_str();
+    let kind = text.split_once(':').map_or(text, |(kind, _)| kind);
+    kind == "cpu"
+        || kind == "cuda"
+        || crate::world::Backend::from_name(kind).is_some()
+        || text.starts_with("torch.cuda.")
+}

@@ -1,0 +1,320 @@
+//! The look at one file: what in it decides devices, and who mentions whom.
+
+use rustc_hash::FxHashSet;
+
+use super::mention::names_place;
+use super::relevance::{Found, Node, key, number};
+use crate::ir::{Expr, ExprId, FuncId, FuncKind, Module, Slot, Stmt, Var};
+use crate::link::{Binding, ClassKey, ModIdx, Program, Resolved};
+use crate::span::Span;
+use crate::sym::Sym;
+use crate::torch::{self};
+
+/// Names that are looked for, as symbols.
+pub(super) struct Names {
+    /// Attributes whose mention is a seed: `x.cuda()`, `torch.cuda.…`.
+    pub(super) seeds: FxHashSet<Sym>,
+    /// Methods that move without naming a definite device.
+    pub(super) movers: FxHashSet<Sym>,
+    /// Methods and functions that demand a CPU tensor.
+    pub(super) demands: FxHashSet<Sym>,
+    /// Devices as strings.
+    pub(super) init: Sym,
+    pub(super) device: Sym,
+    pub(super) to: Sym,
+}
+
+impl Names {
+    pub(super) fn new() -> Self {
+        let set = |names: &[&str]| names.iter().map(|n| Sym::new(n)).collect();
+        Self {
+            seeds: set(&[
+                "cuda",
+                "cpu",
+                "xpu",
+                "npu",
+                "hpu",
+                "mps",
+                "ipu",
+                "mlu",
+                "musa",
+                "xla_device",
+                "pin_memory",
+                "DataLoader",
+                "from_pretrained",
+                "from_config",
+                "from_numpy",
+                "load_state_dict_from_url",
+                "OutOfMemoryError",
+                "get_device",
+            ]),
+            movers: set(&["to", "cuda", "cpu", "type_as", "xpu", "npu"]),
+            demands: set(&["pack_padded_sequence", "pin_memory"]),
+            init: Sym::new("__init__"),
+            device: Sym::new("device"),
+            to: Sym::new("to"),
+        }
+    }
+}
+
+/// The look at one file.
+pub(super) struct Scan<'a> {
+    pub(super) program: &'a Program,
+    pub(super) module: ModIdx,
+    pub(super) ir: &'a Module,
+    pub(super) names: &'a Names,
+    /// Functions by where they begin.
+    pub(super) order: Vec<(u32, FuncId)>,
+    /// Statements of the module's body that bind variables, by where they begin.
+    pub(super) top: Vec<(Span, Vec<Slot>)>,
+    pub(super) seen: FxHashSet<(Node, Node)>,
+    pub(super) found: Found,
+}
+
+impl<'a> Scan<'a> {
+    pub(super) fn new(program: &'a Program, module: ModIdx, names: &'a Names) -> Self {
+        let ir = &program.get(module).ir;
+        let mut order: Vec<(u32, FuncId)> =
+            ir.functions.iter().enumerate().map(|(n, f)| (f.span.start, FuncId(number(n)))).collect();
+        order.sort_by_key(|&(start, f)| (start, f));
+        let found = Found {
+            seeds: Vec::new(),
+            edges: Vec::new(),
+            same: Vec::new(),
+            calls: vec![0; ir.functions.len()],
+        };
+        Self { program, module, ir, names, order, top: Vec::new(), seen: FxHashSet::default(), found }
+    }
+
+    pub(super) fn run(mut self) -> Found {
+        self.top_level();
+        let compared = self.compared();
+        for n in 0..self.ir.exprs.len() {
+            let e = ExprId(number(n));
+            match self.ir.exprs[n] {
+                Expr::Str(s) if names_place(s) && !compared.contains(&e) => self.seed(e),
+                Expr::Attr { base, name } => self.attribute(e, base, name),
+                Expr::Var(var) => self.variable(e, var),
+                Expr::Call(id) => self.call(e, self.ir.call(id)),
+                _ => {}
+            }
+        }
+        self.statements();
+        self.enclosing();
+        self.found.seeds.sort_unstable_by_key(|&n| key(n));
+        self.found.seeds.dedup();
+        self.found
+    }
+
+    /// Which variables each statement of the module's body may bind.
+    pub(super) fn top_level(&mut self) {
+        let Some(body) = self.ir.functions.first() else { return };
+        for &s in self.ir.block(body.body) {
+            let span = self.ir.stmt_span(s);
+            let slots = match self.ir.stmt(s) {
+                Stmt::Assign { targets, .. } => {
+                    let mut slots = Vec::new();
+                    for &t in self.ir.list(*targets) {
+                        self.targets(t, &mut slots);
+                    }
+                    slots
+                }
+                Stmt::AnnAssign { target, .. } | Stmt::AugAssign { target, .. } => {
+                    let mut slots = Vec::new();
+                    self.targets(*target, &mut slots);
+                    slots
+                }
+                Stmt::If { .. }
+                | Stmt::For { .. }
+                | Stmt::While { .. }
+                | Stmt::With { .. }
+                | Stmt::Try { .. } => {
+                    // Whatever is bound in a branch.
+                    let complex = |b: &Binding| matches!(b, Binding::Complex | Binding::Value(_));
+                    let bindings = self.program.get(self.module).bindings.iter().enumerate();
+                    bindings
+                        .filter(|(_, b)| complex(b))
+                        .map(|(n, _)| Slot::try_from(n).unwrap_or(Slot::MAX))
+                        .collect()
+                }
+                _ => Vec::new(),
+            };
+            if !slots.is_empty() {
+                self.top.push((span, slots));
+            }
+        }
+    }
+
+    pub(super) fn targets(&self, target: ExprId, slots: &mut Vec<Slot>) {
+        match self.ir.expr(target) {
+            Expr::Var(Var::Local(slot) | Var::Global(slot)) => slots.push(slot),
+            Expr::Tuple(list) | Expr::List(list) => {
+                for &t in self.ir.list(list) {
+                    self.targets(t, slots);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Strings that something is only compared with: they say when, not where.
+    pub(super) fn compared(&self) -> FxHashSet<ExprId> {
+        let mut compared = FxHashSet::default();
+        for expr in &self.ir.exprs {
+            let Expr::Compare { left, right, .. } = *expr else { continue };
+            for side in [left, right] {
+                match self.ir.expr(side) {
+                    Expr::Str(_) => {
+                        compared.insert(side);
+                    }
+                    Expr::Tuple(list) | Expr::List(list) | Expr::Set(list) => {
+                        compared.extend(self.ir.list(list))
+                    }
+                    _ => {}
+                }
+            }
+        }
+        compared
+    }
+
+    /// The innermost function at an expression.
+    pub(super) fn owner(&self, e: ExprId) -> FuncId {
+        self.owner_at(self.ir.span(e))
+    }
+
+    pub(super) fn owner_at(&self, span: Span) -> FuncId {
+        let at = self.order.partition_point(|&(start, _)| start <= span.start);
+        let Some(&(_, mut f)) = at.checked_sub(1).and_then(|i| self.order.get(i)) else { return FuncId(0) };
+        while f != FuncId(0) && !self.ir.function(f).span.contains(span) {
+            f = self.ir.function(f).parent.unwrap_or(FuncId(0));
+        }
+        f
+    }
+
+    /// What a seed or mention at this place belongs to: a function, or variables of the module.
+    pub(super) fn nodes_at(&self, owner: FuncId, span: Span, f: &mut dyn FnMut(Node)) {
+        f(Node::Function(self.module, owner));
+        if owner == FuncId(0) {
+            let at = self.top.partition_point(|(s, _)| s.start <= span.start);
+            if let Some((s, slots)) = at.checked_sub(1).and_then(|i| self.top.get(i))
+                && s.contains(span)
+            {
+                slots.iter().for_each(|&slot| f(Node::Variable(self.module, slot)));
+            }
+        }
+    }
+
+    pub(super) fn seed(&mut self, e: ExprId) {
+        let owner = self.owner(e);
+        self.seed_in(owner, self.ir.span(e));
+    }
+
+    pub(super) fn seed_in(&mut self, owner: FuncId, span: Span) {
+        let mut nodes = Vec::new();
+        self.nodes_at(owner, span, &mut |n| nodes.push(n));
+        self.found.seeds.extend(nodes);
+    }
+
+    pub(super) fn edge(&mut self, owner: FuncId, span: Span, to: Node) {
+        let mut nodes = Vec::new();
+        self.nodes_at(owner, span, &mut |n| nodes.push(n));
+        for from in nodes {
+            if from != to && self.seen.insert((from, to)) {
+                self.found.edges.push((from, to));
+            }
+        }
+    }
+
+    pub(super) fn is_module_class(&self, key: ClassKey) -> bool {
+        let externals = &self.program.class(key).externals;
+        externals.iter().any(|&path| torch::base_class(path).is_some_and(|b| b.kind == torch::Base::Module))
+    }
+
+    /// Is it the constructor of a module, whose parts are moved with it?
+    pub(super) fn builds_module(&self, owner: FuncId) -> bool {
+        let function = self.ir.function(owner);
+        let class = match function.kind {
+            FuncKind::Function => function.class.filter(|_| function.name == self.names.init),
+            // In a comprehension's lambda, say.
+            _ => None,
+        };
+        class.is_some_and(|class| self.is_module_class(ClassKey { module: self.module, class }))
+    }
+
+    /// Dropped transfers, and containers that a module's constructor keeps.
+    pub(super) fn statements(&mut self) {
+        for stmt in &self.ir.stmts {
+            if let Stmt::Assign { targets, value } = *stmt {
+                self.kept_container(targets, value);
+            }
+            let Stmt::Expr(e) = *stmt else { continue };
+            let Expr::Call(id) = self.ir.expr(e) else { continue };
+            if let Expr::Attr { name, .. } = self.ir.expr(self.ir.call(id).func)
+                && self.names.movers.contains(&name)
+            {
+                self.seed(e);
+            }
+        }
+    }
+
+    /// `self.layers = [nn.Linear(…), …]`, or an empty container that is filled later, in a module's constructor.
+    pub(super) fn kept_container(&mut self, targets: crate::ir::ExprList, value: ExprId) {
+        let kept = self.ir.list(targets).iter().any(|&t| matches!(self.ir.expr(t), Expr::Attr { .. }));
+        let empty = match self.ir.expr(value) {
+            Expr::List(list) | Expr::Dict(list) | Expr::Tuple(list) => list.len == 0,
+            Expr::Comp(_) => false,
+            _ => return,
+        };
+        if !kept {
+            return;
+        }
+        let owner = self.owner(value);
+        if !self.builds_module(owner) {
+            return;
+        }
+        let span = if empty { self.ir.function(owner).span } else { self.ir.span(value) };
+        let makes = |e: &Expr| match *e {
+            Expr::Call(call) => match self.program.resolve_expr(self.module, self.ir.call(call).func) {
+                Some(Resolved::External(path)) => {
+                    path.as_str().ends_with("nn.Parameter")
+                        || torch::module(path).is_some_and(|m| m.state == torch::State::Yes)
+                }
+                Some(Resolved::Class(key)) => self.is_module_class(key),
+                _ => false,
+            },
+            _ => false,
+        };
+        let made =
+            self.ir.exprs.iter().zip(&self.ir.expr_spans).any(|(e, &at)| span.contains(at) && makes(e));
+        let filled = !empty
+            || self.ir.exprs.iter().zip(&self.ir.expr_spans).any(|(e, &at)| {
+                span.contains(at)
+                    && matches!(e, Expr::Attr { name, .. } if matches!(name.as_str(), "append" | "extend"))
+                    || span.contains(at) && matches!(e, Expr::Index { .. })
+            });
+        if made && filled {
+            self.seed_in(owner, self.ir.span(value));
+        }
+    }
+
+    /// What a nested function holds, the function around it holds.
+    pub(super) fn enclosing(&mut self) {
+        for (n, f) in self.ir.functions.iter().enumerate() {
+            let Some(parent) = f.parent else { continue };
+            if parent != FuncId(0) && self.ir.function(parent).kind != FuncKind::ClassBody {
+                let (from, to) =
+                    (Node::Function(self.module, parent), Node::Function(self.module, FuncId(number(n))));
+                self.found.edges.push((from, to));
+            }
+            // Variables of a class are every method's.
+            if parent != FuncId(0)
+                && self.ir.function(parent).kind == FuncKind::ClassBody
+                && f.kind == FuncKind::Function
+            {
+                let (from, to) =
+                    (Node::Function(self.module, FuncId(number(n))), Node::Function(self.module, parent));
+                self.found.edges.push((from, to));
+            }
+        }
+    }
+}
