@@ -2,11 +2,9 @@
 
 use super::super::atom::{Atom, backend, gpus_at_least};
 use super::super::diagram::{Cond, FALSE, TRUE};
-use super::super::value::{Device, Host, OuterId, Value};
-use super::device::parse_device;
+use super::super::value::{OuterId, Value};
 use super::{Interp, ObjKind, Test};
-use crate::ir::{CmpOp, Expr, ExprId, ExprList, UnaryOp};
-use crate::sym::Sym;
+use crate::ir::{Expr, ExprId, ExprList, UnaryOp};
 use crate::world::Backend;
 
 impl Interp<'_> {
@@ -30,7 +28,7 @@ impl Interp<'_> {
         }
     }
 
-    fn all(&mut self, list: ExprList, from: usize) -> Cond {
+    pub(super) fn all(&mut self, list: ExprList, from: usize) -> Cond {
         let linked = self.linked();
         let Some(&first) = linked.ir.list(list).get(from) else { return TRUE };
         let cond = self.test(first);
@@ -44,7 +42,7 @@ impl Interp<'_> {
         self.d.and(cond, rest)
     }
 
-    fn any(&mut self, list: ExprList, from: usize) -> Cond {
+    pub(super) fn any(&mut self, list: ExprList, from: usize) -> Cond {
         let linked = self.linked();
         let Some(&first) = linked.ir.list(list).get(from) else { return FALSE };
         let cond = self.test(first);
@@ -101,7 +99,7 @@ impl Interp<'_> {
         self.named_test(test, e)
     }
 
-    fn named_test(&mut self, test: Test, e: ExprId) -> Cond {
+    pub(super) fn named_test(&mut self, test: Test, e: ExprId) -> Cond {
         let atom = match self.tests.get(&test) {
             Some(&atom) => atom,
             None => {
@@ -115,7 +113,7 @@ impl Interp<'_> {
     }
 
     /// The truth of a test on an outside thing: a flag that the caller or the user decides.
-    fn flag(&mut self, test: Test, outer: OuterId, suffix: &str, e: ExprId) -> Cond {
+    pub(super) fn flag(&mut self, test: Test, outer: OuterId, suffix: &str, e: ExprId) -> Cond {
         let atom = match self.tests.get(&test) {
             Some(&atom) => atom,
             None => {
@@ -137,7 +135,7 @@ impl Interp<'_> {
     }
 
     /// `stream: torch.cuda.Stream | None`: who gives one has the device.
-    fn annotated_for_devices(&self, o: OuterId) -> bool {
+    pub(super) fn annotated_for_devices(&self, o: OuterId) -> bool {
         let super::OuterKey::Param { module, func, index } = self.t.get_outer(o).key else { return false };
         let ir = &self.program.get(module).ir;
         let param = ir.function(func).params.get(usize::from(index));
@@ -150,356 +148,6 @@ impl Interp<'_> {
         self.d.atom(atom)
     }
 
-    /// `left op right`
-    pub(super) fn compare(&mut self, op: CmpOp, left: Value, right: Value, e: ExprId) -> Value {
-        let cond = match op {
-            CmpOp::Eq | CmpOp::Is => self.equal(left, right, e),
-            CmpOp::NotEq | CmpOp::IsNot => {
-                let c = self.equal(left, right, e);
-                self.d.not(c)
-            }
-            CmpOp::In | CmpOp::NotIn => {
-                let c = self.contains(right, left, e);
-                if op == CmpOp::In { c } else { self.d.not(c) }
-            }
-            CmpOp::Lt | CmpOp::LtE | CmpOp::Gt | CmpOp::GtE => self.order(op, left, right, e),
-        };
-        if matches!((left, right), (Value::Tensor(_), _) | (_, Value::Tensor(_)))
-            && !matches!(op, CmpOp::Is | CmpOp::IsNot | CmpOp::In | CmpOp::NotIn)
-        {
-            return Value::Unknown;
-        }
-        Value::Bool(cond)
-    }
-
-    /// `a == b` and `a is b`.
-    pub(super) fn equal(&mut self, a: Value, b: Value, e: ExprId) -> Cond {
-        if let Some(c) = self.device_equal(a, b, e).or_else(|| self.device_equal(b, a, e)) {
-            return c;
-        }
-        match (a, b) {
-            (Value::Choice(_), _) => {
-                let r = self.each(a, &mut |i, v| Value::Bool(i.equal(v, b, e)));
-                self.as_cond(r, e)
-            }
-            (_, Value::Choice(_)) => self.equal(b, a, e),
-            (Value::Int(x), Value::Int(y)) => constant(x == y),
-            (Value::Str(x, _), Value::Str(y, _)) => constant(x == y),
-            (Value::Bool(x), Value::Bool(y)) => {
-                let not = self.d.not(y);
-                self.d.ite(x, y, not).unwrap_or_else(|| self.unknown_test(e))
-            }
-            (Value::None, Value::None) => TRUE,
-            (Value::Outer(o), v) | (v, Value::Outer(o)) => self.outer_equal(o, v, e),
-            (
-                Value::None,
-                Value::Tensor(_)
-                | Value::Object(_)
-                | Value::Int(_)
-                | Value::Str(..)
-                | Value::Device(_)
-                | Value::Closure(_)
-                | Value::Class(_)
-                | Value::External(_)
-                | Value::Seq(_)
-                | Value::Host(_)
-                | Value::Bool(_),
-            ) => FALSE,
-            (x, Value::None) if x != Value::None && !matches!(x, Value::Unknown | Value::Absent) => {
-                self.equal(b, a, e)
-            }
-            (Value::Object(x), Value::Object(y)) if x == y => TRUE,
-            (Value::External(x), Value::External(y)) => constant(x == y),
-            // `kind == "MULTI_GPU"`, whatever `kind` is: somebody has decided about devices.
-            (v, Value::Str(s, _)) | (Value::Str(s, _), v) if speaks_of_devices(s.as_str()) => {
-                let test = if matches!(v, Value::Unknown | Value::Absent) {
-                    Test::Expr(self.here().module, e, self.frame, self.pass)
-                } else {
-                    Test::Compare(30, v, Value::Str(s, super::super::value::NO_ORIGIN))
-                };
-                let atom = match self.tests.get(&test) {
-                    Some(&atom) => atom,
-                    None => {
-                        let text = format!("… == {:?}", s.as_str());
-                        let atom = self.atoms.add(Atom::Flag { text, about_devices: true, default: None });
-                        self.tests.insert(test, atom);
-                        atom
-                    }
-                };
-                self.d.atom(atom)
-            }
-            _ => self.unknown_test(e),
-        }
-    }
-
-    fn as_cond(&mut self, v: Value, e: ExprId) -> Cond {
-        match v {
-            Value::Bool(c) => c,
-            _ => self.unknown_test(e),
-        }
-    }
-
-    fn outer_equal(&mut self, o: OuterId, v: Value, e: ExprId) -> Cond {
-        if o == self.known.device_count
-            && let Value::Int(n) = v
-        {
-            let n = u32::try_from(n).unwrap_or(0);
-            let at_least = if n == 0 { TRUE } else { self.d.atom(gpus_at_least(n)) };
-            let more = self.d.atom(gpus_at_least(n + 1));
-            let not_more = self.d.not(more);
-            return self.d.and(at_least, not_more);
-        }
-        let suffix = match v {
-            Value::None => " is None".to_owned(),
-            Value::Str(s, _) => format!(" == {:?}", s.as_str()),
-            Value::Int(i) => format!(" == {i}"),
-            Value::External(path) => format!(" == {path}"),
-            Value::Bool(c) if c == TRUE => return self.flag(Test::Truth(Value::Outer(o)), o, "", e),
-            Value::Bool(c) if c == FALSE => {
-                let c = self.flag(Test::Truth(Value::Outer(o)), o, "", e);
-                return self.d.not(c);
-            }
-            _ => String::new(),
-        };
-        if suffix.is_empty() {
-            let (x, y) = (Value::Outer(o), v);
-            return self.named_test(Test::Compare(0, x, y), e);
-        }
-        let key = match v {
-            Value::Str(s, _) => Value::Str(s, super::super::value::NO_ORIGIN),
-            v => v,
-        };
-        self.flag(Test::Compare(0, Value::Outer(o), key), o, &suffix, e)
-    }
-
-    /// Comparisons of a device, or of its type, with the name of one.
-    fn device_equal(&mut self, device: Value, other: Value, e: ExprId) -> Option<Cond> {
-        let Value::Device(d) = device else { return None };
-        let wanted = match other {
-            Value::Str(s, _) => match s.as_str() {
-                // What `x.type()` gives, in full.
-                t if t.starts_with("torch.cuda.") && t.ends_with("Tensor") => Device::Cuda(None),
-                t if t.starts_with("torch.") && t.ends_with("Tensor") => Device::Cpu,
-                t => parse_device(t)?,
-            },
-            Value::Device(o) => {
-                let payload = self.d.as_leaf(o)?;
-                self.t.places.get(payload).0
-            }
-            _ => return None,
-        };
-        Some(self.is_device(d, wanted, e))
-    }
-
-    /// The condition under which a device is of the wanted type (and index, where both have one).
-    pub(super) fn is_device(&mut self, d: super::Dd, wanted: Device, e: ExprId) -> Cond {
-        if let Some(payload) = self.d.as_leaf(d) {
-            let (device, _) = *self.t.places.get(payload);
-            return self.leaf_is(device, wanted, e);
-        }
-        let (atom, hi, lo) = self.d.root(d);
-        let cond = self.d.atom(atom);
-        let (a, b) = (self.is_device(hi, wanted, e), self.is_device(lo, wanted, e));
-        self.d.ite(cond, a, b).unwrap_or_else(|| self.unknown_test(e))
-    }
-
-    fn leaf_is(&mut self, device: Device, wanted: Device, e: ExprId) -> Cond {
-        use Device::{Cpu, Cuda, CudaSome, Meta, Named, Of, Other, Unknown};
-        match (device, wanted) {
-            (Cuda(a), Cuda(b)) => match (a, b) {
-                (Some(a), Some(b)) => constant(a == b),
-                _ => TRUE,
-            },
-            (CudaSome, Cuda(None)) => TRUE,
-            (CudaSome, Cuda(Some(_))) => self.unknown_test(e),
-            (Other(a), Other(b)) => constant(a == b),
-            (Cpu, Cpu) | (Meta, Meta) => TRUE,
-            (Named(o) | Of(o), w) => {
-                let text = match w {
-                    Cuda(_) | CudaSome => "cuda",
-                    Cpu => "cpu",
-                    Meta => "meta",
-                    Other(b) => b.name(),
-                    _ => return self.unknown_test(e),
-                };
-                let flag = self.outer_is_on(o, text);
-                let there = match w {
-                    Cuda(_) | CudaSome => self.d.atom(gpus_at_least(1)),
-                    Other(b) => self.d.atom(backend(b)),
-                    _ => TRUE,
-                };
-                self.d.and(flag, there)
-            }
-            (Unknown, _) | (_, Unknown | Named(_) | Of(_)) => match wanted {
-                // Something is on CUDA: then CUDA is there.
-                Cuda(_) | CudaSome => {
-                    let (c, there) = (self.unknown_test(e), self.d.atom(gpus_at_least(1)));
-                    self.d.and(c, there)
-                }
-                _ => self.unknown_test(e),
-            },
-            _ => FALSE,
-        }
-    }
-
-    /// The condition that an outside thing is on a device of this type.
-    pub(super) fn outer_is_on(&mut self, o: OuterId, device: &'static str) -> Cond {
-        let test = on_test(o, device);
-        let atom = match self.tests.get(&test) {
-            Some(&atom) => atom,
-            None => {
-                let text = format!("{} is {device}", self.t.get_outer(o).text);
-                let atom = self.atoms.add(Atom::On { text });
-                self.tests.insert(test, atom);
-                atom
-            }
-        };
-        self.d.atom(atom)
-    }
-
-    /// What the program has asked about where an outside thing is, if it is on CUDA.
-    pub(super) fn if_on_cuda(&mut self, o: OuterId) -> Cond {
-        let mut c = TRUE;
-        for (device, there) in [("cuda", true), ("cpu", false), ("meta", false)] {
-            if let Some(&atom) = self.tests.get(&on_test(o, device)) {
-                let mut test = self.d.atom(atom);
-                if !there {
-                    test = self.d.not(test);
-                }
-                c = self.d.and(c, test);
-            }
-        }
-        c
-    }
-
-    fn order(&mut self, op: CmpOp, a: Value, b: Value, e: ExprId) -> Cond {
-        match (a, b) {
-            (Value::Host(Host::Memory), _) | (_, Value::Host(Host::Memory)) => {
-                let test = Test::Expr(self.here().module, e, self.frame, self.pass);
-                let atom = match self.tests.get(&test) {
-                    Some(&atom) => atom,
-                    None => {
-                        let atom = self.atoms.add(Atom::Memory);
-                        self.tests.insert(test, atom);
-                        atom
-                    }
-                };
-                self.d.atom(atom)
-            }
-            (Value::Int(x), Value::Int(y)) => constant(match op {
-                CmpOp::Lt => x < y,
-                CmpOp::LtE => x <= y,
-                CmpOp::Gt => x > y,
-                _ => x >= y,
-            }),
-            (Value::Outer(o), Value::Int(n)) if o == self.known.device_count => self.count_order(op, n),
-            (Value::Int(n), Value::Outer(o)) if o == self.known.device_count => {
-                let flipped = match op {
-                    CmpOp::Lt => CmpOp::Gt,
-                    CmpOp::LtE => CmpOp::GtE,
-                    CmpOp::Gt => CmpOp::Lt,
-                    _ => CmpOp::LtE,
-                };
-                self.count_order(flipped, n)
-            }
-            // A device index from `get_device()` is -1 on the CPU.
-            (Value::Device(d), Value::Int(n)) if n <= 0 => {
-                let cuda = self.is_device(d, Device::Cuda(None), e);
-                if matches!(op, CmpOp::Gt | CmpOp::GtE) { cuda } else { self.d.not(cuda) }
-            }
-            (Value::Outer(o), v) => {
-                let sign = match op {
-                    CmpOp::Lt => " <",
-                    CmpOp::LtE => " <=",
-                    CmpOp::Gt => " >",
-                    _ => " >=",
-                };
-                let suffix = match v {
-                    Value::Int(i) => format!("{sign} {i}"),
-                    _ => sign.to_owned(),
-                };
-                self.flag(Test::Compare(2 + op as u8, Value::Outer(o), v), o, &suffix, e)
-            }
-            _ => self.unknown_test(e),
-        }
-    }
-
-    fn count_order(&mut self, op: CmpOp, n: i64) -> Cond {
-        let at_least = |i: &mut Self, n: i64| match u32::try_from(n) {
-            Ok(0) | Err(_) => TRUE,
-            Ok(n) => i.d.atom(gpus_at_least(n)),
-        };
-        match op {
-            CmpOp::Gt => at_least(self, n + 1),
-            CmpOp::GtE => at_least(self, n),
-            CmpOp::Lt => {
-                let c = at_least(self, n);
-                self.d.not(c)
-            }
-            _ => {
-                let c = at_least(self, n + 1);
-                self.d.not(c)
-            }
-        }
-    }
-
-    /// `item in container`
-    fn contains(&mut self, container: Value, item: Value, e: ExprId) -> Cond {
-        match (container, item) {
-            // `"cuda" in str(device)`
-            (Value::Device(_), Value::Str(s, _)) => {
-                if let (Value::Device(d), Some(wanted)) = (container, parse_device(s.as_str())) {
-                    return self.is_device(d, wanted, e);
-                }
-                self.unknown_test(e)
-            }
-            (Value::Str(text, _), Value::Str(s, _)) => constant(text.as_str().contains(s.as_str())),
-            (Value::Seq(id), item) => {
-                let mut cond = FALSE;
-                for v in self.seq_items(id) {
-                    let c = self.equal(item, v, e);
-                    cond = self.d.or(cond, c);
-                }
-                cond
-            }
-            (Value::Object(id), item) => match (self.obj(id).kind, self.own(id)) {
-                (ObjKind::List { .. }, content @ Value::Seq(_)) => self.contains(content, item, e),
-                (ObjKind::Dict { .. }, Value::Seq(s)) => {
-                    let keys: Vec<Value> = self.seq_items(s).iter().step_by(2).copied().collect();
-                    let keys = self.seq(&keys);
-                    self.contains(keys, item, e)
-                }
-                _ => self.unknown_test(e),
-            },
-            // What the environment says is the user's or the launcher's decision.
-            (Value::External(path), Value::Str(s, _)) if path.as_str() == "os.environ" => {
-                let key = super::OuterKey::External(path);
-                let outer = self.t.outer(key.clone(), || super::Outer {
-                    key,
-                    text: path.to_string(),
-                    tensor: false,
-                    device: false,
-                    varies: false,
-                    with: None,
-                    default: None,
-                });
-                let text = format!(" has {:?}", s.as_str());
-                let key = Value::Str(s, super::super::value::NO_ORIGIN);
-                self.flag(Test::Compare(9, Value::Outer(outer), key), outer, &text, e)
-            }
-            (Value::Outer(o), Value::Str(s, _)) => {
-                let text = format!(" has {:?}", s.as_str());
-                let key = Value::Str(s, super::super::value::NO_ORIGIN);
-                self.flag(Test::Compare(9, Value::Outer(o), key), o, &text, e)
-            }
-            (Value::Choice(_), item) => {
-                let r = self.each(container, &mut |i, c| Value::Bool(i.contains(c, item, e)));
-                self.as_cond(r, e)
-            }
-            _ => self.unknown_test(e),
-        }
-    }
-
     /// The condition that a back end is available; CUDA for none.
     pub(super) fn available(&mut self, b: Option<Backend>) -> Cond {
         self.d.atom(b.map_or(gpus_at_least(1), backend))
@@ -507,7 +155,7 @@ impl Interp<'_> {
 }
 
 /// The outcome of a test on an option, if the user leaves it at its default.
-fn by_default(test: Test, default: Value) -> Option<bool> {
+pub(super) fn by_default(test: Test, default: Value) -> Option<bool> {
     match (test, default) {
         (Test::Truth(_), Value::Bool(c)) if c == TRUE || c == FALSE => Some(c == TRUE),
         (Test::Truth(_), Value::Int(n)) => Some(n != 0),
@@ -525,7 +173,7 @@ fn by_default(test: Test, default: Value) -> Option<bool> {
 }
 
 /// Does an annotation name a stream, an event or a graph of an accelerator?
-fn names_device_object(ir: &crate::ir::Module, e: ExprId) -> bool {
+pub(super) fn names_device_object(ir: &crate::ir::Module, e: ExprId) -> bool {
     match ir.expr(e) {
         Expr::Attr { base, name } => {
             matches!(name.as_str(), "Stream" | "Event" | "CUDAGraph") || names_device_object(ir, base)
@@ -535,14 +183,6 @@ fn names_device_object(ir: &crate::ir::Module, e: ExprId) -> bool {
         Expr::Binary { left, right, .. } => names_device_object(ir, left) || names_device_object(ir, right),
         _ => false,
     }
-}
-
-fn on_test(o: OuterId, device: &str) -> Test {
-    Test::Compare(1, Value::Outer(o), Value::Str(Sym::new(device), super::super::value::NO_ORIGIN))
-}
-
-const fn constant(b: bool) -> Cond {
-    if b { TRUE } else { FALSE }
 }
 
 /// Does a flag's name speak of devices? Then whoever sets it decides where things go.
@@ -581,4 +221,8 @@ pub(super) fn speaks_of_devices(text: &str) -> bool {
     ];
     let text = text.to_ascii_lowercase();
     WORDS.iter().any(|w| text.contains(w))
+}
+
+pub(super) const fn constant(b: bool) -> Cond {
+    if b { TRUE } else { FALSE }
 }

@@ -9,6 +9,7 @@ mod args;
 mod builtin;
 mod call;
 mod class;
+mod compare;
 mod cond;
 mod container;
 mod decorators;

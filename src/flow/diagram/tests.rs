@@ -1,0 +1,57 @@
+use super::*;
+use crate::flow::atom::gpus_at_least;
+
+#[test]
+fn more_gpus_imply_fewer() {
+    let mut d = Diagrams::default();
+    let (one, two) = (d.atom(gpus_at_least(1)), d.atom(gpus_at_least(2)));
+    assert!(d.implies(two, one));
+    assert!(!d.implies(one, two));
+    let none = d.not(one);
+    assert_eq!(d.and(none, two), FALSE);
+    let not_two = d.not(two);
+    assert_ne!(d.and(one, not_two), FALSE);
+}
+
+#[test]
+fn what_is_given_needs_no_telling() {
+    let mut d = Diagrams::default();
+    let (a, b, one) = (d.atom(AtomId(20)), d.atom(AtomId(21)), d.atom(gpus_at_least(1)));
+    for care in [a, b, one] {
+        for c in [a, b, one] {
+            let both = d.and(care, c);
+            let simple = d.given(both, care);
+            assert_eq!(d.and(simple, care), both);
+            assert!(d.paths(simple) <= d.paths(both));
+        }
+    }
+    let both = d.and(a, b);
+    assert_eq!(d.given(both, a), b);
+}
+
+#[test]
+fn conditions_obey_boolean_laws() {
+    let mut d = Diagrams::default();
+    let atoms: Vec<Cond> = [1, 2, 20, 21, 22].map(|i| d.atom(AtomId(i))).to_vec();
+    for &a in &atoms {
+        for &b in &atoms {
+            let (ab, ba) = (d.and(a, b), d.and(b, a));
+            assert_eq!(ab, ba);
+            let (na, nb) = (d.not(a), d.not(b));
+            let (nab, n_or) = (d.not(ab), d.or(na, nb));
+            assert!(d.implies(nab, n_or) && d.implies(n_or, nab), "De Morgan");
+            assert_eq!(d.not(na), a);
+        }
+    }
+}
+
+#[test]
+fn correlated_choices_stay_correlated() {
+    let mut d = Diagrams::default();
+    let c = d.atom(AtomId(20));
+    let (x, y) = (d.leaf(10), d.leaf(11));
+    let a = d.ite(c, x, y).unwrap_or(x);
+    let b = d.ite(c, x, y).unwrap_or(y);
+    let differ = d.zip(a, b, &mut |p, q| u32::from(p != q));
+    assert_eq!(differ, Some(FALSE));
+}

@@ -1,0 +1,84 @@
+//! A file as a whole: its tables, and how they are read.
+
+use super::*;
+
+/// A file.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Module {
+    /// Which file.
+    pub file: FileId,
+    /// The expressions.
+    pub exprs: Vec<Expr>,
+    /// The span of each expression.
+    pub expr_spans: Vec<Span>,
+    /// Storage of [`ExprList`].
+    pub expr_pool: Vec<ExprId>,
+    /// The statements.
+    pub stmts: Vec<Stmt>,
+    /// The span of each statement.
+    pub stmt_spans: Vec<Span>,
+    /// Storage of [`Block`].
+    pub stmt_pool: Vec<StmtId>,
+    /// The calls.
+    pub calls: Vec<Call>,
+    /// The comprehensions.
+    pub comps: Vec<Comp>,
+    /// The functions; the first is the module's own body.
+    pub functions: Vec<Function>,
+    /// The classes.
+    pub classes: Vec<Class>,
+    /// Every import statement's parts, wherever they stand, for following them.
+    pub imports: Vec<Import>,
+}
+
+impl Module {
+    /// The expression.
+    pub fn expr(&self, id: ExprId) -> Expr {
+        self.exprs[id.0 as usize]
+    }
+
+    /// Its place in the text.
+    pub fn span(&self, id: ExprId) -> Span {
+        self.expr_spans[id.0 as usize]
+    }
+
+    /// The statement.
+    pub fn stmt(&self, id: StmtId) -> &Stmt {
+        &self.stmts[id.0 as usize]
+    }
+
+    /// Its place in the text.
+    pub fn stmt_span(&self, id: StmtId) -> Span {
+        self.stmt_spans[id.0 as usize]
+    }
+
+    /// The expressions of a list.
+    pub fn list(&self, list: ExprList) -> &[ExprId] {
+        &self.expr_pool[list.start as usize..(list.start + list.len) as usize]
+    }
+
+    /// The statements of a block.
+    pub fn block(&self, block: Block) -> &[StmtId] {
+        &self.stmt_pool[block.start as usize..(block.start + block.len) as usize]
+    }
+
+    /// The call.
+    pub fn call(&self, id: CallId) -> &Call {
+        &self.calls[id.0 as usize]
+    }
+
+    /// The comprehension.
+    pub fn comp(&self, id: CompId) -> &Comp {
+        &self.comps[id.0 as usize]
+    }
+
+    /// The function.
+    pub fn function(&self, id: FuncId) -> &Function {
+        &self.functions[id.0 as usize]
+    }
+
+    /// The class.
+    pub fn class(&self, id: ClassId) -> &Class {
+        &self.classes[id.0 as usize]
+    }
+}
