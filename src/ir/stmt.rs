@@ -1,6 +1,6 @@
 //! Statements.
 
-use super::{Block, ClassId, ExprId, ExprList, FuncId, Var};
+use super::{BinOp, Block, ClassId, ExprId, ExprList, FuncId, Var};
 use crate::span::Span;
 use crate::sym::Sym;
 
