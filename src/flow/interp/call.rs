@@ -396,7 +396,7 @@ impl Interp<'_> {
     fn call_object(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
         match self.obj(id).kind {
             ObjKind::Module | ObjKind::ForeignModule(_) => self.call_module(id, args, e),
-            ObjKind::List { module: true } => self.call_sequential(id, args, e),
+            ObjKind::List { module: true } => self.call_module(id, args, e),
             ObjKind::Partial => self.call_partial(id, args, e),
             ObjKind::TupleClass => self.make_tuple(id, args, e),
             ObjKind::Instance => {

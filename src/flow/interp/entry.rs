@@ -190,6 +190,7 @@ impl Interp<'_> {
     fn rewind(&mut self, mark: super::Mark, cells: usize, objects: usize) {
         self.store.reset(mark, cells);
         self.objects.truncate(objects);
+        self.hooked.retain(|id| (id.0 as usize) < objects);
         self.unbuilt.retain(|id, _| (id.0 as usize) < objects);
         self.watch.rewind(objects);
         for o in &mut self.objects {

@@ -209,6 +209,8 @@ pub struct Interp<'p> {
     steps: u32,
     /// The number of steps at which what is running now is given up.
     limit: u32,
+    /// Modules with a hook that may move them, their inputs or their outputs at every call.
+    hooked: FxHashSet<ObjId>,
     /// Methods that return tuples or dicts.
     several: FxHashMap<(ModIdx, FuncId), bool>,
     /// Callees that took more steps than a call may.
@@ -316,6 +318,7 @@ impl<'p> Interp<'p> {
             pass: 0,
             steps: 0,
             limit: MAX_STEPS,
+            hooked: FxHashSet::default(),
             several: FxHashMap::default(),
             heavy: FxHashSet::default(),
             depth: 0,

@@ -286,8 +286,11 @@ impl Interp<'_> {
             }
             // Hooks may move the module and its inputs at every call.
             "register_forward_hook" | "register_forward_pre_hook" => {
-                let unknown = self.unknown_device();
-                self.move_module(id, unknown);
+                if args.positional.first().is_some_and(|&(hook, _)| self.may_move(hook)) {
+                    let unknown = self.unknown_device();
+                    self.move_module(id, unknown);
+                    self.hooked.insert(id);
+                }
                 self.result_of(e)
             }
             "register_full_backward_hook" => self.result_of(e),
@@ -389,6 +392,9 @@ impl Interp<'_> {
             self.check_wrapped(id);
         }
         self.check_evaluation(id, e);
+        if self.hooked.contains(&id) {
+            return self.result_of(e);
+        }
         let scattered = self.scattered(id, args);
         let args = scattered.as_ref().unwrap_or(args);
         let device = self.module_device(id, 0);
@@ -442,6 +448,19 @@ impl Interp<'_> {
             _ => {}
         }
         self.call_unknown_module(id, args, e)
+    }
+
+    /// Does a function of the project have anything to do with devices?
+    fn may_move(&self, hook: Value) -> bool {
+        let function = match hook {
+            Value::Closure(c) => Some(c),
+            Value::Bound(b) => self.t.bounds.get(b.0).function,
+            _ => return true,
+        };
+        function.is_none_or(|c| {
+            let closure = self.t.closures.get(c.0);
+            self.relevance.is_live(closure.module, closure.func)
+        })
     }
 
     /// Does its `forward` return tuples or dicts? What is in them may be anything.
