@@ -14,6 +14,8 @@ pub(super) struct Args {
     pub(super) keywords: Vec<(Sym, Value, ExprId)>,
     /// There is a `*args` or `**kwargs` whose content is not known.
     pub(super) open: bool,
+    /// There is a `**kwargs` whose content is not known.
+    pub(super) open_names: bool,
 }
 
 impl Args {
@@ -25,6 +27,12 @@ impl Args {
     /// The argument by keyword.
     pub(super) fn keyword(&self, name: &str) -> Option<(Value, ExprId)> {
         self.keywords.iter().find(|(n, ..)| n.as_str() == name).map(|&(_, v, e)| (v, e))
+    }
+
+    /// Names and values come that nobody here knows.
+    const fn open_keywords(&mut self) {
+        self.open = true;
+        self.open_names = true;
     }
 
     /// All values.
@@ -62,11 +70,11 @@ impl Interp<'_> {
                         for pair in items.chunks(2) {
                             match pair {
                                 &[Value::Str(k, _), v] => args.keywords.push((k, v, arg.value)),
-                                _ => args.open = true,
+                                _ => args.open_keywords(),
                             }
                         }
                     }
-                    None => args.open = true,
+                    None => args.open_keywords(),
                 },
             }
         }

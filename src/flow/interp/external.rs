@@ -462,7 +462,7 @@ impl Interp<'_> {
         let &[f, rest, keywords] = parts.as_slice() else {
             return self.unknown_call(Value::Unknown, args, e);
         };
-        let mut all = Args { open: args.open, ..Args::default() };
+        let mut all = Args { open: args.open, open_names: args.open_names, ..Args::default() };
         all.positional.extend(self.exact_elements(rest).unwrap_or_default().into_iter().map(|v| (v, e)));
         all.positional.extend(&args.positional);
         all.keywords.extend(&args.keywords);

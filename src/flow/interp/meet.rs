@@ -167,6 +167,11 @@ impl Interp<'_> {
             Device::Named(_) => false,
             _ => return false,
         };
+        if let Device::Of(o) = other
+            && self.is_saved_weight(o)
+        {
+            return true;
+        }
         let mut at = cpu;
         while at != super::NO_ORIGIN {
             let o = self.t.origins.get(at.0);
@@ -179,6 +184,17 @@ impl Interp<'_> {
             at = o.from;
         }
         cpu == super::NO_ORIGIN
+    }
+
+    /// An entry of a dict of weights, `state["encoder.weight"]`: who edits those has loaded them to the host.
+    fn is_saved_weight(&self, o: OuterId) -> bool {
+        match self.t.get_outer(o).key {
+            OuterKey::Item { base, key } => {
+                let dotted = matches!(key, Some(Value::Str(s, _)) if s.as_str().contains('.'));
+                dotted || self.t.get_outer(base).text.contains("state_dict") || self.is_saved_weight(base)
+            }
+            _ => false,
+        }
     }
 
     /// The outside thing that must turn out to be a tensor for this device to count.

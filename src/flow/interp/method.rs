@@ -110,11 +110,83 @@ const ONLY_TENSORS: &[&str] = &[
     "int",
 ];
 
+/// Methods that only tensors have, where others have attributes of that name: `module.stride`, `array.size`.
+const ONLY_TENSORS_CALL: &[&str] = &[
+    "abs",
+    "abs_",
+    "addcmul",
+    "addcmul_",
+    "amax",
+    "amin",
+    "atan2",
+    "baddbmm",
+    "bincount",
+    "ceil",
+    "coalesce",
+    "cross",
+    "div",
+    "element_size",
+    "erfinv",
+    "exp_",
+    "fill_diagonal_",
+    "floor",
+    "floor_",
+    "frac",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "index_put",
+    "index_put_",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "log_",
+    "log1p",
+    "log2",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "masked_scatter_",
+    "movedim",
+    "mul",
+    "nan_to_num",
+    "ndimension",
+    "neg",
+    "nelement",
+    "new",
+    "norm",
+    "random_",
+    "reciprocal",
+    "relu_",
+    "scatter_reduce",
+    "scatter_reduce_",
+    "sigmoid_",
+    "sign",
+    "size",
+    "square",
+    "stride",
+    "t",
+    "tensor_split",
+    "transpose_",
+    "trunc",
+    "unflatten",
+    "unique_consecutive",
+];
+
 static ONLY: LazyLock<FxHashSet<Sym>> = LazyLock::new(|| ONLY_TENSORS.iter().map(|n| Sym::new(n)).collect());
+
+static ONLY_CALL: LazyLock<FxHashSet<Sym>> =
+    LazyLock::new(|| ONLY_TENSORS_CALL.iter().map(|n| Sym::new(n)).collect());
 
 /// Does whoever has an attribute of this name show to be a tensor?
 fn only_tensors_have(name: Sym) -> bool {
     ONLY.contains(&name)
+}
+
+/// Does whoever has a method of this name show to be a tensor?
+fn only_tensors_do(name: Sym) -> bool {
+    ONLY.contains(&name) || ONLY_CALL.contains(&name)
 }
 
 impl Interp<'_> {
@@ -219,6 +291,17 @@ impl Interp<'_> {
 
     pub(super) fn is_tensorish(&self, o: OuterId) -> bool {
         self.tensor_proofs.contains(&o) || self.t.get_outer(o).tensor
+    }
+
+    /// A method of this name is called on what an outside thing's own method gave: is that thing a tensor?
+    pub(super) fn shown_by_result(&mut self, device: super::Dd, name: Sym) {
+        if let Some(leaf) = self.d.as_leaf(device)
+            && let (Device::Of(_), origin) = *self.t.places.get(leaf)
+            && let Some(&o) = self.own_results.get(&origin)
+            && only_tensors_do(name)
+        {
+            self.tensor_proofs.insert(o);
+        }
     }
 
     /// The outside thing, taken as a tensor (which must still be shown).
@@ -467,7 +550,7 @@ impl Interp<'_> {
     /// A method of something from outside.
     fn outer_method(&mut self, o: OuterId, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
         let text = name.as_str();
-        if only_tensors_have(name) {
+        if only_tensors_do(name) {
             self.tensor_proofs.insert(o);
         }
         if text == "load_state_dict" && !self.holds_numbers(o) {
@@ -535,6 +618,9 @@ impl Interp<'_> {
             )
         {
             let t = self.tensor_of_outer(o, e);
+            let place = self.place(e);
+            let origin = self.origin(place, super::Reason::Given, NO_ORIGIN);
+            self.own_results.insert(origin, o);
             return self.tensor_method(t, name, args, e, base);
         }
         if matches!(text, "numpy" | "size" | "type") {

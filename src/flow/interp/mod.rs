@@ -236,6 +236,8 @@ pub struct Interp<'p> {
     def_paths: FxHashMap<(ModIdx, FuncId), Cond>,
     /// Outside things that are seen to be tensors.
     tensor_proofs: FxHashSet<OuterId>,
+    /// Whose own methods gave a result: `x.reshape(-1)` lives where `x` does, and is a tensor if that is one.
+    own_results: FxHashMap<OriginId, OuterId>,
     /// Outside things that are used as sizes.
     size_proofs: FxHashSet<OuterId>,
     /// What was assigned to attributes and items of outside things.
@@ -333,6 +335,7 @@ impl<'p> Interp<'p> {
             evaluated: FxHashSet::default(),
             def_paths: FxHashMap::default(),
             tensor_proofs: FxHashSet::default(),
+            own_results: FxHashMap::default(),
             size_proofs: FxHashSet::default(),
             outer_writes: FxHashMap::default(),
             events: Vec::new(),

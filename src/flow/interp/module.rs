@@ -591,7 +591,7 @@ impl Interp<'_> {
         };
         let Some(&(mut v, at)) = args.positional.first() else { return self.result_of(e) };
         for child in children {
-            let args = Args { positional: vec![(v, at)], keywords: Vec::new(), open: false };
+            let args = Args { positional: vec![(v, at)], ..Args::default() };
             v = self.call_value(child, &args, e);
         }
         v

@@ -22,6 +22,9 @@ impl<'p> Interp<'p> {
         match linked.ir.stmt(id) {
             Stmt::Expr(e) => self.expression_statement(*e),
             Stmt::Assign { targets, value } => {
+                if self.assign_display(linked.ir.list(*targets), *value) {
+                    return;
+                }
                 let v = self.eval(*value);
                 for &target in linked.ir.list(*targets) {
                     if self.moves_itself(target, *value) {
@@ -202,6 +205,34 @@ impl<'p> Interp<'p> {
         for (&t, v) in targets.iter().zip(items) {
             self.assign(t, v);
         }
+    }
+
+    /// `b, n, device = *x.shape, x.device`: what stands after the star comes last, however much the star gives.
+    fn assign_display(&mut self, targets: &[ExprId], value: ExprId) -> bool {
+        let linked = self.linked();
+        let ir = &linked.ir;
+        let starred = |&&x: &&ExprId| matches!(ir.expr(x), Expr::Star(_));
+        let (&[target], Expr::Tuple(items)) = (targets, ir.expr(value)) else { return false };
+        let Expr::Tuple(names) = ir.expr(target) else { return false };
+        let (names, items) = (ir.list(names), ir.list(items));
+        let Some(star) = items.iter().position(|x| matches!(ir.expr(*x), Expr::Star(_))) else {
+            return false;
+        };
+        if items.iter().filter(starred).count() != 1
+            || names.iter().any(|x| starred(&x))
+            || names.len() + 1 < items.len()
+        {
+            return false;
+        }
+        let values: Vec<Value> = items.iter().map(|&x| self.eval(x)).collect();
+        let middle = names.len() + 1 - items.len();
+        let given = self.elements(values[star], middle, items[star]);
+        let rest = values[star + 1..].iter();
+        let all: Vec<Value> = values[..star].iter().chain(&given).chain(rest).copied().collect();
+        for (&name, v) in names.iter().zip(all) {
+            self.assign(name, v);
+        }
+        true
     }
 
     pub(super) fn set_var(&mut self, var: Var, value: Value) {

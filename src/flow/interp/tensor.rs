@@ -298,6 +298,7 @@ impl Interp<'_> {
     ) -> Value {
         let Value::Tensor(id) = v else { return Value::Unknown };
         let t = self.get_tensor(id);
+        self.shown_by_result(t.device, name);
         match name.as_str() {
             "to" | "cuda" | "cpu" | "xpu" | "npu" | "mps" | "hpu" => {
                 return self.transfer(t, name, args, e, base);
@@ -671,7 +672,8 @@ impl Interp<'_> {
                 let any = if name.ends_with("unbind") { any } else { tensor };
                 self.many(any)
             }
-            "topk" | "sort" | "kthvalue" | "mode" | "cummax" | "cummin" => self.seq(&[any, any]),
+            "topk" | "sort" | "cummax" | "cummin" => self.seq(&[tensor, tensor]),
+            "kthvalue" | "mode" => self.seq(&[any, any]),
             "nonzero" | "max" | "min" | "median" | "nanmedian" => tensor,
             _ => tensor,
         }

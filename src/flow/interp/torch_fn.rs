@@ -9,7 +9,7 @@ use super::args::Args;
 use super::meet::{Party, Rule};
 use crate::ir::ExprId;
 use crate::sym::Sym;
-use crate::torch::{ArgRule, Op, ResultRule, Share};
+use crate::torch::{ArgRule, Elsewhere, Op, ResultRule, Share};
 
 impl Interp<'_> {
     /// The tensors among the arguments, with what the table asks of each.
@@ -30,25 +30,29 @@ impl Interp<'_> {
             {
                 continue;
             }
-            self.add_party(rule, v, at, &mut parties);
+            self.add_party(op, rule, v, at, &mut parties);
         }
         for &(name, v, at) in &args.keywords {
             if let Some(rule) = op.keyword(name) {
-                self.add_party(Some(rule), v, at, &mut parties);
+                self.add_party(op, Some(rule), v, at, &mut parties);
             }
         }
         parties
     }
 
-    fn add_party(&mut self, rule: Option<&'static ArgRule>, v: Value, at: ExprId, parties: &mut Vec<Party>) {
+    fn add_party(
+        &mut self,
+        op: &'static Op,
+        rule: Option<&'static ArgRule>,
+        v: Value,
+        at: ExprId,
+        parties: &mut Vec<Party>,
+    ) {
         let r = rule.map_or(Rule { share: Share::Unknown, ..Rule::STRICT }, Rule::from);
         let list = rule.is_some_and(|r| r.list);
         if let Value::Outer(o) = v {
             // Handed to a tensor function where a tensor goes: it is one.
-            // Later arguments may be numbers as well: `torch.add(x, 2)`.
-            let scalar_too = r.share == Share::Must && !matches!(r.cpu_ok, crate::torch::Elsewhere::No);
-            let must = r.share == Share::Must || rule.is_some_and(|r| r.name.as_str() == "input");
-            if rule.is_some_and(|r| r.position == Some(0)) && must && !list && !scalar_too {
+            if !list && rule.is_some_and(|rule| only_tensors_go(op, rule)) {
                 self.tensor_proofs.insert(o);
             }
         }
@@ -142,7 +146,8 @@ impl Interp<'_> {
                     self.at(Device::Cpu, origin)
                 }
                 ResultRule::Unknown => self.unknown_device(),
-                _ if args.open && op.accepts.device => self.unknown_device(),
+                // `*sizes` cannot bring a device, which is only taken by name.
+                _ if args.open_names && op.accepts.device => self.unknown_device(),
                 _ if op.honours_default => {
                     let d = self.default_device_at(e, Reason::Default);
                     self.check_generator(d, args, e, short);
@@ -175,7 +180,10 @@ impl Interp<'_> {
 
     fn factory_dims(&mut self, name: &str, args: &Args, dims: Tri) -> Tri {
         let Some(&(first, _)) = args.positional.first() else {
-            return if args.keyword("size").is_some() { Tri::No } else { Tri::Maybe };
+            // Without any size they raise: `*sizes` has one.
+            let sized = args.keyword("size").is_some()
+                || args.open && matches!(name, "zeros" | "ones" | "empty" | "rand" | "randn");
+            return if sized { Tri::No } else { Tri::Maybe };
         };
         match name {
             "tensor" | "as_tensor" | "asarray" | "scalar_tensor" => match first {
@@ -348,7 +356,7 @@ impl Interp<'_> {
         if let Some(method) = name.strip_prefix("torch.Tensor.")
             && let Some((&(v, at), rest)) = args.positional.split_first()
         {
-            let rest = Args { positional: rest.to_vec(), keywords: args.keywords.clone(), open: args.open };
+            let rest = Args { positional: rest.to_vec(), ..args.clone() };
             return self.call_method(v, Sym::new(method), &rest, e, at);
         }
         self.apply_op(op, None, args, e, name)
@@ -382,4 +390,44 @@ use super::super::value::Host;
 /// The last part of a dotted name.
 pub(super) fn short(path: Sym) -> &'static str {
     path.as_str().rsplit('.').next().unwrap_or(path.as_str())
+}
+
+/// Must what is given for this argument be a tensor? Later ones may be numbers as well: `torch.add(x, 2)`.
+fn only_tensors_go(op: &Op, rule: &ArgRule) -> bool {
+    let numbers = rule.share == Share::Must && !matches!(rule.cpu_ok, Elsewhere::No);
+    rule.position == Some(0)
+        && match rule.name.as_str() {
+            "input" => {
+                !takes_number_first(op.name) && !(numbers && op.name.as_str().starts_with("torch.Tensor."))
+            }
+            _ => rule.share == Share::Must && !numbers,
+        }
+}
+
+/// The functions whose `input` may be a number, as long as another argument is a tensor.
+fn takes_number_first(path: Sym) -> bool {
+    path.as_str().starts_with("torch.special.")
+        || matches!(
+            short(path),
+            "add"
+                | "bitwise_and"
+                | "bitwise_left_shift"
+                | "bitwise_or"
+                | "bitwise_right_shift"
+                | "bitwise_xor"
+                | "bucketize"
+                | "div"
+                | "divide"
+                | "float_power"
+                | "floor_divide"
+                | "mul"
+                | "multiply"
+                | "pow"
+                | "remainder"
+                | "result_type"
+                | "sub"
+                | "subtract"
+                | "true_divide"
+                | "xlogy"
+        )
 }
