@@ -88,6 +88,13 @@ impl Interp<'_> {
                 }
                 _ => self.result_of(e),
             },
+            // A distribution over others is where its base is.
+            "torch.distributions.Independent"
+            | "torch.distributions.independent.Independent"
+            | "torch.distributions.TransformedDistribution"
+            | "torch.distributions.transformed_distribution.TransformedDistribution" => {
+                args.get(0, "base_distribution").map_or(Value::Unknown, |(base, _)| base)
+            }
             "torch.is_tensor" => match args.get(0, "obj") {
                 Some((v, at)) => {
                     let class = Value::External(Sym::new("torch.Tensor"));

@@ -363,12 +363,6 @@ impl Interp<'_> {
     }
 
     fn distribution(&mut self, op: &'static Op, args: &Args, e: ExprId) -> Value {
-        // `Independent(Normal(…), 1)`, `TransformedDistribution(base, …)`: where its base is.
-        if let Some(&(base @ Value::Object(id), _)) = args.positional.first()
-            && self.obj(id).kind == super::ObjKind::Distribution
-        {
-            return base;
-        }
         let parties = self.parties(op, None, args);
         let device = self.result_device(&parties);
         let clash = parties.iter().any(|p| p.device != device);
