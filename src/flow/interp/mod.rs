@@ -25,6 +25,7 @@ mod module;
 mod precision;
 mod process;
 mod reveal;
+mod shown;
 mod spelling;
 mod stmt;
 mod tensor;
