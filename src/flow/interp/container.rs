@@ -302,7 +302,8 @@ impl Interp<'_> {
                 self.check_index(Value::Outer(o), i, e, base, index);
                 self.tensor_of_outer(o, e)
             }
-            Value::Int(_) if self.is_tensorish(o) => self.tensor_of_outer(o, e),
+            // A part of a tensor lives where the whole does, whatever picks it.
+            i if self.is_tensorish(o) && !matches!(i, Value::Str(..)) => self.tensor_of_outer(o, e),
             _ => Value::Outer(self.outer_item(o, i)),
         }
     }

@@ -106,14 +106,23 @@ impl Interp<'_> {
         self.end_group();
         self.end_transfers();
         for pending in std::mem::take(&mut self.events) {
-            let proven = |o: &super::OuterId| self.tensor_proofs.contains(o) || self.t.get_outer(*o).tensor;
-            if pending.needs.iter().all(proven) {
+            if pending.needs.iter().all(|&o| self.is_proven(o)) {
                 out.events.push(pending.event);
             }
         }
         self.saved.clear();
         self.steps = 0;
         self.exhausted = false;
+    }
+
+    /// Has it turned out to be a tensor, or a part of one?
+    fn is_proven(&self, o: super::OuterId) -> bool {
+        self.is_tensorish(o)
+            || match self.t.get_outer(o).key {
+                OuterKey::Item { key: Some(Value::Str(..)), .. } => false,
+                OuterKey::Item { base, .. } => self.is_proven(base),
+                _ => false,
+            }
     }
 
     /// Module-level functions, each with symbols for parameters.

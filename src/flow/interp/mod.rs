@@ -31,6 +31,7 @@ mod module;
 mod precision;
 mod process;
 mod reveal;
+mod shown;
 mod spelling;
 mod stmt;
 mod tensor;

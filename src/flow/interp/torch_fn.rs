@@ -391,9 +391,11 @@ fn only_tensors_go(op: &Op, rule: &ArgRule) -> bool {
     let numbers = rule.share == Share::Must && !matches!(rule.cpu_ok, Elsewhere::No);
     rule.position == Some(0)
         && match rule.name.as_str() {
-            "input" => {
-                !takes_number_first(op.name) && !(numbers && op.name.as_str().starts_with("torch.Tensor."))
+            // The methods of numbers do as well: `torch.Tensor.__add__`.
+            "input" if numbers => {
+                !takes_number_first(op.name) && !op.name.as_str().starts_with("torch.Tensor.")
             }
+            "input" => !takes_number_first(op.name),
             _ => rule.share == Share::Must && !numbers,
         }
 }

@@ -1,0 +1,198 @@
+//! What shows an outside thing to be a tensor: attributes and methods that nothing else has.
+
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashSet;
+
+use super::super::value::Device;
+use super::{Dd, Interp};
+use crate::sym::Sym;
+
+/// Attributes and methods that only tensors have: who has one of them is a tensor.
+const ONLY_TENSORS: &[&str] = &[
+    "addmm",
+    "backward",
+    "bmm",
+    "contiguous",
+    "detach",
+    "detach_",
+    "dim",
+    "expand",
+    "expand_as",
+    "gather",
+    "index_add_",
+    "index_copy_",
+    "index_fill_",
+    "index_select",
+    "is_cuda",
+    "is_leaf",
+    "is_sparse",
+    "log_softmax",
+    "logsumexp",
+    "masked_fill",
+    "masked_fill_",
+    "masked_scatter",
+    "masked_select",
+    "matmul",
+    "mm",
+    "narrow",
+    "new_empty",
+    "new_full",
+    "new_ones",
+    "new_tensor",
+    "new_zeros",
+    "numel",
+    "permute",
+    "pin_memory",
+    "requires_grad",
+    "scatter",
+    "scatter_",
+    "scatter_add",
+    "scatter_add_",
+    "sigmoid",
+    "softmax",
+    "split_with_sizes",
+    "topk",
+    "type_as",
+    "unbind",
+    "unfold",
+    "unsqueeze",
+    "unsqueeze_",
+    "view_as",
+    "reshape_as",
+    "repeat_interleave",
+    "clamp_",
+    "clamp",
+    "clamp_min",
+    "clamp_max",
+    "mul_",
+    "add_",
+    "sub_",
+    "div_",
+    "zero_",
+    "fill_",
+    "copy_",
+    "normal_",
+    "uniform_",
+    "squeeze_",
+    "tanh",
+    "relu",
+    "exp",
+    "sqrt",
+    "rsqrt",
+    "log",
+    "pow",
+    "cos",
+    "sin",
+    "to_sparse",
+    "is_floating_point",
+    "data_ptr",
+    "storage",
+    "grad_fn",
+    "is_contiguous",
+    "ne",
+    "eq",
+    "lt",
+    "gt",
+    "le",
+    "ge",
+    "triu",
+    "tril",
+    "flip",
+    "bernoulli",
+    "erf",
+    "long",
+    "int",
+];
+
+/// Methods that only tensors have, where others have attributes of that name: `module.stride`, `array.size`.
+const ONLY_TENSORS_CALL: &[&str] = &[
+    "abs",
+    "abs_",
+    "addcmul",
+    "addcmul_",
+    "amax",
+    "amin",
+    "atan2",
+    "baddbmm",
+    "bincount",
+    "ceil",
+    "coalesce",
+    "cross",
+    "div",
+    "element_size",
+    "erfinv",
+    "exp_",
+    "fill_diagonal_",
+    "floor",
+    "floor_",
+    "frac",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "index_put",
+    "index_put_",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "log_",
+    "log1p",
+    "log2",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "masked_scatter_",
+    "movedim",
+    "mul",
+    "nan_to_num",
+    "ndimension",
+    "neg",
+    "nelement",
+    "new",
+    "norm",
+    "random_",
+    "reciprocal",
+    "relu_",
+    "scatter_reduce",
+    "scatter_reduce_",
+    "sigmoid_",
+    "sign",
+    "size",
+    "square",
+    "stride",
+    "t",
+    "tensor_split",
+    "transpose_",
+    "trunc",
+    "unflatten",
+    "unique_consecutive",
+];
+
+static ONLY: LazyLock<FxHashSet<Sym>> = LazyLock::new(|| ONLY_TENSORS.iter().map(|n| Sym::new(n)).collect());
+
+static ONLY_CALL: LazyLock<FxHashSet<Sym>> =
+    LazyLock::new(|| ONLY_TENSORS_CALL.iter().map(|n| Sym::new(n)).collect());
+
+/// Does whoever has an attribute of this name show to be a tensor?
+pub(super) fn only_tensors_have(name: Sym) -> bool {
+    ONLY.contains(&name)
+}
+
+/// Does whoever has a method of this name show to be a tensor?
+pub(super) fn only_tensors_do(name: Sym) -> bool {
+    ONLY.contains(&name) || ONLY_CALL.contains(&name)
+}
+
+impl Interp<'_> {
+    /// A method of this name is called on what an outside thing's own method gave: is that thing a tensor?
+    pub(super) fn shown_by_result(&mut self, device: Dd, name: Sym) {
+        if let Some(leaf) = self.d.as_leaf(device)
+            && let (Device::Of(_), origin) = *self.t.places.get(leaf)
+            && let Some(&o) = self.own_results.get(&origin)
+            && only_tensors_do(name)
+        {
+            self.tensor_proofs.insert(o);
+        }
+    }
+}
