@@ -1,12 +1,10 @@
 //! Sequences, lists, dicts: elements, indexing, iteration.
 
-use super::super::event::Meeting;
-use super::super::value::{Host, NO_ORIGIN, ObjId, OuterId, Role, Tensor, Tri, Value};
+use super::super::value::{Host, NO_ORIGIN, ObjId, Role, Tensor, Tri, Value};
 use super::args::Args;
 use super::loops::Iteration;
-use super::meet::Rule;
-use super::{Interp, MAX_ELEMENTS, ObjKind};
-use crate::ir::{BinOp, Expr, ExprId};
+use super::{Interp, ObjKind};
+use crate::ir::{BinOp, ExprId};
 use crate::sym::Sym;
 
 impl Interp<'_> {
@@ -72,7 +70,7 @@ impl Interp<'_> {
         }
     }
 
-    fn elements_plain(&mut self, v: Value, wanted: usize, at: ExprId) -> Vec<Value> {
+    pub(super) fn elements_plain(&mut self, v: Value, wanted: usize, at: ExprId) -> Vec<Value> {
         if let Some(items) = self.exact_elements(v) {
             return if items.len() == wanted { items } else { vec![Value::Unknown; wanted] };
         }
@@ -139,307 +137,6 @@ impl Interp<'_> {
             },
             _ => item,
         }
-    }
-
-    /// `base[index]`
-    pub(super) fn index(&mut self, b: Value, i: Value, e: ExprId, base: ExprId, index: ExprId) -> Value {
-        match b {
-            Value::Choice(_) => self.each(b, &mut |s, v| s.index(v, i, e, base, index)),
-            Value::Seq(id) => self.index_seq(&self.seq_items(id).clone(), i, e),
-            Value::Many(m) => {
-                if i == Value::Slice {
-                    b
-                } else {
-                    *self.t.values.get(m)
-                }
-            }
-            Value::Tensor(_) => self.index_tensor(b, i, e, base, index),
-            Value::Outer(o) => self.index_outer(o, i, e, base, index),
-            Value::Object(id) => self.index_object(id, i, e),
-            Value::Host(Host::Array) => Self::ARRAY,
-            Value::Host(Host::Text) | Value::Str(..) => Self::TEXT,
-            Value::Host(h @ (Host::Number | Host::Memory)) => Value::Host(h),
-            Value::External(path) => {
-                // `os.environ["X"]`
-                let key = super::OuterKey::External(path);
-                let text = path.to_string();
-                let outer = self.t.outer(key.clone(), || super::Outer {
-                    key,
-                    text,
-                    tensor: false,
-                    device: false,
-                    varies: false,
-                    with: None,
-                    default: None,
-                });
-                Value::Outer(self.outer_item(outer, i))
-            }
-            _ => self.result_of(e),
-        }
-    }
-
-    fn index_seq(&mut self, items: &[Value], i: Value, e: ExprId) -> Value {
-        match i {
-            Value::Int(n) => {
-                let len = i64::try_from(items.len()).unwrap_or(i64::MAX);
-                let n = if n < 0 { n + len } else { n };
-                usize::try_from(n).ok().and_then(|n| items.get(n)).copied().unwrap_or(Value::Unknown)
-            }
-            // `["cpu", "cuda"][torch.cuda.is_available()]`
-            Value::Bool(c) => match items {
-                &[no, yes] => self.ite(c, yes, no),
-                _ => Value::Unknown,
-            },
-            // Which part it is is not kept: all of it, as far as objects go, since moves must not be lost.
-            Value::Slice if items.iter().any(|v| matches!(v, Value::Object(_))) => self.seq(items),
-            Value::Slice => self.many_of(items),
-            _ => {
-                let mut joined = Value::Absent;
-                for &v in items {
-                    joined = self.blend(joined, v);
-                }
-                if joined == Value::Absent { self.result_of(e) } else { joined }
-            }
-        }
-    }
-
-    fn index_object(&mut self, id: ObjId, i: Value, e: ExprId) -> Value {
-        match self.obj(id).kind {
-            ObjKind::List { .. } => match (self.own(id), i) {
-                (Value::Many(_), Value::Slice) => Value::Object(id),
-                (v @ Value::Seq(_), Value::Slice) => self.index(v, i, e, e, e),
-                (v, i) => self.index(v, i, e, e, e),
-            },
-            ObjKind::Dict { .. } => self.dict_get(id, i, e),
-            ObjKind::Items | ObjKind::Loader => self.own(id),
-            ObjKind::Instance if matches!(self.own(id), Value::Seq(_)) => {
-                self.index(self.own(id), i, e, e, e)
-            }
-            ObjKind::Module | ObjKind::Instance => {
-                let method =
-                    self.obj(id).class.and_then(|k| self.program.find_method(k, Sym::new("__getitem__")));
-                match method {
-                    Some((m, f)) => {
-                        let args = Args { positional: vec![(i, e)], ..Args::default() };
-                        self.call_function(m, f, None, Some(Value::Object(id)), &args, e)
-                    }
-                    None => self.result_of(e),
-                }
-            }
-            _ => self.result_of(e),
-        }
-    }
-
-    pub(super) fn dict_get(&mut self, id: ObjId, key: Value, e: ExprId) -> Value {
-        match self.own(id) {
-            Value::Seq(s) => {
-                let items = self.seq_items(s);
-                if let Value::Bool(c) = key {
-                    // `{True: "cuda", False: "cpu"}[available]`
-                    let find = |truth| items.chunks(2).find(|p| p[0] == Value::Bool(truth)).map(|p| p[1]);
-                    if let (Some(yes), Some(no)) = (find(super::TRUE), find(super::FALSE)) {
-                        return self.ite(c, yes, no);
-                    }
-                }
-                let mut result = Value::Absent;
-                let mut possible = Vec::new();
-                for pair in items.chunks(2) {
-                    let c = self.equal(pair[0], key, e);
-                    if c == super::TRUE {
-                        result = pair[1];
-                    } else if c != super::FALSE {
-                        possible.push((c, pair[1]));
-                    }
-                }
-                if result != Value::Absent {
-                    return result;
-                }
-                for (c, v) in possible {
-                    result = self.ite(c, v, result);
-                }
-                if result == Value::Absent { self.result_of(e) } else { result }
-            }
-            Value::Many(m) => {
-                let v = *self.t.values.get(m);
-                if v == Value::Unknown { self.result_of(e) } else { v }
-            }
-            _ => self.result_of(e),
-        }
-    }
-
-    /// Indexing with a tensor among the indices: where that may be is PyTorch's to say.
-    fn index_tensor(&mut self, b: Value, i: Value, e: ExprId, base: ExprId, index: ExprId) -> Value {
-        let Value::Tensor(id) = b else { return Value::Unknown };
-        let t = self.get_tensor(id);
-        if !t.certain
-            && let Value::Str(..) | Value::Int(_) = i
-        {
-            return self.part_of(t);
-        }
-        self.check_index(b, i, e, base, index);
-        let zero_dim = self.indexed_dims(i, index);
-        self.tensor(Tensor { zero_dim, role: Role::Plain, bytes: None, ..t })
-    }
-
-    /// Has `x[index]` no dimensions? A slice keeps one and `None` adds one.
-    fn indexed_dims(&self, i: Value, index: ExprId) -> Tri {
-        let ir = &self.linked().ir;
-        let adds = |e: ExprId| matches!(ir.expr(e), Expr::Slice(_) | Expr::None);
-        let has_dims = match ir.expr(index) {
-            Expr::Tuple(list) => ir.list(list).iter().any(|&x| adds(x)),
-            _ => adds(index) || matches!(i, Value::Tensor(t) if self.get_tensor(t).zero_dim == Tri::No),
-        };
-        if has_dims { Tri::No } else { Tri::Maybe }
-    }
-
-    fn index_outer(&mut self, o: OuterId, i: Value, e: ExprId, base: ExprId, index: ExprId) -> Value {
-        if matches!(i, Value::Tensor(_)) && (self.is_tensorish(o) || self.t.get_outer(o).with.is_some()) {
-            self.check_index(Value::Outer(o), i, e, base, index);
-        }
-        match i {
-            Value::Slice => self.tensor_of_outer(o, e),
-            Value::Seq(id) if self.seq_items(id).contains(&Value::Slice) => {
-                self.check_index(Value::Outer(o), i, e, base, index);
-                self.tensor_of_outer(o, e)
-            }
-            // A part of a tensor lives where the whole does, whatever picks it.
-            i if self.is_tensorish(o) && !matches!(i, Value::Str(..)) => self.tensor_of_outer(o, e),
-            _ => Value::Outer(self.outer_item(o, i)),
-        }
-    }
-
-    fn check_index(&mut self, b: Value, i: Value, e: ExprId, base: ExprId, index: ExprId) {
-        let Some(op) = crate::torch::method(Sym::new("__getitem__")) else { return };
-        let rule = |p: usize| op.positional(p).map_or(Rule::STRICT, Rule::from);
-        let Some(whole) = self.party(b, base, rule(0)) else { return };
-        // What is indexed with a tensor has dimensions.
-        let whole = super::meet::Party { zero_dim: Tri::No, ..whole };
-        let indices: Vec<Value> = match i {
-            Value::Seq(id) => self.seq_items(id).to_vec(),
-            v => vec![v],
-        };
-        let mut parties = vec![whole];
-        for v in indices {
-            let index_tensor = match v {
-                Value::Tensor(t) => self.get_tensor(t).certain && self.get_tensor(t).zero_dim != Tri::Yes,
-                // Only what lives with the module: a bare parameter is as likely a number.
-                Value::Outer(o) => self.t.get_outer(o).with.is_some() || self.is_tensorish(o),
-                _ => false,
-            };
-            if index_tensor {
-                parties.extend(self.party(v, index, rule(1)));
-            }
-        }
-        if parties.len() > 1 {
-            self.meet(Meeting::Index, "indexing", e, &parties);
-        }
-    }
-
-    /// `base[index] = value`
-    pub(super) fn set_item(
-        &mut self,
-        b: Value,
-        i: Value,
-        value: Value,
-        at: ExprId,
-        base: ExprId,
-        index: ExprId,
-    ) {
-        match b {
-            Value::Choice(_) => {
-                self.each(b, &mut |s, v| {
-                    s.set_item(v, i, value, at, base, index);
-                    Value::Absent
-                });
-            }
-            Value::Object(id) => self.set_object_item(id, i, value),
-            Value::Tensor(_) => self.assign_tensor_item(b, i, value, at, base, index),
-            Value::External(path) if path.as_str() == "os.environ" => self.set_environment(i, value, at),
-            Value::Outer(o) => {
-                if self.is_tensorish(o) {
-                    self.assign_tensor_item(b, i, value, at, base, index);
-                } else if let Value::Str(..) = i {
-                    let item = self.outer_item(o, i);
-                    self.outer_writes.insert(item, value);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn assign_tensor_item(
-        &mut self,
-        b: Value,
-        i: Value,
-        value: Value,
-        at: ExprId,
-        base: ExprId,
-        index: ExprId,
-    ) {
-        let Some(op) = crate::torch::method(Sym::new("__setitem__")) else { return };
-        let rule = |p: usize| op.positional(p).map_or(Rule::STRICT, Rule::from);
-        let Some(whole) = self.party(b, base, rule(0)) else { return };
-        let indices: Vec<Value> = match i {
-            Value::Seq(id) => self.seq_items(id).to_vec(),
-            v => vec![v],
-        };
-        let mut parties = vec![whole];
-        for v in indices {
-            if matches!(v, Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).zero_dim == Tri::No)
-            {
-                parties.extend(self.party(v, index, rule(1)));
-            }
-        }
-        // Through integers and slices the value is copied, from wherever it is.
-        if parties.len() > 1 && matches!(value, Value::Tensor(_)) {
-            parties.extend(self.party(value, at, rule(2)));
-        }
-        if parties.len() > 1 {
-            self.meet(Meeting::Assignment, "assignment through an index", at, &parties);
-        }
-    }
-
-    fn set_object_item(&mut self, id: ObjId, i: Value, value: Value) {
-        let content = self.own(id);
-        // `ParameterDict` and `ParameterList` register what they get.
-        let registers =
-            matches!(self.obj(id).kind, ObjKind::List { module: true } | ObjKind::Dict { module: true });
-        let value = if registers { self.as_parameters(value) } else { value };
-        let new = match (self.obj(id).kind, content, i) {
-            (ObjKind::List { .. }, Value::Seq(s), Value::Int(n)) => {
-                let mut items = self.seq_items(s).to_vec();
-                let len = i64::try_from(items.len()).unwrap_or(0);
-                let n = usize::try_from(if n < 0 { n + len } else { n }).unwrap_or(usize::MAX);
-                match items.get_mut(n) {
-                    Some(slot) => *slot = value,
-                    None => return,
-                }
-                self.seq(&items)
-            }
-            (ObjKind::Dict { .. }, Value::Seq(s), Value::Str(..) | Value::Int(_)) => {
-                let mut items = self.seq_items(s).to_vec();
-                let key = plain_key(i);
-                match items.chunks_mut(2).find(|p| plain_key(p[0]) == key) {
-                    Some(pair) => pair[1] = value,
-                    None => items.extend([i, value]),
-                }
-                if items.len() > 2 * MAX_ELEMENTS { self.many(Value::Unknown) } else { self.seq(&items) }
-            }
-            (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Seq(s), _) => {
-                let items = self.seq_items(s).to_vec();
-                let step = if matches!(self.obj(id).kind, ObjKind::Dict { .. }) { 2 } else { 1 };
-                let mut values: Vec<Value> = items.iter().skip(step - 1).step_by(step).copied().collect();
-                values.push(value);
-                self.many_of(&values)
-            }
-            (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Many(m), _) => {
-                let old = *self.t.values.get(m);
-                let joined = self.blend(old, value);
-                self.many(joined)
-            }
-            _ => return,
-        };
-        self.set_own(id, new);
     }
 
     pub(super) fn extend_list(&mut self, id: ObjId, more: Value, at: ExprId) {
@@ -582,7 +279,7 @@ impl Interp<'_> {
         }
     }
 
-    fn move_all(&mut self, v: Value, device: super::Dd) -> Value {
+    pub(super) fn move_all(&mut self, v: Value, device: super::Dd) -> Value {
         match v {
             Value::Tensor(t) => {
                 let t = self.get_tensor(t);
@@ -620,7 +317,7 @@ impl Interp<'_> {
     }
 }
 
-fn plain_key(v: Value) -> Value {
+pub(super) fn plain_key(v: Value) -> Value {
     match v {
         Value::Str(s, _) => Value::Str(s, NO_ORIGIN),
         v => v,

@@ -5,10 +5,11 @@ use super::super::diagram::TRUE;
 use super::super::event::{Kind, UseKind};
 use super::super::value::{Device, NO_ORIGIN, ObjId, Outer, OuterKey, Reason, Role, Tensor, Tri, Value};
 use super::args::{Args, names_device};
+use super::loading::plain_file;
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
 use crate::sym::Sym;
-use crate::torch::{self, Accelerator, AcceleratorCall, CallFact, Numpy, Returns, Without};
+use crate::torch::{self};
 use crate::world::Backend;
 
 impl Interp<'_> {
@@ -40,7 +41,7 @@ impl Interp<'_> {
     }
 
     /// What the rules know by name, because the tables cannot say it.
-    fn special(&mut self, text: &str, args: &Args, e: ExprId) -> Option<Value> {
+    pub(super) fn special(&mut self, text: &str, args: &Args, e: ExprId) -> Option<Value> {
         let v = match text {
             "torch.device" => self.make_device(args, e),
             super::decorators::WRAPPED => {
@@ -169,7 +170,7 @@ impl Interp<'_> {
         Some(v)
     }
 
-    fn make_device(&mut self, args: &Args, e: ExprId) -> Value {
+    pub(super) fn make_device(&mut self, args: &Args, e: ExprId) -> Value {
         let Some((v, at)) = args.get(0, "device").or_else(|| args.keyword("type")) else {
             return self.result_of(e);
         };
@@ -194,7 +195,7 @@ impl Interp<'_> {
         }
     }
 
-    fn default_tensor_type(&mut self, args: &Args, e: ExprId) {
+    pub(super) fn default_tensor_type(&mut self, args: &Args, e: ExprId) {
         let name = match args.positional.first() {
             Some(&(Value::Str(s, _), _)) => s.as_str(),
             Some(&(Value::External(p), _)) => p.as_str(),
@@ -217,7 +218,7 @@ impl Interp<'_> {
         }
     }
 
-    fn make_parameter(&mut self, args: &Args, e: ExprId) -> Value {
+    pub(super) fn make_parameter(&mut self, args: &Args, e: ExprId) -> Value {
         match args.get(0, "data") {
             Some((Value::Tensor(t), _)) => {
                 let t = self.get_tensor(t);
@@ -236,7 +237,7 @@ impl Interp<'_> {
         }
     }
 
-    fn make_generator(&mut self, args: &Args, e: ExprId) -> Value {
+    pub(super) fn make_generator(&mut self, args: &Args, e: ExprId) -> Value {
         let device = match args.get(0, "device") {
             Some((v, at)) if v != Value::None => {
                 let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
@@ -252,158 +253,7 @@ impl Interp<'_> {
         Value::Object(self.object(ObjKind::Generator, None, Value::Device(device)))
     }
 
-    /// `position` is that of `map_location`.
-    fn torch_load(&mut self, position: usize, args: &Args, e: ExprId) -> Value {
-        let location = args.get(position, "map_location");
-        let explicit_none = matches!(location, Some((Value::None, _)));
-        // What this very process has written comes back to where it was.
-        let file = args.get(0, "f").map(|(v, _)| plain_file(v));
-        let own = file
-            .and_then(|f| self.saved.get(&f).copied())
-            .is_some_and(|when| self.d.implies(self.path, when));
-        if ((location.is_none() && !args.open) || explicit_none) && !own {
-            let available = self.available(None);
-            let bad = self.d.not(available);
-            if let Some(bite) = self.bite(bad, true) {
-                let place = self.place(e);
-                self.emit(Kind::Load { explicit_none }, place, bite, Vec::new());
-                // Data sets are saved with `torch.save` too: wait until the result is used as weights.
-                let result = self.result_of(e);
-                if let (Value::Outer(o), Some(event)) = (result, self.events.pop()) {
-                    self.loads.insert(o, event);
-                }
-                return result;
-            }
-        }
-        match location {
-            Some((v, at)) if v != Value::None => {
-                let Some(d) = self.as_device(v, at).filter(|_| !matches!(v, Value::Closure(_))) else {
-                    return self.result_of(e);
-                };
-                let device = self.because(d, e, Reason::Loaded);
-                self.tensor(Tensor {
-                    device,
-                    zero_dim: Tri::Maybe,
-                    role: Role::Plain,
-                    certain: false,
-                    bytes: None,
-                })
-            }
-            _ => self.result_of(e),
-        }
-    }
-
-    /// The value is used as weights: if `torch.load` gave it, that matters.
-    pub(super) fn used_as_weights(&mut self, v: Value) {
-        let Value::Outer(mut o) = v else { return };
-        loop {
-            if let Some(event) = self.loads.remove(&o) {
-                self.events.push(event);
-                return;
-            }
-            match self.t.get_outer(o).key {
-                OuterKey::Attr { base, .. } | OuterKey::Item { base, .. } => o = base,
-                _ => return,
-            }
-        }
-    }
-
-    /// Batches are collated on the CPU, whatever unknown code the data set has.
-    fn make_loader(&mut self, args: &Args, e: ExprId) -> Value {
-        let data = args.get(0, "dataset").map(|(v, _)| v);
-        self.check_workers(data, args, e);
-        let collate = args.get(6, "collate_fn").filter(|(v, _)| *v != Value::None);
-        let item = match (data, collate) {
-            (Some(data), Some((f @ (Value::Closure(_) | Value::Bound(_)), at))) => {
-                self.collated_by(data, f, at, e)
-            }
-            (Some(Value::Object(id)), None) if self.obj(id).kind == ObjKind::Items => {
-                let item = self.own(id);
-                self.collated(item, e)
-            }
-            (_, None) => {
-                let place = self.place(e);
-                let origin = self.origin(place, Reason::Batch, NO_ORIGIN);
-                let device = self.at(Device::Cpu, origin);
-                self.tensor(Tensor {
-                    device,
-                    zero_dim: Tri::No,
-                    role: Role::Plain,
-                    certain: false,
-                    bytes: None,
-                })
-            }
-            _ => Value::Unknown,
-        };
-        let pins =
-            args.get(7, "pin_memory").is_some_and(|(v, _)| v != Value::Bool(super::FALSE)) || args.open;
-        let item = if pins { self.pinned(item, e) } else { item };
-        Value::Object(self.object(ObjKind::Loader, None, item))
-    }
-
-    /// What the project's own `collate_fn` makes of the data set's items. It is interpreted for itself too.
-    fn collated_by(&mut self, data: Value, f: Value, at: ExprId, e: ExprId) -> Value {
-        let before = self.path;
-        self.muted += 1;
-        let item = match data {
-            Value::Object(id) if matches!(self.obj(id).kind, ObjKind::Instance | ObjKind::Items) => {
-                self.index(data, Self::NUMBER, e, e, e)
-            }
-            _ => self.result_of(e),
-        };
-        let items = self.many(item);
-        let args = Args { positional: vec![(items, at)], ..Args::default() };
-        let batch = self.call_value(f, &args, e);
-        self.muted -= 1;
-        self.path = before;
-        if batch == Value::None { Value::Unknown } else { batch }
-    }
-
-    /// What a loader pins, or may pin.
-    fn pinned(&mut self, item: Value, e: ExprId) -> Value {
-        match item {
-            Value::Tensor(t) => {
-                let t = self.get_tensor(t);
-                let device = self.because(t.device, e, Reason::Pinned);
-                self.tensor(Tensor { device, ..t })
-            }
-            Value::Seq(s) => {
-                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.pinned(v, e)).collect();
-                self.seq(&items)
-            }
-            Value::Object(id) if matches!(self.obj(id).kind, ObjKind::Dict { module: false }) => {
-                let content = self.own(id);
-                let content = self.pinned(content, e);
-                self.set_own(id, content);
-                item
-            }
-            v => v,
-        }
-    }
-
-    fn collated(&mut self, item: Value, e: ExprId) -> Value {
-        match item {
-            Value::Tensor(t) => {
-                let t = self.get_tensor(t);
-                let device = self.because(t.device, e, Reason::Batch);
-                self.tensor(Tensor {
-                    device,
-                    zero_dim: Tri::No,
-                    role: Role::Plain,
-                    certain: true,
-                    bytes: None,
-                })
-            }
-            Value::Seq(s) => {
-                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.collated(v, e)).collect();
-                // `for x, in loader` and `for x in loader` both come as a list of tensors.
-                self.seq(&items)
-            }
-            v => v,
-        }
-    }
-
-    fn environment(&mut self, args: &Args) -> Value {
+    pub(super) fn environment(&mut self, args: &Args) -> Value {
         let Some(&(Value::Str(name, _), _)) = args.positional.first() else { return Self::TEXT };
         let key = OuterKey::External(Sym::new(&format!("os.environ[{name}]")));
         let text = name.to_string();
@@ -420,7 +270,7 @@ impl Interp<'_> {
         Value::Outer(id)
     }
 
-    fn deep_copy(&mut self, v: Value, depth: u32) -> Value {
+    pub(super) fn deep_copy(&mut self, v: Value, depth: u32) -> Value {
         let Value::Object(id) = v else { return v };
         if depth > 4 {
             return Value::Unknown;
@@ -447,7 +297,7 @@ impl Interp<'_> {
     }
 
     /// `functools.partial(f, …)`: the function and what it will be given.
-    fn partial(&mut self, args: &Args, e: ExprId) -> Value {
+    pub(super) fn partial(&mut self, args: &Args, e: ExprId) -> Value {
         let Some((&(f, _), rest)) = args.positional.split_first() else { return self.result_of(e) };
         if args.open {
             return self.result_of(e);
@@ -484,7 +334,7 @@ impl Interp<'_> {
     }
 
     /// `namedtuple("Pair", ["left", "right"])`, `namedtuple("Pair", "left right")`
-    fn tuple_class(&mut self, args: &Args, e: ExprId) -> Value {
+    pub(super) fn tuple_class(&mut self, args: &Args, e: ExprId) -> Value {
         let fields = match args.get(1, "field_names").map(|(v, _)| v) {
             Some(Value::Str(s, _)) => {
                 let names = s.as_str().split([',', ' ']).filter(|n| !n.is_empty());
@@ -528,7 +378,7 @@ impl Interp<'_> {
         Value::Object(id)
     }
 
-    fn reveal(&mut self, args: &Args, e: ExprId) -> Value {
+    pub(super) fn reveal(&mut self, args: &Args, e: ExprId) -> Value {
         if let Some(&(v, at)) = args.positional.first() {
             let text = self.describe(v, at);
             let place = self.place(e);
@@ -541,179 +391,8 @@ impl Interp<'_> {
         Value::None
     }
 
-    /// A call whose facts are in the tables.
-    fn fact_call(&mut self, path: Sym, fact: &'static CallFact, args: &Args, e: ExprId) -> Value {
-        if let Some(a) = fact.accelerator
-            && let Some(v) = self.accelerator_call(path, a, args, e)
-        {
-            return v;
-        }
-        if fact.to_numpy != Numpy::None {
-            for (i, &(v, at)) in args.positional.iter().enumerate() {
-                if fact.to_numpy.converts(i) {
-                    self.check_converted(v, at, e, path.as_str());
-                }
-            }
-        }
-        if fact.moves_for_user || !fact.leaves_arguments && fact.returns == Returns::Unknown {
-            for (v, _) in args.values() {
-                self.escape(v, 0);
-            }
-        }
-        match fact.returns {
-            Returns::Argument(a) => {
-                args.get(usize::from(a.position), a.name.as_str()).map_or(Value::Unknown, |(v, _)| v)
-            }
-            Returns::Host => Self::NUMBER,
-            Returns::Memory => Value::Host(super::Host::Memory),
-            Returns::Cpu => {
-                let place = self.place(e);
-                let origin = self.origin(place, Reason::Host, NO_ORIGIN);
-                let d = self.at(Device::Cpu, origin);
-                self.plain_tensor(d, Tri::Maybe)
-            }
-            Returns::Method(name) => match args.positional.split_first() {
-                Some((&(v, at), rest)) => {
-                    let rest = Args { positional: rest.to_vec(), ..args.clone() };
-                    self.call_method(v, name, &rest, e, at)
-                }
-                None => self.result_of(e),
-            },
-            _ if path.as_str().starts_with("numpy.") => Self::ARRAY,
-            _ => self.result_of(e),
-        }
-    }
-
-    /// A value is handed to something that turns it into an array.
-    fn check_converted(&mut self, v: Value, at: ExprId, e: ExprId, what: &str) {
-        match v {
-            Value::Tensor(t) if self.get_tensor(t).certain => {
-                let device = self.get_tensor(t).device;
-                self.check_host(device, at, e, &format!("`{what}`"));
-            }
-            Value::Object(id) if matches!(self.obj(id).kind, ObjKind::List { module: false }) => {
-                let item = match self.own(id) {
-                    Value::Many(m) => Some(*self.t.values.get(m)),
-                    Value::Seq(s) => self.seq_items(s).first().copied(),
-                    _ => None,
-                };
-                if let Some(v) = item {
-                    self.check_converted(v, at, e, what);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// A function of `torch.cuda` or of another back end; `None` to go on with what else is known of it.
-    fn accelerator_call(&mut self, path: Sym, a: AcceleratorCall, args: &Args, e: ExprId) -> Option<Value> {
-        let backend = match a.accelerator {
-            Accelerator::Cuda => None,
-            Accelerator::Backend(b) => Some(b),
-            Accelerator::Any => return None,
-        };
-        if let (Some(b), true) = (backend, a.accelerator.needs_plugin()) {
-            self.check_plugin(path, b, e);
-        }
-        if backend.is_none() && super::super::import_time::asks_cuda(path) {
-            let place = self.place(e);
-            self.initialises(TRUE, place);
-        }
-        match a.without {
-            Without::Availability => Some(Value::Bool(self.available(backend))),
-            Without::Count if backend.is_none() => Some(Value::Outer(self.known.device_count)),
-            Without::Count | Without::NoGuard => Some(self.result_of(e)),
-            Without::Safe => None,
-            Without::Raises => {
-                let device = a.device.and_then(|d| args.get(usize::from(d.position), d.name.as_str()));
-                let harmless = a.none_is_harmless && matches!(device, Some((Value::None, _)))
-                    || matches!(device, Some((Value::Int(i), _)) if i < 0 && a.none_is_harmless);
-                if !harmless && !a.context {
-                    let what = format!("`{path}()`");
-                    self.use_of_device(device, backend, e, UseKind::Query, &what);
-                }
-                None
-            }
-        }
-    }
-
-    /// A use of an accelerator that names a device by argument, or takes the current one.
-    pub(super) fn use_of_device(
-        &mut self,
-        device: Option<(Value, ExprId)>,
-        backend: Option<crate::world::Backend>,
-        e: ExprId,
-        how: UseKind,
-        what: &str,
-    ) {
-        let place = self.place(e);
-        let d = match (device, backend) {
-            (Some((v, at)), None) if v != Value::None => {
-                let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
-                let names_other = matches!(v, Value::Outer(_) | Value::Device(_) | Value::Choice(_));
-                if names_other { d } else { self.only_cuda_device(d) }
-            }
-            (_, None) => {
-                let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
-                self.at(Device::Cuda(None), origin)
-            }
-            (_, Some(b)) => {
-                let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
-                self.at(Device::Other(b), origin)
-            }
-        };
-        self.check_use(d, e, how, what);
-    }
-
-    /// `device_ids=[0, 1, 2, 3]`: a list of indices where a callable takes devices. Without any GPU such lists are
-    /// forgotten, or something else raises first.
-    pub(super) fn check_device_list(&mut self, path: Sym, args: &Args, e: ExprId) {
-        if !args.values().any(|(v, _)| matches!(v, Value::Object(_) | Value::Seq(_))) {
-            return;
-        }
-        let Some(arg) = torch::call(path).and_then(|f| f.accelerator).and_then(|a| a.device) else { return };
-        let Some((list, _)) = args.get(usize::from(arg.position), arg.name.as_str()) else { return };
-        let Some(items) = self.exact_elements(list) else { return };
-        let index = |v: &Value| match v {
-            Value::Int(i) => u32::try_from(*i).ok(),
-            _ => None,
-        };
-        let Some(highest) = items.iter().filter_map(index).max().filter(|&i| i > 0) else { return };
-        if self.caught_around() {
-            return;
-        }
-        let (there, enough) = (self.at_least(1), self.at_least(highest + 1));
-        let missing = self.d.not(enough);
-        let bad = self.d.and(there, missing);
-        let Some(bite) = self.bite(bad, false) else { return };
-        let place = self.place(e);
-        let what = format!("`{}={:?}`", arg.name, items.iter().filter_map(index).collect::<Vec<_>>());
-        let kind = Kind::Use {
-            what,
-            origin: None,
-            index: Some(highest),
-            backend: None,
-            how: UseKind::DeviceList,
-            inverted: false,
-        };
-        self.emit(kind, place, bite, Vec::new());
-    }
-
-    fn only_cuda_device(&mut self, d: super::Dd) -> super::Dd {
-        let places = &mut self.t.places;
-        self.d.map(d, &mut |p| match *places.get(p) {
-            (Device::Unknown, o) => places.add((Device::CudaSome, o)),
-            _ => p,
-        })
-    }
-
-    /// CUDA itself is used, on whichever device is current.
-    pub(super) fn use_cuda(&mut self, e: ExprId, how: UseKind, what: &str) {
-        self.use_of_device(None, None, e, how, what);
-    }
-
     /// A call of a library of which the tables know nothing.
-    fn foreign_call(&mut self, path: Sym, args: &Args, e: ExprId) -> Value {
+    pub(super) fn foreign_call(&mut self, path: Sym, args: &Args, e: ExprId) -> Value {
         let text = path.as_str();
         if text.starts_with("numpy.") {
             return Self::ARRAY;
@@ -781,7 +460,7 @@ impl Interp<'_> {
         }
     }
 
-    fn distribution_parameters(&mut self, id: ObjId, e: ExprId) -> Vec<super::meet::Party> {
+    pub(super) fn distribution_parameters(&mut self, id: ObjId, e: ExprId) -> Vec<super::meet::Party> {
         let attrs = self.obj(id).attrs.clone();
         let mut parties = Vec::new();
         for (_, cell) in attrs {
@@ -791,7 +470,7 @@ impl Interp<'_> {
         parties
     }
 
-    fn add_argument(&mut self, parser: ObjId, args: &Args) {
+    pub(super) fn add_argument(&mut self, parser: ObjId, args: &Args) {
         let dest = args.keyword("dest").and_then(|(v, _)| match v {
             Value::Str(s, _) => Some(s.as_str().to_owned()),
             _ => None,
@@ -860,13 +539,5 @@ impl Interp<'_> {
     /// At least this many GPUs.
     pub(super) fn at_least(&mut self, n: u32) -> super::Cond {
         self.d.atom(gpus_at_least(n))
-    }
-}
-
-/// A file as `torch.save` and `torch.load` are given it, without where its name was written.
-fn plain_file(v: Value) -> Value {
-    match v {
-        Value::Str(s, _) => Value::Str(s, NO_ORIGIN),
-        v => v,
     }
 }

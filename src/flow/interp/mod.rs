@@ -4,6 +4,7 @@
 //! outside things for parameters. Calls into the project are interpreted with the caller's values. Budgets
 //! bound every dimension; past one, the answer is "unknown" and nothing more is said.
 
+mod accelerator;
 mod allocation;
 mod args;
 mod builtin;
@@ -22,12 +23,15 @@ mod external;
 mod files;
 mod guard;
 mod handlers;
+mod indexing;
 mod join;
 mod kept;
+mod loading;
 mod loops;
 mod meet;
 mod method;
 mod module;
+mod module_call;
 mod precision;
 mod process;
 mod reveal;
@@ -37,6 +41,7 @@ mod stmt;
 mod tensor;
 mod torch_fn;
 mod training;
+mod transfer;
 mod transfers;
 mod watch;
 mod workers;

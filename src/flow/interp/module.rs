@@ -1,14 +1,13 @@
 //! `nn.Module`s: what they own, moving them, calling them.
 
 use super::super::diagram::Dd;
-use super::super::event::{Meeting, UseKind};
+use super::super::event::UseKind;
 use super::super::value::{Device, ObjId, Reason, Role, Tensor, Tri, Value};
 use super::args::Args;
-use super::meet::{Party, Rule};
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
 use crate::sym::Sym;
-use crate::torch::{ModuleOp, Share, State};
+use crate::torch::{ModuleOp, State};
 
 impl Interp<'_> {
     pub(super) fn is_module_object(&self, id: ObjId) -> bool {
@@ -27,7 +26,7 @@ impl Interp<'_> {
         self.move_registered(id, device, &mut seen);
     }
 
-    fn move_registered(&mut self, id: ObjId, device: Dd, seen: &mut Vec<ObjId>) {
+    pub(super) fn move_registered(&mut self, id: ObjId, device: Dd, seen: &mut Vec<ObjId>) {
         if seen.contains(&id) || seen.len() > 400 {
             return;
         }
@@ -52,14 +51,14 @@ impl Interp<'_> {
     }
 
     /// Has the module's class its own way to move what is not registered?
-    fn moves_itself_by_hand(&self, id: ObjId) -> bool {
+    pub(super) fn moves_itself_by_hand(&self, id: ObjId) -> bool {
         let Some(key) = self.obj(id).class else { return false };
         let has = |name: &str| self.program.find_method(key, Sym::new(name)).is_some();
         has("_apply") || self.obj(id).outer.is_some() && (has("to") || has("cuda"))
     }
 
     /// Where plain tensors of a module are is not known any more.
-    fn forget_plain(&mut self, id: ObjId) {
+    pub(super) fn forget_plain(&mut self, id: ObjId) {
         let unknown = self.unknown_device();
         for (_, cell) in self.obj(id).attrs.clone() {
             match self.store.get(cell) {
@@ -83,7 +82,7 @@ impl Interp<'_> {
     }
 
     /// What a registered value is after its module has moved.
-    fn move_value(&mut self, v: Value, device: Dd, seen: &mut Vec<ObjId>) -> Value {
+    pub(super) fn move_value(&mut self, v: Value, device: Dd, seen: &mut Vec<ObjId>) -> Value {
         match v {
             Value::Object(o) if self.is_module_object(o) => {
                 self.move_registered(o, device, seen);
@@ -159,7 +158,7 @@ impl Interp<'_> {
         }
     }
 
-    fn owned_device(&mut self, v: Value, depth: u32) -> Option<Dd> {
+    pub(super) fn owned_device(&mut self, v: Value, depth: u32) -> Option<Dd> {
         match v {
             Value::Tensor(t) => {
                 let t = self.get_tensor(t);
@@ -172,7 +171,7 @@ impl Interp<'_> {
         }
     }
 
-    fn has_state(&self, id: ObjId) -> bool {
+    pub(super) fn has_state(&self, id: ObjId) -> bool {
         match self.obj(id).kind {
             ObjKind::ForeignModule(Some(op)) => op.state == State::Yes,
             _ => true,
@@ -308,7 +307,7 @@ impl Interp<'_> {
         }
     }
 
-    fn transfer_module(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) {
+    pub(super) fn transfer_module(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) {
         let device = match name.as_str() {
             "to" | "to_empty" => {
                 if let Some((v, _)) = args.get(0, "device") {
@@ -340,7 +339,7 @@ impl Interp<'_> {
         }
     }
 
-    fn register(&mut self, id: ObjId, name: Sym, args: &Args) {
+    pub(super) fn register(&mut self, id: ObjId, name: Sym, args: &Args) {
         let Some((field, _)) = args.get(0, "name") else { return };
         let field = self.field_name(id, field);
         let wanted = if name.as_str() == "register_buffer" { "tensor" } else { "param" };
@@ -360,7 +359,7 @@ impl Interp<'_> {
         self.set_field(id, field, v);
     }
 
-    fn some_parameter(&mut self, id: ObjId, e: ExprId) -> Value {
+    pub(super) fn some_parameter(&mut self, id: ObjId, e: ExprId) -> Value {
         let device = self.module_device(id, 0);
         let device = self.because(device, e, Reason::Module);
         self.tensor(Tensor {
@@ -372,7 +371,7 @@ impl Interp<'_> {
         })
     }
 
-    fn some_child(&mut self, id: ObjId, e: ExprId) -> Value {
+    pub(super) fn some_child(&mut self, id: ObjId, e: ExprId) -> Value {
         let attrs = self.obj(id).attrs.clone();
         let children: Vec<Value> = attrs
             .iter()
@@ -385,86 +384,8 @@ impl Interp<'_> {
         }
     }
 
-    /// `module(args)`
-    pub(super) fn call_module(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
-        let kind = self.obj(id).kind;
-        if !matches!(kind, ObjKind::List { .. }) {
-            self.check_wrapped(id);
-        }
-        self.check_evaluation(id, e);
-        if self.hooked.contains(&id) {
-            return self.result_of(e);
-        }
-        let scattered = self.scattered(id, args);
-        let args = scattered.as_ref().unwrap_or(args);
-        let device = self.module_device(id, 0);
-        self.device_work(device);
-        self.autocast_meets(device, e);
-        match kind {
-            ObjKind::ForeignModule(Some(op)) => return self.call_torch_module(id, op, args, e),
-            ObjKind::List { module: true } => return self.call_sequential(id, args, e),
-            ObjKind::Module if !self.returns_several(id) && self.nothing_new(id, args) => {
-                let device = self.module_device(id, 0);
-                return self.tensor(Tensor {
-                    device,
-                    zero_dim: Tri::Maybe,
-                    role: Role::Plain,
-                    certain: false,
-                    bytes: None,
-                });
-            }
-            ObjKind::Module => {
-                let key = self.obj(id).class;
-                let forward = key.and_then(|k| self.program.find_method(k, self.known.forward));
-                if let (Some((m, f)), Some(key)) = (forward, key) {
-                    if self.is_moved_for_user(key) && self.obj(id).outer.is_none() {
-                        return self.result_of(e);
-                    }
-                    let class = self
-                        .program
-                        .get(m)
-                        .ir
-                        .function(f)
-                        .class
-                        .map(|class| crate::link::ClassKey { module: m, class });
-                    if self.depth < super::MAX_DEPTH
-                        && !self.heavy.contains(&(m, f))
-                        && !(self.symbolic && self.relevance.calls(m, f) > super::MANY_CALLS)
-                    {
-                        let site = self.place(e);
-                        return self.run(
-                            m,
-                            f,
-                            None,
-                            Some(Value::Object(id)),
-                            class,
-                            Some(args),
-                            Some(site),
-                            true,
-                        );
-                    }
-                }
-            }
-            _ => {}
-        }
-        self.call_unknown_module(id, args, e)
-    }
-
-    /// Does a function of the project have anything to do with devices?
-    fn may_move(&self, hook: Value) -> bool {
-        let function = match hook {
-            Value::Closure(c) => Some(c),
-            Value::Bound(b) => self.t.bounds.get(b.0).function,
-            _ => return true,
-        };
-        function.is_none_or(|c| {
-            let closure = self.t.closures.get(c.0);
-            self.relevance.is_live(closure.module, closure.func)
-        })
-    }
-
     /// Does its `forward` return tuples or dicts? What is in them may be anything.
-    fn returns_several(&mut self, id: ObjId) -> bool {
+    pub(super) fn returns_several(&mut self, id: ObjId) -> bool {
         let forward = self.obj(id).class.and_then(|k| self.program.find_method(k, self.known.forward));
         let Some((m, f)) = forward else { return false };
         if let Some(&known) = self.several.get(&(m, f)) {
@@ -474,127 +395,6 @@ impl Interp<'_> {
         let several = returns_several(ir, ir.function(f).body);
         self.several.insert((m, f), several);
         several
-    }
-
-    /// Does the call say no more than the module's `forward` says when it is interpreted for itself: everything
-    /// on the module's own device, wherever that is?
-    fn nothing_new(&mut self, id: ObjId, args: &Args) -> bool {
-        let device = self.module_device(id, 0);
-        let Some(leaf) = self.d.as_leaf(device) else { return false };
-        let Device::Of(module) = self.t.places.get(leaf).0 else { return false };
-        args.values().all(|(v, at)| match v {
-            Value::Tensor(_) | Value::Choice(_) => match self.tensor_place(v, at) {
-                Some((d, _)) => self.d.as_leaf(d).is_some_and(|p| match self.t.places.get(p).0 {
-                    Device::Of(o) => o == module || self.t.get_outer(o).with == Some(module),
-                    Device::Unknown => true,
-                    _ => false,
-                }),
-                None => true,
-            },
-            _ => true,
-        })
-    }
-
-    /// A module whose code is not in sight: its tensor inputs must be where it is.
-    fn call_unknown_module(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
-        let device = self.module_device(id, 0);
-        let module = Party { expr: e, device, zero_dim: Tri::No, rule: Rule::STRICT };
-        let mut parties = vec![module];
-        for (v, at) in args.values() {
-            // Only what is a tensor for certain: unknown modules take all kinds of things.
-            if let Value::Tensor(t) = v
-                && self.get_tensor(t).certain
-                && self.get_tensor(t).zero_dim != Tri::Yes
-            {
-                parties.extend(self.party(v, at, Rule::STRICT));
-            }
-        }
-        // A subclass of `nn.Linear`, say, without a `forward` of its own.
-        let inherits = self.obj(id).class.is_some_and(|k| {
-            let info = self.program.class(k);
-            info.externals
-                .iter()
-                .any(|&p| crate::torch::module(p).is_some_and(|m| m.name.as_str() != "torch.nn.Module"))
-                && !info.unknown_base
-                && self.program.find_method(k, self.known.forward).is_none()
-        });
-        let known = inherits || matches!(self.obj(id).kind, ObjKind::ForeignModule(None));
-        let refused = known && self.meet(Meeting::ModuleInput, "the module", e, &parties);
-        let device = if refused { self.unknown_device() } else { device };
-        self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Plain, certain: false, bytes: None })
-    }
-
-    fn call_torch_module(&mut self, id: ObjId, op: &'static ModuleOp, args: &Args, e: ExprId) -> Value {
-        let name = super::torch_fn::short(op.name);
-        let mut parties = Vec::new();
-        for rule in &op.forward {
-            let found = rule.position.and_then(|p| args.get(usize::from(p), rule.name.as_str()));
-            let Some((v, at)) = found.or_else(|| args.keyword(rule.name.as_str())) else { continue };
-            if let Value::Outer(o) = v
-                && !rule.list
-            {
-                self.tensor_proofs.insert(o);
-            }
-            let r = Rule::from(rule);
-            match self.party(v, at, r) {
-                Some(p) => parties.push(p),
-                None => {
-                    for item in self.exact_elements(v).unwrap_or_default() {
-                        parties.extend(self.party(item, at, r));
-                    }
-                }
-            }
-        }
-        let inputs = parties.len();
-        // Tensors that the constructor was given live with the module, but may have been left behind.
-        let stateful = match op.state {
-            State::Yes => true,
-            State::No => false,
-            State::Sometimes | State::Unknown => {
-                self.obj(id).attrs.iter().any(|&(_, c)| matches!(self.store.get(c), Value::Tensor(_)))
-            }
-        };
-        if stateful {
-            let device = self.module_device(id, 0);
-            parties.insert(0, Party { expr: e, device, zero_dim: Tri::No, rule: Rule::STRICT });
-        }
-        let bound: Vec<Party> =
-            parties.iter().filter(|p| p.rule.share != Share::Unknown || stateful).copied().collect();
-        let refused = self.meet(Meeting::ModuleInput, &format!("`{name}`"), e, &bound);
-        let device = if refused {
-            self.unknown_device()
-        } else {
-            let inputs = &parties[parties.len() - inputs..];
-            let inputs = inputs.to_vec();
-            self.result_device(&inputs)
-        };
-        let zero_dim = if name.ends_with("Loss") { Tri::Maybe } else { Tri::No };
-        let out = self.plain_tensor(device, zero_dim);
-        match name {
-            "LSTM" => {
-                let state = self.seq(&[out, out]);
-                self.seq(&[out, state])
-            }
-            "LSTMCell" | "GRU" | "RNN" | "MultiheadAttention" => self.seq(&[out, out]),
-            _ => out,
-        }
-    }
-
-    /// `nn.Sequential(…)(x)`: through its children, one after the other.
-    pub(super) fn call_sequential(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
-        self.check_wrapped(id);
-        self.check_evaluation(id, e);
-        let scattered = self.scattered(id, args);
-        let args = scattered.as_ref().unwrap_or(args);
-        let Some(children) = self.exact_elements(self.own(id)) else {
-            return self.call_unknown_module(id, args, e);
-        };
-        let Some(&(mut v, at)) = args.positional.first() else { return self.result_of(e) };
-        for child in children {
-            let args = Args { positional: vec![(v, at)], ..Args::default() };
-            v = self.call_value(child, &args, e);
-        }
-        v
     }
 
     /// `nn.Linear(…)`: a module of PyTorch.
@@ -645,7 +445,7 @@ impl Interp<'_> {
         Value::Object(id)
     }
 
-    fn make_module_list(&mut self, op: &'static ModuleOp, args: &Args) -> Value {
+    pub(super) fn make_module_list(&mut self, op: &'static ModuleOp, args: &Args) -> Value {
         let content = if super::torch_fn::short(op.name) == "Sequential" {
             match args.positional.as_slice() {
                 [(Value::Object(d), _)] if matches!(self.obj(*d).kind, ObjKind::Dict { .. }) => {
@@ -706,7 +506,7 @@ impl Interp<'_> {
 }
 
 /// Does a block return a tuple or a dict somewhere?
-fn returns_several(ir: &crate::ir::Module, block: crate::ir::Block) -> bool {
+pub(super) fn returns_several(ir: &crate::ir::Module, block: crate::ir::Block) -> bool {
     use crate::ir::{Expr, Stmt};
     ir.block(block).iter().any(|&s| match ir.stmt(s) {
         Stmt::Return(Some(e)) => matches!(ir.expr(*e), Expr::Tuple(_) | Expr::Dict(_)),

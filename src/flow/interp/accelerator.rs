@@ -1,0 +1,189 @@
+//! Calls that ask something of an accelerator.
+
+use super::super::diagram::TRUE;
+use super::super::event::{Kind, UseKind};
+use super::super::value::{Device, NO_ORIGIN, Reason, Tri, Value};
+use super::args::Args;
+use super::{Interp, ObjKind};
+use crate::ir::ExprId;
+use crate::sym::Sym;
+use crate::torch::{self, Accelerator, AcceleratorCall, CallFact, Numpy, Returns, Without};
+
+impl Interp<'_> {
+    /// A call whose facts are in the tables.
+    pub(super) fn fact_call(&mut self, path: Sym, fact: &'static CallFact, args: &Args, e: ExprId) -> Value {
+        if let Some(a) = fact.accelerator
+            && let Some(v) = self.accelerator_call(path, a, args, e)
+        {
+            return v;
+        }
+        if fact.to_numpy != Numpy::None {
+            for (i, &(v, at)) in args.positional.iter().enumerate() {
+                if fact.to_numpy.converts(i) {
+                    self.check_converted(v, at, e, path.as_str());
+                }
+            }
+        }
+        if fact.moves_for_user || !fact.leaves_arguments && fact.returns == Returns::Unknown {
+            for (v, _) in args.values() {
+                self.escape(v, 0);
+            }
+        }
+        match fact.returns {
+            Returns::Argument(a) => {
+                args.get(usize::from(a.position), a.name.as_str()).map_or(Value::Unknown, |(v, _)| v)
+            }
+            Returns::Host => Self::NUMBER,
+            Returns::Memory => Value::Host(super::Host::Memory),
+            Returns::Cpu => {
+                let place = self.place(e);
+                let origin = self.origin(place, Reason::Host, NO_ORIGIN);
+                let d = self.at(Device::Cpu, origin);
+                self.plain_tensor(d, Tri::Maybe)
+            }
+            Returns::Method(name) => match args.positional.split_first() {
+                Some((&(v, at), rest)) => {
+                    let rest = Args { positional: rest.to_vec(), ..args.clone() };
+                    self.call_method(v, name, &rest, e, at)
+                }
+                None => self.result_of(e),
+            },
+            _ if path.as_str().starts_with("numpy.") => Self::ARRAY,
+            _ => self.result_of(e),
+        }
+    }
+
+    /// A value is handed to something that turns it into an array.
+    pub(super) fn check_converted(&mut self, v: Value, at: ExprId, e: ExprId, what: &str) {
+        match v {
+            Value::Tensor(t) if self.get_tensor(t).certain => {
+                let device = self.get_tensor(t).device;
+                self.check_host(device, at, e, &format!("`{what}`"));
+            }
+            Value::Object(id) if matches!(self.obj(id).kind, ObjKind::List { module: false }) => {
+                let item = match self.own(id) {
+                    Value::Many(m) => Some(*self.t.values.get(m)),
+                    Value::Seq(s) => self.seq_items(s).first().copied(),
+                    _ => None,
+                };
+                if let Some(v) = item {
+                    self.check_converted(v, at, e, what);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A function of `torch.cuda` or of another back end; `None` to go on with what else is known of it.
+    pub(super) fn accelerator_call(
+        &mut self,
+        path: Sym,
+        a: AcceleratorCall,
+        args: &Args,
+        e: ExprId,
+    ) -> Option<Value> {
+        let backend = match a.accelerator {
+            Accelerator::Cuda => None,
+            Accelerator::Backend(b) => Some(b),
+            Accelerator::Any => return None,
+        };
+        if let (Some(b), true) = (backend, a.accelerator.needs_plugin()) {
+            self.check_plugin(path, b, e);
+        }
+        if backend.is_none() && super::super::import_time::asks_cuda(path) {
+            let place = self.place(e);
+            self.initialises(TRUE, place);
+        }
+        match a.without {
+            Without::Availability => Some(Value::Bool(self.available(backend))),
+            Without::Count if backend.is_none() => Some(Value::Outer(self.known.device_count)),
+            Without::Count | Without::NoGuard => Some(self.result_of(e)),
+            Without::Safe => None,
+            Without::Raises => {
+                let device = a.device.and_then(|d| args.get(usize::from(d.position), d.name.as_str()));
+                let harmless = a.none_is_harmless && matches!(device, Some((Value::None, _)))
+                    || matches!(device, Some((Value::Int(i), _)) if i < 0 && a.none_is_harmless);
+                if !harmless && !a.context {
+                    let what = format!("`{path}()`");
+                    self.use_of_device(device, backend, e, UseKind::Query, &what);
+                }
+                None
+            }
+        }
+    }
+
+    /// A use of an accelerator that names a device by argument, or takes the current one.
+    pub(super) fn use_of_device(
+        &mut self,
+        device: Option<(Value, ExprId)>,
+        backend: Option<crate::world::Backend>,
+        e: ExprId,
+        how: UseKind,
+        what: &str,
+    ) {
+        let place = self.place(e);
+        let d = match (device, backend) {
+            (Some((v, at)), None) if v != Value::None => {
+                let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
+                let names_other = matches!(v, Value::Outer(_) | Value::Device(_) | Value::Choice(_));
+                if names_other { d } else { self.only_cuda_device(d) }
+            }
+            (_, None) => {
+                let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
+                self.at(Device::Cuda(None), origin)
+            }
+            (_, Some(b)) => {
+                let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
+                self.at(Device::Other(b), origin)
+            }
+        };
+        self.check_use(d, e, how, what);
+    }
+
+    /// `device_ids=[0, 1, 2, 3]`: a list of indices where a callable takes devices. Without any GPU such lists are
+    /// forgotten, or something else raises first.
+    pub(super) fn check_device_list(&mut self, path: Sym, args: &Args, e: ExprId) {
+        if !args.values().any(|(v, _)| matches!(v, Value::Object(_) | Value::Seq(_))) {
+            return;
+        }
+        let Some(arg) = torch::call(path).and_then(|f| f.accelerator).and_then(|a| a.device) else { return };
+        let Some((list, _)) = args.get(usize::from(arg.position), arg.name.as_str()) else { return };
+        let Some(items) = self.exact_elements(list) else { return };
+        let index = |v: &Value| match v {
+            Value::Int(i) => u32::try_from(*i).ok(),
+            _ => None,
+        };
+        let Some(highest) = items.iter().filter_map(index).max().filter(|&i| i > 0) else { return };
+        if self.caught_around() {
+            return;
+        }
+        let (there, enough) = (self.at_least(1), self.at_least(highest + 1));
+        let missing = self.d.not(enough);
+        let bad = self.d.and(there, missing);
+        let Some(bite) = self.bite(bad, false) else { return };
+        let place = self.place(e);
+        let what = format!("`{}={:?}`", arg.name, items.iter().filter_map(index).collect::<Vec<_>>());
+        let kind = Kind::Use {
+            what,
+            origin: None,
+            index: Some(highest),
+            backend: None,
+            how: UseKind::DeviceList,
+            inverted: false,
+        };
+        self.emit(kind, place, bite, Vec::new());
+    }
+
+    pub(super) fn only_cuda_device(&mut self, d: super::Dd) -> super::Dd {
+        let places = &mut self.t.places;
+        self.d.map(d, &mut |p| match *places.get(p) {
+            (Device::Unknown, o) => places.add((Device::CudaSome, o)),
+            _ => p,
+        })
+    }
+
+    /// CUDA itself is used, on whichever device is current.
+    pub(super) fn use_cuda(&mut self, e: ExprId, how: UseKind, what: &str) {
+        self.use_of_device(None, None, e, how, what);
+    }
+}

@@ -1,0 +1,168 @@
+//! What is loaded: checkpoints, and batches of data sets.
+
+use super::super::event::Kind;
+use super::super::value::{Device, NO_ORIGIN, OuterKey, Reason, Role, Tensor, Tri, Value};
+use super::args::Args;
+use super::{Interp, ObjKind};
+use crate::ir::ExprId;
+
+impl Interp<'_> {
+    /// `position` is that of `map_location`.
+    pub(super) fn torch_load(&mut self, position: usize, args: &Args, e: ExprId) -> Value {
+        let location = args.get(position, "map_location");
+        let explicit_none = matches!(location, Some((Value::None, _)));
+        // What this very process has written comes back to where it was.
+        let file = args.get(0, "f").map(|(v, _)| plain_file(v));
+        let own = file
+            .and_then(|f| self.saved.get(&f).copied())
+            .is_some_and(|when| self.d.implies(self.path, when));
+        if ((location.is_none() && !args.open) || explicit_none) && !own {
+            let available = self.available(None);
+            let bad = self.d.not(available);
+            if let Some(bite) = self.bite(bad, true) {
+                let place = self.place(e);
+                self.emit(Kind::Load { explicit_none }, place, bite, Vec::new());
+                // Data sets are saved with `torch.save` too: wait until the result is used as weights.
+                let result = self.result_of(e);
+                if let (Value::Outer(o), Some(event)) = (result, self.events.pop()) {
+                    self.loads.insert(o, event);
+                }
+                return result;
+            }
+        }
+        match location {
+            Some((v, at)) if v != Value::None => {
+                let Some(d) = self.as_device(v, at).filter(|_| !matches!(v, Value::Closure(_))) else {
+                    return self.result_of(e);
+                };
+                let device = self.because(d, e, Reason::Loaded);
+                self.tensor(Tensor {
+                    device,
+                    zero_dim: Tri::Maybe,
+                    role: Role::Plain,
+                    certain: false,
+                    bytes: None,
+                })
+            }
+            _ => self.result_of(e),
+        }
+    }
+
+    /// The value is used as weights: if `torch.load` gave it, that matters.
+    pub(super) fn used_as_weights(&mut self, v: Value) {
+        let Value::Outer(mut o) = v else { return };
+        loop {
+            if let Some(event) = self.loads.remove(&o) {
+                self.events.push(event);
+                return;
+            }
+            match self.t.get_outer(o).key {
+                OuterKey::Attr { base, .. } | OuterKey::Item { base, .. } => o = base,
+                _ => return,
+            }
+        }
+    }
+
+    /// Batches are collated on the CPU, whatever unknown code the data set has.
+    pub(super) fn make_loader(&mut self, args: &Args, e: ExprId) -> Value {
+        let data = args.get(0, "dataset").map(|(v, _)| v);
+        self.check_workers(data, args, e);
+        let collate = args.get(6, "collate_fn").filter(|(v, _)| *v != Value::None);
+        let item = match (data, collate) {
+            (Some(data), Some((f @ (Value::Closure(_) | Value::Bound(_)), at))) => {
+                self.collated_by(data, f, at, e)
+            }
+            (Some(Value::Object(id)), None) if self.obj(id).kind == ObjKind::Items => {
+                let item = self.own(id);
+                self.collated(item, e)
+            }
+            (_, None) => {
+                let place = self.place(e);
+                let origin = self.origin(place, Reason::Batch, NO_ORIGIN);
+                let device = self.at(Device::Cpu, origin);
+                self.tensor(Tensor {
+                    device,
+                    zero_dim: Tri::No,
+                    role: Role::Plain,
+                    certain: false,
+                    bytes: None,
+                })
+            }
+            _ => Value::Unknown,
+        };
+        let pins =
+            args.get(7, "pin_memory").is_some_and(|(v, _)| v != Value::Bool(super::FALSE)) || args.open;
+        let item = if pins { self.pinned(item, e) } else { item };
+        Value::Object(self.object(ObjKind::Loader, None, item))
+    }
+
+    /// What the project's own `collate_fn` makes of the data set's items. It is interpreted for itself too.
+    pub(super) fn collated_by(&mut self, data: Value, f: Value, at: ExprId, e: ExprId) -> Value {
+        let before = self.path;
+        self.muted += 1;
+        let item = match data {
+            Value::Object(id) if matches!(self.obj(id).kind, ObjKind::Instance | ObjKind::Items) => {
+                self.index(data, Self::NUMBER, e, e, e)
+            }
+            _ => self.result_of(e),
+        };
+        let items = self.many(item);
+        let args = Args { positional: vec![(items, at)], ..Args::default() };
+        let batch = self.call_value(f, &args, e);
+        self.muted -= 1;
+        self.path = before;
+        if batch == Value::None { Value::Unknown } else { batch }
+    }
+
+    /// What a loader pins, or may pin.
+    pub(super) fn pinned(&mut self, item: Value, e: ExprId) -> Value {
+        match item {
+            Value::Tensor(t) => {
+                let t = self.get_tensor(t);
+                let device = self.because(t.device, e, Reason::Pinned);
+                self.tensor(Tensor { device, ..t })
+            }
+            Value::Seq(s) => {
+                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.pinned(v, e)).collect();
+                self.seq(&items)
+            }
+            Value::Object(id) if matches!(self.obj(id).kind, ObjKind::Dict { module: false }) => {
+                let content = self.own(id);
+                let content = self.pinned(content, e);
+                self.set_own(id, content);
+                item
+            }
+            v => v,
+        }
+    }
+
+    pub(super) fn collated(&mut self, item: Value, e: ExprId) -> Value {
+        match item {
+            Value::Tensor(t) => {
+                let t = self.get_tensor(t);
+                let device = self.because(t.device, e, Reason::Batch);
+                self.tensor(Tensor {
+                    device,
+                    zero_dim: Tri::No,
+                    role: Role::Plain,
+                    certain: true,
+                    bytes: None,
+                })
+            }
+            Value::Seq(s) => {
+                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.collated(v, e)).collect();
+                // `for x, in loader` and `for x in loader` both come as a list of tensors.
+                self.seq(&items)
+            }
+            v => v,
+        }
+    }
+}
+
+/// A file as `torch.save` and `torch.load` are given it, without where its name was written.
+pub(super) fn plain_file(v: Value) -> Value {
+    match v {
+        Value::Str(s, _) => Value::Str(s, NO_ORIGIN),
+        v => v,
+    }
+}

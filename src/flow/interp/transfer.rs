@@ -1,0 +1,199 @@
+//! Tensors that go elsewhere: `.to()`, `.cuda()`, `.type()`, `.numpy()`.
+
+use super::super::diagram::Dd;
+use super::super::event::Kind;
+use super::super::value::{Device, Host, Reason, Role, Tensor, Value};
+use super::Interp;
+use super::args::Args;
+use crate::ir::ExprId;
+use crate::sym::Sym;
+
+impl Interp<'_> {
+    /// `.to(…)`, `.cuda(…)`, `.cpu()`
+    pub(super) fn transfer(&mut self, t: Tensor, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
+        let target = match name.as_str() {
+            "to" => {
+                if let (true, Some((v, _))) = (t.certain, args.get(0, "device")) {
+                    self.check_device_string(v, e);
+                }
+                self.target_of_to(args, e)
+            }
+            "cpu" => {
+                let place = self.place(e);
+                let origin = self.origin(place, Reason::Moved, super::NO_ORIGIN);
+                Some(self.at(Device::Cpu, origin))
+            }
+            method => Some(self.method_target(method, args, e)),
+        };
+        let Some(target) = target else {
+            return self.tensor(Tensor { role: Role::Plain, ..t });
+        };
+        self.check_use(target, e, super::super::event::UseKind::Transfer, &format!("`.{name}()`"));
+        let device = self.because(target, e, Reason::Moved);
+        // A parameter that really moves is no parameter any more; one that stays is itself.
+        self.watch_transfer(t, target, args, e, base);
+        let device = self.unwaited(t, device, args, e);
+        let role = self.role_of_copy(t, target, e, base);
+        self.tensor(Tensor { device, role, bytes: None, ..t })
+    }
+
+    /// The device that `.cuda(i)`, `.xpu()` and the like name.
+    pub(super) fn method_target(&mut self, method: &str, args: &Args, e: ExprId) -> Dd {
+        if method == "cuda" {
+            match args.get(0, "device") {
+                Some((Value::None, _)) | None => {}
+                Some((Value::Int(i), _)) => {
+                    let place = self.place(e);
+                    let origin = self.origin(place, Reason::Literal, super::NO_ORIGIN);
+                    return self.at(Device::Cuda(u32::try_from(i).ok()), origin);
+                }
+                Some((v, at)) => {
+                    let d = self.as_device(v, at);
+                    let d = d.unwrap_or_else(|| self.unknown_device());
+                    return self.only_cuda(d);
+                }
+            }
+            let place = self.place(e);
+            let origin = self.origin(place, Reason::Literal, super::NO_ORIGIN);
+            return self.at(Device::Cuda(None), origin);
+        }
+        let place = self.place(e);
+        let origin = self.origin(place, Reason::Literal, super::NO_ORIGIN);
+        match crate::world::Backend::from_name(method) {
+            Some(b) => self.at(Device::Other(b), origin),
+            None => self.unknown_device(),
+        }
+    }
+
+    /// What `.cuda(x)` makes of a device that is not known: some CUDA device.
+    pub(super) fn only_cuda(&mut self, d: Dd) -> Dd {
+        let places = &mut self.t.places;
+        self.d.map(d, &mut |p| match *places.get(p) {
+            (Device::Unknown | Device::Named(_) | Device::Of(_), o) => places.add((Device::CudaSome, o)),
+            _ => p,
+        })
+    }
+
+    /// What the arguments of `.to()` say; `None` when they name no device.
+    pub(super) fn target_of_to(&mut self, args: &Args, e: ExprId) -> Option<Dd> {
+        if let Some((v, at)) = args.keyword("device") {
+            return match v {
+                Value::None => None,
+                v => self.as_device(v, at),
+            };
+        }
+        if let Some((v, at)) = args.keyword("other") {
+            return self.tensor_place(v, at).map(|(d, _)| d);
+        }
+        let Some(&(v, at)) = args.positional.first() else {
+            return args.open.then(|| self.unknown_device());
+        };
+        self.positional_target(v, at, e)
+    }
+
+    pub(super) fn positional_target(&mut self, v: Value, at: ExprId, _e: ExprId) -> Option<Dd> {
+        match v {
+            Value::Tensor(_) => self.tensor_place(v, at).map(|(d, _)| d),
+            Value::Outer(o) => {
+                let outer = self.t.get_outer(o);
+                if outer.device || outer.text.contains("device") {
+                    return self.as_device(v, at);
+                }
+                if outer.text.contains("dtype") || outer.text.contains("type") {
+                    return None;
+                }
+                if self.is_tensorish(o) || outer.with.is_some() {
+                    return Some(self.device_of_outer(o, at));
+                }
+                Some(self.unknown_device())
+            }
+            Value::External(path) => {
+                let text = path.as_str();
+                if text.starts_with("torch.") { None } else { Some(self.unknown_device()) }
+            }
+            Value::Int(_) | Value::Str(..) | Value::Device(_) | Value::Choice(_) => self.as_device(v, at),
+            Value::Host(Host::Number | Host::Rank | Host::PhysicalGpu) => self.as_device(v, at),
+            Value::None => None,
+            _ => Some(self.unknown_device()),
+        }
+    }
+
+    /// `.type(torch.cuda.FloatTensor)`
+    pub(super) fn type_method(&mut self, t: Tensor, args: &Args, e: ExprId) -> Value {
+        let text = match args.positional[0].0 {
+            Value::Device(device) => {
+                self.check_use(device, e, super::super::event::UseKind::Transfer, "`.type()`");
+                let device = self.because(device, e, Reason::Moved);
+                return self.tensor(Tensor { device, role: Role::Plain, ..t });
+            }
+            Value::External(path) => path.as_str(),
+            Value::Str(s, _) => s.as_str(),
+            Value::Unknown | Value::Outer(_) | Value::Choice(_) => {
+                let device = self.unknown_device();
+                return self.tensor(Tensor { device, role: Role::Plain, ..t });
+            }
+            _ => "",
+        };
+        let cuda = text.starts_with("torch.cuda.") && text.ends_with("Tensor");
+        if cuda {
+            let place = self.place(e);
+            let origin = self.origin(place, Reason::Literal, super::NO_ORIGIN);
+            let device = self.at(Device::Cuda(None), origin);
+            self.check_use(device, e, super::super::event::UseKind::LegacyType, "`.type()`");
+            return self.tensor(Tensor { device, role: Role::Plain, ..t });
+        }
+        if text.starts_with("torch.") && text.ends_with("Tensor") && text != "torch.Tensor" {
+            let place = self.place(e);
+            let origin = self.origin(place, Reason::Host, super::NO_ORIGIN);
+            let device = self.at(Device::Cpu, origin);
+            return self.tensor(Tensor { device, role: Role::Plain, ..t });
+        }
+        self.tensor(Tensor { role: Role::Plain, ..t })
+    }
+
+    /// `.numpy()` of a tensor.
+    pub(super) fn numpy_method(
+        &mut self,
+        t: Tensor,
+        name: Sym,
+        args: &Args,
+        e: ExprId,
+        base: ExprId,
+    ) -> Value {
+        let forced =
+            args.get(0, "force").is_some_and(|(v, _)| v == Value::Bool(super::TRUE) || v == Value::Unknown);
+        self.check_read(t, e);
+        if !forced {
+            self.check_host(t.device, base, e, &format!("`.{name}()`"));
+        }
+        Self::ARRAY
+    }
+
+    /// A tensor is turned into a NumPy array: it must be on the CPU.
+    pub(super) fn check_host(&mut self, device: Dd, operand: ExprId, at: ExprId, what: &str) {
+        let mut found = None;
+        let mut leaves = Vec::new();
+        self.d.leaves(device, &mut leaves);
+        for leaf in leaves {
+            let (d, origin) = *self.t.places.get(leaf);
+            if let (Device::Of(o) | Device::Named(o), 0) = (d, self.muted) {
+                // It would have raised elsewhere.
+                let on_cpu = self.outer_is_on(o, "cpu");
+                let elsewhere = self.d.where_leaf(device, &mut |p| p != leaf);
+                let fine = self.d.or(on_cpu, elsewhere);
+                self.path = self.d.and(self.path, fine);
+            }
+            if matches!(d, Device::Cuda(_) | Device::CudaSome | Device::Other(_)) {
+                let here = self.d.where_leaf(device, &mut |p| p == leaf);
+                found = Some((d, origin, here));
+            }
+        }
+        let Some((d, origin, here)) = found else { return };
+        let there = self.accelerator_condition(d, Device::Cpu);
+        let bad = self.d.and(here, there);
+        let Some(bite) = self.bite(bad, false) else { return };
+        let tensor = Box::new(self.operand(operand, d, origin));
+        let place = self.place(at);
+        self.emit(Kind::ToHost { what: what.to_owned(), tensor }, place, bite, Vec::new());
+    }
+}
