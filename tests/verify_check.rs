@@ -56,6 +56,20 @@ fn expect(judged: &[(String, String)], name: &str, part: &str) {
 }
 
 #[test]
+fn without_an_accelerator_a_module_is_where_its_tensors_are() {
+    let program = "\
+import torch
+from torch import nn
+
+class Noisy(nn.Module):
+    def forward(self, x):
+        return x + torch.randn(3, 3)  # SD204 cuda
+";
+    let machine = Machine::bare().torch(&Torch::cu126()).file("project/train.py", program);
+    expect(&judged(&machine, "--verify"), "6 SD204 refuted", "no CUDA");
+}
+
+#[test]
 fn on_a_machine_without_cuda() {
     let judged = judged(&with_program(Machine::bare().torch(&Torch::cu126())), "--verify");
     let none = "this machine has no CUDA: there is no NVIDIA GPU";

@@ -132,7 +132,9 @@ impl Interp<'_> {
         // The message is about one pair of devices; with other accelerators others may meet.
         let elsewhere = self.d.not(involved);
         let elsewhere = self.d.and(clash.bad, elsewhere);
-        let also = if bite.is_some() { self.machines(elsewhere) } else { Vec::new() };
+        let mut also = if bite.is_some() { self.machines(elsewhere) } else { Vec::new() };
+        // Without any accelerator everything is in one place.
+        also.retain(|kind| kind.iter().any(|p| matches!(p, crate::world::Premise::With(_))));
         self.path = before;
         let Some(mut bite) = bite else { return true };
         bite.also.extend(also);
