@@ -1,14 +1,19 @@
-//! Which attributes methods assign.
+//! Which attributes methods assign, and which module-level variables functions do.
 
 use rayon::prelude::*;
 
-use crate::ir::{Block, Expr, ExprId, FuncId, Module, Stmt};
+use crate::ir::{Block, Expr, ExprId, FuncId, FuncKind, Module, Slot, Stmt, StmtId, Var};
 use crate::link::{ModIdx, Program};
 use crate::sym::Sym;
 
-/// For each file and function, the names of the attributes that its statements assign, nested blocks included.
+/// What functions assign besides their own variables.
 #[derive(Debug, Default)]
-pub struct Assigned(Vec<Vec<Box<[Sym]>>>);
+pub struct Assigned {
+    /// For each file and function, the names of the attributes that its statements assign, nested blocks included.
+    attributes: Vec<Vec<Box<[Sym]>>>,
+    /// For each file, the module-level variables that functions rebind (`global x`).
+    globals: Vec<Vec<Slot>>,
+}
 
 impl Assigned {
     /// Looks at every method of the program, on the current thread pool.
@@ -23,13 +28,46 @@ impl Assigned {
             };
             ir.functions.iter().map(of_function).collect()
         };
-        Self(program.modules.par_iter().map(|m| of_file(&m.ir)).collect())
+        Self {
+            attributes: program.modules.par_iter().map(|m| of_file(&m.ir)).collect(),
+            globals: program.modules.par_iter().map(|m| rebound(&m.ir)).collect(),
+        }
+    }
+
+    /// Does a function rebind the module-level variable? Then it may be anything when another function reads it.
+    pub fn is_rebound(&self, module: ModIdx, slot: Slot) -> bool {
+        self.globals.get(module.0 as usize).is_some_and(|slots| slots.contains(&slot))
     }
 
     /// The names that a method assigns.
     pub fn by(&self, module: ModIdx, func: FuncId) -> &[Sym] {
-        self.0.get(module.0 as usize).and_then(|m| m.get(func.0 as usize)).map_or(&[], |names| names)
+        self.attributes.get(module.0 as usize).and_then(|m| m.get(func.0 as usize)).map_or(&[], |names| names)
     }
+}
+
+/// The module-level variables that statements in functions assign.
+fn rebound(ir: &Module) -> Vec<Slot> {
+    let mut slots = Vec::new();
+    let inner: Vec<_> = ir
+        .functions
+        .iter()
+        .filter(|f| f.kind == FuncKind::Function && f.parent.is_some())
+        .map(|f| f.span)
+        .collect();
+    for (n, s) in ir.stmts.iter().enumerate() {
+        let Stmt::Assign { targets, .. } = s else { continue };
+        for &t in ir.list(*targets) {
+            if let Expr::Var(Var::Global(slot)) = ir.expr(t)
+                && !slots.contains(&slot)
+            {
+                let at = ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
+                if inner.iter().any(|f| f.contains(at)) {
+                    slots.push(slot);
+                }
+            }
+        }
+    }
+    slots
 }
 
 fn collect(ir: &Module, block: Block, names: &mut Vec<Sym>) {

@@ -317,6 +317,12 @@ impl Interp<'_> {
             }
             _ => Value::Unknown,
         };
+        // `backend = None`, until a function sets it.
+        let v = if v == Value::None && self.relevance.assigned.is_rebound(module, slot) {
+            Value::Unknown
+        } else {
+            v
+        };
         if v == Value::Unknown || v == Value::Absent {
             return self.outer_global(module, slot);
         }
