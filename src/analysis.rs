@@ -204,27 +204,13 @@ fn findings_of(
         };
         let cx = Context {
             file,
+            root: &input.root,
             sources,
             program,
             cuda_only: outcome.cuda_only,
             refuses: outcome.refuses,
             limits,
         };
-        if std::env::var_os("SD_DEBUG").is_some() {
-            for e in &outcome.events {
-                let p = sources.get(e.place.file).position(e.place.span.start);
-                eprintln!(
-                    "EV {}:{} {:?} {:?} stack {} spec {}",
-                    p.row,
-                    p.column,
-                    e.kind,
-                    e.bite,
-                    e.stack.len(),
-                    e.speculative
-                );
-            }
-            eprintln!("exhausted {}", outcome.exhausted);
-        }
         crate::rules::judge(&outcome, &cx)
     });
     match judged {

@@ -24,6 +24,21 @@ fn exit_codes_tell_clean_found_and_failed() {
 }
 
 #[test]
+fn tests_are_those_of_the_project_wherever_it_stands() {
+    let program = "import torch\nfrom torch import nn\n\nmodel = nn.Linear(3, 3)\nmodel.load_state_dict(torch.load(\"x.pt\"))\n";
+    let project = Project::new(&[
+        ("tests/app/pyproject.toml", "[project]\nname = \"app\"\n"),
+        ("tests/app/load.py", program),
+        ("tests/app/tests/tools.py", program),
+        ("tests/app/test_load.py", program),
+    ]);
+    let run = project.run("check --output-format concise tests/app");
+    let found: Vec<&str> = run.stdout.lines().filter_map(|line| line.split(':').next()).collect();
+    assert_eq!(found.iter().filter(|f| f.ends_with(".py")).count(), 1, "{run:?}");
+    assert!(found.contains(&"tests/app/load.py"), "{run:?}");
+}
+
+#[test]
 fn wrong_flags_are_failures_with_a_hint() {
     let project = Project::new(&[("a.py", "")]);
     for (arguments, part) in [

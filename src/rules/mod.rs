@@ -20,6 +20,8 @@ mod retry;
 mod spelling;
 mod transfers;
 
+use std::path::Path;
+
 use rustc_hash::FxHashMap;
 
 use crate::finding::{Code, Finding, Label};
@@ -34,6 +36,8 @@ use crate::world::World;
 pub struct Context<'a> {
     /// The file whose functions were the entry points: findings are placed in it.
     pub file: FileId,
+    /// The root of the project that it belongs to, absolute.
+    pub root: &'a Path,
     /// All files.
     pub sources: &'a Sources,
     /// All files, linked.
@@ -265,15 +269,18 @@ fn finding(code: u16, event: &Event, message: String, primary: Place, label: &st
     f
 }
 
-/// Is it test code? Its classes live as the tests let them, and are not given to others.
+/// Is it test code? Its classes live as the tests let them, its files are its own, and it makes small things once.
+/// Where the project itself stands does not matter.
 fn in_tests(place: Place, cx: &Context<'_>) -> bool {
     let path = &cx.sources.get(place.file).path;
-    let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-    let folder = |name: &std::ffi::OsStr| matches!(name.to_str(), Some("tests" | "test" | "testing"));
-    stem.starts_with("test_")
-        || stem.ends_with("_test")
-        || stem == "conftest"
-        || path.parent().is_some_and(|p| p.components().any(|c| folder(c.as_os_str())))
+    let Some(stem) = path.file_stem().map(|s| s.to_string_lossy()) else { return false };
+    if stem.starts_with("test_") || stem.ends_with("_test") || stem == "conftest" {
+        return true;
+    }
+    let folders = path.strip_prefix(cx.root).ok().and_then(Path::parent);
+    folders.is_some_and(|f| {
+        f.components().any(|c| matches!(c.as_os_str().to_str(), Some("tests" | "test" | "testing")))
+    })
 }
 
 /// Later uses that go wrong for the same reason: at most this many are told.

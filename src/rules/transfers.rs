@@ -15,10 +15,7 @@ fn transfer(code: u16, event: &Event, message: &str, label: &str) -> Finding {
 /// SD601 created-then-moved
 pub(super) fn created(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::CreatedThenMoved = &event.kind else { return None };
-    // Tests make small things once, the same everywhere.
-    let path = &cx.sources.get(event.place.file).path;
-    let tests = |name: &str| name == "tests" || name.starts_with("test_") || name == "conftest.py";
-    if path.components().any(|c| tests(&c.as_os_str().to_string_lossy())) {
+    if super::in_tests(event.place, cx) {
         return None;
     }
     let f = transfer(601, event, "this tensor is made on the CPU and then copied", "made there, moved here");

@@ -280,7 +280,6 @@ impl Interp<'_> {
     pub(super) fn enter(&mut self, manager: Value, e: ExprId) -> bool {
         match manager {
             Value::Device(d) => {
-                self.check_scope_use(d);
                 let cell = self.default_device;
                 let d = self.because(d, e, Reason::Made);
                 self.store.set(cell, Value::Device(d));
@@ -300,8 +299,6 @@ impl Interp<'_> {
             }
         }
     }
-
-    pub(super) fn check_scope_use(&mut self, _d: Dd) {}
 
     /// `with torch.cuda.device(1):` asks for the device when it is entered.
     pub(super) fn enter_call(&mut self, e: ExprId) {
