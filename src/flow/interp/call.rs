@@ -86,7 +86,7 @@ impl Interp<'_> {
             Value::Tensor(id) if !self.get_tensor(id).certain => {
                 let d = self.get_tensor(id).device;
                 let t = super::Tensor { certain: false, ..self.get_tensor(id) };
-                self.tensor(super::Tensor { device: d, zero_dim: super::Tri::Maybe, ..t })
+                self.tensor(super::Tensor { device: d, dims: super::super::dims::Dims::ANY, ..t })
             }
             _ => self.result_of(e),
         }

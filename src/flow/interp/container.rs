@@ -1,6 +1,6 @@
 //! Sequences, lists, dicts: elements, indexing, iteration.
 
-use super::super::value::{Host, NO_ORIGIN, ObjId, Role, Tensor, Tri, Value};
+use super::super::value::{Host, NO_ORIGIN, ObjId, Role, Tensor, Value};
 use super::args::Args;
 use super::loops::Iteration;
 use super::{Interp, ObjKind};
@@ -110,7 +110,7 @@ impl Interp<'_> {
             Value::Tensor(id) => {
                 let t = self.get_tensor(id);
                 if t.certain {
-                    self.tensor(Tensor { zero_dim: Tri::Maybe, role: Role::Plain, bytes: None, ..t })
+                    self.tensor(Tensor { dims: t.dims.minus(1), role: Role::Plain, bytes: None, ..t })
                 } else {
                     self.part_of(t)
                 }

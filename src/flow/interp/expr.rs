@@ -1,7 +1,8 @@
 //! Expressions.
 
 use super::super::diagram::{FALSE, TRUE};
-use super::super::value::{Host, NO_ORIGIN, Outer, OuterId, OuterKey, Reason, Tri, Value};
+use super::super::dims::Dims;
+use super::super::value::{Host, NO_ORIGIN, Outer, OuterId, OuterKey, Reason, Value};
 use super::device::parse_device;
 use super::{Interp, ObjKind};
 use crate::ir::{BinOp, CompKind, Expr, ExprId, ExprList, FuncId, UnaryOp, Var};
@@ -466,10 +467,10 @@ impl Interp<'_> {
     }
 
     /// Is it a tensor without dimensions, as far as is known?
-    pub(super) fn zero_dim(&self, v: Value) -> Tri {
+    pub(super) fn dims(&self, v: Value) -> Dims {
         match v {
-            Value::Tensor(id) => self.get_tensor(id).zero_dim,
-            _ => Tri::Maybe,
+            Value::Tensor(id) => self.get_tensor(id).dims,
+            _ => Dims::ANY,
         }
     }
 }

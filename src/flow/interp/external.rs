@@ -2,8 +2,9 @@
 
 use super::super::atom::gpus_at_least;
 use super::super::diagram::TRUE;
+use super::super::dims::Dims;
 use super::super::event::{Kind, UseKind};
-use super::super::value::{Device, NO_ORIGIN, ObjId, Outer, OuterKey, Reason, Role, Tensor, Tri, Value};
+use super::super::value::{Device, NO_ORIGIN, ObjId, Outer, OuterKey, Reason, Role, Tensor, Value};
 use super::args::{Args, names_device};
 use super::loading::plain_file;
 use super::{Interp, ObjKind};
@@ -228,7 +229,7 @@ impl Interp<'_> {
                 let device = self.default_device_at(e, Reason::Default);
                 self.tensor(Tensor {
                     device,
-                    zero_dim: Tri::Maybe,
+                    dims: Dims::ANY,
                     role: Role::Parameter,
                     certain: true,
                     bytes: None,

@@ -35,7 +35,7 @@ impl<'p> Interp<'p> {
                 let bytes = if x.bytes == y.bytes { x.bytes } else { None };
                 self.tensor(Tensor {
                     device,
-                    zero_dim: x.zero_dim.join(y.zero_dim),
+                    dims: x.dims.join(y.dims),
                     role,
                     certain: x.certain && y.certain,
                     bytes,

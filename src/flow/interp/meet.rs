@@ -1,8 +1,9 @@
 //! Two tensors meet: may they, by PyTorch's rules, and if not, where?
 
 use super::super::diagram::{Cond, Dd, FALSE};
+use super::super::dims::Dims;
 use super::super::event::{Kind, Meeting};
-use super::super::value::{Device, OriginId, OuterId, OuterKey, Tri, Value};
+use super::super::value::{Device, OriginId, OuterId, OuterKey, Value};
 use super::Interp;
 use crate::ir::ExprId;
 use crate::torch::{ArgRule, Elsewhere, Share};
@@ -13,7 +14,7 @@ use crate::world::Backend;
 pub(super) struct Party {
     pub(super) expr: ExprId,
     pub(super) device: Dd,
-    pub(super) zero_dim: Tri,
+    pub(super) dims: Dims,
     /// The rule for it; the table's for functions.
     pub(super) rule: Rule,
 }
@@ -62,33 +63,33 @@ struct Clash {
 impl Interp<'_> {
     /// The value as a party; nothing for values that are no tensors.
     pub(super) fn party(&mut self, v: Value, e: ExprId, rule: Rule) -> Option<Party> {
-        let (device, zero_dim) = self.tensor_place(v, e)?;
-        Some(Party { expr: e, device, zero_dim, rule })
+        let (device, dims) = self.tensor_place(v, e)?;
+        Some(Party { expr: e, device, dims, rule })
     }
 
     /// Where a value lives if it is a tensor, and whether it has no dimensions.
-    pub(super) fn tensor_place(&mut self, v: Value, e: ExprId) -> Option<(Dd, Tri)> {
+    pub(super) fn tensor_place(&mut self, v: Value, e: ExprId) -> Option<(Dd, Dims)> {
         match v {
             Value::Tensor(id) => {
                 let t = self.get_tensor(id);
-                Some((t.device, t.zero_dim))
+                Some((t.device, t.dims))
             }
-            Value::Outer(o) if o != self.known.device_count => Some((self.device_of_outer(o, e), Tri::Maybe)),
+            Value::Outer(o) if o != self.known.device_count => Some((self.device_of_outer(o, e), Dims::ANY)),
             Value::Choice(d) => {
-                let mut zero_dim = None;
-                let device = self.choice_place(d, e, &mut zero_dim);
-                zero_dim.map(|z| (device, z))
+                let mut dims = None;
+                let device = self.choice_place(d, e, &mut dims);
+                dims.map(|z| (device, z))
             }
             _ => None,
         }
     }
 
-    fn choice_place(&mut self, d: Dd, e: ExprId, zero_dim: &mut Option<Tri>) -> Dd {
+    fn choice_place(&mut self, d: Dd, e: ExprId, dims: &mut Option<Dims>) -> Dd {
         if let Some(payload) = self.d.as_leaf(d) {
             let v = *self.t.values.get(payload);
             return match self.tensor_place(v, e) {
                 Some((device, z)) => {
-                    *zero_dim = Some(zero_dim.map_or(z, |old| old.join(z)));
+                    *dims = Some(dims.map_or(z, |old| old.join(z)));
                     device
                 }
                 None => self.unknown_device(),
@@ -96,7 +97,7 @@ impl Interp<'_> {
         }
         let (atom, hi, lo) = self.d.root(d);
         let cond = self.d.atom(atom);
-        let (a, b) = (self.choice_place(hi, e, zero_dim), self.choice_place(lo, e, zero_dim));
+        let (a, b) = (self.choice_place(hi, e, dims), self.choice_place(lo, e, dims));
         self.ite_device(cond, a, b)
     }
 
@@ -271,13 +272,8 @@ impl Interp<'_> {
 }
 
 fn refused(difference: Difference, a: &Party, b: &Party) -> bool {
-    let dims = |t: Tri| match t {
-        Tri::Yes => Some(true),
-        Tri::No => Some(false),
-        Tri::Maybe => None,
-    };
     let pair = |cpu: &Party, cuda: &Party| {
-        let (x, y) = (dims(cpu.zero_dim), dims(cuda.zero_dim));
+        let (x, y) = (cpu.dims.none(), cuda.dims.none());
         match (cpu.rule.cpu_ok, cuda.rule.cuda_ok) {
             (Elsewhere::Unknown, Elsewhere::Unknown) => {
                 cpu.rule.share == Share::Must && cuda.rule.share == Share::Must && x == Some(false)

@@ -122,7 +122,7 @@ impl Interp<'_> {
         let device = self.device_of_outer(o, e);
         self.tensor(super::Tensor {
             device,
-            zero_dim: super::Tri::Maybe,
+            dims: super::super::dims::Dims::ANY,
             role: super::Role::Plain,
             certain: false,
             bytes: None,
@@ -395,7 +395,7 @@ impl Interp<'_> {
                 let device = self.device_of_outer(o, e);
                 let p = self.tensor(super::Tensor {
                     device,
-                    zero_dim: super::Tri::Maybe,
+                    dims: super::super::dims::Dims::ANY,
                     role: super::Role::Parameter,
                     certain: true,
                     bytes: None,

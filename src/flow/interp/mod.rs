@@ -15,6 +15,7 @@ mod cond;
 mod container;
 mod decorators;
 mod device;
+mod dims;
 mod entry;
 mod evaluation;
 mod event;
@@ -52,12 +53,13 @@ pub use entry::{Outcome, run_module};
 
 use super::atom::{AtomId, Atoms};
 use super::diagram::{Cond, Dd, Diagrams, FALSE, TRUE};
+use super::dims::Dims;
 use super::event::Event;
 use super::relevance::Relevance;
 use super::store::{Cell, Changes, Mark, Store};
 use super::value::{
     Closure, Device, FrameId, Host, NO_ORIGIN, ObjId, Origin, OriginId, Outer, OuterId, OuterKey, Reason,
-    Role, Tables, Tensor, Tri, Value,
+    Role, Tables, Tensor, Value,
 };
 use crate::ir::{ExprId, FuncId};
 use crate::link::{ClassKey, Linked, ModIdx, Program};
@@ -413,8 +415,8 @@ impl<'p> Interp<'p> {
         self.at(Device::Unknown, NO_ORIGIN)
     }
 
-    fn plain_tensor(&mut self, device: Dd, zero_dim: Tri) -> Value {
-        self.tensor(Tensor { device, zero_dim, role: Role::Plain, certain: true, bytes: None })
+    fn plain_tensor(&mut self, device: Dd, dims: Dims) -> Value {
+        self.tensor(Tensor { device, dims, role: Role::Plain, certain: true, bytes: None })
     }
 
     fn tensor(&mut self, tensor: Tensor) -> Value {

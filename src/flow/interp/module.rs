@@ -1,8 +1,9 @@
 //! `nn.Module`s: what they own, moving them, calling them.
 
 use super::super::diagram::Dd;
+use super::super::dims::Dims;
 use super::super::event::UseKind;
-use super::super::value::{Device, ObjId, Reason, Role, Tensor, Tri, Value};
+use super::super::value::{Device, ObjId, Reason, Role, Tensor, Value};
 use super::args::Args;
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
@@ -204,7 +205,7 @@ impl Interp<'_> {
                         let device = self.module_device(id, 0);
                         return self.tensor(Tensor {
                             device,
-                            zero_dim: Tri::Maybe,
+                            dims: Dims::ANY,
                             role: Role::Plain,
                             certain: false,
                             bytes: None,
@@ -362,13 +363,7 @@ impl Interp<'_> {
     pub(super) fn some_parameter(&mut self, id: ObjId, e: ExprId) -> Value {
         let device = self.module_device(id, 0);
         let device = self.because(device, e, Reason::Module);
-        self.tensor(Tensor {
-            device,
-            zero_dim: Tri::Maybe,
-            role: Role::Parameter,
-            certain: true,
-            bytes: None,
-        })
+        self.tensor(Tensor { device, dims: Dims::ANY, role: Role::Parameter, certain: true, bytes: None })
     }
 
     pub(super) fn some_child(&mut self, id: ObjId, e: ExprId) -> Value {

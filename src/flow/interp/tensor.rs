@@ -1,8 +1,9 @@
 //! Tensors: their operators, attributes and methods.
 
 use super::super::diagram::Dd;
+use super::super::dims::Dims;
 use super::super::event::Meeting;
-use super::super::value::{Device, Host, Reason, Role, Tensor, Tri, Value};
+use super::super::value::{Device, Reason, Role, Tensor, Value};
 use super::Interp;
 use super::args::Args;
 use super::meet::{Party, Rule};
@@ -82,8 +83,7 @@ impl Interp<'_> {
                     Value::Tensor(n) => {
                         let t = self.get_tensor(id);
                         let n = self.get_tensor(n);
-                        let device =
-                            if !t.role.registered() && t.zero_dim != Tri::No { n.device } else { t.device };
+                        let device = if !t.role.registered() && !t.dims.some() { n.device } else { t.device };
                         self.tensor(Tensor { device, role: t.role, ..n })
                     }
                     v => v,
@@ -147,33 +147,28 @@ impl Interp<'_> {
                 // elsewhere, that has been told.
                 let unproven = |i: &Self, v: Value| matches!(v, Value::Outer(o) if !i.is_tensorish(o));
                 let alone = match (self.certain(a), self.certain(b)) {
-                    (true, false) if unproven(self, b) && x.zero_dim == Tri::No => Some(x),
-                    (false, true) if unproven(self, a) && y.zero_dim == Tri::No => Some(y),
+                    (true, false) if unproven(self, b) && x.dims.some() => Some(x),
+                    (false, true) if unproven(self, a) && y.dims.some() => Some(y),
                     _ => None,
                 };
                 let refused = self.meet(meeting, what, e, &[x, y]);
                 if let Some(p) = alone {
-                    return self.plain_tensor(p.device, Tri::No);
+                    return self.plain_tensor(p.device, Dims::SOME);
                 }
                 if refused {
                     let device = self.unknown_device();
                     return self.tensor(Tensor {
                         device,
-                        zero_dim: Tri::Maybe,
+                        dims: Dims::ANY,
                         role: Role::Plain,
                         certain,
                         bytes: None,
                     });
                 }
                 let matmul = op.is_some_and(|o| o.name.as_str().ends_with("matmul"));
-                let zero_dim = match (x.zero_dim, y.zero_dim) {
-                    _ if matmul => Tri::Maybe,
-                    (Tri::No, _) | (_, Tri::No) => Tri::No,
-                    (Tri::Yes, Tri::Yes) => Tri::Yes,
-                    _ => Tri::Maybe,
-                };
+                let dims = if matmul { x.dims.matmul(y.dims) } else { x.dims.broadcast(y.dims) };
                 let device = self.followed(a, &x, b, &y);
-                self.tensor(Tensor { device, zero_dim, role: Role::Plain, certain, bytes: None })
+                self.tensor(Tensor { device, dims, role: Role::Plain, certain, bytes: None })
             }
             (Some(p), None) | (None, Some(p)) => {
                 if matches!((a, b), (Value::Outer(_), Value::Outer(_))) {
@@ -182,7 +177,7 @@ impl Interp<'_> {
                 let other = if x.is_some() { b } else { a };
                 // With something unknown that may be a tensor elsewhere, nothing is known of the result.
                 let device = if known_host(other) { p.device } else { self.unknown_device() };
-                self.tensor(Tensor { device, zero_dim: p.zero_dim, role: Role::Plain, certain, bytes: None })
+                self.tensor(Tensor { device, dims: p.dims, role: Role::Plain, certain, bytes: None })
             }
             (None, None) => Value::Unknown,
         }
@@ -274,15 +269,13 @@ impl Interp<'_> {
             }
             // Of what `max(dim=0)`, `sort()` and the like give; the methods of sparse tensors are called.
             "values" | "indices" => {
-                self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, bytes: None, ..t })
+                self.tensor(Tensor { role: Role::Plain, dims: Dims::ANY, bytes: None, ..t })
             }
             "grad" if self.check_leaf(v, e, "`.grad`", false) => self.result_of(e),
-            "grad" => self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, certain: false, ..t }),
+            "grad" => self.tensor(Tensor { role: Role::Plain, dims: Dims::ANY, certain: false, ..t }),
             _ if t.certain && torch::method(name).is_some() => self.bound(v, None, name),
             // A batch's or a model output's part: with the whole.
-            _ if !t.certain => {
-                self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, bytes: None, ..t })
-            }
+            _ if !t.certain => self.tensor(Tensor { role: Role::Plain, dims: Dims::ANY, bytes: None, ..t }),
             _ => self.result_of(e),
         }
     }
@@ -354,7 +347,7 @@ impl Interp<'_> {
                 if name.as_str().contains("parameters") {
                     let p = self.tensor(Tensor {
                         role: Role::Parameter,
-                        zero_dim: Tri::Maybe,
+                        dims: Dims::ANY,
                         bytes: None,
                         certain: true,
                         ..t
@@ -369,7 +362,7 @@ impl Interp<'_> {
         match torch::method(name) {
             Some(op) => self.apply_op(op, Some((v, base)), args, e, name.as_str()),
             None if t.certain => self.result_of(e),
-            None => self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, bytes: None, ..t }),
+            None => self.tensor(Tensor { role: Role::Plain, dims: Dims::ANY, bytes: None, ..t }),
         }
     }
 
@@ -383,8 +376,8 @@ impl Interp<'_> {
             let o = if o.reason == Reason::Pinned { self.t.origins.get(o.from.0) } else { o };
             o.reason == Reason::Batch
         });
-        let zero_dim = if batch { Tri::No } else { Tri::Maybe };
-        self.tensor(Tensor { role: Role::Plain, zero_dim, bytes: None, certain: t.certain || batch, ..t })
+        let dims = if batch { Dims::SOME } else { Dims::ANY };
+        self.tensor(Tensor { role: Role::Plain, dims, bytes: None, certain: t.certain || batch, ..t })
     }
 
     /// A function or method of the operator table on these arguments.
@@ -447,7 +440,7 @@ impl Interp<'_> {
         if let (true, Some((out @ Value::Tensor(_), _))) = (op.accepts.out, args.keyword("out")) {
             return out;
         }
-        let zero_dim = self.result_dims(op, parties, args, name);
+        let dims = self.result_dims(op, parties, args, name);
         let device = match op.result {
             ResultRule::Host => return self.host_result(name, e),
             ResultRule::Device => return parties.first().map_or(Value::Unknown, |p| Value::Device(p.device)),
@@ -462,7 +455,7 @@ impl Interp<'_> {
                     let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
                     self.check_use(d, e, super::super::event::UseKind::Factory, &format!("`{name}()`"));
                     let device = self.because(d, e, Reason::Made);
-                    return self.plain_tensor(device, zero_dim);
+                    return self.plain_tensor(device, dims);
                 }
                 match parties.first() {
                     Some(p) => p.device,
@@ -474,14 +467,14 @@ impl Interp<'_> {
                 None => self.unknown_device(),
             },
             _ if matches!(op.kind, OpKind::Factory | OpKind::FactoryLike | OpKind::NewLike) => {
-                return self.factory(op, parties, args, e, name, zero_dim);
+                return self.factory(op, parties, args, e, name, dims);
             }
             ResultRule::Cpu | ResultRule::Cuda | ResultRule::DeviceArgument | ResultRule::Data => {
-                return self.factory(op, parties, args, e, name, zero_dim);
+                return self.factory(op, parties, args, e, name, dims);
             }
             _ => self.unknown_device(),
         };
-        let tensor = self.plain_tensor(device, zero_dim);
+        let tensor = self.plain_tensor(device, dims);
         if op.in_place {
             return tensor;
         }
@@ -490,7 +483,7 @@ impl Interp<'_> {
 
     /// Methods that give several tensors, or a list of them.
     pub(super) fn shaped_result(&mut self, name: &str, tensor: Value, device: Dd) -> Value {
-        let any = self.plain_tensor(device, Tri::Maybe);
+        let any = self.plain_tensor(device, Dims::ANY);
         match name.rsplit('.').next().unwrap_or(name) {
             "chunk" | "split" | "unbind" | "tensor_split" | "hsplit" | "vsplit" | "meshgrid"
             | "split_with_sizes" | "broadcast_tensors" | "dsplit" => {
@@ -514,50 +507,6 @@ impl Interp<'_> {
                 Value::Object(self.object(super::ObjKind::List { module: false }, None, content))
             }
             _ => self.result_of(e),
-        }
-    }
-
-    /// Has the result no dimensions?
-    pub(super) fn result_dims(&self, op: &Op, parties: &[Party], args: &Args, name: &str) -> Tri {
-        let given = args.values().next().is_some();
-        let name = name.rsplit('.').next().unwrap_or(name);
-        match name {
-            "sum" | "mean" | "prod" | "std" | "var" | "norm" | "max" | "min" | "median" | "argmax"
-            | "argmin" | "any" | "all" | "logsumexp" | "amax" | "amin" | "nansum" | "nanmean" => {
-                let reduces_all = if op.name.as_str().starts_with("torch.Tensor.") {
-                    !given
-                } else {
-                    args.positional.len() <= 1 && args.keywords.iter().all(|(k, ..)| k.as_str() == "dtype")
-                };
-                if reduces_all { Tri::Yes } else { Tri::Maybe }
-            }
-            // As many dimensions as sizes are given.
-            "view" | "reshape"
-                if matches!(
-                    args.positional.first(),
-                    Some((Value::Int(_) | Value::Host(Host::Number), _))
-                ) =>
-            {
-                Tri::No
-            }
-            "stack" | "atleast_1d" | "atleast_2d" | "flatten" | "ravel" | "hstack" | "vstack" => Tri::No,
-            "squeeze" | "select" | "__getitem__" | "diagonal" | "take" | "unbind" | "dot" | "trace"
-            | "det" | "item" | "view" | "reshape" | "matmul" | "inner" | "vdot" | "get" | "logdet"
-            | "dist" | "einsum" | "tensordot" | "bernoulli" => Tri::Maybe,
-            _ if name.ends_with("_loss") || name == "cross_entropy" || name == "binary_cross_entropy" => {
-                Tri::Maybe
-            }
-            _ => {
-                let mut dims = None;
-                for p in parties {
-                    dims = Some(match (dims, p.zero_dim) {
-                        (Some(Tri::No), _) | (_, Tri::No) => Tri::No,
-                        (None | Some(Tri::Yes), Tri::Yes) => Tri::Yes,
-                        _ => Tri::Maybe,
-                    });
-                }
-                dims.unwrap_or(Tri::Maybe)
-            }
         }
     }
 }

@@ -2,8 +2,9 @@
 //! the CPU.
 
 use super::super::diagram::{Dd, TRUE};
+use super::super::dims::Dims;
 use super::super::event::{Kind, Meeting, UseKind};
-use super::super::value::{Device, Reason, Role, Tensor, Tri, Value};
+use super::super::value::{Device, Reason, Role, Tensor, Value};
 use super::Interp;
 use super::args::Args;
 use super::meet::{Party, Rule};
@@ -92,7 +93,7 @@ impl Interp<'_> {
         args: &Args,
         e: ExprId,
         name: &str,
-        dims: Tri,
+        dims: Dims,
     ) -> Value {
         let short = name.rsplit('.').next().unwrap_or(name);
         if matches!(short, "arange" | "zeros" | "ones" | "empty" | "rand" | "randn" | "linspace" | "eye") {
@@ -102,7 +103,7 @@ impl Interp<'_> {
                 }
             }
         }
-        let zero_dim = self.factory_dims(short, args, dims);
+        let dims = self.factory_dims(short, args, dims);
         let bytes = super::allocation::size_in_bytes(self, short, args);
         let given =
             if op.accepts.device { args.keyword("device").filter(|(v, _)| *v != Value::None) } else { None };
@@ -175,41 +176,7 @@ impl Interp<'_> {
             Some((Value::Bool(TRUE), _)) => Role::Leaf,
             _ => Role::Plain,
         };
-        self.tensor(Tensor { device, zero_dim, role, certain: true, bytes })
-    }
-
-    fn factory_dims(&mut self, name: &str, args: &Args, dims: Tri) -> Tri {
-        let Some(&(first, _)) = args.positional.first() else {
-            // Without any size they raise: `*sizes` has one.
-            let sized = args.keyword("size").is_some()
-                || args.open && matches!(name, "zeros" | "ones" | "empty" | "rand" | "randn");
-            return if sized { Tri::No } else { Tri::Maybe };
-        };
-        match name {
-            "tensor" | "as_tensor" | "asarray" | "scalar_tensor" => match first {
-                Value::Int(_) | Value::Host(Host::Number) | Value::Bool(_) => Tri::Yes,
-                Value::Seq(_) | Value::Object(_) | Value::Host(Host::Array) => Tri::No,
-                Value::Tensor(_) => self.zero_dim(first),
-                _ => Tri::Maybe,
-            },
-            "from_numpy" | "frombuffer" => Tri::No,
-            "zeros" | "ones" | "empty" | "rand" | "randn" | "full" | "randint" => match first {
-                Value::Seq(id) if self.seq_items(id).is_empty() => Tri::Yes,
-                Value::Object(id) if matches!(self.own(id), Value::Seq(s) if self.seq_items(s).is_empty()) => {
-                    Tri::Yes
-                }
-                _ => Tri::No,
-            },
-            "eye" | "arange" | "linspace" | "logspace" | "randperm" | "range" | "hann_window"
-            | "hamming_window" | "blackman_window" | "bartlett_window" | "kaiser_window" | "tril_indices"
-            | "triu_indices" => Tri::No,
-            "normal" => Tri::Maybe,
-            _ if name.ends_with("Tensor") => match first {
-                Value::Tensor(_) | Value::Outer(_) | Value::Unknown => Tri::Maybe,
-                _ => Tri::No,
-            },
-            _ => dims,
-        }
+        self.tensor(Tensor { device, dims, role, certain: true, bytes })
     }
 
     pub(super) fn check_generator(&mut self, device: Dd, args: &Args, e: ExprId, name: &str) {
@@ -232,8 +199,8 @@ impl Interp<'_> {
         }
         let Value::Device(g) = self.own(id) else { return };
         let parties = [
-            Party { expr: at, device: g, zero_dim: Tri::No, rule: Rule::STRICT },
-            Party { expr: e, device, zero_dim: Tri::No, rule: Rule::STRICT },
+            Party { expr: at, device: g, dims: Dims::SOME, rule: Rule::STRICT },
+            Party { expr: e, device, dims: Dims::SOME, rule: Rule::STRICT },
         ];
         self.meet(Meeting::Generator, &format!("`{name}()`"), e, &parties);
     }
@@ -259,7 +226,7 @@ impl Interp<'_> {
             self.meet(Meeting::Function, what, e, &[first, out]);
         } else if let Some((d, at)) = args.keyword("device") {
             let Some(device) = self.as_device(d, at) else { return };
-            let first = Party { expr: at, device, zero_dim: Tri::No, rule: Rule::STRICT };
+            let first = Party { expr: at, device, dims: Dims::SOME, rule: Rule::STRICT };
             self.meet(Meeting::Function, what, e, &[first, out]);
         }
     }
@@ -369,17 +336,15 @@ impl Interp<'_> {
         if clash && op.distribution.as_ref().is_some_and(|d| d.fails_at_construction) {
             self.meet(Meeting::Function, &format!("`{}`", short(op.name)), e, &parties);
         }
-        let sample = self.plain_tensor(device, Tri::Maybe);
+        let sample = self.plain_tensor(device, Dims::ANY);
         let id = self.object(super::ObjKind::Distribution, None, sample);
         for (i, p) in parties.iter().enumerate() {
-            let v = self.plain_tensor(p.device, Tri::No);
+            let v = self.plain_tensor(p.device, Dims::SOME);
             self.set_field(id, Sym::new(&format!(" {i}")), v);
         }
         Value::Object(id)
     }
 }
-
-use super::super::value::Host;
 
 /// The last part of a dotted name.
 pub(super) fn short(path: Sym) -> &'static str {
