@@ -202,7 +202,7 @@ impl Interp<'_> {
             Value::Object(id) => {
                 let o = self.obj(id);
                 match o.kind {
-                    ObjKind::Loader | ObjKind::Items | ObjKind::Generator | ObjKind::Distribution => true,
+                    ObjKind::Loader | ObjKind::Items | ObjKind::Generator | ObjKind::Distribution(_) => true,
                     _ => {
                         depth > 3
                             || self.is_settled(self.own(id), depth + 1)

@@ -134,6 +134,9 @@ impl Interp<'_> {
                     Some((Value::Int(_) | Value::Host(Host::Number), _)) => {
                         Dims::exactly(args.positional.len() - at)
                     }
+                    Some(_) if args.positional.len() - at > 1 && !args.open => {
+                        Dims::exactly(args.positional.len() - at)
+                    }
                     _ => Dims::ANY,
                 }
             }

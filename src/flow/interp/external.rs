@@ -10,7 +10,7 @@ use super::loading::plain_file;
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
 use crate::sym::Sym;
-use crate::torch::{self};
+use crate::torch::{self, Elsewhere};
 use crate::world::Backend;
 
 impl Interp<'_> {
@@ -436,20 +436,26 @@ impl Interp<'_> {
             (ObjKind::Parser, "add_argument_group" | "add_mutually_exclusive_group") => Value::Object(id),
             (ObjKind::Generator, "manual_seed" | "set_state") => Value::Object(id),
             (ObjKind::Generator, _) => Self::NUMBER,
-            (ObjKind::Distribution, "sample" | "rsample" | "sample_n") => {
+            (ObjKind::Distribution(_), "sample" | "rsample" | "sample_n") => {
                 let parameters = self.distribution_parameters(id, e);
                 self.meet(super::super::event::Meeting::Function, &format!("`.{name}()`"), e, &parameters);
                 self.own(id)
             }
-            (ObjKind::Distribution, "log_prob" | "cdf" | "icdf") => {
+            (ObjKind::Distribution(op), "log_prob" | "cdf" | "icdf") => {
                 let mut parties = self.distribution_parameters(id, e);
-                for &(v, at) in &args.positional {
+                // Some move the value to their parameters.
+                let moves = op.distribution.as_ref().is_some_and(|d| {
+                    d.cpu_value == Elsewhere::Yes
+                        && d.cuda_value == Elsewhere::Yes
+                        && name.as_str() == "log_prob"
+                });
+                for &(v, at) in args.positional.iter().filter(|_| !moves) {
                     parties.extend(self.party(v, at, super::meet::Rule::ARITHMETIC));
                 }
                 self.meet(super::super::event::Meeting::Function, &format!("`.{name}()`"), e, &parties);
                 self.own(id)
             }
-            (ObjKind::Distribution, "entropy") => self.own(id),
+            (ObjKind::Distribution(_), "entropy") => self.own(id),
             (ObjKind::Inert, "load_state_dict") => {
                 for &(v, _) in args.positional.iter().take(1) {
                     self.used_as_weights(v);

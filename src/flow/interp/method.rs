@@ -319,7 +319,7 @@ impl Interp<'_> {
             | ObjKind::Items
             | ObjKind::Parser
             | ObjKind::Generator
-            | ObjKind::Distribution
+            | ObjKind::Distribution(_)
             | ObjKind::Namespace
             | ObjKind::Inert
             | ObjKind::Partial

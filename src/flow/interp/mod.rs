@@ -41,6 +41,7 @@ mod spelling;
 mod stmt;
 mod tensor;
 mod torch_fn;
+mod torch_module;
 mod training;
 mod transfer;
 mod transfers;
@@ -111,7 +112,7 @@ enum ObjKind {
     /// `torch.Generator`; `own` is its device.
     Generator,
     /// A distribution; `own` is a tensor like its samples.
-    Distribution,
+    Distribution(&'static crate::torch::Op),
     /// An optimizer, scheduler or another object that leaves tensors alone.
     Inert,
 }

@@ -8,7 +8,7 @@ use super::args::Args;
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
 use crate::sym::Sym;
-use crate::torch::{ModuleOp, State};
+use crate::torch::ModuleOp;
 
 impl Interp<'_> {
     pub(super) fn is_module_object(&self, id: ObjId) -> bool {
@@ -174,7 +174,7 @@ impl Interp<'_> {
 
     pub(super) fn has_state(&self, id: ObjId) -> bool {
         match self.obj(id).kind {
-            ObjKind::ForeignModule(Some(op)) => op.state == State::Yes,
+            ObjKind::ForeignModule(Some(op)) => self.is_stateful(id, op),
             _ => true,
         }
     }
@@ -390,54 +390,6 @@ impl Interp<'_> {
         let several = returns_several(ir, ir.function(f).body);
         self.several.insert((m, f), several);
         several
-    }
-
-    /// `nn.Linear(…)`: a module of PyTorch.
-    pub(super) fn make_torch_module(&mut self, op: &'static ModuleOp, args: &Args, e: ExprId) -> Value {
-        match super::torch_fn::short(op.name) {
-            "Sequential" | "ModuleList" | "ParameterList" => return self.make_module_list(op, args),
-            "ModuleDict" | "ParameterDict" => {
-                let content = args.positional.first().and_then(|&(v, _)| self.dict_items(v));
-                let content = match content {
-                    Some(items) => self.seq(&items),
-                    None if args.positional.is_empty() => self.seq(&[]),
-                    None => self.many(Value::Unknown),
-                };
-                let content = if super::torch_fn::short(op.name) == "ParameterDict" {
-                    self.as_parameters(content)
-                } else {
-                    content
-                };
-                return Value::Object(self.object(ObjKind::Dict { module: true }, None, content));
-            }
-            _ => {}
-        }
-        let given =
-            if op.accepts.device { args.keyword("device").filter(|(v, _)| *v != Value::None) } else { None };
-        let device = match given {
-            Some((v, at)) => {
-                let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
-                self.check_use(d, e, UseKind::Factory, &format!("`{}`", super::torch_fn::short(op.name)));
-                let bytes = super::allocation::module_bytes(super::torch_fn::short(op.name), args);
-                self.check_allocation(d, bytes, e);
-                self.because(d, e, Reason::Made)
-            }
-            None if args.open => self.unknown_device(),
-            None => self.default_device_at(e, Reason::Module),
-        };
-        let id = self.object(ObjKind::ForeignModule(Some(op)), None, Value::Device(device));
-        for (position, p) in op.constructor.iter().enumerate() {
-            if !p.tensor {
-                continue;
-            }
-            if let Some((Value::Tensor(t), _)) = args.get(position, p.name.as_str()) {
-                let t = self.get_tensor(t);
-                let v = self.tensor(Tensor { role: Role::Buffer, ..t });
-                self.set_field(id, p.name, v);
-                self.set_own(id, Value::Device(t.device));
-            }
-        }
-        Value::Object(id)
     }
 
     pub(super) fn make_module_list(&mut self, op: &'static ModuleOp, args: &Args) -> Value {

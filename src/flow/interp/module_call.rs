@@ -165,13 +165,12 @@ impl Interp<'_> {
         }
         let inputs = parties.len();
         // Tensors that the constructor was given live with the module, but may have been left behind.
-        let stateful = match op.state {
-            State::Yes => true,
-            State::No => false,
-            State::Sometimes | State::Unknown => {
-                self.obj(id).attrs.iter().any(|&(_, c)| matches!(self.store.get(c), Value::Tensor(_)))
+        let stateful = self.is_stateful(id, op);
+        if op.state == State::Yes {
+            for (_, cell) in self.obj(id).attrs.clone() {
+                parties.extend(self.party(self.store.get(cell), e, Rule::STRICT));
             }
-        };
+        }
         if stateful {
             let device = self.module_device(id, 0);
             parties.insert(0, Party { expr: e, device, dims: Dims::SOME, rule: Rule::STRICT });

@@ -3,7 +3,7 @@
 use super::super::diagram::Dd;
 use super::super::dims::Dims;
 use super::super::event::Meeting;
-use super::super::value::{Device, Reason, Role, Tensor, Value};
+use super::super::value::{Device, Host, Reason, Role, Tensor, Value};
 use super::Interp;
 use super::args::Args;
 use super::meet::{Party, Rule};
@@ -110,6 +110,7 @@ impl Interp<'_> {
             CmpOp::LtE => ("le", "`<=`"),
             CmpOp::Gt => ("gt", "`>`"),
             CmpOp::GtE => ("ge", "`>=`"),
+            CmpOp::In | CmpOp::NotIn if matches!(b, Value::Tensor(_)) => ("eq", "`in`"),
             _ => return None,
         };
         let certain = |i: &Self, v: Value| matches!(v, Value::Tensor(id) if i.get_tensor(id).certain);
@@ -263,7 +264,8 @@ impl Interp<'_> {
             "is_mps" => Value::Bool(self.is_device(t.device, Device::Other(crate::world::Backend::Mps), e)),
             "is_cpu" => Value::Bool(self.is_device(t.device, Device::Cpu, e)),
             "shape" | "ndim" | "nbytes" | "itemsize" => Self::NUMBER,
-            "dtype" | "layout" | "requires_grad" | "is_leaf" | "grad_fn" | "names" => self.result_of(e),
+            "dtype" => Value::Host(Host::Other),
+            "layout" | "requires_grad" | "is_leaf" | "grad_fn" | "names" => self.result_of(e),
             "data" | "T" | "mT" | "H" | "mH" | "real" | "imag" => {
                 self.tensor(Tensor { role: Role::Plain, ..t })
             }

@@ -221,12 +221,13 @@ impl Interp<'_> {
             return;
         }
         let Some(out) = self.party(v, at, Rule::STRICT) else { return };
-        if let Some(first) = parties.first() {
-            let first = Party { rule: Rule::STRICT, ..*first };
-            self.meet(Meeting::Function, what, e, &[first, out]);
-        } else if let Some((d, at)) = args.keyword("device") {
+        let named = args.keyword("device").filter(|_| op.accepts.device);
+        if let Some((d, at)) = named {
             let Some(device) = self.as_device(d, at) else { return };
             let first = Party { expr: at, device, dims: Dims::SOME, rule: Rule::STRICT };
+            self.meet(Meeting::Function, what, e, &[first, out]);
+        } else if let Some(first) = parties.first() {
+            let first = Party { rule: Rule::STRICT, ..*first };
             self.meet(Meeting::Function, what, e, &[first, out]);
         }
     }
@@ -337,7 +338,7 @@ impl Interp<'_> {
             self.meet(Meeting::Function, &format!("`{}`", short(op.name)), e, &parties);
         }
         let sample = self.plain_tensor(device, Dims::ANY);
-        let id = self.object(super::ObjKind::Distribution, None, sample);
+        let id = self.object(super::ObjKind::Distribution(op), None, sample);
         for (i, p) in parties.iter().enumerate() {
             let v = self.plain_tensor(p.device, Dims::SOME);
             self.set_field(id, Sym::new(&format!(" {i}")), v);

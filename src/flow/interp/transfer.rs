@@ -113,7 +113,8 @@ impl Interp<'_> {
             }
             Value::Int(_) | Value::Str(..) | Value::Device(_) | Value::Choice(_) => self.as_device(v, at),
             Value::Host(Host::Number | Host::Rank | Host::PhysicalGpu) => self.as_device(v, at),
-            Value::None => None,
+            // `.to(y.dtype)`
+            Value::None | Value::Host(Host::Other) => None,
             _ => Some(self.unknown_device()),
         }
     }
