@@ -22,7 +22,7 @@ mod transfers;
 
 use std::path::Path;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::finding::{Code, Finding, Label};
 use crate::flow::event::{Bite, Event, Kind};
@@ -58,6 +58,9 @@ pub struct Limits {
     /// No accelerator has more than this many bytes (SD507).
     pub max_accelerator_memory: u64,
 }
+
+/// Findings by the file that they belong to.
+pub type Found = FxHashMap<FileId, Vec<Finding>>;
 
 type Rule = fn(&Event, &Context<'_>) -> Option<Finding>;
 
@@ -225,31 +228,37 @@ fn at_home(mut finding: Finding, cx: &Context<'_>) -> Finding {
     finding
 }
 
-/// Gives each finding to the file that has its cause, if that is among the files that are `linted` together: one
-/// cause is one finding, at its origin, however many importers it breaks. An importer that is linted alone keeps it.
-pub fn at_origin(findings: Vec<Finding>, linted: &dyn Fn(FileId) -> bool) -> Vec<Finding> {
-    let (away, mut kept): (Vec<_>, Vec<_>) =
-        findings.into_iter().partition(|f| f.root.is_some_and(|root| linted(root.file)));
-    let mut seen: FxHashMap<(Code, Place), usize> =
-        kept.iter().enumerate().map(|(i, f)| ((f.code, f.primary.place), i)).collect();
-    for mut finding in away {
-        let Some(i) = finding.related.iter().position(|l| Some(l.place) == finding.root) else {
-            kept.push(finding);
-            continue;
-        };
-        let origin = finding.related.remove(i);
-        let importer = std::mem::replace(&mut finding.primary, origin);
-        finding.related.push(importer);
-        finding.root = None;
-        match seen.get(&(finding.code, finding.primary.place)) {
-            Some(&i) => merge(&mut kept[i], finding),
-            None => {
-                seen.insert((finding.code, finding.primary.place), kept.len());
-                kept.push(finding);
-            }
-        }
+/// The other files whose own findings may say what one of these says: the one that has the cause, and the one where the
+/// stray tensor was made.
+pub fn refers_to(found: &Found) -> Vec<FileId> {
+    let mut files: Vec<FileId> = found
+        .iter()
+        .flat_map(|(&file, findings)| findings.iter().flat_map(elsewhere).filter(move |&f| f != file))
+        .collect();
+    files.sort_unstable();
+    files.dedup();
+    files
+}
+
+fn elsewhere(finding: &Finding) -> impl Iterator<Item = FileId> {
+    finding.root.into_iter().chain(finding.stray_from).map(|place| place.file)
+}
+
+/// Without what another file's own findings, in `found` or in `others`, say: one cause is one finding. That does not depend on
+/// what is linted together, so linting a part of a project reports what a run over all of it does.
+pub fn told_once(found: Found, others: &Found) -> Vec<Finding> {
+    let mut own: FxHashSet<(Code, Place)> = FxHashSet::default();
+    for finding in found.values().chain(others.values()).flatten().filter(|f| f.root.is_none()) {
+        own.insert((finding.code, finding.primary.place));
     }
-    told_elsewhere(kept)
+    let told = |f: &Finding| {
+        f.root.is_some_and(|place| own.contains(&(f.code, place)))
+            || matches!(f.code, Code(201 | 202))
+                && f.stray_from.is_some_and(|p| [204, 301].iter().any(|&c| own.contains(&(Code(c), p))))
+    };
+    let (dropped, kept): (Vec<_>, Vec<_>) = found.into_values().flatten().partition(told);
+    drop(dropped);
+    kept
 }
 
 /// `reveal_device(…)`: for tests of the engine. Not a rule: has no page and is shown only when selected.
