@@ -127,6 +127,7 @@ impl Interp<'_> {
         let linked = self.program.get(module);
         let function = linked.ir.function(func);
         let recursive = self.active(module, func);
+        self.is_given(e);
         if self.depth >= MAX_DEPTH || recursive || !self.live() || self.skipped(module, func, receiver, args)
         {
             for (v, _) in args.values() {

@@ -140,12 +140,17 @@ impl Interp<'_> {
         let Some(mut bite) = bite else { return true };
         bite.also.extend(also);
         let needs: Vec<OuterId> = [da, db].into_iter().filter_map(|d| self.needs_proof(d)).collect();
+        let about = [da, db].into_iter().filter_map(|d| if let Device::Of(o) = d { Some(o) } else { None });
+        let about: Vec<OuterId> = about.collect();
         let (x, y) = (self.operand(a.expr, da, oa), self.operand(b.expr, db, ob));
         let (stray, other) = if clash.first_is_cpu { (x, y) } else { (y, x) };
         let place = self.place(at);
         let kind =
             Kind::Mismatch { meeting, what: what.to_owned(), stray: Box::new(stray), other: Box::new(other) };
         self.emit(kind, place, bite, needs);
+        if let Some(pending) = self.events.last_mut() {
+            pending.about = about;
+        }
         // What raises does not go on, unless that is all there is: what comes after may have causes of its own.
         let past = self.atoms.add(super::super::atom::Atom::Past);
         let (past, fine) = (self.d.atom(past), self.d.not(bad));

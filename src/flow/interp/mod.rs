@@ -9,6 +9,7 @@ mod allocation;
 mod args;
 mod builtin;
 mod call;
+mod callers;
 mod class;
 mod compare;
 mod cond;
@@ -270,6 +271,8 @@ pub struct Interp<'p> {
     shallow: u32,
     /// What those would have been given.
     unbuilt: FxHashMap<ObjId, args::Args>,
+    /// What the calls in sight say of the functions they call.
+    callers: callers::Callers,
     /// Facts about objects that are no part of the state.
     watch: watch::Watch,
     known: Known,
@@ -279,6 +282,10 @@ pub struct Interp<'p> {
 struct Pending {
     event: Event,
     needs: Vec<OuterId>,
+    /// The outside things on which its devices depend.
+    about: Vec<OuterId>,
+    /// The function that is interpreted for itself.
+    function: Option<FuncId>,
 }
 
 /// Symbols that are asked for all the time.
@@ -358,6 +365,7 @@ impl<'p> Interp<'p> {
             probed: FALSE,
             shallow: 0,
             unbuilt: FxHashMap::default(),
+            callers: callers::Callers::default(),
             watch,
             known,
         }

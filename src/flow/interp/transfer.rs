@@ -179,6 +179,7 @@ impl Interp<'_> {
             let (d, origin) = *self.t.places.get(leaf);
             if let (Device::Of(o) | Device::Named(o), 0) = (d, self.muted) {
                 // It would have raised elsewhere.
+                self.taken_to_host(d);
                 let on_cpu = self.outer_is_on(o, "cpu");
                 let elsewhere = self.d.where_leaf(device, &mut |p| p != leaf);
                 let fine = self.d.or(on_cpu, elsewhere);
