@@ -129,14 +129,17 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
         .chain(graphs::retained(cx));
     for finding in found.chain(texts) {
         let finding = at_home(finding, cx);
-        let key = (finding.code, finding.primary.place);
-        match seen.get(&key) {
-            // The same cause met in several ways is one finding with several places.
-            Some(&i) => merge(&mut findings[i], finding),
-            None => {
-                seen.insert(key, findings.len());
-                findings.push(finding);
-            }
+        let code = finding.code;
+        let places: Vec<Place> =
+            std::iter::once(finding.primary.place).chain(finding.roots.clone()).collect();
+        // The same cause met in several ways is one finding with several places.
+        let at = places.iter().find_map(|&p| seen.get(&(code, p)).copied()).unwrap_or(findings.len());
+        match findings.get_mut(at) {
+            Some(known) => merge(known, finding),
+            None => findings.push(finding),
+        }
+        for place in places {
+            seen.entry((code, place)).or_insert(at);
         }
     }
     one_cause(findings, cx)
@@ -157,6 +160,12 @@ fn in_its_world(mut finding: Finding, event: &Event) -> Finding {
 const MAX_RELATED: usize = 6;
 
 fn merge(into: &mut Finding, other: Finding) {
+    // One that is caused here does not hang on another file.
+    if other.roots.is_empty() || into.roots.is_empty() {
+        into.roots.clear();
+    } else {
+        into.roots.extend(other.roots);
+    }
     let places = std::iter::once(other.primary).chain(other.related);
     for label in places {
         if into.related.len() < MAX_RELATED && !into.places().any(|p| p == label.place) {
@@ -222,7 +231,7 @@ fn at_home(mut finding: Finding, cx: &Context<'_>) -> Finding {
     if let Some(i) = finding.related.iter().position(|l| l.place.file == cx.file) {
         let home = finding.related.remove(i);
         let away = std::mem::replace(&mut finding.primary, home);
-        finding.root = Some(away.place);
+        finding.roots = vec![away.place];
         finding.related.insert(0, away);
     }
     finding
@@ -241,18 +250,18 @@ pub fn refers_to(found: &Found) -> Vec<FileId> {
 }
 
 fn elsewhere(finding: &Finding) -> impl Iterator<Item = FileId> {
-    finding.root.into_iter().chain(finding.stray_from).map(|place| place.file)
+    finding.roots.iter().copied().chain(finding.stray_from).map(|place| place.file)
 }
 
 /// Without what another file's own findings, in `found` or in `others`, say: one cause is one finding. That does not depend on
 /// what is linted together, so linting a part of a project reports what a run over all of it does.
 pub fn told_once(found: Found, others: &Found) -> Vec<Finding> {
     let mut own: FxHashSet<(Code, Place)> = FxHashSet::default();
-    for finding in found.values().chain(others.values()).flatten().filter(|f| f.root.is_none()) {
+    for finding in found.values().chain(others.values()).flatten().filter(|f| f.roots.is_empty()) {
         own.insert((finding.code, finding.primary.place));
     }
     let told = |f: &Finding| {
-        f.root.is_some_and(|place| own.contains(&(f.code, place)))
+        !f.roots.is_empty() && f.roots.iter().all(|&place| own.contains(&(f.code, place)))
             || matches!(f.code, Code(201 | 202))
                 && f.stray_from.is_some_and(|p| [204, 301].iter().any(|&c| own.contains(&(Code(c), p))))
     };

@@ -242,7 +242,8 @@ impl Interp<'_> {
                     self.many(v)
                 }
             },
-            "keys" => self.many(Self::TEXT),
+            // Mostly text, but devices as well.
+            "keys" => self.many(Value::Unknown),
             "get" | "pop" | "setdefault" if !args.positional.is_empty() => {
                 self.dict_get(id, args.positional[0].0, e)
             }

@@ -231,6 +231,11 @@ impl Interp<'_> {
         base: ExprId,
     ) -> Value {
         self.may_wait(name);
+        if matches!(receiver, Value::Unknown | Value::Outer(_))
+            && matches!(name.as_str(), "to" | "cuda" | "cpu")
+        {
+            self.is_needed(e);
+        }
         match receiver {
             Value::Choice(_) => self.each(receiver, &mut |i, r| i.call_method(r, name, args, e, base)),
             Value::Tensor(_) => self.tensor_method(receiver, name, args, e, base),
@@ -377,7 +382,8 @@ impl Interp<'_> {
                         self.many(pair)
                     }
                     "values" => self.many(item),
-                    _ => self.many(Self::TEXT),
+                    // Keys are mostly text, but may be devices as well.
+                    _ => self.many(Value::Unknown),
                 };
             }
             "get" | "pop" if !args.positional.is_empty() => {
