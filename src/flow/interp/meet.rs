@@ -120,7 +120,17 @@ impl Interp<'_> {
             return true;
         }
         let involved = self.accelerator_condition(da, db);
-        let bad = self.d.and(clash.bad, involved);
+        let mut bad = self.d.and(clash.bad, involved);
+        for d in [da, db] {
+            // Who names no device means the default one.
+            if let Device::Named(o) = d
+                && let Some(&none) = self.tests.get(&super::Test::Compare(0, Value::Outer(o), Value::None))
+            {
+                let none = self.d.atom(none);
+                let named = self.d.not(none);
+                bad = self.d.and(bad, named);
+            }
+        }
         // What the program knows of where these are holds, and is no coincidence.
         let before = self.path;
         for d in [da, db] {
@@ -140,12 +150,17 @@ impl Interp<'_> {
         let Some(mut bite) = bite else { return true };
         bite.also.extend(also);
         let needs: Vec<OuterId> = [da, db].into_iter().filter_map(|d| self.needs_proof(d)).collect();
+        let about = [da, db].into_iter().filter_map(|d| if let Device::Of(o) = d { Some(o) } else { None });
+        let about: Vec<OuterId> = about.collect();
         let (x, y) = (self.operand(a.expr, da, oa), self.operand(b.expr, db, ob));
         let (stray, other) = if clash.first_is_cpu { (x, y) } else { (y, x) };
         let place = self.place(at);
         let kind =
             Kind::Mismatch { meeting, what: what.to_owned(), stray: Box::new(stray), other: Box::new(other) };
         self.emit(kind, place, bite, needs);
+        if let Some(pending) = self.events.last_mut() {
+            pending.about = about;
+        }
         // What raises does not go on, unless that is all there is: what comes after may have causes of its own.
         let past = self.atoms.add(super::super::atom::Atom::Past);
         let (past, fine) = (self.d.atom(past), self.d.not(bad));

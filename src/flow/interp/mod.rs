@@ -9,6 +9,7 @@ mod allocation;
 mod args;
 mod builtin;
 mod call;
+mod callers;
 mod class;
 mod compare;
 mod cond;
@@ -247,6 +248,10 @@ pub struct Interp<'p> {
     tensor_proofs: FxHashSet<OuterId>,
     /// Whose own methods gave a result: `x.reshape(-1)` lives where `x` does, and is a tensor if that is one.
     own_results: FxHashMap<OriginId, OuterId>,
+    /// Values of which each is in a list, by what stands for all of them.
+    side_by_side: FxHashMap<Value, Vec<Value>>,
+    /// When outside things are known to be no tensors.
+    no_tensors: FxHashMap<OuterId, Cond>,
     /// Outside things that are used as sizes.
     size_proofs: FxHashSet<OuterId>,
     /// What was assigned to attributes and items of outside things.
@@ -270,6 +275,8 @@ pub struct Interp<'p> {
     shallow: u32,
     /// What those would have been given.
     unbuilt: FxHashMap<ObjId, args::Args>,
+    /// What the calls in sight say of the functions they call.
+    callers: callers::Callers,
     /// Facts about objects that are no part of the state.
     watch: watch::Watch,
     known: Known,
@@ -279,6 +286,10 @@ pub struct Interp<'p> {
 struct Pending {
     event: Event,
     needs: Vec<OuterId>,
+    /// The outside things on which its devices depend.
+    about: Vec<OuterId>,
+    /// The function that is interpreted for itself.
+    function: Option<FuncId>,
 }
 
 /// Symbols that are asked for all the time.
@@ -345,6 +356,8 @@ impl<'p> Interp<'p> {
             def_paths: FxHashMap::default(),
             tensor_proofs: FxHashSet::default(),
             own_results: FxHashMap::default(),
+            side_by_side: FxHashMap::default(),
+            no_tensors: FxHashMap::default(),
             size_proofs: FxHashSet::default(),
             outer_writes: FxHashMap::default(),
             events: Vec::new(),
@@ -358,6 +371,7 @@ impl<'p> Interp<'p> {
             probed: FALSE,
             shallow: 0,
             unbuilt: FxHashMap::default(),
+            callers: callers::Callers::default(),
             watch,
             known,
         }

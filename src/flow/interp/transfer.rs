@@ -147,7 +147,9 @@ impl Interp<'_> {
             let place = self.place(e);
             let origin = self.origin(place, Reason::Host, super::NO_ORIGIN);
             let device = self.at(Device::Cpu, origin);
-            return self.tensor(Tensor { device, role: Role::Plain, ..t });
+            // Who casts by a tensor's type has one with dimensions: the old style knows no others.
+            let dims = if t.dims.none().is_none() { super::super::dims::Dims::SOME } else { t.dims };
+            return self.tensor(Tensor { device, dims, role: Role::Plain, ..t });
         }
         self.tensor(Tensor { role: Role::Plain, ..t })
     }
@@ -179,6 +181,7 @@ impl Interp<'_> {
             let (d, origin) = *self.t.places.get(leaf);
             if let (Device::Of(o) | Device::Named(o), 0) = (d, self.muted) {
                 // It would have raised elsewhere.
+                self.taken_to_host(d);
                 let on_cpu = self.outer_is_on(o, "cpu");
                 let elsewhere = self.d.where_leaf(device, &mut |p| p != leaf);
                 let fine = self.d.or(on_cpu, elsewhere);
