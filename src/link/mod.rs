@@ -86,7 +86,7 @@ pub struct Linked {
     pub stars: Vec<Target>,
     /// The classes' resolved bases.
     pub classes: Vec<ClassInfo>,
-    /// Functions that a call in the program visibly reaches by name.
+    /// Functions that a call in this file visibly reaches by name.
     pub called: FxHashSet<FuncId>,
     /// The calls in this file that reach its own functions by name.
     pub sites: Vec<(FuncId, CallId)>,
@@ -199,7 +199,7 @@ impl Program {
         }
     }
 
-    /// Finds out which functions are called by name somewhere in the program.
+    /// Finds out which functions are called by name in their own files.
     fn mark_called(&mut self) {
         let mut called: Vec<(ModIdx, FuncId)> = Vec::new();
         let mut sites: Vec<(ModIdx, FuncId, CallId)> = Vec::new();
@@ -222,6 +222,7 @@ impl Program {
                     _ => None,
                 });
                 let Some((m, f)) = target else { continue };
+                // Who calls it from other files is nobody's business here: a part of a project must be judged like the whole.
                 if m == module {
                     called.push((m, f));
                     sites.push((m, f, CallId(u32::try_from(n).unwrap_or(u32::MAX))));

@@ -7,6 +7,9 @@ use super::{Interp, ObjKind};
 use crate::ir::{BinOp, ExprId};
 use crate::sym::Sym;
 
+/// With more different values than this a list's are not told apart.
+const MAX_BESIDE: usize = 4;
+
 impl Interp<'_> {
     /// A container's content as a value: `Seq`, `Many` or something unknown.
     pub(super) fn content(&self, v: Value) -> Value {
@@ -152,16 +155,53 @@ impl Interp<'_> {
                     items.push(*self.t.values.get(m));
                 }
                 items.push(item);
-                self.many_of(&items)
+                self.many_beside(&items)
             }
         };
         self.set_own(id, new);
     }
 
+    /// Any number of values like these, of which each is there: what is appended in a loop stands beside the rest.
+    fn many_beside(&mut self, items: &[Value]) -> Value {
+        if let &[a, b] = items
+            && a != b
+            && self.blend(a, b) == a
+        {
+            return self.many(a);
+        }
+        let mut members: Vec<Value> = Vec::new();
+        for v in items {
+            let known = self.side_by_side.get(v).map_or_else(|| vec![*v], Clone::clone);
+            for v in known {
+                if !members.contains(&v) {
+                    members.push(v);
+                }
+            }
+        }
+        if let Some(&all) =
+            items.iter().find(|v| self.side_by_side.get(v).is_some_and(|m| m.len() == members.len()))
+        {
+            return self.many(all);
+        }
+        let mut joined = Value::Absent;
+        for &v in members.iter().take(super::MAX_ELEMENTS) {
+            joined = self.blend(joined, v);
+        }
+        if matches!(joined, Value::Choice(_)) && members.len() <= MAX_BESIDE {
+            self.side_by_side.insert(joined, members);
+        }
+        self.many(joined)
+    }
+
+    /// What is certainly among many values like this one.
+    pub(super) fn members(&self, v: Value) -> Vec<Value> {
+        self.side_by_side.get(&v).map_or_else(|| vec![v], Clone::clone)
+    }
+
     pub(super) fn list_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
         let first = args.positional.first().copied();
         match (name.as_str(), first) {
-            ("append", Some((v, at))) => {
+            ("append" | "appendleft", Some((v, at))) => {
                 let v =
                     if self.constructing() && !self.is_module_object(id) { self.kept(v, at, 1) } else { v };
                 // Inside a loop the number of elements is not known.
@@ -174,12 +214,11 @@ impl Interp<'_> {
                     (Value::Seq(s), false) => {
                         let mut items = self.seq_items(s).to_vec();
                         items.push(v);
-                        self.many_of(&items)
+                        self.many_beside(&items)
                     }
                     (Value::Many(m), _) => {
                         let old = *self.t.values.get(m);
-                        let joined = self.blend(old, v);
-                        self.many(joined)
+                        self.many_beside(&[old, v])
                     }
                     _ => self.many(Value::Unknown),
                 };
@@ -190,7 +229,7 @@ impl Interp<'_> {
                 self.extend_list(id, v, at);
                 Value::None
             }
-            ("pop", _) => {
+            ("pop" | "popleft", _) => {
                 let v = Value::Object(id);
                 self.some_element(v, e)
             }

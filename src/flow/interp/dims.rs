@@ -41,7 +41,9 @@ impl Interp<'_> {
             }
             "normal" => Dims::ANY,
             _ if name.ends_with("Tensor") => match first {
-                Value::Tensor(_) | Value::Outer(_) | Value::Unknown => Dims::ANY,
+                Value::Tensor(_) => Dims::ANY,
+                // From a list, or of a size, whatever is known of it.
+                Value::Outer(_) | Value::Unknown => Dims::SOME,
                 Value::Seq(_) | Value::Object(_) => self.data_dims(first, 0),
                 _ => self.size_dims(args, 0),
             },
@@ -86,6 +88,8 @@ impl Interp<'_> {
             Value::Int(_) | Value::Host(Host::Number) | Value::Bool(_) => return Dims::ZERO,
             Value::Tensor(_) => return self.dims(v),
             Value::Host(Host::Array) => return Dims::SOME,
+            // What is asked whether it is a list is one, or a tensor with dimensions.
+            Value::Outer(o) if self.no_tensors.contains_key(&o) => return Dims::SOME,
             Value::Many(m) => Some(*self.t.values.get(m)),
             Value::Seq(id) => self.seq_items(id).first().copied(),
             Value::Object(id) => match self.own(id) {

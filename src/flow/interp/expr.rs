@@ -49,6 +49,11 @@ impl Interp<'_> {
             Expr::Unary { op, operand } => match (op, self.eval(operand)) {
                 (UnaryOp::Neg, Value::Int(i)) => Value::Int(i.wrapping_neg()),
                 (_, v @ (Value::Tensor(_) | Value::Outer(_))) => v,
+                (_, v @ Value::Choice(_)) => self.each(v, &mut |_, v| match v {
+                    Value::Tensor(_) | Value::Outer(_) => v,
+                    Value::Host(_) => Self::NUMBER,
+                    _ => Value::Unknown,
+                }),
                 (_, Value::Host(_)) => Self::NUMBER,
                 _ => Value::Unknown,
             },
@@ -58,10 +63,7 @@ impl Interp<'_> {
                 let a = self.eval(left);
                 let b = self.eval(right);
                 self.check_device_compare(op, (a, left), (b, right));
-                if let Some(v) = self.tensor_compare(op, a, b, e, left, right) {
-                    return v;
-                }
-                self.compare(op, a, b, e)
+                self.compare_each(op, (a, left), (b, right), e)
             }
             Expr::IfElse { test, then, orelse } => {
                 let cond = self.test(test);

@@ -154,6 +154,15 @@ impl Interp<'_> {
             "reveal_device" | "builtins.reveal_device" => self.reveal(args, e),
             "functools.partial" => return Some(self.partial(args, e)),
             "collections.namedtuple" | "typing.NamedTuple" => self.tuple_class(args, e),
+            "collections.deque" => self.builtin(Sym::new("list"), &args.only(0, "iterable"), e),
+            "random.sample" | "random.choices" => match args.get(0, "population") {
+                Some((v, at)) => {
+                    let item = self.some_element(v, at);
+                    let content = self.many(item);
+                    Value::Object(self.object(ObjKind::List { module: false }, None, content))
+                }
+                None => self.result_of(e),
+            },
             "collections.OrderedDict" => self.builtin(Sym::new("dict"), args, e),
             "itertools.product" if args.keywords.is_empty() && !args.open && !args.positional.is_empty() => {
                 let row: Vec<Value> =

@@ -166,6 +166,10 @@ impl Interp<'_> {
         base: ExprId,
         index: ExprId,
     ) -> Value {
+        // Nothing else takes a tensor with dimensions for an index: arrays, perhaps, but not from the GPU.
+        if matches!(i, Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).dims.some()) {
+            self.tensor_proofs.insert(o);
+        }
         if matches!(i, Value::Tensor(_)) && (self.is_tensorish(o) || self.t.get_outer(o).with.is_some()) {
             self.check_index(Value::Outer(o), i, e, base, index);
         }

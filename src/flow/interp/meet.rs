@@ -120,7 +120,17 @@ impl Interp<'_> {
             return true;
         }
         let involved = self.accelerator_condition(da, db);
-        let bad = self.d.and(clash.bad, involved);
+        let mut bad = self.d.and(clash.bad, involved);
+        for d in [da, db] {
+            // Who names no device means the default one.
+            if let Device::Named(o) = d
+                && let Some(&none) = self.tests.get(&super::Test::Compare(0, Value::Outer(o), Value::None))
+            {
+                let none = self.d.atom(none);
+                let named = self.d.not(none);
+                bad = self.d.and(bad, named);
+            }
+        }
         // What the program knows of where these are holds, and is no coincidence.
         let before = self.path;
         for d in [da, db] {

@@ -4,7 +4,7 @@ use super::super::diagram::TRUE;
 use super::super::value::{Device, Host, NO_ORIGIN, ObjId, OuterId, Value};
 use super::args::Args;
 use super::device::parse_device;
-use super::shown::{only_tensors_do, only_tensors_have};
+use super::shown::{only_tensors_do, only_tensors_have, only_tensors_take};
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
 use crate::link::ClassKey;
@@ -365,7 +365,7 @@ impl Interp<'_> {
     /// A method of something from outside.
     fn outer_method(&mut self, o: OuterId, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
         let text = name.as_str();
-        if only_tensors_do(name) {
+        if only_tensors_do(name) || only_tensors_take(name, args) {
             self.tensor_proofs.insert(o);
         }
         if text == "load_state_dict" && !self.holds_numbers(o) {

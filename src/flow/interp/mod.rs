@@ -248,6 +248,10 @@ pub struct Interp<'p> {
     tensor_proofs: FxHashSet<OuterId>,
     /// Whose own methods gave a result: `x.reshape(-1)` lives where `x` does, and is a tensor if that is one.
     own_results: FxHashMap<OriginId, OuterId>,
+    /// Values of which each is in a list, by what stands for all of them.
+    side_by_side: FxHashMap<Value, Vec<Value>>,
+    /// When outside things are known to be no tensors.
+    no_tensors: FxHashMap<OuterId, Cond>,
     /// Outside things that are used as sizes.
     size_proofs: FxHashSet<OuterId>,
     /// What was assigned to attributes and items of outside things.
@@ -352,6 +356,8 @@ impl<'p> Interp<'p> {
             def_paths: FxHashMap::default(),
             tensor_proofs: FxHashSet::default(),
             own_results: FxHashMap::default(),
+            side_by_side: FxHashMap::default(),
+            no_tensors: FxHashMap::default(),
             size_proofs: FxHashSet::default(),
             outer_writes: FxHashMap::default(),
             events: Vec::new(),

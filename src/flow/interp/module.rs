@@ -347,10 +347,7 @@ impl Interp<'_> {
         let Some((v, _)) = args.get(1, wanted) else { return };
         let role = if wanted == "tensor" { Role::Buffer } else { Role::Parameter };
         let v = match v {
-            Value::Tensor(t) => {
-                let t = self.get_tensor(t);
-                self.tensor(Tensor { role, ..t })
-            }
+            Value::Tensor(_) | Value::Choice(_) => self.with_role(v, role),
             Value::None if role == Role::Buffer => {
                 self.objects[id.0 as usize].reserved.push(field);
                 v
@@ -358,6 +355,17 @@ impl Interp<'_> {
             v => v,
         };
         self.set_field(id, field, v);
+    }
+
+    /// The tensor, or each that it may be, as something that moves with its module.
+    fn with_role(&mut self, v: Value, role: Role) -> Value {
+        self.each(v, &mut |i, v| match v {
+            Value::Tensor(t) => {
+                let t = i.get_tensor(t);
+                i.tensor(Tensor { role, ..t })
+            }
+            v => v,
+        })
     }
 
     pub(super) fn some_parameter(&mut self, id: ObjId, e: ExprId) -> Value {

@@ -11,6 +11,9 @@ use crate::ir::{BinOp, CmpOp, ExprId};
 use crate::sym::Sym;
 use crate::torch::{self, Kind as OpKind, Op, ResultRule};
 
+/// With more alternatives than this an argument is taken as a whole.
+const MAX_ALTERNATIVES: usize = 4;
+
 /// The method behind an operator.
 const fn operator_method(op: BinOp) -> &'static str {
     match op {
@@ -90,6 +93,30 @@ impl Interp<'_> {
                 }
             }
             _ => self.binary(op, old, v, target, target, value),
+        }
+    }
+
+    /// `a < b`; where one is a tensor and the other one thing or another, each of them.
+    pub(super) fn compare_each(
+        &mut self,
+        op: CmpOp,
+        (a, l): (Value, ExprId),
+        (b, r): (Value, ExprId),
+        e: ExprId,
+    ) -> Value {
+        match (a, b) {
+            (Value::Choice(_), b)
+                if self.certain(b) || self.values_of(a).iter().any(|&v| self.certain(v)) =>
+            {
+                self.each(a, &mut |i, a| i.compare_each(op, (a, l), (b, r), e))
+            }
+            (a, Value::Choice(_)) if self.certain(a) => {
+                self.each(b, &mut |i, b| i.compare_each(op, (a, l), (b, r), e))
+            }
+            _ => match self.tensor_compare(op, a, b, e, l, r) {
+                Some(v) => v,
+                None => self.compare(op, a, b, e),
+            },
         }
     }
 
@@ -391,7 +418,11 @@ impl Interp<'_> {
         e: ExprId,
         name: &str,
     ) -> Value {
+        if let Some(n) = self.alternative_argument(args) {
+            return self.for_each_alternative(op, receiver, args, e, name, n);
+        }
         let parties = self.parties(op, receiver, args);
+        let told = self.events.len();
         let what = if receiver.is_some() { format!("`.{name}()`") } else { format!("`{name}`") };
         let refused = match op.kind {
             OpKind::Unary | OpKind::Transfer | OpKind::Attribute if op.args.len() < 2 => false,
@@ -411,7 +442,87 @@ impl Interp<'_> {
         if let Some((v, at)) = args.keyword("out") {
             self.check_out(op, &what, v, at, &parties, args, e);
         }
-        self.op_result(op, &parties, args, e, refused, name)
+        // What has been told of is taken as mended: the rest may have causes of its own.
+        self.op_result(op, &parties, args, e, refused && self.events.len() == told, name)
+    }
+
+    /// The first tensor argument that is one thing or another, by condition: which, and which element of it if it is a
+    /// list.
+    fn alternative_argument(&self, args: &Args) -> Option<(usize, Option<usize>)> {
+        args.values().enumerate().find_map(|(n, (v, _))| match v {
+            Value::Choice(_) => self.is_alternative(v).then_some((n, None)),
+            Value::Seq(_) | Value::Object(_) => {
+                let items = self.exact_elements(v)?;
+                let at = items.iter().position(|&v| self.is_alternative(v))?;
+                Some((n, Some(at)))
+            }
+            _ => None,
+        })
+    }
+
+    /// Is it one of a few tensors?
+    fn is_alternative(&self, v: Value) -> bool {
+        let Value::Choice(d) = v else { return false };
+        let mut leaves = Vec::new();
+        self.d.leaves(d, &mut leaves);
+        let tensor = |&p: &u32| matches!(self.t.values.get(p), Value::Tensor(_) | Value::Outer(_));
+        leaves.len() <= MAX_ALTERNATIVES && leaves.iter().filter(|p| tensor(p)).count() > 1
+    }
+
+    /// The value without what is on the CPU by several tests at once, which would be a coincidence, and without what
+    /// something raised decides.
+    fn likely(&mut self, v: Value) -> Value {
+        let Value::Choice(d) = v else { return v };
+        let d = self.likely_below(d, 0);
+        self.value_of_diagram(d)
+    }
+
+    fn likely_below(&mut self, d: Dd, tests: u32) -> Dd {
+        let unknown = self.t.values.add(Value::Unknown);
+        if let Some(leaf) = self.d.as_leaf(d) {
+            let host = matches!(*self.t.values.get(leaf), Value::Tensor(t) if self.is_cpu(self.get_tensor(t).device));
+            return if host && tests > 1 { self.d.leaf(unknown) } else { d };
+        }
+        let (atom, hi, lo) = self.d.root(d);
+        if matches!(self.atoms.get(atom), super::super::atom::Atom::Raised) {
+            return self.d.leaf(unknown);
+        }
+        let tests = tests + u32::from(!atom.is_hardware());
+        let (hi, lo) = (self.likely_below(hi, tests), self.likely_below(lo, tests));
+        let cond = self.d.atom(atom);
+        self.d.ite(cond, hi, lo).unwrap_or(d)
+    }
+
+    /// As with operators, each alternative is looked at where it holds.
+    fn for_each_alternative(
+        &mut self,
+        op: &'static Op,
+        receiver: Option<(Value, ExprId)>,
+        args: &Args,
+        e: ExprId,
+        name: &str,
+        (n, element): (usize, Option<usize>),
+    ) -> Value {
+        let Some((whole, _)) = args.values().nth(n) else { return self.result_of(e) };
+        let items = self.exact_elements(whole).unwrap_or_default();
+        let v = element.and_then(|at| items.get(at).copied()).unwrap_or(whole);
+        let v = self.likely(v);
+        self.each(v, &mut |i, v| {
+            let v = match element {
+                Some(at) => {
+                    let mut items = items.clone();
+                    items[at] = v;
+                    i.seq(&items)
+                }
+                None => v,
+            };
+            let mut args = args.clone();
+            match n.checked_sub(args.positional.len()) {
+                None => args.positional[n].0 = v,
+                Some(k) => args.keywords[k].1 = v,
+            }
+            i.apply_op(op, receiver, &args, e, name)
+        })
     }
 
     pub(super) fn check_parties(
@@ -514,6 +625,16 @@ impl Interp<'_> {
 }
 
 /// Is it certainly no tensor?
-const fn known_host(v: Value) -> bool {
-    matches!(v, Value::Host(_) | Value::Int(_) | Value::Bool(_) | Value::None | Value::Str(..) | Value::Slice)
+fn known_host(v: Value) -> bool {
+    match v {
+        Value::Host(_) | Value::Int(_) | Value::Bool(_) | Value::None | Value::Str(..) | Value::Slice => true,
+        // `math.pi`
+        Value::External(path) => {
+            let path = path.as_str();
+            path.starts_with("math.")
+                || path.starts_with("numpy.")
+                || matches!(path, "torch.pi" | "torch.inf" | "torch.e")
+        }
+        _ => false,
+    }
 }

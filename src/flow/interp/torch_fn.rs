@@ -63,7 +63,7 @@ impl Interp<'_> {
         }
         if list || rule.is_none() {
             let items = match v {
-                Value::Many(id) => vec![*self.t.values.get(id)],
+                Value::Many(id) => self.members(*self.t.values.get(id)),
                 v => self.exact_elements(v).unwrap_or_default(),
             };
             for item in items {
@@ -77,9 +77,8 @@ impl Interp<'_> {
             if let Value::Object(id) = v
                 && let Value::Many(m) = self.own(id)
             {
-                let item = *self.t.values.get(m);
-                if let Some(p) = self.party(item, at, r) {
-                    parties.push(p);
+                for item in self.members(*self.t.values.get(m)) {
+                    parties.extend(self.party(item, at, r));
                 }
             }
         }
@@ -118,6 +117,23 @@ impl Interp<'_> {
         } else {
             match op.result {
                 // Data from outside may be a list or an array just as well as a tensor.
+                ResultRule::Data
+                    if let Some(&(Value::Outer(o), _)) = args.positional.first()
+                        && let Some(&listed) = self.no_tensors.get(&o)
+                        && !args.open_names =>
+                {
+                    let made = self.default_device_at(e, Reason::Default);
+                    let unknown = self.unknown_device();
+                    self.ite_device(listed, made, unknown)
+                }
+                // `torch.tensor` is for numbers: who has a tensor is warned and clones it.
+                ResultRule::Data
+                    if name == "torch.tensor"
+                        && !args.open_names
+                        && args.positional.first().is_some_and(|&(v, _)| self.holds_data(v)) =>
+                {
+                    self.default_device_at(e, Reason::Default)
+                }
                 ResultRule::Data
                     if args.positional.first().is_some_and(|&(v, _)| {
                         matches!(v, Value::Outer(_) | Value::Unknown | Value::Choice(_))
@@ -177,6 +193,16 @@ impl Interp<'_> {
             _ => Role::Plain,
         };
         self.tensor(Tensor { device, dims, role, certain: true, bytes })
+    }
+
+    /// Something from outside that nothing shows to be a tensor.
+    fn holds_data(&self, v: Value) -> bool {
+        match v {
+            // What a module's `forward` is given is rather a tensor.
+            Value::Outer(o) => !self.is_tensorish(o) && self.t.get_outer(o).with.is_none(),
+            Value::Unknown => true,
+            _ => false,
+        }
     }
 
     pub(super) fn check_generator(&mut self, device: Dd, args: &Args, e: ExprId, name: &str) {

@@ -147,7 +147,9 @@ impl Interp<'_> {
             let place = self.place(e);
             let origin = self.origin(place, Reason::Host, super::NO_ORIGIN);
             let device = self.at(Device::Cpu, origin);
-            return self.tensor(Tensor { device, role: Role::Plain, ..t });
+            // Who casts by a tensor's type has one with dimensions: the old style knows no others.
+            let dims = if t.dims.none().is_none() { super::super::dims::Dims::SOME } else { t.dims };
+            return self.tensor(Tensor { device, dims, role: Role::Plain, ..t });
         }
         self.tensor(Tensor { role: Role::Plain, ..t })
     }
