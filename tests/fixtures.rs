@@ -60,7 +60,8 @@ fn an_importer_has_the_finding_alone_or_not() {
         let folder = root.join(code).join("project");
         let both = report(&folder, code, ".");
         let alone = report(&folder, code, importer);
-        assert_eq!(both, alone);
+        let findings = |text: &str| text.split("Found ").next().map(str::to_owned);
+        assert_eq!(findings(&both), findings(&alone));
         assert!(alone.contains(&format!("{importer}:")) && alone.contains(origin), "{alone}");
         assert_eq!(alone.matches(code).count(), 1, "{alone}");
     }
