@@ -63,6 +63,6 @@ fn an_importer_has_the_finding_alone_or_not() {
         let findings = |text: &str| text.split("Found ").next().map(str::to_owned);
         assert_eq!(findings(&both), findings(&alone));
         assert!(alone.contains(&format!("{importer}:")) && alone.contains(origin), "{alone}");
-        assert_eq!(alone.matches(code).count(), 1, "{alone}");
+        assert_eq!(alone.matches(&format!("[{code}]")).count(), 1, "{alone}");
     }
 }
