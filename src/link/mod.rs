@@ -324,7 +324,16 @@ fn link_module(
         Binder { ir: &ir, targets: &targets, bindings: &mut bindings }.block(body.body, false);
     }
     // A function that declares a name `global` and writes it is rare: such names have no other binding.
-    Linked { bindings, names, targets, stars, classes: Vec::new(), called: FxHashSet::default(), sites: Vec::new(), ir }
+    Linked {
+        bindings,
+        names,
+        targets,
+        stars,
+        classes: Vec::new(),
+        called: FxHashSet::default(),
+        sites: Vec::new(),
+        ir,
+    }
 }
 
 fn import_target(

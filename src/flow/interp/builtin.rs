@@ -439,9 +439,7 @@ impl Interp<'_> {
                 path.as_str(),
                 "builtins.list" | "builtins.tuple" | "builtins.int" | "builtins.float" | "builtins.bool"
             ),
-            Value::Seq(classes) => {
-                self.t.seqs.get(classes.0).iter().all(|&c| self.classes_of_the_host(c))
-            }
+            Value::Seq(classes) => self.t.seqs.get(classes.0).iter().all(|&c| self.classes_of_the_host(c)),
             _ => false,
         }
     }

@@ -44,7 +44,10 @@ impl Interp<'_> {
     fn compared_tensor(&mut self, test: Value, base: ExprId, name: Sym, args: &Args) -> Value {
         let Expr::Compare { left, right, .. } = self.linked().ir.expr(base) else { return test };
         // What is no module, for what is compared is none, has these only if it is a tensor.
-        let casts = matches!(name.as_str(), "float" | "double" | "half" | "bfloat16" | "bool" | "byte" | "to" | "type");
+        let casts = matches!(
+            name.as_str(),
+            "float" | "double" | "half" | "bfloat16" | "bool" | "byte" | "to" | "type"
+        );
         if !casts && !super::shown::only_tensors_do(name) && !super::shown::only_tensors_take(name, args) {
             return test;
         }

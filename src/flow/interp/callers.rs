@@ -146,7 +146,11 @@ fn is_private(function: &Function) -> bool {
 fn hands_on(ir: &Module, call: &Call, callee: &Function, index: usize) -> bool {
     let Some(param) = callee.params.get(index) else { return false };
     let bound = callee.class.is_some() && callee.params.first().is_some_and(|p| p.name.as_str() == "self");
-    let positional = call.args.iter().filter(|a| a.kind == ArgKind::Positional).nth(index - usize::from(bound && index > 0));
+    let positional = call
+        .args
+        .iter()
+        .filter(|a| a.kind == ArgKind::Positional)
+        .nth(index - usize::from(bound && index > 0));
     let by_name = call.args.iter().find(|a| a.kind == ArgKind::Keyword(param.name));
     let Some(arg) = by_name.or(positional) else { return false };
     let Some(slot) = root(ir, arg.value) else { return false };
@@ -155,15 +159,21 @@ fn hands_on(ir: &Module, call: &Call, callee: &Function, index: usize) -> bool {
         .iter()
         .filter(|f| f.kind == FuncKind::Function && f.span.contains(call.paren))
         .max_by_key(|f| f.span.start);
-    around.is_some_and(|f| !is_private(f) && f.params.iter().any(|p| p.slot == slot && p.name.as_str() != "self"))
+    around.is_some_and(|f| {
+        !is_private(f) && f.params.iter().any(|p| p.slot == slot && p.name.as_str() != "self")
+    })
 }
 
 /// The variable that the expression is, or that it begins with: `graph` of `graph.to(x.device)`.
 fn root(ir: &Module, e: ExprId) -> Option<u16> {
     match ir.expr(e) {
         Expr::Var(Var::Local(slot)) => Some(slot),
-        Expr::Attr { base, name } if !matches!(name.as_str(), "cpu" | "numpy" | "tolist" | "item") => root(ir, base),
-        Expr::Call(id) if matches!(ir.expr(ir.call(id).func), Expr::Attr { .. }) => root(ir, ir.call(id).func),
+        Expr::Attr { base, name } if !matches!(name.as_str(), "cpu" | "numpy" | "tolist" | "item") => {
+            root(ir, base)
+        }
+        Expr::Call(id) if matches!(ir.expr(ir.call(id).func), Expr::Attr { .. }) => {
+            root(ir, ir.call(id).func)
+        }
         _ => None,
     }
 }

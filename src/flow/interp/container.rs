@@ -178,7 +178,9 @@ impl Interp<'_> {
                 }
             }
         }
-        if let Some(&all) = items.iter().find(|v| self.side_by_side.get(v).is_some_and(|m| m.len() == members.len())) {
+        if let Some(&all) =
+            items.iter().find(|v| self.side_by_side.get(v).is_some_and(|m| m.len() == members.len()))
+        {
             return self.many(all);
         }
         let mut joined = Value::Absent;

@@ -242,7 +242,8 @@ impl Interp<'_> {
         }
         let receiver = ir.span(base);
         // Only where the receiver itself is shown to be a tensor: modules and batches do move.
-        let Some(needs) = (if self.certain(v) { Some(Vec::new()) } else { self.discarded_proof(base) }) else {
+        let Some(needs) = (if self.certain(v) { Some(Vec::new()) } else { self.discarded_proof(base) })
+        else {
             return;
         };
         let bite = Bite::in_world(crate::world::World::Always);

@@ -329,7 +329,10 @@ impl Interp<'_> {
     pub(super) fn end_group(&mut self) {
         let uses = std::mem::take(&mut self.watch.bare);
         let selected = std::mem::take(&mut self.watch.selected);
-        let Some(Group { event: Pending { mut event, needs, about, function } }) = self.watch.group.take() else { return };
+        let Some(Group { event: Pending { mut event, needs, about, function } }) = self.watch.group.take()
+        else {
+            return;
+        };
         if selected || uses.is_empty() || self.chooses_somewhere() {
             return;
         }

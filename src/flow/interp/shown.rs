@@ -193,8 +193,8 @@ pub(super) fn only_tensors_take(name: Sym, args: &Args) -> bool {
             args.positional.len() > 1
                 || matches!(args.positional.first(), Some((Value::Int(_) | Value::Host(Host::Number), _)))
         }
-        "sum" | "mean" | "max" | "min" | "std" | "var" | "prod" | "argmax" | "argmin" | "sort" | "argsort"
-        | "cumsum" | "cumprod" | "any" | "all" | "squeeze" | "flatten" => {
+        "sum" | "mean" | "max" | "min" | "std" | "var" | "prod" | "argmax" | "argmin" | "sort"
+        | "argsort" | "cumsum" | "cumprod" | "any" | "all" | "squeeze" | "flatten" => {
             args.keyword("dim").is_some() || args.keyword("keepdim").is_some()
         }
         "nonzero" => args.keyword("as_tuple").is_some(),

@@ -105,7 +105,9 @@ impl Interp<'_> {
         e: ExprId,
     ) -> Value {
         match (a, b) {
-            (Value::Choice(_), b) if self.certain(b) || self.values_of(a).iter().any(|&v| self.certain(v)) => {
+            (Value::Choice(_), b)
+                if self.certain(b) || self.values_of(a).iter().any(|&v| self.certain(v)) =>
+            {
                 self.each(a, &mut |i, a| i.compare_each(op, (a, l), (b, r), e))
             }
             (a, Value::Choice(_)) if self.certain(a) => {
@@ -629,7 +631,9 @@ fn known_host(v: Value) -> bool {
         // `math.pi`
         Value::External(path) => {
             let path = path.as_str();
-            path.starts_with("math.") || path.starts_with("numpy.") || matches!(path, "torch.pi" | "torch.inf" | "torch.e")
+            path.starts_with("math.")
+                || path.starts_with("numpy.")
+                || matches!(path, "torch.pi" | "torch.inf" | "torch.e")
         }
         _ => false,
     }

@@ -192,7 +192,7 @@ impl Interp<'_> {
             Some((Value::Bool(TRUE), _)) => Role::Leaf,
             _ => Role::Plain,
         };
-self.tensor(Tensor { device, dims, role, certain: true, bytes })
+        self.tensor(Tensor { device, dims, role, certain: true, bytes })
     }
 
     /// Something from outside that nothing shows to be a tensor.

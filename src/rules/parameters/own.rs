@@ -17,8 +17,11 @@ pub(super) fn goes_to_own(file: &File<'_>, function: &Function, param: &Param) -
         return None;
     }
     // What is sent there at the end, or by a test of the parameter, is sent there on purpose.
-    let purpose: Vec<Span> =
-        statements.iter().filter(|(s, _)| matches!(s, Stmt::Return(_)) || look.tests(s)).map(|&(_, at)| at).collect();
+    let purpose: Vec<Span> = statements
+        .iter()
+        .filter(|(s, _)| matches!(s, Stmt::Return(_)) || look.tests(s))
+        .map(|&(_, at)| at)
+        .collect();
     let at = file.inside(function).find_map(|(_, e, at)| {
         let Expr::Call(call) = e else { return None };
         let sent = look.sends_to_own(file.ir.call(call)) && !purpose.iter().any(|p| p.contains(at));
@@ -61,9 +64,10 @@ impl<'a> Look<'a> {
 
     fn any_within(&self, around: Span, is: impl Fn(ExprId) -> bool) -> bool {
         let ir = self.file.ir;
-        ir.expr_spans.iter().enumerate().any(|(n, &at)| {
-            around.contains(at) && is(ExprId(u32::try_from(n).unwrap_or(u32::MAX)))
-        })
+        ir.expr_spans
+            .iter()
+            .enumerate()
+            .any(|(n, &at)| around.contains(at) && is(ExprId(u32::try_from(n).unwrap_or(u32::MAX))))
     }
 
     /// Does the statement make the two devices one, or tell by the parameter what to return?
