@@ -162,7 +162,9 @@ impl Interp<'_> {
         let linked = self.program.get(module);
         let function = linked.ir.function(func);
         let recursive = self.active(module, func);
-        self.is_given(e);
+        if module == self.entry {
+            self.is_given(function, receiver.is_some(), args, e);
+        }
         if self.depth >= MAX_DEPTH || recursive || !self.live() || self.skipped(module, func, receiver, args)
         {
             for (v, _) in args.values() {

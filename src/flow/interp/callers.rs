@@ -4,11 +4,12 @@
 //! the file calls it, these calls are interpreted too and say what it is really given, so they are judged and not
 //! the function alone. What nobody in the file calls is there for others, unless its name begins with an underscore.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::event::{Event, Kind};
-use super::super::value::{Device, OuterId, OuterKey};
+use super::super::value::{Device, OuterId, OuterKey, Value};
 use super::Interp;
+use super::args::Args;
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Var};
 
 /// What has been seen of calls, and of what must be on the host.
@@ -16,8 +17,9 @@ use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function,
 pub(super) struct Callers {
     /// The function that is interpreted for itself.
     pub(super) entry: Option<FuncId>,
-    /// Calls in the entry's file that have been interpreted.
-    given: FxHashSet<CallId>,
+    /// Calls in the entry's file that have been interpreted, with the parameters for which each time something was
+    /// given that is wherever somebody outside wants it.
+    given: FxHashMap<CallId, Vec<u16>>,
     /// Outside tensors that the entry point itself takes to NumPy as they are: who calls it keeps them on the host.
     host: FxHashSet<OuterId>,
 }
@@ -27,11 +29,40 @@ pub(super) type Parameter = (FuncId, u16);
 
 impl Interp<'_> {
     /// A call of a function of the project is interpreted.
-    pub(super) fn is_given(&mut self, e: ExprId) {
-        if self.here().module == self.entry
-            && let Expr::Call(id) = self.linked().ir.expr(e)
-        {
-            self.callers.given.insert(id);
+    pub(super) fn is_given(&mut self, callee: &Function, bound: bool, args: &Args, e: ExprId) {
+        if self.here().module != self.entry {
+            return;
+        }
+        let Expr::Call(id) = self.linked().ir.expr(e) else { return };
+        let params = callee.params.iter().enumerate().filter_map(|(n, p)| {
+            let v = match n.checked_sub(usize::from(bound)) {
+                Some(n) => args.get(n, p.name.as_str()).map(|(v, _)| v),
+                None => None,
+            };
+            v.filter(|&v| self.is_anywhere(v)).and_then(|_| u16::try_from(n).ok())
+        });
+        let open: Vec<u16> = params.collect();
+        match self.callers.given.get_mut(&id) {
+            Some(before) => before.retain(|n| open.contains(n)),
+            None => {
+                self.callers.given.insert(id, open);
+            }
+        }
+    }
+
+    /// Is it wherever who calls wants it?
+    fn is_anywhere(&self, v: Value) -> bool {
+        let free = |o: OuterId| {
+            let outer = self.t.get_outer(o);
+            outer.varies && outer.with.is_none() && !matches!(outer.key, OuterKey::Receiver { .. })
+        };
+        match v {
+            Value::Outer(o) => free(o),
+            Value::Tensor(t) => match self.d.as_leaf(self.get_tensor(t).device) {
+                Some(leaf) => matches!(self.t.places.get(leaf).0, Device::Of(o) if free(o)),
+                None => false,
+            },
+            _ => false,
         }
     }
 
@@ -79,8 +110,8 @@ impl Interp<'_> {
         marked.collect()
     }
 
-    /// Do calls in sight decide what this function is given? A call that was interpreted does; one that was not
-    /// hands on what its own function is given, or something of which nothing is known.
+    /// Do calls in sight decide what this function is given? One that hands on what its own function is given leaves
+    /// it open; any other decides, be it that nothing is known of what it gives.
     fn is_decided(&self, func: FuncId, parameter: Option<Parameter>) -> bool {
         let linked = self.program.get(self.entry);
         if !linked.called.contains(&func) {
@@ -96,10 +127,11 @@ impl Interp<'_> {
         }
         let mut open = false;
         for site in sites {
-            if self.callers.given.contains(&site) {
-                return true;
-            }
-            open |= hands_on(&linked.ir, linked.ir.call(site), function, usize::from(index));
+            open |= match self.callers.given.get(&site) {
+                Some(parameters) if parameters.contains(&index) => true,
+                Some(_) => return true,
+                None => hands_on(&linked.ir, linked.ir.call(site), function, usize::from(index)),
+            };
         }
         !open
     }
