@@ -242,7 +242,13 @@ impl Interp<'_> {
                     self.many(v)
                 }
             },
-            "keys" => self.many(Self::TEXT),
+            "keys" => match self.dict_items(Value::Object(id)) {
+                Some(items) => {
+                    let keys: Vec<Value> = items.iter().step_by(2).copied().collect();
+                    self.seq(&keys)
+                }
+                None => self.many(Value::Unknown),
+            },
             "get" | "pop" | "setdefault" if !args.positional.is_empty() => {
                 self.dict_get(id, args.positional[0].0, e)
             }

@@ -93,9 +93,9 @@ impl Interp<'_> {
                     let guess = usize::from(!by_default && (guards || !about_devices));
                     (Some(clause), *about_devices && !by_default, guess)
                 }
-                Atom::On { text } => {
+                Atom::On { text, accelerator } => {
                     let clause = if truth { format!("`{text}`") } else { format!("not `{text}`") };
-                    (Some(clause), true, 1)
+                    (Some(clause), truth == *accelerator, 1)
                 }
                 Atom::Shadow { place } => {
                     if truth {
@@ -161,6 +161,7 @@ impl Interp<'_> {
             entered: self.module_calls(),
             in_module: self.in_module(),
             speculative: self.speculative,
+            asked_before: self.asked_before,
             symbolic: self.symbolic,
             also: Vec::new(),
             asked_for: self.asked_for(),
