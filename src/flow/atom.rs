@@ -44,6 +44,8 @@ pub enum Atom {
     On {
         /// As a person would say it: `mask is cuda`.
         text: String,
+        /// Is that device an accelerator? Then what is not there may be on the CPU, and needs no accelerator.
+        accelerator: bool,
     },
     /// Any other condition.
     Opaque {

@@ -23,6 +23,8 @@ pub struct Event {
     /// Was the function interpreted for itself although calls in sight say what it is given? Then they are
     /// judged instead.
     pub callers_decide: bool,
+    /// May that code have asked whether an accelerator is there?
+    pub asked_before: bool,
     /// Did it begin in a function with symbols for parameters (and not in the file's own body)?
     pub symbolic: bool,
     /// Later uses that go wrong for the same reason, and that the first one comes before.
@@ -38,7 +40,7 @@ impl Event {
     /// stands in the function itself, or is reached from a script's own body, is certain to be unguarded.
     pub fn is_guess(&self) -> bool {
         let elsewhere = self.stack.len() > 1 || self.stack.first().is_some_and(|s| s.file != self.place.file);
-        self.symbolic && (self.speculative || elsewhere || self.asked_for)
+        self.symbolic && (self.speculative && self.asked_before || elsewhere || self.asked_for)
     }
 }
 

@@ -11,6 +11,7 @@ pub mod event;
 mod import_time;
 mod interp;
 mod mention;
+mod questions;
 mod relevance;
 mod scan;
 mod store;

@@ -6,6 +6,7 @@
 //! cannot be told from the text adds nothing: what it gives is not known to the interpreter either.
 
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 
 use super::assigned::Assigned;
 use super::import_time::ImportTime;
@@ -35,6 +36,8 @@ struct Facts {
     pub(super) calls: Vec<u32>,
     /// Private, and called by the constructor of its own class alone.
     pub(super) of_constructor: Vec<bool>,
+    /// Something that mentions it, or mentions what does, asks about the machine.
+    pub(super) asked_before: Vec<bool>,
 }
 
 /// Where counting calls stops.
@@ -51,6 +54,8 @@ pub(super) struct Found {
     pub(super) same: Vec<((ModIdx, FuncId), (ModIdx, FuncId))>,
     /// Calls in each function.
     pub(super) calls: Vec<u32>,
+    /// Functions that ask something about the machine.
+    pub(super) asking: FxHashSet<FuncId>,
 }
 
 /// A function, or a module-level variable.
@@ -78,6 +83,7 @@ impl Relevance {
                 own: vec![false; m.ir.functions.len()],
                 calls: Vec::new(),
                 of_constructor: vec![false; m.ir.functions.len()],
+                asked_before: Vec::new(),
             })
             .collect();
         let mut work = Vec::new();
@@ -112,10 +118,12 @@ impl Relevance {
             }
         }
         let calls = layout.calls(&found);
+        let asked_before = layout.asked_before(&found);
         for (m, facts) in modules.iter_mut().enumerate() {
             let start = layout.starts[m] as usize;
             facts.calls = calls[start..start + facts.own.len()].to_vec();
             facts.live = live[start..start + facts.own.len()].to_vec();
+            facts.asked_before = asked_before[start..start + facts.own.len()].to_vec();
         }
         Self { modules, imports: ImportTime::of(program), assigned: Assigned::of(program) }
     }
@@ -123,6 +131,12 @@ impl Relevance {
     /// Can interpreting the function for itself say anything?
     pub fn is_live(&self, module: ModIdx, func: FuncId) -> bool {
         self.modules.get(module.0 as usize).and_then(|m| m.live.get(func.0 as usize)).copied().unwrap_or(true)
+    }
+
+    /// May whoever calls the function have asked whether an accelerator is there?
+    pub fn asked_before(&self, module: ModIdx, func: FuncId) -> bool {
+        let facts = self.modules.get(module.0 as usize);
+        facts.and_then(|m| m.asked_before.get(func.0 as usize)).copied().unwrap_or(true)
     }
 
     /// How many calls interpreting the function takes, roughly.
@@ -221,6 +235,28 @@ impl Layout {
             all = next;
         }
         all
+    }
+
+    /// Carries questions from callers to callees.
+    fn asked_before(&self, found: &[Found]) -> Vec<bool> {
+        let mut callees: Vec<Vec<u32>> = vec![Vec::new(); self.len];
+        for &(from, to) in found.iter().flat_map(|f| &f.edges) {
+            callees[self.number(from) as usize].push(self.number(to));
+        }
+        let asking = found
+            .iter()
+            .enumerate()
+            .flat_map(|(m, f)| f.asking.iter().map(move |&func| Node::Function(index(m), func)));
+        let mut work: Vec<u32> = asking.map(|node| self.number(node)).collect();
+        let mut asked = vec![false; self.len];
+        while let Some(at) = work.pop() {
+            for &callee in &callees[at as usize] {
+                if !std::mem::replace(&mut asked[callee as usize], true) {
+                    work.push(callee);
+                }
+            }
+        }
+        asked
     }
 
     fn callers(&self, found: &[Found]) -> Callers {

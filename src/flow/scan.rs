@@ -82,6 +82,7 @@ impl<'a> Scan<'a> {
             edges: Vec::new(),
             same: Vec::new(),
             calls: vec![0; ir.functions.len()],
+            asking: FxHashSet::default(),
         };
         Self { program, module, ir, names, order, top: Vec::new(), seen: FxHashSet::default(), found }
     }
@@ -101,6 +102,7 @@ impl<'a> Scan<'a> {
         }
         self.statements();
         self.enclosing();
+        self.questions();
         self.found.seeds.sort_unstable_by_key(|&n| key(n));
         self.found.seeds.dedup();
         self.found

@@ -202,11 +202,24 @@ impl Interp<'_> {
             }
         }
         if let Some(a) = param.annotation {
-            match plain_annotation(ir, a) {
-                Some("int" | "float") => return Value::Host(Host::Number),
-                Some("str") if !names_device(param.name.as_str()) => return Value::Host(Host::Text),
-                Some("ndarray") => return Value::Host(Host::Array),
-                _ => {}
+            let plain = match plain_annotation(ir, a) {
+                Some("int" | "float") => Some(Value::Host(Host::Number)),
+                Some("str") if !names_device(param.name.as_str()) => Some(Value::Host(Host::Text)),
+                Some("ndarray") => Some(Value::Host(Host::Array)),
+                _ => None,
+            };
+            if let Some(v) = plain {
+                // `n_gpus: int | None = None`: who gives one has decided.
+                let none = param.default.filter(|&d| {
+                    ir.expr(d) == Expr::None && super::cond::speaks_of_devices(param.name.as_str())
+                });
+                return match (none, self.param(module, func, index)) {
+                    (Some(at), Value::Outer(o)) => {
+                        let given = self.outer_equal(o, Value::None, at);
+                        self.ite(given, Value::None, v)
+                    }
+                    _ => v,
+                };
             }
             if let Some(numbers) = self.annotated_numbers(module, a) {
                 return numbers;

@@ -209,7 +209,7 @@ impl Interp<'_> {
             Some(&atom) => atom,
             None => {
                 let text = format!("{} is {device}", self.t.get_outer(o).text);
-                let atom = self.atoms.add(Atom::On { text });
+                let atom = self.atoms.add(Atom::On { text, accelerator: !matches!(device, "cpu" | "meta") });
                 self.tests.insert(test, atom);
                 atom
             }

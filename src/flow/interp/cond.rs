@@ -80,7 +80,10 @@ impl Interp<'_> {
                 _ => TRUE,
             },
             Value::Outer(o) if o == self.known.device_count => self.d.atom(gpus_at_least(1)),
-            Value::Outer(o) => self.flag(Test::Truth(v), o, "", e),
+            Value::Outer(o) => {
+                let test = self.asked_by_name(o).unwrap_or(Test::Truth(v));
+                self.flag(test, o, "", e)
+            }
             Value::Tensor(_) => self.named_test(Test::Truth(v), e),
             Value::Choice(_) => {
                 let b = self.each(v, &mut |i, v| Value::Bool(i.truth(v, e)));
@@ -91,6 +94,18 @@ impl Interp<'_> {
             }
             Value::Absent | Value::Unknown | Value::Host(_) | Value::Many(_) => self.unknown_test(e),
         }
+    }
+
+    /// `is_package_available()`: a question without arguments has the same answer wherever it is asked.
+    fn asked_by_name(&self, o: OuterId) -> Option<Test> {
+        let super::OuterKey::Result { module, expr, .. } = self.t.get_outer(o).key else { return None };
+        let ir = &self.program.get(module).ir;
+        let Expr::Call(call) = ir.expr(expr) else { return None };
+        let call = ir.call(call);
+        let Expr::Var(crate::ir::Var::Global(slot)) = ir.expr(call.func) else { return None };
+        let name = *ir.functions.first()?.slots.get(usize::from(slot))?;
+        let asks = name.as_str().starts_with("is_") || name.as_str().starts_with("has_");
+        (asks && call.args.is_empty()).then_some(Test::Compare(31, Value::External(name), Value::None))
     }
 
     /// A condition that nothing else is known to be equal to, but the same expression in the same pass.
@@ -187,40 +202,38 @@ pub(super) fn names_device_object(ir: &crate::ir::Module, e: ExprId) -> bool {
 
 /// Does a flag's name speak of devices? Then whoever sets it decides where things go.
 pub(super) fn speaks_of_devices(text: &str) -> bool {
-    const WORDS: &[&str] = &[
+    /// Wherever they stand in a name: nothing else is called so.
+    const PARTS: &[&str] = &[
         "cuda",
         "gpu",
         "device",
-        "cpu",
         "accel",
-        "mps",
         "xpu",
-        "npu",
-        "hpu",
-        "tpu",
         "nccl",
         "distributed",
-        "ddp",
-        "rank",
         "parallel",
         "backend",
-        "available",
-        "xla",
-        "mlu",
-        "musa",
         "neuron",
-        "xpu",
         "offload",
-        "pin",
-        "amp",
-        "fp16",
-        "half",
         "triton",
         "hardware",
         "platform",
+        "bitsandbytes",
+        "xformers",
+        "deepspeed",
+        "flash_attn",
+        "tensorrt",
+    ];
+    /// Only as words of their own: `input` has an `npu` in it, `output` a `tpu`, `sample` an `amp`.
+    const WORDS: &[&str] = &[
+        "cpu", "cpus", "mps", "npu", "hpu", "tpu", "tpus", "mlu", "musa", "xla", "ddp", "fsdp", "rank",
+        "ranks", "pin", "pinned", "amp", "autocast", "fp16", "half", "apex", "bnb",
     ];
     let text = text.to_ascii_lowercase();
-    WORDS.iter().any(|w| text.contains(w))
+    PARTS.iter().any(|part| text.contains(part))
+        || text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| WORDS.contains(&word))
+        // `is_package_available()` asks for a package, and says nothing of the machine.
+        || text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|name| matches!(name, "available" | "is_available"))
 }
 
 pub(super) const fn constant(b: bool) -> Cond {

@@ -281,8 +281,13 @@ impl Interp<'_> {
                     self.many(v)
                 }
             },
-            // Mostly text, but devices as well.
-            "keys" => self.many(Value::Unknown),
+            "keys" => match self.dict_items(Value::Object(id)) {
+                Some(items) => {
+                    let keys: Vec<Value> = items.iter().step_by(2).copied().collect();
+                    self.seq(&keys)
+                }
+                None => self.many(Value::Unknown),
+            },
             "get" | "pop" | "setdefault" if !args.positional.is_empty() => {
                 self.dict_get(id, args.positional[0].0, e)
             }

@@ -244,6 +244,7 @@ impl Interp<'_> {
             self.muted += muted;
             let class = self.program.get(m).ir.function(f).class.map(|class| ClassKey { module: m, class });
             self.speculative = self.program.get(m).called.contains(&f);
+            self.asked_before = self.relevance.asked_before(m, f);
             // Submodules are built when something asks for them: each is an entry point of its own.
             self.shallow += 1;
             self.callers.entry = own.then_some(f);
@@ -341,6 +342,7 @@ impl Interp<'_> {
                 self.set_up(key, receiver);
             }
             self.speculative = linked.called.contains(&func);
+            self.asked_before = self.relevance.asked_before(module, func);
             let parent = None::<FrameId>;
             self.callers.entry = Some(func);
             self.run(module, func, parent, receiver, class, None, None, false);

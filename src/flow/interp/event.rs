@@ -93,9 +93,9 @@ impl Interp<'_> {
                     let guess = usize::from(!by_default && (guards || !about_devices));
                     (Some(clause), *about_devices && !by_default, guess)
                 }
-                Atom::On { text } => {
+                Atom::On { text, accelerator } => {
                     let clause = if truth { format!("`{text}`") } else { format!("not `{text}`") };
-                    (Some(clause), true, 1)
+                    (Some(clause), truth == *accelerator, 1)
                 }
                 Atom::Shadow { place } => {
                     if truth {
@@ -162,6 +162,7 @@ impl Interp<'_> {
             in_module: self.in_module(),
             speculative: self.speculative,
             callers_decide: false,
+            asked_before: self.asked_before,
             symbolic: self.symbolic,
             also: Vec::new(),
             asked_for: self.asked_for(),

@@ -46,6 +46,18 @@ impl Interp<'_> {
                 }
                 _ => false,
             })
+        }) || self.loads_extension(module)
+    }
+
+    /// `importlib.import_module("fused_adam_cuda")`: an extension that only a CUDA build has.
+    fn loads_extension(&self, module: ModIdx) -> bool {
+        let ir = &self.program.get(module).ir;
+        ir.calls.iter().any(|call| {
+            let named = call.args.first().is_some_and(|a| match ir.expr(a.value) {
+                Expr::Str(s) => s.as_str().contains("cuda") || torch::cuda_only_import(s),
+                _ => false,
+            });
+            named && matches!(ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "import_module")
         })
     }
 

@@ -264,6 +264,7 @@ pub struct Interp<'p> {
     /// The file whose functions are the entry points.
     entry: ModIdx,
     speculative: bool,
+    asked_before: bool,
     symbolic: bool,
     /// Functions of the entry's file that its own body has called.
     interpreted: FxHashSet<FuncId>,
@@ -365,6 +366,7 @@ impl<'p> Interp<'p> {
             saved: FxHashMap::default(),
             entry,
             speculative: false,
+            asked_before: false,
             symbolic: false,
             interpreted: FxHashSet::default(),
             wrappers: FxHashMap::default(),
