@@ -248,7 +248,9 @@ impl Scan<'_> {
         if path.as_str().starts_with("builtins.") {
             return;
         }
-        let seed = if let Some(_module) = torch::module(path) {
+        let seed = if matches!(path.as_str(), "torch.load" | "torch.distributed.init_process_group") {
+            true
+        } else if let Some(_module) = torch::module(path) {
             !self.builds_module(self.owner(e))
         } else if let Some(op) = torch::function(path) {
             let placed = op.accepts.device
@@ -270,7 +272,7 @@ impl Scan<'_> {
                 || matches!(fact.returns, Returns::Cpu | Returns::CpuBatches(_))
         } else {
             let text = path.as_str();
-            matches!(text, "torch.load" | "torch.device")
+            text == "torch.device"
                 || text.starts_with("torchvision.models.")
                 || torch::base_class(path).is_some_and(|b| b.kind == torch::Base::Module)
         };

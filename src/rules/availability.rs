@@ -198,9 +198,11 @@ pub(super) fn load(event: &Event, cx: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let what = if *explicit_none { "`map_location=None`" } else { "no `map_location`" };
-    let message = format!(
-        "`torch.load` with {what}: a checkpoint saved on a GPU goes back to that GPU, or fails to load"
-    );
+    let then = match event.bite.world {
+        World::NoCuda => "goes back to that GPU, or fails to load",
+        _ => "goes back to that GPU, whichever this process uses",
+    };
+    let message = format!("`torch.load` with {what}: a checkpoint saved on a GPU {then}");
     let f = finding(105, event, message, event.place, "restores tensors to the device they were saved from");
     Some(
         with_stack(f, event)

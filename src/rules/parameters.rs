@@ -40,6 +40,9 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
     found
 }
 
+/// A load is a matter of its own, whatever was given.
+const LOADED: &str = "this is loaded to where it was saved from";
+
 /// One file.
 struct File<'a> {
     cx: &'a Context<'a>,
@@ -109,7 +112,11 @@ impl File<'_> {
                 .map(|what| (at, what))
         })?;
         let message = format!("`{}` is given `{param}` and never looks at it: {what}", function.name);
-        Some(self.finding(call, message, "not where the caller wants it", function.name_span))
+        let mut finding = self.finding(call, message, "not where the caller wants it", function.name_span);
+        if what == LOADED {
+            finding.code = Code(105);
+        }
+        Some(finding)
     }
 
     /// Is the tensor empty, or asked at once for something that is no tensor?
@@ -161,8 +168,8 @@ impl File<'_> {
         let Some(Resolved::External(path)) = self.cx.program.resolve_expr(self.module, call.func) else {
             return None;
         };
-        if path.as_str() == "torch.load" && call.args.len() == 1 {
-            return Some("this is loaded to where it was saved from");
+        if path.as_str() == "torch.load" && call.args.len() == 1 && !keyword("map_location") {
+            return Some(LOADED);
         }
         let op = torch::function(path)?;
         let plain = op.kind == torch::Kind::Factory && op.accepts.device && op.honours_default;

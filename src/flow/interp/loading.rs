@@ -5,27 +5,54 @@ use super::super::event::Kind;
 use super::super::value::{Device, NO_ORIGIN, OuterKey, Reason, Role, Tensor, Value};
 use super::args::Args;
 use super::{Interp, ObjKind};
-use crate::ir::ExprId;
+use crate::ir::{ArgKind, Expr, ExprId, Stmt, Var};
+use crate::span::Span;
+use crate::sym::Sym;
+
+/// What files with weights, the variables that hold them and the functions that read them are called.
+const WEIGHTS: &[&str] = &[
+    "checkpoint",
+    "ckpt",
+    "weight",
+    "state_dict",
+    "statedict",
+    "pretrained",
+    "snapshot",
+    "pytorch_model",
+    "optim",
+];
+/// Parts of a training state that hold no tensors, or tensors of the CPU.
+const NO_WEIGHTS: &[&str] =
+    &["rng", "random", "sched", "scaler", "meta", "sampler", "dataset", "tokenizer", "vocab", "stats"];
 
 impl Interp<'_> {
     /// `position` is that of `map_location`.
     pub(super) fn torch_load(&mut self, position: usize, args: &Args, e: ExprId) -> Value {
         let location = args.get(position, "map_location");
-        let explicit_none = matches!(location, Some((Value::None, _)));
+        // A wrapper that hands on what it was not given is not to blame.
+        let written = |at: ExprId| self.linked().ir.expr(at) == Expr::None;
+        let explicit_none = matches!(location, Some((Value::None, at)) if written(at));
         // What this very process has written comes back to where it was.
         let file = args.get(0, "f").map(|(v, _)| plain_file(v));
         let own = file
             .and_then(|f| self.saved.get(&f).copied())
             .is_some_and(|when| self.d.implies(self.path, when));
-        if ((location.is_none() && !args.open) || explicit_none) && !own {
+        if ((location.is_none() && !args.open) || explicit_none) && !own && !self.located_elsewhere(e) {
             let available = self.available(None);
             let bad = self.d.not(available);
-            if let Some(bite) = self.bite(bad, true) {
+            let bite = self.bite(bad, true).or_else(|| {
+                // Something before it needs CUDA and has not asked: there it goes back to the GPU it came from.
+                self.shadow(bad, true)?;
+                self.bite(available, false)
+            });
+            if let Some(bite) = bite {
                 let place = self.place(e);
                 self.emit(Kind::Load { explicit_none }, place, bite, Vec::new());
-                // Data sets are saved with `torch.save` too: wait until the result is used as weights.
                 let result = self.result_of(e);
-                if let (Value::Outer(o), Some(event)) = (result, self.events.pop()) {
+                // Data sets are saved with `torch.save` too: wait until the result is used as weights.
+                if !self.named_as_weights(e)
+                    && let (Value::Outer(o), Some(event)) = (result, self.events.pop())
+                {
                     self.loads.insert(o, event);
                 }
                 return result;
@@ -51,6 +78,16 @@ impl Interp<'_> {
 
     /// The value is used as weights: if `torch.load` gave it, that matters.
     pub(super) fn used_as_weights(&mut self, v: Value) {
+        if let Value::Choice(d) = v {
+            let mut leaves = Vec::new();
+            self.d.leaves(d, &mut leaves);
+            for leaf in leaves {
+                let v = *self.t.values.get(leaf);
+                if !matches!(v, Value::Choice(_)) {
+                    self.used_as_weights(v);
+                }
+            }
+        }
         let Value::Outer(mut o) = v else { return };
         loop {
             if let Some(event) = self.loads.remove(&o) {
@@ -61,6 +98,72 @@ impl Interp<'_> {
                 OuterKey::Attr { base, .. } | OuterKey::Item { base, .. } => o = base,
                 _ => return,
             }
+        }
+    }
+
+    /// Does the function read the same file elsewhere, and say where to? Then it has thought of both.
+    fn located_elsewhere(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let Expr::Call(call) = ir.expr(e) else { return false };
+        let Some(file) = ir.call(call).args.first().map(|a| a.value) else { return false };
+        let within = ir.function(self.here().func).span;
+        let whole = self.here().func.0 == 0;
+        ir.exprs.iter().zip(&ir.expr_spans).any(|(&other, &at)| {
+            let Expr::Call(other) = other else { return false };
+            let other = ir.call(other);
+            let says = |k: ArgKind| matches!(k, ArgKind::Keyword(k) if k.as_str() == "map_location");
+            (whole || within.contains(at))
+                && other.args.iter().any(|a| says(a.kind) && ir.expr(a.value) != Expr::None)
+                && other.args.first().is_some_and(|a| super::stmt::same(ir, a.value, file))
+        })
+    }
+
+    /// Do the names around a `torch.load` say that it reads weights: its file's, its result's, or its function's if
+    /// that returns it?
+    fn named_as_weights(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let Expr::Call(call) = ir.expr(e) else { return false };
+        let (at, function) = (ir.span(e), ir.function(self.here().func));
+        let mut names = Vec::new();
+        if let Some(file) = ir.call(call).args.first() {
+            self.words_of(ir.span(file.value), &mut names);
+        }
+        for (stmt, &span) in ir.stmts.iter().zip(&ir.stmt_spans) {
+            if !span.contains(at) {
+                continue;
+            }
+            match *stmt {
+                Stmt::Assign { targets, value } if ir.span(value) == at => {
+                    for &target in ir.list(targets) {
+                        self.words_of(ir.span(target), &mut names);
+                    }
+                }
+                Stmt::Return(Some(value)) if ir.span(value) == at => names.push(function.name),
+                _ => {}
+            }
+        }
+        let is = |words: &[&str], name: &Sym| {
+            let name = name.as_str().to_ascii_lowercase();
+            words.iter().any(|w| name.contains(w))
+        };
+        names.iter().any(|n| is(WEIGHTS, n)) && !names.iter().any(|n| is(NO_WEIGHTS, n))
+    }
+
+    /// The names and texts in a piece of the source.
+    fn words_of(&self, span: Span, names: &mut Vec<Sym>) {
+        let ir = &self.linked().ir;
+        let slots = &ir.function(self.here().func).slots;
+        let globals = ir.functions.first().map(|f| &f.slots);
+        for (e, &at) in ir.exprs.iter().zip(&ir.expr_spans) {
+            if !span.contains(at) {
+                continue;
+            }
+            names.extend(match *e {
+                Expr::Attr { name, .. } | Expr::Str(name) | Expr::Var(Var::Unbound(name)) => Some(name),
+                Expr::Var(Var::Local(slot)) => slots.get(usize::from(slot)).copied(),
+                Expr::Var(Var::Global(slot)) => globals.and_then(|g| g.get(usize::from(slot))).copied(),
+                _ => None,
+            });
         }
     }
 

@@ -10,6 +10,10 @@ use crate::ir::ExprId;
 use crate::link::ClassKey;
 use crate::sym::Sym;
 
+/// Methods of models and tensors that nothing else has.
+const MODELS_DO: &[&str] =
+    &["to", "cuda", "cpu", "eval", "state_dict", "parameters", "named_parameters", "half"];
+
 impl Interp<'_> {
     /// `b.name`
     pub(super) fn attr(&mut self, b: Value, name: Sym, e: ExprId) -> Value {
@@ -367,6 +371,9 @@ impl Interp<'_> {
         let text = name.as_str();
         if only_tensors_do(name) || only_tensors_take(name, args) {
             self.tensor_proofs.insert(o);
+        }
+        if MODELS_DO.contains(&text) {
+            self.used_as_weights(Value::Outer(o));
         }
         if text == "load_state_dict" && !self.holds_numbers(o) {
             for &(v, _) in args.positional.iter().take(1) {

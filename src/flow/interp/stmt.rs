@@ -425,9 +425,11 @@ impl<'p> Interp<'p> {
 }
 
 /// Are two expressions the same names and attributes?
-fn same(ir: &crate::ir::Module, a: ExprId, b: ExprId) -> bool {
+/// Are they the same name, or the same path of attributes?
+pub(super) fn same(ir: &crate::ir::Module, a: ExprId, b: ExprId) -> bool {
     match (ir.expr(a), ir.expr(b)) {
         (Expr::Var(x), Expr::Var(y)) => x == y,
+        (Expr::Str(x), Expr::Str(y)) => x == y,
         (Expr::Attr { base: x, name: n }, Expr::Attr { base: y, name: m }) => n == m && same(ir, x, y),
         _ => false,
     }
