@@ -7,6 +7,8 @@
 //! The theory "at least k+1 GPUs implies at least k" is built in: the atoms for GPU counts come first in
 //! the order, and below the negative branch of one, the later ones are known to be false.
 
+use rustc_hash::FxHashSet;
+
 use super::atom::{AtomId, GPU_ATOMS};
 
 /// A diagram. Meaningful only with the [`Diagrams`] that made it.
@@ -70,6 +72,8 @@ pub struct Diagrams {
     fuel: u32,
     /// Paths that its result and every part of it may have.
     bound: u32,
+    /// Atoms that stay when others are forgotten.
+    kept: FxHashSet<AtomId>,
 }
 
 impl Default for Diagrams {
@@ -83,6 +87,7 @@ impl Default for Diagrams {
             memo: Vec::new(),
             fuel: 0,
             bound: 0,
+            kept: FxHashSet::default(),
         };
         d.leaf(0);
         d.leaf(1);
@@ -146,9 +151,20 @@ impl Diagrams {
         (d != GIVEN_UP && self.nodes[d as usize].paths <= MAX_PATHS).then_some(Dd(d))
     }
 
-    /// Both hold. Past the bound, what is oldest of the first is forgotten: facts about the machine stay.
+    /// Keeps this atom as long as there is room: what it decides is whether a device is there.
+    pub fn keep(&mut self, atom: AtomId) {
+        self.kept.insert(atom);
+    }
+
+    /// Both hold. Past the bound, of the first only what is about the machine stays, with what guards if there is room.
     pub fn and(&mut self, a: Cond, b: Cond) -> Cond {
         if let Some(both) = self.ite(a, b, FALSE) {
+            return both;
+        }
+        let kept = std::mem::take(&mut self.kept);
+        let guards = self.forget(a, &|atom| atom.is_hardware() || kept.contains(&atom));
+        self.kept = kept;
+        if let Some(both) = self.ite(guards, b, FALSE) {
             return both;
         }
         let machine = self.machine(a);

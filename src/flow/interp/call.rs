@@ -340,9 +340,11 @@ impl Interp<'_> {
             self.bind_symbols(module, func, base, receiver);
         }
         let (limit, start) = (self.limit, self.here().start);
-        if self.symbolic && site.is_some() {
+        // A script's `main()` may take all there is.
+        if site.is_some() && (self.symbolic || self.depth > 0) {
             // No more than half of what is left, so that it is the callee at fault that is given up.
-            let share = super::CALL_STEPS.min(limit.saturating_sub(self.steps) / 2);
+            let most = if self.symbolic { super::CALL_STEPS } else { super::SCRIPT_CALL_STEPS };
+            let share = most.min(limit.saturating_sub(self.steps) / 2);
             self.limit = limit.min(self.steps.saturating_add(share));
         }
         self.depth += 1;

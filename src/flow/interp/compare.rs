@@ -38,10 +38,11 @@ impl Interp<'_> {
             return c;
         }
         match (a, b) {
-            (Value::Choice(_), _) => {
-                let r = self.each(a, &mut |i, v| Value::Bool(i.equal(v, b, e)));
-                self.as_cond(r, e)
-            }
+            (Value::Choice(_), _) => match (self.each(a, &mut |i, v| Value::Bool(i.equal(v, b, e))), b) {
+                (Value::Bool(c), _) => c,
+                (_, Value::Str(s, _)) if speaks_of_devices(s.as_str()) => self.decided(a, s, e),
+                _ => self.unknown_test(e),
+            },
             (_, Value::Choice(_)) => self.equal(b, a, e),
             (Value::Int(x), Value::Int(y)) => constant(x == y),
             (Value::Str(x, _), Value::Str(y, _)) => constant(x == y),
@@ -72,23 +73,36 @@ impl Interp<'_> {
             (Value::External(x), Value::External(y)) => constant(x == y),
             // `kind == "MULTI_GPU"`, whatever `kind` is: somebody has decided about devices.
             (v, Value::Str(s, _)) | (Value::Str(s, _), v) if speaks_of_devices(s.as_str()) => {
-                let test = if matches!(v, Value::Unknown | Value::Absent) {
-                    Test::Expr(self.here().module, e, self.frame, self.pass)
-                } else {
-                    Test::Compare(30, v, Value::Str(s, super::super::value::NO_ORIGIN))
-                };
-                let atom = match self.tests.get(&test) {
-                    Some(&atom) => atom,
-                    None => {
-                        let text = format!("… == {:?}", s.as_str());
-                        let atom = self.atoms.add(Atom::Flag { text, about_devices: true, default: None });
-                        self.tests.insert(test, atom);
-                        atom
-                    }
-                };
-                self.d.atom(atom)
+                self.decided(v, s, e)
             }
             _ => self.unknown_test(e),
+        }
+    }
+
+    /// A value is compared with a text that speaks of devices: somebody has decided about them. Who says that it is
+    /// this kind of accelerator has it.
+    fn decided(&mut self, v: Value, text: Sym, e: ExprId) -> Cond {
+        let test = if matches!(v, Value::Unknown | Value::Absent | Value::Choice(_)) {
+            Test::Expr(self.here().module, e, self.frame, self.pass)
+        } else {
+            Test::Compare(30, v, Value::Str(text, super::super::value::NO_ORIGIN))
+        };
+        let atom = match self.tests.get(&test) {
+            Some(&atom) => atom,
+            None => {
+                let flag = format!("… == {:?}", text.as_str());
+                let atom = self.atoms.add(Atom::Flag { text: flag, about_devices: true, default: None });
+                self.tests.insert(test, atom);
+                atom
+            }
+        };
+        let decided = self.d.atom(atom);
+        match named_kind(text.as_str()) {
+            Some(kind) => {
+                let there = self.available(kind);
+                self.d.and(decided, there)
+            }
+            None => decided,
         }
     }
 
@@ -194,6 +208,10 @@ impl Interp<'_> {
                 // Something is on CUDA: then CUDA is there.
                 Cuda(_) | CudaSome => {
                     let (c, there) = (self.unknown_test(e), self.d.atom(gpus_at_least(1)));
+                    self.d.and(c, there)
+                }
+                Other(b) => {
+                    let (c, there) = (self.unknown_test(e), self.d.atom(backend(b)));
                     self.d.and(c, there)
                 }
                 _ => self.unknown_test(e),
@@ -363,4 +381,13 @@ impl Interp<'_> {
 
 pub(super) fn on_test(o: OuterId, device: &str) -> Test {
     Test::Compare(1, Value::Outer(o), Value::Str(Sym::new(device), super::super::value::NO_ORIGIN))
+}
+
+/// The accelerator that a name like `"MULTI_XPU"` is about: CUDA for none.
+pub(super) fn named_kind(text: &str) -> Option<Option<crate::world::Backend>> {
+    let text = text.to_ascii_lowercase();
+    text.split(|c: char| !c.is_ascii_alphanumeric()).find_map(|word| match word {
+        "gpu" | "cuda" => Some(None),
+        word => crate::world::Backend::from_name(word).map(Some),
+    })
 }

@@ -3,6 +3,7 @@
 use super::super::atom::{Atom, backend, gpus_at_least};
 use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::{OuterId, Value};
+use super::compare::named_kind;
 use super::{Interp, ObjKind, Test};
 use crate::ir::{Expr, ExprId, ExprList, UnaryOp};
 use crate::world::Backend;
@@ -82,7 +83,16 @@ impl Interp<'_> {
             Value::Outer(o) if o == self.known.device_count => self.d.atom(gpus_at_least(1)),
             Value::Outer(o) => {
                 let test = self.asked_by_name(o).unwrap_or(Test::Truth(v));
-                self.flag(test, o, "", e)
+                let answer = self.flag(test, o, "", e);
+                // `is_xpu_available()`: whatever it looks at, that is what it says.
+                let text = &self.t.get_outer(o).text;
+                match named_kind(text).filter(|_| text.contains("available")) {
+                    Some(kind) => {
+                        let there = self.available(kind);
+                        self.d.and(answer, there)
+                    }
+                    None => answer,
+                }
             }
             Value::Tensor(_) => self.named_test(Test::Truth(v), e),
             Value::Choice(_) => {
@@ -141,7 +151,11 @@ impl Interp<'_> {
                     let about_devices = speaks_of_devices(&text) || self.annotated_for_devices(outer);
                     Atom::Flag { text, about_devices, default }
                 };
+                let guards = matches!(atom, Atom::Flag { about_devices: true, .. });
                 let atom = self.atoms.add(atom);
+                if guards {
+                    self.d.keep(atom);
+                }
                 self.tests.insert(test, atom);
                 atom
             }

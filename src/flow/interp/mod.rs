@@ -76,6 +76,8 @@ const MAX_STEPS: u32 = 20_000;
 const SYMBOLIC_STEPS: u32 = 2_000;
 /// Steps that one call may take in such a function. A callee that needs more is not entered again.
 const CALL_STEPS: u32 = 600;
+/// The same in what a script calls: a library's loader may go on for ever.
+const SCRIPT_CALL_STEPS: u32 = 3_000;
 /// A callee with more calls in it, and in what it calls, would take more steps than that.
 const MANY_CALLS: u32 = 150;
 /// One with fewer is interpreted whatever it does.
