@@ -242,6 +242,15 @@ pub enum Kind {
         /// Where it is set.
         set: Option<Place>,
     },
+    /// The GPUs that a program sees are written down in it.
+    FixedVisible {
+        /// What the variable is set to.
+        text: String,
+        /// So many GPUs it takes.
+        needed: u32,
+        /// With fewer there is none left, and not only fewer than meant.
+        none_left: bool,
+    },
     /// The global rank as a device index.
     GlobalRank,
     /// An NCCL group whose processes all use the same GPU.

@@ -74,6 +74,20 @@ pub(super) fn outside_visible(event: &Event, _cx: &Context<'_>) -> Option<Findin
     )
 }
 
+/// SD408 hard-coded-visible-devices
+pub(super) fn fixed_visible(event: &Event, cx: &Context<'_>) -> Option<Finding> {
+    let Kind::FixedVisible { text, needed, none_left } = &event.kind else { return None };
+    if event.is_guess() || super::in_tests(event.place, cx) {
+        return None;
+    }
+    let then = if *none_left { "no GPU is visible" } else { "some of them are missing" };
+    let message =
+        format!("`CUDA_VISIBLE_DEVICES` is fixed to `{text}`: with fewer than {needed} GPUs {then}");
+    let mut f = finding(408, event, message, event.place, "the user's choice, made here");
+    f.world = World::FewerGpus(*needed);
+    Some(with_stack(f, event).help("leave it to the environment, or take it from an argument"))
+}
+
 /// SD405 global-rank-as-device-index
 pub(super) fn global_rank(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::GlobalRank = &event.kind else { return None };

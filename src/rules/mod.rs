@@ -18,6 +18,7 @@ mod parameters;
 pub mod registry;
 mod retry;
 mod spelling;
+mod stale;
 mod transfers;
 
 use std::path::Path;
@@ -72,6 +73,7 @@ const RULES: &[Rule] = &[
     availability::missing_plugin,
     indices::too_late,
     indices::outside_visible,
+    indices::fixed_visible,
     indices::global_rank,
     indices::no_set_device,
     indices::in_worker,
@@ -125,6 +127,7 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
         .into_iter()
         .chain(retry::retried(cx))
         .chain(parameters::ignored(cx))
+        .chain(stale::remembered(cx))
         .chain(fallbacks::overwritten(cx))
         .chain(graphs::retained(cx));
     for finding in found.chain(texts) {

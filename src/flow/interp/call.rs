@@ -116,6 +116,7 @@ impl Interp<'_> {
         for (v, _) in args.values() {
             self.escape(v, 0);
         }
+        self.works_for_autocast(f, e);
         match f {
             // `model(x)` of a model that came from outside: a tensor, if anything, where that lives.
             Value::Tensor(id) if !self.get_tensor(id).certain => {
@@ -352,8 +353,7 @@ impl Interp<'_> {
         self.depth += 1;
         let casts = self.watch.autocasts.len();
         for &d in self.program.get(module).ir.list(function.decorators) {
-            let cast = self.cuda_autocast(module, d);
-            self.watch.autocasts.extend(cast);
+            self.enter_autocast(module, d);
         }
         self.block(function.body);
         self.watch.autocasts.truncate(casts);

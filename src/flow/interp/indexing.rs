@@ -231,7 +231,10 @@ impl Interp<'_> {
             }
             Value::Object(id) => self.set_object_item(id, i, value),
             Value::Tensor(_) => self.assign_tensor_item(b, i, value, at, base, index),
-            Value::External(path) if path.as_str() == "os.environ" => self.set_environment(i, value, at),
+            Value::External(path) if path.as_str() == "os.environ" => {
+                self.set_environment(i, value, at);
+                self.check_fixed_visible(i, value, at);
+            }
             Value::Outer(o) => {
                 if self.is_tensorish(o) {
                     self.assign_tensor_item(b, i, value, at, base, index);

@@ -27,15 +27,21 @@ impl Interp<'_> {
             "os.environ.setdefault" | "os.putenv" => {
                 if let (Some((key, _)), Some((v, _))) = (args.get(0, "key"), args.get(1, "default")) {
                     self.set_environment(key, v, e);
+                    if text == "os.putenv" {
+                        self.check_fixed_visible(key, v, e);
+                    }
                 }
             }
             "os.environ.update" => {
                 for &(name, v, _) in &args.keywords {
-                    self.set_environment(Value::Str(name, super::NO_ORIGIN), v, e);
+                    let key = Value::Str(name, super::NO_ORIGIN);
+                    self.set_environment(key, v, e);
+                    self.check_fixed_visible(key, v, e);
                 }
                 if let Some(items) = args.positional.first().and_then(|&(v, _)| self.dict_items(v)) {
                     for pair in items.chunks(2) {
                         self.set_environment(pair[0], pair[1], e);
+                        self.check_fixed_visible(pair[0], pair[1], e);
                     }
                 }
             }
@@ -71,6 +77,33 @@ impl Interp<'_> {
             self.watch.selected = true;
             self.watch.visible_at = Some(self.place(at));
             self.store.set(self.watch.visible, literal);
+        }
+    }
+
+    /// The visible GPUs are written down, and not only as a default: a smaller machine does not have them.
+    pub(super) fn check_fixed_visible(&mut self, key: Value, value: Value, at: ExprId) {
+        let (Value::Str(key, _), Value::Str(text, _)) = (key, value) else { return };
+        if key.as_str() != VISIBLE {
+            return;
+        }
+        let Ok(indices) =
+            text.as_str().split(',').map(|part| part.trim().parse::<u32>()).collect::<Result<Vec<_>, _>>()
+        else {
+            return;
+        };
+        // The driver stops at the first number that no GPU has.
+        let (Some(&first), Some(&highest)) = (indices.first(), indices.iter().max()) else { return };
+        if highest == 0 || self.caught_around() {
+            return;
+        }
+        let needed = if first > 0 { first } else { highest } + 1;
+        let (there, enough) = (self.available(None), self.d.atom(super::super::atom::gpus_at_least(needed)));
+        let fewer = self.d.not(enough);
+        let missing = self.d.and(there, fewer);
+        if let Some(bite) = self.bite(missing, true) {
+            let place = self.place(at);
+            let kind = Kind::FixedVisible { text: text.to_string(), needed, none_left: first > 0 };
+            self.emit(kind, place, bite, Vec::new());
         }
     }
 

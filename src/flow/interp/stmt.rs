@@ -298,8 +298,7 @@ impl<'p> Interp<'p> {
         let mut scoped = false;
         let casts = self.watch.autocasts.len();
         for &(context, target) in items {
-            let cast = self.cuda_autocast(self.here().module, context);
-            self.watch.autocasts.extend(cast);
+            self.enter_autocast(self.here().module, context);
             let manager = self.eval(context);
             scoped |= self.enter(manager, context);
             let v = self.entered(manager, context);

@@ -386,6 +386,28 @@ impl Interp<'_> {
         Some(Place { file: linked.ir.file, span: linked.ir.span(e) })
     }
 
+    /// A CUDA autocast around what follows. In a method of a module that work is wherever the module is.
+    pub(super) fn enter_autocast(&mut self, module: ModIdx, e: ExprId) {
+        let Some(place) = self.cuda_autocast(module, e) else { return };
+        self.watch.autocasts.push(place);
+        if !self.in_module() || self.constructing() {
+            return;
+        }
+        let there = self.available(None);
+        let absent = self.d.not(there);
+        if let Some(bite) = self.bite(absent, true) {
+            self.emit(Kind::CudaAutocast { follows: place }, place, bite, Vec::new());
+        }
+    }
+
+    /// What is called stays where it was moved to: so does its work.
+    pub(super) fn works_for_autocast(&mut self, f: super::Value, e: ExprId) {
+        if let super::Value::Tensor(t) = f {
+            let device = self.get_tensor(t).device;
+            self.autocast_meets(device, e);
+        }
+    }
+
     /// Work on a device, perhaps inside of a CUDA autocast.
     pub(super) fn autocast_meets(&mut self, device: Dd, e: ExprId) {
         if let (Some(&place), 0) = (self.watch.autocasts.last(), self.muted) {
@@ -397,10 +419,12 @@ impl Interp<'_> {
     fn cuda_autocast_meets(&mut self, device: Dd, place: Place, e: ExprId) {
         let leaves = self.device_leaves(device);
         let chosen = leaves.iter().any(|(_, d, _)| matches!(d, Device::Cuda(_) | Device::CudaSome));
-        for (leaf, d, _) in leaves {
+        for (leaf, d, origin) in leaves {
             let follows = match d {
                 Device::Cpu => chosen,
                 Device::Named(o) => self.t.get_outer(o).device,
+                // `pipeline.to(accelerator.device)`
+                Device::Of(_) => self.t.origins.get(origin.0).reason == super::Reason::Moved,
                 _ => false,
             };
             if !follows {

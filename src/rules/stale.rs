@@ -1,0 +1,146 @@
+//! SD307: a module remembers a device.
+
+use super::Context;
+use crate::finding::{Code, Finding, Label};
+use crate::ir::{Class, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
+use crate::link::{ClassKey, ModIdx};
+use crate::span::{Place, Span};
+use crate::sym::Sym;
+use crate::torch;
+use crate::world::World;
+
+/// Methods with which a class keeps up with its moves.
+const FOLLOWING: &[&str] = &["to", "cuda", "cpu", "_apply"];
+
+/// SD307 stale-device-attribute
+pub(super) fn remembered(cx: &Context<'_>) -> Vec<Finding> {
+    let Some(module) = cx.program.module_of(cx.file) else { return Vec::new() };
+    let file = File { cx, module, ir: &cx.program.get(module).ir };
+    let mut found = Vec::new();
+    for (n, class) in file.ir.classes.iter().enumerate() {
+        let id = crate::ir::ClassId(u32::try_from(n).unwrap_or(u32::MAX));
+        if file.is_module(id) && !class.methods.iter().any(|(name, _)| FOLLOWING.contains(&name.as_str())) {
+            found.extend(file.of_class(class));
+        }
+    }
+    found
+}
+
+/// One file.
+struct File<'a> {
+    cx: &'a Context<'a>,
+    module: ModIdx,
+    ir: &'a Module,
+}
+
+impl File<'_> {
+    fn is_module(&self, class: crate::ir::ClassId) -> bool {
+        let externals = &self.cx.program.class(ClassKey { module: self.module, class }).externals;
+        externals.iter().any(|&path| torch::base_class(path).is_some_and(|b| b.kind == torch::Base::Module))
+    }
+
+    /// The devices that the constructor keeps, and other methods use without setting them anew.
+    fn of_class(&self, class: &Class) -> Vec<Finding> {
+        let Some(&(_, init)) = class.methods.iter().find(|(name, _)| name.as_str() == "__init__") else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for (name, at) in self.kept(init) {
+            // A method or property of that name is what is read.
+            if class.methods.iter().any(|&(method, _)| method == name) {
+                continue;
+            }
+            let others = class.methods.iter().filter(|&&(_, f)| f != init).map(|&(_, f)| f);
+            let (mut uses, mut updated) = (Vec::new(), false);
+            for f in others {
+                updated |= self.assigned(f).any(|(n, _, _)| n == name);
+                uses.extend(self.uses(f, name));
+            }
+            if let (false, Some(&first)) = (updated, uses.first()) {
+                found.push(self.finding(name, at, first));
+            }
+        }
+        found
+    }
+
+    /// Devices that a constructor keeps: the attribute, and where.
+    fn kept(&self, init: FuncId) -> Vec<(Sym, Span)> {
+        let mut kept: Vec<(Sym, Span)> = Vec::new();
+        for (name, value, at) in self.assigned(init) {
+            if self.is_device(name, value) && !kept.iter().any(|k| k.0 == name) {
+                kept.push((name, at));
+            }
+        }
+        kept
+    }
+
+    /// `self.name = value` in a method.
+    fn assigned(&self, f: FuncId) -> impl Iterator<Item = (Sym, ExprId, Span)> {
+        let span = self.ir.function(f).span;
+        self.ir.stmts.iter().zip(&self.ir.stmt_spans).filter(move |(_, at)| span.contains(**at)).flat_map(
+            |(s, &at)| {
+                let (targets, value) = match *s {
+                    Stmt::Assign { targets, value } => (self.ir.list(targets).to_vec(), value),
+                    Stmt::AnnAssign { target, value: Some(value), .. } => (vec![target], value),
+                    _ => (Vec::new(), ExprId(0)),
+                };
+                let own = targets.into_iter().filter_map(|t| self.own_attribute(t));
+                own.map(|name| (name, value, at)).collect::<Vec<_>>()
+            },
+        )
+    }
+
+    fn own_attribute(&self, e: ExprId) -> Option<Sym> {
+        match self.ir.expr(e) {
+            Expr::Attr { base, name } if self.ir.expr(base) == Expr::Var(Var::Local(0)) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Is it a device that is kept: by name, and as no number, type or list of them?
+    fn is_device(&self, name: Sym, value: ExprId) -> bool {
+        let name = name.as_str();
+        if !(name == "device" || name == "_device" || name.ends_with("_device") || name == "dev") {
+            return false;
+        }
+        match self.ir.expr(value) {
+            Expr::Call(call) => match self.ir.expr(self.ir.call(call).func) {
+                Expr::Attr { name, .. } => name.as_str() == "device",
+                _ => false,
+            },
+            Expr::Attr { name, .. } => name.as_str() == "device",
+            Expr::Str(_) | Expr::Var(_) | Expr::IfElse { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Where a method puts something on the device that was kept: `.to(self.name)`, `device=self.name`.
+    fn uses(&self, f: FuncId, name: Sym) -> Vec<Span> {
+        let function = self.ir.function(f);
+        if function.kind != FuncKind::Function {
+            return Vec::new();
+        }
+        let calls = self.ir.calls.iter().flat_map(|call| {
+            let to = matches!(self.ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "to");
+            call.args.iter().filter_map(move |a| match a.kind {
+                crate::ir::ArgKind::Keyword(k) if k.as_str() == "device" => Some(a.value),
+                crate::ir::ArgKind::Positional if to => Some(a.value),
+                _ => None,
+            })
+        });
+        calls
+            .filter(|&e| function.span.contains(self.ir.span(e)) && self.own_attribute(e) == Some(name))
+            .map(|e| self.ir.span(e))
+            .collect()
+    }
+
+    fn finding(&self, name: Sym, at: Span, used: Span) -> Finding {
+        let place = |span| Place { file: self.cx.file, span };
+        let message =
+            format!("the module remembers a device as `self.{name}`, and no `.to()` tells it of another");
+        let label = Label { place: place(at), text: "kept when the module is made".to_owned() };
+        Finding::new(Code(307), World::Cuda, message, label)
+            .related(place(used), "used here, wherever the module is by then")
+            .help("follow an input (`x.device`) or a parameter (`self.weight.device`) instead")
+    }
+}
