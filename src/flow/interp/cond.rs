@@ -1,5 +1,9 @@
 //! Conditions: what a test says about the machine, the user's flags and everything else.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 use super::super::atom::{Atom, backend, gpus_at_least};
 use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::{OuterId, Value};
@@ -122,7 +126,7 @@ impl Interp<'_> {
                     Atom::Opaque { place: self.place(e) }
                 } else {
                     let default = known.default.and_then(|v| by_default(test, v));
-                    let text = format!("{}{suffix}", known.text);
+                    let text = [known.text.as_str(), suffix].concat();
                     let about_devices = speaks_of_devices(&text) || self.annotated_for_devices(outer);
                     Atom::Flag { text, about_devices, default }
                 };
@@ -185,9 +189,9 @@ pub(super) fn names_device_object(ir: &crate::ir::Module, e: ExprId) -> bool {
     }
 }
 
-/// Does a flag's name speak of devices? Then whoever sets it decides where things go.
-pub(super) fn speaks_of_devices(text: &str) -> bool {
-    const WORDS: &[&str] = &[
+/// Words that speak of devices. Looked for all at once: most flags are asked about and speak of something else.
+static DEVICE_WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let words = [
         "cuda",
         "gpu",
         "device",
@@ -209,7 +213,6 @@ pub(super) fn speaks_of_devices(text: &str) -> bool {
         "mlu",
         "musa",
         "neuron",
-        "xpu",
         "offload",
         "pin",
         "amp",
@@ -219,8 +222,12 @@ pub(super) fn speaks_of_devices(text: &str) -> bool {
         "hardware",
         "platform",
     ];
-    let text = text.to_ascii_lowercase();
-    WORDS.iter().any(|w| text.contains(w))
+    AhoCorasick::builder().ascii_case_insensitive(true).build(words).ok()
+});
+
+/// Does a flag's name speak of devices? Then whoever sets it decides where things go.
+pub(super) fn speaks_of_devices(text: &str) -> bool {
+    DEVICE_WORDS.as_ref().is_some_and(|words| words.is_match(text))
 }
 
 pub(super) const fn constant(b: bool) -> Cond {
