@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::discover::Input;
 use crate::finding::{Code, Finding, Label};
 use crate::flow::Relevance;
 use crate::ir::Module;
-use crate::link::{Finder, Program};
+use crate::link::{Finder, Importer, PathId, Program};
 use crate::lower::{Comment, Kind, Lowered};
 use crate::rules::{Context, Found, Limits};
 use crate::shield::shielded;
@@ -41,14 +41,11 @@ struct Loaded {
 /// Analyzes files on the current thread pool. Every input gets a source, an empty one if it has no text.
 pub fn analyze(inputs: &[Input]) -> Analysis {
     let mut analysis = Analysis::default();
-    let mut modules: Vec<Module> = Vec::new();
-    let mut paths: FxHashMap<PathBuf, FileId> = FxHashMap::default();
-    let mut roots: FxHashMap<FileId, PathBuf> = FxHashMap::default();
-    let finder = Finder::default();
+    let mut intake = Intake::default();
     let first: Vec<Loaded> =
         inputs.par_iter().enumerate().map(|(i, input)| load(input, file_id(i))).collect();
     let asked = first.len();
-    let mut wanted = take_in(first, &mut analysis, &mut modules, &mut paths, &mut roots, &finder);
+    let mut wanted = intake.take(first, &mut analysis);
     // Imports are followed through the project, so that linting one file finds what linting all of them does.
     while !wanted.is_empty() {
         let base = analysis.sources.len();
@@ -57,13 +54,9 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
             .enumerate()
             .map(|(i, (path, root))| load_import(path, root, file_id(base + i)))
             .collect();
-        wanted = take_in(more, &mut analysis, &mut modules, &mut paths, &mut roots, &finder);
+        wanted = intake.take(more, &mut analysis);
     }
-    let find = |file: FileId, level: u32, name: &str| {
-        let path = finder.find(&analysis.sources.get(file).path, roots.get(&file)?, level, name)?;
-        paths.get(&path).copied()
-    };
-    let program = Program::link(modules, &find);
+    let program = intake.link();
     let relevance = Relevance::of(&program);
     let found: Found = inputs
         .par_iter()
@@ -78,72 +71,80 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
         .into_par_iter()
         .filter(|file| !found.contains_key(file))
         .filter_map(|file| {
-            let input = importer(file, inputs, &roots)?;
+            let input = importer(&analysis.sources.get(file).path, inputs)?;
             Some((file, findings_of(file, input, &program, &relevance, &analysis.sources)))
         })
         .collect();
     analysis.findings.extend(crate::rules::told_once(found, &others));
     analysis.comments.retain(|(file, _)| (file.0 as usize) < asked);
+    // The process ends soon: to free this piece by piece takes longer than to leave it.
+    std::mem::forget((program, relevance));
     analysis
 }
 
-/// An input of the same project as the file, for its settings.
-fn importer<'a>(file: FileId, inputs: &'a [Input], roots: &FxHashMap<FileId, PathBuf>) -> Option<&'a Input> {
-    let root = roots.get(&file)?;
-    inputs.iter().find(|input| *input.root == **root).or(inputs.first())
+/// An input of the project that the file is in, for its settings.
+fn importer<'a>(path: &Path, inputs: &'a [Input]) -> Option<&'a Input> {
+    inputs.iter().find(|input| path.starts_with(&input.root)).or(inputs.first())
 }
 
 fn file_id(i: usize) -> FileId {
     FileId(u32::try_from(i).unwrap_or(u32::MAX))
 }
 
-/// Adds loaded files in order; gives the files that they import and that nobody has loaded yet.
-fn take_in(
-    files: Vec<Loaded>,
-    analysis: &mut Analysis,
-    modules: &mut Vec<Module>,
-    paths: &mut FxHashMap<PathBuf, FileId>,
-    roots: &mut FxHashMap<FileId, PathBuf>,
-    finder: &Finder,
-) -> Vec<(PathBuf, PathBuf)> {
-    let mut imports = Vec::new();
-    for loaded in files {
-        let file = analysis.sources.add(Source::new(loaded.path.clone(), loaded.name, loaded.text));
-        paths.insert(loaded.path.clone(), file);
-        roots.insert(file, loaded.root.clone());
-        if let Some((code, message)) = loaded.problem {
-            analysis.findings.push(plain_finding(code, message, Place { file, span: Span::default() }));
+/// The files that are there so far.
+#[derive(Default)]
+struct Intake {
+    modules: Vec<Module>,
+    finder: Finder,
+    by_path: FxHashMap<PathId, FileId>,
+    importers: Vec<Option<Importer>>,
+}
+
+impl Intake {
+    /// Adds loaded files in order; gives the files that they import and that nobody has loaded yet, each with its
+    /// root.
+    fn take(&mut self, files: Vec<Loaded>, analysis: &mut Analysis) -> Vec<(PathBuf, PathBuf)> {
+        let before = self.modules.len();
+        let mut roots = Vec::new();
+        for loaded in files {
+            self.by_path.insert(self.finder.path_id(&loaded.path), file_id(self.importers.len()));
+            self.importers.push(self.finder.importer(&loaded.path, &loaded.root));
+            let file = analysis.sources.add(Source::new(loaded.path, loaded.name, loaded.text));
+            if let Some((code, message)) = loaded.problem {
+                analysis.findings.push(plain_finding(code, message, Place { file, span: Span::default() }));
+            }
+            let Some(lowered) = loaded.lowered else { continue };
+            for error in lowered.errors {
+                let message = format!("syntax error: {}", error.message);
+                analysis.findings.push(plain_finding(Code(1), message, Place { file, span: error.span }));
+            }
+            analysis.comments.push((file, lowered.comments));
+            self.modules.push(lowered.module);
+            roots.push(loaded.root);
         }
-        let Some(lowered) = loaded.lowered else { continue };
-        for error in lowered.errors {
-            let message = format!("syntax error: {}", error.message);
-            analysis.findings.push(plain_finding(Code(1), message, Place { file, span: error.span }));
-        }
-        for import in &lowered.module.imports {
-            imports.push((
-                loaded.path.clone(),
-                loaded.root.clone(),
-                import.level,
-                import.module,
-                import.name,
-            ));
-        }
-        analysis.comments.push((file, lowered.comments));
-        modules.push(lowered.module);
-    }
-    let mut wanted: Vec<(PathBuf, PathBuf)> = Vec::new();
-    let mut seen: FxHashMap<PathBuf, ()> = FxHashMap::default();
-    for (path, root, level, module, name) in imports {
-        let module = module.as_str();
-        let sub = name.map(|n| if module.is_empty() { n.to_string() } else { format!("{module}.{n}") });
-        for candidate in [Some(module.to_owned()), sub].into_iter().flatten() {
-            let Some(found) = finder.find(&path, &root, level, &candidate) else { continue };
-            if !paths.contains_key(&found) && seen.insert(found.clone(), ()).is_none() {
-                wanted.push((found, root.clone()));
+        let mut wanted = Vec::new();
+        let mut seen: FxHashSet<PathId> = FxHashSet::default();
+        for (module, root) in self.modules[before..].iter().zip(roots) {
+            let Some(importer) = self.importers[module.file.0 as usize] else { continue };
+            for import in &module.imports {
+                for candidate in [import.module, import.whole()] {
+                    let Some(found) = self.finder.find(importer, import.level, candidate) else { continue };
+                    if !self.by_path.contains_key(&found) && seen.insert(found) {
+                        wanted.push((self.finder.path(found).to_path_buf(), root.clone()));
+                    }
+                }
             }
         }
+        wanted
     }
-    wanted
+
+    fn link(mut self) -> Program {
+        Program::link(self.modules, &mut |file, level, name| {
+            let importer = (*self.importers.get(file.0 as usize)?)?;
+            let path = self.finder.find(importer, level, name)?;
+            self.by_path.get(&path).copied()
+        })
+    }
 }
 
 fn plain_finding(code: Code, message: String, place: Place) -> Finding {

@@ -4,9 +4,10 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::hash::BuildHasher;
 use std::sync::{LazyLock, PoisonError, RwLock};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 /// An interned string.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -16,35 +17,76 @@ pub struct Sym(u32);
 struct Table {
     ids: FxHashMap<&'static str, u32>,
     texts: Vec<&'static str>,
+    /// Room for more texts.
+    room: &'static mut [u8],
 }
 
-static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(RwLock::default);
+static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(|| {
+    let mut table = Table::default();
+    table.add("");
+    RwLock::new(table)
+});
 
 thread_local! {
-    /// Names this thread has met: most look-ups never touch the shared table.
-    static SEEN: RefCell<FxHashMap<&'static str, u32>> = RefCell::default();
+    /// Names this thread has met of late: most look-ups never touch the shared table.
+    static RECENT: RefCell<Vec<Recent>> = RefCell::new(vec![Recent::NONE; RECENT_NAMES]);
     static TEXTS: RefCell<Vec<&'static str>> = RefCell::default();
     /// Dotted names this thread has put together.
     static DOTTED: RefCell<FxHashMap<(Sym, Sym), Sym>> = RefCell::default();
 }
 
+/// A power of two. All of them together should stay in the processor's cache.
+const RECENT_NAMES: usize = 1 << 12;
+
+/// How much room for texts is made at once.
+const ROOM: usize = 1 << 16;
+
+/// A name with its text, so that to know it again nothing else needs to be read.
+#[derive(Clone, Copy)]
+struct Recent {
+    text: [u8; 27],
+    length: u8,
+    id: u32,
+}
+
+impl Recent {
+    /// No name has this length.
+    const NONE: Self = Self { text: [0; 27], length: u8::MAX, id: 0 };
+
+    fn is(&self, text: &[u8]) -> bool {
+        usize::from(self.length) == text.len() && self.text.get(..text.len()) == Some(text)
+    }
+}
+
 impl Sym {
+    /// The symbol of the empty text.
+    pub const EMPTY: Self = Self(0);
+
     /// The symbol of `text`.
     pub fn new(text: &str) -> Self {
-        SEEN.with_borrow_mut(|seen| {
-            if let Some(&id) = seen.get(text) {
-                return Self(id);
+        let bytes = text.as_bytes();
+        if bytes.len() > Recent::NONE.text.len() {
+            return Self(intern(text));
+        }
+        RECENT.with_borrow_mut(|recent| {
+            let hash = FxBuildHasher.hash_one(bytes);
+            // The upper bits are the better ones.
+            let slot = &mut recent[(hash >> 32) as usize & (RECENT_NAMES - 1)];
+            if !slot.is(bytes) {
+                slot.id = intern(text);
+                slot.text[..bytes.len()].copy_from_slice(bytes);
+                slot.length = u8::try_from(bytes.len()).unwrap_or(u8::MAX);
             }
-            let (id, text) = intern(text);
-            seen.insert(text, id);
-            Self(id)
+            Self(slot.id)
         })
     }
 
     /// `self.name`
     pub fn dotted(self, name: Self) -> Self {
         DOTTED.with_borrow_mut(|dotted| {
-            *dotted.entry((self, name)).or_insert_with(|| Self::new(&format!("{self}.{name}")))
+            *dotted
+                .entry((self, name))
+                .or_insert_with(|| Self::new(&[self.as_str(), ".", name.as_str()].concat()))
         })
     }
 
@@ -60,16 +102,35 @@ impl Sym {
     }
 }
 
-fn intern(text: &str) -> (u32, &'static str) {
-    let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
-    if let Some((&text, &id)) = table.ids.get_key_value(text) {
-        return (id, text);
+fn intern(text: &str) -> u32 {
+    if let Some(&id) = TABLE.read().unwrap_or_else(PoisonError::into_inner).ids.get(text) {
+        return id;
     }
-    let id = u32::try_from(table.texts.len()).unwrap_or(u32::MAX);
-    let text: &'static str = Box::leak(text.to_owned().into_boxed_str());
-    table.ids.insert(text, id);
-    table.texts.push(text);
-    (id, text)
+    let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+    let known = table.ids.get(text).copied();
+    known.unwrap_or_else(|| table.add(text))
+}
+
+impl Table {
+    fn add(&mut self, text: &str) -> u32 {
+        let id = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+        let text = self.keep(text);
+        self.ids.insert(text, id);
+        self.texts.push(text);
+        id
+    }
+
+    /// A copy for good. Copies stand side by side: one by one they would take more room.
+    fn keep(&mut self, text: &str) -> &'static str {
+        if text.len() > self.room.len() {
+            self.room = vec![0; ROOM.max(text.len())].leak();
+        }
+        let (copy, rest) = std::mem::take(&mut self.room).split_at_mut(text.len());
+        self.room = rest;
+        copy.copy_from_slice(text.as_bytes());
+        // It is what it is a copy of.
+        std::str::from_utf8(copy).unwrap_or_default()
+    }
 }
 
 impl fmt::Debug for Sym {
@@ -86,7 +147,25 @@ impl fmt::Display for Sym {
 
 #[cfg(test)]
 mod tests {
-    use super::Sym;
+    use super::{RECENT_NAMES, ROOM, Sym};
+
+    #[test]
+    fn names_of_every_length_are_told_apart() {
+        assert_eq!(Sym::new(""), Sym::EMPTY);
+        let texts: Vec<String> = (0..40).map(|n| "é".repeat(n)).chain([".".repeat(ROOM + 1)]).collect();
+        let syms: Vec<Sym> = texts.iter().map(|t| Sym::new(t)).collect();
+        for (text, &sym) in texts.iter().zip(&syms) {
+            assert_eq!(sym.as_str(), text);
+            assert_eq!(Sym::new(text), sym);
+        }
+    }
+
+    #[test]
+    fn more_names_than_are_remembered_keep_their_symbols() {
+        let names: Vec<String> = (0..RECENT_NAMES * 3).map(|n| format!("name{n}")).collect();
+        let syms: Vec<Sym> = names.iter().map(|n| Sym::new(n)).collect();
+        assert!(names.iter().zip(&syms).all(|(name, &sym)| Sym::new(name) == sym && sym.as_str() == name));
+    }
 
     #[test]
     fn equal_names_are_equal_symbols_across_threads() {

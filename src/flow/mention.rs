@@ -88,8 +88,7 @@ impl Scan<'_> {
     }
 
     pub(super) fn own_method(&self, key: ClassKey, name: Sym) -> Option<(ModIdx, FuncId)> {
-        let methods = &self.program.get(key.module).ir.class(key.class).methods;
-        methods.iter().rev().find(|(n, _)| *n == name).map(|&(_, f)| (key.module, f))
+        self.program.own_method(key, name).map(|f| (key.module, f))
     }
 
     pub(super) fn class_around(&self, mut f: FuncId) -> Option<ClassId> {

@@ -249,7 +249,9 @@ impl Layout {
     /// Carries questions from callers to callees of the same file: which other files are there must not matter.
     fn asked_before(&self, found: &[Found]) -> Vec<bool> {
         let mut callees: Vec<Vec<u32>> = vec![Vec::new(); self.len];
-        for &(from, to) in found.iter().flat_map(|f| &f.edges).filter(|(from, to)| from.module() == to.module()) {
+        for &(from, to) in
+            found.iter().flat_map(|f| &f.edges).filter(|(from, to)| from.module() == to.module())
+        {
             callees[self.number(from) as usize].push(self.number(to));
         }
         let asking = found

@@ -1,5 +1,7 @@
 //! The look at one file: what in it decides devices, and who mentions whom.
 
+use std::cell::Cell;
+
 use rustc_hash::FxHashSet;
 
 use super::mention::names_place;
@@ -65,6 +67,8 @@ pub(super) struct Scan<'a> {
     pub(super) names: &'a Names,
     /// Functions by where they begin.
     pub(super) order: Vec<(u32, FuncId)>,
+    /// How many of them began before the place that was last looked at: the next one is mostly near.
+    begun: Cell<usize>,
     /// Statements of the module's body that bind variables, by where they begin.
     pub(super) top: Vec<(Span, Vec<Slot>)>,
     pub(super) seen: FxHashSet<(Node, Node)>,
@@ -84,7 +88,8 @@ impl<'a> Scan<'a> {
             calls: vec![0; ir.functions.len()],
             asking: FxHashSet::default(),
         };
-        Self { program, module, ir, names, order, top: Vec::new(), seen: FxHashSet::default(), found }
+        let begun = Cell::new(0);
+        Self { program, module, ir, names, order, begun, top: Vec::new(), seen: FxHashSet::default(), found }
     }
 
     pub(super) fn run(mut self) -> Found {
@@ -185,7 +190,12 @@ impl<'a> Scan<'a> {
     }
 
     pub(super) fn owner_at(&self, span: Span) -> FuncId {
-        let at = self.order.partition_point(|&(start, _)| start <= span.start);
+        let begins_by = |at: usize| self.order.get(at).is_some_and(|&(start, _)| start <= span.start);
+        let mut at = self.begun.get();
+        if begins_by(at) || !(at == 0 || begins_by(at - 1)) {
+            at = self.order.partition_point(|&(start, _)| start <= span.start);
+            self.begun.set(at);
+        }
         let Some(&(_, mut f)) = at.checked_sub(1).and_then(|i| self.order.get(i)) else { return FuncId(0) };
         while f != FuncId(0) && !self.ir.function(f).span.contains(span) {
             f = self.ir.function(f).parent.unwrap_or(FuncId(0));

@@ -3,8 +3,6 @@
 //! Variables and attributes are cells. A branch is interpreted in place; [`Store::take`] then takes its
 //! writes back and hands them out, so that two branches are joined by looking only at what they wrote.
 
-use rustc_hash::FxHashMap;
-
 use super::value::Value;
 
 /// Number of a cell.
@@ -15,7 +13,7 @@ pub struct Cell(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark(usize);
 
-/// What a stretch of interpretation wrote: the last value of each cell.
+/// What a stretch of interpretation wrote: the last value of each cell, by cell.
 pub type Changes = Vec<(Cell, Value)>;
 
 /// The cells.
@@ -96,21 +94,37 @@ impl Store {
 
 /// Pairs up two branches' writes: each cell with the value that either gave it.
 pub fn pair(a: &Changes, b: &Changes) -> Vec<(Cell, Option<Value>, Option<Value>)> {
-    let mut all: FxHashMap<Cell, (Option<Value>, Option<Value>)> = FxHashMap::default();
-    for &(c, v) in a {
-        all.entry(c).or_default().0 = Some(v);
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    let mut all = Vec::with_capacity(a.len().max(b.len()));
+    loop {
+        let cell = match (a.peek(), b.peek()) {
+            (Some((x, _)), Some((y, _))) => *x.min(y),
+            (Some((one, _)), None) | (None, Some((one, _))) => *one,
+            (None, None) => return all,
+        };
+        let x = a.next_if(|(c, _)| *c == cell).map(|&(_, v)| v);
+        let y = b.next_if(|(c, _)| *c == cell).map(|&(_, v)| v);
+        all.push((cell, x, y));
     }
-    for &(c, v) in b {
-        all.entry(c).or_default().1 = Some(v);
-    }
-    let mut out: Vec<_> = all.into_iter().map(|(c, (x, y))| (c, x, y)).collect();
-    out.sort_unstable_by_key(|&(c, ..)| c);
-    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn writes_of_two_branches_are_paired_by_cell() {
+        let (x, y) = (Value::Int(1), Value::Int(2));
+        let a = vec![(Cell(1), x), (Cell(4), x)];
+        let b = vec![(Cell(2), y), (Cell(4), y), (Cell(7), y)];
+        let pairs = [
+            (Cell(1), Some(x), None),
+            (Cell(2), None, Some(y)),
+            (Cell(4), Some(x), Some(y)),
+            (Cell(7), None, Some(y)),
+        ];
+        assert_eq!(pair(&a, &b), pairs);
+    }
 
     #[test]
     fn a_branch_is_taken_back_and_handed_out() {

@@ -5,7 +5,7 @@
 
 use std::hash::Hash;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::diagram::{Cond, Dd};
 use super::dims::Dims;
@@ -23,7 +23,12 @@ pub struct Interner<T> {
 
 impl<T> Default for Interner<T> {
     fn default() -> Self {
-        Self { items: Vec::new(), ids: FxHashMap::default() }
+        // Enough for most files.
+        const USUAL: usize = 56;
+        Self {
+            items: Vec::with_capacity(USUAL),
+            ids: FxHashMap::with_capacity_and_hasher(USUAL, FxBuildHasher),
+        }
     }
 }
 

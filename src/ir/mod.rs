@@ -11,6 +11,8 @@ mod stmt;
 pub use module::Module;
 pub use stmt::{Case, Handler, Import, Stmt};
 
+use std::ops::Range;
+
 use crate::span::{FileId, Span};
 use crate::sym::Sym;
 
@@ -367,6 +369,8 @@ pub struct Function {
     pub returns: Option<ExprId>,
     /// The body; a lambda's is one `Return`.
     pub body: Block,
+    /// The numbers of the expressions in the body, those of functions in it included: they follow one another.
+    pub exprs: Range<u32>,
     /// Names of the slots, parameters first; a comprehension's variables keep their names.
     pub slots: Box<[Sym]>,
     /// Is it `async`?

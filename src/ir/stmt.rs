@@ -49,6 +49,17 @@ pub struct Import {
     pub top: bool,
 }
 
+impl Import {
+    /// The dotted name of what is imported, without the leading dots: `a.b` for `from a import b`.
+    pub fn whole(&self) -> Sym {
+        match self.name {
+            None => self.module,
+            Some(name) if self.module.as_str().is_empty() => name,
+            Some(name) => self.module.dotted(name),
+        }
+    }
+}
+
 /// A statement.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Stmt {

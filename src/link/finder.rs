@@ -4,97 +4,193 @@
 //! places: beside the importing file, in the directory that holds its outermost package, in every ancestor
 //! up to the project's root, and in the root's `src`. Nothing outside the root is ever looked at.
 
-use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Looks files up and remembers directories' listings.
+use crate::sym::Sym;
+
+/// Looks files up. Remembers the directories' listings and every answer: the files of a directory import much the
+/// same.
 #[derive(Default)]
 pub struct Finder {
-    listings: RefCell<FxHashMap<PathBuf, FxHashSet<OsString>>>,
+    dirs: Vec<Dir>,
+    by_path: FxHashMap<PathBuf, DirId>,
+    files: Vec<PathBuf>,
+    file_ids: FxHashMap<PathBuf, PathId>,
+    answers: FxHashMap<(Importer, u32, Sym), Option<PathId>>,
+}
+
+/// Number of a file's path.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct PathId(u32);
+
+/// From where something is imported: a directory, and the root of its project.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Importer {
+    dir: DirId,
+    root: DirId,
+}
+
+/// Number of a directory that was looked at.
+type DirId = u32;
+
+struct Dir {
+    path: PathBuf,
+    /// Read when the first name is looked for in it.
+    names: Option<FxHashSet<OsString>>,
+    /// Looked up when it is first asked for.
+    parent: Option<DirId>,
+    below: FxHashMap<Box<str>, DirId>,
 }
 
 impl Finder {
-    /// The file of a module: `name.py`, `name.pyi` or `name/__init__.py` below `base`; a directory without
-    /// `__init__` is a namespace package and has no file.
-    fn below(&self, base: &Path, parts: &[&str]) -> Option<Found> {
-        let (last, packages) = parts.split_last()?;
-        let mut dir = base.to_path_buf();
-        for p in packages {
-            if !self.holds(&dir, p) {
-                return None;
-            }
-            dir.push(p);
-        }
-        if self.holds(&dir, last) {
-            let package = dir.join(last);
-            for init in ["__init__.py", "__init__.pyi"] {
-                if self.holds(&package, init) {
-                    return Some(Found::File(package.join(init)));
-                }
-            }
-            let file = format!("{last}.py");
-            if self.holds(&dir, &file) {
-                return Some(Found::File(dir.join(file)));
-            }
-            return Some(Found::Namespace);
-        }
-        [".py", ".pyi"].iter().find_map(|ext| {
-            let file = format!("{last}{ext}");
-            self.holds(&dir, &file).then(|| Found::File(dir.join(file)))
-        })
+    /// What stands for all files that are in the directory of `file` and in the project at `root`.
+    pub fn importer(&mut self, file: &Path, root: &Path) -> Option<Importer> {
+        Some(Importer { dir: self.dir(file.parent()?), root: self.dir(root) })
     }
 
-    fn holds(&self, dir: &Path, name: &str) -> bool {
-        let mut listings = self.listings.borrow_mut();
-        if let Some(names) = listings.get(dir) {
-            return names.contains(OsStr::new(name));
+    /// The file of the module that is meant by `level` dots and a dotted name; `None` when the project does not
+    /// have it. The root bounds the search.
+    pub fn find(&mut self, importer: Importer, level: u32, module: Sym) -> Option<PathId> {
+        if let Some(&known) = self.answers.get(&(importer, level, module)) {
+            return known;
         }
-        let names: FxHashSet<OsString> = std::fs::read_dir(dir)
-            .map(|entries| entries.filter_map(Result::ok).map(|e| e.file_name()).collect())
-            .unwrap_or_default();
-        let found = names.contains(OsStr::new(name));
-        listings.insert(dir.to_path_buf(), names);
+        let parts: Vec<&str> = module.as_str().split('.').filter(|p| !p.is_empty()).collect();
+        let found = if level > 0 {
+            self.relative(importer.dir, level, &parts)
+        } else {
+            self.absolute(importer, &parts)
+        };
+        let found = found.map(|path| self.path_id(&path));
+        self.answers.insert((importer, level, module), found);
         found
     }
 
-    /// The file of the module that `importer` means by `level` dots and a dotted name; `None` when the
-    /// project does not have it. `root` bounds the search.
-    pub fn find(&self, importer: &Path, root: &Path, level: u32, module: &str) -> Option<PathBuf> {
-        let parts: Vec<&str> = module.split('.').filter(|p| !p.is_empty()).collect();
-        let dir = importer.parent()?;
-        if level > 0 {
-            let mut base = dir;
-            for _ in 1..level {
-                base = base.parent()?;
-            }
-            if parts.is_empty() {
-                return ["__init__.py", "__init__.pyi"]
-                    .iter()
-                    .find(|init| self.holds(base, init))
-                    .map(|init| base.join(init));
-            }
-            return self.below(base, &parts).and_then(Found::file);
+    /// The number of a path.
+    pub fn path_id(&mut self, path: &Path) -> PathId {
+        if let Some(&known) = self.file_ids.get(path) {
+            return known;
         }
-        let (head, last) = (parts.first()?, parts.last()?);
-        if head == last && is_well_known(head) {
+        let id = PathId(u32::try_from(self.files.len()).unwrap_or(u32::MAX));
+        self.files.push(path.to_path_buf());
+        self.file_ids.insert(path.to_path_buf(), id);
+        id
+    }
+
+    /// The path of this number.
+    pub fn path(&self, id: PathId) -> &Path {
+        &self.files[id.0 as usize]
+    }
+
+    fn relative(&mut self, dir: DirId, level: u32, parts: &[&str]) -> Option<PathBuf> {
+        let mut base = dir;
+        for _ in 1..level {
+            base = self.parent(base)?;
+        }
+        if parts.is_empty() {
+            return self.package(base);
+        }
+        self.below(base, parts).and_then(Found::file)
+    }
+
+    fn absolute(&mut self, importer: Importer, parts: &[&str]) -> Option<PathBuf> {
+        if is_well_known(parts.first()?) {
             return None;
         }
-        let mut base = Some(dir);
-        let src = root.join("src");
+        let mut base = Some(importer.dir);
         while let Some(b) = base {
             // A package's own directory is not on the path of absolute imports, unless the file is a script.
-            if let Some(Found::File(f)) = self.below(b, &parts).filter(|_| !is_well_known(head)) {
+            if let Some(Found::File(f)) = self.below(b, parts) {
                 return Some(f);
             }
-            if b == root || !b.starts_with(root) {
+            let root = &self.dirs[importer.root as usize].path;
+            if b == importer.root || !self.dirs[b as usize].path.starts_with(root) {
                 break;
             }
-            base = b.parent();
+            base = self.parent(b);
         }
-        self.below(&src, &parts).filter(|_| !is_well_known(head)).and_then(Found::file)
+        let src = self.sub(importer.root, "src");
+        self.below(src, parts).and_then(Found::file)
+    }
+
+    /// The file of a module: `name.py`, `name.pyi` or `name/__init__.py` below `base`; a directory without
+    /// `__init__` is a namespace package and has no file.
+    fn below(&mut self, base: DirId, parts: &[&str]) -> Option<Found> {
+        let (last, packages) = parts.split_last()?;
+        let mut dir = base;
+        for p in packages {
+            if !self.holds(dir, p) {
+                return None;
+            }
+            dir = self.sub(dir, p);
+        }
+        if self.holds(dir, last) {
+            let package = self.sub(dir, last);
+            if let Some(file) = self.package(package) {
+                return Some(Found::File(file));
+            }
+            return Some(self.file(dir, last, ".py").map_or(Found::Namespace, Found::File));
+        }
+        [".py", ".pyi"].iter().find_map(|ext| self.file(dir, last, ext)).map(Found::File)
+    }
+
+    /// The file of the package that a directory is.
+    fn package(&mut self, dir: DirId) -> Option<PathBuf> {
+        [".py", ".pyi"].iter().find_map(|ext| self.file(dir, "__init__", ext))
+    }
+
+    fn file(&mut self, dir: DirId, name: &str, extension: &str) -> Option<PathBuf> {
+        let mut file = String::with_capacity(name.len() + extension.len());
+        file.push_str(name);
+        file.push_str(extension);
+        self.holds(dir, &file).then(|| self.dirs[dir as usize].path.join(file))
+    }
+
+    fn holds(&mut self, dir: DirId, name: &str) -> bool {
+        let dir = &mut self.dirs[dir as usize];
+        let names = dir.names.get_or_insert_with(|| {
+            std::fs::read_dir(&dir.path)
+                .map(|entries| entries.filter_map(Result::ok).map(|e| e.file_name()).collect())
+                .unwrap_or_default()
+        });
+        names.contains(OsStr::new(name))
+    }
+
+    fn parent(&mut self, dir: DirId) -> Option<DirId> {
+        if let known @ Some(_) = self.dirs[dir as usize].parent {
+            return known;
+        }
+        let path = self.dirs[dir as usize].path.parent()?.to_path_buf();
+        let parent = Some(self.dir(&path));
+        self.dirs[dir as usize].parent = parent;
+        parent
+    }
+
+    fn sub(&mut self, dir: DirId, name: &str) -> DirId {
+        if let Some(&sub) = self.dirs[dir as usize].below.get(name) {
+            return sub;
+        }
+        let path = self.dirs[dir as usize].path.join(name);
+        let sub = self.dir(&path);
+        self.dirs[dir as usize].below.insert(name.into(), sub);
+        sub
+    }
+
+    fn dir(&mut self, path: &Path) -> DirId {
+        if let Some(&known) = self.by_path.get(path) {
+            return known;
+        }
+        let id = DirId::try_from(self.dirs.len()).unwrap_or(DirId::MAX);
+        self.dirs.push(Dir {
+            path: path.to_path_buf(),
+            names: None,
+            parent: None,
+            below: FxHashMap::default(),
+        });
+        self.by_path.insert(path.to_path_buf(), id);
+        id
     }
 }
 

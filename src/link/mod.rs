@@ -5,12 +5,10 @@
 mod classes;
 mod finder;
 
-use std::path::Path;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use classes::{Base, ClassInfo};
-pub use finder::Finder;
+pub use finder::{Finder, Importer, PathId};
 
 use crate::ir::{Block, CallId, ClassId, Expr, ExprId, FuncId, Import, Module, Slot, Stmt, StmtId, Var};
 use crate::span::FileId;
@@ -86,6 +84,8 @@ pub struct Linked {
     pub stars: Vec<Target>,
     /// The classes' resolved bases.
     pub classes: Vec<ClassInfo>,
+    /// The functions that stand directly in a class's body, by name; the last one wins.
+    methods: FxHashMap<(ClassId, Sym), FuncId>,
     /// Functions that a call in this file visibly reaches by name.
     pub called: FxHashSet<FuncId>,
     /// The calls in this file that reach its own functions by name.
@@ -104,7 +104,7 @@ const MAX_REEXPORTS: usize = 12;
 
 impl Program {
     /// Links the files. `find` gives the file that an import of another file names, if the project has it.
-    pub fn link(modules: Vec<Module>, find: &dyn Fn(FileId, u32, &str) -> Option<FileId>) -> Self {
+    pub fn link(modules: Vec<Module>, find: &mut dyn FnMut(FileId, u32, Sym) -> Option<FileId>) -> Self {
         let by_file: FxHashMap<FileId, ModIdx> =
             modules.iter().enumerate().map(|(i, m)| (m.file, index(i))).collect();
         let modules = modules.into_iter().map(|ir| link_module(ir, &by_file, find)).collect();
@@ -146,7 +146,10 @@ impl Program {
                 Binding::Value(_) | Binding::Complex => Some(Resolved::Variable(module, slot)),
             };
         }
-        if let Some(&target) = linked.targets.get(&(1, Sym::new(""), Some(name))) {
+        if linked.ir.imports.is_empty() {
+            return None;
+        }
+        if let Some(&target) = linked.targets.get(&(1, Sym::EMPTY, Some(name))) {
             return self.follow(target, depth);
         }
         linked.stars.iter().rev().find_map(|&star| match star {
@@ -215,7 +218,7 @@ impl Program {
                 .collect();
             methods.sort_unstable();
             for (n, call) in linked.ir.calls.iter().enumerate() {
-                let own = self.own_method(module, &methods, call.func);
+                let own = self.method_of_self(module, &methods, call.func);
                 let target = own.or_else(|| match self.callee(module, call.func)? {
                     Resolved::Function(m, f) => Some((m, f)),
                     Resolved::Class(key) => self.find_method(key, Sym::new("__init__")),
@@ -239,7 +242,7 @@ impl Program {
 
     /// `self.name(…)` in a method: the method of that name of the class.
     /// `methods` are the file's methods by where they start.
-    fn own_method(
+    fn method_of_self(
         &self,
         module: ModIdx,
         methods: &[(u32, FuncId)],
@@ -282,11 +285,12 @@ impl Program {
 
     /// The method of a class or of one of its bases in the project, in method resolution order.
     pub fn find_method(&self, class: ClassKey, name: Sym) -> Option<(ModIdx, FuncId)> {
-        self.class(class).mro.iter().find_map(|&key| {
-            let ir = &self.get(key.module).ir;
-            let methods = &ir.class(key.class).methods;
-            methods.iter().rev().find(|(n, _)| *n == name).map(|&(_, f)| (key.module, f))
-        })
+        self.class(class).mro.iter().find_map(|&key| self.own_method(key, name).map(|f| (key.module, f)))
+    }
+
+    /// The method of the class itself.
+    pub fn own_method(&self, class: ClassKey, name: Sym) -> Option<FuncId> {
+        self.get(class.module).methods.get(&(class.class, name)).copied()
     }
 }
 
@@ -305,7 +309,7 @@ fn index(i: usize) -> ModIdx {
 fn link_module(
     ir: Module,
     by_file: &FxHashMap<FileId, ModIdx>,
-    find: &dyn Fn(FileId, u32, &str) -> Option<FileId>,
+    find: &mut dyn FnMut(FileId, u32, Sym) -> Option<FileId>,
 ) -> Linked {
     let mut targets = FxHashMap::default();
     let mut stars = Vec::new();
@@ -324,12 +328,18 @@ fn link_module(
     if let Some(body) = body {
         Binder { ir: &ir, targets: &targets, bindings: &mut bindings }.block(body.body, false);
     }
+    let mut methods = FxHashMap::default();
+    for (n, class) in ir.classes.iter().enumerate() {
+        let id = ClassId(u32::try_from(n).unwrap_or(u32::MAX));
+        methods.extend(class.methods.iter().map(|&(name, f)| ((id, name), f)));
+    }
     // A function that declares a name `global` and writes it is rare: such names have no other binding.
     Linked {
         bindings,
         names,
         targets,
         stars,
+        methods,
         classes: Vec::new(),
         called: FxHashSet::default(),
         sites: Vec::new(),
@@ -341,27 +351,29 @@ fn import_target(
     file: FileId,
     import: &Import,
     by_file: &FxHashMap<FileId, ModIdx>,
-    find: &dyn Fn(FileId, u32, &str) -> Option<FileId>,
+    find: &mut dyn FnMut(FileId, u32, Sym) -> Option<FileId>,
 ) -> Target {
-    let module = |name: &str| find(file, import.level, name).and_then(|f| by_file.get(&f).copied());
-    let text = import.module.as_str();
-    let dots = ".".repeat(import.level as usize);
+    let mut module = |name: Sym| find(file, import.level, name).and_then(|f| by_file.get(&f).copied());
     match import.name {
         None => {
-            let wanted = if import.top { text.split('.').next().unwrap_or(text) } else { text };
-            module(wanted).map_or_else(|| Target::External(Sym::new(wanted)), Target::Module)
+            let top = || import.module.as_str().split('.').next().map_or(import.module, Sym::new);
+            let wanted = if import.top { top() } else { import.module };
+            module(wanted).map_or(Target::External(wanted), Target::Module)
         }
         Some(name) => {
-            let sub = if text.is_empty() { name.to_string() } else { format!("{text}.{name}") };
-            let holder = module(text);
+            let holder = module(import.module);
             if name.as_str() == "*" {
-                return holder.map_or_else(|| Target::External(import.module), Target::Module);
+                return holder.map_or(Target::External(import.module), Target::Module);
             }
             // A name in the package's file wins over a submodule, unless the name is not there.
-            match (holder, module(&sub)) {
+            let sub = import.whole();
+            match (holder, module(sub)) {
                 (None | Some(_), Some(m)) => Target::Module(m),
                 (Some(h), None) => Target::Member(h, name),
-                (None, None) => Target::External(Sym::new(&format!("{dots}{sub}"))),
+                (None, None) if import.level == 0 => Target::External(sub),
+                (None, None) => {
+                    Target::External(Sym::new(&format!("{}{sub}", ".".repeat(import.level as usize))))
+                }
             }
         }
     }
@@ -479,9 +491,4 @@ impl Binder<'_> {
             _ => Binding::Complex,
         };
     }
-}
-
-/// The project's root for a file, as `find` needs it.
-pub fn root_for(roots: &FxHashMap<FileId, std::path::PathBuf>, file: FileId) -> Option<&Path> {
-    roots.get(&file).map(std::path::PathBuf::as_path)
 }

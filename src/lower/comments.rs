@@ -1,5 +1,9 @@
 //! The comments that may suppress something, and the lines that they speak of.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+use memchr::{memchr, memchr2};
 use rustpython_ast::ModModule;
 use rustpython_ast::token::{Token, TokenKind};
 use rustpython_parser::Parsed;
@@ -10,8 +14,11 @@ use crate::span::Span;
 
 /// Every comment of the file with a word that may suppress something.
 pub(super) fn comments(text: &str, parsed: &Parsed<ModModule>) -> Vec<Comment> {
-    let tokens: &[Token] = parsed.tokens();
     let mut comments = Vec::new();
+    if !may_hold_any(text) {
+        return comments;
+    }
+    let tokens: &[Token] = parsed.tokens();
     let mut brackets = 0u32;
     let mut code_end = 0;
     let mut last_below = (0, None);
@@ -45,16 +52,26 @@ pub(super) fn comments(text: &str, parsed: &Parsed<ModModule>) -> Vec<Comment> {
     comments
 }
 
-fn may_suppress(comment: &str) -> bool {
-    let bytes = comment.as_bytes();
-    let at = |i: usize, word: &str| {
-        bytes.get(i..i + word.len()).is_some_and(|here| here.eq_ignore_ascii_case(word.as_bytes()))
-    };
-    bytes.iter().enumerate().any(|(i, byte)| match byte {
-        b'n' | b'N' => at(i, "noqa"),
-        b's' | b'S' => at(i, "samedevice:"),
-        _ => false,
-    })
+/// The words of comments that may suppress something.
+static WORDS: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(["noqa", "samedevice:"]).ok());
+
+/// Is there such a word behind a `#` anywhere? Most files have none.
+fn may_hold_any(text: &str) -> bool {
+    let mut rest = text;
+    while let Some(at) = memchr(b'#', rest.as_bytes()) {
+        let line = &rest[at..];
+        let end = memchr2(b'\n', b'\r', line.as_bytes()).unwrap_or(line.len());
+        if may_suppress(&line[..end]) {
+            return true;
+        }
+        rest = &line[end..];
+    }
+    false
+}
+
+fn may_suppress(text: &str) -> bool {
+    WORDS.as_ref().is_some_and(|words| words.is_match(text))
 }
 
 /// The start of the lines that end in this one and cannot have comments of their own: a string over

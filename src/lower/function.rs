@@ -142,6 +142,7 @@ impl<'a> Lowerer<'a> {
             decorators: frame.decorators,
             returns: frame.returns,
             body: Block::default(),
+            exprs: 0..0,
             slots: Box::default(),
             is_async: frame.is_async,
             is_generator: false,
@@ -149,6 +150,7 @@ impl<'a> Lowerer<'a> {
             name_span: frame.name_span,
         });
         self.scopes.push(scope);
+        let first = number(self.module.exprs.len());
         let block = match body {
             Body::Stmts(body) => self.block(body),
             Body::Expr(body) => {
@@ -156,9 +158,11 @@ impl<'a> Lowerer<'a> {
                 self.block_of(Stmt::Return(Some(value)), span(body))
             }
         };
+        let end = number(self.module.exprs.len());
         let Some(scope) = self.scopes.pop() else { return (id, Vec::new()) };
         let function = &mut self.module.functions[id.0 as usize];
         function.body = block;
+        function.exprs = first..end;
         function.is_generator = scope.is_generator;
         function.slots = scope.slots.into();
         (id, scope.methods)

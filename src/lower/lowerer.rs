@@ -1,5 +1,6 @@
 //! The state of lowering one file, and how its arenas are filled.
 
+use memchr::memmem;
 use rustpython_ast::{ModModule, Stmt as AstStmt};
 use rustpython_parser::Parsed;
 
@@ -33,7 +34,7 @@ pub(super) fn module(file: FileId, text: &str, parsed: &Parsed<ModModule>) -> Re
         parsed,
         module: empty(file, text),
         scopes: Vec::with_capacity(8),
-        walrus: text.contains(":="),
+        walrus: memmem::find(text.as_bytes(), b":=").is_some(),
         depth: 0,
         exprs: Vec::with_capacity(64),
         stmts: Vec::with_capacity(64),
@@ -62,6 +63,7 @@ pub(super) fn empty(file: FileId, text: &str) -> Module {
         decorators: ExprList::default(),
         returns: None,
         body: Block::default(),
+        exprs: 0..0,
         slots: Box::default(),
         is_async: false,
         is_generator: false,
@@ -88,7 +90,7 @@ impl<'a> Lowerer<'a> {
     fn module_body(&mut self, text: &str, body: &'a [AstStmt]) {
         let mut scope = Scope::new(FuncId(0), FuncKind::Module, None);
         bind_body(&mut scope, body, self.walrus);
-        if text.contains("global") {
+        if memmem::find(text.as_bytes(), b"global").is_some() {
             bind_globals(&mut scope, body, self.walrus);
         }
         self.scopes.push(scope);
@@ -96,6 +98,7 @@ impl<'a> Lowerer<'a> {
         if let Some(scope) = self.scopes.pop() {
             let function = &mut self.module.functions[0];
             function.body = block;
+            function.exprs = 0..number(self.module.exprs.len());
             function.is_generator = scope.is_generator;
             function.slots = scope.slots.into();
         }

@@ -1,6 +1,6 @@
 //! Which slot a name means.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::ir::{ClassId, FuncId, FuncKind, Slot, Var};
 use crate::sym::Sym;
@@ -49,7 +49,8 @@ impl Scope {
             kind,
             class,
             slots: Vec::new(),
-            names: FxHashMap::default(),
+            // Enough for most functions.
+            names: FxHashMap::with_capacity_and_hasher(14, FxBuildHasher),
             inner: Vec::new(),
             comprehensions: 0,
             is_generator: false,

@@ -52,14 +52,9 @@ struct File<'a> {
 
 impl File<'_> {
     fn inside(&self, function: &Function) -> impl Iterator<Item = (usize, Expr, Span)> {
-        let body: Vec<Span> = self.ir.block(function.body).iter().map(|&s| self.ir.stmt_span(s)).collect();
-        self.ir
-            .exprs
-            .iter()
-            .zip(&self.ir.expr_spans)
-            .enumerate()
-            .filter(move |(_, (_, at))| body.iter().any(|b| b.contains(**at)))
-            .map(|(n, (e, at))| (n, *e, *at))
+        let body = function.exprs.start as usize..function.exprs.end as usize;
+        let exprs = body.clone().zip(&self.ir.exprs[body.clone()]).zip(&self.ir.expr_spans[body]);
+        exprs.map(|((n, e), at)| (n, *e, *at))
     }
 
     /// Is the parameter mentioned in the body, or may it be used without its name?

@@ -115,7 +115,7 @@ impl Segment<'_> {
             let Some(end) = list.find(']') else {
                 return Err(self.malformed("its list of rules does not end", "close it with `]`".to_owned()));
             };
-            let items: Vec<_> = self.items(&list[..end], |c| c == ',').collect();
+            let items: Vec<_> = self.items(&list[..end], |c| c == ',', |_| true).collect();
             if items.is_empty() {
                 let help = format!("name the rules, or leave out the brackets to {word} all");
                 return Err(self.malformed("its list names no rule", help));
@@ -136,24 +136,24 @@ impl Segment<'_> {
     /// What follows `noqa:`. Only codes that look like ours are ours.
     fn noqa(&self, rest: &str) -> Option<Directive> {
         let items: Vec<_> = self
-            .items(rest, |c| c == ',' || c.is_whitespace())
+            .items(rest, |c| c == ',' || c.is_whitespace(), is_ours)
             .take_while(|item| is_code(&item.text))
-            .map(|mut item| {
-                let ours = item.text.get(..2).is_some_and(|prefix| prefix.eq_ignore_ascii_case("SD"))
-                    && item.text.bytes().skip(2).all(|b| b.is_ascii_digit());
-                item.selector = item.selector.filter(|_| ours);
-                item
-            })
             .collect();
         items.iter().any(|item| item.selector.is_some()).then(|| self.directive(Kind::Noqa, Some(items)))
     }
 
-    /// The non-empty pieces of a part of the comment.
-    fn items<'t>(&'t self, list: &'t str, separator: fn(char) -> bool) -> impl Iterator<Item = Item> + 't {
-        list.split(separator).filter(|piece| !piece.trim().is_empty()).map(|piece| {
+    /// The non-empty pieces of a part of the comment, each with what it selects if it is one of `ours`.
+    fn items<'t>(
+        &'t self,
+        list: &'t str,
+        separator: fn(char) -> bool,
+        ours: fn(&str) -> bool,
+    ) -> impl Iterator<Item = Item> + 't {
+        list.split(separator).filter(|piece| !piece.trim().is_empty()).map(move |piece| {
             let text = piece.trim();
             let span = self.span_of(text);
-            Item { text: text.to_owned(), span, selector: Some(Selector::parse(text, self.pages)) }
+            let selector = ours(text).then(|| Selector::parse(text, self.pages));
+            Item { text: text.to_owned(), span, selector }
         })
     }
 
@@ -187,6 +187,12 @@ fn strip_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let rest = text.get(word.len()..)?;
     let whole = !rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-'));
     (text[..word.len()].eq_ignore_ascii_case(word) && whole).then_some(rest)
+}
+
+/// Does it look like a code of ours? Those of other linters are theirs.
+fn is_ours(text: &str) -> bool {
+    text.get(..2).is_some_and(|prefix| prefix.eq_ignore_ascii_case("SD"))
+        && text.bytes().skip(2).all(|b| b.is_ascii_digit())
 }
 
 /// Letters and then digits, as every linter's codes.

@@ -77,6 +77,12 @@ struct Known {
 thread_local! {
     /// Paths this thread has asked about.
     static KNOWN: RefCell<FxHashMap<Sym, Known>> = RefCell::default();
+    /// Their public names.
+    static CANONICAL: RefCell<FxHashMap<Sym, Sym>> = RefCell::default();
+    /// Modules whose import says whether a file is for CUDA alone.
+    static CUDA_ONLY: RefCell<FxHashMap<Sym, bool>> = RefCell::default();
+    /// Decorators' names.
+    static GUARDS: RefCell<FxHashMap<Sym, Option<TestGuard>>> = RefCell::default();
 }
 
 fn known(path: Sym) -> Known {
@@ -146,7 +152,11 @@ fn find_module(path: Sym) -> Option<&'static ModuleOp> {
 /// The path under which PyTorch documents what `path` names: private homes and doubled names folded. Paths outside
 /// the packages of `data/aliases.txt` are given back as they are.
 pub fn canonical(path: Sym) -> Sym {
-    PUBLIC.canonical(path.as_str()).map_or(path, |public| Sym::new(&public))
+    CANONICAL.with_borrow_mut(|canonical| {
+        *canonical
+            .entry(path)
+            .or_insert_with(|| PUBLIC.canonical(path.as_str()).map_or(path, |public| Sym::new(&public)))
+    })
 }
 
 fn find_call(path: Sym) -> Option<&'static CallFact> {
@@ -173,12 +183,13 @@ fn find_base_class(path: Sym) -> Option<BaseFact> {
 
 /// What a test needs that carries a decorator of this last name (`require_torch_gpu`), by convention.
 pub fn test_guard(name: Sym) -> Option<TestGuard> {
-    MARKED.guard(name.as_str())
+    GUARDS.with_borrow_mut(|known| *known.entry(name).or_insert_with(|| MARKED.guard(name.as_str())))
 }
 
 /// Whether a file that imports this dotted path is plainly written for CUDA alone.
 pub fn cuda_only_import(path: Sym) -> bool {
-    MARKED.cuda_only_import(path.as_str())
+    CUDA_ONLY
+        .with_borrow_mut(|known| *known.entry(path).or_insert_with(|| MARKED.cuda_only_import(path.as_str())))
 }
 
 /// The back end that importing this module brings: `torch_npu` makes `torch.npu`.

@@ -177,14 +177,23 @@ fn matches(pattern: &str, text: &str) -> bool {
     (0..=rest.len()).filter(|&at| rest.is_char_boundary(at)).any(|at| matches(tail, &rest[at..]))
 }
 
-/// Private or second homes of public names: prefixes and what they stand for, `*` being one component.
+/// Private or second homes of public names: prefixes and what they stand for, `*` being one component. By the
+/// first component, as most names begin with none of these.
 #[derive(Debug, Default)]
-pub struct Aliases(Vec<(Vec<&'static str>, &'static str)>);
+pub struct Aliases(FxHashMap<&'static str, Vec<Alias>>);
+
+/// The rest of a prefix, and the public name.
+type Alias = (Vec<&'static str>, &'static str);
 
 impl Aliases {
     /// Reads `data/aliases.txt`; malformed lines are skipped.
     pub fn read(text: &'static str) -> Self {
-        Self(lines(text).filter_map(alias).collect())
+        let mut aliases = Self::default();
+        for (mut prefix, public) in lines(text).filter_map(alias) {
+            let first = prefix.remove(0);
+            aliases.0.entry(first).or_default().push((prefix, public));
+        }
+        aliases
     }
 
     /// The public path of `path`, if it is another; applied until nothing changes.
@@ -200,23 +209,23 @@ impl Aliases {
     }
 
     fn step(&self, path: &str) -> Option<String> {
-        self.0.iter().find_map(|(prefix, public)| {
-            let mut rest = path;
-            for (i, want) in prefix.iter().enumerate() {
-                let (have, after) = match rest.split_once('.') {
-                    Some(split) => split,
-                    None if i + 1 == prefix.len() => (rest, ""),
-                    None => return None,
+        let (first, below) = path.split_once('.').map_or((path, None), |(first, below)| (first, Some(below)));
+        self.0.get(first)?.iter().find_map(|(prefix, public)| {
+            let mut rest = below;
+            for want in prefix {
+                let (have, after) = match rest?.split_once('.') {
+                    Some((have, after)) => (have, Some(after)),
+                    None => (rest?, None),
                 };
                 if *want != "*" && *want != have {
                     return None;
                 }
                 rest = after;
             }
-            match (rest, public) {
-                ("", _) if prefix.last() == Some(&"*") => None,
-                ("", public) => Some((*public).to_owned()),
-                (rest, public) => Some(format!("{public}.{rest}")),
+            match rest {
+                None if prefix.last() == Some(&"*") => None,
+                None => Some((*public).to_owned()),
+                Some(rest) => Some(format!("{public}.{rest}")),
             }
         })
     }

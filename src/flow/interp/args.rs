@@ -50,6 +50,11 @@ impl Args {
 
 /// Does a parameter or attribute of this name hold a device?
 pub(super) fn names_device(name: &str) -> bool {
+    // Nearly none does.
+    let may = |w: &[u8]| w.eq_ignore_ascii_case(b"dev") || w.eq_ignore_ascii_case(b"map");
+    if !name.as_bytes().windows(3).any(may) {
+        return false;
+    }
     let name = name.to_ascii_lowercase();
     let name = name.rsplit('.').next().unwrap_or(&name);
     name.contains("device")
@@ -62,7 +67,7 @@ pub(super) fn names_device(name: &str) -> bool {
 
 impl Interp<'_> {
     pub(super) fn arguments(&mut self, call: &Call) -> Args {
-        let mut args = Args::default();
+        let mut args = Args { positional: Vec::with_capacity(call.args.len()), ..Args::default() };
         for arg in &call.args {
             let v = self.eval(arg.value);
             match arg.kind {
@@ -101,7 +106,7 @@ impl Interp<'_> {
         args: &Args,
     ) {
         let function = self.program.get(module).ir.function(func);
-        let mut positional: Vec<Value> = Vec::new();
+        let mut positional: Vec<Value> = Vec::with_capacity(args.positional.len() + 1);
         positional.extend(receiver);
         positional.extend(args.positional.iter().map(|&(v, _)| v));
         let mut next = 0;

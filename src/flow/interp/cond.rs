@@ -1,5 +1,9 @@
 //! Conditions: what a test says about the machine, the user's flags and everything else.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 use super::super::atom::{Atom, backend, gpus_at_least};
 use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::{OuterId, Value};
@@ -147,7 +151,7 @@ impl Interp<'_> {
                     Atom::Opaque { place: self.place(e) }
                 } else {
                     let default = known.default.and_then(|v| by_default(test, v));
-                    let text = format!("{}{suffix}", known.text);
+                    let text = [known.text.as_str(), suffix].concat();
                     let about_devices = speaks_of_devices(&text) || self.annotated_for_devices(outer);
                     Atom::Flag { text, about_devices, default }
                 };
@@ -214,10 +218,10 @@ pub(super) fn names_device_object(ir: &crate::ir::Module, e: ExprId) -> bool {
     }
 }
 
-/// Does a flag's name speak of devices? Then whoever sets it decides where things go.
-pub(super) fn speaks_of_devices(text: &str) -> bool {
-    /// Wherever they stand in a name: nothing else is called so.
-    const PARTS: &[&str] = &[
+/// Parts of names that speak of devices, wherever they stand: nothing else is called so. Looked for all at once, since most
+/// flags are asked about and speak of something else.
+static DEVICE_WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let parts = [
         "cuda",
         "gpu",
         "device",
@@ -238,14 +242,21 @@ pub(super) fn speaks_of_devices(text: &str) -> bool {
         "flash_attn",
         "tensorrt",
     ];
+    AhoCorasick::builder().ascii_case_insensitive(true).build(parts).ok()
+});
+
+/// Does a flag's name speak of devices? Then whoever sets it decides where things go.
+pub(super) fn speaks_of_devices(text: &str) -> bool {
     /// Only as words of their own: `input` has an `npu` in it, `output` a `tpu`, `sample` an `amp`.
     const WORDS: &[&str] = &[
         "cpu", "cpus", "mps", "npu", "hpu", "tpu", "tpus", "mlu", "musa", "xla", "ddp", "fsdp", "rank",
         "ranks", "pin", "pinned", "amp", "autocast", "fp16", "half", "apex", "bnb",
     ];
+    if DEVICE_WORDS.as_ref().is_some_and(|parts| parts.is_match(text)) {
+        return true;
+    }
     let text = text.to_ascii_lowercase();
-    PARTS.iter().any(|part| text.contains(part))
-        || text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| WORDS.contains(&word))
+    text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| WORDS.contains(&word))
         // `is_package_available()` asks for a package, and says nothing of the machine.
         || text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|name| matches!(name, "available" | "is_available"))
 }

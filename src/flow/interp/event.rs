@@ -88,7 +88,7 @@ impl Interp<'_> {
                 Atom::Flag { text, about_devices, default } => {
                     by_default = default.map(|d| d == truth);
                     let by_default = by_default == Some(true);
-                    let clause = if truth { format!("`{text}`") } else { format!("not `{text}`") };
+                    let clause = [if truth { "`" } else { "not `" }, text.as_str(), "`"].concat();
                     // Who sets a flag that speaks of devices sets it one way and the other.
                     let guess = usize::from(!by_default && (guards || !about_devices));
                     (Some(clause), *about_devices && !by_default, guess)

@@ -359,10 +359,13 @@ impl Interp<'_> {
         let parent = self.t.get_outer(base);
         // What `self` holds is the class's business; what a parameter holds came with it.
         let varies = parent.varies && !matches!(parent.key, OuterKey::Receiver { .. });
-        let text = parent.text.clone();
+        let text = match parent.text.as_str() {
+            "" => String::new(),
+            text => [text, ".", name.as_str()].concat(),
+        };
         self.t.outer(key.clone(), || Outer {
             key,
-            text: if text.is_empty() { String::new() } else { format!("{text}.{name}") },
+            text,
             tensor: false,
             device: super::args::names_device(name.as_str()),
             varies,
@@ -390,10 +393,14 @@ impl Interp<'_> {
         let parent = self.t.get_outer(base);
         // What a loop takes out of something may be anywhere: batches are on the CPU, whoever gives the loader.
         let varies = parent.varies && (key.is_some() || parent.with.is_some());
-        let (text, with) = (parent.text.clone(), parent.with);
+        let with = parent.with;
+        let text = match parent.text.as_str() {
+            "" => String::new(),
+            text => [text, "[…]"].concat(),
+        };
         self.t.outer(outer.clone(), || Outer {
             key: outer,
-            text: if text.is_empty() { String::new() } else { format!("{text}[…]") },
+            text,
             tensor: false,
             device: false,
             varies,

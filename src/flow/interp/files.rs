@@ -18,11 +18,7 @@ impl Interp<'_> {
         let Some(body) = ir.functions.first() else { return false };
         let at_top = |s: &Stmt| match s {
             Stmt::Import(imports) => imports.iter().any(|i| {
-                let path = match i.name {
-                    Some(n) => Sym::new(&format!("{}.{n}", i.module)),
-                    None => i.module,
-                };
-                i.level == 0 && (torch::cuda_only_import(path) || torch::cuda_only_import(i.module))
+                i.level == 0 && (torch::cuda_only_import(i.whole()) || torch::cuda_only_import(i.module))
             }),
             _ => false,
         };

@@ -547,13 +547,13 @@ impl<'p> Interp<'p> {
         let crate::ir::Expr::Call(id) = ir.expr(expr) else { return String::new() };
         match ir.expr(ir.call(id).func) {
             crate::ir::Expr::Attr { name, .. } | crate::ir::Expr::Var(crate::ir::Var::Unbound(name)) => {
-                format!("{name}()")
+                [name.as_str(), "()"].concat()
             }
             crate::ir::Expr::Var(crate::ir::Var::Global(slot)) => ir
                 .functions
                 .first()
                 .and_then(|f| f.slots.get(slot as usize))
-                .map_or_else(String::new, |n| format!("{n}()")),
+                .map_or_else(String::new, |n| [n.as_str(), "()"].concat()),
             _ => String::new(),
         }
     }

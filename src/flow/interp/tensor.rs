@@ -423,7 +423,7 @@ impl Interp<'_> {
         }
         let parties = self.parties(op, receiver, args);
         let told = self.events.len();
-        let what = if receiver.is_some() { format!("`.{name}()`") } else { format!("`{name}`") };
+        let what = if receiver.is_some() { ["`.", name, "()`"].concat() } else { ["`", name, "`"].concat() };
         let refused = match op.kind {
             OpKind::Unary | OpKind::Transfer | OpKind::Attribute if op.args.len() < 2 => false,
             OpKind::Distribution | OpKind::Factory => false,
