@@ -275,6 +275,11 @@ pub enum Kind {
         /// Where it is moved to the chosen device, if that is later.
         moved: Option<Place>,
     },
+    /// Numbers of 64 bits on a device that has none.
+    DoubleOnMps {
+        /// The device.
+        on: DeviceName,
+    },
     /// A tensor is made on the host and moved at once.
     CreatedThenMoved,
     /// A move that is not to be waited for, from memory that is not pinned.

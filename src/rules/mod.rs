@@ -15,6 +15,7 @@ mod mismatch;
 mod modules;
 pub mod page;
 mod parameters;
+mod precision;
 pub mod registry;
 mod retry;
 mod spelling;
@@ -90,6 +91,7 @@ const RULES: &[Rule] = &[
     spelling::no_device,
     spelling::collective,
     spelling::half,
+    precision::double_on_mps,
     transfers::unwaited,
     transfers::pageable,
     transfers::invariant,

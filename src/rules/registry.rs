@@ -61,6 +61,7 @@ pages! {
     "SD603-unsynchronized-copy-to-cpu"
     "SD604-redundant-transfer"
     "SD605-loop-invariant-transfer"
+    "SD701-float64-on-mps"
     "SD702-half-on-cpu"
     "SD801-invalid-device-string"
     "SD802-device-compared-with-string"

@@ -334,6 +334,7 @@ impl Interp<'_> {
             role: Role::Parameter,
             certain: true,
             bytes: None,
+            double: super::FALSE,
         })
     }
 }

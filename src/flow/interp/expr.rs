@@ -48,6 +48,7 @@ impl Interp<'_> {
             Expr::Unary { op, operand } => match (op, self.eval(operand)) {
                 (UnaryOp::Neg, Value::Int(i)) => Value::Int(i.wrapping_neg()),
                 (_, v @ (Value::Tensor(_) | Value::Outer(_))) => v,
+                (_, v @ Value::Host(Host::Doubles)) => v,
                 (_, Value::Host(_)) => Self::NUMBER,
                 _ => Value::Unknown,
             },
@@ -441,6 +442,7 @@ impl Interp<'_> {
             (Value::Tensor(_) | Value::Outer(_), _) | (_, Value::Tensor(_) | Value::Outer(_)) => {
                 self.tensor_binary(op, a, b, e, l, r)
             }
+            (Value::Host(Host::Doubles), _) | (_, Value::Host(Host::Doubles)) => Self::DOUBLES,
             (Value::Host(Host::Array), _) | (_, Value::Host(Host::Array)) => Self::ARRAY,
             (Value::Host(Host::Text) | Value::Str(..), _) => Self::TEXT,
             (

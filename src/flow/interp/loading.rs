@@ -42,6 +42,7 @@ impl Interp<'_> {
                     role: Role::Plain,
                     certain: false,
                     bytes: None,
+                    double: super::FALSE,
                 })
             }
             _ => self.result_of(e),
@@ -86,6 +87,7 @@ impl Interp<'_> {
                     role: Role::Plain,
                     certain: false,
                     bytes: None,
+                    double: super::FALSE,
                 })
             }
             _ => Value::Unknown,
@@ -147,6 +149,7 @@ impl Interp<'_> {
                     role: Role::Plain,
                     certain: true,
                     bytes: None,
+                    double: super::FALSE,
                 })
             }
             Value::Seq(s) => {

@@ -15,6 +15,7 @@ mod cond;
 mod container;
 mod decorators;
 mod device;
+mod double;
 mod entry;
 mod evaluation;
 mod event;
@@ -414,7 +415,7 @@ impl<'p> Interp<'p> {
     }
 
     fn plain_tensor(&mut self, device: Dd, zero_dim: Tri) -> Value {
-        self.tensor(Tensor { device, zero_dim, role: Role::Plain, certain: true, bytes: None })
+        self.tensor(Tensor { device, zero_dim, role: Role::Plain, certain: true, bytes: None, double: FALSE })
     }
 
     fn tensor(&mut self, tensor: Tensor) -> Value {
@@ -544,4 +545,5 @@ impl<'p> Interp<'p> {
     const NUMBER: Value = Value::Host(Host::Number);
     const TEXT: Value = Value::Host(Host::Text);
     const ARRAY: Value = Value::Host(Host::Array);
+    const DOUBLES: Value = Value::Host(Host::Doubles);
 }

@@ -208,6 +208,7 @@ impl Interp<'_> {
                             role: Role::Plain,
                             certain: false,
                             bytes: None,
+                            double: super::FALSE,
                         });
                     }
                     self.result_of(e)
@@ -368,6 +369,7 @@ impl Interp<'_> {
             role: Role::Parameter,
             certain: true,
             bytes: None,
+            double: super::FALSE,
         })
     }
 

@@ -35,6 +35,7 @@ impl Interp<'_> {
                     role: Role::Plain,
                     certain: false,
                     bytes: None,
+                    double: super::FALSE,
                 });
             }
             ObjKind::Module => {
@@ -132,7 +133,7 @@ impl Interp<'_> {
         let known = inherits || matches!(self.obj(id).kind, ObjKind::ForeignModule(None));
         let refused = known && self.meet(Meeting::ModuleInput, "the module", e, &parties);
         let device = if refused { self.unknown_device() } else { device };
-        self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Plain, certain: false, bytes: None })
+        self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Plain, certain: false, bytes: None, double: super::FALSE })
     }
 
     pub(super) fn call_torch_module(

@@ -60,7 +60,9 @@ impl Interp<'_> {
         r: ExprId,
     ) -> Value {
         let method = torch::method(Sym::new(operator_method(op)));
-        self.two_tensors(method, Meeting::Operator, operator_sign(op), a, b, e, l, r)
+        let result = self.two_tensors(method, Meeting::Operator, operator_sign(op), a, b, e, l, r);
+        let double = self.promoted(&[a, b]);
+        self.set_double(result, double)
     }
 
     /// `target op= value`
@@ -84,7 +86,7 @@ impl Interp<'_> {
                         let n = self.get_tensor(n);
                         let device =
                             if !t.role.registered() && t.zero_dim != Tri::No { n.device } else { t.device };
-                        self.tensor(Tensor { device, role: t.role, ..n })
+                        self.tensor(Tensor { device, role: t.role, double: t.double, ..n })
                     }
                     v => v,
                 }
@@ -163,6 +165,7 @@ impl Interp<'_> {
                         role: Role::Plain,
                         certain,
                         bytes: None,
+                        double: super::FALSE,
                     });
                 }
                 let matmul = op.is_some_and(|o| o.name.as_str().ends_with("matmul"));
@@ -173,7 +176,7 @@ impl Interp<'_> {
                     _ => Tri::Maybe,
                 };
                 let device = self.followed(a, &x, b, &y);
-                self.tensor(Tensor { device, zero_dim, role: Role::Plain, certain, bytes: None })
+                self.tensor(Tensor { device, zero_dim, role: Role::Plain, certain, bytes: None, double: super::FALSE })
             }
             (Some(p), None) | (None, Some(p)) => {
                 if matches!((a, b), (Value::Outer(_), Value::Outer(_))) {
@@ -182,7 +185,7 @@ impl Interp<'_> {
                 let other = if x.is_some() { b } else { a };
                 // With something unknown that may be a tensor elsewhere, nothing is known of the result.
                 let device = if known_host(other) { p.device } else { self.unknown_device() };
-                self.tensor(Tensor { device, zero_dim: p.zero_dim, role: Role::Plain, certain, bytes: None })
+                self.tensor(Tensor { device, zero_dim: p.zero_dim, role: Role::Plain, certain, bytes: None, double: super::FALSE })
             }
             (None, None) => Value::Unknown,
         }
@@ -416,7 +419,8 @@ impl Interp<'_> {
         if let Some((v, at)) = args.keyword("out") {
             self.check_out(op, &what, v, at, &parties, args, e);
         }
-        self.op_result(op, &parties, args, e, refused, name)
+        let result = self.op_result(op, &parties, args, e, refused, name);
+        self.with_double(result, op, receiver, args, e)
     }
 
     pub(super) fn check_parties(

@@ -175,7 +175,9 @@ impl Interp<'_> {
             Some((Value::Bool(TRUE), _)) => Role::Leaf,
             _ => Role::Plain,
         };
-        self.tensor(Tensor { device, zero_dim, role, certain: true, bytes })
+        let double = self.double_of_factory(op, args);
+        let double = self.doubles_go(device, double, e);
+        self.tensor(Tensor { device, zero_dim, role, certain: true, bytes, double })
     }
 
     fn factory_dims(&mut self, name: &str, args: &Args, dims: Tri) -> Tri {
@@ -188,7 +190,7 @@ impl Interp<'_> {
         match name {
             "tensor" | "as_tensor" | "asarray" | "scalar_tensor" => match first {
                 Value::Int(_) | Value::Host(Host::Number) | Value::Bool(_) => Tri::Yes,
-                Value::Seq(_) | Value::Object(_) | Value::Host(Host::Array) => Tri::No,
+                Value::Seq(_) | Value::Object(_) | Value::Host(Host::Array | Host::Doubles) => Tri::No,
                 Value::Tensor(_) => self.zero_dim(first),
                 _ => Tri::Maybe,
             },

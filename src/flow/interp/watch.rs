@@ -55,6 +55,8 @@ pub(super) struct Watch {
     pub(super) halved: FxHashMap<ObjId, Place>,
     /// CUDA gradient scalers.
     pub(super) scalers: FxHashMap<ObjId, Place>,
+    /// What given layers have made, and of which given tensors.
+    pub(super) near: FxHashMap<OuterId, OuterId>,
     /// Copies of leaves that nobody else holds, by where they were made.
     pub(super) fresh_copies: Vec<Place>,
 }
@@ -105,6 +107,7 @@ impl Watch {
             autocasts: Vec::new(),
             scalers: FxHashMap::default(),
             fresh_copies: Vec::new(),
+            near: FxHashMap::default(),
         }
     }
 

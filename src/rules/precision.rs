@@ -1,0 +1,32 @@
+//! SD7: precision that a device lacks.
+
+use super::{Context, finding, with_stack};
+use crate::finding::Finding;
+use crate::flow::event::{Event, Kind};
+use crate::span::Place;
+use crate::world::{Backend, World};
+
+/// SD701 float64-on-mps
+pub(super) fn double_on_mps(event: &Event, cx: &Context<'_>) -> Option<Finding> {
+    let Kind::DoubleOnMps { on } = &event.kind else { return None };
+    // The callers of a private function are in sight: where they call it with their tensors, it is found.
+    let by_callers = event.symbolic && event.speculative && is_private(event.place, cx);
+    if cx.cuda_only || event.asked_for || by_callers {
+        return None;
+    }
+    let message = format!("this is `float64` on {}, and MPS has no `float64`", on.in_words());
+    let mut f = finding(701, event, message, event.place, "raises where the device is MPS");
+    f.world = World::With(Backend::Mps);
+    Some(with_stack(f, event).help("take `float32` where `device.type == \"mps\"`, or do this part on the CPU"))
+}
+
+/// Is it in a function that is not for others?
+fn is_private(place: Place, cx: &Context<'_>) -> bool {
+    let Some(module) = cx.program.module_of(place.file) else { return false };
+    let functions = &cx.program.get(module).ir.functions;
+    let around = functions.iter().filter(|f| f.parent.is_some() && f.span.contains(place.span));
+    around.max_by_key(|f| f.span.start).is_some_and(|f| {
+        let name = f.name.as_str();
+        name.starts_with('_') && !name.ends_with("__")
+    })
+}
