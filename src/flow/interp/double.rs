@@ -214,27 +214,30 @@ impl Interp<'_> {
         if double == FALSE || self.muted > 0 || self.exhausted || self.caught_around() || self.is_read_at_once(e) {
             return double;
         }
+        // That it is there is what is looked at, not a coincidence; and so, whichever of several devices it is.
+        let before = self.path;
+        let (mut bad, mut first) = (FALSE, None);
         for (leaf, d, _) in self.device_leaves(device) {
             let Some(on) = self.may_be_mps(d) else { continue };
             let here = self.d.where_leaf(device, &mut |p| p == leaf);
-            let there = self.available(Some(Backend::Mps));
-            let bad = self.d.and(here, double);
-            let bad = self.d.and(bad, there);
-            // That it is there is what is looked at, not a coincidence.
-            let before = self.path;
-            self.path = self.d.and(before, on);
-            self.path = self.chosen(double);
-            let bite = self.bite(bad, false);
-            self.path = before;
-            if let Some(bite) = bite {
-                let place = self.place(e);
-                let needs = self.needs_proof(d).into_iter().collect();
-                let on = self.operand(e, d, super::NO_ORIGIN).device;
-                self.emit(Kind::DoubleOnMps { on }, place, bite, needs);
-                return FALSE;
-            }
+            let elsewhere = self.d.not(here);
+            let fine = self.d.or(elsewhere, on);
+            self.path = self.d.and(self.path, fine);
+            bad = self.d.or(bad, here);
+            first = first.or(Some(d));
         }
-        double
+        let there = self.available(Some(Backend::Mps));
+        let both = self.d.and(bad, double);
+        let bad = self.d.and(both, there);
+        self.path = self.chosen(double);
+        let bite = self.bite(bad, false);
+        self.path = before;
+        let (Some(bite), Some(d)) = (bite, first) else { return double };
+        let place = self.place(e);
+        let needs = self.needs_proof(d).into_iter().collect();
+        let on = self.operand(e, d, super::NO_ORIGIN).device;
+        self.emit(Kind::DoubleOnMps { on }, place, bite, needs);
+        FALSE
     }
 
     /// `x.double().numpy()`: who does that has tensors of the host.

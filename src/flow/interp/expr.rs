@@ -439,6 +439,12 @@ impl Interp<'_> {
             (Value::Object(_), _) | (_, Value::Object(_)) => self.object_binary(op, a, b, e),
             (Value::Choice(_), _) => self.each(a, &mut |i, v| i.binary(op, v, b, e, l, r)),
             (_, Value::Choice(_)) => self.each(b, &mut |i, v| i.binary(op, a, v, e, l, r)),
+            // A number, most likely: what comes of it is as precise as the array.
+            (Value::Host(Host::Doubles), Value::Outer(o)) | (Value::Outer(o), Value::Host(Host::Doubles))
+                if !self.is_tensorish(o) =>
+            {
+                Self::DOUBLES
+            }
             (Value::Tensor(_) | Value::Outer(_), _) | (_, Value::Tensor(_) | Value::Outer(_)) => {
                 self.tensor_binary(op, a, b, e, l, r)
             }
