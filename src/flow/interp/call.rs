@@ -78,6 +78,9 @@ impl Interp<'_> {
 
     /// A call of which nothing is known: what it was given may have been moved.
     pub(super) fn unknown_call(&mut self, f: Value, args: &Args, e: ExprId) -> Value {
+        if let Value::Outer(model) = f {
+            self.check_outer_evaluation(model, args, e);
+        }
         for (v, _) in args.values() {
             self.escape(v, 0);
         }
@@ -169,10 +172,23 @@ impl Interp<'_> {
         if function.is_generator || v == Value::Absent { self.generated(v, function.is_generator) } else { v }
     }
 
+    /// Are the activations from this one on all of the file that is interpreted?
+    fn from_script(&self, frame: FrameId) -> bool {
+        let mut at = Some(frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            if frame.module != self.entry {
+                return false;
+            }
+            at = frame.caller;
+        }
+        true
+    }
+
     /// Is the call not worth interpreting, where parameters are symbols?
     fn skipped(&self, module: ModIdx, func: FuncId, receiver: Option<Value>, args: &Args) -> bool {
         if !self.symbolic {
-            return false;
+            return self.heavy.contains(&(module, func));
         }
         let calls = self.relevance.calls(module, func);
         if calls > super::MANY_CALLS || self.heavy.contains(&(module, func)) {
@@ -304,9 +320,10 @@ impl Interp<'_> {
             self.bind_symbols(module, func, base, receiver);
         }
         let (limit, start) = (self.limit, self.here().start);
-        if self.symbolic && site.is_some() {
+        if site.is_some() && (self.symbolic || module != self.entry && self.from_script(saved)) {
             // No more than half of what is left, so that it is the callee at fault that is given up.
-            let share = super::CALL_STEPS.min(limit.saturating_sub(self.steps) / 2);
+            let most = if self.symbolic { super::CALL_STEPS } else { super::LIBRARY_STEPS };
+            let share = most.min(limit.saturating_sub(self.steps) / 2);
             self.limit = limit.min(self.steps.saturating_add(share));
         }
         self.depth += 1;

@@ -380,6 +380,9 @@ impl Interp<'_> {
                 self.used_as_weights(v);
             }
         }
+        if args.positional.len() < 2 {
+            self.module_mode(Value::Outer(o), text, args, e);
+        }
         match text {
             "items" | "keys" | "values" => {
                 let item = Value::Outer(self.outer_item(o, Value::Unknown));

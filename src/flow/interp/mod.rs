@@ -13,6 +13,7 @@ mod class;
 mod compare;
 mod cond;
 mod container;
+mod created;
 mod decorators;
 mod device;
 mod double;
@@ -73,6 +74,8 @@ const MAX_STEPS: u32 = 20_000;
 const SYMBOLIC_STEPS: u32 = 2_000;
 /// Steps that one call may take in such a function. A callee that needs more is not entered again.
 const CALL_STEPS: u32 = 600;
+/// Steps that a script's call of another file's function may take: the script itself matters most.
+const LIBRARY_STEPS: u32 = 4_000;
 /// A callee with more calls in it, and in what it calls, would take more steps than that.
 const MANY_CALLS: u32 = 150;
 /// One with fewer is interpreted whatever it does.

@@ -228,7 +228,7 @@ impl Interp<'_> {
     ) -> Value {
         let this = Value::Object(id);
         self.module_precision(id, name.as_str(), args, e);
-        self.module_mode(id, name.as_str());
+        self.module_mode(this, name.as_str(), args, e);
         match name.as_str() {
             "to" | "cuda" | "cpu" | "xpu" | "npu" | "hpu" | "ipu" | "to_empty" => {
                 self.transfer_module(id, name, args, e);

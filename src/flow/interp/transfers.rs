@@ -6,46 +6,10 @@ use super::super::event::Kind;
 use super::super::value::{Device, OuterKey, Reason, Tensor, Value};
 use super::args::Args;
 use super::{Interp, Pending};
-use crate::ir::{ArgKind, Expr, ExprId, Var};
+use crate::ir::{Expr, ExprId, Var};
 use crate::link::Resolved;
 use crate::span::Place;
 use crate::sym::Sym;
-
-/// Factories that fill their tensor on its device. The others copy data that is on the host.
-const FILLED_ON_DEVICE: &[&str] = &[
-    "torch.zeros",
-    "torch.ones",
-    "torch.full",
-    "torch.empty",
-    "torch.rand",
-    "torch.randn",
-    "torch.randint",
-    "torch.randperm",
-    "torch.arange",
-    "torch.linspace",
-    "torch.logspace",
-    "torch.eye",
-];
-/// Of these, the ones whose numbers depend on the device.
-const RANDOM: &[&str] = &["torch.rand", "torch.randn", "torch.randint", "torch.randperm"];
-/// Methods that give the same numbers in another shape or type.
-const RESHAPES: &[&str] = &[
-    "view",
-    "reshape",
-    "unsqueeze",
-    "squeeze",
-    "expand",
-    "repeat",
-    "float",
-    "long",
-    "bool",
-    "half",
-    "double",
-    "int",
-    "flatten",
-    "contiguous",
-    "t",
-];
 
 impl Interp<'_> {
     /// A tensor is moved by `.to()`, `.cuda()` or `.type_as()`.
@@ -86,7 +50,7 @@ impl Interp<'_> {
     }
 
     /// May it be a device other than the CPU?
-    fn leaves_host(&self, d: Dd) -> bool {
+    pub(super) fn leaves_host(&self, d: Dd) -> bool {
         self.device_leaves(d).iter().any(|(_, d, _)| match d {
             Device::Cuda(_) | Device::CudaSome | Device::Other(_) | Device::Of(_) => true,
             Device::Named(o) => self.t.get_outer(*o).device,
@@ -99,7 +63,7 @@ impl Interp<'_> {
     }
 
     /// Where a host tensor comes from, nearest reason first; nothing if it may be elsewhere.
-    fn host_reason(&self, t: Tensor) -> Option<(Reason, Place)> {
+    pub(super) fn host_reason(&self, t: Tensor) -> Option<(Reason, Place)> {
         let mut found = None;
         for (_, d, origin) in self.device_leaves(t.device) {
             let step = self.chain(origin).first().map(|s| (s.reason, s.place));
@@ -109,67 +73,6 @@ impl Interp<'_> {
             found = step;
         }
         found
-    }
-
-    /// `torch.zeros(n).to(device)`
-    fn check_created(&mut self, t: Tensor, target: Dd, e: ExprId, base: ExprId) {
-        let Some((Reason::Default, made)) = self.host_reason(t) else { return };
-        let Some(factory) = self.factory_below(base) else { return };
-        if self.place(factory) != made || self.happens_once() || self.is_cached() {
-            return;
-        }
-        self.tell_where(target, e, Kind::CreatedThenMoved);
-    }
-
-    /// Does it happen once, where the copy costs nothing that matters: while a file or an object is set up, in a test?
-    fn happens_once(&self) -> bool {
-        let mut at = Some(self.frame);
-        while let Some(f) = at {
-            let frame = &self.frames[f.0 as usize];
-            if !frame.loops.is_empty() {
-                return false;
-            }
-            at = frame.caller;
-        }
-        let ir = &self.linked().ir;
-        let function = ir.function(self.here().func);
-        let name = function.name.as_str();
-        self.here().func.0 == 0
-            || name.starts_with("test")
-            || matches!(name, "__init__" | "setUp" | "setup_method")
-    }
-
-    /// The factory call that an expression begins with, if nothing but shapes and types come after it.
-    fn factory_below(&self, mut e: ExprId) -> Option<ExprId> {
-        let ir = &self.linked().ir;
-        loop {
-            let Expr::Call(c) = ir.expr(e) else { return None };
-            let call = ir.call(c);
-            if let Some(Resolved::External(path)) = self.program.resolve_expr(self.here().module, call.func) {
-                let text = crate::torch::canonical(path).as_str();
-                let placed = call.args.iter().any(|a| match a.kind {
-                    ArgKind::Keyword(k) => {
-                        matches!(k.as_str(), "device" | "generator" | "pin_memory" | "out" | "requires_grad")
-                    }
-                    ArgKind::DoubleStar => true,
-                    _ => false,
-                });
-                let seeded = RANDOM.contains(&text) && self.seeds();
-                return (FILLED_ON_DEVICE.contains(&text) && !placed && !seeded).then_some(e);
-            }
-            match ir.expr(call.func) {
-                Expr::Attr { base, name } if RESHAPES.contains(&name.as_str()) => e = base,
-                _ => return None,
-            }
-        }
-    }
-
-    /// Does the file want the same random numbers everywhere?
-    fn seeds(&self) -> bool {
-        self.linked().ir.exprs.iter().any(|e| {
-            matches!(e, Expr::Attr { name, .. }
-                if matches!(name.as_str(), "manual_seed" | "manual_seed_all" | "seed_everything" | "set_seed"))
-        })
     }
 
     /// `non_blocking=True` from memory that is not pinned.
@@ -240,7 +143,7 @@ impl Interp<'_> {
     }
 
     /// Is the result remembered by a decorator (`lru_cache`) somewhere on the way here?
-    fn is_cached(&self) -> bool {
+    pub(super) fn is_cached(&self) -> bool {
         let mut at = Some(self.frame);
         while let Some(f) = at {
             let frame = &self.frames[f.0 as usize];
@@ -380,7 +283,7 @@ impl Interp<'_> {
         }
     }
 
-    fn tell_where(&mut self, target: Dd, e: ExprId, kind: Kind) {
+    pub(super) fn tell_where(&mut self, target: Dd, e: ExprId, kind: Kind) {
         let accelerators: Vec<u32> = self
             .device_leaves(target)
             .into_iter()
