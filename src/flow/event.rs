@@ -280,6 +280,13 @@ pub enum Kind {
         /// The device.
         on: DeviceName,
     },
+    /// The time of work on a GPU is taken before it is done.
+    TimedWithoutWait {
+        /// The first look at the clock; the event's own place is the second one.
+        started: Place,
+        /// The work.
+        work: Place,
+    },
     /// A tensor is made on the host and moved at once.
     CreatedThenMoved,
     /// A move that is not to be waited for, from memory that is not pinned.

@@ -97,6 +97,7 @@ const RULES: &[Rule] = &[
     transfers::invariant,
     transfers::created,
     transfers::already_there,
+    transfers::timed,
     mismatch::discarded,
     mismatch::to_numpy,
     mismatch::generator,

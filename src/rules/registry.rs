@@ -61,6 +61,7 @@ pages! {
     "SD603-unsynchronized-copy-to-cpu"
     "SD604-redundant-transfer"
     "SD605-loop-invariant-transfer"
+    "SD607-timing-without-synchronize"
     "SD701-float64-on-mps"
     "SD702-half-on-cpu"
     "SD801-invalid-device-string"

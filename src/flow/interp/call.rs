@@ -80,6 +80,7 @@ impl Interp<'_> {
     pub(super) fn unknown_call(&mut self, f: Value, args: &Args, e: ExprId) -> Value {
         if let Value::Outer(model) = f {
             self.check_outer_evaluation(model, args, e);
+            self.check_timed_call(args, e);
         }
         for (v, _) in args.values() {
             self.escape(v, 0);

@@ -41,6 +41,7 @@ mod shown;
 mod spelling;
 mod stmt;
 mod tensor;
+mod timing;
 mod torch_fn;
 mod training;
 mod transfer;
