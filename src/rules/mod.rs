@@ -6,6 +6,7 @@
 mod availability;
 pub mod example;
 pub mod explain;
+mod carried;
 mod fallbacks;
 mod graphs;
 mod indices;
@@ -126,7 +127,8 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
         .chain(retry::retried(cx))
         .chain(parameters::ignored(cx))
         .chain(fallbacks::overwritten(cx))
-        .chain(graphs::retained(cx));
+        .chain(graphs::retained(cx))
+        .chain(carried::carried(cx));
     for finding in found.chain(texts) {
         let finding = at_home(finding, cx);
         let key = (finding.code, finding.primary.place);
