@@ -287,6 +287,11 @@ pub enum Kind {
         /// The work.
         work: Place,
     },
+    /// A tensor is moved to a device and back, and nothing uses it there.
+    ThereAndBack {
+        /// Where it comes back.
+        back: Place,
+    },
     /// A tensor is made on the host and moved at once.
     CreatedThenMoved,
     /// A move that is not to be waited for, from memory that is not pinned.

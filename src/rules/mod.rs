@@ -99,6 +99,7 @@ const RULES: &[Rule] = &[
     transfers::created,
     transfers::already_there,
     transfers::timed,
+    transfers::there_and_back,
     mismatch::discarded,
     mismatch::to_numpy,
     mismatch::generator,

@@ -78,3 +78,14 @@ pub(super) fn timed(event: &Event, cx: &Context<'_>) -> Option<Finding> {
         .related(*started, "timed from here");
     Some(f.help("call `torch.cuda.synchronize()` before the clock is read, at both ends"))
 }
+
+/// SD604 redundant-transfer, by two moves
+pub(super) fn there_and_back(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::ThereAndBack { back } = &event.kind else { return None };
+    if event.symbolic && event.speculative {
+        return None;
+    }
+    let message = "this moves a tensor to a device from which it comes back unused";
+    let f = transfer(604, event, message, "moved here").related(*back, "and back here");
+    Some(with_stack(f, event).help("leave both moves out"))
+}

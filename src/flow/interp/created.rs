@@ -68,6 +68,50 @@ impl Interp<'_> {
             || matches!(name, "__init__" | "setUp" | "setup_method")
     }
 
+    /// A variable that went to the device and comes back, and that nothing else has in the meantime or ever.
+    pub(super) fn check_returned(&mut self, t: Tensor, e: ExprId, base: ExprId) {
+        let Some(value) = self.assigned_before(base) else { return };
+        let went = self.place(value);
+        let there: Vec<u32> = self
+            .device_leaves(t.device)
+            .into_iter()
+            .filter(|&(_, d, origin)| {
+                let chain = self.chain(origin);
+                d != Device::Cpu
+                    && chain.first().is_some_and(|s| s.reason == Reason::Moved && s.place == went)
+            })
+            .map(|(leaf, ..)| leaf)
+            .collect();
+        let ir = &self.linked().ir;
+        let Expr::Call(c) = ir.expr(value) else { return };
+        let Expr::Attr { base: from, .. } = ir.expr(ir.call(c).func) else { return };
+        let function = ir.function(self.here().func).span;
+        let whole = self.here().func.0 == 0;
+        let var = ir.expr(base);
+        let used = ir.exprs.iter().zip(&ir.expr_spans).any(|(x, &at)| {
+            *x == var && (whole || function.contains(at)) && at.start > ir.span(base).start
+        });
+        // A batch, or what was made here: its numbers are on the host already.
+        self.muted += 1;
+        let source = self.eval(from);
+        self.muted -= 1;
+        let on_host = match source {
+            Value::Tensor(s) => self.only_host(self.get_tensor(s).device),
+            _ => false,
+        };
+        let renamed = ir.expr(from) == var;
+        if used || there.is_empty() || !on_host && !renamed {
+            return;
+        }
+        let here = self.d.where_leaf(t.device, &mut |p| there.contains(&p));
+        let available = self.available(None);
+        let bad = self.d.and(here, available);
+        if let Some(bite) = self.bite(bad, false) {
+            let back = self.place(e);
+            self.emit(Kind::ThereAndBack { back }, went, bite, Vec::new());
+        }
+    }
+
     /// In a loop, or where the data is.
     fn on_every_call(&self, target: Dd) -> bool {
         !self.here().loops.is_empty()

@@ -320,6 +320,7 @@ impl Interp<'_> {
                     self.watch_transfer(t, d, args, e, base);
                 }
             }
+            "copy_" => self.copies_without_waiting(t, args, e, base),
             "item" | "tolist" => self.check_read(t, e),
             "get_device" => {
                 let minus = Value::Device(t.device);

@@ -37,6 +37,7 @@ impl Interp<'_> {
         if self.only_host(target) && !nonblocking(args) && self.leaves_host(t.device) {
             // The copy waits for everything before it.
             self.watch.waits += 1;
+            self.check_returned(t, e, base);
         }
     }
 
@@ -58,7 +59,7 @@ impl Interp<'_> {
         })
     }
 
-    fn only_host(&self, d: Dd) -> bool {
+    pub(super) fn only_host(&self, d: Dd) -> bool {
         self.device_leaves(d).iter().all(|(_, d, _)| *d == Device::Cpu)
     }
 
@@ -251,6 +252,27 @@ impl Interp<'_> {
         let place = self.place(e);
         self.watch.unwaited.insert(place, self.watch.waits);
         self.because(device, e, Reason::Unwaited)
+    }
+
+    /// `host[i].copy_(x, non_blocking=True)`: the whole of what is copied into waits to be waited for.
+    pub(super) fn copies_without_waiting(&mut self, t: Tensor, args: &Args, e: ExprId, base: ExprId) {
+        let Some((Value::Tensor(source), _)) = args.get(0, "src") else { return };
+        let from = self.get_tensor(source).device;
+        if self.muted > 0 || !nonblocking(args) || !self.only_host(t.device) || !self.leaves_host(from) {
+            return;
+        }
+        let mut whole = base;
+        while let Expr::Index { base, .. } = self.linked().ir.expr(whole) {
+            whole = base;
+        }
+        let Some(cell) = self.cell_of(whole) else { return };
+        let Value::Tensor(buffer) = self.store.get(cell) else { return };
+        let buffer = self.get_tensor(buffer);
+        let place = self.place(e);
+        self.watch.unwaited.insert(place, self.watch.waits);
+        let device = self.because(buffer.device, e, Reason::Unwaited);
+        let v = self.tensor(Tensor { device, ..buffer });
+        self.store.set(cell, v);
     }
 
     /// The numbers of a tensor are read on the host.
