@@ -292,6 +292,16 @@ pub enum Kind {
         /// Where it comes back.
         back: Place,
     },
+    /// Numbers of 64 bits on a GPU.
+    DoubleOnGpu,
+    /// `bfloat16` on a GPU that nobody has asked whether it knows it.
+    Bfloat16,
+    /// The allocator's cache is emptied in every round of a loop.
+    CacheEmptied,
+    /// A number is read back in every round of a training.
+    SyncInTraining,
+    /// Results without gradients are collected on the GPU.
+    ResultsKept,
     /// A tensor is made on the host and moved at once.
     CreatedThenMoved,
     /// A move that is not to be waited for, from memory that is not pinned.

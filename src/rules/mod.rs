@@ -7,6 +7,7 @@ mod availability;
 pub mod example;
 pub mod explain;
 mod carried;
+mod costs;
 mod fallbacks;
 mod graphs;
 mod indices;
@@ -93,6 +94,11 @@ const RULES: &[Rule] = &[
     spelling::collective,
     spelling::half,
     precision::double_on_mps,
+    precision::double_on_gpu,
+    precision::bfloat16,
+    costs::emptied,
+    costs::sync,
+    costs::kept,
     transfers::unwaited,
     transfers::pageable,
     transfers::invariant,

@@ -20,6 +20,27 @@ pub(super) fn double_on_mps(event: &Event, cx: &Context<'_>) -> Option<Finding> 
     Some(with_stack(f, event).help("take `float32` where `device.type == \"mps\"`, or do this part on the CPU"))
 }
 
+/// SD704 float64-on-gpu
+pub(super) fn double_on_gpu(event: &Event, cx: &Context<'_>) -> Option<Finding> {
+    let Kind::DoubleOnGpu = &event.kind else { return None };
+    if super::in_tests(event.place, cx) {
+        return None;
+    }
+    let message = "this is `float64` on a GPU, where most do a small fraction of the work that they do in `float32`";
+    let mut f = finding(704, event, message.to_owned(), event.place, "double precision");
+    f.world = World::Cuda;
+    Some(with_stack(f, event).help("take `float32`, or do what needs the precision on the CPU"))
+}
+
+/// SD703 bfloat16-without-support-check
+pub(super) fn bfloat16(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::Bfloat16 = &event.kind else { return None };
+    let message = "this is `bfloat16` on a GPU, and nothing here has asked whether it knows that type";
+    let mut f = finding(703, event, message.to_owned(), event.place, "emulated, or not there, on older GPUs");
+    f.world = World::CapabilityBelow(8, 0);
+    Some(with_stack(f, event).help("ask `torch.cuda.is_bf16_supported(including_emulation=False)`, and take `float16` otherwise"))
+}
+
 /// Is it in a function that is not for others?
 fn is_private(place: Place, cx: &Context<'_>) -> bool {
     let Some(module) = cx.program.module_of(place.file) else { return false };

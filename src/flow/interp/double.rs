@@ -232,6 +232,7 @@ impl Interp<'_> {
         self.path = self.chosen(double);
         let bite = self.bite(bad, false);
         self.path = before;
+        self.doubles_on_gpu(device, double, e);
         let (Some(bite), Some(d)) = (bite, first) else { return double };
         let place = self.place(e);
         let needs = self.needs_proof(d).into_iter().collect();

@@ -13,6 +13,7 @@ mod class;
 mod compare;
 mod cond;
 mod container;
+mod costs;
 mod created;
 mod decorators;
 mod device;

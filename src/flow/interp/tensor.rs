@@ -302,6 +302,9 @@ impl Interp<'_> {
         let Value::Tensor(id) = v else { return Value::Unknown };
         let t = self.get_tensor(id);
         self.shown_by_result(t.device, name);
+        if name.as_str() == "bfloat16" {
+            self.cast_to_bfloat16(t.device, e);
+        }
         match name.as_str() {
             "to" | "cuda" | "cpu" | "xpu" | "npu" | "mps" | "hpu" => {
                 return self.transfer(t, name, args, e, base);

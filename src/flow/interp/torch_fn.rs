@@ -175,6 +175,7 @@ impl Interp<'_> {
             Some((Value::Bool(TRUE), _)) => Role::Leaf,
             _ => Role::Plain,
         };
+        self.check_bfloat16(device, args, e);
         let double = self.double_of_factory(op, args);
         let double = self.doubles_go(device, double, e);
         self.tensor(Tensor { device, zero_dim, role, certain: true, bytes, double })

@@ -295,6 +295,7 @@ impl Interp<'_> {
         }
         if self.leaves_host(t.device) {
             self.watch.waits += 1;
+            self.check_sync(t.device, e);
         }
     }
 
