@@ -11,7 +11,7 @@ use crate::flow::Relevance;
 use crate::ir::Module;
 use crate::link::{Finder, Program};
 use crate::lower::{Comment, Kind, Lowered};
-use crate::rules::{Context, Limits};
+use crate::rules::{Context, Found, Limits};
 use crate::shield::shielded;
 use crate::source::{Source, Sources, read};
 use crate::span::{FileId, Place, Span};
@@ -65,15 +65,32 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     };
     let program = Program::link(modules, &find);
     let relevance = Relevance::of(&program);
-    let found: Vec<Vec<Finding>> = inputs
+    let found: Found = inputs
         .par_iter()
         .enumerate()
-        .map(|(i, input)| findings_of(file_id(i), input, &program, &relevance, &analysis.sources))
+        .map(|(i, input)| {
+            let file = file_id(i);
+            (file, findings_of(file, input, &program, &relevance, &analysis.sources))
+        })
         .collect();
-    let linted = |file: FileId| (file.0 as usize) < asked;
-    analysis.findings.extend(crate::rules::at_origin(found.into_iter().flatten().collect(), &linted));
+    // What an imported file says of itself need not be said again where it is used, whether or not it is linted.
+    let others: Found = crate::rules::refers_to(&found)
+        .into_par_iter()
+        .filter(|file| !found.contains_key(file))
+        .filter_map(|file| {
+            let input = importer(file, inputs, &roots)?;
+            Some((file, findings_of(file, input, &program, &relevance, &analysis.sources)))
+        })
+        .collect();
+    analysis.findings.extend(crate::rules::told_once(found, &others));
     analysis.comments.retain(|(file, _)| (file.0 as usize) < asked);
     analysis
+}
+
+/// An input of the same project as the file, for its settings.
+fn importer<'a>(file: FileId, inputs: &'a [Input], roots: &FxHashMap<FileId, PathBuf>) -> Option<&'a Input> {
+    let root = roots.get(&file)?;
+    inputs.iter().find(|input| *input.root == **root).or(inputs.first())
 }
 
 fn file_id(i: usize) -> FileId {

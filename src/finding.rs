@@ -123,8 +123,8 @@ pub struct Finding {
     pub primary: Label,
     /// Other places that matter, such as where the device was decided.
     pub related: Vec<Label>,
-    /// The place of the cause, if that is in another file than the one that led there: one of `related`.
-    pub root: Option<Place>,
+    /// The places of the cause, if that is in other files than the one that led there.
+    pub roots: Vec<Place>,
     /// Where the tensor was made that meets others elsewhere.
     pub stray_from: Option<Place>,
     /// What to write instead.
@@ -148,7 +148,7 @@ impl Finding {
             condition: None,
             primary,
             related: Vec::new(),
-            root: None,
+            roots: Vec::new(),
             stray_from: None,
             help: None,
             fix: None,

@@ -20,6 +20,9 @@ pub struct Event {
     pub in_module: bool,
     /// Is it in a function that other code of the project visibly calls, interpreted for itself?
     pub speculative: bool,
+    /// Was the function interpreted for itself although calls in sight say what it is given? Then they are
+    /// judged instead.
+    pub callers_decide: bool,
     /// Did it begin in a function with symbols for parameters (and not in the file's own body)?
     pub symbolic: bool,
     /// Later uses that go wrong for the same reason, and that the first one comes before.

@@ -173,6 +173,13 @@ impl Scan<'_> {
         {
             self.seed(e);
         }
+        // `.type(torch.FloatTensor)` is for the CPU.
+        if let Expr::Attr { name, .. } = self.ir.expr(call.func)
+            && name.as_str() == "type"
+            && call.args.iter().any(|a| self.is_legacy_type(a.value))
+        {
+            self.seed(e);
+        }
         let callee = match self.ir.expr(call.func) {
             Expr::Var(Var::Local(_)) if owner != FuncId(0) => None,
             Expr::Var(_) | Expr::Attr { .. } => self.program.resolve_expr(self.module, call.func),
@@ -190,6 +197,16 @@ impl Scan<'_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// `torch.FloatTensor`, and its name as a text.
+    fn is_legacy_type(&self, e: ExprId) -> bool {
+        let legacy = |name: &str| name.ends_with("Tensor") && name != "Tensor";
+        match self.ir.expr(e) {
+            Expr::Attr { name, .. } => legacy(name.as_str()),
+            Expr::Str(s) => s.as_str().starts_with("torch.") && legacy(s.as_str()),
+            _ => false,
         }
     }
 

@@ -6,6 +6,7 @@
 mod assigned;
 pub mod atom;
 pub mod diagram;
+pub mod dims;
 pub mod event;
 mod import_time;
 mod interp;

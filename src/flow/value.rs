@@ -8,6 +8,7 @@ use std::hash::Hash;
 use rustc_hash::FxHashMap;
 
 use super::diagram::{Cond, Dd};
+use super::dims::Dims;
 use crate::ir::{ExprId, FuncId};
 use crate::link::{ClassKey, ModIdx};
 use crate::span::Place;
@@ -73,22 +74,6 @@ ids! {
 
 /// No reason known.
 pub const NO_ORIGIN: OriginId = OriginId(0);
-
-/// Yes, no, or not known.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Tri {
-    Yes,
-    No,
-    Maybe,
-}
-
-impl Tri {
-    /// Both, where two values may be meant.
-    pub fn join(self, other: Self) -> Self {
-        if self == other { self } else { Self::Maybe }
-    }
-}
 
 /// A place for tensors, in one world.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -199,8 +184,8 @@ impl Role {
 pub struct Tensor {
     /// Where it lives.
     pub device: Dd,
-    /// Has it no dimensions?
-    pub zero_dim: Tri,
+    /// How many dimensions it has.
+    pub dims: Dims,
     /// What it is to a module that holds it.
     pub role: Role,
     /// Is it certainly a tensor (and not, say, a module that came from outside)?

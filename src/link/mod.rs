@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub use classes::{Base, ClassInfo};
 pub use finder::Finder;
 
-use crate::ir::{Block, ClassId, Expr, ExprId, FuncId, Import, Module, Slot, Stmt, StmtId, Var};
+use crate::ir::{Block, CallId, ClassId, Expr, ExprId, FuncId, Import, Module, Slot, Stmt, StmtId, Var};
 use crate::span::FileId;
 use crate::sym::Sym;
 
@@ -88,8 +88,10 @@ pub struct Linked {
     pub stars: Vec<Target>,
     /// The classes' resolved bases.
     pub classes: Vec<ClassInfo>,
-    /// Functions that a call in the program visibly reaches by name.
+    /// Functions that a call in this file visibly reaches by name.
     pub called: FxHashSet<FuncId>,
+    /// The calls in this file that reach its own functions by name.
+    pub sites: Vec<(FuncId, CallId)>,
 }
 
 /// All files of a run.
@@ -201,9 +203,10 @@ impl Program {
         }
     }
 
-    /// Finds out which functions are called by name somewhere in the program.
+    /// Finds out which functions are called by name in their own files.
     fn mark_called(&mut self) {
         let mut called: Vec<(ModIdx, FuncId)> = Vec::new();
+        let mut sites: Vec<(ModIdx, FuncId, CallId)> = Vec::new();
         for (i, linked) in self.modules.iter().enumerate() {
             let module = index(i);
             let mut methods: Vec<(u32, FuncId)> = linked
@@ -215,24 +218,26 @@ impl Program {
                 .map(|(n, f)| (f.span.start, FuncId(u32::try_from(n).unwrap_or(u32::MAX))))
                 .collect();
             methods.sort_unstable();
-            for call in &linked.ir.calls {
-                if let Some(method) = self.own_method(module, &methods, call.func) {
-                    called.push(method);
-                    continue;
-                }
-                match self.callee(module, call.func) {
-                    Some(Resolved::Function(m, f)) => called.push((m, f)),
-                    Some(Resolved::Class(key)) => {
-                        if let Some((m, f)) = self.find_method(key, Sym::new("__init__")) {
-                            called.push((m, f));
-                        }
-                    }
-                    _ => {}
+            for (n, call) in linked.ir.calls.iter().enumerate() {
+                let own = self.own_method(module, &methods, call.func);
+                let target = own.or_else(|| match self.callee(module, call.func)? {
+                    Resolved::Function(m, f) => Some((m, f)),
+                    Resolved::Class(key) => self.find_method(key, Sym::new("__init__")),
+                    _ => None,
+                });
+                let Some((m, f)) = target else { continue };
+                // Who calls it from other files is nobody's business here: a part of a project must be judged like the whole.
+                if m == module {
+                    called.push((m, f));
+                    sites.push((m, f, CallId(u32::try_from(n).unwrap_or(u32::MAX))));
                 }
             }
         }
         for (m, f) in called {
             self.modules[m.0 as usize].called.insert(f);
+        }
+        for (m, f, call) in sites {
+            self.modules[m.0 as usize].sites.push((f, call));
         }
     }
 
@@ -324,7 +329,16 @@ fn link_module(
         Binder { ir: &ir, targets: &targets, bindings: &mut bindings }.block(body.body, false);
     }
     // A function that declares a name `global` and writes it is rare: such names have no other binding.
-    Linked { bindings, names, targets, stars, classes: Vec::new(), called: FxHashSet::default(), ir }
+    Linked {
+        bindings,
+        names,
+        targets,
+        stars,
+        classes: Vec::new(),
+        called: FxHashSet::default(),
+        sites: Vec::new(),
+        ir,
+    }
 }
 
 fn import_target(

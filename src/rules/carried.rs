@@ -13,8 +13,17 @@ use crate::torch;
 use crate::world::World;
 
 /// Names that say that somebody has thought about the graph.
-const THOUGHT_OF: &[&str] =
-    &["detach", "detach_", "no_grad", "inference_mode", "data", "set_grad_enabled", "item", "numpy", "retain_graph"];
+const THOUGHT_OF: &[&str] = &[
+    "detach",
+    "detach_",
+    "no_grad",
+    "inference_mode",
+    "data",
+    "set_grad_enabled",
+    "item",
+    "numpy",
+    "retain_graph",
+];
 /// Modules of PyTorch that take a state and give a new one.
 const RECURRENT: &[&str] = &["LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"];
 
@@ -154,16 +163,15 @@ impl File<'_> {
         let around = self.ir.functions.iter().filter(|f| f.parent.is_some() && f.span.contains(self.round));
         let around = around.max_by_key(|f| f.span.start).map_or(self.round, |f| f.span);
         let decorators = self.ir.functions.iter().filter(|f| f.span == around);
-        let heads: Vec<Span> = decorators
-            .flat_map(|f| self.ir.list(f.decorators).iter().map(|&d| self.ir.span(d)))
-            .collect();
+        let heads: Vec<Span> =
+            decorators.flat_map(|f| self.ir.list(f.decorators).iter().map(|&d| self.ir.span(d))).collect();
         self.ir.exprs.iter().zip(&self.ir.expr_spans).any(|(e, &at)| {
             (around.contains(at) || heads.iter().any(|h| h.contains(at)))
                 && match *e {
                     Expr::Attr { name, .. } => THOUGHT_OF.contains(&name.as_str()) && name.as_str() != "item",
-                    Expr::Call(c) => self.ir.call(c).args.iter().any(|a| {
-                        matches!(a.kind, crate::ir::ArgKind::Keyword(k) if k.as_str() == "retain_graph")
-                    }),
+                    Expr::Call(c) => self.ir.call(c).args.iter().any(
+                        |a| matches!(a.kind, crate::ir::ArgKind::Keyword(k) if k.as_str() == "retain_graph"),
+                    ),
                     _ => false,
                 }
         })
@@ -174,15 +182,18 @@ impl File<'_> {
     fn is_recurrent(&self, call: &Call) -> bool {
         let Some(made) = self.made_from(call.func) else { return false };
         match self.cx.program.resolve_expr(self.module, made) {
-            Some(Resolved::External(path)) => {
-                torch::module(path).is_some_and(|m| RECURRENT.iter().any(|r| m.name.as_str().ends_with(&format!(".{r}"))))
-            }
+            Some(Resolved::External(path)) => torch::module(path)
+                .is_some_and(|m| RECURRENT.iter().any(|r| m.name.as_str().ends_with(&format!(".{r}")))),
             Some(Resolved::Class(key)) => {
                 let program = self.cx.program;
-                let module = program.class(key).externals.iter().any(|&p| {
-                    torch::base_class(p).is_some_and(|b| b.kind == torch::Base::Module)
-                });
-                let Some((m, f)) = program.find_method(key, crate::sym::Sym::new("forward")) else { return false };
+                let module = program
+                    .class(key)
+                    .externals
+                    .iter()
+                    .any(|&p| torch::base_class(p).is_some_and(|b| b.kind == torch::Base::Module));
+                let Some((m, f)) = program.find_method(key, crate::sym::Sym::new("forward")) else {
+                    return false;
+                };
                 let ir = &program.get(m).ir;
                 let span = ir.function(f).span;
                 let cuts = ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
@@ -213,7 +224,9 @@ impl File<'_> {
         loop {
             let Expr::Call(c) = self.ir.expr(value) else { return None };
             match self.ir.expr(self.ir.call(c).func) {
-                Expr::Attr { base, name } if matches!(name.as_str(), "to" | "cuda" | "train" | "float") => value = base,
+                Expr::Attr { base, name } if matches!(name.as_str(), "to" | "cuda" | "train" | "float") => {
+                    value = base
+                }
                 _ => return Some(self.ir.call(c).func),
             }
         }
@@ -231,7 +244,8 @@ impl File<'_> {
                 "backward" => Some(("each round is differentiated here", at)),
                 "append" if matches!(self.ir.expr(base), Expr::Attr { .. }) => {
                     let kept = call.args.iter().any(|a| {
-                        self.mentions(a.value, state) || made.iter().skip(1).any(|&v| self.mentions(a.value, v))
+                        self.mentions(a.value, state)
+                            || made.iter().skip(1).any(|&v| self.mentions(a.value, v))
                     });
                     kept.then_some(("kept here", at))
                 }

@@ -228,8 +228,7 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
 
 /// A helper whose callers are in sight is judged by what they give it; host code stays on the host.
 fn callers_decide(event: &Event, other: &Operand, cx: &Context<'_>) -> bool {
-    matches!(other.device, DeviceName::Varies(_))
-        && (event.speculative && event.stack.is_empty() || host_code(event.place, cx))
+    matches!(other.device, DeviceName::Varies(_)) && (event.callers_decide || host_code(event.place, cx))
 }
 
 /// Is the place in code that prepares data on the host: a data set, a collator, a tokenizer?

@@ -4,10 +4,10 @@
 //! has the event. No rule looks at syntax trees.
 
 mod availability;
-pub mod example;
-pub mod explain;
 mod carried;
 mod costs;
+pub mod example;
+pub mod explain;
 mod fallbacks;
 mod graphs;
 mod indices;
@@ -25,7 +25,7 @@ mod transfers;
 
 use std::path::Path;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::finding::{Code, Finding, Label};
 use crate::flow::event::{Bite, Event, Kind};
@@ -61,6 +61,9 @@ pub struct Limits {
     /// No accelerator has more than this many bytes (SD507).
     pub max_accelerator_memory: u64,
 }
+
+/// Findings by the file that they belong to.
+pub type Found = FxHashMap<FileId, Vec<Finding>>;
 
 type Rule = fn(&Event, &Context<'_>) -> Option<Finding>;
 
@@ -138,14 +141,17 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
         .chain(carried::carried(cx));
     for finding in found.chain(texts) {
         let finding = at_home(finding, cx);
-        let key = (finding.code, finding.primary.place);
-        match seen.get(&key) {
-            // The same cause met in several ways is one finding with several places.
-            Some(&i) => merge(&mut findings[i], finding),
-            None => {
-                seen.insert(key, findings.len());
-                findings.push(finding);
-            }
+        let code = finding.code;
+        let places: Vec<Place> =
+            std::iter::once(finding.primary.place).chain(finding.roots.clone()).collect();
+        // The same cause met in several ways is one finding with several places.
+        let at = places.iter().find_map(|&p| seen.get(&(code, p)).copied()).unwrap_or(findings.len());
+        match findings.get_mut(at) {
+            Some(known) => merge(known, finding),
+            None => findings.push(finding),
+        }
+        for place in places {
+            seen.entry((code, place)).or_insert(at);
         }
     }
     one_cause(findings, cx)
@@ -166,6 +172,12 @@ fn in_its_world(mut finding: Finding, event: &Event) -> Finding {
 const MAX_RELATED: usize = 6;
 
 fn merge(into: &mut Finding, other: Finding) {
+    // One that is caused here does not hang on another file.
+    if other.roots.is_empty() || into.roots.is_empty() {
+        into.roots.clear();
+    } else {
+        into.roots.extend(other.roots);
+    }
     let places = std::iter::once(other.primary).chain(other.related);
     for label in places {
         if into.related.len() < MAX_RELATED && !into.places().any(|p| p == label.place) {
@@ -231,37 +243,43 @@ fn at_home(mut finding: Finding, cx: &Context<'_>) -> Finding {
     if let Some(i) = finding.related.iter().position(|l| l.place.file == cx.file) {
         let home = finding.related.remove(i);
         let away = std::mem::replace(&mut finding.primary, home);
-        finding.root = Some(away.place);
+        finding.roots = vec![away.place];
         finding.related.insert(0, away);
     }
     finding
 }
 
-/// Gives each finding to the file that has its cause, if that is among the files that are `linted` together: one
-/// cause is one finding, at its origin, however many importers it breaks. An importer that is linted alone keeps it.
-pub fn at_origin(findings: Vec<Finding>, linted: &dyn Fn(FileId) -> bool) -> Vec<Finding> {
-    let (away, mut kept): (Vec<_>, Vec<_>) =
-        findings.into_iter().partition(|f| f.root.is_some_and(|root| linted(root.file)));
-    let mut seen: FxHashMap<(Code, Place), usize> =
-        kept.iter().enumerate().map(|(i, f)| ((f.code, f.primary.place), i)).collect();
-    for mut finding in away {
-        let Some(i) = finding.related.iter().position(|l| Some(l.place) == finding.root) else {
-            kept.push(finding);
-            continue;
-        };
-        let origin = finding.related.remove(i);
-        let importer = std::mem::replace(&mut finding.primary, origin);
-        finding.related.push(importer);
-        finding.root = None;
-        match seen.get(&(finding.code, finding.primary.place)) {
-            Some(&i) => merge(&mut kept[i], finding),
-            None => {
-                seen.insert((finding.code, finding.primary.place), kept.len());
-                kept.push(finding);
-            }
-        }
+/// The other files whose own findings may say what one of these says: the one that has the cause, and the one where the
+/// stray tensor was made.
+pub fn refers_to(found: &Found) -> Vec<FileId> {
+    let mut files: Vec<FileId> = found
+        .iter()
+        .flat_map(|(&file, findings)| findings.iter().flat_map(elsewhere).filter(move |&f| f != file))
+        .collect();
+    files.sort_unstable();
+    files.dedup();
+    files
+}
+
+fn elsewhere(finding: &Finding) -> impl Iterator<Item = FileId> {
+    finding.roots.iter().copied().chain(finding.stray_from).map(|place| place.file)
+}
+
+/// Without what another file's own findings, in `found` or in `others`, say: one cause is one finding. That does not depend on
+/// what is linted together, so linting a part of a project reports what a run over all of it does.
+pub fn told_once(found: Found, others: &Found) -> Vec<Finding> {
+    let mut own: FxHashSet<(Code, Place)> = FxHashSet::default();
+    for finding in found.values().chain(others.values()).flatten().filter(|f| f.roots.is_empty()) {
+        own.insert((finding.code, finding.primary.place));
     }
-    told_elsewhere(kept)
+    let told = |f: &Finding| {
+        !f.roots.is_empty() && f.roots.iter().all(|&place| own.contains(&(f.code, place)))
+            || matches!(f.code, Code(201 | 202))
+                && f.stray_from.is_some_and(|p| [204, 301].iter().any(|&c| own.contains(&(Code(c), p))))
+    };
+    let (dropped, kept): (Vec<_>, Vec<_>) = found.into_values().flatten().partition(told);
+    drop(dropped);
+    kept
 }
 
 /// `reveal_device(…)`: for tests of the engine. Not a rule: has no page and is shown only when selected.

@@ -1,5 +1,7 @@
 //! SD210: a function is given a device and does not use it.
 
+mod own;
+
 use super::Context;
 use crate::finding::{Code, Finding, Label};
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncKind, Function, Module, ParamKind, Stmt, Var};
@@ -22,6 +24,10 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
         let any = function.params.iter().any(|p| p.kind == ParamKind::DoubleStar);
         for param in &function.params {
             if !matches!(param.name.as_str(), "device" | "map_location") {
+                continue;
+            }
+            if let Some(own) = own::goes_to_own(&file, function, param) {
+                found.push(own);
                 continue;
             }
             if file.mentions(function, param.slot) {

@@ -17,7 +17,10 @@ pub(super) fn double_on_mps(event: &Event, cx: &Context<'_>) -> Option<Finding> 
     let message = format!("this is `float64` on {}, and MPS has no `float64`", on.in_words());
     let mut f = finding(701, event, message, event.place, "raises where the device is MPS");
     f.world = World::With(Backend::Mps);
-    Some(with_stack(f, event).help("take `float32` where `device.type == \"mps\"`, or do this part on the CPU"))
+    Some(
+        with_stack(f, event)
+            .help("take `float32` where `device.type == \"mps\"`, or do this part on the CPU"),
+    )
 }
 
 /// SD704 float64-on-gpu
@@ -26,7 +29,8 @@ pub(super) fn double_on_gpu(event: &Event, cx: &Context<'_>) -> Option<Finding> 
     if super::in_tests(event.place, cx) {
         return None;
     }
-    let message = "this is `float64` on a GPU, where most do a small fraction of the work that they do in `float32`";
+    let message =
+        "this is `float64` on a GPU, where most do a small fraction of the work that they do in `float32`";
     let mut f = finding(704, event, message.to_owned(), event.place, "double precision");
     f.world = World::Cuda;
     Some(with_stack(f, event).help("take `float32`, or do what needs the precision on the CPU"))
@@ -38,7 +42,11 @@ pub(super) fn bfloat16(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let message = "this is `bfloat16` on a GPU, and nothing here has asked whether it knows that type";
     let mut f = finding(703, event, message.to_owned(), event.place, "emulated, or not there, on older GPUs");
     f.world = World::CapabilityBelow(8, 0);
-    Some(with_stack(f, event).help("ask `torch.cuda.is_bf16_supported(including_emulation=False)`, and take `float16` otherwise"))
+    Some(
+        with_stack(f, event).help(
+            "ask `torch.cuda.is_bf16_supported(including_emulation=False)`, and take `float16` otherwise",
+        ),
+    )
 }
 
 /// Is it in a function that is not for others?

@@ -1,8 +1,9 @@
 //! Calls that ask something of an accelerator.
 
 use super::super::diagram::TRUE;
+use super::super::dims::Dims;
 use super::super::event::{Kind, UseKind};
-use super::super::value::{Device, NO_ORIGIN, Reason, Tri, Value};
+use super::super::value::{Device, NO_ORIGIN, Reason, Value};
 use super::args::Args;
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
@@ -40,7 +41,7 @@ impl Interp<'_> {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Host, NO_ORIGIN);
                 let d = self.at(Device::Cpu, origin);
-                self.plain_tensor(d, Tri::Maybe)
+                self.plain_tensor(d, Dims::ANY)
             }
             Returns::Method(name) => match args.positional.split_first() {
                 Some((&(v, at), rest)) => {

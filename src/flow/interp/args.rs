@@ -16,12 +16,19 @@ pub(super) struct Args {
     pub(super) open: bool,
     /// There is a `**kwargs` whose content is not known.
     pub(super) open_names: bool,
+    /// What each element is of the `*args` of which nobody knows how many there are.
+    pub(super) spread: Option<Value>,
 }
 
 impl Args {
     /// The argument at a position or by keyword.
     pub(super) fn get(&self, position: usize, name: &str) -> Option<(Value, ExprId)> {
         self.keyword(name).or_else(|| self.positional.get(position).copied())
+    }
+
+    /// Just this argument, by position.
+    pub(super) fn only(&self, position: usize, name: &str) -> Self {
+        Self { positional: self.get(position, name).into_iter().collect(), ..Self::default() }
     }
 
     /// The argument by keyword.
@@ -63,7 +70,10 @@ impl Interp<'_> {
                 ArgKind::Keyword(name) => args.keywords.push((name, v, arg.value)),
                 ArgKind::Star => match self.exact_elements(v) {
                     Some(items) => args.positional.extend(items.into_iter().map(|v| (v, arg.value))),
-                    None => args.open = true,
+                    None => {
+                        args.open = true;
+                        args.spread = Some(self.some_element(v, arg.value));
+                    }
                 },
                 ArgKind::DoubleStar => match self.dict_items(v) {
                     Some(items) => {
@@ -314,6 +324,11 @@ fn says_module(ir: &crate::ir::Module, e: ExprId) -> bool {
         Expr::Var(_) | Expr::Attr { .. } | Expr::Str(_) => plain_annotation(ir, e) == Some("Module"),
         _ => false,
     }
+}
+
+/// Does the annotation say that the thing is a tensor, and never `None`?
+pub(super) fn says_tensor_alone(ir: &crate::ir::Module, e: ExprId) -> bool {
+    matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. } | Expr::Str(_)) && says_tensor(ir, e)
 }
 
 /// Does the annotation say that the thing is a tensor?

@@ -109,6 +109,14 @@ impl Interp<'_> {
                     args.positional.iter().map(|&(v, at)| (v, Some(at))).collect();
                 self.pairs(&columns)
             }
+            // `zip(*rows)` gives columns.
+            ("zip", None) => match args.spread.and_then(|row| self.row_elements(row)) {
+                Some(row) => {
+                    let columns: Vec<Value> = row.into_iter().map(|v| self.many(v)).collect();
+                    self.seq(&columns)
+                }
+                None => self.result_of(e),
+            },
             ("map", Some((f, _))) if args.positional.len() == 2 => {
                 let (v, at) = args.positional[1];
                 match self.iteration(v, at) {
@@ -302,11 +310,21 @@ impl Interp<'_> {
             return Value::Bool(if known { TRUE } else { FALSE });
         }
         let cond = match (v, class) {
-            (Value::Outer(o), Value::External(path)) if path.as_str() == "torch.Tensor" => {
+            // Its annotation says so, and so do the callers, as far as they are checked.
+            (Value::Outer(o), Value::External(path))
+                if path.as_str() == "torch.Tensor" && self.is_given_a_tensor(o) =>
+            {
+                TRUE
+            }
+            (Value::Outer(o), Value::External(path)) if is_tensor_class(path) => {
                 // In the branch where it is one, it is one.
                 self.tensor_proofs.insert(o);
-                let key = Value::External(path);
-                self.named_flag(o, key, " is a tensor", at)
+                let is = self.named_flag(o, Value::External(path), at);
+                if path.as_str() == "torch.Tensor" {
+                    let not = self.d.not(is);
+                    self.is_no_tensor(o, not);
+                }
+                is
             }
             (Value::Tensor(t), Value::External(path)) if self.get_tensor(t).certain => {
                 if path.as_str() == "torch.Tensor" { TRUE } else { self.unknown_test(e) }
@@ -330,7 +348,13 @@ impl Interp<'_> {
                 }
                 None => self.unknown_test(e),
             },
-            (Value::Outer(o), class) => self.named_flag(o, class, " has that type", at),
+            (Value::Outer(o), class) => {
+                let is = self.named_flag(o, class, at);
+                if self.classes_of_the_host(class) {
+                    self.is_no_tensor(o, is);
+                }
+                is
+            }
             _ => self.unknown_test(e),
         };
         Value::Bool(cond)
@@ -387,7 +411,43 @@ impl Interp<'_> {
         }
     }
 
-    fn named_flag(&mut self, o: super::OuterId, key: Value, _suffix: &str, at: ExprId) -> super::Cond {
+    /// A parameter with a plain annotation `Tensor`, and nothing that it is otherwise.
+    fn is_given_a_tensor(&self, o: super::OuterId) -> bool {
+        let super::OuterKey::Param { module, func, index } = self.t.get_outer(o).key else { return false };
+        let ir = &self.program.get(module).ir;
+        ir.function(func).params.get(usize::from(index)).is_some_and(|p| {
+            p.default.is_none() && p.annotation.is_some_and(|a| super::args::says_tensor_alone(ir, a))
+        })
+    }
+
+    /// The elements of a tuple, named or not.
+    fn row_elements(&self, row: Value) -> Option<Vec<Value>> {
+        match row {
+            Value::Object(id) if self.obj(id).kind == ObjKind::Instance => self.exact_elements(self.own(id)),
+            row => self.exact_elements(row),
+        }
+    }
+
+    /// Where this holds the outside thing is no tensor.
+    fn is_no_tensor(&mut self, o: super::OuterId, when: super::Cond) {
+        let before = self.no_tensors.get(&o).copied().unwrap_or(FALSE);
+        let when = self.d.or(before, when);
+        self.no_tensors.insert(o, when);
+    }
+
+    /// A class, or several, whose instances hold numbers and are no tensors.
+    fn classes_of_the_host(&self, class: Value) -> bool {
+        match class {
+            Value::External(path) => matches!(
+                path.as_str(),
+                "builtins.list" | "builtins.tuple" | "builtins.int" | "builtins.float" | "builtins.bool"
+            ),
+            Value::Seq(classes) => self.t.seqs.get(classes.0).iter().all(|&c| self.classes_of_the_host(c)),
+            _ => false,
+        }
+    }
+
+    fn named_flag(&mut self, o: super::OuterId, key: Value, at: ExprId) -> super::Cond {
         let test = super::Test::Compare(20, Value::Outer(o), key);
         self.keyed_test(test, at)
     }
@@ -443,4 +503,9 @@ impl Interp<'_> {
             _ => self.result_of(e),
         }
     }
+}
+
+/// `torch.Tensor`, `torch.FloatTensor`, …
+fn is_tensor_class(path: Sym) -> bool {
+    path.as_str().starts_with("torch.") && path.as_str().ends_with("Tensor")
 }

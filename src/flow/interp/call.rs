@@ -22,8 +22,14 @@ impl Interp<'_> {
                 self.bound(receiver, None, Sym::new("super"))
             }
             Expr::Attr { base, name } => {
-                let receiver = self.eval(base);
+                let mut receiver = self.eval(base);
                 let args = self.arguments(call);
+                if matches!(linked.ir.expr(base), Expr::Compare { .. }) {
+                    receiver = self.each(receiver, &mut |i, r| match r {
+                        Value::Bool(_) => i.compared_tensor(r, base, name, &args),
+                        r => r,
+                    });
+                }
                 self.each(receiver, &mut |i, r| i.call_method(r, name, &args, e, base))
             }
             _ => {
@@ -31,6 +37,35 @@ impl Interp<'_> {
                 let args = self.arguments(call);
                 self.call_value(f, &args, e)
             }
+        }
+    }
+
+    /// `(x > 0).float()`: what compares so is a tensor, and so is what it is compared from.
+    fn compared_tensor(&mut self, test: Value, base: ExprId, name: Sym, args: &Args) -> Value {
+        let Expr::Compare { left, right, .. } = self.linked().ir.expr(base) else { return test };
+        // What is no module, for what is compared is none, has these only if it is a tensor.
+        let casts = matches!(
+            name.as_str(),
+            "float" | "double" | "half" | "bfloat16" | "bool" | "byte" | "to" | "type"
+        );
+        if !casts && !super::shown::only_tensors_do(name) && !super::shown::only_tensors_take(name, args) {
+            return test;
+        }
+        self.muted += 1;
+        let (l, r) = (self.eval(left), self.eval(right));
+        self.muted -= 1;
+        self.each(l, &mut |i, l| i.shown_by_comparison(l, r, test, base))
+    }
+
+    /// Of two things that are compared, the one from outside is a tensor if the other is a number.
+    fn shown_by_comparison(&mut self, l: Value, r: Value, test: Value, base: ExprId) -> Value {
+        let host = |v| matches!(v, Value::Int(_) | Value::Host(_) | Value::Bool(_));
+        match (l, r) {
+            (Value::Outer(o), v) | (v, Value::Outer(o)) if host(v) || v == Value::Unknown => {
+                self.tensor_proofs.insert(o);
+                self.tensor_of_outer(o, base)
+            }
+            _ => test,
         }
     }
 
@@ -90,7 +125,7 @@ impl Interp<'_> {
             Value::Tensor(id) if !self.get_tensor(id).certain => {
                 let d = self.get_tensor(id).device;
                 let t = super::Tensor { certain: false, ..self.get_tensor(id) };
-                self.tensor(super::Tensor { device: d, zero_dim: super::Tri::Maybe, ..t })
+                self.tensor(super::Tensor { device: d, dims: super::super::dims::Dims::ANY, ..t })
             }
             _ => self.result_of(e),
         }
@@ -131,6 +166,7 @@ impl Interp<'_> {
         let linked = self.program.get(module);
         let function = linked.ir.function(func);
         let recursive = self.active(module, func);
+        self.is_given(e);
         if self.depth >= MAX_DEPTH || recursive || !self.live() || self.skipped(module, func, receiver, args)
         {
             for (v, _) in args.values() {
@@ -219,7 +255,7 @@ impl Interp<'_> {
             Value::Object(id) => {
                 let o = self.obj(id);
                 match o.kind {
-                    ObjKind::Loader | ObjKind::Items | ObjKind::Generator | ObjKind::Distribution => true,
+                    ObjKind::Loader | ObjKind::Items | ObjKind::Generator | ObjKind::Distribution(_) => true,
                     _ => {
                         depth > 3
                             || self.is_settled(self.own(id), depth + 1)

@@ -1,6 +1,7 @@
 //! Classes of the project: what they are, and making instances.
 
-use super::super::value::{Closure, NO_ORIGIN, ObjId, Reason, Role, Tensor, Tri, Value};
+use super::super::dims::Dims;
+use super::super::value::{Closure, NO_ORIGIN, ObjId, Reason, Role, Tensor, Value};
 use super::args::Args;
 use super::{Interp, ObjKind};
 use crate::ir::{ClassId, Expr, ExprId, Stmt};
@@ -237,7 +238,7 @@ impl Interp<'_> {
             self.watch.fields.insert((id, name), place);
             if self.check_leaf(value, at, "the module", true) {
                 let unknown = self.unknown_device();
-                self.plain_tensor(unknown, Tri::Maybe)
+                self.plain_tensor(unknown, Dims::ANY)
             } else {
                 self.kept(value, at, 0)
             }
@@ -330,7 +331,7 @@ impl Interp<'_> {
         };
         self.tensor(Tensor {
             device,
-            zero_dim: Tri::Maybe,
+            dims: Dims::ANY,
             role: Role::Parameter,
             certain: true,
             bytes: None,

@@ -1,11 +1,14 @@
 //! Sequences, lists, dicts: elements, indexing, iteration.
 
-use super::super::value::{Host, NO_ORIGIN, ObjId, Role, Tensor, Tri, Value};
+use super::super::value::{Host, NO_ORIGIN, ObjId, Role, Tensor, Value};
 use super::args::Args;
 use super::loops::Iteration;
 use super::{Interp, ObjKind};
 use crate::ir::{BinOp, ExprId};
 use crate::sym::Sym;
+
+/// With more different values than this a list's are not told apart.
+const MAX_BESIDE: usize = 4;
 
 impl Interp<'_> {
     /// A container's content as a value: `Seq`, `Many` or something unknown.
@@ -110,7 +113,7 @@ impl Interp<'_> {
             Value::Tensor(id) => {
                 let t = self.get_tensor(id);
                 if t.certain {
-                    self.tensor(Tensor { zero_dim: Tri::Maybe, role: Role::Plain, bytes: None, ..t })
+                    self.tensor(Tensor { dims: t.dims.minus(1), role: Role::Plain, bytes: None, ..t })
                 } else {
                     self.part_of(t)
                 }
@@ -152,16 +155,53 @@ impl Interp<'_> {
                     items.push(*self.t.values.get(m));
                 }
                 items.push(item);
-                self.many_of(&items)
+                self.many_beside(&items)
             }
         };
         self.set_own(id, new);
     }
 
+    /// Any number of values like these, of which each is there: what is appended in a loop stands beside the rest.
+    fn many_beside(&mut self, items: &[Value]) -> Value {
+        if let &[a, b] = items
+            && a != b
+            && self.blend(a, b) == a
+        {
+            return self.many(a);
+        }
+        let mut members: Vec<Value> = Vec::new();
+        for v in items {
+            let known = self.side_by_side.get(v).map_or_else(|| vec![*v], Clone::clone);
+            for v in known {
+                if !members.contains(&v) {
+                    members.push(v);
+                }
+            }
+        }
+        if let Some(&all) =
+            items.iter().find(|v| self.side_by_side.get(v).is_some_and(|m| m.len() == members.len()))
+        {
+            return self.many(all);
+        }
+        let mut joined = Value::Absent;
+        for &v in members.iter().take(super::MAX_ELEMENTS) {
+            joined = self.blend(joined, v);
+        }
+        if matches!(joined, Value::Choice(_)) && members.len() <= MAX_BESIDE {
+            self.side_by_side.insert(joined, members);
+        }
+        self.many(joined)
+    }
+
+    /// What is certainly among many values like this one.
+    pub(super) fn members(&self, v: Value) -> Vec<Value> {
+        self.side_by_side.get(&v).map_or_else(|| vec![v], Clone::clone)
+    }
+
     pub(super) fn list_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
         let first = args.positional.first().copied();
         match (name.as_str(), first) {
-            ("append", Some((v, at))) => {
+            ("append" | "appendleft", Some((v, at))) => {
                 self.check_accumulated(v, e);
                 let v =
                     if self.constructing() && !self.is_module_object(id) { self.kept(v, at, 1) } else { v };
@@ -175,12 +215,11 @@ impl Interp<'_> {
                     (Value::Seq(s), false) => {
                         let mut items = self.seq_items(s).to_vec();
                         items.push(v);
-                        self.many_of(&items)
+                        self.many_beside(&items)
                     }
                     (Value::Many(m), _) => {
                         let old = *self.t.values.get(m);
-                        let joined = self.blend(old, v);
-                        self.many(joined)
+                        self.many_beside(&[old, v])
                     }
                     _ => self.many(Value::Unknown),
                 };
@@ -191,7 +230,7 @@ impl Interp<'_> {
                 self.extend_list(id, v, at);
                 Value::None
             }
-            ("pop", _) => {
+            ("pop" | "popleft", _) => {
                 let v = Value::Object(id);
                 self.some_element(v, e)
             }
@@ -243,7 +282,8 @@ impl Interp<'_> {
                     self.many(v)
                 }
             },
-            "keys" => self.many(Self::TEXT),
+            // Mostly text, but devices as well.
+            "keys" => self.many(Value::Unknown),
             "get" | "pop" | "setdefault" if !args.positional.is_empty() => {
                 self.dict_get(id, args.positional[0].0, e)
             }

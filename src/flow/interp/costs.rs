@@ -37,7 +37,12 @@ impl Interp<'_> {
 
     /// Does the file ask what the GPU can do?
     fn asks_capability(&self) -> bool {
-        self.mentions(&["is_bf16_supported", "get_device_capability", "get_device_properties", "is_torch_bf16_gpu_available"])
+        self.mentions(&[
+            "is_bf16_supported",
+            "get_device_capability",
+            "get_device_properties",
+            "is_torch_bf16_gpu_available",
+        ])
     }
 
     fn mentions(&self, names: &[&str]) -> bool {
@@ -45,7 +50,11 @@ impl Interp<'_> {
         ir.exprs.iter().any(|e| match *e {
             Expr::Attr { name, .. } | Expr::Var(Var::Unbound(name)) => names.contains(&name.as_str()),
             _ => false,
-        }) || self.linked().targets.keys().any(|(_, _, name)| name.is_some_and(|n| names.contains(&n.as_str())))
+        }) || self
+            .linked()
+            .targets
+            .keys()
+            .any(|(_, _, name)| name.is_some_and(|n| names.contains(&n.as_str())))
     }
 
     /// `dtype=torch.bfloat16` on a GPU.
@@ -75,7 +84,8 @@ impl Interp<'_> {
 
     /// `torch.cuda.empty_cache()` in a loop.
     pub(super) fn check_emptied(&mut self, path: Sym, e: ExprId) {
-        let empties = matches!(path.as_str(), "torch.cuda.empty_cache" | "torch.accelerator.memory.empty_cache");
+        let empties =
+            matches!(path.as_str(), "torch.cuda.empty_cache" | "torch.accelerator.memory.empty_cache");
         if !empties || self.muted > 0 || self.here().loops.is_empty() || self.is_in_branch() {
             return;
         }
@@ -93,7 +103,11 @@ impl Interp<'_> {
 
     /// A number is read in every round of a training.
     pub(super) fn check_sync(&mut self, device: Dd, e: ExprId) {
-        if self.muted > 0 || self.here().loops.is_empty() || self.is_in_branch() || !self.mentions(&["backward"]) {
+        if self.muted > 0
+            || self.here().loops.is_empty()
+            || self.is_in_branch()
+            || !self.mentions(&["backward"])
+        {
             return;
         }
         let ir = &self.linked().ir;
@@ -123,7 +137,7 @@ impl Interp<'_> {
                 && matches!(x, Expr::Attr { name, .. } if matches!(name.as_str(), "no_grad" | "inference_mode"))
         });
         let device = self.get_tensor(t).device;
-        if inference && self.get_tensor(t).zero_dim != super::Tri::Yes {
+        if inference && self.get_tensor(t).dims.none() != Some(true) {
             self.tell_on_cuda(device, Kind::ResultsKept, e);
         }
     }

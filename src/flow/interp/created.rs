@@ -27,9 +27,36 @@ const FILLED_ON_DEVICE: &[&str] = &[
 const RANDOM: &[&str] = &["torch.rand", "torch.randn", "torch.randint", "torch.randperm"];
 /// Methods that give numbers made of the same ones alone, in another shape or type.
 const OF_ITSELF: &[&str] = &[
-    "view", "reshape", "unsqueeze", "squeeze", "expand", "repeat", "float", "long", "bool", "half", "double", "int",
-    "flatten", "contiguous", "t", "exp", "log", "sqrt", "pow", "cos", "sin", "neg", "abs", "square", "flip", "add",
-    "sub", "mul", "div", "type",
+    "view",
+    "reshape",
+    "unsqueeze",
+    "squeeze",
+    "expand",
+    "repeat",
+    "float",
+    "long",
+    "bool",
+    "half",
+    "double",
+    "int",
+    "flatten",
+    "contiguous",
+    "t",
+    "exp",
+    "log",
+    "sqrt",
+    "pow",
+    "cos",
+    "sin",
+    "neg",
+    "abs",
+    "square",
+    "flip",
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "type",
 ];
 
 impl Interp<'_> {
@@ -88,9 +115,10 @@ impl Interp<'_> {
         let function = ir.function(self.here().func).span;
         let whole = self.here().func.0 == 0;
         let var = ir.expr(base);
-        let used = ir.exprs.iter().zip(&ir.expr_spans).any(|(x, &at)| {
-            *x == var && (whole || function.contains(at)) && at.start > ir.span(base).start
-        });
+        let used =
+            ir.exprs.iter().zip(&ir.expr_spans).any(|(x, &at)| {
+                *x == var && (whole || function.contains(at)) && at.start > ir.span(base).start
+            });
         // A batch, or what was made here: its numbers are on the host already.
         self.muted += 1;
         let source = self.eval(from);
@@ -115,9 +143,10 @@ impl Interp<'_> {
     /// In a loop, or where the data is.
     fn on_every_call(&self, target: Dd) -> bool {
         !self.here().loops.is_empty()
-            || self.device_leaves(target).iter().any(|(_, d, _)| {
-                matches!(d, Device::Of(_) | Device::Cuda(_) | Device::CudaSome)
-            })
+            || self
+                .device_leaves(target)
+                .iter()
+                .any(|(_, d, _)| matches!(d, Device::Of(_) | Device::Cuda(_) | Device::CudaSome))
     }
 
     /// Is it made where something is missing, and then kept: `if key not in tables: tables[key] = …`?
@@ -149,7 +178,9 @@ impl Interp<'_> {
         let inside = |span: Span| whole || function.contains(span);
         let assigned = ir.stmts.iter().filter_map(|s| match s {
             Stmt::Assign { targets, value } => match ir.list(*targets) {
-                [t] if ir.expr(*t) == var && inside(ir.span(*t)) && ir.span(*value).end <= at.start => Some(*value),
+                [t] if ir.expr(*t) == var && inside(ir.span(*t)) && ir.span(*value).end <= at.start => {
+                    Some(*value)
+                }
                 _ => None,
             },
             _ => None,
@@ -201,7 +232,8 @@ impl Interp<'_> {
             }
             Expr::Unary { operand, .. } => self.comes_from(operand, made),
             Expr::Index { base, index } => {
-                let plain = matches!(ir.expr(index), Expr::Slice(_) | Expr::None | Expr::Ellipsis | Expr::Tuple(_));
+                let plain =
+                    matches!(ir.expr(index), Expr::Slice(_) | Expr::None | Expr::Ellipsis | Expr::Tuple(_));
                 plain && self.comes_from(base, made)
             }
             _ => false,

@@ -5,10 +5,11 @@
 
 use super::super::atom::Atom;
 use super::super::diagram::{Cond, Dd, FALSE, TRUE};
+use super::super::dims::Dims;
 use super::super::event::Kind;
-use super::super::value::{Device, Host, OuterId, Tensor, Tri, Value};
-use super::{Interp, Test};
+use super::super::value::{Device, Host, OuterId, Tensor, Value};
 use super::args::Args;
+use super::{Interp, Test};
 use crate::ir::{Expr, ExprId, UnaryOp};
 use crate::sym::Sym;
 use crate::torch::{Kind as OpKind, Op, ResultRule};
@@ -43,30 +44,152 @@ const CREATES: &[(&str, usize)] = &[
 ];
 /// NumPy functions and methods that give `float64` when an argument is.
 const ARRAYS_KEEP: &[&str] = &[
-    "abs", "add", "append", "array", "asarray", "ascontiguousarray", "average", "clip", "concatenate", "copy",
-    "cos", "cumprod", "cumsum", "diff", "divide", "exp", "expand_dims", "expm1", "flatten", "flip", "fliplr",
-    "flipud", "hstack", "log", "log10", "log1p", "log2", "max", "maximum", "mean", "min", "minimum",
-    "moveaxis", "multiply", "outer", "pad", "power", "prod", "ravel", "repeat", "reshape", "roll", "round",
-    "sin", "sort", "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "tan", "tanh",
-    "tile", "transpose", "var", "vstack",
+    "abs",
+    "add",
+    "append",
+    "array",
+    "asarray",
+    "ascontiguousarray",
+    "average",
+    "clip",
+    "concatenate",
+    "copy",
+    "cos",
+    "cumprod",
+    "cumsum",
+    "diff",
+    "divide",
+    "exp",
+    "expand_dims",
+    "expm1",
+    "flatten",
+    "flip",
+    "fliplr",
+    "flipud",
+    "hstack",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "max",
+    "maximum",
+    "mean",
+    "min",
+    "minimum",
+    "moveaxis",
+    "multiply",
+    "outer",
+    "pad",
+    "power",
+    "prod",
+    "ravel",
+    "repeat",
+    "reshape",
+    "roll",
+    "round",
+    "sin",
+    "sort",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "std",
+    "subtract",
+    "sum",
+    "swapaxes",
+    "tan",
+    "tanh",
+    "tile",
+    "transpose",
+    "var",
+    "vstack",
 ];
 /// Functions and methods of tensors whose result has the type that their operands are promoted to.
 const TENSORS_KEEP: &[&str] = &[
-    "__getitem__", "abs", "add", "atleast_1d", "broadcast_to", "cat", "chunk", "clamp", "clone", "concat", "contiguous",
-    "cos", "cosh", "cumprod", "cumsum", "detach", "diff", "div", "einsum", "exp", "expand", "expand_as",
-    "expm1", "flatten", "flip", "gather", "index_select", "lerp", "log", "log10", "log1p", "log2", "matmul", "maximum",
-    "mean", "minimum", "movedim", "mul", "narrow", "neg", "outer", "permute", "pow", "ravel", "reciprocal", "remainder",
-    "repeat", "repeat_interleave", "reshape", "roll", "rsqrt", "select", "sigmoid", "sin", "sinh", "split", "sqrt",
-    "square", "squeeze", "stack", "std", "sub", "sum", "swapaxes", "t", "take", "tan", "tanh", "tile", "transpose",
-    "true_divide", "unbind", "unflatten", "unsqueeze", "var", "view", "view_as", "where",
+    "__getitem__",
+    "abs",
+    "add",
+    "atleast_1d",
+    "broadcast_to",
+    "cat",
+    "chunk",
+    "clamp",
+    "clone",
+    "concat",
+    "contiguous",
+    "cos",
+    "cosh",
+    "cumprod",
+    "cumsum",
+    "detach",
+    "diff",
+    "div",
+    "einsum",
+    "exp",
+    "expand",
+    "expand_as",
+    "expm1",
+    "flatten",
+    "flip",
+    "gather",
+    "index_select",
+    "lerp",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "matmul",
+    "maximum",
+    "mean",
+    "minimum",
+    "movedim",
+    "mul",
+    "narrow",
+    "neg",
+    "outer",
+    "permute",
+    "pow",
+    "ravel",
+    "reciprocal",
+    "remainder",
+    "repeat",
+    "repeat_interleave",
+    "reshape",
+    "roll",
+    "rsqrt",
+    "select",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "split",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "std",
+    "sub",
+    "sum",
+    "swapaxes",
+    "t",
+    "take",
+    "tan",
+    "tanh",
+    "tile",
+    "transpose",
+    "true_divide",
+    "unbind",
+    "unflatten",
+    "unsqueeze",
+    "var",
+    "view",
+    "view_as",
+    "where",
 ];
 
 impl Interp<'_> {
     /// When a `dtype` is `float64`.
     pub(super) fn is_double(&mut self, dtype: Value) -> Cond {
-        let says = |v: &Value| {
-            matches!(v, Value::External(path) if matches!(path.as_str(), "torch.float64" | "torch.double" | "builtins.float"))
-        };
+        let says = |v: &Value| matches!(v, Value::External(path) if matches!(path.as_str(), "torch.float64" | "torch.double" | "builtins.float"));
         match dtype {
             Value::Choice(d) => {
                 let values = &self.t.values;
@@ -155,7 +278,8 @@ impl Interp<'_> {
             return result;
         }
         let operands = receiver.into_iter().chain(args.positional.iter().copied());
-        let operands: Vec<Value> = if op.in_place { operands.take(1) } else { operands.take(3) }.map(|(v, _)| v).collect();
+        let operands: Vec<Value> =
+            if op.in_place { operands.take(1) } else { operands.take(3) }.map(|(v, _)| v).collect();
         let double = self.promoted(&operands);
         self.set_double(result, double)
     }
@@ -179,10 +303,9 @@ impl Interp<'_> {
         }
         match tensors.as_slice() {
             [one] => one.double,
-            several => several
-                .iter()
-                .find(|t| t.double != FALSE && t.zero_dim == Tri::No)
-                .map_or(FALSE, |t| t.double),
+            several => {
+                several.iter().find(|t| t.double != FALSE && t.dims.some()).map_or(FALSE, |t| t.double)
+            }
         }
     }
 
@@ -211,7 +334,12 @@ impl Interp<'_> {
 
     /// Numbers of 64 bits come to be on a device. Gives when they are there, and nobody has been told that they cannot.
     pub(super) fn doubles_go(&mut self, device: Dd, double: Cond, e: ExprId) -> Cond {
-        if double == FALSE || self.muted > 0 || self.exhausted || self.caught_around() || self.is_read_at_once(e) {
+        if double == FALSE
+            || self.muted > 0
+            || self.exhausted
+            || self.caught_around()
+            || self.is_read_at_once(e)
+        {
             return double;
         }
         // That it is there is what is looked at, not a coincidence; and so, whichever of several devices it is.
@@ -243,7 +371,11 @@ impl Interp<'_> {
 
     /// `x.double().numpy()`: who does that has tensors of the host.
     fn is_read_at_once(&self, e: ExprId) -> bool {
-        self.linked().ir.exprs.iter().any(|x| matches!(*x, Expr::Attr { base, name } if base == e && name.as_str() == "numpy"))
+        self.linked()
+            .ir
+            .exprs
+            .iter()
+            .any(|x| matches!(*x, Expr::Attr { base, name } if base == e && name.as_str() == "numpy"))
     }
 
     /// The path on which users have chosen such numbers, if that is all they depend on.
@@ -264,14 +396,14 @@ impl Interp<'_> {
         let given = match d {
             Device::Other(Backend::Mps) => return Some(TRUE),
             Device::Named(o) if self.t.get_outer(o).device => o,
-            Device::Of(o) if self.is_given(o) => o,
+            Device::Of(o) if self.comes_from_outside(o) => o,
             _ => return None,
         };
         self.program.mentions_mps(self.entry).then(|| self.given_on_mps(given))
     }
 
     /// Is it given by the caller, or does it live with the module?
-    fn is_given(&self, o: OuterId) -> bool {
+    fn comes_from_outside(&self, o: OuterId) -> bool {
         let outer = self.t.get_outer(o);
         outer.varies
             || outer.with.is_some()
@@ -290,7 +422,9 @@ impl Interp<'_> {
             },
             _ => None,
         });
-        if let Some(given) = given.filter(|&o| o != result && self.is_given(layer) && self.is_given(o)) {
+        if let Some(given) =
+            given.filter(|&o| o != result && self.comes_from_outside(layer) && self.comes_from_outside(o))
+        {
             self.watch.near.insert(result, given);
         }
     }
@@ -298,10 +432,9 @@ impl Interp<'_> {
     /// An outside thing is on Apple's device, and so on no other one that the program has asked about.
     fn given_on_mps(&mut self, o: OuterId) -> Cond {
         let mut on = self.outer_is_on(o, "mps");
-        for (test, there) in [
-            (Test::Compare(0, Value::Outer(o), Value::None), false),
-            (Test::Truth(Value::Outer(o)), true),
-        ] {
+        for (test, there) in
+            [(Test::Compare(0, Value::Outer(o), Value::None), false), (Test::Truth(Value::Outer(o)), true)]
+        {
             if let Some(&atom) = self.tests.get(&test) {
                 let given = self.d.atom(atom);
                 let given = if there { given } else { self.d.not(given) };
@@ -339,7 +472,9 @@ impl Interp<'_> {
             None if args.open => false,
             None if created.is_some() => true,
             None if ARRAYS_KEEP.contains(&name) => args.positional.iter().take(2).any(|&(v, at)| {
-                v == Self::DOUBLES || self.holds_doubles(v) || matches!(name, "array" | "asarray") && self.writes_floats(at)
+                v == Self::DOUBLES
+                    || self.holds_doubles(v)
+                    || matches!(name, "array" | "asarray") && self.writes_floats(at)
             }),
             None => false,
         };
@@ -370,7 +505,9 @@ impl Interp<'_> {
         matches!(v, Value::Object(_) | Value::Seq(_) | Value::Many(_))
             && match v {
                 Value::Many(m) => *self.t.values.get(m) == Self::DOUBLES,
-                Value::Object(id) if matches!(self.own(id), Value::Many(_)) => self.holds_doubles(self.own(id)),
+                Value::Object(id) if matches!(self.own(id), Value::Many(_)) => {
+                    self.holds_doubles(self.own(id))
+                }
                 v => self.exact_elements(v).is_some_and(|items| items.contains(&Self::DOUBLES)),
             }
     }
@@ -398,7 +535,7 @@ impl Interp<'_> {
 /// An operand of which nothing is known.
 const UNKNOWN: Tensor = Tensor {
     device: TRUE,
-    zero_dim: Tri::Maybe,
+    dims: Dims::ANY,
     role: super::Role::Plain,
     certain: false,
     bytes: None,

@@ -23,19 +23,27 @@ pub struct Outcome {
     pub exhausted: usize,
 }
 
+/// What has come out so far: events, each with the function that was interpreted for itself.
+#[derive(Default)]
+struct Found {
+    events: Vec<(Event, Option<FuncId>, Option<super::callers::Parameter>)>,
+    exhausted: usize,
+}
+
 /// Interprets a file of the program.
 pub fn run_module(program: &Program, relevance: &Relevance, module: ModIdx) -> Outcome {
     let mut i = Interp::new(program, relevance, module);
-    let mut out = Outcome {
-        cuda_only: i.cuda_only_file(module),
-        refuses: i.refuses_without_cuda(module),
-        ..Outcome::default()
-    };
+    let mut out = Found::default();
     i.run_body(&mut out);
     i.run_functions(&mut out);
     i.run_classes(&mut out);
-    out.events = with_shadows(super::reveal::joined(std::mem::take(&mut out.events)));
-    out
+    let events = i.mark_decided(out.events);
+    Outcome {
+        events: with_shadows(super::reveal::joined(events)),
+        cuda_only: i.cuda_only_file(module),
+        refuses: i.refuses_without_cuda(module),
+        exhausted: out.exhausted,
+    }
 }
 
 /// Uses that an earlier one comes before become places of that one.
@@ -56,7 +64,7 @@ fn with_shadows(events: Vec<Event>) -> Vec<Event> {
 
 impl Interp<'_> {
     /// The module's body as a script.
-    fn run_body(&mut self, out: &mut Outcome) {
+    fn run_body(&mut self, out: &mut Found) {
         let module = self.entry;
         let base = self.global_cell(module, 0);
         self.push_frame(module, FuncId(0), base, None);
@@ -99,17 +107,19 @@ impl Interp<'_> {
         }
     }
 
-    fn collect(&mut self, out: &mut Outcome) {
+    fn collect(&mut self, out: &mut Found) {
         if self.exhausted {
             out.exhausted += 1;
         }
         self.end_group();
         self.end_transfers();
         for pending in std::mem::take(&mut self.events) {
-            if pending.needs.iter().all(|&o| self.is_proven(o)) {
-                out.events.push(pending.event);
+            if pending.needs.iter().all(|&o| self.is_proven(o)) && !self.any_on_host(&pending.about) {
+                let parameter = self.parameter_of(&pending.about);
+                out.events.push((pending.event, pending.function, parameter));
             }
         }
+        self.forget_host();
         self.saved.clear();
         self.steps = 0;
         self.exhausted = false;
@@ -126,7 +136,7 @@ impl Interp<'_> {
     }
 
     /// Module-level functions, each with symbols for parameters.
-    fn run_functions(&mut self, out: &mut Outcome) {
+    fn run_functions(&mut self, out: &mut Found) {
         let module = self.entry;
         let ir = &self.program.get(module).ir;
         for (n, f) in ir.functions.iter().enumerate() {
@@ -144,7 +154,7 @@ impl Interp<'_> {
     }
 
     /// The methods of each class, on an instance made by interpreting its constructor.
-    fn run_classes(&mut self, out: &mut Outcome) {
+    fn run_classes(&mut self, out: &mut Found) {
         let module = self.entry;
         let ir = &self.program.get(module).ir;
         for n in 0..ir.classes.len() {
@@ -169,7 +179,7 @@ impl Interp<'_> {
         }
     }
 
-    fn run_methods(&mut self, key: ClassKey, instance: ObjId, methods: &[(Sym, FuncId)], out: &mut Outcome) {
+    fn run_methods(&mut self, key: ClassKey, instance: ObjId, methods: &[(Sym, FuncId)], out: &mut Found) {
         for &(name, func) in methods {
             let done = self.interpreted.contains(&func) && !self.is_module_class(key);
             if name != self.known.init && !done && !self.relevance.is_of_constructor(key.module, func) {
@@ -211,7 +221,7 @@ impl Interp<'_> {
     }
 
     /// An instance of a class as its methods find it: constructed, and then moved wherever the module lives.
-    fn symbolic_instance(&mut self, key: ClassKey, out: &mut Outcome) -> ObjId {
+    fn symbolic_instance(&mut self, key: ClassKey, out: &mut Found) -> ObjId {
         let before = self.path;
         let outer = self.receiver_symbol(key);
         let id = if self.is_module_class(key) {
@@ -236,6 +246,7 @@ impl Interp<'_> {
             self.speculative = self.program.get(m).called.contains(&f);
             // Submodules are built when something asks for them: each is an entry point of its own.
             self.shallow += 1;
+            self.callers.entry = own.then_some(f);
             self.run(m, f, None, Some(Value::Object(id)), class, None, None, false);
             self.check_registered(id);
             self.shallow -= 1;
@@ -303,7 +314,7 @@ impl Interp<'_> {
         func: FuncId,
         class: Option<ClassKey>,
         instance: Option<ObjId>,
-        out: &mut Outcome,
+        out: &mut Found,
     ) {
         let linked = self.program.get(module);
         let function = linked.ir.function(func);
@@ -331,9 +342,11 @@ impl Interp<'_> {
             }
             self.speculative = linked.called.contains(&func);
             let parent = None::<FrameId>;
+            self.callers.entry = Some(func);
             self.run(module, func, parent, receiver, class, None, None, false);
         }
         self.collect(out);
+        self.callers.entry = None;
         self.path = before;
         self.rewind(mark, cells, objects);
         self.frames.truncate(frames);

@@ -139,7 +139,8 @@ impl Interp<'_> {
                 let until = trained_again(ir, function.span, call);
                 let after = |span: Span| span.start >= since.span.start && span.end <= until;
                 self.speaks_of(&words, frame.module, frame.func, &after)
-                    || self.speaks_of(ABOUT_GRADIENTS, frame.module, frame.func, &|span| heads(ir, span, call))
+                    || self
+                        .speaks_of(ABOUT_GRADIENTS, frame.module, frame.func, &|span| heads(ir, span, call))
             } else {
                 self.speaks_of(&words, frame.module, frame.func, &|_| true)
             };

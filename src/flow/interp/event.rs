@@ -161,11 +161,12 @@ impl Interp<'_> {
             entered: self.module_calls(),
             in_module: self.in_module(),
             speculative: self.speculative,
+            callers_decide: false,
             symbolic: self.symbolic,
             also: Vec::new(),
             asked_for: self.asked_for(),
         };
-        self.events.push(Pending { event, needs });
+        self.events.push(Pending { event, needs, about: Vec::new(), function: self.callers.entry });
     }
 
     /// Does the name of a function around say that the caller wants an accelerator?

@@ -1,7 +1,8 @@
 //! Expressions.
 
 use super::super::diagram::{FALSE, TRUE};
-use super::super::value::{Host, NO_ORIGIN, Outer, OuterId, OuterKey, Reason, Tri, Value};
+use super::super::dims::Dims;
+use super::super::value::{Host, NO_ORIGIN, Outer, OuterId, OuterKey, Reason, Value};
 use super::device::parse_device;
 use super::{Interp, ObjKind};
 use crate::ir::{BinOp, CompKind, Expr, ExprId, ExprList, FuncId, UnaryOp, Var};
@@ -49,6 +50,11 @@ impl Interp<'_> {
                 (UnaryOp::Neg, Value::Int(i)) => Value::Int(i.wrapping_neg()),
                 (_, v @ (Value::Tensor(_) | Value::Outer(_))) => v,
                 (_, v @ Value::Host(Host::Doubles)) => v,
+                (_, v @ Value::Choice(_)) => self.each(v, &mut |_, v| match v {
+                    Value::Tensor(_) | Value::Outer(_) | Value::Host(Host::Doubles) => v,
+                    Value::Host(_) => Self::NUMBER,
+                    _ => Value::Unknown,
+                }),
                 (_, Value::Host(_)) => Self::NUMBER,
                 _ => Value::Unknown,
             },
@@ -58,10 +64,7 @@ impl Interp<'_> {
                 let a = self.eval(left);
                 let b = self.eval(right);
                 self.check_device_compare(op, (a, left), (b, right));
-                if let Some(v) = self.tensor_compare(op, a, b, e, left, right) {
-                    return v;
-                }
-                self.compare(op, a, b, e)
+                self.compare_each(op, (a, left), (b, right), e)
             }
             Expr::IfElse { test, then, orelse } => {
                 let cond = self.test(test);
@@ -474,10 +477,10 @@ impl Interp<'_> {
     }
 
     /// Is it a tensor without dimensions, as far as is known?
-    pub(super) fn zero_dim(&self, v: Value) -> Tri {
+    pub(super) fn dims(&self, v: Value) -> Dims {
         match v {
-            Value::Tensor(id) => self.get_tensor(id).zero_dim,
-            _ => Tri::Maybe,
+            Value::Tensor(id) => self.get_tensor(id).dims,
+            _ => Dims::ANY,
         }
     }
 }

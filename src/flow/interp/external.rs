@@ -2,14 +2,15 @@
 
 use super::super::atom::gpus_at_least;
 use super::super::diagram::TRUE;
+use super::super::dims::Dims;
 use super::super::event::{Kind, UseKind};
-use super::super::value::{Device, NO_ORIGIN, ObjId, Outer, OuterKey, Reason, Role, Tensor, Tri, Value};
+use super::super::value::{Device, NO_ORIGIN, ObjId, Outer, OuterKey, Reason, Role, Tensor, Value};
 use super::args::{Args, names_device};
 use super::loading::plain_file;
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
 use crate::sym::Sym;
-use crate::torch::{self};
+use crate::torch::{self, Elsewhere};
 use crate::world::Backend;
 
 impl Interp<'_> {
@@ -154,6 +155,15 @@ impl Interp<'_> {
             "reveal_device" | "builtins.reveal_device" => self.reveal(args, e),
             "functools.partial" => return Some(self.partial(args, e)),
             "collections.namedtuple" | "typing.NamedTuple" => self.tuple_class(args, e),
+            "collections.deque" => self.builtin(Sym::new("list"), &args.only(0, "iterable"), e),
+            "random.sample" | "random.choices" => match args.get(0, "population") {
+                Some((v, at)) => {
+                    let item = self.some_element(v, at);
+                    let content = self.many(item);
+                    Value::Object(self.object(ObjKind::List { module: false }, None, content))
+                }
+                None => self.result_of(e),
+            },
             "collections.OrderedDict" => self.builtin(Sym::new("dict"), args, e),
             "itertools.product" if args.keywords.is_empty() && !args.open && !args.positional.is_empty() => {
                 let row: Vec<Value> =
@@ -229,7 +239,7 @@ impl Interp<'_> {
                 let device = self.default_device_at(e, Reason::Default);
                 self.tensor(Tensor {
                     device,
-                    zero_dim: Tri::Maybe,
+                    dims: Dims::ANY,
                     role: Role::Parameter,
                     certain: true,
                     bytes: None,
@@ -437,20 +447,26 @@ impl Interp<'_> {
             (ObjKind::Parser, "add_argument_group" | "add_mutually_exclusive_group") => Value::Object(id),
             (ObjKind::Generator, "manual_seed" | "set_state") => Value::Object(id),
             (ObjKind::Generator, _) => Self::NUMBER,
-            (ObjKind::Distribution, "sample" | "rsample" | "sample_n") => {
+            (ObjKind::Distribution(_), "sample" | "rsample" | "sample_n") => {
                 let parameters = self.distribution_parameters(id, e);
                 self.meet(super::super::event::Meeting::Function, &format!("`.{name}()`"), e, &parameters);
                 self.own(id)
             }
-            (ObjKind::Distribution, "log_prob" | "cdf" | "icdf") => {
+            (ObjKind::Distribution(op), "log_prob" | "cdf" | "icdf") => {
                 let mut parties = self.distribution_parameters(id, e);
-                for &(v, at) in &args.positional {
+                // Some move the value to their parameters.
+                let moves = op.distribution.as_ref().is_some_and(|d| {
+                    d.cpu_value == Elsewhere::Yes
+                        && d.cuda_value == Elsewhere::Yes
+                        && name.as_str() == "log_prob"
+                });
+                for &(v, at) in args.positional.iter().filter(|_| !moves) {
                     parties.extend(self.party(v, at, super::meet::Rule::ARITHMETIC));
                 }
                 self.meet(super::super::event::Meeting::Function, &format!("`.{name}()`"), e, &parties);
                 self.own(id)
             }
-            (ObjKind::Distribution, "entropy") => self.own(id),
+            (ObjKind::Distribution(_), "entropy") => self.own(id),
             (ObjKind::Inert, "load_state_dict") => {
                 for &(v, _) in args.positional.iter().take(1) {
                     self.used_as_weights(v);

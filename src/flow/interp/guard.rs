@@ -222,7 +222,9 @@ impl Interp<'_> {
 
     /// `x.to(device)` as a statement.
     pub(super) fn check_discarded(&mut self, e: ExprId, v: Value) {
-        let Value::Tensor(t) = v else { return };
+        if !matches!(v, Value::Tensor(_) | Value::Choice(_)) {
+            return;
+        }
         let ir = &self.linked().ir;
         let Expr::Call(call) = ir.expr(e) else { return };
         let Expr::Attr { base, name } = ir.expr(ir.call(call).func) else { return };
@@ -238,16 +240,12 @@ impl Interp<'_> {
         if name.as_str() == "to" && !self.names_target(ir.call(call)) {
             return;
         }
-        let t = self.get_tensor(t);
         let receiver = ir.span(base);
-        let mut needs = Vec::new();
-        if !t.certain {
-            // Only where the receiver itself is shown to be a tensor: modules and batches do move.
-            match self.discarded_proof(base) {
-                Some(o) => needs.push(o),
-                None => return,
-            }
-        }
+        // Only where the receiver itself is shown to be a tensor: modules and batches do move.
+        let Some(needs) = (if self.certain(v) { Some(Vec::new()) } else { self.discarded_proof(base) })
+        else {
+            return;
+        };
         let bite = Bite::in_world(crate::world::World::Always);
         if self.muted > 0 || self.exhausted {
             return;
@@ -266,14 +264,20 @@ impl Interp<'_> {
         target.is_some()
     }
 
-    pub(super) fn discarded_proof(&mut self, base: ExprId) -> Option<super::OuterId> {
+    /// What must turn out to be tensors for the receiver to be one, whichever it is; `None` if it may be another thing.
+    fn discarded_proof(&mut self, base: ExprId) -> Option<Vec<super::OuterId>> {
         self.muted += 1;
         let v = self.eval(base);
         self.muted -= 1;
-        match v {
-            Value::Outer(o) => Some(o),
-            _ => None,
+        let mut needs = Vec::new();
+        for v in self.values_of(v) {
+            match v {
+                Value::Outer(o) => needs.push(o),
+                v if self.certain(v) => {}
+                _ => return None,
+            }
         }
+        Some(needs)
     }
 
     /// Entering a context manager; true when it sets the default device until the block ends.

@@ -1,12 +1,13 @@
 //! `b[i]`, read and assigned.
 
+use super::super::dims::Dims;
 use super::super::event::Meeting;
-use super::super::value::{Host, ObjId, OuterId, Role, Tensor, Tri, Value};
+use super::super::value::{Host, ObjId, OuterId, Role, Tensor, Value};
 use super::args::Args;
 use super::container::plain_key;
 use super::meet::Rule;
 use super::{Interp, MAX_ELEMENTS, ObjKind};
-use crate::ir::{Expr, ExprId};
+use crate::ir::ExprId;
 use crate::sym::Sym;
 
 impl Interp<'_> {
@@ -153,19 +154,8 @@ impl Interp<'_> {
             return self.part_of(t);
         }
         self.check_index(b, i, e, base, index);
-        let zero_dim = self.indexed_dims(i, index);
-        self.tensor(Tensor { zero_dim, role: Role::Plain, bytes: None, ..t })
-    }
-
-    /// Has `x[index]` no dimensions? A slice keeps one and `None` adds one.
-    pub(super) fn indexed_dims(&self, i: Value, index: ExprId) -> Tri {
-        let ir = &self.linked().ir;
-        let adds = |e: ExprId| matches!(ir.expr(e), Expr::Slice(_) | Expr::None);
-        let has_dims = match ir.expr(index) {
-            Expr::Tuple(list) => ir.list(list).iter().any(|&x| adds(x)),
-            _ => adds(index) || matches!(i, Value::Tensor(t) if self.get_tensor(t).zero_dim == Tri::No),
-        };
-        if has_dims { Tri::No } else { Tri::Maybe }
+        let dims = self.indexed_dims(t.dims, i, index);
+        self.tensor(Tensor { dims, role: Role::Plain, bytes: None, ..t })
     }
 
     pub(super) fn index_outer(
@@ -176,6 +166,10 @@ impl Interp<'_> {
         base: ExprId,
         index: ExprId,
     ) -> Value {
+        // Nothing else takes a tensor with dimensions for an index: arrays, perhaps, but not from the GPU.
+        if matches!(i, Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).dims.some()) {
+            self.tensor_proofs.insert(o);
+        }
         if matches!(i, Value::Tensor(_)) && (self.is_tensorish(o) || self.t.get_outer(o).with.is_some()) {
             self.check_index(Value::Outer(o), i, e, base, index);
         }
@@ -196,7 +190,7 @@ impl Interp<'_> {
         let rule = |p: usize| op.positional(p).map_or(Rule::STRICT, Rule::from);
         let Some(whole) = self.party(b, base, rule(0)) else { return };
         // What is indexed with a tensor has dimensions.
-        let whole = super::meet::Party { zero_dim: Tri::No, ..whole };
+        let whole = super::meet::Party { dims: Dims::SOME, ..whole };
         let indices: Vec<Value> = match i {
             Value::Seq(id) => self.seq_items(id).to_vec(),
             v => vec![v],
@@ -204,7 +198,7 @@ impl Interp<'_> {
         let mut parties = vec![whole];
         for v in indices {
             let index_tensor = match v {
-                Value::Tensor(t) => self.get_tensor(t).certain && self.get_tensor(t).zero_dim != Tri::Yes,
+                Value::Tensor(t) => self.get_tensor(t).certain && self.get_tensor(t).dims != Dims::ZERO,
                 // Only what lives with the module: a bare parameter is as likely a number.
                 Value::Outer(o) => self.t.get_outer(o).with.is_some() || self.is_tensorish(o),
                 _ => false,
@@ -268,8 +262,7 @@ impl Interp<'_> {
         };
         let mut parties = vec![whole];
         for v in indices {
-            if matches!(v, Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).zero_dim == Tri::No)
-            {
+            if matches!(v, Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).dims.some()) {
                 parties.extend(self.party(v, index, rule(1)));
             }
         }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::store::{Changes, pair};
-use super::super::value::{Role, Tensor, Value};
+use super::super::value::{Role, Tensor, TensorId, Value};
 use super::Interp;
 
 impl<'p> Interp<'p> {
@@ -23,6 +23,7 @@ impl<'p> Interp<'p> {
                 let d = self.ite_device(cond, x, y);
                 Value::Device(d)
             }
+            (Value::Tensor(x), Value::Tensor(y)) if self.kept_apart(x, y) => self.choice(cond, a, b),
             (Value::Tensor(x), Value::Tensor(y)) => {
                 let (x, y) = (self.get_tensor(x), self.get_tensor(y));
                 let device = self.ite_device(cond, x.device, y.device);
@@ -36,7 +37,7 @@ impl<'p> Interp<'p> {
                 let double = self.d.ite(cond, x.double, y.double).unwrap_or(FALSE);
                 self.tensor(Tensor {
                     device,
-                    zero_dim: x.zero_dim.join(y.zero_dim),
+                    dims: x.dims.join(y.dims),
                     role,
                     certain: x.certain && y.certain,
                     bytes,
@@ -59,6 +60,19 @@ impl<'p> Interp<'p> {
             }
             _ => self.choice(cond, a, b),
         }
+    }
+
+    /// Is one made on the CPU with dimensions, and the other elsewhere with none that are known? Joined, nobody would
+    /// know any more that the one on the CPU has some.
+    fn kept_apart(&self, x: TensorId, y: TensorId) -> bool {
+        let (x, y) = (self.get_tensor(x), self.get_tensor(y));
+        let host = |t: Tensor, other: Tensor| {
+            t.dims.some()
+                && other.dims.none().is_none()
+                && self.is_cpu(t.device)
+                && !self.is_cpu(other.device)
+        };
+        host(x, y) || host(y, x)
     }
 
     pub(super) fn ite_device(&mut self, cond: Cond, a: Dd, b: Dd) -> Dd {
@@ -127,6 +141,15 @@ impl<'p> Interp<'p> {
                 if self.obj(x).kind == self.obj(y).kind
                     && self.obj(x).class == self.obj(y).class
                     && self.is_module_object(x) =>
+            {
+                a
+            }
+            // Two named tuples of the same things.
+            (Value::Object(x), Value::Object(y))
+                if self.obj(x).kind == super::ObjKind::Instance
+                    && self.obj(y).kind == super::ObjKind::Instance
+                    && matches!(self.own(x), Value::Seq(_))
+                    && self.own(x) == self.own(y) =>
             {
                 a
             }

@@ -101,11 +101,7 @@ impl Interp<'_> {
     /// Has the module parameters or buffers, as far as its class tells?
     pub(super) fn has_weights(&self, id: ObjId, depth: u32) -> bool {
         match self.obj(id).kind {
-            ObjKind::ForeignModule(Some(op)) => match op.state {
-                State::Yes => true,
-                State::No | State::Unknown => false,
-                State::Sometimes => !self.obj(id).attrs.is_empty(),
-            },
+            ObjKind::ForeignModule(Some(op)) => op.state != State::Unknown && self.is_stateful(id, op),
             ObjKind::List { module: true } | ObjKind::Dict { module: true } => {
                 let mut parts = Parts::default();
                 self.parts_of(self.own(id), &mut parts, 0);

@@ -1,7 +1,8 @@
 //! What is loaded: checkpoints, and batches of data sets.
 
+use super::super::dims::Dims;
 use super::super::event::Kind;
-use super::super::value::{Device, NO_ORIGIN, OuterKey, Reason, Role, Tensor, Tri, Value};
+use super::super::value::{Device, NO_ORIGIN, OuterKey, Reason, Role, Tensor, Value};
 use super::args::Args;
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
@@ -38,7 +39,7 @@ impl Interp<'_> {
                 let device = self.because(d, e, Reason::Loaded);
                 self.tensor(Tensor {
                     device,
-                    zero_dim: Tri::Maybe,
+                    dims: Dims::ANY,
                     role: Role::Plain,
                     certain: false,
                     bytes: None,
@@ -83,7 +84,7 @@ impl Interp<'_> {
                 let device = self.at(Device::Cpu, origin);
                 self.tensor(Tensor {
                     device,
-                    zero_dim: Tri::No,
+                    dims: Dims::SOME,
                     role: Role::Plain,
                     certain: false,
                     bytes: None,
@@ -145,7 +146,7 @@ impl Interp<'_> {
                 let device = self.because(t.device, e, Reason::Batch);
                 self.tensor(Tensor {
                     device,
-                    zero_dim: Tri::No,
+                    dims: Dims::SOME,
                     role: Role::Plain,
                     certain: true,
                     bytes: None,

@@ -1,8 +1,9 @@
 //! Two tensors meet: may they, by PyTorch's rules, and if not, where?
 
 use super::super::diagram::{Cond, Dd, FALSE};
+use super::super::dims::Dims;
 use super::super::event::{Kind, Meeting};
-use super::super::value::{Device, OriginId, OuterId, OuterKey, Tri, Value};
+use super::super::value::{Device, OriginId, OuterId, OuterKey, Value};
 use super::Interp;
 use crate::ir::ExprId;
 use crate::torch::{ArgRule, Elsewhere, Share};
@@ -13,7 +14,7 @@ use crate::world::Backend;
 pub(super) struct Party {
     pub(super) expr: ExprId,
     pub(super) device: Dd,
-    pub(super) zero_dim: Tri,
+    pub(super) dims: Dims,
     /// The rule for it; the table's for functions.
     pub(super) rule: Rule,
 }
@@ -62,33 +63,33 @@ struct Clash {
 impl Interp<'_> {
     /// The value as a party; nothing for values that are no tensors.
     pub(super) fn party(&mut self, v: Value, e: ExprId, rule: Rule) -> Option<Party> {
-        let (device, zero_dim) = self.tensor_place(v, e)?;
-        Some(Party { expr: e, device, zero_dim, rule })
+        let (device, dims) = self.tensor_place(v, e)?;
+        Some(Party { expr: e, device, dims, rule })
     }
 
     /// Where a value lives if it is a tensor, and whether it has no dimensions.
-    pub(super) fn tensor_place(&mut self, v: Value, e: ExprId) -> Option<(Dd, Tri)> {
+    pub(super) fn tensor_place(&mut self, v: Value, e: ExprId) -> Option<(Dd, Dims)> {
         match v {
             Value::Tensor(id) => {
                 let t = self.get_tensor(id);
-                Some((t.device, t.zero_dim))
+                Some((t.device, t.dims))
             }
-            Value::Outer(o) if o != self.known.device_count => Some((self.device_of_outer(o, e), Tri::Maybe)),
+            Value::Outer(o) if o != self.known.device_count => Some((self.device_of_outer(o, e), Dims::ANY)),
             Value::Choice(d) => {
-                let mut zero_dim = None;
-                let device = self.choice_place(d, e, &mut zero_dim);
-                zero_dim.map(|z| (device, z))
+                let mut dims = None;
+                let device = self.choice_place(d, e, &mut dims);
+                dims.map(|z| (device, z))
             }
             _ => None,
         }
     }
 
-    fn choice_place(&mut self, d: Dd, e: ExprId, zero_dim: &mut Option<Tri>) -> Dd {
+    fn choice_place(&mut self, d: Dd, e: ExprId, dims: &mut Option<Dims>) -> Dd {
         if let Some(payload) = self.d.as_leaf(d) {
             let v = *self.t.values.get(payload);
             return match self.tensor_place(v, e) {
                 Some((device, z)) => {
-                    *zero_dim = Some(zero_dim.map_or(z, |old| old.join(z)));
+                    *dims = Some(dims.map_or(z, |old| old.join(z)));
                     device
                 }
                 None => self.unknown_device(),
@@ -96,7 +97,7 @@ impl Interp<'_> {
         }
         let (atom, hi, lo) = self.d.root(d);
         let cond = self.d.atom(atom);
-        let (a, b) = (self.choice_place(hi, e, zero_dim), self.choice_place(lo, e, zero_dim));
+        let (a, b) = (self.choice_place(hi, e, dims), self.choice_place(lo, e, dims));
         self.ite_device(cond, a, b)
     }
 
@@ -119,7 +120,17 @@ impl Interp<'_> {
             return true;
         }
         let involved = self.accelerator_condition(da, db);
-        let bad = self.d.and(clash.bad, involved);
+        let mut bad = self.d.and(clash.bad, involved);
+        for d in [da, db] {
+            // Who names no device means the default one.
+            if let Device::Named(o) = d
+                && let Some(&none) = self.tests.get(&super::Test::Compare(0, Value::Outer(o), Value::None))
+            {
+                let none = self.d.atom(none);
+                let named = self.d.not(none);
+                bad = self.d.and(bad, named);
+            }
+        }
         // What the program knows of where these are holds, and is no coincidence.
         let before = self.path;
         for d in [da, db] {
@@ -139,12 +150,17 @@ impl Interp<'_> {
         let Some(mut bite) = bite else { return true };
         bite.also.extend(also);
         let needs: Vec<OuterId> = [da, db].into_iter().filter_map(|d| self.needs_proof(d)).collect();
+        let about = [da, db].into_iter().filter_map(|d| if let Device::Of(o) = d { Some(o) } else { None });
+        let about: Vec<OuterId> = about.collect();
         let (x, y) = (self.operand(a.expr, da, oa), self.operand(b.expr, db, ob));
         let (stray, other) = if clash.first_is_cpu { (x, y) } else { (y, x) };
         let place = self.place(at);
         let kind =
             Kind::Mismatch { meeting, what: what.to_owned(), stray: Box::new(stray), other: Box::new(other) };
         self.emit(kind, place, bite, needs);
+        if let Some(pending) = self.events.last_mut() {
+            pending.about = about;
+        }
         // What raises does not go on, unless that is all there is: what comes after may have causes of its own.
         let past = self.atoms.add(super::super::atom::Atom::Past);
         let (past, fine) = (self.d.atom(past), self.d.not(bad));
@@ -271,13 +287,8 @@ impl Interp<'_> {
 }
 
 fn refused(difference: Difference, a: &Party, b: &Party) -> bool {
-    let dims = |t: Tri| match t {
-        Tri::Yes => Some(true),
-        Tri::No => Some(false),
-        Tri::Maybe => None,
-    };
     let pair = |cpu: &Party, cuda: &Party| {
-        let (x, y) = (dims(cpu.zero_dim), dims(cuda.zero_dim));
+        let (x, y) = (cpu.dims.none(), cuda.dims.none());
         match (cpu.rule.cpu_ok, cuda.rule.cuda_ok) {
             (Elsewhere::Unknown, Elsewhere::Unknown) => {
                 cpu.rule.share == Share::Must && cuda.rule.share == Share::Must && x == Some(false)

@@ -4,7 +4,7 @@ use super::super::diagram::TRUE;
 use super::super::value::{Device, Host, NO_ORIGIN, ObjId, OuterId, Value};
 use super::args::Args;
 use super::device::parse_device;
-use super::shown::{only_tensors_do, only_tensors_have};
+use super::shown::{only_tensors_do, only_tensors_have, only_tensors_take};
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
 use crate::link::ClassKey;
@@ -133,7 +133,7 @@ impl Interp<'_> {
         let device = self.device_of_outer(o, e);
         self.tensor(super::Tensor {
             device,
-            zero_dim: super::Tri::Maybe,
+            dims: super::super::dims::Dims::ANY,
             role: super::Role::Plain,
             certain: false,
             bytes: None,
@@ -243,6 +243,11 @@ impl Interp<'_> {
         base: ExprId,
     ) -> Value {
         self.may_wait(name);
+        if matches!(receiver, Value::Unknown | Value::Outer(_))
+            && matches!(name.as_str(), "to" | "cuda" | "cpu")
+        {
+            self.is_needed(e);
+        }
         match receiver {
             Value::Choice(_) => self.each(receiver, &mut |i, r| i.call_method(r, name, args, e, base)),
             Value::Tensor(_) => self.tensor_method(receiver, name, args, e, base),
@@ -331,7 +336,7 @@ impl Interp<'_> {
             | ObjKind::Items
             | ObjKind::Parser
             | ObjKind::Generator
-            | ObjKind::Distribution
+            | ObjKind::Distribution(_)
             | ObjKind::Namespace
             | ObjKind::Inert
             | ObjKind::Partial
@@ -372,7 +377,7 @@ impl Interp<'_> {
     /// A method of something from outside.
     fn outer_method(&mut self, o: OuterId, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
         let text = name.as_str();
-        if only_tensors_do(name) {
+        if only_tensors_do(name) || only_tensors_take(name, args) {
             self.tensor_proofs.insert(o);
         }
         if text == "load_state_dict" && !self.holds_numbers(o) {
@@ -392,7 +397,8 @@ impl Interp<'_> {
                         self.many(pair)
                     }
                     "values" => self.many(item),
-                    _ => self.many(Self::TEXT),
+                    // Keys are mostly text, but may be devices as well.
+                    _ => self.many(Value::Unknown),
                 };
             }
             "get" | "pop" if !args.positional.is_empty() => {
@@ -410,7 +416,7 @@ impl Interp<'_> {
                 let device = self.device_of_outer(o, e);
                 let p = self.tensor(super::Tensor {
                     device,
-                    zero_dim: super::Tri::Maybe,
+                    dims: super::super::dims::Dims::ANY,
                     role: super::Role::Parameter,
                     certain: true,
                     bytes: None,

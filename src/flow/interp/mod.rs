@@ -9,6 +9,7 @@ mod allocation;
 mod args;
 mod builtin;
 mod call;
+mod callers;
 mod class;
 mod compare;
 mod cond;
@@ -17,6 +18,7 @@ mod costs;
 mod created;
 mod decorators;
 mod device;
+mod dims;
 mod double;
 mod entry;
 mod evaluation;
@@ -44,6 +46,7 @@ mod stmt;
 mod tensor;
 mod timing;
 mod torch_fn;
+mod torch_module;
 mod training;
 mod transfer;
 mod transfers;
@@ -56,12 +59,13 @@ pub use entry::{Outcome, run_module};
 
 use super::atom::{AtomId, Atoms};
 use super::diagram::{Cond, Dd, Diagrams, FALSE, TRUE};
+use super::dims::Dims;
 use super::event::Event;
 use super::relevance::Relevance;
 use super::store::{Cell, Changes, Mark, Store};
 use super::value::{
     Closure, Device, FrameId, Host, NO_ORIGIN, ObjId, Origin, OriginId, Outer, OuterId, OuterKey, Reason,
-    Role, Tables, Tensor, Tri, Value,
+    Role, Tables, Tensor, Value,
 };
 use crate::ir::{ExprId, FuncId};
 use crate::link::{ClassKey, Linked, ModIdx, Program};
@@ -115,7 +119,7 @@ enum ObjKind {
     /// `torch.Generator`; `own` is its device.
     Generator,
     /// A distribution; `own` is a tensor like its samples.
-    Distribution,
+    Distribution(&'static crate::torch::Op),
     /// An optimizer, scheduler or another object that leaves tensors alone.
     Inert,
 }
@@ -250,6 +254,10 @@ pub struct Interp<'p> {
     tensor_proofs: FxHashSet<OuterId>,
     /// Whose own methods gave a result: `x.reshape(-1)` lives where `x` does, and is a tensor if that is one.
     own_results: FxHashMap<OriginId, OuterId>,
+    /// Values of which each is in a list, by what stands for all of them.
+    side_by_side: FxHashMap<Value, Vec<Value>>,
+    /// When outside things are known to be no tensors.
+    no_tensors: FxHashMap<OuterId, Cond>,
     /// Outside things that are used as sizes.
     size_proofs: FxHashSet<OuterId>,
     /// What was assigned to attributes and items of outside things.
@@ -273,6 +281,8 @@ pub struct Interp<'p> {
     shallow: u32,
     /// What those would have been given.
     unbuilt: FxHashMap<ObjId, args::Args>,
+    /// What the calls in sight say of the functions they call.
+    callers: callers::Callers,
     /// Facts about objects that are no part of the state.
     watch: watch::Watch,
     known: Known,
@@ -282,6 +292,10 @@ pub struct Interp<'p> {
 struct Pending {
     event: Event,
     needs: Vec<OuterId>,
+    /// The outside things on which its devices depend.
+    about: Vec<OuterId>,
+    /// The function that is interpreted for itself.
+    function: Option<FuncId>,
 }
 
 /// Symbols that are asked for all the time.
@@ -348,6 +362,8 @@ impl<'p> Interp<'p> {
             def_paths: FxHashMap::default(),
             tensor_proofs: FxHashSet::default(),
             own_results: FxHashMap::default(),
+            side_by_side: FxHashMap::default(),
+            no_tensors: FxHashMap::default(),
             size_proofs: FxHashSet::default(),
             outer_writes: FxHashMap::default(),
             events: Vec::new(),
@@ -361,6 +377,7 @@ impl<'p> Interp<'p> {
             probed: FALSE,
             shallow: 0,
             unbuilt: FxHashMap::default(),
+            callers: callers::Callers::default(),
             watch,
             known,
         }
@@ -419,8 +436,8 @@ impl<'p> Interp<'p> {
         self.at(Device::Unknown, NO_ORIGIN)
     }
 
-    fn plain_tensor(&mut self, device: Dd, zero_dim: Tri) -> Value {
-        self.tensor(Tensor { device, zero_dim, role: Role::Plain, certain: true, bytes: None, double: FALSE })
+    fn plain_tensor(&mut self, device: Dd, dims: Dims) -> Value {
+        self.tensor(Tensor { device, dims, role: Role::Plain, certain: true, bytes: None, double: FALSE })
     }
 
     fn tensor(&mut self, tensor: Tensor) -> Value {

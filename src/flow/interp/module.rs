@@ -1,13 +1,14 @@
 //! `nn.Module`s: what they own, moving them, calling them.
 
 use super::super::diagram::Dd;
+use super::super::dims::Dims;
 use super::super::event::UseKind;
-use super::super::value::{Device, ObjId, Reason, Role, Tensor, Tri, Value};
+use super::super::value::{Device, ObjId, Reason, Role, Tensor, Value};
 use super::args::Args;
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
 use crate::sym::Sym;
-use crate::torch::{ModuleOp, State};
+use crate::torch::ModuleOp;
 
 impl Interp<'_> {
     pub(super) fn is_module_object(&self, id: ObjId) -> bool {
@@ -173,7 +174,7 @@ impl Interp<'_> {
 
     pub(super) fn has_state(&self, id: ObjId) -> bool {
         match self.obj(id).kind {
-            ObjKind::ForeignModule(Some(op)) => op.state == State::Yes,
+            ObjKind::ForeignModule(Some(op)) => self.is_stateful(id, op),
             _ => true,
         }
     }
@@ -204,7 +205,7 @@ impl Interp<'_> {
                         let device = self.module_device(id, 0);
                         return self.tensor(Tensor {
                             device,
-                            zero_dim: Tri::Maybe,
+                            dims: Dims::ANY,
                             role: Role::Plain,
                             certain: false,
                             bytes: None,
@@ -347,10 +348,7 @@ impl Interp<'_> {
         let Some((v, _)) = args.get(1, wanted) else { return };
         let role = if wanted == "tensor" { Role::Buffer } else { Role::Parameter };
         let v = match v {
-            Value::Tensor(t) => {
-                let t = self.get_tensor(t);
-                self.tensor(Tensor { role, ..t })
-            }
+            Value::Tensor(_) | Value::Choice(_) => self.with_role(v, role),
             Value::None if role == Role::Buffer => {
                 self.objects[id.0 as usize].reserved.push(field);
                 v
@@ -360,12 +358,23 @@ impl Interp<'_> {
         self.set_field(id, field, v);
     }
 
+    /// The tensor, or each that it may be, as something that moves with its module.
+    fn with_role(&mut self, v: Value, role: Role) -> Value {
+        self.each(v, &mut |i, v| match v {
+            Value::Tensor(t) => {
+                let t = i.get_tensor(t);
+                i.tensor(Tensor { role, ..t })
+            }
+            v => v,
+        })
+    }
+
     pub(super) fn some_parameter(&mut self, id: ObjId, e: ExprId) -> Value {
         let device = self.module_device(id, 0);
         let device = self.because(device, e, Reason::Module);
         self.tensor(Tensor {
             device,
-            zero_dim: Tri::Maybe,
+            dims: Dims::ANY,
             role: Role::Parameter,
             certain: true,
             bytes: None,
@@ -397,54 +406,6 @@ impl Interp<'_> {
         let several = returns_several(ir, ir.function(f).body);
         self.several.insert((m, f), several);
         several
-    }
-
-    /// `nn.Linear(…)`: a module of PyTorch.
-    pub(super) fn make_torch_module(&mut self, op: &'static ModuleOp, args: &Args, e: ExprId) -> Value {
-        match super::torch_fn::short(op.name) {
-            "Sequential" | "ModuleList" | "ParameterList" => return self.make_module_list(op, args),
-            "ModuleDict" | "ParameterDict" => {
-                let content = args.positional.first().and_then(|&(v, _)| self.dict_items(v));
-                let content = match content {
-                    Some(items) => self.seq(&items),
-                    None if args.positional.is_empty() => self.seq(&[]),
-                    None => self.many(Value::Unknown),
-                };
-                let content = if super::torch_fn::short(op.name) == "ParameterDict" {
-                    self.as_parameters(content)
-                } else {
-                    content
-                };
-                return Value::Object(self.object(ObjKind::Dict { module: true }, None, content));
-            }
-            _ => {}
-        }
-        let given =
-            if op.accepts.device { args.keyword("device").filter(|(v, _)| *v != Value::None) } else { None };
-        let device = match given {
-            Some((v, at)) => {
-                let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
-                self.check_use(d, e, UseKind::Factory, &format!("`{}`", super::torch_fn::short(op.name)));
-                let bytes = super::allocation::module_bytes(super::torch_fn::short(op.name), args);
-                self.check_allocation(d, bytes, e);
-                self.because(d, e, Reason::Made)
-            }
-            None if args.open => self.unknown_device(),
-            None => self.default_device_at(e, Reason::Module),
-        };
-        let id = self.object(ObjKind::ForeignModule(Some(op)), None, Value::Device(device));
-        for (position, p) in op.constructor.iter().enumerate() {
-            if !p.tensor {
-                continue;
-            }
-            if let Some((Value::Tensor(t), _)) = args.get(position, p.name.as_str()) {
-                let t = self.get_tensor(t);
-                let v = self.tensor(Tensor { role: Role::Buffer, ..t });
-                self.set_field(id, p.name, v);
-                self.set_own(id, Value::Device(t.device));
-            }
-        }
-        Value::Object(id)
     }
 
     pub(super) fn make_module_list(&mut self, op: &'static ModuleOp, args: &Args) -> Value {

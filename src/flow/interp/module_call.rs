@@ -1,7 +1,8 @@
 //! Calls of modules.
 
+use super::super::dims::Dims;
 use super::super::event::Meeting;
-use super::super::value::{Device, ObjId, Role, Tensor, Tri, Value};
+use super::super::value::{Device, ObjId, Role, Tensor, Value};
 use super::args::Args;
 use super::meet::{Party, Rule};
 use super::{Interp, ObjKind};
@@ -32,7 +33,7 @@ impl Interp<'_> {
                 let device = self.module_device(id, 0);
                 return self.tensor(Tensor {
                     device,
-                    zero_dim: Tri::Maybe,
+                    dims: Dims::ANY,
                     role: Role::Plain,
                     certain: false,
                     bytes: None,
@@ -111,13 +112,13 @@ impl Interp<'_> {
     /// A module whose code is not in sight: its tensor inputs must be where it is.
     pub(super) fn call_unknown_module(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
         let device = self.module_device(id, 0);
-        let module = Party { expr: e, device, zero_dim: Tri::No, rule: Rule::STRICT };
+        let module = Party { expr: e, device, dims: Dims::SOME, rule: Rule::STRICT };
         let mut parties = vec![module];
         for (v, at) in args.values() {
             // Only what is a tensor for certain: unknown modules take all kinds of things.
             if let Value::Tensor(t) = v
                 && self.get_tensor(t).certain
-                && self.get_tensor(t).zero_dim != Tri::Yes
+                && self.get_tensor(t).dims != Dims::ZERO
             {
                 parties.extend(self.party(v, at, Rule::STRICT));
             }
@@ -134,7 +135,14 @@ impl Interp<'_> {
         let known = inherits || matches!(self.obj(id).kind, ObjKind::ForeignModule(None));
         let refused = known && self.meet(Meeting::ModuleInput, "the module", e, &parties);
         let device = if refused { self.unknown_device() } else { device };
-        self.tensor(Tensor { device, zero_dim: Tri::Maybe, role: Role::Plain, certain: false, bytes: None, double: super::FALSE })
+        self.tensor(Tensor {
+            device,
+            dims: Dims::ANY,
+            role: Role::Plain,
+            certain: false,
+            bytes: None,
+            double: super::FALSE,
+        })
     }
 
     pub(super) fn call_torch_module(
@@ -166,16 +174,15 @@ impl Interp<'_> {
         }
         let inputs = parties.len();
         // Tensors that the constructor was given live with the module, but may have been left behind.
-        let stateful = match op.state {
-            State::Yes => true,
-            State::No => false,
-            State::Sometimes | State::Unknown => {
-                self.obj(id).attrs.iter().any(|&(_, c)| matches!(self.store.get(c), Value::Tensor(_)))
+        let stateful = self.is_stateful(id, op);
+        if op.state == State::Yes {
+            for (_, cell) in self.obj(id).attrs.clone() {
+                parties.extend(self.party(self.store.get(cell), e, Rule::STRICT));
             }
-        };
+        }
         if stateful {
             let device = self.module_device(id, 0);
-            parties.insert(0, Party { expr: e, device, zero_dim: Tri::No, rule: Rule::STRICT });
+            parties.insert(0, Party { expr: e, device, dims: Dims::SOME, rule: Rule::STRICT });
         }
         let bound: Vec<Party> =
             parties.iter().filter(|p| p.rule.share != Share::Unknown || stateful).copied().collect();
@@ -187,8 +194,8 @@ impl Interp<'_> {
             let inputs = inputs.to_vec();
             self.result_device(&inputs)
         };
-        let zero_dim = if name.ends_with("Loss") { Tri::Maybe } else { Tri::No };
-        let out = self.plain_tensor(device, zero_dim);
+        let dims = if name.ends_with("Loss") { Dims::ANY } else { Dims::SOME };
+        let out = self.plain_tensor(device, dims);
         match name {
             "LSTM" => {
                 let state = self.seq(&[out, out]);

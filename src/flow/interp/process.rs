@@ -329,12 +329,15 @@ impl Interp<'_> {
     pub(super) fn end_group(&mut self) {
         let uses = std::mem::take(&mut self.watch.bare);
         let selected = std::mem::take(&mut self.watch.selected);
-        let Some(Group { event: Pending { mut event, needs } }) = self.watch.group.take() else { return };
+        let Some(Group { event: Pending { mut event, needs, about, function } }) = self.watch.group.take()
+        else {
+            return;
+        };
         if selected || uses.is_empty() || self.chooses_somewhere() {
             return;
         }
         event.kind = Kind::NoSetDevice { uses };
-        self.events.push(Pending { event, needs });
+        self.events.push(Pending { event, needs, about, function });
     }
 
     /// Do the files at hand choose a device for each process in a way that was not followed?

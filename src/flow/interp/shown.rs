@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashSet;
 
-use super::super::value::Device;
+use super::super::value::{Device, Host, Value};
+use super::args::Args;
 use super::{Dd, Interp};
 use crate::sym::Sym;
 
@@ -182,6 +183,23 @@ pub(super) fn only_tensors_have(name: Sym) -> bool {
 /// Does whoever has a method of this name show to be a tensor?
 pub(super) fn only_tensors_do(name: Sym) -> bool {
     ONLY.contains(&name) || ONLY_CALL.contains(&name)
+}
+
+/// Does whoever has a method of this name show to be a tensor, given what it takes? Arrays have `axis` for `dim`, and
+/// `view` with a type.
+pub(super) fn only_tensors_take(name: Sym, args: &Args) -> bool {
+    match name.as_str() {
+        "view" => {
+            args.positional.len() > 1
+                || matches!(args.positional.first(), Some((Value::Int(_) | Value::Host(Host::Number), _)))
+        }
+        "sum" | "mean" | "max" | "min" | "std" | "var" | "prod" | "argmax" | "argmin" | "sort"
+        | "argsort" | "cumsum" | "cumprod" | "any" | "all" | "squeeze" | "flatten" => {
+            args.keyword("dim").is_some() || args.keyword("keepdim").is_some()
+        }
+        "nonzero" => args.keyword("as_tuple").is_some(),
+        _ => false,
+    }
 }
 
 impl Interp<'_> {

@@ -1,14 +1,18 @@
 //! Tensors: their operators, attributes and methods.
 
 use super::super::diagram::Dd;
+use super::super::dims::Dims;
 use super::super::event::Meeting;
-use super::super::value::{Device, Host, Reason, Role, Tensor, Tri, Value};
+use super::super::value::{Device, Host, Reason, Role, Tensor, Value};
 use super::Interp;
 use super::args::Args;
 use super::meet::{Party, Rule};
 use crate::ir::{BinOp, CmpOp, ExprId};
 use crate::sym::Sym;
 use crate::torch::{self, Kind as OpKind, Op, ResultRule};
+
+/// With more alternatives than this an argument is taken as a whole.
+const MAX_ALTERNATIVES: usize = 4;
 
 /// The method behind an operator.
 const fn operator_method(op: BinOp) -> &'static str {
@@ -84,14 +88,37 @@ impl Interp<'_> {
                     Value::Tensor(n) => {
                         let t = self.get_tensor(id);
                         let n = self.get_tensor(n);
-                        let device =
-                            if !t.role.registered() && t.zero_dim != Tri::No { n.device } else { t.device };
+                        let device = if !t.role.registered() && !t.dims.some() { n.device } else { t.device };
                         self.tensor(Tensor { device, role: t.role, double: t.double, ..n })
                     }
                     v => v,
                 }
             }
             _ => self.binary(op, old, v, target, target, value),
+        }
+    }
+
+    /// `a < b`; where one is a tensor and the other one thing or another, each of them.
+    pub(super) fn compare_each(
+        &mut self,
+        op: CmpOp,
+        (a, l): (Value, ExprId),
+        (b, r): (Value, ExprId),
+        e: ExprId,
+    ) -> Value {
+        match (a, b) {
+            (Value::Choice(_), b)
+                if self.certain(b) || self.values_of(a).iter().any(|&v| self.certain(v)) =>
+            {
+                self.each(a, &mut |i, a| i.compare_each(op, (a, l), (b, r), e))
+            }
+            (a, Value::Choice(_)) if self.certain(a) => {
+                self.each(b, &mut |i, b| i.compare_each(op, (a, l), (b, r), e))
+            }
+            _ => match self.tensor_compare(op, a, b, e, l, r) {
+                Some(v) => v,
+                None => self.compare(op, a, b, e),
+            },
         }
     }
 
@@ -112,6 +139,7 @@ impl Interp<'_> {
             CmpOp::LtE => ("le", "`<=`"),
             CmpOp::Gt => ("gt", "`>`"),
             CmpOp::GtE => ("ge", "`>=`"),
+            CmpOp::In | CmpOp::NotIn if matches!(b, Value::Tensor(_)) => ("eq", "`in`"),
             _ => return None,
         };
         let certain = |i: &Self, v: Value| matches!(v, Value::Tensor(id) if i.get_tensor(id).certain);
@@ -149,19 +177,19 @@ impl Interp<'_> {
                 // elsewhere, that has been told.
                 let unproven = |i: &Self, v: Value| matches!(v, Value::Outer(o) if !i.is_tensorish(o));
                 let alone = match (self.certain(a), self.certain(b)) {
-                    (true, false) if unproven(self, b) && x.zero_dim == Tri::No => Some(x),
-                    (false, true) if unproven(self, a) && y.zero_dim == Tri::No => Some(y),
+                    (true, false) if unproven(self, b) && x.dims.some() => Some(x),
+                    (false, true) if unproven(self, a) && y.dims.some() => Some(y),
                     _ => None,
                 };
                 let refused = self.meet(meeting, what, e, &[x, y]);
                 if let Some(p) = alone {
-                    return self.plain_tensor(p.device, Tri::No);
+                    return self.plain_tensor(p.device, Dims::SOME);
                 }
                 if refused {
                     let device = self.unknown_device();
                     return self.tensor(Tensor {
                         device,
-                        zero_dim: Tri::Maybe,
+                        dims: Dims::ANY,
                         role: Role::Plain,
                         certain,
                         bytes: None,
@@ -169,14 +197,16 @@ impl Interp<'_> {
                     });
                 }
                 let matmul = op.is_some_and(|o| o.name.as_str().ends_with("matmul"));
-                let zero_dim = match (x.zero_dim, y.zero_dim) {
-                    _ if matmul => Tri::Maybe,
-                    (Tri::No, _) | (_, Tri::No) => Tri::No,
-                    (Tri::Yes, Tri::Yes) => Tri::Yes,
-                    _ => Tri::Maybe,
-                };
+                let dims = if matmul { x.dims.matmul(y.dims) } else { x.dims.broadcast(y.dims) };
                 let device = self.followed(a, &x, b, &y);
-                self.tensor(Tensor { device, zero_dim, role: Role::Plain, certain, bytes: None, double: super::FALSE })
+                self.tensor(Tensor {
+                    device,
+                    dims,
+                    role: Role::Plain,
+                    certain,
+                    bytes: None,
+                    double: super::FALSE,
+                })
             }
             (Some(p), None) | (None, Some(p)) => {
                 if matches!((a, b), (Value::Outer(_), Value::Outer(_))) {
@@ -185,7 +215,14 @@ impl Interp<'_> {
                 let other = if x.is_some() { b } else { a };
                 // With something unknown that may be a tensor elsewhere, nothing is known of the result.
                 let device = if known_host(other) { p.device } else { self.unknown_device() };
-                self.tensor(Tensor { device, zero_dim: p.zero_dim, role: Role::Plain, certain, bytes: None, double: super::FALSE })
+                self.tensor(Tensor {
+                    device,
+                    dims: p.dims,
+                    role: Role::Plain,
+                    certain,
+                    bytes: None,
+                    double: super::FALSE,
+                })
             }
             (None, None) => Value::Unknown,
         }
@@ -271,21 +308,20 @@ impl Interp<'_> {
             "is_mps" => Value::Bool(self.is_device(t.device, Device::Other(crate::world::Backend::Mps), e)),
             "is_cpu" => Value::Bool(self.is_device(t.device, Device::Cpu, e)),
             "shape" | "ndim" | "nbytes" | "itemsize" => Self::NUMBER,
-            "dtype" | "layout" | "requires_grad" | "is_leaf" | "grad_fn" | "names" => self.result_of(e),
+            "dtype" => Value::Host(Host::Other),
+            "layout" | "requires_grad" | "is_leaf" | "grad_fn" | "names" => self.result_of(e),
             "data" | "T" | "mT" | "H" | "mH" | "real" | "imag" => {
                 self.tensor(Tensor { role: Role::Plain, ..t })
             }
             // Of what `max(dim=0)`, `sort()` and the like give; the methods of sparse tensors are called.
             "values" | "indices" => {
-                self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, bytes: None, ..t })
+                self.tensor(Tensor { role: Role::Plain, dims: Dims::ANY, bytes: None, ..t })
             }
             "grad" if self.check_leaf(v, e, "`.grad`", false) => self.result_of(e),
-            "grad" => self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, certain: false, ..t }),
+            "grad" => self.tensor(Tensor { role: Role::Plain, dims: Dims::ANY, certain: false, ..t }),
             _ if t.certain && torch::method(name).is_some() => self.bound(v, None, name),
             // A batch's or a model output's part: with the whole.
-            _ if !t.certain => {
-                self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, bytes: None, ..t })
-            }
+            _ if !t.certain => self.tensor(Tensor { role: Role::Plain, dims: Dims::ANY, bytes: None, ..t }),
             _ => self.result_of(e),
         }
     }
@@ -361,7 +397,7 @@ impl Interp<'_> {
                 if name.as_str().contains("parameters") {
                     let p = self.tensor(Tensor {
                         role: Role::Parameter,
-                        zero_dim: Tri::Maybe,
+                        dims: Dims::ANY,
                         bytes: None,
                         certain: true,
                         ..t
@@ -376,7 +412,7 @@ impl Interp<'_> {
         match torch::method(name) {
             Some(op) => self.apply_op(op, Some((v, base)), args, e, name.as_str()),
             None if t.certain => self.result_of(e),
-            None => self.tensor(Tensor { role: Role::Plain, zero_dim: Tri::Maybe, bytes: None, ..t }),
+            None => self.tensor(Tensor { role: Role::Plain, dims: Dims::ANY, bytes: None, ..t }),
         }
     }
 
@@ -390,8 +426,8 @@ impl Interp<'_> {
             let o = if o.reason == Reason::Pinned { self.t.origins.get(o.from.0) } else { o };
             o.reason == Reason::Batch
         });
-        let zero_dim = if batch { Tri::No } else { Tri::Maybe };
-        self.tensor(Tensor { role: Role::Plain, zero_dim, bytes: None, certain: t.certain || batch, ..t })
+        let dims = if batch { Dims::SOME } else { Dims::ANY };
+        self.tensor(Tensor { role: Role::Plain, dims, bytes: None, certain: t.certain || batch, ..t })
     }
 
     /// A function or method of the operator table on these arguments.
@@ -403,7 +439,11 @@ impl Interp<'_> {
         e: ExprId,
         name: &str,
     ) -> Value {
+        if let Some(n) = self.alternative_argument(args) {
+            return self.for_each_alternative(op, receiver, args, e, name, n);
+        }
         let parties = self.parties(op, receiver, args);
+        let told = self.events.len();
         let what = if receiver.is_some() { format!("`.{name}()`") } else { format!("`{name}`") };
         let refused = match op.kind {
             OpKind::Unary | OpKind::Transfer | OpKind::Attribute if op.args.len() < 2 => false,
@@ -423,8 +463,89 @@ impl Interp<'_> {
         if let Some((v, at)) = args.keyword("out") {
             self.check_out(op, &what, v, at, &parties, args, e);
         }
+        // What has been told of is taken as mended: the rest may have causes of its own.
+        let refused = refused && self.events.len() == told;
         let result = self.op_result(op, &parties, args, e, refused, name);
         self.with_double(result, op, receiver, args, e)
+    }
+
+    /// The first tensor argument that is one thing or another, by condition: which, and which element of it if it is a
+    /// list.
+    fn alternative_argument(&self, args: &Args) -> Option<(usize, Option<usize>)> {
+        args.values().enumerate().find_map(|(n, (v, _))| match v {
+            Value::Choice(_) => self.is_alternative(v).then_some((n, None)),
+            Value::Seq(_) | Value::Object(_) => {
+                let items = self.exact_elements(v)?;
+                let at = items.iter().position(|&v| self.is_alternative(v))?;
+                Some((n, Some(at)))
+            }
+            _ => None,
+        })
+    }
+
+    /// Is it one of a few tensors?
+    fn is_alternative(&self, v: Value) -> bool {
+        let Value::Choice(d) = v else { return false };
+        let mut leaves = Vec::new();
+        self.d.leaves(d, &mut leaves);
+        let tensor = |&p: &u32| matches!(self.t.values.get(p), Value::Tensor(_) | Value::Outer(_));
+        leaves.len() <= MAX_ALTERNATIVES && leaves.iter().filter(|p| tensor(p)).count() > 1
+    }
+
+    /// The value without what is on the CPU by several tests at once, which would be a coincidence, and without what
+    /// something raised decides.
+    fn likely(&mut self, v: Value) -> Value {
+        let Value::Choice(d) = v else { return v };
+        let d = self.likely_below(d, 0);
+        self.value_of_diagram(d)
+    }
+
+    fn likely_below(&mut self, d: Dd, tests: u32) -> Dd {
+        let unknown = self.t.values.add(Value::Unknown);
+        if let Some(leaf) = self.d.as_leaf(d) {
+            let host = matches!(*self.t.values.get(leaf), Value::Tensor(t) if self.is_cpu(self.get_tensor(t).device));
+            return if host && tests > 1 { self.d.leaf(unknown) } else { d };
+        }
+        let (atom, hi, lo) = self.d.root(d);
+        if matches!(self.atoms.get(atom), super::super::atom::Atom::Raised) {
+            return self.d.leaf(unknown);
+        }
+        let tests = tests + u32::from(!atom.is_hardware());
+        let (hi, lo) = (self.likely_below(hi, tests), self.likely_below(lo, tests));
+        let cond = self.d.atom(atom);
+        self.d.ite(cond, hi, lo).unwrap_or(d)
+    }
+
+    /// As with operators, each alternative is looked at where it holds.
+    fn for_each_alternative(
+        &mut self,
+        op: &'static Op,
+        receiver: Option<(Value, ExprId)>,
+        args: &Args,
+        e: ExprId,
+        name: &str,
+        (n, element): (usize, Option<usize>),
+    ) -> Value {
+        let Some((whole, _)) = args.values().nth(n) else { return self.result_of(e) };
+        let items = self.exact_elements(whole).unwrap_or_default();
+        let v = element.and_then(|at| items.get(at).copied()).unwrap_or(whole);
+        let v = self.likely(v);
+        self.each(v, &mut |i, v| {
+            let v = match element {
+                Some(at) => {
+                    let mut items = items.clone();
+                    items[at] = v;
+                    i.seq(&items)
+                }
+                None => v,
+            };
+            let mut args = args.clone();
+            match n.checked_sub(args.positional.len()) {
+                None => args.positional[n].0 = v,
+                Some(k) => args.keywords[k].1 = v,
+            }
+            i.apply_op(op, receiver, &args, e, name)
+        })
     }
 
     pub(super) fn check_parties(
@@ -455,7 +576,7 @@ impl Interp<'_> {
         if let (true, Some((out @ Value::Tensor(_), _))) = (op.accepts.out, args.keyword("out")) {
             return out;
         }
-        let zero_dim = self.result_dims(op, parties, args, name);
+        let dims = self.result_dims(op, parties, args, name);
         let device = match op.result {
             ResultRule::Host => return self.host_result(name, e),
             ResultRule::Device => return parties.first().map_or(Value::Unknown, |p| Value::Device(p.device)),
@@ -470,7 +591,7 @@ impl Interp<'_> {
                     let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
                     self.check_use(d, e, super::super::event::UseKind::Factory, &format!("`{name}()`"));
                     let device = self.because(d, e, Reason::Made);
-                    return self.plain_tensor(device, zero_dim);
+                    return self.plain_tensor(device, dims);
                 }
                 match parties.first() {
                     Some(p) => p.device,
@@ -482,14 +603,14 @@ impl Interp<'_> {
                 None => self.unknown_device(),
             },
             _ if matches!(op.kind, OpKind::Factory | OpKind::FactoryLike | OpKind::NewLike) => {
-                return self.factory(op, parties, args, e, name, zero_dim);
+                return self.factory(op, parties, args, e, name, dims);
             }
             ResultRule::Cpu | ResultRule::Cuda | ResultRule::DeviceArgument | ResultRule::Data => {
-                return self.factory(op, parties, args, e, name, zero_dim);
+                return self.factory(op, parties, args, e, name, dims);
             }
             _ => self.unknown_device(),
         };
-        let tensor = self.plain_tensor(device, zero_dim);
+        let tensor = self.plain_tensor(device, dims);
         if op.in_place {
             return tensor;
         }
@@ -498,7 +619,7 @@ impl Interp<'_> {
 
     /// Methods that give several tensors, or a list of them.
     pub(super) fn shaped_result(&mut self, name: &str, tensor: Value, device: Dd) -> Value {
-        let any = self.plain_tensor(device, Tri::Maybe);
+        let any = self.plain_tensor(device, Dims::ANY);
         match name.rsplit('.').next().unwrap_or(name) {
             "chunk" | "split" | "unbind" | "tensor_split" | "hsplit" | "vsplit" | "meshgrid"
             | "split_with_sizes" | "broadcast_tensors" | "dsplit" => {
@@ -524,53 +645,19 @@ impl Interp<'_> {
             _ => self.result_of(e),
         }
     }
-
-    /// Has the result no dimensions?
-    pub(super) fn result_dims(&self, op: &Op, parties: &[Party], args: &Args, name: &str) -> Tri {
-        let given = args.values().next().is_some();
-        let name = name.rsplit('.').next().unwrap_or(name);
-        match name {
-            "sum" | "mean" | "prod" | "std" | "var" | "norm" | "max" | "min" | "median" | "argmax"
-            | "argmin" | "any" | "all" | "logsumexp" | "amax" | "amin" | "nansum" | "nanmean" => {
-                let reduces_all = if op.name.as_str().starts_with("torch.Tensor.") {
-                    !given
-                } else {
-                    args.positional.len() <= 1 && args.keywords.iter().all(|(k, ..)| k.as_str() == "dtype")
-                };
-                if reduces_all { Tri::Yes } else { Tri::Maybe }
-            }
-            // As many dimensions as sizes are given.
-            "view" | "reshape"
-                if matches!(
-                    args.positional.first(),
-                    Some((Value::Int(_) | Value::Host(Host::Number), _))
-                ) =>
-            {
-                Tri::No
-            }
-            "stack" | "atleast_1d" | "atleast_2d" | "flatten" | "ravel" | "hstack" | "vstack" => Tri::No,
-            "squeeze" | "select" | "__getitem__" | "diagonal" | "take" | "unbind" | "dot" | "trace"
-            | "det" | "item" | "view" | "reshape" | "matmul" | "inner" | "vdot" | "get" | "logdet"
-            | "dist" | "einsum" | "tensordot" | "bernoulli" => Tri::Maybe,
-            _ if name.ends_with("_loss") || name == "cross_entropy" || name == "binary_cross_entropy" => {
-                Tri::Maybe
-            }
-            _ => {
-                let mut dims = None;
-                for p in parties {
-                    dims = Some(match (dims, p.zero_dim) {
-                        (Some(Tri::No), _) | (_, Tri::No) => Tri::No,
-                        (None | Some(Tri::Yes), Tri::Yes) => Tri::Yes,
-                        _ => Tri::Maybe,
-                    });
-                }
-                dims.unwrap_or(Tri::Maybe)
-            }
-        }
-    }
 }
 
 /// Is it certainly no tensor?
-const fn known_host(v: Value) -> bool {
-    matches!(v, Value::Host(_) | Value::Int(_) | Value::Bool(_) | Value::None | Value::Str(..) | Value::Slice)
+fn known_host(v: Value) -> bool {
+    match v {
+        Value::Host(_) | Value::Int(_) | Value::Bool(_) | Value::None | Value::Str(..) | Value::Slice => true,
+        // `math.pi`
+        Value::External(path) => {
+            let path = path.as_str();
+            path.starts_with("math.")
+                || path.starts_with("numpy.")
+                || matches!(path, "torch.pi" | "torch.inf" | "torch.e")
+        }
+        _ => false,
+    }
 }

@@ -23,9 +23,36 @@ const CLOCKS: &[&str] = &[
 ];
 /// Names of what waits for the device, or may: reads, copies, prints, barriers, events, and the clocks' other uses.
 const WAITS: &[&str] = &[
-    "synchronize", "item", "cpu", "numpy", "tolist", "wait", "barrier", "elapsed_time", "record", "print", "Event", "join",
-    "to", "cuda", "save", "empty_cache", "all", "any", "nonzero", "mark_step", "allclose", "bool", "int", "float",
-    "generate", "sync", "block_until_ready", "is_finite", "isnan", "timeit",
+    "synchronize",
+    "item",
+    "cpu",
+    "numpy",
+    "tolist",
+    "wait",
+    "barrier",
+    "elapsed_time",
+    "record",
+    "print",
+    "Event",
+    "join",
+    "to",
+    "cuda",
+    "save",
+    "empty_cache",
+    "all",
+    "any",
+    "nonzero",
+    "mark_step",
+    "allclose",
+    "bool",
+    "int",
+    "float",
+    "generate",
+    "sync",
+    "block_until_ready",
+    "is_finite",
+    "isnan",
+    "timeit",
 ];
 /// How deep functions that are called in such a stretch are looked into.
 const MAX_DEPTH: u32 = 3;
@@ -104,9 +131,9 @@ impl Interp<'_> {
         }
         let at = ir.span(e);
         let scope = if self.here().func.0 == 0 { None } else { Some(ir.function(self.here().func).span) };
-        let timed = stretches(self.program, module, scope).into_iter().find(|t| {
-            ir.span(t.start).end <= at.start && at.end <= ir.span(t.end).start
-        })?;
+        let timed = stretches(self.program, module, scope)
+            .into_iter()
+            .find(|t| ir.span(t.start).end <= at.start && at.end <= ir.span(t.end).start)?;
         let stretch = Span { start: ir.span(timed.start).end, end: ir.span(timed.end).start };
         (!waits(self.program, module, stretch, 0)).then_some(timed)
     }

@@ -2,8 +2,9 @@
 //! the CPU.
 
 use super::super::diagram::{Dd, TRUE};
+use super::super::dims::Dims;
 use super::super::event::{Kind, Meeting, UseKind};
-use super::super::value::{Device, Reason, Role, Tensor, Tri, Value};
+use super::super::value::{Device, Reason, Role, Tensor, Value};
 use super::Interp;
 use super::args::Args;
 use super::meet::{Party, Rule};
@@ -62,7 +63,7 @@ impl Interp<'_> {
         }
         if list || rule.is_none() {
             let items = match v {
-                Value::Many(id) => vec![*self.t.values.get(id)],
+                Value::Many(id) => self.members(*self.t.values.get(id)),
                 v => self.exact_elements(v).unwrap_or_default(),
             };
             for item in items {
@@ -76,9 +77,8 @@ impl Interp<'_> {
             if let Value::Object(id) = v
                 && let Value::Many(m) = self.own(id)
             {
-                let item = *self.t.values.get(m);
-                if let Some(p) = self.party(item, at, r) {
-                    parties.push(p);
+                for item in self.members(*self.t.values.get(m)) {
+                    parties.extend(self.party(item, at, r));
                 }
             }
         }
@@ -92,7 +92,7 @@ impl Interp<'_> {
         args: &Args,
         e: ExprId,
         name: &str,
-        dims: Tri,
+        dims: Dims,
     ) -> Value {
         let short = name.rsplit('.').next().unwrap_or(name);
         if matches!(short, "arange" | "zeros" | "ones" | "empty" | "rand" | "randn" | "linspace" | "eye") {
@@ -102,7 +102,7 @@ impl Interp<'_> {
                 }
             }
         }
-        let zero_dim = self.factory_dims(short, args, dims);
+        let dims = self.factory_dims(short, args, dims);
         let bytes = super::allocation::size_in_bytes(self, short, args);
         let given =
             if op.accepts.device { args.keyword("device").filter(|(v, _)| *v != Value::None) } else { None };
@@ -117,6 +117,23 @@ impl Interp<'_> {
         } else {
             match op.result {
                 // Data from outside may be a list or an array just as well as a tensor.
+                ResultRule::Data
+                    if let Some(&(Value::Outer(o), _)) = args.positional.first()
+                        && let Some(&listed) = self.no_tensors.get(&o)
+                        && !args.open_names =>
+                {
+                    let made = self.default_device_at(e, Reason::Default);
+                    let unknown = self.unknown_device();
+                    self.ite_device(listed, made, unknown)
+                }
+                // `torch.tensor` is for numbers: who has a tensor is warned and clones it.
+                ResultRule::Data
+                    if name == "torch.tensor"
+                        && !args.open_names
+                        && args.positional.first().is_some_and(|&(v, _)| self.holds_data(v)) =>
+                {
+                    self.default_device_at(e, Reason::Default)
+                }
                 ResultRule::Data
                     if args.positional.first().is_some_and(|&(v, _)| {
                         matches!(v, Value::Outer(_) | Value::Unknown | Value::Choice(_))
@@ -178,40 +195,16 @@ impl Interp<'_> {
         self.check_bfloat16(device, args, e);
         let double = self.double_of_factory(op, args);
         let double = self.doubles_go(device, double, e);
-        self.tensor(Tensor { device, zero_dim, role, certain: true, bytes, double })
+        self.tensor(Tensor { device, dims, role, certain: true, bytes, double })
     }
 
-    fn factory_dims(&mut self, name: &str, args: &Args, dims: Tri) -> Tri {
-        let Some(&(first, _)) = args.positional.first() else {
-            // Without any size they raise: `*sizes` has one.
-            let sized = args.keyword("size").is_some()
-                || args.open && matches!(name, "zeros" | "ones" | "empty" | "rand" | "randn");
-            return if sized { Tri::No } else { Tri::Maybe };
-        };
-        match name {
-            "tensor" | "as_tensor" | "asarray" | "scalar_tensor" => match first {
-                Value::Int(_) | Value::Host(Host::Number) | Value::Bool(_) => Tri::Yes,
-                Value::Seq(_) | Value::Object(_) | Value::Host(Host::Array | Host::Doubles) => Tri::No,
-                Value::Tensor(_) => self.zero_dim(first),
-                _ => Tri::Maybe,
-            },
-            "from_numpy" | "frombuffer" => Tri::No,
-            "zeros" | "ones" | "empty" | "rand" | "randn" | "full" | "randint" => match first {
-                Value::Seq(id) if self.seq_items(id).is_empty() => Tri::Yes,
-                Value::Object(id) if matches!(self.own(id), Value::Seq(s) if self.seq_items(s).is_empty()) => {
-                    Tri::Yes
-                }
-                _ => Tri::No,
-            },
-            "eye" | "arange" | "linspace" | "logspace" | "randperm" | "range" | "hann_window"
-            | "hamming_window" | "blackman_window" | "bartlett_window" | "kaiser_window" | "tril_indices"
-            | "triu_indices" => Tri::No,
-            "normal" => Tri::Maybe,
-            _ if name.ends_with("Tensor") => match first {
-                Value::Tensor(_) | Value::Outer(_) | Value::Unknown => Tri::Maybe,
-                _ => Tri::No,
-            },
-            _ => dims,
+    /// Something from outside that nothing shows to be a tensor.
+    fn holds_data(&self, v: Value) -> bool {
+        match v {
+            // What a module's `forward` is given is rather a tensor.
+            Value::Outer(o) => !self.is_tensorish(o) && self.t.get_outer(o).with.is_none(),
+            Value::Unknown => true,
+            _ => false,
         }
     }
 
@@ -235,8 +228,8 @@ impl Interp<'_> {
         }
         let Value::Device(g) = self.own(id) else { return };
         let parties = [
-            Party { expr: at, device: g, zero_dim: Tri::No, rule: Rule::STRICT },
-            Party { expr: e, device, zero_dim: Tri::No, rule: Rule::STRICT },
+            Party { expr: at, device: g, dims: Dims::SOME, rule: Rule::STRICT },
+            Party { expr: e, device, dims: Dims::SOME, rule: Rule::STRICT },
         ];
         self.meet(Meeting::Generator, &format!("`{name}()`"), e, &parties);
     }
@@ -257,12 +250,13 @@ impl Interp<'_> {
             return;
         }
         let Some(out) = self.party(v, at, Rule::STRICT) else { return };
-        if let Some(first) = parties.first() {
-            let first = Party { rule: Rule::STRICT, ..*first };
-            self.meet(Meeting::Function, what, e, &[first, out]);
-        } else if let Some((d, at)) = args.keyword("device") {
+        let named = args.keyword("device").filter(|_| op.accepts.device);
+        if let Some((d, at)) = named {
             let Some(device) = self.as_device(d, at) else { return };
-            let first = Party { expr: at, device, zero_dim: Tri::No, rule: Rule::STRICT };
+            let first = Party { expr: at, device, dims: Dims::SOME, rule: Rule::STRICT };
+            self.meet(Meeting::Function, what, e, &[first, out]);
+        } else if let Some(first) = parties.first() {
+            let first = Party { rule: Rule::STRICT, ..*first };
             self.meet(Meeting::Function, what, e, &[first, out]);
         }
     }
@@ -372,17 +366,15 @@ impl Interp<'_> {
         if clash && op.distribution.as_ref().is_some_and(|d| d.fails_at_construction) {
             self.meet(Meeting::Function, &format!("`{}`", short(op.name)), e, &parties);
         }
-        let sample = self.plain_tensor(device, Tri::Maybe);
-        let id = self.object(super::ObjKind::Distribution, None, sample);
+        let sample = self.plain_tensor(device, Dims::ANY);
+        let id = self.object(super::ObjKind::Distribution(op), None, sample);
         for (i, p) in parties.iter().enumerate() {
-            let v = self.plain_tensor(p.device, Tri::No);
+            let v = self.plain_tensor(p.device, Dims::SOME);
             self.set_field(id, Sym::new(&format!(" {i}")), v);
         }
         Value::Object(id)
     }
 }
-
-use super::super::value::Host;
 
 /// The last part of a dotted name.
 pub(super) fn short(path: Sym) -> &'static str {

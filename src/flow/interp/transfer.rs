@@ -116,7 +116,8 @@ impl Interp<'_> {
             }
             Value::Int(_) | Value::Str(..) | Value::Device(_) | Value::Choice(_) => self.as_device(v, at),
             Value::Host(Host::Number | Host::Rank | Host::PhysicalGpu) => self.as_device(v, at),
-            Value::None => None,
+            // `.to(y.dtype)`
+            Value::None | Value::Host(Host::Other) => None,
             _ => Some(self.unknown_device()),
         }
     }
@@ -155,7 +156,9 @@ impl Interp<'_> {
             let place = self.place(e);
             let origin = self.origin(place, Reason::Host, super::NO_ORIGIN);
             let device = self.at(Device::Cpu, origin);
-            return self.tensor(Tensor { device, role: Role::Plain, ..t });
+            // Who casts by a tensor's type has one with dimensions: the old style knows no others.
+            let dims = if t.dims.none().is_none() { super::super::dims::Dims::SOME } else { t.dims };
+            return self.tensor(Tensor { device, dims, role: Role::Plain, ..t });
         }
         let double = self.doubles_go(t.device, double, e);
         self.tensor(Tensor { role: Role::Plain, double, ..t })
@@ -191,6 +194,7 @@ impl Interp<'_> {
             let (d, origin) = *self.t.places.get(leaf);
             if let (Device::Of(o) | Device::Named(o), 0) = (d, self.muted) {
                 // It would have raised elsewhere.
+                self.taken_to_host(d);
                 let on_cpu = self.outer_is_on(o, "cpu");
                 let elsewhere = self.d.where_leaf(device, &mut |p| p != leaf);
                 let fine = self.d.or(on_cpu, elsewhere);

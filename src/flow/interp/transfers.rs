@@ -210,6 +210,12 @@ impl Interp<'_> {
         }
     }
 
+    /// What this moves may be elsewhere, on another way to here.
+    pub(super) fn is_needed(&mut self, e: ExprId) {
+        let place = self.place(e);
+        self.watch.needless.insert(place, None);
+    }
+
     /// A call, or a variable of this function that is no parameter.
     fn is_own_result(&self, base: ExprId) -> bool {
         let ir = &self.linked().ir;

@@ -1,0 +1,154 @@
+//! How many dimensions a tensor has, as far as the source says it.
+//!
+//! PyTorch lets a zero-dimensional CPU tensor join CUDA ones in arithmetic and refuses any other, so whether two
+//! tensors may meet often hangs on this number alone.
+
+/// From how many to how many dimensions a tensor has. Both ends are sound: the real number lies between them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Dims {
+    min: u8,
+    max: u8,
+}
+
+/// There is no upper end.
+const MANY: u8 = u8::MAX;
+
+impl Dims {
+    /// A number in a tensor.
+    pub const ZERO: Self = Self { min: 0, max: 0 };
+    /// At least one.
+    pub const SOME: Self = Self { min: 1, max: MANY };
+    /// Not known.
+    pub const ANY: Self = Self { min: 0, max: MANY };
+
+    /// That many.
+    pub fn exactly(n: usize) -> Self {
+        let n = u8::try_from(n).unwrap_or(MANY - 1).min(MANY - 1);
+        Self { min: n, max: n }
+    }
+
+    /// That many, or more.
+    pub fn at_least(n: usize) -> Self {
+        Self { max: MANY, ..Self::exactly(n) }
+    }
+
+    /// The number, if there is but one that it can be.
+    pub const fn known(self) -> Option<u8> {
+        if self.min == self.max { Some(self.min) } else { None }
+    }
+
+    /// Has the tensor no dimensions? `None`: it may have some.
+    pub const fn none(self) -> Option<bool> {
+        match (self.min, self.max) {
+            (_, 0) => Some(true),
+            (0, _) => None,
+            _ => Some(false),
+        }
+    }
+
+    /// Does the tensor have dimensions for certain?
+    pub const fn some(self) -> bool {
+        self.min > 0
+    }
+
+    /// The fewest that it can be.
+    pub const fn least(self) -> usize {
+        self.min as usize
+    }
+
+    /// Of two values, one is meant.
+    pub fn join(self, other: Self) -> Self {
+        Self { min: self.min.min(other.min), max: self.max.max(other.max) }
+    }
+
+    /// Of two tensors that are broadcast, the greater number.
+    pub fn broadcast(self, other: Self) -> Self {
+        Self { min: self.min.max(other.min), max: self.max.max(other.max) }
+    }
+
+    /// With so many more.
+    pub fn plus(self, n: u8) -> Self {
+        let add = |x: u8| if x == MANY { MANY } else { x.saturating_add(n).min(MANY - 1) };
+        Self { min: add(self.min), max: add(self.max) }
+    }
+
+    /// With so many less.
+    pub fn minus(self, n: u8) -> Self {
+        let take = |x: u8| if x == MANY { MANY } else { x.saturating_sub(n) };
+        Self { min: take(self.min), max: take(self.max) }
+    }
+
+    /// Of `a @ b`: vectors lose theirs, matrices and stacks of them are broadcast
+    /// (<https://docs.pytorch.org/docs/stable/generated/torch.matmul.html>).
+    pub fn matmul(self, other: Self) -> Self {
+        match (self.known(), other.known()) {
+            (Some(a), Some(b)) => Self::exactly(match (a, b) {
+                (0 | 1, 0 | 1) => 0,
+                (1, b) => b - 1,
+                (a, 1) => a - 1,
+                (a, b) => a.max(b),
+            } as usize),
+            // A stack of matrices times a vector still has all but one.
+            _ => Self { max: MANY, ..self.broadcast(other).minus(1) },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Dims;
+
+    /// All intervals up to four, each with the numbers in it.
+    fn all() -> Vec<(Dims, Vec<u8>)> {
+        let ends = (0..5_u8).flat_map(|min| (min..5).map(move |max| (min, max)));
+        ends.map(|(min, max)| (Dims { min, max }, (min..=max).collect())).collect()
+    }
+
+    fn holds(d: Dims, n: u8) -> bool {
+        d.min <= n && n <= d.max
+    }
+
+    /// What PyTorch makes of a product of tensors with so many dimensions.
+    fn product(x: u8, y: u8) -> u8 {
+        match (x, y) {
+            (1, 1) => 0,
+            (1, y) => y - 1,
+            (x, 1) => x - 1,
+            (x, y) => x.max(y),
+        }
+    }
+
+    #[test]
+    fn the_real_number_stays_between_the_ends() {
+        for (a, xs) in all() {
+            for (b, ys) in all() {
+                for (&x, &y) in xs.iter().flat_map(|x| ys.iter().map(move |y| (x, y))) {
+                    assert!(holds(a.join(b), x) && holds(a.join(b), y), "{a:?} or {b:?}");
+                    assert!(holds(a.broadcast(b), x.max(y)), "{a:?} + {b:?}");
+                    assert!(holds(a.plus(b.min), x + b.min), "{a:?} + {}", b.min);
+                    assert!(x < b.min || holds(a.minus(b.min), x - b.min), "{a:?} - {}", b.min);
+                    assert!(x == 0 || y == 0 || holds(a.matmul(b), product(x, y)), "{a:?} @ {b:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_said_of_zero_is_true() {
+        for (a, xs) in all() {
+            for x in xs {
+                assert_ne!(a.none(), Some(x != 0), "{a:?}");
+                assert!(!a.some() || x > 0, "{a:?}");
+            }
+        }
+        assert_eq!((Dims::ZERO.none(), Dims::SOME.none(), Dims::ANY.none()), (Some(true), Some(false), None));
+    }
+
+    #[test]
+    fn no_upper_end_stays_none() {
+        for d in [Dims::SOME.plus(3), Dims::SOME.minus(3), Dims::ANY.broadcast(Dims::exactly(2))] {
+            assert_eq!(d.known(), None);
+            assert!(holds(d, 200), "{d:?}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What the calls in sight say of the functions that they call.
+//!
+//! A function that is interpreted for itself has outside things for its parameters, which may be anywhere. Where
+//! the file calls it, these calls are interpreted too and say what it is really given, so they are judged and not
+//! the function alone. What nobody in the file calls is there for others, unless its name begins with an underscore.
+
+use rustc_hash::FxHashSet;
+
+use super::super::event::{Event, Kind};
+use super::super::value::{Device, OuterId, OuterKey};
+use super::Interp;
+use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Var};
+
+/// What has been seen of calls, and of what must be on the host.
+#[derive(Default)]
+pub(super) struct Callers {
+    /// The function that is interpreted for itself.
+    pub(super) entry: Option<FuncId>,
+    /// Calls in the entry's file that have been interpreted.
+    given: FxHashSet<CallId>,
+    /// Outside tensors that the entry point itself takes to NumPy as they are: who calls it keeps them on the host.
+    host: FxHashSet<OuterId>,
+}
+
+/// A parameter of the function that is interpreted for itself.
+pub(super) type Parameter = (FuncId, u16);
+
+impl Interp<'_> {
+    /// A call of a function of the project is interpreted.
+    pub(super) fn is_given(&mut self, e: ExprId) {
+        if self.here().module == self.entry
+            && let Expr::Call(id) = self.linked().ir.expr(e)
+        {
+            self.callers.given.insert(id);
+        }
+    }
+
+    /// A tensor that lives where an outside thing does is read by NumPy.
+    pub(super) fn taken_to_host(&mut self, device: Device) {
+        if let Device::Of(o) = device {
+            self.callers.host.insert(o);
+        }
+    }
+
+    /// Has the entry point shown that one of these must be on the host?
+    pub(super) fn any_on_host(&self, about: &[OuterId]) -> bool {
+        about.iter().any(|o| self.callers.host.contains(o))
+    }
+
+    /// The next entry point makes its own demands.
+    pub(super) fn forget_host(&mut self) {
+        self.callers.host.clear();
+    }
+
+    /// The parameter of the entry point that one of these is, or is a part of.
+    pub(super) fn parameter_of(&self, about: &[OuterId]) -> Option<Parameter> {
+        about.iter().find_map(|&o| {
+            let mut at = o;
+            loop {
+                match self.t.get_outer(at).key {
+                    OuterKey::Param { module, func, index } if module == self.entry => {
+                        return Some((func, index));
+                    }
+                    OuterKey::Attr { base, .. } | OuterKey::Item { base, .. } => at = base,
+                    _ => return None,
+                }
+            }
+        })
+    }
+
+    /// Marks the events that are about a function's parameters while calls in sight say what these are.
+    pub(super) fn mark_decided(&self, events: Vec<(Event, Option<FuncId>, Option<Parameter>)>) -> Vec<Event> {
+        let marked = events.into_iter().map(|(mut event, func, parameter)| {
+            event.callers_decide = matches!(event.kind, Kind::Mismatch { .. })
+                && event.stack.is_empty()
+                && func.is_some_and(|f| self.is_decided(f, parameter));
+            event
+        });
+        marked.collect()
+    }
+
+    /// Do calls in sight decide what this function is given? A call that was interpreted does; one that was not
+    /// hands on what its own function is given, or something of which nothing is known.
+    fn is_decided(&self, func: FuncId, parameter: Option<Parameter>) -> bool {
+        let linked = self.program.get(self.entry);
+        if !linked.called.contains(&func) {
+            return false;
+        }
+        let function = linked.ir.function(func);
+        let Some((_, index)) = parameter.filter(|&(f, _)| f == func && !is_private(function)) else {
+            return true;
+        };
+        let mut sites = linked.sites.iter().filter(|(f, _)| *f == func).map(|&(_, call)| call).peekable();
+        if sites.peek().is_none() {
+            return false;
+        }
+        let mut open = false;
+        for site in sites {
+            if self.callers.given.contains(&site) {
+                return true;
+            }
+            open |= hands_on(&linked.ir, linked.ir.call(site), function, usize::from(index));
+        }
+        !open
+    }
+}
+
+fn is_private(function: &Function) -> bool {
+    let name = function.name.as_str();
+    name.starts_with('_') && !name.starts_with("__")
+}
+
+/// Does the call give for this parameter what the function around it is given, or a part of that?
+fn hands_on(ir: &Module, call: &Call, callee: &Function, index: usize) -> bool {
+    let Some(param) = callee.params.get(index) else { return false };
+    let bound = callee.class.is_some() && callee.params.first().is_some_and(|p| p.name.as_str() == "self");
+    let positional = call
+        .args
+        .iter()
+        .filter(|a| a.kind == ArgKind::Positional)
+        .nth(index - usize::from(bound && index > 0));
+    let by_name = call.args.iter().find(|a| a.kind == ArgKind::Keyword(param.name));
+    let Some(arg) = by_name.or(positional) else { return false };
+    let Some(slot) = root(ir, arg.value) else { return false };
+    let around = ir
+        .functions
+        .iter()
+        .filter(|f| f.kind == FuncKind::Function && f.span.contains(call.paren))
+        .max_by_key(|f| f.span.start);
+    around.is_some_and(|f| {
+        !is_private(f) && f.params.iter().any(|p| p.slot == slot && p.name.as_str() != "self")
+    })
+}
+
+/// The variable that the expression is, or that it begins with: `graph` of `graph.to(x.device)`.
+fn root(ir: &Module, e: ExprId) -> Option<u16> {
+    match ir.expr(e) {
+        Expr::Var(Var::Local(slot)) => Some(slot),
+        Expr::Attr { base, name } if !matches!(name.as_str(), "cpu" | "numpy" | "tolist" | "item") => {
+            root(ir, base)
+        }
+        Expr::Call(id) if matches!(ir.expr(ir.call(id).func), Expr::Attr { .. }) => {
+            root(ir, ir.call(id).func)
+        }
+        _ => None,
+    }
+}

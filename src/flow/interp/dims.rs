@@ -1,0 +1,227 @@
+//! How many dimensions the results of PyTorch's functions have (their pages at <https://docs.pytorch.org>).
+
+use super::super::dims::Dims;
+use super::super::value::{Host, Value};
+use super::Interp;
+use super::args::Args;
+use super::meet::Party;
+use crate::ir::{Expr, ExprId};
+use crate::torch::Op;
+
+impl Interp<'_> {
+    /// Of a tensor that `torch.zeros(2, 3)`, `torch.tensor([1, 2])` and the like make. `otherwise` is what to say of those that
+    /// follow a tensor.
+    pub(super) fn factory_dims(&mut self, name: &str, args: &Args, otherwise: Dims) -> Dims {
+        match name {
+            "eye" | "tril_indices" | "triu_indices" => return Dims::exactly(2),
+            "arange" | "linspace" | "logspace" | "randperm" | "range" | "hann_window" | "hamming_window"
+            | "blackman_window" | "bartlett_window" | "kaiser_window" | "fftfreq" | "rfftfreq" => {
+                return Dims::exactly(1);
+            }
+            _ => {}
+        }
+        if let Some((v, _)) = args.keyword("size") {
+            return self.length(v).map_or(Dims::SOME, Dims::exactly);
+        }
+        let Some(&(first, _)) = args.positional.first() else {
+            // Without any size they raise: `*sizes` has one.
+            let sized = args.open && matches!(name, "zeros" | "ones" | "empty" | "rand" | "randn");
+            return if sized { Dims::SOME } else { Dims::ANY };
+        };
+        match name {
+            "tensor" | "as_tensor" | "asarray" | "scalar_tensor" | "new_tensor" => self.data_dims(first, 0),
+            "from_numpy" | "frombuffer" => Dims::SOME,
+            "zeros" | "ones" | "empty" | "rand" | "randn" | "new_zeros" | "new_ones" | "new_empty" => {
+                self.size_dims(args, 0)
+            }
+            "full" | "new_full" => self.length(first).map_or(Dims::SOME, Dims::exactly),
+            "randint" => {
+                let at = args.positional.iter().position(|&(v, _)| self.length(v).is_some());
+                at.map_or(Dims::SOME, |at| self.size_dims(args, at))
+            }
+            "normal" => Dims::ANY,
+            _ if name.ends_with("Tensor") => match first {
+                Value::Tensor(_) => Dims::ANY,
+                // From a list, or of a size, whatever is known of it.
+                Value::Outer(_) | Value::Unknown => Dims::SOME,
+                Value::Seq(_) | Value::Object(_) => self.data_dims(first, 0),
+                _ => self.size_dims(args, 0),
+            },
+            _ => otherwise,
+        }
+    }
+
+    /// Of a tensor whose sizes are given from this argument on, one by one or as a sequence.
+    fn size_dims(&self, args: &Args, at: usize) -> Dims {
+        match args.positional.get(at) {
+            Some(&(v @ (Value::Seq(_) | Value::Object(_)), _)) => {
+                self.length(v).map_or(Dims::SOME, Dims::exactly)
+            }
+            Some((Value::Int(_) | Value::Host(Host::Number), _)) if args.open => Dims::SOME,
+            Some((Value::Int(_) | Value::Host(Host::Number), _)) => Dims::exactly(args.positional.len() - at),
+            // One by one, whatever they are.
+            Some(_) if args.positional.len() - at > 1 && !args.open => {
+                Dims::exactly(args.positional.len() - at)
+            }
+            // A number or a `torch.Size`, whose length nobody knows.
+            _ => Dims::SOME,
+        }
+    }
+
+    /// The number of elements of a list or tuple that is known element by element.
+    fn length(&self, v: Value) -> Option<usize> {
+        match v {
+            Value::Seq(id) => Some(self.seq_items(id).len()),
+            Value::Object(id) => match self.own(id) {
+                Value::Seq(s) if matches!(self.obj(id).kind, super::ObjKind::List { .. }) => {
+                    Some(self.seq_items(s).len())
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Of what `torch.tensor(data)` makes: as deep as the lists are nested.
+    fn data_dims(&self, v: Value, depth: u8) -> Dims {
+        let inner = match v {
+            Value::Int(_) | Value::Host(Host::Number) | Value::Bool(_) => return Dims::ZERO,
+            Value::Tensor(_) => return self.dims(v),
+            Value::Host(Host::Array) => return Dims::SOME,
+            // What is asked whether it is a list is one, or a tensor with dimensions.
+            Value::Outer(o) if self.no_tensors.contains_key(&o) => return Dims::SOME,
+            Value::Many(m) => Some(*self.t.values.get(m)),
+            Value::Seq(id) => self.seq_items(id).first().copied(),
+            Value::Object(id) => match self.own(id) {
+                Value::Seq(s) => self.seq_items(s).first().copied(),
+                Value::Many(m) => Some(*self.t.values.get(m)),
+                _ => None,
+            },
+            _ => return Dims::ANY,
+        };
+        match inner {
+            Some(v) if depth < 8 => self.data_dims(v, depth + 1).plus(1),
+            _ => Dims::SOME,
+        }
+    }
+
+    /// Of a function's or method's result.
+    pub(super) fn result_dims(&self, op: &Op, parties: &[Party], args: &Args, name: &str) -> Dims {
+        let method = op.name.as_str().starts_with("torch.Tensor.");
+        let name = name.rsplit('.').next().unwrap_or(name);
+        let name = name.strip_suffix('_').filter(|n| !n.ends_with('_')).unwrap_or(name);
+        let first = parties.first().map_or(Dims::ANY, |p| p.dims);
+        let all = || parties.iter().map(|p| p.dims).reduce(Dims::broadcast).unwrap_or(Dims::ANY);
+        // Where the arguments behind the tensor begin.
+        let at = usize::from(!method);
+        match name {
+            "sum" | "mean" | "prod" | "std" | "var" | "argmax" | "argmin" | "any" | "all" | "logsumexp"
+            | "amax" | "amin" | "nansum" | "nanmean" | "count_nonzero" => {
+                reduced(first, args, args.get(at, "dim"), args.positional.len() <= at)
+            }
+            "norm" | "vector_norm" => {
+                reduced(first, args, args.get(at + 1, "dim"), args.positional.len() <= at + 1)
+            }
+            // Of two tensors, the greater; with a dimension, a pair of values and indices.
+            "max" | "min" | "median" | "nanmedian" => match args.get(at, "dim") {
+                Some((Value::Tensor(_) | Value::Outer(_), _)) => all(),
+                Some(_) => reduced(first, args, args.get(at, "dim"), false).join(first.minus(2)),
+                None => reduced(first, args, None, args.positional.len() <= at),
+            },
+            "view" | "reshape" | "expand" => {
+                match args.positional.get(at) {
+                    Some(&(v @ (Value::Seq(_) | Value::Object(_)), _)) => {
+                        self.length(v).map_or(Dims::ANY, Dims::exactly)
+                    }
+                    // As many dimensions as sizes are given.
+                    Some((Value::Int(_) | Value::Host(Host::Number), _)) if args.open => Dims::SOME,
+                    Some((Value::Int(_) | Value::Host(Host::Number), _)) => {
+                        Dims::exactly(args.positional.len() - at)
+                    }
+                    Some(_) if args.positional.len() - at > 1 && !args.open => {
+                        Dims::exactly(args.positional.len() - at)
+                    }
+                    _ => Dims::ANY,
+                }
+            }
+            "stack" | "pad_sequence" => all().plus(1),
+            "unsqueeze" | "one_hot" => first.plus(1),
+            "nonzero" | "argwhere" | "mm" | "addmm" | "outer" | "ger" | "vander" => Dims::exactly(2),
+            "bmm" | "baddbmm" => Dims::exactly(3),
+            "mv" | "addmv" | "ravel" | "bincount" | "histc" | "masked_select" => Dims::exactly(1),
+            "bucketize" | "isin" => first,
+            "cosine_similarity" | "pairwise_distance" | "svdvals" | "eigvals" | "eigvalsh" => all().minus(1),
+            "flatten" if args.values().nth(at).is_none() => Dims::exactly(1),
+            "squeeze" => first.join(Dims::ZERO),
+            "select" | "unbind" => first.minus(1),
+            "matmul" => match parties {
+                [a, b] => a.dims.matmul(b.dims),
+                _ => Dims::ANY,
+            },
+            "atleast_1d" | "atleast_2d" | "flatten" | "hstack" | "vstack" | "cat" | "concat" | "diag"
+            | "embedding" => Dims::SOME,
+            "__getitem__" | "diagonal" | "take" | "dot" | "trace" | "det" | "item" | "inner" | "vdot"
+            | "get" | "logdet" | "slogdet" | "matrix_rank" | "cond" | "multi_dot" | "vecdot" | "dist"
+            | "einsum" | "tensordot" | "kthvalue" | "mode" | "quantile" | "nanquantile" | "searchsorted"
+            | "cov" | "corrcoef" | "trapz" | "trapezoid" | "view_as" | "reshape_as" | "kl_div" => Dims::ANY,
+            _ if name.ends_with("_loss") || name.contains("cross_entropy") => Dims::ANY,
+            _ => all(),
+        }
+    }
+
+    /// Of `x[index]`, where `x` has so many.
+    pub(super) fn indexed_dims(&self, whole: Dims, i: Value, index: ExprId) -> Dims {
+        let ir = &self.linked().ir;
+        let mut dims = whole;
+        let parts: Vec<(ExprId, Value)> = match (ir.expr(index), i) {
+            (Expr::Tuple(list), Value::Seq(s)) => {
+                let values = self.seq_items(s);
+                ir.list(list).iter().copied().zip(values.iter().copied()).collect()
+            }
+            (Expr::Tuple(list), _) => ir.list(list).iter().map(|&e| (e, Value::Unknown)).collect(),
+            _ => vec![(index, i)],
+        };
+        let mut kept = false;
+        for (e, v) in parts {
+            match (ir.expr(e), v) {
+                (Expr::Slice(_), _) | (_, Value::Slice) => kept = true,
+                (Expr::None, _) => {
+                    dims = dims.plus(1);
+                    kept = true;
+                }
+                // `...`
+                (Expr::Ellipsis, _) => {}
+                (_, Value::Tensor(t)) if self.get_tensor(t).dims.some() => {
+                    // A mask takes as many as it has and gives one; numbers give as many as they have for one.
+                    return Dims::SOME;
+                }
+                (_, Value::Int(_)) => dims = dims.minus(1),
+                // A number takes one; what else it may be keeps at least as many.
+                _ => dims = Dims::at_least(dims.minus(1).least()),
+            }
+        }
+        if kept { dims.broadcast(Dims::SOME) } else { dims }
+    }
+}
+
+/// Of what is left of a tensor when one dimension, or several, or all of them are summed up.
+fn reduced(whole: Dims, args: &Args, dim: Option<(Value, ExprId)>, nothing_more: bool) -> Dims {
+    if args.open || args.open_names {
+        return Dims::ANY;
+    }
+    let kept = match args.keyword("keepdim") {
+        Some((Value::Bool(super::FALSE), _)) | None => false,
+        Some((Value::Bool(super::TRUE), _)) => return whole,
+        Some(_) => true,
+    };
+    let less = match dim {
+        Some((Value::Int(_), _)) => whole.minus(1),
+        Some((Value::None, _)) => Dims::ZERO,
+        Some(_) => Dims::ANY,
+        None if nothing_more => Dims::ZERO,
+        None => Dims::ANY,
+    };
+    // `keepdim` may also be given by position.
+    let positional = args.positional.iter().any(|(v, _)| matches!(v, Value::Bool(_)));
+    if kept || positional { less.join(whole) } else { less }
+}

@@ -1,0 +1,106 @@
+//! Instances of the classes of `torch.nn`.
+
+use super::super::diagram::Dd;
+use super::super::dims::Dims;
+use super::super::event::UseKind;
+use super::super::value::{ObjId, Reason, Role, Tensor, Value};
+use super::args::Args;
+use super::{Interp, ObjKind};
+use crate::ir::ExprId;
+use crate::sym::Sym;
+use crate::torch::{ModuleOp, State};
+
+/// The field of a module of `torch.nn` whose switches are off: it has neither parameters nor buffers.
+const STATELESS: &str = " stateless";
+
+impl Interp<'_> {
+    /// `nn.Linear(…)`: a module of PyTorch.
+    pub(super) fn make_torch_module(&mut self, op: &'static ModuleOp, args: &Args, e: ExprId) -> Value {
+        match super::torch_fn::short(op.name) {
+            "Sequential" | "ModuleList" | "ParameterList" => return self.make_module_list(op, args),
+            "ModuleDict" | "ParameterDict" => {
+                let content = args.positional.first().and_then(|&(v, _)| self.dict_items(v));
+                let content = match content {
+                    Some(items) => self.seq(&items),
+                    None if args.positional.is_empty() => self.seq(&[]),
+                    None => self.many(Value::Unknown),
+                };
+                let content = if super::torch_fn::short(op.name) == "ParameterDict" {
+                    self.as_parameters(content)
+                } else {
+                    content
+                };
+                return Value::Object(self.object(ObjKind::Dict { module: true }, None, content));
+            }
+            _ => {}
+        }
+        let given =
+            if op.accepts.device { args.keyword("device").filter(|(v, _)| *v != Value::None) } else { None };
+        let device = match given {
+            Some((v, at)) => {
+                let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
+                self.check_use(d, e, UseKind::Factory, &format!("`{}`", super::torch_fn::short(op.name)));
+                let bytes = super::allocation::module_bytes(super::torch_fn::short(op.name), args);
+                self.check_allocation(d, bytes, e);
+                self.because(d, e, Reason::Made)
+            }
+            None if args.open => self.unknown_device(),
+            None => self.default_device_at(e, Reason::Module),
+        };
+        let id = self.object(ObjKind::ForeignModule(Some(op)), None, Value::Device(device));
+        self.switch_state(id, op, args, device);
+        for (position, p) in op.constructor.iter().enumerate() {
+            if !p.tensor {
+                continue;
+            }
+            if let Some((Value::Tensor(t), _)) = args.get(position, p.name.as_str()) {
+                let t = self.get_tensor(t);
+                let v = self.tensor(Tensor { role: Role::Buffer, ..t });
+                self.set_field(id, p.name, v);
+                // What has parameters of its own has them elsewhere.
+                if op.state != State::Yes {
+                    self.set_own(id, Value::Device(t.device));
+                }
+            }
+        }
+        Value::Object(id)
+    }
+
+    /// Has this module of `torch.nn` parameters or buffers? See [`State`].
+    pub(super) fn is_stateful(&self, id: ObjId, op: &ModuleOp) -> bool {
+        match op.state {
+            State::Yes => self.get_field(id, Sym::new(STATELESS)) == Value::Absent,
+            State::No => false,
+            State::Sometimes | State::Unknown => {
+                self.obj(id).attrs.iter().any(|&(_, c)| matches!(self.store.get(c), Value::Tensor(_)))
+            }
+        }
+    }
+
+    /// What the constructor's switches (`affine=`, `track_running_stats=`) say of its parameters and buffers.
+    fn switch_state(&mut self, id: ObjId, op: &'static ModuleOp, args: &Args, device: Dd) {
+        let switches = op.constructor.iter().enumerate().filter(|(_, p)| p.switch);
+        let given: Vec<Option<Value>> =
+            switches.map(|(at, p)| args.get(at, p.name.as_str()).map(|(v, _)| v)).collect();
+        if given.is_empty() {
+            return;
+        }
+        let on = given.contains(&Some(Value::Bool(super::TRUE)));
+        let off = given.iter().all(|v| *v == Some(Value::Bool(super::FALSE)));
+        match op.state {
+            State::Yes if off => self.set_field(id, Sym::new(STATELESS), Value::Bool(super::TRUE)),
+            State::Sometimes if on => {
+                let weight = self.tensor(Tensor {
+                    device,
+                    dims: Dims::exactly(1),
+                    role: Role::Parameter,
+                    certain: true,
+                    bytes: None,
+                    double: super::FALSE,
+                });
+                self.set_field(id, Sym::new("weight"), weight);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A method is given a device and sends tensors to the one that its object has.
+
+use super::File;
+use crate::finding::Finding;
+use crate::ir::{ArgKind, Block, Call, Expr, ExprId, Function, Param, Slot, Stmt, StmtId, Var};
+use crate::span::Span;
+
+/// `x.to(self.device)` in a method with a parameter `device`.
+pub(super) fn goes_to_own(file: &File<'_>, function: &Function, param: &Param) -> Option<Finding> {
+    let receiver = function.params.first().filter(|p| p.name.as_str() == "self")?.slot;
+    if param.name.as_str() != "device" || function.name.as_str() == "__init__" {
+        return None;
+    }
+    let look = Look { file, function, receiver, device: param.slot };
+    let statements: Vec<(&Stmt, Span)> = look.statements().collect();
+    if statements.iter().any(|(s, _)| look.decides(s)) {
+        return None;
+    }
+    // What is sent there at the end, or by a test of the parameter, is sent there on purpose.
+    let purpose: Vec<Span> = statements
+        .iter()
+        .filter(|(s, _)| matches!(s, Stmt::Return(_)) || look.tests(s))
+        .map(|&(_, at)| at)
+        .collect();
+    let at = file.inside(function).find_map(|(_, e, at)| {
+        let Expr::Call(call) = e else { return None };
+        let sent = look.sends_to_own(file.ir.call(call)) && !purpose.iter().any(|p| p.contains(at));
+        sent.then_some(at)
+    })?;
+    let message = format!("`{}` is given `device`, and this goes to `self.device`", function.name);
+    Some(file.finding(at, message, "not where the caller wants it", function.name_span))
+}
+
+/// A method and two of its parameters.
+struct Look<'a> {
+    file: &'a File<'a>,
+    function: &'a Function,
+    receiver: Slot,
+    device: Slot,
+}
+
+impl<'a> Look<'a> {
+    fn statements(&self) -> impl Iterator<Item = (&'a Stmt, Span)> {
+        let (ir, span) = (self.file.ir, self.function.span);
+        ir.stmts.iter().enumerate().filter_map(move |(n, s)| {
+            let at = ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
+            span.contains(at).then_some((s, at))
+        })
+    }
+
+    /// `self.device`
+    fn is_own(&self, e: ExprId) -> bool {
+        match self.file.ir.expr(e) {
+            Expr::Attr { base, name } => {
+                name.as_str() == "device" && self.file.ir.expr(base) == Expr::Var(Var::Local(self.receiver))
+            }
+            _ => false,
+        }
+    }
+
+    fn is_parameter(&self, e: ExprId) -> bool {
+        self.file.ir.expr(e) == Expr::Var(Var::Local(self.device))
+    }
+
+    fn any_within(&self, around: Span, is: impl Fn(ExprId) -> bool) -> bool {
+        let ir = self.file.ir;
+        ir.expr_spans
+            .iter()
+            .enumerate()
+            .any(|(n, &at)| around.contains(at) && is(ExprId(u32::try_from(n).unwrap_or(u32::MAX))))
+    }
+
+    /// Does the statement make the two devices one, or tell by the parameter what to return?
+    fn decides(&self, s: &Stmt) -> bool {
+        let ir = self.file.ir;
+        match *s {
+            Stmt::Assign { targets, value } => {
+                let targets = ir.list(targets);
+                targets.iter().any(|&t| self.is_own(t))
+                    || targets.iter().any(|&t| self.is_parameter(t))
+                        && self.any_within(ir.span(value), |e| self.is_own(e))
+            }
+            Stmt::If { test, then, orelse } => {
+                self.asks(test) && (self.returns(then) || self.returns(orelse))
+            }
+            _ => false,
+        }
+    }
+
+    fn asks(&self, test: ExprId) -> bool {
+        self.any_within(self.file.ir.span(test), |e| self.is_parameter(e))
+    }
+
+    fn tests(&self, s: &Stmt) -> bool {
+        matches!(*s, Stmt::If { test, .. } if self.asks(test))
+    }
+
+    fn returns(&self, block: Block) -> bool {
+        let ir = self.file.ir;
+        ir.block(block).iter().any(|&s| matches!(ir.stmt(s), Stmt::Return(_) | Stmt::Raise { .. }))
+    }
+
+    fn sends_to_own(&self, call: &Call) -> bool {
+        let method = match self.file.ir.expr(call.func) {
+            Expr::Attr { name, .. } => name.as_str() == "to",
+            _ => false,
+        };
+        call.args.iter().enumerate().any(|(n, arg)| match arg.kind {
+            ArgKind::Positional => n == 0 && method && self.is_own(arg.value),
+            ArgKind::Keyword(name) => name.as_str() == "device" && self.is_own(arg.value),
+            _ => false,
+        })
+    }
+}
