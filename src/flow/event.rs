@@ -289,6 +289,33 @@ pub enum Kind {
         /// Where it is moved to the chosen device, if that is later.
         moved: Option<Place>,
     },
+    /// Numbers of 64 bits on a device that has none.
+    DoubleOnMps {
+        /// The device.
+        on: DeviceName,
+    },
+    /// The time of work on a GPU is taken before it is done.
+    TimedWithoutWait {
+        /// The first look at the clock; the event's own place is the second one.
+        started: Place,
+        /// The work.
+        work: Place,
+    },
+    /// A tensor is moved to a device and back, and nothing uses it there.
+    ThereAndBack {
+        /// Where it comes back.
+        back: Place,
+    },
+    /// Numbers of 64 bits on a GPU.
+    DoubleOnGpu,
+    /// `bfloat16` on a GPU that nobody has asked whether it knows it.
+    Bfloat16,
+    /// The allocator's cache is emptied in every round of a loop.
+    CacheEmptied,
+    /// A number is read back in every round of a training.
+    SyncInTraining,
+    /// Results without gradients are collected on the GPU.
+    ResultsKept,
     /// A tensor is made on the host and moved at once.
     CreatedThenMoved,
     /// A move that is not to be waited for, from memory that is not pinned.

@@ -112,6 +112,8 @@ pub enum Host {
     PhysicalGpu,
     Text,
     Array,
+    /// An array that is certainly of 64-bit floating point, or a number out of one.
+    Doubles,
     /// An amount of device memory, as the machine has it.
     Memory,
     Other,
@@ -195,6 +197,8 @@ pub struct Tensor {
     pub certain: bool,
     /// Number of bytes, when the source says it.
     pub bytes: Option<u64>,
+    /// When its numbers are certainly of 64-bit floating point.
+    pub double: Cond,
 }
 
 /// What an outside thing is, by how it was reached.

@@ -4,6 +4,9 @@
 
 mod classes;
 mod finder;
+mod mps;
+
+use std::sync::OnceLock;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -97,6 +100,8 @@ pub struct Program {
     /// The files.
     pub modules: Vec<Linked>,
     by_file: FxHashMap<FileId, ModIdx>,
+    /// Which files speak of Apple's devices, once somebody has asked.
+    about_mps: OnceLock<Vec<bool>>,
 }
 
 /// How many re-exports are followed before giving up.
@@ -108,7 +113,7 @@ impl Program {
         let by_file: FxHashMap<FileId, ModIdx> =
             modules.iter().enumerate().map(|(i, m)| (m.file, index(i))).collect();
         let modules = modules.into_iter().map(|ir| link_module(ir, &by_file, find)).collect();
-        let mut program = Self { modules, by_file };
+        let mut program = Self { modules, by_file, about_mps: OnceLock::new() };
         classes::resolve(&mut program);
         program.mark_called();
         program

@@ -45,8 +45,9 @@ impl File<'_> {
         let losses: Vec<Var> = self
             .calls()
             .filter(|(_, at)| within(*at))
-            .filter_map(|(call, _)| self.differentiated(call))
-            .filter(|&v| !self.rebound(v, &within))
+            .filter_map(|(call, at)| Some((self.differentiated(call)?, at)))
+            .filter(|&(v, at)| !self.rebound(v, &|x| within(x) && x.start > at.start))
+            .map(|(v, _)| v)
             .collect();
         if losses.is_empty() {
             return;
@@ -134,7 +135,7 @@ impl File<'_> {
         }
     }
 
-    /// Does a round give the variable a value made of itself, such as `loss = loss.item()`?
+    /// Is the variable given a value made of itself afterwards, such as `loss = loss.item()`?
     fn rebound(&self, v: Var, within: &dyn Fn(Span) -> bool) -> bool {
         self.ir.stmts.iter().any(|s| match s {
             Stmt::Assign { targets, value } => {

@@ -4,6 +4,8 @@
 //! has the event. No rule looks at syntax trees.
 
 mod availability;
+mod carried;
+mod costs;
 pub mod example;
 pub mod explain;
 mod fallbacks;
@@ -15,6 +17,7 @@ mod mismatch;
 mod modules;
 pub mod page;
 mod parameters;
+mod precision;
 pub mod registry;
 mod retry;
 mod spelling;
@@ -95,11 +98,19 @@ const RULES: &[Rule] = &[
     spelling::no_device,
     spelling::collective,
     spelling::half,
+    precision::double_on_mps,
+    precision::double_on_gpu,
+    precision::bfloat16,
+    costs::emptied,
+    costs::sync,
+    costs::kept,
     transfers::unwaited,
     transfers::pageable,
     transfers::invariant,
     transfers::created,
     transfers::already_there,
+    transfers::timed,
+    transfers::there_and_back,
     mismatch::discarded,
     mismatch::to_numpy,
     mismatch::generator,
@@ -129,7 +140,8 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
         .chain(parameters::ignored(cx))
         .chain(stale::remembered(cx))
         .chain(fallbacks::overwritten(cx))
-        .chain(graphs::retained(cx));
+        .chain(graphs::retained(cx))
+        .chain(carried::carried(cx));
     for finding in found.chain(texts) {
         let finding = at_home(finding, cx);
         let code = finding.code;

@@ -65,3 +65,27 @@ pub(super) fn invariant(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     );
     Some(with_stack(f, event).help("move it once, before the loop"))
 }
+
+/// SD607 timing-without-synchronize
+pub(super) fn timed(event: &Event, cx: &Context<'_>) -> Option<Finding> {
+    let Kind::TimedWithoutWait { started, work } = &event.kind else { return None };
+    if super::in_tests(event.place, cx) {
+        return None;
+    }
+    let message = "the clock is read while the GPU is still at work: the call above has only queued it";
+    let f = transfer(607, event, message, "read before the work is done")
+        .related(*work, "queued here")
+        .related(*started, "timed from here");
+    Some(f.help("call `torch.cuda.synchronize()` before the clock is read, at both ends"))
+}
+
+/// SD604 redundant-transfer, by two moves
+pub(super) fn there_and_back(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::ThereAndBack { back } = &event.kind else { return None };
+    if event.symbolic && event.speculative {
+        return None;
+    }
+    let message = "this moves a tensor to a device from which it comes back unused";
+    let f = transfer(604, event, message, "moved here").related(*back, "and back here");
+    Some(with_stack(f, event).help("leave both moves out"))
+}

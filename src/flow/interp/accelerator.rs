@@ -13,6 +13,7 @@ use crate::torch::{self, Accelerator, AcceleratorCall, CallFact, Numpy, Returns,
 impl Interp<'_> {
     /// A call whose facts are in the tables.
     pub(super) fn fact_call(&mut self, path: Sym, fact: &'static CallFact, args: &Args, e: ExprId) -> Value {
+        self.check_emptied(path, e);
         if let Some(a) = fact.accelerator
             && let Some(v) = self.accelerator_call(path, a, args, e)
         {

@@ -113,6 +113,10 @@ impl Interp<'_> {
 
     /// A call of which nothing is known: what it was given may have been moved.
     pub(super) fn unknown_call(&mut self, f: Value, args: &Args, e: ExprId) -> Value {
+        if let Value::Outer(model) = f {
+            self.check_outer_evaluation(model, args, e);
+            self.check_timed_call(args, e);
+        }
         for (v, _) in args.values() {
             self.escape(v, 0);
         }
@@ -211,7 +215,7 @@ impl Interp<'_> {
     /// Is the call not worth interpreting, where parameters are symbols?
     fn skipped(&self, module: ModIdx, func: FuncId, receiver: Option<Value>, args: &Args) -> bool {
         if !self.symbolic {
-            return false;
+            return self.heavy.contains(&(module, func));
         }
         let calls = self.relevance.calls(module, func);
         if calls > super::MANY_CALLS || self.heavy.contains(&(module, func)) {

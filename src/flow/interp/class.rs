@@ -329,7 +329,14 @@ impl Interp<'_> {
         } else {
             device
         };
-        self.tensor(Tensor { device, dims: Dims::ANY, role: Role::Parameter, certain: true, bytes: None })
+        self.tensor(Tensor {
+            device,
+            dims: Dims::ANY,
+            role: Role::Parameter,
+            certain: true,
+            bytes: None,
+            double: super::FALSE,
+        })
     }
 }
 

@@ -202,6 +202,7 @@ impl Interp<'_> {
         let first = args.positional.first().copied();
         match (name.as_str(), first) {
             ("append" | "appendleft", Some((v, at))) => {
+                self.check_accumulated(v, e);
                 let v =
                     if self.constructing() && !self.is_module_object(id) { self.kept(v, at, 1) } else { v };
                 // Inside a loop the number of elements is not known.

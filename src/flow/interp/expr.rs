@@ -49,8 +49,9 @@ impl Interp<'_> {
             Expr::Unary { op, operand } => match (op, self.eval(operand)) {
                 (UnaryOp::Neg, Value::Int(i)) => Value::Int(i.wrapping_neg()),
                 (_, v @ (Value::Tensor(_) | Value::Outer(_))) => v,
+                (_, v @ Value::Host(Host::Doubles)) => v,
                 (_, v @ Value::Choice(_)) => self.each(v, &mut |_, v| match v {
-                    Value::Tensor(_) | Value::Outer(_) => v,
+                    Value::Tensor(_) | Value::Outer(_) | Value::Host(Host::Doubles) => v,
                     Value::Host(_) => Self::NUMBER,
                     _ => Value::Unknown,
                 }),
@@ -448,9 +449,16 @@ impl Interp<'_> {
             (Value::Object(_), _) | (_, Value::Object(_)) => self.object_binary(op, a, b, e),
             (Value::Choice(_), _) => self.each(a, &mut |i, v| i.binary(op, v, b, e, l, r)),
             (_, Value::Choice(_)) => self.each(b, &mut |i, v| i.binary(op, a, v, e, l, r)),
+            // A number, most likely: what comes of it is as precise as the array.
+            (Value::Host(Host::Doubles), Value::Outer(o)) | (Value::Outer(o), Value::Host(Host::Doubles))
+                if !self.is_tensorish(o) =>
+            {
+                Self::DOUBLES
+            }
             (Value::Tensor(_) | Value::Outer(_), _) | (_, Value::Tensor(_) | Value::Outer(_)) => {
                 self.tensor_binary(op, a, b, e, l, r)
             }
+            (Value::Host(Host::Doubles), _) | (_, Value::Host(Host::Doubles)) => Self::DOUBLES,
             (Value::Host(Host::Array), _) | (_, Value::Host(Host::Array)) => Self::ARRAY,
             (Value::Host(Host::Text) | Value::Str(..), _) => Self::TEXT,
             (

@@ -35,10 +35,11 @@ impl Interp<'_> {
         if let Some(op) = torch::function(path) {
             return self.torch_function(path, op, args, e);
         }
-        match torch::call(path) {
+        let result = match torch::call(path) {
             Some(fact) => self.fact_call(path, fact, args, e),
             None => self.foreign_call(path, args, e),
-        }
+        };
+        if result == Self::ARRAY { self.array_of(text, args) } else { result }
     }
 
     /// What the rules know by name, because the tables cannot say it.
@@ -242,6 +243,7 @@ impl Interp<'_> {
                     role: Role::Parameter,
                     certain: true,
                     bytes: None,
+                    double: super::FALSE,
                 })
             }
         }

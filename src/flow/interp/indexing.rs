@@ -26,7 +26,7 @@ impl Interp<'_> {
             Value::Tensor(_) => self.index_tensor(b, i, e, base, index),
             Value::Outer(o) => self.index_outer(o, i, e, base, index),
             Value::Object(id) => self.index_object(id, i, e),
-            Value::Host(Host::Array) => Self::ARRAY,
+            Value::Host(Host::Array | Host::Doubles) => b,
             Value::Host(Host::Text) | Value::Str(..) => Self::TEXT,
             Value::Host(h @ (Host::Number | Host::Memory)) => Value::Host(h),
             Value::External(path) => {

@@ -34,12 +34,14 @@ impl<'p> Interp<'p> {
                     _ => Role::Buffer,
                 };
                 let bytes = if x.bytes == y.bytes { x.bytes } else { None };
+                let double = self.d.ite(cond, x.double, y.double).unwrap_or(FALSE);
                 self.tensor(Tensor {
                     device,
                     dims: x.dims.join(y.dims),
                     role,
                     certain: x.certain && y.certain,
                     bytes,
+                    double,
                 })
             }
             (Value::Seq(x), Value::Seq(y)) => {

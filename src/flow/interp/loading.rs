@@ -70,6 +70,7 @@ impl Interp<'_> {
                     role: Role::Plain,
                     certain: false,
                     bytes: None,
+                    double: super::FALSE,
                 })
             }
             _ => self.result_of(e),
@@ -190,6 +191,7 @@ impl Interp<'_> {
                     role: Role::Plain,
                     certain: false,
                     bytes: None,
+                    double: super::FALSE,
                 })
             }
             _ => Value::Unknown,
@@ -251,6 +253,7 @@ impl Interp<'_> {
                     role: Role::Plain,
                     certain: true,
                     bytes: None,
+                    double: super::FALSE,
                 })
             }
             Value::Seq(s) => {

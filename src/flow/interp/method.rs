@@ -41,7 +41,8 @@ impl Interp<'_> {
                 }
                 self.result_of(e)
             }
-            Value::Host(Host::Array) => Self::ARRAY,
+            Value::Host(Host::Doubles) if matches!(name.as_str(), "T" | "real" | "flat") => b,
+            Value::Host(Host::Array | Host::Doubles) => Self::ARRAY,
             // `torch.cuda.get_device_properties(0).total_memory`
             Value::Host(_) if name.as_str() == "total_memory" => Value::Host(Host::Memory),
             _ => self.result_of(e),
@@ -74,6 +75,16 @@ impl Interp<'_> {
             "is_cuda" => {
                 let d = self.device_of_outer(o, e);
                 Value::Bool(self.is_device(d, Device::Cuda(None), e))
+            }
+            // Of a `device` parameter, as of any device.
+            "type" if self.t.get_outer(o).device => {
+                let place = self.place(e);
+                let origin = self.origin(place, super::Reason::Given, NO_ORIGIN);
+                Value::Device(self.at(Device::Named(o), origin))
+            }
+            "is_mps" => {
+                let d = self.device_of_outer(o, e);
+                Value::Bool(self.is_device(d, Device::Other(crate::world::Backend::Mps), e))
             }
             "shape" | "ndim" => Self::NUMBER,
             // Of `accelerate`: the number among all processes.
@@ -130,6 +141,7 @@ impl Interp<'_> {
             role: super::Role::Plain,
             certain: false,
             bytes: None,
+            double: super::FALSE,
         })
     }
 
@@ -380,6 +392,9 @@ impl Interp<'_> {
                 self.used_as_weights(v);
             }
         }
+        if args.positional.len() < 2 {
+            self.module_mode(Value::Outer(o), text, args, e);
+        }
         match text {
             "items" | "keys" | "values" => {
                 let item = Value::Outer(self.outer_item(o, Value::Unknown));
@@ -412,6 +427,7 @@ impl Interp<'_> {
                     role: super::Role::Parameter,
                     certain: true,
                     bytes: None,
+                    double: super::FALSE,
                 });
                 let item = if text.starts_with("named") { self.seq(&[Self::TEXT, p]) } else { p };
                 return self.many(item);
@@ -470,7 +486,9 @@ impl Interp<'_> {
             });
             return Value::Outer(id);
         }
-        self.result_of(e)
+        let result = self.result_of(e);
+        self.lives_near(o, args, result);
+        result
     }
 
     /// Methods of strings and of devices taken as strings.
@@ -514,7 +532,7 @@ impl Interp<'_> {
                     s.as_str().split(sep.as_str()).map(|p| Value::Str(Sym::new(p), NO_ORIGIN)).collect();
                 self.list(&parts)
             }
-            (Value::Host(Host::Array), ..) => Self::ARRAY,
+            (Value::Host(Host::Array | Host::Doubles), ..) => self.array_method(receiver, name, args),
             (Value::Str(..) | Value::Host(Host::Text), "split" | "splitlines", _) => {
                 let content = self.many(Self::TEXT);
                 Value::Object(self.object(ObjKind::List { module: false }, None, content))

@@ -14,9 +14,12 @@ mod class;
 mod compare;
 mod cond;
 mod container;
+mod costs;
+mod created;
 mod decorators;
 mod device;
 mod dims;
+mod double;
 mod entry;
 mod evaluation;
 mod event;
@@ -41,6 +44,7 @@ mod shown;
 mod spelling;
 mod stmt;
 mod tensor;
+mod timing;
 mod torch_fn;
 mod torch_module;
 mod training;
@@ -435,7 +439,7 @@ impl<'p> Interp<'p> {
     }
 
     fn plain_tensor(&mut self, device: Dd, dims: Dims) -> Value {
-        self.tensor(Tensor { device, dims, role: Role::Plain, certain: true, bytes: None })
+        self.tensor(Tensor { device, dims, role: Role::Plain, certain: true, bytes: None, double: FALSE })
     }
 
     fn tensor(&mut self, tensor: Tensor) -> Value {
@@ -565,4 +569,5 @@ impl<'p> Interp<'p> {
     const NUMBER: Value = Value::Host(Host::Number);
     const TEXT: Value = Value::Host(Host::Text);
     const ARRAY: Value = Value::Host(Host::Array);
+    const DOUBLES: Value = Value::Host(Host::Doubles);
 }

@@ -209,6 +209,7 @@ impl Interp<'_> {
                             role: Role::Plain,
                             certain: false,
                             bytes: None,
+                            double: super::FALSE,
                         });
                     }
                     self.result_of(e)
@@ -228,7 +229,7 @@ impl Interp<'_> {
     ) -> Value {
         let this = Value::Object(id);
         self.module_precision(id, name.as_str(), args, e);
-        self.module_mode(id, name.as_str());
+        self.module_mode(this, name.as_str(), args, e);
         match name.as_str() {
             "to" | "cuda" | "cpu" | "xpu" | "npu" | "hpu" | "ipu" | "to_empty" => {
                 self.transfer_module(id, name, args, e);
@@ -371,7 +372,14 @@ impl Interp<'_> {
     pub(super) fn some_parameter(&mut self, id: ObjId, e: ExprId) -> Value {
         let device = self.module_device(id, 0);
         let device = self.because(device, e, Reason::Module);
-        self.tensor(Tensor { device, dims: Dims::ANY, role: Role::Parameter, certain: true, bytes: None })
+        self.tensor(Tensor {
+            device,
+            dims: Dims::ANY,
+            role: Role::Parameter,
+            certain: true,
+            bytes: None,
+            double: super::FALSE,
+        })
     }
 
     pub(super) fn some_child(&mut self, id: ObjId, e: ExprId) -> Value {

@@ -24,6 +24,7 @@ impl Interp<'_> {
         let args = scattered.as_ref().unwrap_or(args);
         let device = self.module_device(id, 0);
         self.device_work(device);
+        self.check_timed(device, e);
         self.autocast_meets(device, e);
         match kind {
             ObjKind::ForeignModule(Some(op)) => return self.call_torch_module(id, op, args, e),
@@ -36,6 +37,7 @@ impl Interp<'_> {
                     role: Role::Plain,
                     certain: false,
                     bytes: None,
+                    double: super::FALSE,
                 });
             }
             ObjKind::Module => {
@@ -133,7 +135,14 @@ impl Interp<'_> {
         let known = inherits || matches!(self.obj(id).kind, ObjKind::ForeignModule(None));
         let refused = known && self.meet(Meeting::ModuleInput, "the module", e, &parties);
         let device = if refused { self.unknown_device() } else { device };
-        self.tensor(Tensor { device, dims: Dims::ANY, role: Role::Plain, certain: false, bytes: None })
+        self.tensor(Tensor {
+            device,
+            dims: Dims::ANY,
+            role: Role::Plain,
+            certain: false,
+            bytes: None,
+            double: super::FALSE,
+        })
     }
 
     pub(super) fn call_torch_module(

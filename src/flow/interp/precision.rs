@@ -26,6 +26,7 @@ impl Interp<'_> {
 
     /// `module.half()`, `module.to(torch.float16)`; `module.float()` takes it back.
     pub(super) fn module_precision(&mut self, id: ObjId, name: &str, args: &Args, e: ExprId) {
+        self.module_bfloat16(id, name, args, e);
         match name {
             "half" => {}
             "to" if args.values().any(|(v, _)| self.names_half(v)) => {}

@@ -64,7 +64,9 @@ impl Interp<'_> {
         r: ExprId,
     ) -> Value {
         let method = torch::method(Sym::new(operator_method(op)));
-        self.two_tensors(method, Meeting::Operator, operator_sign(op), a, b, e, l, r)
+        let result = self.two_tensors(method, Meeting::Operator, operator_sign(op), a, b, e, l, r);
+        let double = self.promoted(&[a, b]);
+        self.set_double(result, double)
     }
 
     /// `target op= value`
@@ -87,7 +89,7 @@ impl Interp<'_> {
                         let t = self.get_tensor(id);
                         let n = self.get_tensor(n);
                         let device = if !t.role.registered() && !t.dims.some() { n.device } else { t.device };
-                        self.tensor(Tensor { device, role: t.role, ..n })
+                        self.tensor(Tensor { device, role: t.role, double: t.double, ..n })
                     }
                     v => v,
                 }
@@ -191,12 +193,20 @@ impl Interp<'_> {
                         role: Role::Plain,
                         certain,
                         bytes: None,
+                        double: super::FALSE,
                     });
                 }
                 let matmul = op.is_some_and(|o| o.name.as_str().ends_with("matmul"));
                 let dims = if matmul { x.dims.matmul(y.dims) } else { x.dims.broadcast(y.dims) };
                 let device = self.followed(a, &x, b, &y);
-                self.tensor(Tensor { device, dims, role: Role::Plain, certain, bytes: None })
+                self.tensor(Tensor {
+                    device,
+                    dims,
+                    role: Role::Plain,
+                    certain,
+                    bytes: None,
+                    double: super::FALSE,
+                })
             }
             (Some(p), None) | (None, Some(p)) => {
                 if matches!((a, b), (Value::Outer(_), Value::Outer(_))) {
@@ -205,7 +215,14 @@ impl Interp<'_> {
                 let other = if x.is_some() { b } else { a };
                 // With something unknown that may be a tensor elsewhere, nothing is known of the result.
                 let device = if known_host(other) { p.device } else { self.unknown_device() };
-                self.tensor(Tensor { device, dims: p.dims, role: Role::Plain, certain, bytes: None })
+                self.tensor(Tensor {
+                    device,
+                    dims: p.dims,
+                    role: Role::Plain,
+                    certain,
+                    bytes: None,
+                    double: super::FALSE,
+                })
             }
             (None, None) => Value::Unknown,
         }
@@ -321,6 +338,9 @@ impl Interp<'_> {
         let Value::Tensor(id) = v else { return Value::Unknown };
         let t = self.get_tensor(id);
         self.shown_by_result(t.device, name);
+        if name.as_str() == "bfloat16" {
+            self.cast_to_bfloat16(t.device, e);
+        }
         match name.as_str() {
             "to" | "cuda" | "cpu" | "xpu" | "npu" | "mps" | "hpu" => {
                 return self.transfer(t, name, args, e, base);
@@ -339,6 +359,7 @@ impl Interp<'_> {
                     self.watch_transfer(t, d, args, e, base);
                 }
             }
+            "copy_" => self.copies_without_waiting(t, args, e, base),
             "item" | "tolist" => self.check_read(t, e),
             "get_device" => {
                 let minus = Value::Device(t.device);
@@ -443,7 +464,9 @@ impl Interp<'_> {
             self.check_out(op, &what, v, at, &parties, args, e);
         }
         // What has been told of is taken as mended: the rest may have causes of its own.
-        self.op_result(op, &parties, args, e, refused && self.events.len() == told, name)
+        let refused = refused && self.events.len() == told;
+        let result = self.op_result(op, &parties, args, e, refused, name);
+        self.with_double(result, op, receiver, args, e)
     }
 
     /// The first tensor argument that is one thing or another, by condition: which, and which element of it if it is a

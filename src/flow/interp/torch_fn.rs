@@ -192,7 +192,10 @@ impl Interp<'_> {
             Some((Value::Bool(TRUE), _)) => Role::Leaf,
             _ => Role::Plain,
         };
-        self.tensor(Tensor { device, dims, role, certain: true, bytes })
+        self.check_bfloat16(device, args, e);
+        let double = self.double_of_factory(op, args);
+        let double = self.doubles_go(device, double, e);
+        self.tensor(Tensor { device, dims, role, certain: true, bytes, double })
     }
 
     /// Something from outside that nothing shows to be a tensor.

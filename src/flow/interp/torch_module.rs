@@ -96,6 +96,7 @@ impl Interp<'_> {
                     role: Role::Parameter,
                     certain: true,
                     bytes: None,
+                    double: super::FALSE,
                 });
                 self.set_field(id, Sym::new("weight"), weight);
             }

@@ -25,8 +25,10 @@ impl Interp<'_> {
             }
             method => Some(self.method_target(method, args, e)),
         };
+        let double = if name.as_str() == "to" { self.double_after_to(t, args, e) } else { t.double };
         let Some(target) = target else {
-            return self.tensor(Tensor { role: Role::Plain, ..t });
+            let double = self.doubles_go(t.device, double, e);
+            return self.tensor(Tensor { role: Role::Plain, double, ..t });
         };
         self.check_use(target, e, super::super::event::UseKind::Transfer, &format!("`.{name}()`"));
         let device = self.because(target, e, Reason::Moved);
@@ -34,7 +36,8 @@ impl Interp<'_> {
         self.watch_transfer(t, target, args, e, base);
         let device = self.unwaited(t, device, args, e);
         let role = self.role_of_copy(t, target, e, base);
-        self.tensor(Tensor { device, role, bytes: None, ..t })
+        let double = self.doubles_go(device, double, e);
+        self.tensor(Tensor { device, role, bytes: None, double, ..t })
     }
 
     /// The device that `.cuda(i)`, `.xpu()` and the like name.
@@ -121,6 +124,12 @@ impl Interp<'_> {
 
     /// `.type(torch.cuda.FloatTensor)`
     pub(super) fn type_method(&mut self, t: Tensor, args: &Args, e: ExprId) -> Value {
+        let double = match args.positional[0].0 {
+            Value::Str(s, _) if s.as_str() == "torch.DoubleTensor" => super::TRUE,
+            Value::External(path) if path.as_str() == "torch.DoubleTensor" => super::TRUE,
+            v => self.is_double(v),
+        };
+        let t = Tensor { double, ..t };
         let text = match args.positional[0].0 {
             Value::Device(device) => {
                 self.check_use(device, e, super::super::event::UseKind::Transfer, "`.type()`");
@@ -151,7 +160,8 @@ impl Interp<'_> {
             let dims = if t.dims.none().is_none() { super::super::dims::Dims::SOME } else { t.dims };
             return self.tensor(Tensor { device, dims, role: Role::Plain, ..t });
         }
-        self.tensor(Tensor { role: Role::Plain, ..t })
+        let double = self.doubles_go(t.device, double, e);
+        self.tensor(Tensor { role: Role::Plain, double, ..t })
     }
 
     /// `.numpy()` of a tensor.
@@ -168,6 +178,9 @@ impl Interp<'_> {
         self.check_read(t, e);
         if !forced {
             self.check_host(t.device, base, e, &format!("`.{name}()`"));
+        }
+        if t.double == super::TRUE {
+            return Self::DOUBLES;
         }
         Self::ARRAY
     }

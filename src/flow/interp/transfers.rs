@@ -6,46 +6,10 @@ use super::super::event::Kind;
 use super::super::value::{Device, OuterKey, Reason, Tensor, Value};
 use super::args::Args;
 use super::{Interp, Pending};
-use crate::ir::{ArgKind, Expr, ExprId, Var};
+use crate::ir::{Expr, ExprId, Var};
 use crate::link::Resolved;
 use crate::span::Place;
 use crate::sym::Sym;
-
-/// Factories that fill their tensor on its device. The others copy data that is on the host.
-const FILLED_ON_DEVICE: &[&str] = &[
-    "torch.zeros",
-    "torch.ones",
-    "torch.full",
-    "torch.empty",
-    "torch.rand",
-    "torch.randn",
-    "torch.randint",
-    "torch.randperm",
-    "torch.arange",
-    "torch.linspace",
-    "torch.logspace",
-    "torch.eye",
-];
-/// Of these, the ones whose numbers depend on the device.
-const RANDOM: &[&str] = &["torch.rand", "torch.randn", "torch.randint", "torch.randperm"];
-/// Methods that give the same numbers in another shape or type.
-const RESHAPES: &[&str] = &[
-    "view",
-    "reshape",
-    "unsqueeze",
-    "squeeze",
-    "expand",
-    "repeat",
-    "float",
-    "long",
-    "bool",
-    "half",
-    "double",
-    "int",
-    "flatten",
-    "contiguous",
-    "t",
-];
 
 impl Interp<'_> {
     /// A tensor is moved by `.to()`, `.cuda()` or `.type_as()`.
@@ -73,6 +37,7 @@ impl Interp<'_> {
         if self.only_host(target) && !nonblocking(args) && self.leaves_host(t.device) {
             // The copy waits for everything before it.
             self.watch.waits += 1;
+            self.check_returned(t, e, base);
         }
     }
 
@@ -86,7 +51,7 @@ impl Interp<'_> {
     }
 
     /// May it be a device other than the CPU?
-    fn leaves_host(&self, d: Dd) -> bool {
+    pub(super) fn leaves_host(&self, d: Dd) -> bool {
         self.device_leaves(d).iter().any(|(_, d, _)| match d {
             Device::Cuda(_) | Device::CudaSome | Device::Other(_) | Device::Of(_) => true,
             Device::Named(o) => self.t.get_outer(*o).device,
@@ -94,12 +59,12 @@ impl Interp<'_> {
         })
     }
 
-    fn only_host(&self, d: Dd) -> bool {
+    pub(super) fn only_host(&self, d: Dd) -> bool {
         self.device_leaves(d).iter().all(|(_, d, _)| *d == Device::Cpu)
     }
 
     /// Where a host tensor comes from, nearest reason first; nothing if it may be elsewhere.
-    fn host_reason(&self, t: Tensor) -> Option<(Reason, Place)> {
+    pub(super) fn host_reason(&self, t: Tensor) -> Option<(Reason, Place)> {
         let mut found = None;
         for (_, d, origin) in self.device_leaves(t.device) {
             let step = self.chain(origin).first().map(|s| (s.reason, s.place));
@@ -109,67 +74,6 @@ impl Interp<'_> {
             found = step;
         }
         found
-    }
-
-    /// `torch.zeros(n).to(device)`
-    fn check_created(&mut self, t: Tensor, target: Dd, e: ExprId, base: ExprId) {
-        let Some((Reason::Default, made)) = self.host_reason(t) else { return };
-        let Some(factory) = self.factory_below(base) else { return };
-        if self.place(factory) != made || self.happens_once() || self.is_cached() {
-            return;
-        }
-        self.tell_where(target, e, Kind::CreatedThenMoved);
-    }
-
-    /// Does it happen once, where the copy costs nothing that matters: while a file or an object is set up, in a test?
-    fn happens_once(&self) -> bool {
-        let mut at = Some(self.frame);
-        while let Some(f) = at {
-            let frame = &self.frames[f.0 as usize];
-            if !frame.loops.is_empty() {
-                return false;
-            }
-            at = frame.caller;
-        }
-        let ir = &self.linked().ir;
-        let function = ir.function(self.here().func);
-        let name = function.name.as_str();
-        self.here().func.0 == 0
-            || name.starts_with("test")
-            || matches!(name, "__init__" | "setUp" | "setup_method")
-    }
-
-    /// The factory call that an expression begins with, if nothing but shapes and types come after it.
-    fn factory_below(&self, mut e: ExprId) -> Option<ExprId> {
-        let ir = &self.linked().ir;
-        loop {
-            let Expr::Call(c) = ir.expr(e) else { return None };
-            let call = ir.call(c);
-            if let Some(Resolved::External(path)) = self.program.resolve_expr(self.here().module, call.func) {
-                let text = crate::torch::canonical(path).as_str();
-                let placed = call.args.iter().any(|a| match a.kind {
-                    ArgKind::Keyword(k) => {
-                        matches!(k.as_str(), "device" | "generator" | "pin_memory" | "out" | "requires_grad")
-                    }
-                    ArgKind::DoubleStar => true,
-                    _ => false,
-                });
-                let seeded = RANDOM.contains(&text) && self.seeds();
-                return (FILLED_ON_DEVICE.contains(&text) && !placed && !seeded).then_some(e);
-            }
-            match ir.expr(call.func) {
-                Expr::Attr { base, name } if RESHAPES.contains(&name.as_str()) => e = base,
-                _ => return None,
-            }
-        }
-    }
-
-    /// Does the file want the same random numbers everywhere?
-    fn seeds(&self) -> bool {
-        self.linked().ir.exprs.iter().any(|e| {
-            matches!(e, Expr::Attr { name, .. }
-                if matches!(name.as_str(), "manual_seed" | "manual_seed_all" | "seed_everything" | "set_seed"))
-        })
     }
 
     /// `non_blocking=True` from memory that is not pinned.
@@ -240,7 +144,7 @@ impl Interp<'_> {
     }
 
     /// Is the result remembered by a decorator (`lru_cache`) somewhere on the way here?
-    fn is_cached(&self) -> bool {
+    pub(super) fn is_cached(&self) -> bool {
         let mut at = Some(self.frame);
         while let Some(f) = at {
             let frame = &self.frames[f.0 as usize];
@@ -356,6 +260,27 @@ impl Interp<'_> {
         self.because(device, e, Reason::Unwaited)
     }
 
+    /// `host[i].copy_(x, non_blocking=True)`: the whole of what is copied into waits to be waited for.
+    pub(super) fn copies_without_waiting(&mut self, t: Tensor, args: &Args, e: ExprId, base: ExprId) {
+        let Some((Value::Tensor(source), _)) = args.get(0, "src") else { return };
+        let from = self.get_tensor(source).device;
+        if self.muted > 0 || !nonblocking(args) || !self.only_host(t.device) || !self.leaves_host(from) {
+            return;
+        }
+        let mut whole = base;
+        while let Expr::Index { base, .. } = self.linked().ir.expr(whole) {
+            whole = base;
+        }
+        let Some(cell) = self.cell_of(whole) else { return };
+        let Value::Tensor(buffer) = self.store.get(cell) else { return };
+        let buffer = self.get_tensor(buffer);
+        let place = self.place(e);
+        self.watch.unwaited.insert(place, self.watch.waits);
+        let device = self.because(buffer.device, e, Reason::Unwaited);
+        let v = self.tensor(Tensor { device, ..buffer });
+        self.store.set(cell, v);
+    }
+
     /// The numbers of a tensor are read on the host.
     pub(super) fn check_read(&mut self, t: Tensor, e: ExprId) {
         for (_, d, origin) in self.device_leaves(t.device) {
@@ -376,6 +301,7 @@ impl Interp<'_> {
         }
         if self.leaves_host(t.device) {
             self.watch.waits += 1;
+            self.check_sync(t.device, e);
         }
     }
 
@@ -386,7 +312,7 @@ impl Interp<'_> {
         }
     }
 
-    fn tell_where(&mut self, target: Dd, e: ExprId, kind: Kind) {
+    pub(super) fn tell_where(&mut self, target: Dd, e: ExprId, kind: Kind) {
         let accelerators: Vec<u32> = self
             .device_leaves(target)
             .into_iter()

@@ -3,7 +3,7 @@
 //! These are facts about objects and places, not about values: they are told once and never taken back, so they are
 //! no part of the state that branches join.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::super::value::{ObjId, OriginId, OuterId, TensorId, Value};
 use super::{Cell, Device, Interp, ObjKind, Pending};
@@ -49,12 +49,14 @@ pub(super) struct Watch {
     pub(super) scattering: Vec<ObjId>,
     /// Regions and decorators of CUDA autocast around what is interpreted, innermost last.
     pub(super) autocasts: Vec<Place>,
-    /// Modules in evaluation mode.
-    pub(super) evaluated: FxHashSet<ObjId>,
+    /// Modules in evaluation mode, with where they were put into it.
+    pub(super) evaluated: FxHashMap<Value, Place>,
     /// Modules in half precision, by where they were made so.
     pub(super) halved: FxHashMap<ObjId, Place>,
     /// CUDA gradient scalers.
     pub(super) scalers: FxHashMap<ObjId, Place>,
+    /// What given layers have made, and of which given tensors.
+    pub(super) near: FxHashMap<OuterId, OuterId>,
     /// Copies of leaves that nobody else holds, by where they were made.
     pub(super) fresh_copies: Vec<Place>,
 }
@@ -83,7 +85,7 @@ impl Watch {
             ready,
             visible,
             nccl,
-            evaluated: FxHashSet::default(),
+            evaluated: FxHashMap::default(),
             halved: FxHashMap::default(),
             ready_at: None,
             imported: None,
@@ -105,6 +107,7 @@ impl Watch {
             autocasts: Vec::new(),
             scalers: FxHashMap::default(),
             fresh_copies: Vec::new(),
+            near: FxHashMap::default(),
         }
     }
 
@@ -116,7 +119,7 @@ impl Watch {
         self.wrapped.retain(|&(id, _)| old(id));
         self.scattering.retain(|&id| old(id));
         self.scalers.retain(|&id, _| old(id));
-        self.evaluated.retain(|&id| old(id));
+        self.evaluated.retain(|&v, _| matches!(v, Value::Object(id) if old(id)));
         self.halved.retain(|&id, _| old(id));
     }
 }

@@ -1,0 +1,280 @@
+//! Tensors that are made on the host only to be moved.
+
+use super::super::diagram::Dd;
+use super::super::event::Kind;
+use super::super::value::{Device, Host, Reason, Tensor, Value};
+use super::Interp;
+use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, Stmt, StmtId, Var};
+use crate::link::Resolved;
+use crate::span::{Place, Span};
+
+/// Factories that fill their tensor on its device. The others copy data that is on the host.
+const FILLED_ON_DEVICE: &[&str] = &[
+    "torch.zeros",
+    "torch.ones",
+    "torch.full",
+    "torch.empty",
+    "torch.rand",
+    "torch.randn",
+    "torch.randint",
+    "torch.randperm",
+    "torch.arange",
+    "torch.linspace",
+    "torch.logspace",
+    "torch.eye",
+];
+/// Of these, the ones whose numbers depend on the device.
+const RANDOM: &[&str] = &["torch.rand", "torch.randn", "torch.randint", "torch.randperm"];
+/// Methods that give numbers made of the same ones alone, in another shape or type.
+const OF_ITSELF: &[&str] = &[
+    "view",
+    "reshape",
+    "unsqueeze",
+    "squeeze",
+    "expand",
+    "repeat",
+    "float",
+    "long",
+    "bool",
+    "half",
+    "double",
+    "int",
+    "flatten",
+    "contiguous",
+    "t",
+    "exp",
+    "log",
+    "sqrt",
+    "pow",
+    "cos",
+    "sin",
+    "neg",
+    "abs",
+    "square",
+    "flip",
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "type",
+];
+
+impl Interp<'_> {
+    /// `torch.zeros(n).to(device)`, or on two lines.
+    pub(super) fn check_created(&mut self, t: Tensor, target: Dd, e: ExprId, base: ExprId) {
+        let Some((Reason::Default, made)) = self.host_reason(t) else { return };
+        if self.happens_once() || self.is_cached() {
+            return;
+        }
+        let at_once = matches!(self.linked().ir.expr(base), Expr::Call(_));
+        // What is first worked on, for a device that is only named, may be part of setting something up.
+        if !at_once && (!self.on_every_call(target) || self.is_kept(e)) {
+            return;
+        }
+        let value = self.assigned_before(base).unwrap_or(base);
+        if self.comes_from(value, made) {
+            self.tell_where(target, e, Kind::CreatedThenMoved);
+        }
+    }
+
+    /// Does it happen once, where the copy costs nothing that matters: while a file or an object is set up, in a test?
+    fn happens_once(&self) -> bool {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            if !frame.loops.is_empty() {
+                return false;
+            }
+            at = frame.caller;
+        }
+        let ir = &self.linked().ir;
+        let function = ir.function(self.here().func);
+        let name = function.name.as_str();
+        self.here().func.0 == 0
+            || name.starts_with("test")
+            || matches!(name, "__init__" | "setUp" | "setup_method")
+    }
+
+    /// A variable that went to the device and comes back, and that nothing else has in the meantime or ever.
+    pub(super) fn check_returned(&mut self, t: Tensor, e: ExprId, base: ExprId) {
+        let Some(value) = self.assigned_before(base) else { return };
+        let went = self.place(value);
+        let there: Vec<u32> = self
+            .device_leaves(t.device)
+            .into_iter()
+            .filter(|&(_, d, origin)| {
+                let chain = self.chain(origin);
+                d != Device::Cpu
+                    && chain.first().is_some_and(|s| s.reason == Reason::Moved && s.place == went)
+            })
+            .map(|(leaf, ..)| leaf)
+            .collect();
+        let ir = &self.linked().ir;
+        let Expr::Call(c) = ir.expr(value) else { return };
+        let Expr::Attr { base: from, .. } = ir.expr(ir.call(c).func) else { return };
+        let function = ir.function(self.here().func).span;
+        let whole = self.here().func.0 == 0;
+        let var = ir.expr(base);
+        let used =
+            ir.exprs.iter().zip(&ir.expr_spans).any(|(x, &at)| {
+                *x == var && (whole || function.contains(at)) && at.start > ir.span(base).start
+            });
+        // A batch, or what was made here: its numbers are on the host already.
+        self.muted += 1;
+        let source = self.eval(from);
+        self.muted -= 1;
+        let on_host = match source {
+            Value::Tensor(s) => self.only_host(self.get_tensor(s).device),
+            _ => false,
+        };
+        let renamed = ir.expr(from) == var;
+        if used || there.is_empty() || !on_host && !renamed {
+            return;
+        }
+        let here = self.d.where_leaf(t.device, &mut |p| there.contains(&p));
+        let available = self.available(None);
+        let bad = self.d.and(here, available);
+        if let Some(bite) = self.bite(bad, false) {
+            let back = self.place(e);
+            self.emit(Kind::ThereAndBack { back }, went, bite, Vec::new());
+        }
+    }
+
+    /// In a loop, or where the data is.
+    fn on_every_call(&self, target: Dd) -> bool {
+        !self.here().loops.is_empty()
+            || self
+                .device_leaves(target)
+                .iter()
+                .any(|(_, d, _)| matches!(d, Device::Of(_) | Device::Cuda(_) | Device::CudaSome))
+    }
+
+    /// Is it made where something is missing, and then kept: `if key not in tables: tables[key] = …`?
+    fn is_kept(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let at = ir.span(e);
+        let span = |n: usize| ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
+        ir.stmts.iter().enumerate().any(|(n, s)| {
+            let Stmt::If { test, .. } = *s else { return false };
+            let missing = matches!(ir.expr(test), Expr::Compare { op: CmpOp::Is | CmpOp::NotIn, .. });
+            missing
+                && span(n).contains(at)
+                && ir.stmts.iter().enumerate().any(|(m, inner)| {
+                    span(n).contains(span(m))
+                        && matches!(inner, Stmt::Assign { targets, .. } if ir.list(*targets).iter().any(|&t| {
+                            matches!(ir.expr(t), Expr::Attr { .. } | Expr::Index { .. })
+                        }))
+                })
+        })
+    }
+
+    /// What a local variable was given last, if nothing has used it since and no loop has begun.
+    fn assigned_before(&self, base: ExprId) -> Option<ExprId> {
+        let ir = &self.linked().ir;
+        let var @ Expr::Var(Var::Local(_)) = ir.expr(base) else { return None };
+        let at = ir.span(base);
+        let function = ir.function(self.here().func).span;
+        let whole = self.here().func.0 == 0;
+        let inside = |span: Span| whole || function.contains(span);
+        let assigned = ir.stmts.iter().filter_map(|s| match s {
+            Stmt::Assign { targets, value } => match ir.list(*targets) {
+                [t] if ir.expr(*t) == var && inside(ir.span(*t)) && ir.span(*value).end <= at.start => {
+                    Some(*value)
+                }
+                _ => None,
+            },
+            _ => None,
+        });
+        let value = assigned.max_by_key(|&v| ir.span(v).start)?;
+        let made = ir.span(value);
+        // The target of the assignment itself comes before its value.
+        let used = ir.exprs.iter().zip(&ir.expr_spans).any(|(e, s)| {
+            *e == var && s.start >= made.end && s.end <= at.start && !self.is_target_of(*s, base)
+        });
+        let looped = ir.stmts.iter().enumerate().any(|(n, s)| {
+            let span = ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
+            matches!(s, Stmt::For { .. } | Stmt::While { .. }) && span.contains(at) && !span.contains(made)
+        });
+        (!used && !looped).then_some(value)
+    }
+
+    /// Is a place the target of the assignment whose value an expression is in?
+    fn is_target_of(&self, target: Span, value: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let at = ir.span(value);
+        ir.stmts.iter().any(|s| match s {
+            Stmt::Assign { targets, value } => {
+                ir.span(*value).contains(at) && ir.list(*targets).iter().any(|&t| ir.span(t) == target)
+            }
+            _ => false,
+        })
+    }
+
+    /// Is the value what the factory call at this place gave, and numbers, and nothing else?
+    fn comes_from(&mut self, value: ExprId, made: Place) -> bool {
+        let ir = &self.linked().ir;
+        match ir.expr(value) {
+            Expr::Call(c) => {
+                let call = ir.call(c);
+                if self.place(value) == made {
+                    return self.fills_on_device(call);
+                }
+                match ir.expr(call.func) {
+                    Expr::Attr { base, name } if OF_ITSELF.contains(&name.as_str()) => {
+                        self.comes_from(base, made) && call.args.iter().all(|a| self.is_number(a.value))
+                    }
+                    _ => false,
+                }
+            }
+            Expr::Binary { left, right, .. } => {
+                self.comes_from(left, made) && self.is_number(right)
+                    || self.comes_from(right, made) && self.is_number(left)
+            }
+            Expr::Unary { operand, .. } => self.comes_from(operand, made),
+            Expr::Index { base, index } => {
+                let plain =
+                    matches!(ir.expr(index), Expr::Slice(_) | Expr::None | Expr::Ellipsis | Expr::Tuple(_));
+                plain && self.comes_from(base, made)
+            }
+            _ => false,
+        }
+    }
+
+    /// As far as anybody can see, it is no tensor or array of the host.
+    fn is_number(&mut self, e: ExprId) -> bool {
+        self.muted += 1;
+        let v = self.eval(e);
+        self.muted -= 1;
+        match v {
+            Value::Tensor(_) | Value::Host(Host::Array | Host::Doubles) => false,
+            Value::Outer(o) => !self.is_tensorish(o),
+            _ => true,
+        }
+    }
+
+    /// Is it a factory that could fill the tensor elsewhere just as well?
+    fn fills_on_device(&self, call: &Call) -> bool {
+        let Some(Resolved::External(path)) = self.program.resolve_expr(self.here().module, call.func) else {
+            return false;
+        };
+        let text = crate::torch::canonical(path).as_str();
+        let placed = call.args.iter().any(|a| match a.kind {
+            ArgKind::Keyword(k) => {
+                matches!(k.as_str(), "device" | "generator" | "pin_memory" | "out" | "requires_grad")
+            }
+            ArgKind::DoubleStar => true,
+            _ => false,
+        });
+        // Who wants the same numbers everywhere does not draw new ones in every round.
+        let seeded = RANDOM.contains(&text) && self.here().loops.is_empty() && self.seeds();
+        FILLED_ON_DEVICE.contains(&text) && !placed && !seeded
+    }
+
+    /// Does the file want the same random numbers everywhere?
+    fn seeds(&self) -> bool {
+        self.linked().ir.exprs.iter().any(|e| {
+            matches!(e, Expr::Attr { name, .. }
+                if matches!(name.as_str(), "manual_seed" | "manual_seed_all" | "seed_everything" | "set_seed"))
+        })
+    }
+}

@@ -1,0 +1,543 @@
+//! Numbers of 64-bit floating point, and devices that have none.
+//!
+//! A tensor knows when it certainly has such numbers ([`Tensor::double`]), and so does a NumPy array, whose default they
+//! are. Whatever is not known here is taken to have others.
+
+use super::super::atom::Atom;
+use super::super::diagram::{Cond, Dd, FALSE, TRUE};
+use super::super::dims::Dims;
+use super::super::event::Kind;
+use super::super::value::{Device, Host, OuterId, Tensor, Value};
+use super::args::Args;
+use super::{Interp, Test};
+use crate::ir::{Expr, ExprId, UnaryOp};
+use crate::sym::Sym;
+use crate::torch::{Kind as OpKind, Op, ResultRule};
+use crate::world::Backend;
+
+/// NumPy functions that give `float64` unless told otherwise, with the position of `dtype`.
+const CREATES: &[(&str, usize)] = &[
+    ("zeros", 1),
+    ("ones", 1),
+    ("empty", 1),
+    ("eye", 3),
+    ("identity", 1),
+    ("linspace", 5),
+    ("logspace", 5),
+    ("geomspace", 4),
+    ("hanning", 9),
+    ("hamming", 9),
+    ("blackman", 9),
+    ("bartlett", 9),
+    ("kaiser", 9),
+    ("interp", 9),
+    ("random.rand", 9),
+    ("random.randn", 9),
+    ("random.random", 9),
+    ("random.random_sample", 9),
+    ("random.uniform", 9),
+    ("random.normal", 9),
+    ("random.standard_normal", 9),
+    ("random.exponential", 9),
+    ("random.beta", 9),
+    ("random.gamma", 9),
+];
+/// NumPy functions and methods that give `float64` when an argument is.
+const ARRAYS_KEEP: &[&str] = &[
+    "abs",
+    "add",
+    "append",
+    "array",
+    "asarray",
+    "ascontiguousarray",
+    "average",
+    "clip",
+    "concatenate",
+    "copy",
+    "cos",
+    "cumprod",
+    "cumsum",
+    "diff",
+    "divide",
+    "exp",
+    "expand_dims",
+    "expm1",
+    "flatten",
+    "flip",
+    "fliplr",
+    "flipud",
+    "hstack",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "max",
+    "maximum",
+    "mean",
+    "min",
+    "minimum",
+    "moveaxis",
+    "multiply",
+    "outer",
+    "pad",
+    "power",
+    "prod",
+    "ravel",
+    "repeat",
+    "reshape",
+    "roll",
+    "round",
+    "sin",
+    "sort",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "std",
+    "subtract",
+    "sum",
+    "swapaxes",
+    "tan",
+    "tanh",
+    "tile",
+    "transpose",
+    "var",
+    "vstack",
+];
+/// Functions and methods of tensors whose result has the type that their operands are promoted to.
+const TENSORS_KEEP: &[&str] = &[
+    "__getitem__",
+    "abs",
+    "add",
+    "atleast_1d",
+    "broadcast_to",
+    "cat",
+    "chunk",
+    "clamp",
+    "clone",
+    "concat",
+    "contiguous",
+    "cos",
+    "cosh",
+    "cumprod",
+    "cumsum",
+    "detach",
+    "diff",
+    "div",
+    "einsum",
+    "exp",
+    "expand",
+    "expand_as",
+    "expm1",
+    "flatten",
+    "flip",
+    "gather",
+    "index_select",
+    "lerp",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "matmul",
+    "maximum",
+    "mean",
+    "minimum",
+    "movedim",
+    "mul",
+    "narrow",
+    "neg",
+    "outer",
+    "permute",
+    "pow",
+    "ravel",
+    "reciprocal",
+    "remainder",
+    "repeat",
+    "repeat_interleave",
+    "reshape",
+    "roll",
+    "rsqrt",
+    "select",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "split",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "std",
+    "sub",
+    "sum",
+    "swapaxes",
+    "t",
+    "take",
+    "tan",
+    "tanh",
+    "tile",
+    "transpose",
+    "true_divide",
+    "unbind",
+    "unflatten",
+    "unsqueeze",
+    "var",
+    "view",
+    "view_as",
+    "where",
+];
+
+impl Interp<'_> {
+    /// When a `dtype` is `float64`.
+    pub(super) fn is_double(&mut self, dtype: Value) -> Cond {
+        let says = |v: &Value| matches!(v, Value::External(path) if matches!(path.as_str(), "torch.float64" | "torch.double" | "builtins.float"));
+        match dtype {
+            Value::Choice(d) => {
+                let values = &self.t.values;
+                self.d.where_leaf(d, &mut |leaf| says(values.get(leaf)))
+            }
+            v if says(&v) => TRUE,
+            _ => FALSE,
+        }
+    }
+
+    fn double_of(&mut self, v: Value) -> Cond {
+        match v {
+            Value::Choice(d) => {
+                let values = &self.t.values;
+                self.d.where_leaf(d, &mut |leaf| *values.get(leaf) == Self::DOUBLES)
+            }
+            Value::Tensor(t) => self.get_tensor(t).double,
+            Value::Host(Host::Doubles) => TRUE,
+            _ => FALSE,
+        }
+    }
+
+    /// When a factory with these arguments makes numbers of 64 bits.
+    pub(super) fn double_of_factory(&mut self, op: &Op, args: &Args) -> Cond {
+        if let Some((dtype, _)) = args.keyword("dtype").filter(|(v, _)| *v != Value::None) {
+            return self.is_double(dtype);
+        }
+        let first = args.positional.first().map_or(FALSE, |&(v, _)| self.double_of(v));
+        match op.kind {
+            OpKind::FactoryLike | OpKind::NewLike => first,
+            _ if op.name.as_str().ends_with(".DoubleTensor") => TRUE,
+            _ => match op.name.as_str() {
+                "torch.tensor" | "torch.as_tensor" | "torch.asarray" | "torch.from_numpy" => first,
+                _ => FALSE,
+            },
+        }
+    }
+
+    /// What `.to(…)` makes of the numbers' type.
+    pub(super) fn double_after_to(&mut self, t: Tensor, args: &Args, e: ExprId) -> Cond {
+        if let Some((dtype, _)) = args.keyword("dtype") {
+            return self.is_double(dtype);
+        }
+        let mut double = t.double;
+        if let Some(&(v, at)) = args.positional.first() {
+            match v {
+                Value::Tensor(other) => return self.get_tensor(other).double,
+                // What may be a tensor brings its type.
+                Value::Outer(o) if !self.names_a_device(o) => return FALSE,
+                // A device leaves the type as it is.
+                v if self.positional_target(v, at, e).is_some() => {}
+                v => double = self.is_double(v),
+            }
+        }
+        match args.positional.get(1) {
+            Some(&(dtype, _)) => self.is_double(dtype),
+            None => double,
+        }
+    }
+
+    fn names_a_device(&self, o: OuterId) -> bool {
+        let outer = self.t.get_outer(o);
+        outer.device || outer.text.contains("device")
+    }
+
+    /// The result of an operator or method, with what is known of its type.
+    pub(super) fn with_double(
+        &mut self,
+        result: Value,
+        op: &Op,
+        receiver: Option<(Value, ExprId)>,
+        args: &Args,
+        e: ExprId,
+    ) -> Value {
+        let name = super::torch_fn::short(op.name);
+        if name == "double" {
+            return self.cast_to_double(result, TRUE, e);
+        }
+        if name == "type_as" {
+            let double = args.get(0, "other").map_or(FALSE, |(v, _)| self.double_of(v));
+            return self.cast_to_double(result, double, e);
+        }
+        let makes = matches!(op.kind, OpKind::Factory | OpKind::FactoryLike | OpKind::NewLike)
+            || matches!(op.result, ResultRule::DeviceArgument | ResultRule::Data);
+        if makes || !op.in_place && !TENSORS_KEEP.contains(&name) {
+            return result;
+        }
+        let operands = receiver.into_iter().chain(args.positional.iter().copied());
+        let operands: Vec<Value> =
+            if op.in_place { operands.take(1) } else { operands.take(3) }.map(|(v, _)| v).collect();
+        let double = self.promoted(&operands);
+        self.set_double(result, double)
+    }
+
+    /// When the type that operands are promoted to has 64 bits: a single one's, or that of one with dimensions.
+    pub(super) fn promoted(&self, operands: &[Value]) -> Cond {
+        let mut tensors = Vec::new();
+        for &v in operands {
+            match v {
+                Value::Tensor(t) => tensors.push(self.get_tensor(t)),
+                Value::Object(_) | Value::Seq(_) => {
+                    let items = self.exact_elements(v).unwrap_or_default();
+                    tensors.extend(items.into_iter().filter_map(|v| match v {
+                        Value::Tensor(t) => Some(self.get_tensor(t)),
+                        _ => None,
+                    }));
+                }
+                Value::Outer(_) | Value::Unknown => tensors.push(Tensor { double: FALSE, ..UNKNOWN }),
+                _ => {}
+            }
+        }
+        match tensors.as_slice() {
+            [one] => one.double,
+            several => {
+                several.iter().find(|t| t.double != FALSE && t.dims.some()).map_or(FALSE, |t| t.double)
+            }
+        }
+    }
+
+    pub(super) fn set_double(&mut self, v: Value, double: Cond) -> Value {
+        match v {
+            Value::Tensor(id) if self.get_tensor(id).double != double => {
+                let t = self.get_tensor(id);
+                self.tensor(Tensor { double, ..t })
+            }
+            Value::Many(m) if double != FALSE => {
+                let item = *self.t.values.get(m);
+                let item = self.set_double(item, double);
+                self.many(item)
+            }
+            v => v,
+        }
+    }
+
+    /// A tensor is given numbers of 64 bits where it is.
+    pub(super) fn cast_to_double(&mut self, v: Value, double: Cond, e: ExprId) -> Value {
+        let Value::Tensor(id) = v else { return v };
+        let t = self.get_tensor(id);
+        let double = self.doubles_go(t.device, double, e);
+        self.set_double(v, double)
+    }
+
+    /// Numbers of 64 bits come to be on a device. Gives when they are there, and nobody has been told that they cannot.
+    pub(super) fn doubles_go(&mut self, device: Dd, double: Cond, e: ExprId) -> Cond {
+        if double == FALSE
+            || self.muted > 0
+            || self.exhausted
+            || self.caught_around()
+            || self.is_read_at_once(e)
+        {
+            return double;
+        }
+        // That it is there is what is looked at, not a coincidence; and so, whichever of several devices it is.
+        let before = self.path;
+        let (mut bad, mut first) = (FALSE, None);
+        for (leaf, d, _) in self.device_leaves(device) {
+            let Some(on) = self.may_be_mps(d) else { continue };
+            let here = self.d.where_leaf(device, &mut |p| p == leaf);
+            let elsewhere = self.d.not(here);
+            let fine = self.d.or(elsewhere, on);
+            self.path = self.d.and(self.path, fine);
+            bad = self.d.or(bad, here);
+            first = first.or(Some(d));
+        }
+        let there = self.available(Some(Backend::Mps));
+        let both = self.d.and(bad, double);
+        let bad = self.d.and(both, there);
+        self.path = self.chosen(double);
+        let bite = self.bite(bad, false);
+        self.path = before;
+        self.doubles_on_gpu(device, double, e);
+        let (Some(bite), Some(d)) = (bite, first) else { return double };
+        let place = self.place(e);
+        let needs = self.needs_proof(d).into_iter().collect();
+        let on = self.operand(e, d, super::NO_ORIGIN).device;
+        self.emit(Kind::DoubleOnMps { on }, place, bite, needs);
+        FALSE
+    }
+
+    /// `x.double().numpy()`: who does that has tensors of the host.
+    fn is_read_at_once(&self, e: ExprId) -> bool {
+        self.linked()
+            .ir
+            .exprs
+            .iter()
+            .any(|x| matches!(*x, Expr::Attr { base, name } if base == e && name.as_str() == "numpy"))
+    }
+
+    /// The path on which users have chosen such numbers, if that is all they depend on.
+    fn chosen(&mut self, double: Cond) -> Cond {
+        let mut atoms = Vec::new();
+        self.d.support(double, &mut atoms);
+        // A test of some type may well be one of the device: no tensor of 64 bits is there.
+        let all = atoms.iter().all(|&a| match self.atoms.get(a) {
+            Atom::Flag { text, .. } => !text.contains("dtype"),
+            Atom::On { .. } => true,
+            _ => a.is_hardware(),
+        });
+        if all { self.d.and(self.path, double) } else { self.path }
+    }
+
+    /// When the device is Apple's: by name, or because those who give it support Apple's devices.
+    fn may_be_mps(&mut self, d: Device) -> Option<Cond> {
+        let given = match d {
+            Device::Other(Backend::Mps) => return Some(TRUE),
+            Device::Named(o) if self.t.get_outer(o).device => o,
+            Device::Of(o) if self.comes_from_outside(o) => o,
+            _ => return None,
+        };
+        self.program.mentions_mps(self.entry).then(|| self.given_on_mps(given))
+    }
+
+    /// Is it given by the caller, or does it live with the module?
+    fn comes_from_outside(&self, o: OuterId) -> bool {
+        let outer = self.t.get_outer(o);
+        outer.varies
+            || outer.with.is_some()
+            || matches!(outer.key, super::OuterKey::Receiver { .. })
+            || self.watch.near.contains_key(&o)
+    }
+
+    /// `attention.to_q(x)`: what a given layer makes of a given tensor is where that is.
+    pub(super) fn lives_near(&mut self, layer: OuterId, args: &Args, result: Value) {
+        let Value::Outer(result) = result else { return };
+        let given = args.positional.first().and_then(|&(v, _)| match v {
+            Value::Outer(o) => Some(o),
+            Value::Tensor(t) => match self.device_leaves(self.get_tensor(t).device).as_slice() {
+                &[(_, Device::Of(o), _)] => Some(o),
+                _ => None,
+            },
+            _ => None,
+        });
+        if let Some(given) =
+            given.filter(|&o| o != result && self.comes_from_outside(layer) && self.comes_from_outside(o))
+        {
+            self.watch.near.insert(result, given);
+        }
+    }
+
+    /// An outside thing is on Apple's device, and so on no other one that the program has asked about.
+    fn given_on_mps(&mut self, o: OuterId) -> Cond {
+        let mut on = self.outer_is_on(o, "mps");
+        for (test, there) in
+            [(Test::Compare(0, Value::Outer(o), Value::None), false), (Test::Truth(Value::Outer(o)), true)]
+        {
+            if let Some(&atom) = self.tests.get(&test) {
+                let given = self.d.atom(atom);
+                let given = if there { given } else { self.d.not(given) };
+                on = self.d.and(on, given);
+            }
+        }
+        if let Some(&near) = self.watch.near.get(&o) {
+            let near = self.given_on_mps(near);
+            on = self.d.and(on, near);
+        }
+        for device in ["cuda", "cpu", "meta", "xpu", "npu", "hpu", "xla", "mlu", "musa"] {
+            if let Some(&atom) = self.tests.get(&super::compare::on_test(o, device)) {
+                let other = self.d.atom(atom);
+                let not = self.d.not(other);
+                on = self.d.and(on, not);
+            }
+        }
+        on
+    }
+
+    /// The result of a NumPy function: of 64 bits by default, by `dtype`, or by its arguments.
+    pub(super) fn array_of(&self, name: &str, args: &Args) -> Value {
+        let name = name.strip_prefix("numpy.").unwrap_or(name);
+        let created = CREATES.iter().find(|c| c.0 == name);
+        let dtype = args.keyword("dtype").or_else(|| {
+            let position = match name {
+                "full" => 2,
+                "array" | "asarray" => 1,
+                _ => created?.1,
+            };
+            args.positional.get(position).copied()
+        });
+        let doubles = match dtype {
+            Some((v, _)) => self.is_numpy_double(v),
+            None if args.open => false,
+            None if created.is_some() => true,
+            None if ARRAYS_KEEP.contains(&name) => args.positional.iter().take(2).any(|&(v, at)| {
+                v == Self::DOUBLES
+                    || self.holds_doubles(v)
+                    || matches!(name, "array" | "asarray") && self.writes_floats(at)
+            }),
+            None => false,
+        };
+        if doubles { Self::DOUBLES } else { Self::ARRAY }
+    }
+
+    /// A method of an array that has numbers of 64 bits, or may have them.
+    pub(super) fn array_method(&self, array: Value, name: Sym, args: &Args) -> Value {
+        let doubles = match name.as_str() {
+            "astype" => args.get(0, "dtype").is_some_and(|(v, _)| self.is_numpy_double(v)),
+            name => array == Self::DOUBLES && ARRAYS_KEEP.contains(&name),
+        };
+        if doubles { Self::DOUBLES } else { Self::ARRAY }
+    }
+
+    fn is_numpy_double(&self, dtype: Value) -> bool {
+        match dtype {
+            Value::External(path) => {
+                matches!(path.as_str(), "numpy.float64" | "numpy.double" | "numpy.float_" | "builtins.float")
+            }
+            Value::Str(s, _) => matches!(s.as_str(), "float64" | "double" | "f8" | "float"),
+            _ => false,
+        }
+    }
+
+    /// A list with an array of 64 bits in it.
+    fn holds_doubles(&self, v: Value) -> bool {
+        matches!(v, Value::Object(_) | Value::Seq(_) | Value::Many(_))
+            && match v {
+                Value::Many(m) => *self.t.values.get(m) == Self::DOUBLES,
+                Value::Object(id) if matches!(self.own(id), Value::Many(_)) => {
+                    self.holds_doubles(self.own(id))
+                }
+                v => self.exact_elements(v).is_some_and(|items| items.contains(&Self::DOUBLES)),
+            }
+    }
+
+    /// A list of numbers, some of them written with a point.
+    fn writes_floats(&self, e: ExprId) -> bool {
+        fn all(i: &Interp<'_>, e: ExprId, float: &mut bool) -> bool {
+            let ir = &i.linked().ir;
+            match ir.expr(e) {
+                Expr::Float(_) => {
+                    *float = true;
+                    true
+                }
+                Expr::Int(_) => true,
+                Expr::Unary { op: UnaryOp::Neg, operand } => all(i, operand, float),
+                Expr::List(list) | Expr::Tuple(list) => ir.list(list).iter().all(|&x| all(i, x, float)),
+                _ => false,
+            }
+        }
+        let mut float = false;
+        all(self, e, &mut float) && float
+    }
+}
+
+/// An operand of which nothing is known.
+const UNKNOWN: Tensor = Tensor {
+    device: TRUE,
+    dims: Dims::ANY,
+    role: super::Role::Plain,
+    certain: false,
+    bytes: None,
+    double: FALSE,
+};

@@ -1,0 +1,215 @@
+//! Clocks around work on a GPU that nobody waits for.
+//!
+//! A call of a model puts work into a queue and returns. Which stretches of a function are timed, and whether anything in
+//! one waits, is told by its text; where the work goes is told by the values.
+
+use super::super::event::Kind;
+use super::super::value::{Device, Value};
+use super::args::Args;
+use super::{Cond, FALSE, Interp};
+use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, Stmt};
+use crate::link::{ModIdx, Program, Resolved, Target};
+use crate::span::Span;
+
+/// Clocks of the host.
+const CLOCKS: &[&str] = &[
+    "time.time",
+    "time.time_ns",
+    "time.perf_counter",
+    "time.perf_counter_ns",
+    "time.monotonic",
+    "time.monotonic_ns",
+    "timeit.default_timer",
+];
+/// Names of what waits for the device, or may: reads, copies, prints, barriers, events, and the clocks' other uses.
+const WAITS: &[&str] = &[
+    "synchronize",
+    "item",
+    "cpu",
+    "numpy",
+    "tolist",
+    "wait",
+    "barrier",
+    "elapsed_time",
+    "record",
+    "print",
+    "Event",
+    "join",
+    "to",
+    "cuda",
+    "save",
+    "empty_cache",
+    "all",
+    "any",
+    "nonzero",
+    "mark_step",
+    "allclose",
+    "bool",
+    "int",
+    "float",
+    "generate",
+    "sync",
+    "block_until_ready",
+    "is_finite",
+    "isnan",
+    "timeit",
+];
+/// How deep functions that are called in such a stretch are looked into.
+const MAX_DEPTH: u32 = 3;
+
+/// A stretch of a function between two looks at a clock, of which the difference is taken.
+struct Timed {
+    /// The first look.
+    start: ExprId,
+    /// The second.
+    end: ExprId,
+}
+
+impl Interp<'_> {
+    /// Something is computed on this device: is it timed?
+    pub(super) fn check_timed(&mut self, device: super::Dd, e: ExprId) {
+        if self.muted > 0 || self.here().func.0 == 0 && self.symbolic {
+            return;
+        }
+        let Some(timed) = self.timed_around(e) else { return };
+        let here = self.where_on_gpu(device);
+        self.timed_work(here, &timed, e);
+    }
+
+    /// The same for a model of which nothing is known but what it is given.
+    pub(super) fn check_timed_call(&mut self, args: &Args, e: ExprId) {
+        if self.muted > 0 {
+            return;
+        }
+        let Some(timed) = self.timed_around(e) else { return };
+        let mut here = FALSE;
+        for (v, _) in args.values().collect::<Vec<_>>() {
+            if let Value::Tensor(t) = v {
+                let on = self.where_on_gpu(self.get_tensor(t).device);
+                here = self.d.or(here, on);
+            }
+        }
+        self.timed_work(here, &timed, e);
+    }
+
+    fn timed_work(&mut self, here: Cond, timed: &Timed, e: ExprId) {
+        let there = self.available(None);
+        let bad = self.d.and(here, there);
+        if let Some(bite) = self.bite(bad, false) {
+            let kind = Kind::TimedWithoutWait { started: self.place(timed.start), work: self.place(e) };
+            self.emit(kind, self.place(timed.end), bite, Vec::new());
+        }
+    }
+
+    fn where_on_gpu(&mut self, device: super::Dd) -> Cond {
+        let gpus: Vec<u32> = self
+            .device_leaves(device)
+            .into_iter()
+            .filter(|(_, d, _)| match d {
+                Device::Cuda(_) | Device::CudaSome => true,
+                Device::Named(o) => self.t.get_outer(*o).device,
+                _ => false,
+            })
+            .map(|(leaf, ..)| leaf)
+            .collect();
+        if gpus.is_empty() {
+            return FALSE;
+        }
+        self.d.where_leaf(device, &mut |p| gpus.contains(&p))
+    }
+
+    /// The timed stretch around an expression, if nothing in it waits.
+    fn timed_around(&self, e: ExprId) -> Option<Timed> {
+        let module = self.here().module;
+        let ir = &self.program.get(module).ir;
+        let imports_clock = self.program.get(module).targets.values().any(|t| match t {
+            Target::External(path) => matches!(path.as_str().split('.').next(), Some("time" | "timeit")),
+            _ => false,
+        });
+        if !imports_clock {
+            return None;
+        }
+        let at = ir.span(e);
+        let scope = if self.here().func.0 == 0 { None } else { Some(ir.function(self.here().func).span) };
+        let timed = stretches(self.program, module, scope)
+            .into_iter()
+            .find(|t| ir.span(t.start).end <= at.start && at.end <= ir.span(t.end).start)?;
+        let stretch = Span { start: ir.span(timed.start).end, end: ir.span(timed.end).start };
+        (!waits(self.program, module, stretch, 0)).then_some(timed)
+    }
+}
+
+fn is_clock(program: &Program, module: ModIdx, call: &Call) -> bool {
+    call.args.is_empty()
+        && matches!(program.resolve_expr(module, call.func), Some(Resolved::External(path)) if CLOCKS.contains(&path.as_str()))
+}
+
+/// Every `clock() - start` of a function, or of a file's body, with the last look before it.
+fn stretches(program: &Program, module: ModIdx, scope: Option<Span>) -> Vec<Timed> {
+    let ir = &program.get(module).ir;
+    let inside = |span: Span| scope.is_none_or(|s| s.contains(span));
+    let clock = |e: ExprId| matches!(ir.expr(e), Expr::Call(c) if is_clock(program, module, ir.call(c)));
+    // `start = clock()`
+    let looks: Vec<(Expr, ExprId)> = ir
+        .stmts
+        .iter()
+        .filter_map(|s| match s {
+            Stmt::Assign { targets, value } if clock(*value) && inside(ir.span(*value)) => {
+                ir.list(*targets).first().map(|&t| (ir.expr(t), *value))
+            }
+            _ => None,
+        })
+        .collect();
+    let last = |name: Expr, before: u32| {
+        looks
+            .iter()
+            .filter(|(n, at)| *n == name && ir.span(*at).end <= before)
+            .map(|&(_, at)| at)
+            .max_by_key(|&at| ir.span(at).start)
+    };
+    let differences = ir.exprs.iter().zip(&ir.expr_spans).filter_map(|(e, &at)| match *e {
+        Expr::Binary { op: BinOp::Sub, left, right } if inside(at) => Some((left, right)),
+        _ => None,
+    });
+    differences
+        .filter_map(|(left, right)| {
+            if !matches!(ir.expr(right), Expr::Var(_)) {
+                return None;
+            }
+            let end = if clock(left) { left } else { last(ir.expr(left), ir.span(left).start)? };
+            let start = last(ir.expr(right), ir.span(end).start)?;
+            Some(Timed { start, end })
+        })
+        .collect()
+}
+
+/// Does something in this stretch of a file wait, or what it calls?
+fn waits(program: &Program, module: ModIdx, stretch: Span, depth: u32) -> bool {
+    let ir = &program.get(module).ir;
+    let name_of = |e: ExprId| match ir.expr(e) {
+        Expr::Attr { name, .. } => Some(name),
+        Expr::Var(crate::ir::Var::Unbound(name)) => Some(name),
+        _ => None,
+    };
+    ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
+        let Expr::Call(c) = *e else { return false };
+        if !stretch.contains(at) {
+            return false;
+        }
+        let func = ir.call(c).func;
+        if name_of(func).is_some_and(|name| WAITS.contains(&name.as_str())) {
+            return true;
+        }
+        let callee = match program.resolve_expr(module, func) {
+            Some(Resolved::Function(m, f)) => Some((m, f)),
+            Some(Resolved::External(path)) => return WAITS.contains(&super::torch_fn::short(path)),
+            _ => name_of(func).and_then(|name| {
+                let found = ir.functions.iter().position(|f| f.name == name && f.parent.is_some())?;
+                Some((module, FuncId(u32::try_from(found).ok()?)))
+            }),
+        };
+        callee.is_some_and(|(m, f)| {
+            depth >= MAX_DEPTH || waits(program, m, program.get(m).ir.function(f).span, depth + 1)
+        })
+    })
+}

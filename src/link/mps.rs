@@ -1,0 +1,34 @@
+//! Which files are for Apple's devices, too: those that speak of them, or import one that does.
+
+use rustc_hash::FxHashSet;
+
+use super::{Linked, ModIdx, Program, Target};
+use crate::ir::Expr;
+
+impl Program {
+    /// Does the file, or one that it imports, directly or not, speak of Apple's devices?
+    pub fn mentions_mps(&self, module: ModIdx) -> bool {
+        let own = self.about_mps.get_or_init(|| self.modules.iter().map(speaks).collect());
+        let (mut seen, mut open) = (FxHashSet::default(), vec![module]);
+        while let Some(m) = open.pop() {
+            if own[m.0 as usize] {
+                return true;
+            }
+            if seen.insert(m) {
+                open.extend(self.get(m).targets.values().filter_map(|t| match *t {
+                    Target::Module(m) | Target::Member(m, _) => Some(m),
+                    Target::External(_) => None,
+                }));
+            }
+        }
+        false
+    }
+}
+
+fn speaks(linked: &Linked) -> bool {
+    linked.ir.exprs.iter().any(|e| match e {
+        Expr::Str(s) => s.as_str() == "mps" || s.as_str().starts_with("mps:"),
+        Expr::Attr { name, .. } => name.as_str().split('_').any(|word| word == "mps"),
+        _ => false,
+    })
+}

@@ -1,0 +1,256 @@
+//! SD505: recurrent states that are carried from round to round with their graphs.
+//!
+//! `out, state = cell(x, state)` makes each state remember how all before it came about. That is wanted where the loss of
+//! all rounds is differentiated at the end; it is a leak where every round is differentiated for itself, or where the
+//! states are put away for later.
+
+use super::Context;
+use crate::finding::{Code, Finding, Label};
+use crate::ir::{Call, Expr, ExprId, Module, Stmt, StmtId, Var};
+use crate::link::{ModIdx, Resolved};
+use crate::span::{Place, Span};
+use crate::torch;
+use crate::world::World;
+
+/// Names that say that somebody has thought about the graph.
+const THOUGHT_OF: &[&str] = &[
+    "detach",
+    "detach_",
+    "no_grad",
+    "inference_mode",
+    "data",
+    "set_grad_enabled",
+    "item",
+    "numpy",
+    "retain_graph",
+];
+/// Modules of PyTorch that take a state and give a new one.
+const RECURRENT: &[&str] = &["LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"];
+
+/// SD505 graph-retained-by-accumulation, of states
+pub(super) fn carried(cx: &Context<'_>) -> Vec<Finding> {
+    let Some(module) = cx.program.module_of(cx.file) else { return Vec::new() };
+    let ir = &cx.program.get(module).ir;
+    let mut found = Vec::new();
+    for (n, stmt) in ir.stmts.iter().enumerate() {
+        if matches!(stmt, Stmt::For { .. } | Stmt::While { .. }) {
+            let around = File { cx, module, ir, round: span_of(ir, n) };
+            around.look(&mut found);
+        }
+    }
+    found
+}
+
+fn span_of(ir: &Module, n: usize) -> Span {
+    ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)))
+}
+
+/// One loop of a file.
+struct File<'a> {
+    cx: &'a Context<'a>,
+    module: ModIdx,
+    ir: &'a Module,
+    round: Span,
+}
+
+impl File<'_> {
+    fn look(&self, found: &mut Vec<Finding>) {
+        for (n, stmt) in self.ir.stmts.iter().enumerate() {
+            let at = span_of(self.ir, n);
+            let Stmt::Assign { targets, value } = *stmt else { continue };
+            let (Expr::Call(c), true) = (self.ir.expr(value), self.is_innermost(at)) else { continue };
+            let call = self.ir.call(c);
+            let made = self.names(self.ir.list(targets));
+            let Some((state, moved)) = self.carries(call, &made) else { continue };
+            if self.thinks() || !self.is_recurrent(call) {
+                continue;
+            }
+            let Some((what, kept)) = self.leaks(state, &made) else { continue };
+            let label = Label {
+                place: Place { file: self.cx.file, span: at },
+                text: "takes the state of the round before, with its graph".to_owned(),
+            };
+            let message = "this state is carried from round to round with the graph of all rounds before";
+            let mut f = Finding::new(Code(505), World::Cuda, message, label)
+                .related(Place { file: self.cx.file, span: kept }, what)
+                .help("cut it: `state = state.detach()`, for each of its parts");
+            if let Some(moved) = moved {
+                f = f.related(Place { file: self.cx.file, span: moved }, "carried over here");
+            }
+            found.push(f);
+        }
+    }
+
+    /// Is this loop the innermost one around the place, and in the same function?
+    fn is_innermost(&self, at: Span) -> bool {
+        let inside = |s: Span| self.round.contains(s) && s != self.round && s.contains(at);
+        self.round.contains(at)
+            && !self.ir.stmts.iter().enumerate().any(|(n, s)| {
+                matches!(s, Stmt::For { .. } | Stmt::While { .. }) && inside(span_of(self.ir, n))
+            })
+            && !self.ir.functions.iter().any(|f| inside(f.span))
+    }
+
+    /// The local variables among targets, tuples included.
+    fn names(&self, targets: &[ExprId]) -> Vec<Var> {
+        let mut names = Vec::new();
+        for &t in targets {
+            match self.ir.expr(t) {
+                Expr::Var(v) => names.push(v),
+                Expr::Tuple(list) | Expr::List(list) => names.extend(self.names(self.ir.list(list))),
+                _ => {}
+            }
+        }
+        names
+    }
+
+    /// The argument that one of the results becomes, in the call itself or by the round's only other assignment to it.
+    fn carries(&self, call: &Call, made: &[Var]) -> Option<(Var, Option<Span>)> {
+        let [_, rest @ ..] = &*call.args else { return None };
+        rest.iter().find_map(|a| {
+            let Expr::Var(state) = self.ir.expr(a.value) else { return None };
+            let given = self.given_to(state);
+            if made.contains(&state) {
+                return given.is_empty().then_some((state, None));
+            }
+            match given.as_slice() {
+                &[(value, at)] => matches!(self.ir.expr(value), Expr::Var(v) if made.contains(&v))
+                    .then_some((state, Some(at))),
+                _ => None,
+            }
+        })
+    }
+
+    /// What the rounds assign to a variable, but for results of calls in tuples.
+    fn given_to(&self, state: Var) -> Vec<(ExprId, Span)> {
+        let mut given = Vec::new();
+        for (n, s) in self.ir.stmts.iter().enumerate() {
+            let at = span_of(self.ir, n);
+            let Stmt::Assign { targets, value } = *s else { continue };
+            if !self.round.contains(at) {
+                continue;
+            }
+            for &t in self.ir.list(targets) {
+                match (self.ir.expr(t), self.ir.expr(value)) {
+                    (Expr::Var(v), Expr::Call(_)) if v == state => {
+                        // `state = cell(x, state)` is what is looked for; another call cuts or makes it.
+                        if !self.mentions(value, state) {
+                            given.push((value, at));
+                        }
+                    }
+                    (Expr::Var(v), _) if v == state => given.push((value, at)),
+                    (Expr::Tuple(names), Expr::Tuple(values)) => {
+                        for (&n, &v) in self.ir.list(names).iter().zip(self.ir.list(values)) {
+                            if self.ir.expr(n) == Expr::Var(state) {
+                                given.push((v, at));
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        given
+    }
+
+    fn mentions(&self, e: ExprId, var: Var) -> bool {
+        let span = self.ir.span(e);
+        self.ir.exprs.iter().zip(&self.ir.expr_spans).any(|(x, s)| *x == Expr::Var(var) && span.contains(*s))
+    }
+
+    /// Does the function around, or the loop's own code, say anything of graphs?
+    fn thinks(&self) -> bool {
+        let around = self.ir.functions.iter().filter(|f| f.parent.is_some() && f.span.contains(self.round));
+        let around = around.max_by_key(|f| f.span.start).map_or(self.round, |f| f.span);
+        let decorators = self.ir.functions.iter().filter(|f| f.span == around);
+        let heads: Vec<Span> =
+            decorators.flat_map(|f| self.ir.list(f.decorators).iter().map(|&d| self.ir.span(d))).collect();
+        self.ir.exprs.iter().zip(&self.ir.expr_spans).any(|(e, &at)| {
+            (around.contains(at) || heads.iter().any(|h| h.contains(at)))
+                && match *e {
+                    Expr::Attr { name, .. } => THOUGHT_OF.contains(&name.as_str()) && name.as_str() != "item",
+                    Expr::Call(c) => self.ir.call(c).args.iter().any(
+                        |a| matches!(a.kind, crate::ir::ArgKind::Keyword(k) if k.as_str() == "retain_graph"),
+                    ),
+                    _ => false,
+                }
+        })
+    }
+
+    /// Is it the call of a module that keeps the graph: a recurrent one of PyTorch, or one of the project's whose
+    /// `forward` says nothing else?
+    fn is_recurrent(&self, call: &Call) -> bool {
+        let Some(made) = self.made_from(call.func) else { return false };
+        match self.cx.program.resolve_expr(self.module, made) {
+            Some(Resolved::External(path)) => torch::module(path)
+                .is_some_and(|m| RECURRENT.iter().any(|r| m.name.as_str().ends_with(&format!(".{r}")))),
+            Some(Resolved::Class(key)) => {
+                let program = self.cx.program;
+                let module = program
+                    .class(key)
+                    .externals
+                    .iter()
+                    .any(|&p| torch::base_class(p).is_some_and(|b| b.kind == torch::Base::Module));
+                let Some((m, f)) = program.find_method(key, crate::sym::Sym::new("forward")) else {
+                    return false;
+                };
+                let ir = &program.get(m).ir;
+                let span = ir.function(f).span;
+                let cuts = ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
+                    span.contains(at)
+                        && matches!(e, Expr::Attr { name, .. } if THOUGHT_OF.contains(&name.as_str()))
+                });
+                module && !cuts
+            }
+            _ => false,
+        }
+    }
+
+    /// The class in `self.net = Class(…)` or `net = Class(…).to(device)`, if there is one such assignment.
+    fn made_from(&self, target: ExprId) -> Option<ExprId> {
+        let name = |e: ExprId| match self.ir.expr(e) {
+            Expr::Attr { name, .. } => Some((name, None)),
+            Expr::Var(v) => Some((crate::sym::Sym::new(""), Some(v))),
+            _ => None,
+        };
+        let wanted = name(target)?;
+        let mut values = self.ir.stmts.iter().filter_map(|s| match s {
+            Stmt::Assign { targets, value } => {
+                self.ir.list(*targets).iter().any(|&t| name(t) == Some(wanted)).then_some(*value)
+            }
+            _ => None,
+        });
+        let (Some(mut value), None) = (values.next(), values.next()) else { return None };
+        loop {
+            let Expr::Call(c) = self.ir.expr(value) else { return None };
+            match self.ir.expr(self.ir.call(c).func) {
+                Expr::Attr { base, name } if matches!(name.as_str(), "to" | "cuda" | "train" | "float") => {
+                    value = base
+                }
+                _ => return Some(self.ir.call(c).func),
+            }
+        }
+    }
+
+    /// Where each round is differentiated for itself, or where the states go that outlive the loop.
+    fn leaks(&self, state: Var, made: &[Var]) -> Option<(&'static str, Span)> {
+        let calls = self.ir.exprs.iter().zip(&self.ir.expr_spans).filter_map(|(e, &at)| match *e {
+            Expr::Call(c) if self.is_innermost(at) => Some((self.ir.call(c), at)),
+            _ => None,
+        });
+        calls.into_iter().find_map(|(call, at)| {
+            let Expr::Attr { base, name } = self.ir.expr(call.func) else { return None };
+            match name.as_str() {
+                "backward" => Some(("each round is differentiated here", at)),
+                "append" if matches!(self.ir.expr(base), Expr::Attr { .. }) => {
+                    let kept = call.args.iter().any(|a| {
+                        self.mentions(a.value, state)
+                            || made.iter().skip(1).any(|&v| self.mentions(a.value, v))
+                    });
+                    kept.then_some(("kept here", at))
+                }
+                _ => None,
+            }
+        })
+    }
+}
