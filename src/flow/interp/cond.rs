@@ -98,7 +98,11 @@ impl Interp<'_> {
                     None => answer,
                 }
             }
-            Value::Tensor(_) => self.named_test(Test::Truth(v), e),
+            // `a < b` and `a > b` are two tensors in one place, and two tests.
+            Value::Tensor(_) => match self.linked().ir.expr(e) {
+                Expr::Compare { op, .. } => self.named_test(Test::Compare(40 + op as u8, v, Value::None), e),
+                _ => self.named_test(Test::Truth(v), e),
+            },
             Value::Choice(_) => {
                 let b = self.each(v, &mut |i, v| Value::Bool(i.truth(v, e)));
                 match b {

@@ -264,13 +264,20 @@ impl Interp<'_> {
             v => vec![v],
         };
         let mut parties = vec![whole];
+        let mut listed = false;
         for v in indices {
-            if matches!(v, Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).dims.some()) {
-                parties.extend(self.party(v, index, rule(1)));
+            match v {
+                Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).dims.some() => {
+                    parties.extend(self.party(v, index, rule(1)));
+                }
+                // Becomes a tensor where the whole is.
+                Value::Object(id) => listed |= matches!(self.obj(id).kind, ObjKind::List { module: false }),
+                Value::Host(Host::Array) => listed = true,
+                _ => {}
             }
         }
         // Through integers and slices the value is copied, from wherever it is.
-        if parties.len() > 1 && matches!(value, Value::Tensor(_)) {
+        if (parties.len() > 1 || listed) && matches!(value, Value::Tensor(_)) {
             parties.extend(self.party(value, at, rule(2)));
         }
         if parties.len() > 1 {
