@@ -99,7 +99,7 @@ def judge(path, runs, claims):
             verdict.failures.append((run["gpus"], first, found))
     for claim in (c for c in claims if c.code in PREDICTS):
         judged = [r for r in runs if claim.covers(r["gpus"])]
-        if any(claim.is_about(f) for r in judged for f in r["failures"] + r["caught"]):
+        if any(claim.is_about(f) for r in judged for f in r["failures"] + r["others"]):
             verdict.right.append(claim)
         elif any(f["kind"] == "other" for r in judged for f in r["failures"]):
             verdict.unjudged.append(claim)

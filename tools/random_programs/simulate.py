@@ -55,6 +55,8 @@ class Machine:
     """The machine of the run in progress, and what failed on it."""
 
     def __init__(self):
+        # How a mismatch is mended: operands go to the first one's device, or to the GPU.
+        self.to_gpu = False
         self.start("", 0, frozenset())
 
     def start(self, path, gpus, mended):
@@ -179,10 +181,13 @@ class Guard(torch.overrides.TorchFunctionMode):
             if not MISMATCH.search(str(error)):
                 raise
             MACHINE.fault("mismatch", RuntimeError(str(error)))
-        first = next(t for t in tensors(args, kwargs))
-        moved = tree_map(lambda t: t.to(first.device) if isinstance(t, torch.Tensor) else t, (args[1:], kwargs))
-        own = tree_map(lambda t: t.to(first.device) if isinstance(t, torch.Tensor) else t, args[0]) if args else None
-        return func(*((first if args[0] is first else own, *moved[0]) if args else ()), **moved[1])
+        found = tensors(args, kwargs)
+        written = name.endswith("_") or name in ("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
+        there = found[0].device
+        if MACHINE.to_gpu and not written:
+            there = next(t.device for t in found if t.device.type != "cpu")
+        args, kwargs = tree_map(lambda t: t.to(there) if isinstance(t, torch.Tensor) else t, (args, kwargs))
+        return func(*args, **kwargs)
 
     @staticmethod
     def key(tensor, key):
@@ -345,7 +350,19 @@ def attempt(code, path, run, gpus, mended):
 
 
 def failures(code, path, run, gpus):
-    """What fails, in order: the first as the program is, each further one with those before it mended."""
+    """What fails, in order: the first as the program is, each further one with those before it mended; and what else
+    is raised, when it is caught or when a mismatch is mended the other way."""
+    found, others = in_order(code, path, run, gpus)
+    if any(f["kind"] == "mismatch" for f in found):
+        MACHINE.to_gpu = True
+        more = in_order(code, path, run, gpus)
+        others += [f for f in more[0] if f["kind"] not in ("other", "exit")] + more[1]
+        MACHINE.to_gpu = False
+    return found, others
+
+
+def in_order(code, path, run, gpus):
+    """The failures of runs that end at one each, and what the program itself caught."""
     mended, found = set(), []
     while len(found) <= REPAIRS:
         failed = attempt(code, path, run, gpus, mended)
@@ -385,7 +402,7 @@ def simulate(path):
         code = compile(text, path, "exec")
         for gpus in GPUS[1:] if "call" in run else GPUS:
             found, caught = failures(code, path, run, gpus)
-            yield {"path": path, **run, "gpus": gpus, "failures": found, "caught": caught}
+            yield {"path": path, **run, "gpus": gpus, "failures": found, "others": caught}
 
 
 def main():
