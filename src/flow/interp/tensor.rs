@@ -445,7 +445,10 @@ impl Interp<'_> {
         if let Some(n) = self.alternative_argument(args) {
             return self.for_each_alternative(op, receiver, args, e, name, n);
         }
-        let parties = self.parties(op, receiver, args);
+        let mut parties = self.parties(op, receiver, args);
+        if only_tensor_limits(name, receiver.is_some(), args) {
+            parties.iter_mut().for_each(|p| p.rule.cpu_ok = torch::Elsewhere::No);
+        }
         let told = self.events.len();
         let what = if receiver.is_some() { ["`.", name, "()`"].concat() } else { ["`", name, "`"].concat() };
         let refused = match op.kind {
@@ -651,6 +654,15 @@ impl Interp<'_> {
             _ => self.result_of(e),
         }
     }
+}
+
+/// `clamp(x, max=limit)`: where no limit is a number, none is taken for one.
+fn only_tensor_limits(name: &str, method: bool, args: &Args) -> bool {
+    let name = name.rsplit('.').next().unwrap_or(name).trim_end_matches('_');
+    matches!(name, "clamp" | "clip" | "clamp_max" | "clamp_min")
+        && !args.open
+        && !args.open_names
+        && args.values().skip(usize::from(!method)).all(|(v, _)| matches!(v, Value::Tensor(_) | Value::None))
 }
 
 /// `x.max(dim=1)`: gives values and indices.
