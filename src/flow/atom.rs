@@ -54,8 +54,12 @@ pub enum Atom {
     },
     /// A comparison with an amount of device memory.
     Memory,
-    /// "An exception was raised in the `try` body."
+    /// "An exception was raised", where nobody can tell; or one of several alternatives.
     Raised,
+    /// "The `try` body got that far before it raised."
+    Partly,
+    /// "The `try` body raised what is caught here": that it did not is no coincidence.
+    Caught,
     /// "What has been reported did not raise."
     Past,
     /// "What nothing guards at this place has gone well, though the accelerator is not there." It has not: what is so

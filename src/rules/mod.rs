@@ -199,17 +199,9 @@ fn merge(into: &mut Finding, other: Finding) {
     }
 }
 
-/// A discarded transfer also causes the mismatch after it in the same function: only the cause is reported.
+/// A finding on each cause: what another one explains is told there, or left out.
 fn one_cause(findings: Vec<Finding>, cx: &Context<'_>) -> Vec<Finding> {
-    let discarded: Vec<Place> =
-        findings.iter().filter(|f| f.code == Code(203)).map(|f| f.primary.place).collect();
-    let caused = |f: &Finding| {
-        matches!(f.code, Code(201 | 202 | 204 | 205))
-            && discarded.iter().any(|d| {
-                f.places()
-                    .any(|p| p.file == d.file && p.span.start >= d.span.start && same_function(p, *d, cx))
-            })
-    };
+    let findings = with_consequences(findings, cx);
     let in_modules: Vec<Place> =
         findings.iter().filter(|f| f.code == Code(305)).map(|f| f.primary.place).collect();
     // SD305 says more of the same line.
@@ -221,7 +213,43 @@ fn one_cause(findings: Vec<Finding>, cx: &Context<'_>) -> Vec<Finding> {
                 .any(|p| p.file == at.file && (p.span.contains(at.span) || at.span.contains(p.span)))
     };
     let findings: Vec<Finding> = findings.into_iter().filter(|f| !again(f)).collect();
-    told_elsewhere(findings.into_iter().filter(|f| !caused(f)).collect())
+    told_elsewhere(findings)
+}
+
+/// A discarded transfer also causes the mismatch after it in the same function: that is another place of the cause.
+fn with_consequences(findings: Vec<Finding>, cx: &Context<'_>) -> Vec<Finding> {
+    let (mut causes, mut others): (Vec<_>, Vec<_>) = findings.into_iter().partition(|f| f.code == Code(203));
+    others.retain(|f| {
+        let cause = causes.iter_mut().find(|c| causes_mismatch(c, f, cx));
+        if let Some(cause) = cause
+            && cause.related.len() < MAX_RELATED
+            && f.primary.place.file == cause.primary.place.file
+        {
+            let text = format!("so this fails: {}", f.message);
+            cause.related.push(Label { place: f.primary.place, text });
+            return false;
+        }
+        true
+    });
+    causes.extend(others);
+    causes
+}
+
+/// Is what the transfer was to move named at the mismatch, after it and in the same function?
+fn causes_mismatch(discarded: &Finding, f: &Finding, cx: &Context<'_>) -> bool {
+    let d = discarded.primary.place;
+    let text = cx.sources.text(d);
+    let method = [".to(", ".cuda(", ".cpu(", ".type_as("].into_iter().filter_map(|m| text.find(m)).min();
+    let Some(moved) = method.map(|at| &text[..at]) else { return false };
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    let named = |text: &str| {
+        text.match_indices(moved).any(|(at, _)| {
+            !text[..at].ends_with(|c| word(c) || c == '.') && !text[at + moved.len()..].starts_with(word)
+        })
+    };
+    matches!(f.code, Code(201 | 202 | 204 | 205))
+        && f.places().any(|p| p.file == d.file && p.span.start >= d.span.start && same_function(p, d, cx))
+        && f.places().any(|p| named(cx.sources.text(p)))
 }
 
 /// A meeting whose stray side is reported where it was made (SD204, SD301) says nothing new.

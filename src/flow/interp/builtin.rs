@@ -270,6 +270,10 @@ impl Interp<'_> {
             {
                 Self::NUMBER
             }
+            // One of them, by whatever `key` says.
+            Some(items) if !items.is_empty() && items.iter().all(|v| matches!(v, Value::Tensor(_))) => {
+                items.into_iter().reduce(|a, b| self.blend(a, b)).unwrap_or(Value::Unknown)
+            }
             _ => self.result_of(e),
         }
     }

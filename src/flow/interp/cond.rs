@@ -185,6 +185,12 @@ impl Interp<'_> {
         self.d.atom(atom)
     }
 
+    /// The condition that a handler of this `try` was reached.
+    pub(super) fn caught_atom(&mut self) -> Cond {
+        let atom = self.atoms.add(Atom::Caught);
+        self.d.atom(atom)
+    }
+
     /// The condition that a back end is available; CUDA for none.
     pub(super) fn available(&mut self, b: Option<Backend>) -> Cond {
         self.d.atom(b.map_or(gpus_at_least(1), backend))

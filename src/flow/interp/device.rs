@@ -33,11 +33,15 @@ impl Interp<'_> {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
                 // `0` is the current accelerator, whichever that is; higher numbers are GPUs in practice.
-                let device = match u32::try_from(i) {
-                    Ok(i) if i > 0 => Device::Cuda(Some(i)),
-                    _ => Device::Unknown,
-                };
-                Some(self.at(device, origin))
+                match u32::try_from(i) {
+                    Ok(0) => {
+                        let (there, cuda) = (self.available(None), self.at(Device::Cuda(Some(0)), origin));
+                        let unknown = self.unknown_device();
+                        Some(self.ite_device(there, cuda, unknown))
+                    }
+                    Ok(i) => Some(self.at(Device::Cuda(Some(i)), origin)),
+                    Err(_) => Some(self.at(Device::Unknown, origin)),
+                }
             }
             // Bare numbers as devices are accelerator indices: `.to(local_rank)`.
             Value::Host(Host::Number) => Some(self.unknown_device()),

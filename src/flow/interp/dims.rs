@@ -6,7 +6,7 @@ use super::Interp;
 use super::args::Args;
 use super::meet::Party;
 use crate::ir::{Expr, ExprId};
-use crate::torch::Op;
+use crate::torch::{Op, ResultRule};
 
 impl Interp<'_> {
     /// Of a tensor that `torch.zeros(2, 3)`, `torch.tensor([1, 2])` and the like make. `otherwise` is what to say of those that
@@ -115,6 +115,8 @@ impl Interp<'_> {
         // Where the arguments behind the tensor begin.
         let at = usize::from(!method);
         match name {
+            // What goes where another tensor is keeps its shape.
+            _ if op.result == ResultRule::OtherArgument => first,
             "sum" | "mean" | "prod" | "std" | "var" | "argmax" | "argmin" | "any" | "all" | "logsumexp"
             | "amax" | "amin" | "nansum" | "nanmean" | "count_nonzero" => {
                 reduced(first, args, args.get(at, "dim"), args.positional.len() <= at)
@@ -125,7 +127,10 @@ impl Interp<'_> {
             // Of two tensors, the greater; with a dimension, a pair of values and indices.
             "max" | "min" | "median" | "nanmedian" => match args.get(at, "dim") {
                 Some((Value::Tensor(_) | Value::Outer(_), _)) => all(),
-                Some(_) => reduced(first, args, args.get(at, "dim"), false).join(first.minus(2)),
+                dim @ Some((Value::Int(_) | Value::Host(Host::Number), _)) => {
+                    reduced(first, args, dim, false)
+                }
+                dim @ Some(_) => reduced(first, args, dim, false).join(first.minus(2)),
                 None => reduced(first, args, None, args.positional.len() <= at),
             },
             "view" | "reshape" | "expand" => {
@@ -144,6 +149,7 @@ impl Interp<'_> {
                     _ => Dims::ANY,
                 }
             }
+            "einsum" => equation_dims(args),
             "stack" | "pad_sequence" => all().plus(1),
             "unsqueeze" | "one_hot" => first.plus(1),
             "nonzero" | "argwhere" | "mm" | "addmm" | "outer" | "ger" | "vander" => Dims::exactly(2),
@@ -162,8 +168,8 @@ impl Interp<'_> {
             | "embedding" => Dims::SOME,
             "__getitem__" | "diagonal" | "take" | "dot" | "trace" | "det" | "item" | "inner" | "vdot"
             | "get" | "logdet" | "slogdet" | "matrix_rank" | "cond" | "multi_dot" | "vecdot" | "dist"
-            | "einsum" | "tensordot" | "kthvalue" | "mode" | "quantile" | "nanquantile" | "searchsorted"
-            | "cov" | "corrcoef" | "trapz" | "trapezoid" | "view_as" | "reshape_as" | "kl_div" => Dims::ANY,
+            | "tensordot" | "kthvalue" | "mode" | "quantile" | "nanquantile" | "searchsorted" | "cov"
+            | "corrcoef" | "trapz" | "trapezoid" | "view_as" | "reshape_as" | "kl_div" => Dims::ANY,
             _ if name.ends_with("_loss") || name.contains("cross_entropy") => Dims::ANY,
             _ => all(),
         }
@@ -224,4 +230,12 @@ fn reduced(whole: Dims, args: &Args, dim: Option<(Value, ExprId)>, nothing_more:
     // `keepdim` may also be given by position.
     let positional = args.positional.iter().any(|(v, _)| matches!(v, Value::Bool(_)));
     if kept || positional { less.join(whole) } else { less }
+}
+
+/// `torch.einsum("ij,jk->ik", …)` says it.
+fn equation_dims(args: &Args) -> Dims {
+    let Some(&(Value::Str(equation, _), _)) = args.positional.first() else { return Dims::ANY };
+    let Some((_, result)) = equation.as_str().split_once("->") else { return Dims::ANY };
+    let letters = result.chars().filter(|c| c.is_alphabetic()).count();
+    if result.contains('.') { Dims::at_least(letters) } else { Dims::exactly(letters) }
 }

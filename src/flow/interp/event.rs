@@ -1,6 +1,6 @@
 //! From a suspicion to an event: is there a machine on which it happens, and what else must hold?
 
-use super::super::atom::{Atom, AtomId};
+use super::super::atom::{Atom, AtomId, GPU_ATOMS};
 use super::super::diagram::{Cond, FALSE, Literal};
 use super::super::event::{Bite, DeviceName, Event, Kind, Operand};
 use super::super::value::{Device, OriginId, OuterId};
@@ -78,6 +78,8 @@ impl Interp<'_> {
     fn way(&mut self, cube: &[Literal], bad: Cond, guards: bool) -> Option<Way> {
         let path = self.path;
         let mut way = Way { hardware: Vec::new(), conditions: Vec::new(), guesses: 0, shadow: None };
+        // What is so unless something was raised.
+        let mut usual: Vec<Literal> = Vec::new();
         for &(atom, truth) in cube {
             if atom.is_hardware() {
                 way.hardware.push((atom, truth));
@@ -104,7 +106,14 @@ impl Interp<'_> {
                     continue;
                 }
                 Atom::Past => continue,
-                Atom::Raised => (None, false, 2),
+                // No program counts on that.
+                Atom::Partly if truth => return None,
+                Atom::Raised | Atom::Partly => (None, false, 2),
+                Atom::Caught if truth => (None, false, 2),
+                Atom::Caught => {
+                    usual.push((atom, truth));
+                    (None, false, 0)
+                }
                 _ => (None, false, 1),
             };
             // Whatever picks the device knows about devices.
@@ -117,11 +126,28 @@ impl Interp<'_> {
                 way.conditions.extend(clause);
             }
         }
-        if way.guesses > 0 && self.certain_on(&way.hardware, bad) {
+        usual.extend(&way.hardware);
+        if way.guesses > 0 && self.certain_on(&usual, bad) {
             way.guesses = 0;
             way.conditions.clear();
         }
+        if way.guesses == 0 && way.shadow.is_none() {
+            self.widen(&mut way, bad);
+        }
         (way.guesses == 0).then_some(way)
+    }
+
+    /// Leaves out that GPUs are few where it goes wrong with more of them, too.
+    fn widen(&mut self, way: &mut Way, bad: Cond) {
+        let few = |&(atom, truth): &Literal| atom.0 < GPU_ATOMS && !truth;
+        let several = way.hardware.iter().any(|&(atom, truth)| atom.0 < GPU_ATOMS && truth);
+        if !several || !way.hardware.iter().any(few) {
+            return;
+        }
+        let rest: Vec<Literal> = way.hardware.iter().copied().filter(|l| !few(l)).collect();
+        if self.certain_on(&rest, bad) {
+            way.hardware = rest;
+        }
     }
 
     /// Does it go wrong on such a machine however this point is reached?

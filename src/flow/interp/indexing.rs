@@ -7,7 +7,7 @@ use super::args::Args;
 use super::container::plain_key;
 use super::meet::Rule;
 use super::{Interp, MAX_ELEMENTS, ObjKind};
-use crate::ir::ExprId;
+use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;
 
 impl Interp<'_> {
@@ -15,7 +15,14 @@ impl Interp<'_> {
     pub(super) fn index(&mut self, b: Value, i: Value, e: ExprId, base: ExprId, index: ExprId) -> Value {
         match b {
             Value::Choice(_) => self.each(b, &mut |s, v| s.index(v, i, e, base, index)),
-            Value::Seq(id) => self.index_seq(&self.seq_items(id).clone(), i, e),
+            Value::Seq(id) => {
+                let items = self.seq_items(id).clone();
+                let items = if i == Value::Slice { self.slice_of(&items, index) } else { Err(items) };
+                match items {
+                    Ok(part) => self.seq(&part),
+                    Err(items) => self.index_seq(&items, i, e),
+                }
+            }
             Value::Many(m) => {
                 if i == Value::Slice {
                     b
@@ -25,6 +32,11 @@ impl Interp<'_> {
             }
             Value::Tensor(_) => self.index_tensor(b, i, e, base, index),
             Value::Outer(o) => self.index_outer(o, i, e, base, index),
+            Value::Object(id)
+                if matches!((self.obj(id).kind, self.own(id)), (ObjKind::List { .. }, Value::Seq(_))) =>
+            {
+                self.index(self.own(id), i, e, base, index)
+            }
             Value::Object(id) => self.index_object(id, i, e),
             Value::Host(Host::Array | Host::Doubles) => b,
             Value::Host(Host::Text) | Value::Str(..) => Self::TEXT,
@@ -46,6 +58,19 @@ impl Interp<'_> {
             }
             _ => self.result_of(e),
         }
+    }
+
+    /// `items[1:]` or `items[:1]`; the items themselves for other slices.
+    fn slice_of(&self, items: &[Value], slice: ExprId) -> Result<Vec<Value>, Box<[Value]>> {
+        let ir = &self.linked().ir;
+        let all = || Err(items.into());
+        let Expr::Slice(list) = ir.expr(slice) else { return all() };
+        let &[bound] = ir.list(list) else { return all() };
+        let Expr::Int(n) = ir.expr(bound) else { return all() };
+        let Ok(n) = usize::try_from(n) else { return all() };
+        let (first, rest) = items.split_at(n.min(items.len()));
+        let lower = ir.span(bound).start == ir.span(slice).start;
+        Ok(if lower { rest.to_vec() } else { first.to_vec() })
     }
 
     pub(super) fn index_seq(&mut self, items: &[Value], i: Value, e: ExprId) -> Value {

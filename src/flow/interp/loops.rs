@@ -160,6 +160,9 @@ impl<'p> Interp<'p> {
             }
             let left = self.d.forget(left, &super::super::atom::AtomId::is_hardware);
             self.path = self.d.and(before, left);
+        } else if orelse.len > 0 && frame.exact && !breaks.is_empty() {
+            self.exhausted_or_broken(before, orelse, frame.breaks);
+            return;
         } else if self.path == FALSE {
             // A loop that always leaves the function may also not have run at all.
             self.path = if frame.breaks.is_empty() {
@@ -178,6 +181,38 @@ impl<'p> Interp<'p> {
         }
         if self.live() && orelse.len > 0 {
             self.block(orelse);
+        }
+    }
+
+    /// After a loop whose rounds are all known: `else` follows only where none of them left by `break`.
+    fn exhausted_or_broken(
+        &mut self,
+        before: super::Cond,
+        orelse: Block,
+        breaks: Vec<(super::Cond, super::Changes)>,
+    ) {
+        let mark = self.store.mark();
+        if self.live() {
+            self.block(orelse);
+        }
+        let ended = !self.live();
+        if ended {
+            self.store.take(mark);
+        }
+        self.path = before;
+        if ended && breaks.len() < MAX_LEAVES {
+            // Then what the machine must be at the `break`, it is after the loop.
+            let left = breaks.iter().fold(FALSE, |left, &(path, _)| self.d.or(left, path));
+            let left = self.d.forget(left, &super::super::atom::AtomId::is_hardware);
+            self.path = self.d.and(before, left);
+        }
+        for (_, changes) in breaks.into_iter().take(1) {
+            if ended {
+                self.apply(&changes);
+            } else {
+                let broke = self.raised_atom();
+                self.merge(broke, &changes, &Vec::new());
+            }
         }
     }
 

@@ -53,6 +53,15 @@ enum Difference {
     Accelerators,
 }
 
+/// What comes of two parties.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pair {
+    Fine,
+    /// They differ, but not where this point is known to be reached.
+    Unreached,
+    Refused,
+}
+
 /// The worst that two parties have in common.
 struct Clash {
     bad: Cond,
@@ -103,21 +112,28 @@ impl Interp<'_> {
 
     /// Tells of the first pair of parties that PyTorch refuses. True if there is one.
     pub(super) fn meet(&mut self, meeting: Meeting, what: &str, at: ExprId, parties: &[Party]) -> bool {
+        let mut refused = false;
         for (i, a) in parties.iter().enumerate() {
             for b in &parties[i + 1..] {
-                if a.device != b.device && self.meet_pair(meeting, what, at, a, b) {
-                    return true;
+                if a.device == b.device {
+                    continue;
+                }
+                match self.meet_pair(meeting, what, at, a, b) {
+                    Pair::Fine => {}
+                    // Where this pair differs nobody gets; another one may elsewhere.
+                    Pair::Unreached => refused = true,
+                    Pair::Refused => return true,
                 }
             }
         }
-        false
+        refused
     }
 
-    fn meet_pair(&mut self, meeting: Meeting, what: &str, at: ExprId, a: &Party, b: &Party) -> bool {
-        let Some(clash) = self.clash(a, b) else { return false };
+    fn meet_pair(&mut self, meeting: Meeting, what: &str, at: ExprId, a: &Party, b: &Party) -> Pair {
+        let Some(clash) = self.clash(a, b) else { return Pair::Fine };
         let (da, oa, db, ob) = clash.pair;
         if self.by_convention(da, oa, db, ob) {
-            return true;
+            return Pair::Refused;
         }
         let involved = self.accelerator_condition(da, db);
         let mut bad = self.d.and(clash.bad, involved);
@@ -147,7 +163,7 @@ impl Interp<'_> {
         // Without any accelerator everything is in one place.
         also.retain(|kind| kind.iter().any(|p| matches!(p, crate::world::Premise::With(_))));
         self.path = before;
-        let Some(mut bite) = bite else { return true };
+        let Some(mut bite) = bite else { return Pair::Unreached };
         bite.also.extend(also);
         let needs: Vec<OuterId> = [da, db].into_iter().filter_map(|d| self.needs_proof(d)).collect();
         let about = [da, db].into_iter().filter_map(|d| if let Device::Of(o) = d { Some(o) } else { None });
@@ -162,11 +178,15 @@ impl Interp<'_> {
             pending.about = about;
         }
         // What raises does not go on, unless that is all there is: what comes after may have causes of its own.
+        if self.caught_around() {
+            self.survive(bad, FALSE);
+            return Pair::Refused;
+        }
         let past = self.atoms.add(super::super::atom::Atom::Past);
         let (past, fine) = (self.d.atom(past), self.d.not(bad));
         let on = self.d.or(fine, past);
         self.path = self.d.and(self.path, on);
-        true
+        Pair::Refused
     }
 
     /// Is the CPU side there on purpose, and the other one wherever the caller wants it? A module that nobody
@@ -247,6 +267,20 @@ impl Interp<'_> {
             Some(b) => self.available(b),
             None => super::TRUE,
         }
+    }
+
+    /// Where the result lives of tensors that do not go together everywhere: unknown where they do not.
+    pub(super) fn unless_refused(&mut self, parties: &[Party], device: Dd) -> Dd {
+        let mut bad = FALSE;
+        for (i, a) in parties.iter().enumerate() {
+            for b in &parties[i + 1..] {
+                if let Some(clash) = self.clash(a, b) {
+                    bad = self.d.or(bad, clash.bad);
+                }
+            }
+        }
+        let unknown = self.unknown_device();
+        self.ite_device(bad, unknown, device)
     }
 
     fn clash(&mut self, a: &Party, b: &Party) -> Option<Clash> {

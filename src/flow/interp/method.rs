@@ -43,6 +43,12 @@ impl Interp<'_> {
             }
             Value::Host(Host::Doubles) if matches!(name.as_str(), "T" | "real" | "flat") => b,
             Value::Host(Host::Array | Host::Doubles) => Self::ARRAY,
+            // Of what `max(dim=0)`, `sort()` and the like give.
+            Value::Seq(id) => match (&*self.seq_items(id), name.as_str()) {
+                (&[values, _], "values") => values,
+                (&[_, indices], "indices") => indices,
+                _ => self.result_of(e),
+            },
             // `torch.cuda.get_device_properties(0).total_memory`
             Value::Host(_) if name.as_str() == "total_memory" => Value::Host(Host::Memory),
             _ => self.result_of(e),

@@ -8,7 +8,7 @@ use super::args::Args;
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
 use crate::sym::Sym;
-use crate::torch::ModuleOp;
+use crate::torch::{ModuleOp, State};
 
 impl Interp<'_> {
     pub(super) fn is_module_object(&self, id: ObjId) -> bool {
@@ -179,6 +179,17 @@ impl Interp<'_> {
         }
     }
 
+    /// Is it one of PyTorch's that has neither parameters nor buffers? Moving it asks no device for anything.
+    fn moves_nothing(&self, id: ObjId) -> bool {
+        let ObjKind::ForeignModule(Some(op)) = self.obj(id).kind else { return false };
+        match op.state {
+            State::No => true,
+            // A loss may have been given weights.
+            State::Sometimes => op.name.as_str().ends_with("Loss") && self.obj(id).attrs.is_empty(),
+            State::Yes | State::Unknown => false,
+        }
+    }
+
     /// An attribute of a module that is not a field: what `nn.Module` has, or a registered tensor.
     pub(super) fn module_attr(&mut self, id: ObjId, name: Sym, e: ExprId) -> Value {
         match name.as_str() {
@@ -325,7 +336,9 @@ impl Interp<'_> {
             method => Some(self.method_target(method, args, e)),
         };
         let Some(device) = device else { return };
-        self.check_use(device, e, UseKind::Move, &format!("`.{name}()`"));
+        if !self.moves_nothing(id) {
+            self.check_use(device, e, UseKind::Move, &format!("`.{name}()`"));
+        }
         let device = self.because(device, e, Reason::Moved);
         self.autocast_meets(device, e);
         self.check_optimizers(id, device, e);

@@ -134,7 +134,7 @@ impl Interp<'_> {
         });
         let known = inherits || matches!(self.obj(id).kind, ObjKind::ForeignModule(None));
         let refused = known && self.meet(Meeting::ModuleInput, "the module", e, &parties);
-        let device = if refused { self.unknown_device() } else { device };
+        let device = if refused { self.unless_refused(&parties, device) } else { device };
         self.tensor(Tensor {
             device,
             dims: Dims::ANY,
@@ -187,13 +187,9 @@ impl Interp<'_> {
         let bound: Vec<Party> =
             parties.iter().filter(|p| p.rule.share != Share::Unknown || stateful).copied().collect();
         let refused = self.meet(Meeting::ModuleInput, &format!("`{name}`"), e, &bound);
-        let device = if refused {
-            self.unknown_device()
-        } else {
-            let inputs = &parties[parties.len() - inputs..];
-            let inputs = inputs.to_vec();
-            self.result_device(&inputs)
-        };
+        let inputs = parties[parties.len() - inputs..].to_vec();
+        let device = self.result_device(&inputs);
+        let device = if refused { self.unless_refused(&bound, device) } else { device };
         let dims = if name.ends_with("Loss") { Dims::ANY } else { Dims::SOME };
         let out = self.plain_tensor(device, dims);
         match name {

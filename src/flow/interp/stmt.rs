@@ -1,5 +1,6 @@
 //! Statements.
 
+use super::super::atom::Atom;
 use super::super::diagram::{FALSE, TRUE};
 use super::super::value::Value;
 use super::{Interp, ObjKind, TryFrame};
@@ -107,6 +108,12 @@ impl<'p> Interp<'p> {
             Stmt::Continue => self.leave_loop(false),
             Stmt::Pass => {}
         }
+    }
+
+    /// Does the body try whether something is there at all? Then either outcome is as good as the other.
+    fn asks_by_trying(&self, body: Block) -> bool {
+        let ir = &self.linked().ir;
+        ir.block(body).iter().any(|&s| matches!(ir.stmt(s), Stmt::Import(_)))
     }
 
     fn raises_again(&self, handler: &crate::ir::Handler) -> bool {
@@ -352,11 +359,13 @@ impl<'p> Interp<'p> {
             self.work = work;
         }
         let mut state = (good_path, good);
+        let asks = self.asks_by_trying(body);
         for handler in handlers {
-            let raised = self.raised_atom();
+            let raised = if asks { self.raised_atom() } else { self.caught_atom() };
             self.path = before;
             // The handler may be reached after any part of the body.
-            let partly = self.raised_atom();
+            let partly = self.atoms.add(Atom::Partly);
+            let partly = self.d.atom(partly);
             self.merge(partly, &in_body, &Vec::new());
             if let Some(t) = handler.types {
                 self.eval(t);

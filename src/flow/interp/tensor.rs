@@ -186,7 +186,8 @@ impl Interp<'_> {
                     return self.plain_tensor(p.device, Dims::SOME);
                 }
                 if refused {
-                    let device = self.unknown_device();
+                    let device = self.result_device(&[x, y]);
+                    let device = self.unless_refused(&[x, y], device);
                     return self.tensor(Tensor {
                         device,
                         dims: Dims::ANY,
@@ -289,6 +290,8 @@ impl Interp<'_> {
             (_, Device::Cpu) => x,
             (Device::Cuda(_) | Device::CudaSome, Device::Cuda(_) | Device::CudaSome) => x,
             // The device of `x` and that of the module, say: the same in a program that works.
+            (Device::Cuda(_) | Device::CudaSome, Device::Of(_) | Device::Named(_)) => x,
+            (Device::Of(_) | Device::Named(_), Device::Cuda(_) | Device::CudaSome) => y,
             (Device::Of(_), Device::Of(_) | Device::Named(_)) => x,
             (Device::Named(_), Device::Of(_)) => y,
             _ => unknown,
@@ -442,7 +445,10 @@ impl Interp<'_> {
         if let Some(n) = self.alternative_argument(args) {
             return self.for_each_alternative(op, receiver, args, e, name, n);
         }
-        let parties = self.parties(op, receiver, args);
+        let mut parties = self.parties(op, receiver, args);
+        if only_tensor_limits(name, receiver.is_some(), args) {
+            parties.iter_mut().for_each(|p| p.rule.cpu_ok = torch::Elsewhere::No);
+        }
         let told = self.events.len();
         let what = if receiver.is_some() { ["`.", name, "()`"].concat() } else { ["`", name, "`"].concat() };
         let refused = match op.kind {
@@ -580,6 +586,10 @@ impl Interp<'_> {
         let device = match op.result {
             ResultRule::Host => return self.host_result(name, e),
             ResultRule::Device => return parties.first().map_or(Value::Unknown, |p| Value::Device(p.device)),
+            ResultRule::Follows if refused => {
+                let device = self.result_device(parties);
+                self.unless_refused(parties, device)
+            }
             _ if refused => self.unknown_device(),
             ResultRule::Follows | ResultRule::Each | ResultRule::Parameters if !parties.is_empty() => {
                 self.result_device(parties)
@@ -614,6 +624,9 @@ impl Interp<'_> {
         if op.in_place {
             return tensor;
         }
+        if along_dimension(name, args) {
+            return self.seq(&[tensor, tensor]);
+        }
         self.shaped_result(name, tensor, device)
     }
 
@@ -622,13 +635,9 @@ impl Interp<'_> {
         let any = self.plain_tensor(device, Dims::ANY);
         match name.rsplit('.').next().unwrap_or(name) {
             "chunk" | "split" | "unbind" | "tensor_split" | "hsplit" | "vsplit" | "meshgrid"
-            | "split_with_sizes" | "broadcast_tensors" | "dsplit" => {
-                let any = if name.ends_with("unbind") { any } else { tensor };
-                self.many(any)
-            }
+            | "split_with_sizes" | "broadcast_tensors" | "dsplit" => self.many(tensor),
             "topk" | "sort" | "cummax" | "cummin" => self.seq(&[tensor, tensor]),
             "kthvalue" | "mode" => self.seq(&[any, any]),
-            "nonzero" | "max" | "min" | "median" | "nanmedian" => tensor,
             _ => tensor,
         }
     }
@@ -645,6 +654,23 @@ impl Interp<'_> {
             _ => self.result_of(e),
         }
     }
+}
+
+/// `clamp(x, max=limit)`: where no limit is a number, none is taken for one.
+fn only_tensor_limits(name: &str, method: bool, args: &Args) -> bool {
+    let name = name.rsplit('.').next().unwrap_or(name).trim_end_matches('_');
+    matches!(name, "clamp" | "clip" | "clamp_max" | "clamp_min")
+        && !args.open
+        && !args.open_names
+        && args.values().skip(usize::from(!method)).all(|(v, _)| matches!(v, Value::Tensor(_) | Value::None))
+}
+
+/// `x.max(dim=1)`: gives values and indices.
+fn along_dimension(name: &str, args: &Args) -> bool {
+    let name = name.rsplit('.').next().unwrap_or(name);
+    let number = |v: Value| matches!(v, Value::Int(_) | Value::Host(Host::Number));
+    let dim = args.keyword("dim").into_iter().chain(args.positional.iter().copied().take(2));
+    matches!(name, "max" | "min" | "median" | "nanmedian") && dim.into_iter().any(|(v, _)| number(v))
 }
 
 /// Is it certainly no tensor?
