@@ -132,12 +132,8 @@ impl File<'_> {
             }
             for &t in self.ir.list(targets) {
                 match (self.ir.expr(t), self.ir.expr(value)) {
-                    (Expr::Var(v), Expr::Call(_)) if v == state => {
-                        // `state = cell(x, state)` is what is looked for; another call cuts or makes it.
-                        if !self.mentions(value, state) {
-                            given.push((value, at));
-                        }
-                    }
+                    // `state = cell(x, state)` is what is looked for; another call cuts or makes it.
+                    (Expr::Var(v), Expr::Call(_)) if v == state && self.mentions(value, state) => {}
                     (Expr::Var(v), _) if v == state => given.push((value, at)),
                     (Expr::Tuple(names), Expr::Tuple(values)) => {
                         for (&n, &v) in self.ir.list(names).iter().zip(self.ir.list(values)) {

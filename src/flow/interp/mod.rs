@@ -7,6 +7,7 @@
 mod accelerator;
 mod allocation;
 mod args;
+mod arrays;
 mod builtin;
 mod call;
 mod callers;

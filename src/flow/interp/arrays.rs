@@ -1,0 +1,174 @@
+//! NumPy arrays: which of them are of 64-bit floating point, as most are unless told otherwise.
+
+use super::super::value::Value;
+use super::Interp;
+use super::args::Args;
+use crate::ir::{Expr, ExprId, UnaryOp};
+use crate::sym::Sym;
+
+/// NumPy functions that give `float64` unless told otherwise, with the position of `dtype`.
+const CREATES: &[(&str, usize)] = &[
+    ("zeros", 1),
+    ("ones", 1),
+    ("empty", 1),
+    ("eye", 3),
+    ("identity", 1),
+    ("linspace", 5),
+    ("logspace", 5),
+    ("geomspace", 4),
+    ("hanning", 9),
+    ("hamming", 9),
+    ("blackman", 9),
+    ("bartlett", 9),
+    ("kaiser", 9),
+    ("interp", 9),
+    ("random.rand", 9),
+    ("random.randn", 9),
+    ("random.random", 9),
+    ("random.random_sample", 9),
+    ("random.uniform", 9),
+    ("random.normal", 9),
+    ("random.standard_normal", 9),
+    ("random.exponential", 9),
+    ("random.beta", 9),
+    ("random.gamma", 9),
+];
+/// NumPy functions and methods that give `float64` when an argument is.
+const ARRAYS_KEEP: &[&str] = &[
+    "abs",
+    "add",
+    "append",
+    "array",
+    "asarray",
+    "ascontiguousarray",
+    "average",
+    "clip",
+    "concatenate",
+    "copy",
+    "cos",
+    "cumprod",
+    "cumsum",
+    "diff",
+    "divide",
+    "exp",
+    "expand_dims",
+    "expm1",
+    "flatten",
+    "flip",
+    "fliplr",
+    "flipud",
+    "hstack",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "max",
+    "maximum",
+    "mean",
+    "min",
+    "minimum",
+    "moveaxis",
+    "multiply",
+    "outer",
+    "pad",
+    "power",
+    "prod",
+    "ravel",
+    "repeat",
+    "reshape",
+    "roll",
+    "round",
+    "sin",
+    "sort",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "std",
+    "subtract",
+    "sum",
+    "swapaxes",
+    "tan",
+    "tanh",
+    "tile",
+    "transpose",
+    "var",
+    "vstack",
+];
+impl Interp<'_> {
+    /// The result of a NumPy function: of 64 bits by default, by `dtype`, or by its arguments.
+    pub(super) fn array_of(&self, name: &str, args: &Args) -> Value {
+        let name = name.strip_prefix("numpy.").unwrap_or(name);
+        let created = CREATES.iter().find(|c| c.0 == name);
+        let dtype = args.keyword("dtype").or_else(|| {
+            let position = match name {
+                "full" => 2,
+                "array" | "asarray" => 1,
+                _ => created?.1,
+            };
+            args.positional.get(position).copied()
+        });
+        let doubles = match dtype {
+            Some((v, _)) => self.is_numpy_double(v),
+            None if args.open => false,
+            None if created.is_some() => true,
+            None if ARRAYS_KEEP.contains(&name) => args.positional.iter().take(2).any(|&(v, at)| {
+                v == Self::DOUBLES
+                    || self.holds_doubles(v)
+                    || matches!(name, "array" | "asarray") && self.writes_floats(at)
+            }),
+            None => false,
+        };
+        if doubles { Self::DOUBLES } else { Self::ARRAY }
+    }
+
+    /// A method of an array that has numbers of 64 bits, or may have them.
+    pub(super) fn array_method(&self, array: Value, name: Sym, args: &Args) -> Value {
+        let doubles = match name.as_str() {
+            "astype" => args.get(0, "dtype").is_some_and(|(v, _)| self.is_numpy_double(v)),
+            name => array == Self::DOUBLES && ARRAYS_KEEP.contains(&name),
+        };
+        if doubles { Self::DOUBLES } else { Self::ARRAY }
+    }
+
+    fn is_numpy_double(&self, dtype: Value) -> bool {
+        match dtype {
+            Value::External(path) => {
+                matches!(path.as_str(), "numpy.float64" | "numpy.double" | "numpy.float_" | "builtins.float")
+            }
+            Value::Str(s, _) => matches!(s.as_str(), "float64" | "double" | "f8" | "float"),
+            _ => false,
+        }
+    }
+
+    /// A list with an array of 64 bits in it.
+    fn holds_doubles(&self, v: Value) -> bool {
+        matches!(v, Value::Object(_) | Value::Seq(_) | Value::Many(_))
+            && match v {
+                Value::Many(m) => *self.t.values.get(m) == Self::DOUBLES,
+                Value::Object(id) if matches!(self.own(id), Value::Many(_)) => {
+                    self.holds_doubles(self.own(id))
+                }
+                v => self.exact_elements(v).is_some_and(|items| items.contains(&Self::DOUBLES)),
+            }
+    }
+
+    /// A list of numbers, some of them written with a point.
+    fn writes_floats(&self, e: ExprId) -> bool {
+        fn all(i: &Interp<'_>, e: ExprId, float: &mut bool) -> bool {
+            let ir = &i.linked().ir;
+            match ir.expr(e) {
+                Expr::Float(_) => {
+                    *float = true;
+                    true
+                }
+                Expr::Int(_) => true,
+                Expr::Unary { op: UnaryOp::Neg, operand } => all(i, operand, float),
+                Expr::List(list) | Expr::Tuple(list) => ir.list(list).iter().all(|&x| all(i, x, float)),
+                _ => false,
+            }
+        }
+        let mut float = false;
+        all(self, e, &mut float) && float
+    }
+}
