@@ -174,7 +174,18 @@ impl Interp<'_> {
         let (atom, hi, lo) = self.d.root(d);
         let cond = self.d.atom(atom);
         let (a, b) = (self.is_device(hi, wanted, e), self.is_device(lo, wanted, e));
-        self.d.ite(cond, a, b).unwrap_or_else(|| self.unknown_test(e))
+        self.d.ite(cond, a, b).unwrap_or_else(|| self.unknown_on(wanted, e))
+    }
+
+    /// Something of which nothing else is known is on this device: then that is there.
+    fn unknown_on(&mut self, wanted: Device, e: ExprId) -> Cond {
+        let test = self.unknown_test(e);
+        let there = match wanted {
+            Device::Cuda(_) | Device::CudaSome => self.d.atom(gpus_at_least(1)),
+            Device::Other(b) => self.d.atom(backend(b)),
+            _ => return test,
+        };
+        self.d.and(test, there)
     }
 
     pub(super) fn leaf_is(&mut self, device: Device, wanted: Device, e: ExprId) -> Cond {
@@ -204,18 +215,7 @@ impl Interp<'_> {
                 };
                 self.d.and(flag, there)
             }
-            (Unknown, _) | (_, Unknown | Named(_) | Of(_)) => match wanted {
-                // Something is on CUDA: then CUDA is there.
-                Cuda(_) | CudaSome => {
-                    let (c, there) = (self.unknown_test(e), self.d.atom(gpus_at_least(1)));
-                    self.d.and(c, there)
-                }
-                Other(b) => {
-                    let (c, there) = (self.unknown_test(e), self.d.atom(backend(b)));
-                    self.d.and(c, there)
-                }
-                _ => self.unknown_test(e),
-            },
+            (Unknown, _) | (_, Unknown | Named(_) | Of(_)) => self.unknown_on(wanted, e),
             _ => FALSE,
         }
     }
