@@ -38,6 +38,7 @@ mod meet;
 mod method;
 mod module;
 mod module_call;
+mod operation;
 mod precision;
 mod process;
 mod reveal;

@@ -1,0 +1,255 @@
+//! Functions and methods of the operator table: their arguments brought together, and what they give.
+
+use super::super::diagram::Dd;
+use super::super::dims::Dims;
+use super::super::event::Meeting;
+use super::super::value::{Host, Reason, Value};
+use super::Interp;
+use super::args::Args;
+use super::meet::Party;
+use crate::ir::ExprId;
+use crate::torch::{self, Kind as OpKind, Op, ResultRule};
+
+/// With more alternatives than this an argument is taken as a whole.
+const MAX_ALTERNATIVES: usize = 4;
+
+impl Interp<'_> {
+    /// A function or method of the operator table on these arguments.
+    pub(super) fn apply_op(
+        &mut self,
+        op: &'static Op,
+        receiver: Option<(Value, ExprId)>,
+        args: &Args,
+        e: ExprId,
+        name: &str,
+    ) -> Value {
+        if let Some(n) = self.alternative_argument(args) {
+            return self.for_each_alternative(op, receiver, args, e, name, n);
+        }
+        let mut parties = self.parties(op, receiver, args);
+        if only_tensor_limits(name, receiver.is_some(), args) {
+            parties.iter_mut().for_each(|p| p.rule.cpu_ok = torch::Elsewhere::No);
+        }
+        let told = self.events.len();
+        let what = if receiver.is_some() { ["`.", name, "()`"].concat() } else { ["`", name, "`"].concat() };
+        let refused = match op.kind {
+            OpKind::Unary | OpKind::Transfer | OpKind::Attribute if op.args.len() < 2 => false,
+            OpKind::Distribution | OpKind::Factory => false,
+            _ => self.check_parties(op, &what, e, &parties),
+        };
+        if op.kind == OpKind::CpuOnly || op.args.iter().any(|a| a.share == torch::Share::Cpu) {
+            self.check_cpu_only(op, &what, e, receiver, args);
+        }
+        // Factories look at theirs themselves, where they know the device.
+        let filled =
+            if op.in_place { receiver.is_some() } else { op.kind != OpKind::Factory && !op.accepts.device };
+        if op.accepts.generator && filled && !parties.is_empty() {
+            let device = self.result_device(&parties[..1]);
+            self.check_generator(device, args, e, name);
+        }
+        if let Some((v, at)) = args.keyword("out") {
+            self.check_out(op, &what, v, at, &parties, args, e);
+        }
+        // What has been told of is taken as mended: the rest may have causes of its own.
+        let refused = refused && self.events.len() == told;
+        let result = self.op_result(op, &parties, args, e, refused, name);
+        self.with_double(result, op, receiver, args, e)
+    }
+
+    /// The first tensor argument that is one thing or another, by condition: which, and which element of it if it is a
+    /// list.
+    fn alternative_argument(&self, args: &Args) -> Option<(usize, Option<usize>)> {
+        args.values().enumerate().find_map(|(n, (v, _))| match v {
+            Value::Choice(_) => self.is_alternative(v).then_some((n, None)),
+            Value::Seq(_) | Value::Object(_) => {
+                let items = self.exact_elements(v)?;
+                let at = items.iter().position(|&v| self.is_alternative(v))?;
+                Some((n, Some(at)))
+            }
+            _ => None,
+        })
+    }
+
+    /// Is it one of a few tensors?
+    fn is_alternative(&self, v: Value) -> bool {
+        let Value::Choice(d) = v else { return false };
+        let mut leaves = Vec::new();
+        self.d.leaves(d, &mut leaves);
+        let tensor = |&p: &u32| matches!(self.t.values.get(p), Value::Tensor(_) | Value::Outer(_));
+        leaves.len() <= MAX_ALTERNATIVES && leaves.iter().filter(|p| tensor(p)).count() > 1
+    }
+
+    /// The value without what is on the CPU by several tests at once, which would be a coincidence, and without what
+    /// something raised decides.
+    fn likely(&mut self, v: Value) -> Value {
+        let Value::Choice(d) = v else { return v };
+        let d = self.likely_below(d, 0);
+        self.value_of_diagram(d)
+    }
+
+    fn likely_below(&mut self, d: Dd, tests: u32) -> Dd {
+        let unknown = self.t.values.add(Value::Unknown);
+        if let Some(leaf) = self.d.as_leaf(d) {
+            let host = matches!(*self.t.values.get(leaf), Value::Tensor(t) if self.is_cpu(self.get_tensor(t).device));
+            return if host && tests > 1 { self.d.leaf(unknown) } else { d };
+        }
+        let (atom, hi, lo) = self.d.root(d);
+        if matches!(self.atoms.get(atom), super::super::atom::Atom::Raised) {
+            return self.d.leaf(unknown);
+        }
+        let tests = tests + u32::from(!atom.is_hardware());
+        let (hi, lo) = (self.likely_below(hi, tests), self.likely_below(lo, tests));
+        let cond = self.d.atom(atom);
+        self.d.ite(cond, hi, lo).unwrap_or(d)
+    }
+
+    /// As with operators, each alternative is looked at where it holds.
+    fn for_each_alternative(
+        &mut self,
+        op: &'static Op,
+        receiver: Option<(Value, ExprId)>,
+        args: &Args,
+        e: ExprId,
+        name: &str,
+        (n, element): (usize, Option<usize>),
+    ) -> Value {
+        let Some((whole, _)) = args.values().nth(n) else { return self.result_of(e) };
+        let items = self.exact_elements(whole).unwrap_or_default();
+        let v = element.and_then(|at| items.get(at).copied()).unwrap_or(whole);
+        let v = self.likely(v);
+        self.each(v, &mut |i, v| {
+            let v = match element {
+                Some(at) => {
+                    let mut items = items.clone();
+                    items[at] = v;
+                    i.seq(&items)
+                }
+                None => v,
+            };
+            let mut args = args.clone();
+            match n.checked_sub(args.positional.len()) {
+                None => args.positional[n].0 = v,
+                Some(k) => args.keywords[k].1 = v,
+            }
+            i.apply_op(op, receiver, &args, e, name)
+        })
+    }
+
+    pub(super) fn check_parties(
+        &mut self,
+        op: &'static Op,
+        what: &str,
+        e: ExprId,
+        parties: &[Party],
+    ) -> bool {
+        let bound: Vec<Party> = parties
+            .iter()
+            .filter(|p| p.rule.share != torch::Share::Unknown && p.rule.share != torch::Share::Cpu)
+            .copied()
+            .collect();
+        let meeting = if op.kind == OpKind::Indexing { Meeting::Index } else { Meeting::Function };
+        self.meet(meeting, what, e, &bound)
+    }
+
+    pub(super) fn op_result(
+        &mut self,
+        op: &'static Op,
+        parties: &[Party],
+        args: &Args,
+        e: ExprId,
+        refused: bool,
+        name: &str,
+    ) -> Value {
+        if let (true, Some((out @ Value::Tensor(_), _))) = (op.accepts.out, args.keyword("out")) {
+            return out;
+        }
+        let dims = self.result_dims(op, parties, args, name);
+        let device = match op.result {
+            ResultRule::Host => return self.host_result(name, e),
+            ResultRule::Device => return parties.first().map_or(Value::Unknown, |p| Value::Device(p.device)),
+            ResultRule::Follows if refused => {
+                let device = self.result_device(parties);
+                self.unless_refused(parties, device)
+            }
+            _ if refused => self.unknown_device(),
+            ResultRule::Follows | ResultRule::Each | ResultRule::Parameters if !parties.is_empty() => {
+                self.result_device(parties)
+            }
+            ResultRule::Receiver | ResultRule::TypeArgument | ResultRule::To => {
+                if op.accepts.device
+                    && let Some((v, at)) = args.keyword("device").filter(|(v, _)| *v != Value::None)
+                {
+                    let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
+                    self.check_use(d, e, super::super::event::UseKind::Factory, &format!("`{name}()`"));
+                    let device = self.because(d, e, Reason::Made);
+                    return self.plain_tensor(device, dims);
+                }
+                match parties.first() {
+                    Some(p) => p.device,
+                    None => self.unknown_device(),
+                }
+            }
+            ResultRule::OtherArgument => match parties.get(1) {
+                Some(p) => self.because(p.device, e, Reason::Moved),
+                None => self.unknown_device(),
+            },
+            _ if matches!(op.kind, OpKind::Factory | OpKind::FactoryLike | OpKind::NewLike) => {
+                return self.factory(op, parties, args, e, name, dims);
+            }
+            ResultRule::Cpu | ResultRule::Cuda | ResultRule::DeviceArgument | ResultRule::Data => {
+                return self.factory(op, parties, args, e, name, dims);
+            }
+            _ => self.unknown_device(),
+        };
+        let tensor = self.plain_tensor(device, dims);
+        if op.in_place {
+            return tensor;
+        }
+        if along_dimension(name, args) {
+            return self.seq(&[tensor, tensor]);
+        }
+        self.shaped_result(name, tensor, device)
+    }
+
+    /// Methods that give several tensors, or a list of them.
+    pub(super) fn shaped_result(&mut self, name: &str, tensor: Value, device: Dd) -> Value {
+        let any = self.plain_tensor(device, Dims::ANY);
+        match name.rsplit('.').next().unwrap_or(name) {
+            "chunk" | "split" | "unbind" | "tensor_split" | "hsplit" | "vsplit" | "meshgrid"
+            | "split_with_sizes" | "broadcast_tensors" | "dsplit" => self.many(tensor),
+            "topk" | "sort" | "cummax" | "cummin" => self.seq(&[tensor, tensor]),
+            "kthvalue" | "mode" => self.seq(&[any, any]),
+            _ => tensor,
+        }
+    }
+
+    pub(super) fn host_result(&mut self, name: &str, e: ExprId) -> Value {
+        match name.rsplit('.').next().unwrap_or(name) {
+            "item" | "size" | "dim" | "numel" | "stride" | "ndimension" | "nelement" | "element_size" => {
+                Self::NUMBER
+            }
+            "tolist" => {
+                let content = self.many(Self::NUMBER);
+                Value::Object(self.object(super::ObjKind::List { module: false }, None, content))
+            }
+            _ => self.result_of(e),
+        }
+    }
+}
+
+/// `clamp(x, max=limit)`: where no limit is a number, none is taken for one.
+fn only_tensor_limits(name: &str, method: bool, args: &Args) -> bool {
+    let name = name.rsplit('.').next().unwrap_or(name).trim_end_matches('_');
+    matches!(name, "clamp" | "clip" | "clamp_max" | "clamp_min")
+        && !args.open
+        && !args.open_names
+        && args.values().skip(usize::from(!method)).all(|(v, _)| matches!(v, Value::Tensor(_) | Value::None))
+}
+
+/// `x.max(dim=1)`: gives values and indices.
+fn along_dimension(name: &str, args: &Args) -> bool {
+    let name = name.rsplit('.').next().unwrap_or(name);
+    let number = |v: Value| matches!(v, Value::Int(_) | Value::Host(Host::Number));
+    let dim = args.keyword("dim").into_iter().chain(args.positional.iter().copied().take(2));
+    matches!(name, "max" | "min" | "median" | "nanmedian") && dim.into_iter().any(|(v, _)| number(v))
+}
