@@ -151,11 +151,13 @@ impl Interp<'_> {
             Some(&atom) => atom,
             None => {
                 let known = self.t.get_outer(outer);
-                let atom = if known.text.is_empty() {
+                // `helper().kind == "cuda"`: it has no name, but what it is compared with has.
+                let atom = if known.text.is_empty() && !speaks_of_devices(suffix) {
                     Atom::Opaque { place: self.place(e) }
                 } else {
                     let default = known.default.and_then(|v| by_default(test, v));
-                    let text = [known.text.as_str(), suffix].concat();
+                    let name = if known.text.is_empty() { "…" } else { known.text.as_str() };
+                    let text = [name, suffix].concat();
                     let about_devices = speaks_of_devices(&text) || self.annotated_for_devices(outer);
                     Atom::Flag { text, about_devices, default }
                 };
