@@ -250,7 +250,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `nn.DataParallel` brings its inputs to its devices, wherever they are.
+    /// `nn.DataParallel`, and `DistributedDataParallel` that has been given devices, bring their inputs there.
     pub(super) fn scattered(&mut self, id: ObjId, args: &Args) -> Option<Args> {
         if !self.watch.scattering.contains(&id) {
             return None;
@@ -278,8 +278,14 @@ impl Interp<'_> {
     /// `DistributedDataParallel(model, device_ids=[i])` of a model that is not there.
     fn distributed_parallel(&mut self, args: &Args, e: ExprId) {
         let Some((Value::Object(id), _)) = args.get(0, "module") else { return };
-        let ids = args.get(1, "device_ids").and_then(|(v, _)| self.exact_elements(v));
-        if ids.is_none_or(|ids| ids.is_empty()) || !self.is_module_object(id) {
+        let Some((given, _)) = args.get(1, "device_ids").filter(|(v, _)| *v != Value::None) else { return };
+        let ids = self.exact_elements(given);
+        if !self.is_module_object(id) || ids.as_ref().is_some_and(|ids| ids.is_empty()) {
+            return;
+        }
+        // It takes its inputs there itself (`_pre_forward` in torch/nn/parallel/distributed.py).
+        self.watch.scattering.push(id);
+        if ids.is_none() {
             return;
         }
         let (one, place) = (self.at_least(1), self.place(e));
