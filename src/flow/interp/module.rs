@@ -190,10 +190,24 @@ impl Interp<'_> {
         }
     }
 
+    /// May code that is not in sight have given the module parameters? What a class of the project alone has, its own
+    /// methods set, and not always as parameters.
+    fn has_foreign_parts(&self, id: ObjId) -> bool {
+        self.obj(id).kind != ObjKind::Module
+            || self.obj(id).class.is_none_or(|key| {
+                let info = self.program.class(key);
+                info.unknown_base || info.externals.iter().any(|p| p.as_str() != "torch.nn.Module")
+            })
+    }
+
     /// An attribute of a module that is not a field: what `nn.Module` has, or a registered tensor.
     pub(super) fn module_attr(&mut self, id: ObjId, name: Sym, e: ExprId) -> Value {
         match name.as_str() {
-            "weight" | "bias" | "in_proj_weight" | "running_mean" | "running_var" => self.owned_tensor(id, e),
+            "weight" | "bias" | "in_proj_weight" | "running_mean" | "running_var"
+                if self.has_foreign_parts(id) =>
+            {
+                self.owned_tensor(id, e)
+            }
             "device" if self.check_module_device(id, e) => self.result_of(e),
             "device" => match self.obj(id).kind {
                 // Known frameworks' modules say where they are.
