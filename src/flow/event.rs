@@ -18,7 +18,7 @@ pub struct Event {
     pub entered: Box<[(Place, Place)]>,
     /// Did the path to here come through a method of an `nn.Module`, with the method's own file and span?
     pub in_module: bool,
-    /// Is it in a function that other code of the project visibly calls, interpreted for itself?
+    /// Is it in a function that other code of its file visibly calls, interpreted for itself?
     pub speculative: bool,
     /// Was the function interpreted for itself although calls in sight say what it is given? Then they are
     /// judged instead.

@@ -8,7 +8,7 @@ mod mps;
 
 use std::sync::OnceLock;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 pub use classes::{Base, ClassInfo};
 pub use finder::{Finder, Importer, PathId};
@@ -89,10 +89,8 @@ pub struct Linked {
     pub classes: Vec<ClassInfo>,
     /// The functions that stand directly in a class's body, by name; the last one wins.
     methods: FxHashMap<(ClassId, Sym), FuncId>,
-    /// Functions that a call in this file visibly reaches by name.
-    pub called: FxHashSet<FuncId>,
-    /// The calls in this file that reach its own functions by name.
-    pub sites: Vec<(FuncId, CallId)>,
+    /// The calls in this file that visibly reach its own functions by name.
+    pub calls: FxHashMap<FuncId, Vec<CallId>>,
 }
 
 /// All files of a run.
@@ -115,7 +113,7 @@ impl Program {
         let modules = modules.into_iter().map(|ir| link_module(ir, &by_file, find)).collect();
         let mut program = Self { modules, by_file, about_mps: OnceLock::new() };
         classes::resolve(&mut program);
-        program.mark_called();
+        program.mark_calls();
         program
     }
 
@@ -207,10 +205,9 @@ impl Program {
         }
     }
 
-    /// Finds out which functions are called by name in their own files.
-    fn mark_called(&mut self) {
-        let mut called: Vec<(ModIdx, FuncId)> = Vec::new();
-        let mut sites: Vec<(ModIdx, FuncId, CallId)> = Vec::new();
+    /// Finds the calls that reach functions of their own files by name.
+    fn mark_calls(&mut self) {
+        let mut found: Vec<FxHashMap<FuncId, Vec<CallId>>> = Vec::with_capacity(self.modules.len());
         for (i, linked) in self.modules.iter().enumerate() {
             let module = index(i);
             let mut methods: Vec<(u32, FuncId)> = linked
@@ -222,6 +219,7 @@ impl Program {
                 .map(|(n, f)| (f.span.start, FuncId(u32::try_from(n).unwrap_or(u32::MAX))))
                 .collect();
             methods.sort_unstable();
+            let mut calls: FxHashMap<FuncId, Vec<CallId>> = FxHashMap::default();
             for (n, call) in linked.ir.calls.iter().enumerate() {
                 let own = self.method_of_self(module, &methods, call.func);
                 let target = own.or_else(|| match self.callee(module, call.func)? {
@@ -230,18 +228,15 @@ impl Program {
                     _ => None,
                 });
                 let Some((m, f)) = target else { continue };
-                // Who calls it from other files is nobody's business here: a part of a project must be judged like the whole.
+                // Who calls it from other files does not matter: a part of a project is judged like the whole.
                 if m == module {
-                    called.push((m, f));
-                    sites.push((m, f, CallId(u32::try_from(n).unwrap_or(u32::MAX))));
+                    calls.entry(f).or_default().push(CallId(u32::try_from(n).unwrap_or(u32::MAX)));
                 }
             }
+            found.push(calls);
         }
-        for (m, f) in called {
-            self.modules[m.0 as usize].called.insert(f);
-        }
-        for (m, f, call) in sites {
-            self.modules[m.0 as usize].sites.push((f, call));
+        for (linked, calls) in self.modules.iter_mut().zip(found) {
+            linked.calls = calls;
         }
     }
 
@@ -339,17 +334,7 @@ fn link_module(
         methods.extend(class.methods.iter().map(|&(name, f)| ((id, name), f)));
     }
     // A function that declares a name `global` and writes it is rare: such names have no other binding.
-    Linked {
-        bindings,
-        names,
-        targets,
-        stars,
-        methods,
-        classes: Vec::new(),
-        called: FxHashSet::default(),
-        sites: Vec::new(),
-        ir,
-    }
+    Linked { bindings, names, targets, stars, methods, classes: Vec::new(), calls: FxHashMap::default(), ir }
 }
 
 fn import_target(

@@ -114,19 +114,13 @@ impl Interp<'_> {
     /// it open; any other decides, be it that nothing is known of what it gives.
     fn is_decided(&self, func: FuncId, parameter: Option<Parameter>) -> bool {
         let linked = self.program.get(self.entry);
-        if !linked.called.contains(&func) {
-            return false;
-        }
+        let Some(sites) = linked.calls.get(&func) else { return false };
         let function = linked.ir.function(func);
         let Some((_, index)) = parameter.filter(|&(f, _)| f == func && !is_private(function)) else {
             return true;
         };
-        let mut sites = linked.sites.iter().filter(|(f, _)| *f == func).map(|&(_, call)| call).peekable();
-        if sites.peek().is_none() {
-            return false;
-        }
         let mut open = false;
-        for site in sites {
+        for &site in sites {
             open |= match self.callers.given.get(&site) {
                 Some(parameters) if parameters.contains(&index) => true,
                 Some(_) => return true,

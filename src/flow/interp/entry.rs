@@ -243,7 +243,7 @@ impl Interp<'_> {
             let muted = u32::from(!own);
             self.muted += muted;
             let class = self.program.get(m).ir.function(f).class.map(|class| ClassKey { module: m, class });
-            self.speculative = self.program.get(m).called.contains(&f);
+            self.speculative = self.program.get(m).calls.contains_key(&f);
             self.asked_before = self.relevance.asked_before(m, f);
             // Submodules are built when something asks for them: each is an entry point of its own.
             self.shallow += 1;
@@ -341,7 +341,7 @@ impl Interp<'_> {
             if let (Some(key), Some(_)) = (class, instance) {
                 self.set_up(key, receiver);
             }
-            self.speculative = linked.called.contains(&func);
+            self.speculative = linked.calls.contains_key(&func);
             self.asked_before = self.relevance.asked_before(module, func);
             let parent = None::<FrameId>;
             self.callers.entry = Some(func);

@@ -64,14 +64,7 @@ impl Interp<'_> {
                     return self.result_of(e);
                 };
                 let device = self.because(d, e, Reason::Loaded);
-                self.tensor(Tensor {
-                    device,
-                    dims: Dims::ANY,
-                    role: Role::Plain,
-                    certain: false,
-                    bytes: None,
-                    double: super::FALSE,
-                })
+                self.possible_tensor(device)
             }
             _ => self.result_of(e),
         }

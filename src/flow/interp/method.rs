@@ -141,14 +141,7 @@ impl Interp<'_> {
             return Self::NUMBER;
         }
         let device = self.device_of_outer(o, e);
-        self.tensor(super::Tensor {
-            device,
-            dims: super::super::dims::Dims::ANY,
-            role: super::Role::Plain,
-            certain: false,
-            bytes: None,
-            double: super::FALSE,
-        })
+        self.possible_tensor(device)
     }
 
     fn object_attr(&mut self, id: ObjId, name: Sym, e: ExprId) -> Value {

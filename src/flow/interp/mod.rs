@@ -444,6 +444,12 @@ impl<'p> Interp<'p> {
         self.tensor(Tensor { device, dims, role: Role::Plain, certain: true, bytes: None, double: FALSE })
     }
 
+    /// Something on this device that may be a tensor, a collection of them or a module: nothing else is known of it.
+    fn possible_tensor(&mut self, device: Dd) -> Value {
+        let (dims, role) = (Dims::ANY, Role::Plain);
+        self.tensor(Tensor { device, dims, role, certain: false, bytes: None, double: FALSE })
+    }
+
     fn tensor(&mut self, tensor: Tensor) -> Value {
         Value::Tensor(super::value::TensorId(self.t.tensors.add(tensor)))
     }

@@ -228,14 +228,7 @@ impl Interp<'_> {
                     if matches!(self.obj(id).kind, ObjKind::ForeignModule(None)) {
                         // A part of an unknown module: a module or tensor that lives with it.
                         let device = self.module_device(id, 0);
-                        return self.tensor(Tensor {
-                            device,
-                            dims: Dims::ANY,
-                            role: Role::Plain,
-                            certain: false,
-                            bytes: None,
-                            double: super::FALSE,
-                        });
+                        return self.possible_tensor(device);
                     }
                     self.result_of(e)
                 }

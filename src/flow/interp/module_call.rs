@@ -2,7 +2,7 @@
 
 use super::super::dims::Dims;
 use super::super::event::Meeting;
-use super::super::value::{Device, ObjId, Role, Tensor, Value};
+use super::super::value::{Device, ObjId, Value};
 use super::args::Args;
 use super::meet::{Party, Rule};
 use super::{Interp, ObjKind};
@@ -31,14 +31,7 @@ impl Interp<'_> {
             ObjKind::List { module: true } => return self.call_sequential(id, args, e),
             ObjKind::Module if !self.returns_several(id) && self.nothing_new(id, args) => {
                 let device = self.module_device(id, 0);
-                return self.tensor(Tensor {
-                    device,
-                    dims: Dims::ANY,
-                    role: Role::Plain,
-                    certain: false,
-                    bytes: None,
-                    double: super::FALSE,
-                });
+                return self.possible_tensor(device);
             }
             ObjKind::Module => {
                 let key = self.obj(id).class;
@@ -135,14 +128,7 @@ impl Interp<'_> {
         let known = inherits || matches!(self.obj(id).kind, ObjKind::ForeignModule(None));
         let refused = known && self.meet(Meeting::ModuleInput, "the module", e, &parties);
         let device = if refused { self.unless_refused(&parties, device) } else { device };
-        self.tensor(Tensor {
-            device,
-            dims: Dims::ANY,
-            role: Role::Plain,
-            certain: false,
-            bytes: None,
-            double: super::FALSE,
-        })
+        self.possible_tensor(device)
     }
 
     pub(super) fn call_torch_module(
