@@ -3,7 +3,7 @@
 use super::super::atom::{Atom, backend, gpus_at_least};
 use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::{Device, Host, OuterId, Value};
-use super::cond::{constant, speaks_of_devices};
+use super::cond::{constant, named_kind, speaks_of_devices};
 use super::device::parse_device;
 use super::{Interp, ObjKind, Test};
 use crate::ir::{CmpOp, ExprId};
@@ -381,13 +381,4 @@ impl Interp<'_> {
 
 pub(super) fn on_test(o: OuterId, device: &str) -> Test {
     Test::Compare(1, Value::Outer(o), Value::Str(Sym::new(device), super::super::value::NO_ORIGIN))
-}
-
-/// The accelerator that a name like `"MULTI_XPU"` is about: CUDA for none.
-pub(super) fn named_kind(text: &str) -> Option<Option<crate::world::Backend>> {
-    let text = text.to_ascii_lowercase();
-    text.split(|c: char| !c.is_ascii_alphanumeric()).find_map(|word| match word {
-        "gpu" | "cuda" => Some(None),
-        word => crate::world::Backend::from_name(word).map(Some),
-    })
 }

@@ -7,7 +7,6 @@ use aho_corasick::AhoCorasick;
 use super::super::atom::{Atom, backend, gpus_at_least};
 use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::{OuterId, Value};
-use super::compare::named_kind;
 use super::{Interp, ObjKind, Test};
 use crate::ir::{Expr, ExprId, ExprList, UnaryOp};
 use crate::world::Backend;
@@ -275,4 +274,13 @@ pub(super) fn speaks_of_devices(text: &str) -> bool {
 
 pub(super) const fn constant(b: bool) -> Cond {
     if b { TRUE } else { FALSE }
+}
+
+/// The accelerator that a name like `"MULTI_XPU"` is about: CUDA for none.
+pub(super) fn named_kind(text: &str) -> Option<Option<crate::world::Backend>> {
+    let text = text.to_ascii_lowercase();
+    text.split(|c: char| !c.is_ascii_alphanumeric()).find_map(|word| match word {
+        "gpu" | "cuda" => Some(None),
+        word => crate::world::Backend::from_name(word).map(Some),
+    })
 }
