@@ -1,6 +1,6 @@
 //! What an expression mentions: functions, classes, variables, devices.
 
-use super::relevance::Node;
+use super::found::Node;
 use super::scan::Scan;
 use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Slot, Var};
 use crate::link::{Binding, ClassKey, ModIdx, Resolved, Target};
@@ -293,14 +293,4 @@ impl Scan<'_> {
 /// Does the name speak of a device's number?
 pub(super) fn is_rank(name: &str) -> bool {
     ["rank", "gpu", "index", "idx", "ordinal"].iter().any(|w| name.contains(w)) || name.ends_with("_id")
-}
-
-/// A device that is not the caller's to choose.
-pub(super) fn names_place(s: Sym) -> bool {
-    let text = s.as_str();
-    let kind = text.split_once(':').map_or(text, |(kind, _)| kind);
-    kind == "cpu"
-        || kind == "cuda"
-        || crate::world::Backend::from_name(kind).is_some()
-        || text.starts_with("torch.cuda.")
 }

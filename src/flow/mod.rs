@@ -8,6 +8,7 @@ pub mod atom;
 pub mod diagram;
 pub mod dims;
 pub mod event;
+mod found;
 mod import_time;
 mod interp;
 mod mention;

@@ -14,7 +14,7 @@ impl Scan<'_> {
     pub(super) fn questions(&mut self) {
         let mut known: FxHashMap<Sym, bool> = FxHashMap::default();
         for n in 0..self.ir.exprs.len() {
-            let e = ExprId(super::relevance::number(n));
+            let e = ExprId(super::found::number(n));
             let asks = match self.ir.exprs[n] {
                 Expr::Attr { name, .. } | Expr::Var(Var::Unbound(name)) => self.asks(name, &mut known),
                 Expr::Var(Var::Local(slot)) => {
@@ -24,7 +24,7 @@ impl Scan<'_> {
                 }
                 Expr::Compare { left, right, .. } => [left, right]
                     .into_iter()
-                    .any(|side| matches!(self.ir.expr(side), Expr::Str(s) if super::mention::names_place(s))),
+                    .any(|side| matches!(self.ir.expr(side), Expr::Str(s) if super::scan::names_place(s))),
                 _ => false,
             };
             if asks {

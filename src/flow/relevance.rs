@@ -6,12 +6,12 @@
 //! cannot be told from the text adds nothing: what it gives is not known to the interpreter either.
 
 use rayon::prelude::*;
-use rustc_hash::FxHashSet;
 
 use super::assigned::Assigned;
+use super::found::{Found, Node, number};
 use super::import_time::ImportTime;
 use super::scan::{Names, Scan};
-use crate::ir::{FuncId, Slot};
+use crate::ir::FuncId;
 use crate::link::{ModIdx, Program};
 use crate::sym::Sym;
 
@@ -44,35 +44,6 @@ struct Facts {
 const MAX_CALLS: u32 = 10_000;
 /// How deep calls of calls are counted.
 const CALL_DEPTH: usize = 6;
-
-/// What one file's text says.
-pub(super) struct Found {
-    pub(super) seeds: Vec<Node>,
-    /// From a caller (or a variable) to what it mentions.
-    pub(super) edges: Vec<(Node, Node)>,
-    /// From a method to another one of the same object.
-    pub(super) same: Vec<((ModIdx, FuncId), (ModIdx, FuncId))>,
-    /// Calls in each function.
-    pub(super) calls: Vec<u32>,
-    /// Functions that ask something about the machine.
-    pub(super) asking: FxHashSet<FuncId>,
-}
-
-/// A function, or a module-level variable.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Node {
-    Function(ModIdx, FuncId),
-    Variable(ModIdx, Slot),
-}
-
-impl Node {
-    /// The file that it is in.
-    const fn module(self) -> ModIdx {
-        match self {
-            Self::Function(module, _) | Self::Variable(module, _) => module,
-        }
-    }
-}
 
 impl Relevance {
     /// Looks at every file of the program, on the current thread pool.
@@ -288,17 +259,6 @@ impl Layout {
         }
         Callers { starts, callers }
     }
-}
-
-pub(super) fn key(node: Node) -> (u32, u32, u32) {
-    match node {
-        Node::Function(m, f) => (m.0, 0, f.0),
-        Node::Variable(m, s) => (m.0, 1, u32::from(s)),
-    }
-}
-
-pub(super) fn number(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 fn index(n: usize) -> ModIdx {

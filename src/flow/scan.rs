@@ -4,8 +4,7 @@ use std::cell::Cell;
 
 use rustc_hash::FxHashSet;
 
-use super::mention::names_place;
-use super::relevance::{Found, Node, key, number};
+use super::found::{Found, Node, key, number};
 use crate::ir::{Expr, ExprId, FuncId, FuncKind, Module, Slot, Stmt, Var};
 use crate::link::{Binding, ClassKey, ModIdx, Program, Resolved};
 use crate::span::Span;
@@ -332,4 +331,14 @@ impl<'a> Scan<'a> {
             }
         }
     }
+}
+
+/// A device that is not the caller's to choose.
+pub(super) fn names_place(s: Sym) -> bool {
+    let text = s.as_str();
+    let kind = text.split_once(':').map_or(text, |(kind, _)| kind);
+    kind == "cpu"
+        || kind == "cuda"
+        || crate::world::Backend::from_name(kind).is_some()
+        || text.starts_with("torch.cuda.")
 }

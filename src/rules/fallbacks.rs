@@ -1,34 +1,32 @@
 //! SD803: one choice of a device after the other, where the second starts over.
 
 use super::Context;
+use super::file::File;
 use crate::finding::{Code, Finding, Label};
-use crate::ir::{Block, Expr, ExprId, Module, Stmt, StmtId, Var};
-use crate::link::{ModIdx, Resolved};
+use crate::ir::{Block, Expr, ExprId, Stmt, StmtId, Var};
+use crate::link::Resolved;
 use crate::span::{Place, Span};
 use crate::torch::{self, Without};
 use crate::world::World;
 
 /// SD803 device-overwritten
 pub(super) fn overwritten(cx: &Context<'_>) -> Vec<Finding> {
-    let Some(module) = cx.program.module_of(cx.file) else { return Vec::new() };
-    let file = File { cx, module, ir: &cx.program.get(module).ir };
+    let Some(file) = File::of(cx) else { return Vec::new() };
     let mut found = Vec::new();
     file.in_blocks(&mut |stmts| {
         for pair in stmts.windows(2) {
             let (Some(a), Some(b)) = (file.choice(pair[0]), file.choice(pair[1])) else { continue };
             if a.target == b.target && a.back_end != b.back_end && a.back_end == "cuda" {
-                found.push(file.finding(&a, &b, file.ir.stmt_span(pair[0]), file.ir.stmt_span(pair[1])));
+                found.push(file.fallback_finding(
+                    &a,
+                    &b,
+                    file.ir.stmt_span(pair[0]),
+                    file.ir.stmt_span(pair[1]),
+                ));
             }
         }
     });
     found
-}
-
-/// One file.
-struct File<'a> {
-    cx: &'a Context<'a>,
-    module: ModIdx,
-    ir: &'a Module,
 }
 
 /// `device = X if X.is_available() else "cpu"`, in either form.
@@ -135,7 +133,7 @@ impl File<'_> {
         }
     }
 
-    fn finding(&self, a: &Choice, b: &Choice, first: Span, second: Span) -> Finding {
+    fn fallback_finding(&self, a: &Choice, b: &Choice, first: Span, second: Span) -> Finding {
         let at = |span| Place { file: self.cx.file, span };
         let message = format!(
             "this choice starts over: where {} is not there the device is the CPU, whatever was chosen before",

@@ -1,7 +1,8 @@
 //! The rules: facts from the flow engine become findings.
 //!
 //! Each family is a file of functions from one [`Event`] to at most one finding; the first rule that speaks
-//! has the event. No rule looks at syntax trees.
+//! has the event. Those that ask how a file is written, not what it does, start from `file::File` and read the
+//! intermediate representation. No rule looks at syntax trees.
 
 mod availability;
 mod carried;
@@ -9,6 +10,7 @@ mod costs;
 pub mod example;
 pub mod explain;
 mod fallbacks;
+mod file;
 mod graphs;
 mod indices;
 mod memory;

@@ -3,9 +3,10 @@
 mod own;
 
 use super::Context;
+use super::file::File;
 use crate::finding::{Code, Finding, Label};
-use crate::ir::{ArgKind, Call, Expr, ExprId, FuncKind, Function, Module, ParamKind, Stmt, Var};
-use crate::link::{ClassKey, ModIdx, Resolved};
+use crate::ir::{ArgKind, Call, Expr, ExprId, FuncKind, Function, ParamKind, Stmt, Var};
+use crate::link::{ClassKey, Resolved};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::torch;
@@ -17,8 +18,7 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
     if super::in_tests(Place { file: cx.file, span: Span::default() }, cx) {
         return Vec::new();
     }
-    let Some(module) = cx.program.module_of(cx.file) else { return Vec::new() };
-    let file = File { cx, module, ir: &cx.program.get(module).ir };
+    let Some(file) = File::of(cx) else { return Vec::new() };
     let mut found = Vec::new();
     for function in &file.ir.functions {
         if function.kind != FuncKind::Function {
@@ -46,13 +46,6 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
 
 /// A load is a matter of its own, whatever was given.
 const LOADED: &str = "this is loaded to where it was saved from";
-
-/// One file.
-struct File<'a> {
-    cx: &'a Context<'a>,
-    module: ModIdx,
-    ir: &'a Module,
-}
 
 impl File<'_> {
     fn inside(&self, function: &Function) -> impl Iterator<Item = (usize, Expr, Span)> {
@@ -111,7 +104,8 @@ impl File<'_> {
                 .map(|what| (at, what))
         })?;
         let message = format!("`{}` is given `{param}` and never looks at it: {what}", function.name);
-        let mut finding = self.finding(call, message, "not where the caller wants it", function.name_span);
+        let mut finding =
+            self.parameter_finding(call, message, "not where the caller wants it", function.name_span);
         if what == LOADED {
             finding.code = Code(105);
         }
@@ -192,7 +186,7 @@ impl File<'_> {
             let call = self.ir.call(c);
             let (name, default) = self.left_to_default(call)?;
             let message = format!("`{name}` takes a device as well, and is left to its default, `{default}`");
-            Some(self.finding(at, message, "the device is not passed on", function.name_span))
+            Some(self.parameter_finding(at, message, "the device is not passed on", function.name_span))
         })
     }
 
@@ -224,7 +218,7 @@ impl File<'_> {
         (!given).then_some((name, default))
     }
 
-    fn finding(&self, at: Span, message: String, label: &str, function: Span) -> Finding {
+    fn parameter_finding(&self, at: Span, message: String, label: &str, function: Span) -> Finding {
         let place = |span| Place { file: self.cx.file, span };
         let label = Label { place: place(at), text: label.to_owned() };
         Finding::new(Code(210), World::Cuda, message, label)

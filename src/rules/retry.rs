@@ -1,20 +1,20 @@
 //! SD504: work that is tried again inside of the handler for an out-of-memory error.
 
 use super::Context;
+use super::file::File;
 use crate::finding::{Code, Finding, Label};
 use crate::ir::{Block, Call, Expr, ExprId, Function, Handler, Module, Stmt, Var};
-use crate::link::{ModIdx, Resolved};
+use crate::link::Resolved;
 use crate::span::{Place, Span};
 use crate::world::World;
 
 /// SD504 oom-retry-inside-handler
 pub(super) fn retried(cx: &Context<'_>) -> Vec<Finding> {
-    let Some(module) = cx.program.module_of(cx.file) else { return Vec::new() };
-    let ir = &cx.program.get(module).ir;
+    let Some(file) = File::of(cx) else { return Vec::new() };
+    let ir = file.ir;
     let mut found = Vec::new();
     for stmt in &ir.stmts {
         let Stmt::Try { body, handlers, .. } = stmt else { continue };
-        let file = File { cx, module, ir };
         if !handlers.iter().any(|h| file.handles_oom(h)) {
             continue;
         }
@@ -25,22 +25,15 @@ pub(super) fn retried(cx: &Context<'_>) -> Vec<Finding> {
         };
         for handler in handlers {
             if let Some(call) = file.retry(tried, handler) {
-                found.push(file.finding(call, handler));
+                found.push(file.retry_finding(call, handler));
             }
         }
     }
     found
 }
 
-/// One file.
-struct File<'a> {
-    cx: &'a Context<'a>,
-    module: ModIdx,
-    ir: &'a Module,
-}
-
 impl File<'_> {
-    fn finding(&self, call: Span, handler: &Handler) -> Finding {
+    fn retry_finding(&self, call: Span, handler: &Handler) -> Finding {
         let at = |span| Place { file: self.cx.file, span };
         let label = Label { place: at(call), text: "tried again while the error is still held".to_owned() };
         let message =
@@ -84,7 +77,7 @@ impl File<'_> {
     /// Does the handler get out-of-memory errors, and know that it does?
     fn handles_oom(&self, handler: &Handler) -> bool {
         let Some(types) = handler.types else { return false };
-        let names = self.names(types);
+        let names = self.caught(types);
         if names.contains(&"OutOfMemoryError") {
             return true;
         }
@@ -102,7 +95,7 @@ impl File<'_> {
             })
     }
 
-    fn names(&self, types: ExprId) -> Vec<&'static str> {
+    fn caught(&self, types: ExprId) -> Vec<&'static str> {
         match self.ir.expr(types) {
             Expr::Tuple(list) => self.ir.list(list).iter().filter_map(|&e| self.last_name(e)).collect(),
             _ => self.last_name(types).into_iter().collect(),

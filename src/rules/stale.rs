@@ -1,9 +1,10 @@
 //! SD307: a module remembers a device.
 
 use super::Context;
+use super::file::File;
 use crate::finding::{Code, Finding, Label};
-use crate::ir::{Class, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
-use crate::link::{ClassKey, ModIdx};
+use crate::ir::{Class, Expr, ExprId, FuncId, FuncKind, Stmt, Var};
+use crate::link::ClassKey;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::torch;
@@ -14,8 +15,7 @@ const FOLLOWING: &[&str] = &["to", "cuda", "cpu", "_apply"];
 
 /// SD307 stale-device-attribute
 pub(super) fn remembered(cx: &Context<'_>) -> Vec<Finding> {
-    let Some(module) = cx.program.module_of(cx.file) else { return Vec::new() };
-    let file = File { cx, module, ir: &cx.program.get(module).ir };
+    let Some(file) = File::of(cx) else { return Vec::new() };
     let mut found = Vec::new();
     for (n, class) in file.ir.classes.iter().enumerate() {
         let id = crate::ir::ClassId(u32::try_from(n).unwrap_or(u32::MAX));
@@ -24,13 +24,6 @@ pub(super) fn remembered(cx: &Context<'_>) -> Vec<Finding> {
         }
     }
     found
-}
-
-/// One file.
-struct File<'a> {
-    cx: &'a Context<'a>,
-    module: ModIdx,
-    ir: &'a Module,
 }
 
 impl File<'_> {
@@ -57,7 +50,7 @@ impl File<'_> {
                 uses.extend(self.uses(f, name));
             }
             if let (false, Some(&first)) = (updated, uses.first()) {
-                found.push(self.finding(name, at, first));
+                found.push(self.stale_finding(name, at, first));
             }
         }
         found
@@ -134,7 +127,7 @@ impl File<'_> {
             .collect()
     }
 
-    fn finding(&self, name: Sym, at: Span, used: Span) -> Finding {
+    fn stale_finding(&self, name: Sym, at: Span, used: Span) -> Finding {
         let place = |span| Place { file: self.cx.file, span };
         let message =
             format!("the module remembers a device as `self.{name}`, and no `.to()` tells it of another");

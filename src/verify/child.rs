@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use super::probe::{Facts, Orders, Snapshot};
+use super::facts::{Facts, Snapshot};
+use super::probe::Orders;
 use super::process::{Running, start};
 
 /// The variable that hides devices.

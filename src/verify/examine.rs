@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use super::archs;
 use super::child::{self, Answered, Ending, VISIBLE};
+use super::facts::Seen;
 use super::machine::{
     ComputeMode, Depth, Device, Driver, Dtypes, Machine, Outcome, SCHEMA, Status, Version, Visible,
 };
-use super::probe::{Orders, Seen};
+use super::probe::Orders;
 use super::python::{self, Environment};
 use super::smi::{self, Gpu, Listed};
 use super::system::{Files, is_driver_version};
@@ -126,7 +127,7 @@ fn elsewhere(environments: &[Environment], machine: &Machine, options: &Options)
 }
 
 fn not_probed(reason: &str) -> Answered {
-    Answered { facts: super::probe::Facts::default(), ending: Ending::NotStarted(reason.to_owned()) }
+    Answered { facts: super::facts::Facts::default(), ending: Ending::NotStarted(reason.to_owned()) }
 }
 
 fn driver(shown: &Answered, files: &Files, listed: &Listed) -> Driver {

@@ -3,8 +3,8 @@
 use std::ffi::CStr;
 
 use super::driver::{self, Context, Device};
+use super::facts::Progress;
 use super::machine::{Allocation, Check};
-use super::probe::Progress;
 
 /// How much memory of each device the checks take, in bytes. The limit that is promised is 64 MiB.
 const BUFFER: usize = 4 * 1024 * 1024;

@@ -1,6 +1,6 @@
 //! The real machine: what its driver, its devices and its PyTorch can do, and what findings mean there.
 //!
-//! `examine` gives a [`machine::Machine`]: the driver is asked in a process of its own (`probe`, started by `child`),
+//! `examine` gives a [`machine::Machine`]: the driver is asked in a process of its own (`probe`, started by `child`; `facts` are what it prints),
 //! `nvidia-smi` (`smi`), the system's files (`system`) and those of PyTorch (`python`, `torch_install`, `archs`) are
 //! read, and `verdict` says what is wrong. `text` shows it to people, `judge` marks findings. Linting alone uses
 //! nothing of this.
@@ -11,6 +11,7 @@ pub mod code;
 mod driver;
 pub mod examine;
 mod exercise;
+mod facts;
 pub mod judge;
 pub mod machine;
 pub mod probe;

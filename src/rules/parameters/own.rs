@@ -1,6 +1,6 @@
 //! A method is given a device and sends tensors to the one that its object has.
 
-use super::File;
+use super::super::file::File;
 use crate::finding::Finding;
 use crate::ir::{ArgKind, Block, Call, Expr, ExprId, Function, Param, Slot, Stmt, StmtId, Var};
 use crate::span::Span;
@@ -28,7 +28,7 @@ pub(super) fn goes_to_own(file: &File<'_>, function: &Function, param: &Param) -
         sent.then_some(at)
     })?;
     let message = format!("`{}` is given `device`, and this goes to `self.device`", function.name);
-    Some(file.finding(at, message, "not where the caller wants it", function.name_span))
+    Some(file.parameter_finding(at, message, "not where the caller wants it", function.name_span))
 }
 
 /// A method and two of its parameters.

@@ -1,0 +1,48 @@
+//! What a file's text mentions, before anything is interpreted: the nodes and edges of the graph of relevance.
+
+use rustc_hash::FxHashSet;
+
+use crate::ir::{FuncId, Slot};
+use crate::link::ModIdx;
+
+/// What one file's text says.
+pub(super) struct Found {
+    pub(super) seeds: Vec<Node>,
+    /// From a caller (or a variable) to what it mentions.
+    pub(super) edges: Vec<(Node, Node)>,
+    /// From a method to another one of the same object.
+    pub(super) same: Vec<((ModIdx, FuncId), (ModIdx, FuncId))>,
+    /// Calls in each function.
+    pub(super) calls: Vec<u32>,
+    /// Functions that ask something about the machine.
+    pub(super) asking: FxHashSet<FuncId>,
+}
+
+/// A function, or a module-level variable.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Node {
+    Function(ModIdx, FuncId),
+    Variable(ModIdx, Slot),
+}
+
+impl Node {
+    /// The file that it is in.
+    pub(super) const fn module(self) -> ModIdx {
+        match self {
+            Self::Function(module, _) | Self::Variable(module, _) => module,
+        }
+    }
+}
+
+/// An order of nodes that does not change from run to run.
+pub(super) fn key(node: Node) -> (u32, u32, u32) {
+    match node {
+        Node::Function(m, f) => (m.0, 0, f.0),
+        Node::Variable(m, s) => (m.0, 1, u32::from(s)),
+    }
+}
+
+/// Numbers of the IR are 32 bits wide; there are never more of anything in a file.
+pub(super) fn number(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
