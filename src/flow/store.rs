@@ -54,6 +54,12 @@ impl Store {
         Mark(self.trail.len())
     }
 
+    /// The value that a cell had at the mark.
+    pub fn at(&self, mark: Mark, cell: Cell) -> Value {
+        let written = self.trail[mark.0..].iter().find(|&&(c, _)| c == cell);
+        written.map_or_else(|| self.get(cell), |&(_, old)| old)
+    }
+
     /// What was written since the mark, without taking it back.
     pub fn changes(&self, since: Mark) -> Changes {
         let written = &self.trail[since.0..];
@@ -135,6 +141,7 @@ mod tests {
         s.set(a, Value::Int(2));
         s.set(a, Value::Int(3));
         s.set(Cell(a.0 + 1), Value::None);
+        assert_eq!((s.at(mark, a), s.at(mark, Cell(a.0 + 1))), (Value::Int(1), Value::Absent));
         assert_eq!(s.take(mark), vec![(a, Value::Int(3)), (Cell(a.0 + 1), Value::None)]);
         assert_eq!((s.get(a), s.get(Cell(a.0 + 1))), (Value::Int(1), Value::Absent));
     }

@@ -38,7 +38,7 @@ from torch.utils._pytree import tree_leaves, tree_map  # noqa: E402
 
 GPUS = (0, 1, 4)
 # How many failures of one run are mended to see what comes after them.
-REPAIRS = 12
+REPAIRS = 40
 
 MISMATCH = re.compile(
     r"FakeTensor Device Propagation|Mismatching aten|same device|at least two devices|different devices?|indices should be|expected device"
@@ -373,6 +373,8 @@ def in_order(code, path, run, gpus):
         if number is None:
             break
         mended.add(number)
+    if len(found) > REPAIRS:
+        found.append({"kind": "other", "lines": [], "message": "more failures than are mended"})
     # What the program itself caught is no failure of its own, but a mismatch all the same.
     caught = [{"kind": kind, "lines": lines} for kind, lines in MACHINE.seen if kind not in ("cuda", "ordinal")]
     return found, caught

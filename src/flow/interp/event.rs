@@ -121,7 +121,7 @@ impl Interp<'_> {
             if guards && (guard || picks) {
                 return None;
             }
-            if !self.implied(path, atom, truth) {
+            if self.split.contains(&atom) || !self.implied(path, atom, truth) {
                 way.guesses += guess;
                 way.conditions.extend(clause);
             }
@@ -158,6 +158,13 @@ impl Interp<'_> {
             FALSE => self.path,
             path => path,
         };
+        let mut bad = self.d.without(bad, &gone);
+        if !self.split.is_empty() {
+            // The alternative that is looked at is one of several that get here.
+            bad = self.d.and(bad, reached);
+            let split = &self.split;
+            reached = self.d.forget(reached, &|atom| !split.contains(&atom));
+        }
         for &(atom, truth) in machine {
             let mut c = self.d.atom(atom);
             if !truth {
@@ -165,11 +172,10 @@ impl Interp<'_> {
             }
             reached = self.d.and(reached, c);
         }
-        let bad = self.d.without(bad, &gone);
         reached != FALSE && self.d.implies(reached, bad)
     }
 
-    fn implied(&mut self, path: Cond, atom: AtomId, truth: bool) -> bool {
+    pub(super) fn implied(&mut self, path: Cond, atom: AtomId, truth: bool) -> bool {
         let mut c = self.d.atom(atom);
         if !truth {
             c = self.d.not(c);

@@ -240,6 +240,13 @@ impl Interp<'_> {
         if name.as_str() == "to" && !self.names_target(ir.call(call)) {
             return;
         }
+        // `torch.zeros(1).cuda()`: nobody else has what was copied. That is a way to ask whether it works.
+        if let Expr::Call(made) = ir.expr(base)
+            && let Some(Resolved::External(_)) =
+                self.program.resolve_expr(self.here().module, ir.call(made).func)
+        {
+            return;
+        }
         let receiver = ir.span(base);
         // Only where the receiver itself is shown to be a tensor: modules and batches do move.
         let Some(needs) = (if self.certain(v) { Some(Vec::new()) } else { self.discarded_proof(base) })

@@ -4,9 +4,10 @@ use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::event::Kind;
 use super::super::value::Device;
 use super::Interp;
-use crate::ir::{Expr, ExprId, Handler, Stmt};
+use crate::ir::{Block, Expr, ExprId, Handler, Stmt, Var};
 use crate::link::Resolved;
 use crate::span::Place;
+use crate::torch;
 
 impl Interp<'_> {
     /// Counts work on an accelerator that is known to be there, or on a device that somebody else chooses. An attempt to
@@ -77,6 +78,40 @@ impl Interp<'_> {
                 }
             }
             return;
+        }
+    }
+
+    /// Does the body of a `try` do nothing but call PyTorch? Then what it asks for is what its handler is there for; code
+    /// from elsewhere may raise for reasons of its own.
+    pub(super) fn only_torch(&self, body: Block) -> bool {
+        let ir = &self.linked().ir;
+        let plain = |s: &Stmt| {
+            matches!(
+                s,
+                Stmt::Expr(_) | Stmt::Assign { .. } | Stmt::AnnAssign { .. } | Stmt::Return(_) | Stmt::Pass
+            )
+        };
+        let body = ir.block(body);
+        if !body.iter().all(|&s| plain(ir.stmt(s))) {
+            return false;
+        }
+        let exprs = &ir.function(self.here().func).exprs;
+        (exprs.start..exprs.end).map(ExprId).all(|e| match ir.expr(e) {
+            Expr::Call(id) if body.iter().any(|&s| ir.stmt_span(s).contains(ir.span(e))) => {
+                self.is_torchs(ir.call(id).func)
+            }
+            _ => true,
+        })
+    }
+
+    /// A function of PyTorch, a tensor's method, or a function that says what happens.
+    fn is_torchs(&self, callee: ExprId) -> bool {
+        match (self.program.resolve_expr(self.here().module, callee), self.linked().ir.expr(callee)) {
+            (Some(Resolved::External(path)), _) => path.as_str().starts_with("torch."),
+            (Some(_), _) => false,
+            (None, Expr::Attr { name, .. }) => torch::method(name).is_some(),
+            (None, Expr::Var(Var::Unbound(n))) => matches!(n.as_str(), "print" | "str" | "len" | "range"),
+            (None, _) => false,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use super::super::atom::Atom;
 use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::store::{Changes, pair};
 use super::super::value::{Role, Tensor, TensorId, Value};
@@ -179,7 +180,14 @@ impl<'p> Interp<'p> {
         }
         let (atom, hi, lo) = self.d.root(d);
         let cond = self.d.atom(atom);
-        self.branch(cond, &mut |i| i.each_below(hi, f), &mut |i| i.each_below(lo, f))
+        // That the alternative was looked at does not make it likely.
+        let chance = matches!(self.atoms.get(atom), Atom::Raised | Atom::Partly | Atom::Caught);
+        let open = chance && !self.implied(self.path, atom, true) && !self.implied(self.path, atom, false);
+        let split = self.split.len();
+        self.split.extend(open.then_some(atom));
+        let v = self.branch(cond, &mut |i| i.each_below(hi, f), &mut |i| i.each_below(lo, f));
+        self.split.truncate(split);
+        v
     }
 }
 

@@ -1,6 +1,7 @@
 //! Loops and comprehensions: two passes over a body find what one iteration leaves for the next.
 
 use super::super::diagram::{Cond, FALSE, TRUE};
+use super::super::store::{Changes, Mark};
 use super::super::value::Value;
 use super::{Interp, LoopFrame};
 use crate::ir::{Block, Comp, CompId, CompKind, Expr, ExprId, Generator, Var};
@@ -66,6 +67,8 @@ impl<'p> Interp<'p> {
             }
             Iteration::Any(item) => {
                 let passes = if deep { 1 } else { 2 };
+                let start = self.store.mark();
+                let mut first = Changes::new();
                 for pass in 0..passes {
                     if !self.live() {
                         break;
@@ -75,6 +78,7 @@ impl<'p> Interp<'p> {
                         i.assign(target, item);
                         i.block(body);
                     });
+                    self.settle(start, pass, &mut first);
                 }
             }
         }
@@ -86,7 +90,9 @@ impl<'p> Interp<'p> {
         let passes = if self.here().loops.len() >= TWO_PASS_DEPTH { 1 } else { 2 };
         self.here_mut().loops.push(LoopFrame::default());
         let mut endless = true;
-        for _ in 0..passes {
+        let start = self.store.mark();
+        let mut first = Changes::new();
+        for pass in 0..passes {
             if !self.live() {
                 break;
             }
@@ -98,8 +104,25 @@ impl<'p> Interp<'p> {
             }
             self.path = inside;
             self.one_pass(&mut |i| i.block(body));
+            self.settle(start, pass, &mut first);
         }
         self.end_loop(before, orelse, endless);
+    }
+
+    /// Two rounds stand for any number of them. What the second has put back as it was before the first, as a swap does,
+    /// is one or the other after the loop.
+    fn settle(&mut self, start: Mark, pass: usize, first: &mut Changes) {
+        if pass == 0 {
+            *first = self.store.changes(start);
+            return;
+        }
+        for &(cell, once) in &*first {
+            let (was, twice) = (self.store.at(start, cell), self.store.get(cell));
+            if was == twice && once != twice && was != Value::Absent {
+                let either = self.blend(twice, once);
+                self.store.set(cell, either);
+            }
+        }
     }
 
     fn one_pass(&mut self, body: &mut dyn FnMut(&mut Self)) {

@@ -239,6 +239,8 @@ pub struct Interp<'p> {
     work: u32,
     /// What decides about the device whose use is being looked at.
     deciders: Vec<AtomId>,
+    /// Chances by which alternatives are told apart that are looked at one by one just now.
+    split: Vec<AtomId>,
     /// While positive, nothing is reported.
     muted: u32,
     /// The device of factories without `device=`; a cell, so that branches join it.
@@ -356,6 +358,7 @@ impl<'p> Interp<'p> {
             exhausted: false,
             work: 0,
             deciders: Vec::new(),
+            split: Vec::new(),
             muted: 0,
             default_device,
             tests: FxHashMap::default(),

@@ -360,9 +360,17 @@ impl<'p> Interp<'p> {
         }
         let mut state = (good_path, good);
         let asks = self.asks_by_trying(body);
+        let failed = self.d.not(survived);
+        let missing = self.d.and(before, failed);
+        // `try: torch.zeros(1).cuda()`: the handler is for machines where that is missing.
+        let probe = handlers.len() == 1 && survived != TRUE && missing != FALSE && self.only_torch(body);
         for handler in handlers {
-            let raised = if asks { self.raised_atom() } else { self.caught_atom() };
-            self.path = before;
+            let (reached, raised) = if probe {
+                (missing, missing)
+            } else {
+                (before, if asks { self.raised_atom() } else { self.caught_atom() })
+            };
+            self.path = reached;
             // The handler may be reached after any part of the body.
             let partly = self.atoms.add(Atom::Partly);
             let partly = self.d.atom(partly);
@@ -373,7 +381,7 @@ impl<'p> Interp<'p> {
             if let Some(name) = handler.name {
                 self.set_var(name, Value::Unknown);
             }
-            self.path = before;
+            self.path = reached;
             self.block(handler.body);
             let (path, changes) = (self.path, self.store.take(mark));
             if path == FALSE {
