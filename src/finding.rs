@@ -127,6 +127,9 @@ pub struct Finding {
     pub roots: Vec<Place>,
     /// Where the tensor was made that meets others elsewhere.
     pub stray_from: Option<Place>,
+    /// Places that a reader would look at first, best first: a file that only leads to the cause is told of it at the
+    /// first of them that is in it.
+    pub suspects: Vec<Place>,
     /// What to write instead.
     pub help: Option<String>,
     /// The same as edits, if a machine can make them.
@@ -150,6 +153,7 @@ impl Finding {
             related: Vec::new(),
             roots: Vec::new(),
             stray_from: None,
+            suspects: Vec::new(),
             help: None,
             fix: None,
             verdict: None,

@@ -63,6 +63,8 @@ fn meeting_finding(code: u16, event: &Event, message: String) -> Option<Finding>
     let f = finding(code, event, message, event.place, "they meet here");
     let mut f = sides(f, stray, other);
     f.stray_from = made(stray).map(|(place, _)| place);
+    // Where a device is only written, nothing is wrong.
+    f.suspects.extend(stray.chain.iter().filter(|s| s.reason != Reason::Literal).map(|s| s.place));
     Some(with_stack(f, event))
 }
 

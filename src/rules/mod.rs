@@ -273,7 +273,10 @@ fn at_home(mut finding: Finding, cx: &Context<'_>) -> Finding {
     if finding.primary.place.file == cx.file {
         return finding;
     }
-    if let Some(i) = finding.related.iter().position(|l| l.place.file == cx.file) {
+    let here = |l: &Label| l.place.file == cx.file;
+    let suspect = |&p: &Place| finding.related.iter().position(|l| l.place == p && here(l));
+    let at = finding.suspects.iter().find_map(suspect);
+    if let Some(i) = at.or_else(|| finding.related.iter().position(here)) {
         let home = finding.related.remove(i);
         let away = std::mem::replace(&mut finding.primary, home);
         finding.roots = vec![away.place];
@@ -361,6 +364,7 @@ fn with_also(mut f: Finding, event: &Event) -> Finding {
 
 /// Adds the calls that lead from the entry's file to the event.
 fn with_stack(mut f: Finding, event: &Event) -> Finding {
+    f.suspects.extend(event.stack.iter().rev());
     for &site in event.stack.iter().rev().take(3) {
         if f.related.len() < MAX_RELATED && !f.places().any(|p| p == site) {
             f = f.related(site, "reached through this call");
