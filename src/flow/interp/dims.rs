@@ -158,18 +158,22 @@ impl Interp<'_> {
             "bucketize" | "isin" => first,
             "cosine_similarity" | "pairwise_distance" | "svdvals" | "eigvals" | "eigvalsh" => all().minus(1),
             "flatten" if args.values().nth(at).is_none() => Dims::exactly(1),
-            "squeeze" => first.join(Dims::ZERO),
-            "select" | "unbind" => first.minus(1),
+            "squeeze" => match args.values().nth(at) {
+                Some((Value::Int(_), _)) => first.join(first.minus(1)),
+                _ => first.join(Dims::ZERO),
+            },
+            "select" | "unbind" | "diagonal" => first.minus(1),
+            "dot" | "vdot" | "trace" | "dist" => Dims::ZERO,
             "matmul" => match parties {
                 [a, b] => a.dims.matmul(b.dims),
                 _ => Dims::ANY,
             },
             "atleast_1d" | "atleast_2d" | "flatten" | "hstack" | "vstack" | "cat" | "concat" | "diag"
             | "embedding" => Dims::SOME,
-            "__getitem__" | "diagonal" | "take" | "dot" | "trace" | "det" | "item" | "inner" | "vdot"
-            | "get" | "logdet" | "slogdet" | "matrix_rank" | "cond" | "multi_dot" | "vecdot" | "dist"
-            | "tensordot" | "kthvalue" | "mode" | "quantile" | "nanquantile" | "searchsorted" | "cov"
-            | "corrcoef" | "trapz" | "trapezoid" | "view_as" | "reshape_as" | "kl_div" => Dims::ANY,
+            "__getitem__" | "take" | "det" | "item" | "inner" | "get" | "logdet" | "slogdet"
+            | "matrix_rank" | "cond" | "multi_dot" | "vecdot" | "tensordot" | "kthvalue" | "mode"
+            | "quantile" | "nanquantile" | "searchsorted" | "cov" | "corrcoef" | "trapz" | "trapezoid"
+            | "view_as" | "reshape_as" | "kl_div" => Dims::ANY,
             _ if name.ends_with("_loss") || name.contains("cross_entropy") => Dims::ANY,
             _ => all(),
         }
