@@ -426,7 +426,24 @@ impl Interp<'_> {
         if text == "torch.cuda.device_count" {
             return Value::Outer(self.known.device_count);
         }
+        self.check_given_device(path, args, e);
         self.unknown_call(Value::Unknown, args, e)
+    }
+
+    /// `library.Detector(device="cuda")`: another library is told to put what it makes there.
+    fn check_given_device(&mut self, path: Sym, args: &Args, e: ExprId) {
+        let text = path.as_str();
+        if text.starts_with("torch.") || text.starts_with("builtins.") || !text.contains('.') {
+            return;
+        }
+        let Some((Value::Str(device, origin), _)) = args.keyword("device") else { return };
+        if !matches!(super::device::parse_device(device.as_str()), Some(super::Device::Cuda(_))) {
+            return;
+        }
+        let d =
+            self.at(super::device::parse_device(device.as_str()).unwrap_or(super::Device::Unknown), origin);
+        let what = format!("`{}(device=…)`", super::torch_fn::short(path));
+        self.check_use(d, e, UseKind::Query, &what);
     }
 
     /// Methods of objects that stand for things of other libraries.

@@ -192,7 +192,7 @@ impl Interp<'_> {
         index: ExprId,
     ) -> Value {
         // Nothing else takes a tensor with dimensions for an index: arrays, perhaps, but not from the GPU.
-        if matches!(i, Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).dims.some()) {
+        if self.picks_from_tensors(i) {
             self.tensor_proofs.insert(o);
         }
         if matches!(i, Value::Tensor(_)) && (self.is_tensorish(o) || self.t.get_outer(o).with.is_some()) {
@@ -201,6 +201,9 @@ impl Interp<'_> {
         match i {
             Value::Slice => self.tensor_of_outer(o, e),
             Value::Seq(id) if self.seq_items(id).contains(&Value::Slice) => {
+                if self.seq_items(id).iter().any(|&v| self.picks_from_tensors(v)) {
+                    self.tensor_proofs.insert(o);
+                }
                 self.check_index(Value::Outer(o), i, e, base, index);
                 self.tensor_of_outer(o, e)
             }
@@ -208,6 +211,11 @@ impl Interp<'_> {
             i if self.is_tensorish(o) && !matches!(i, Value::Str(..)) => self.tensor_of_outer(o, e),
             _ => Value::Outer(self.outer_item(o, i)),
         }
+    }
+
+    /// A tensor with dimensions, which as an index picks from nothing else.
+    fn picks_from_tensors(&self, i: Value) -> bool {
+        matches!(i, Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).dims.some())
     }
 
     pub(super) fn check_index(&mut self, b: Value, i: Value, e: ExprId, base: ExprId, index: ExprId) {
@@ -224,8 +232,11 @@ impl Interp<'_> {
         for v in indices {
             let index_tensor = match v {
                 Value::Tensor(t) => self.get_tensor(t).certain && self.get_tensor(t).dims != Dims::ZERO,
-                // Only what lives with the module: a bare parameter is as likely a number.
-                Value::Outer(o) => self.t.get_outer(o).with.is_some() || self.is_tensorish(o),
+                // A bare parameter is as likely a number, and must still be shown to be a tensor.
+                Value::Outer(o) => {
+                    let outer = self.t.get_outer(o);
+                    outer.varies || outer.with.is_some() || self.is_tensorish(o)
+                }
                 _ => false,
             };
             if index_tensor {

@@ -154,6 +154,14 @@ impl Interp<'_> {
                 let on_cuda = self.if_on_cuda(o);
                 self.path = self.d.and(self.path, on_cuda);
             }
+            // A tensor is not `None`: that it was given is no coincidence either.
+            if let Device::Of(o) = d
+                && let Some(&none) = self.tests.get(&super::Test::Compare(0, Value::Outer(o), Value::None))
+            {
+                let none = self.d.atom(none);
+                let given = self.d.not(none);
+                self.path = self.d.and(self.path, given);
+            }
         }
         let bite = self.bite(bad, false);
         // The message is about one pair of devices; with other accelerators others may meet.
