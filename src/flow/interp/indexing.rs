@@ -218,6 +218,26 @@ impl Interp<'_> {
         matches!(i, Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).dims.some())
     }
 
+    /// May it be a tensor that is used as an index? A bare parameter is as likely a number, and must still be shown to be
+    /// one.
+    fn may_pick(&self, i: Value) -> bool {
+        match i {
+            Value::Outer(o) => {
+                let outer = self.t.get_outer(o);
+                outer.varies || outer.with.is_some() || self.is_tensorish(o)
+            }
+            Value::Choice(_) => {
+                let values = self.values_of(i);
+                values.iter().all(|&v| match v {
+                    Value::Tensor(t) => self.get_tensor(t).certain && self.get_tensor(t).dims.some(),
+                    Value::Outer(_) => self.may_pick(v),
+                    _ => false,
+                })
+            }
+            _ => false,
+        }
+    }
+
     pub(super) fn check_index(&mut self, b: Value, i: Value, e: ExprId, base: ExprId, index: ExprId) {
         let Some(op) = crate::torch::method(Sym::new("__getitem__")) else { return };
         let rule = |p: usize| op.positional(p).map_or(Rule::STRICT, Rule::from);
@@ -232,12 +252,7 @@ impl Interp<'_> {
         for v in indices {
             let index_tensor = match v {
                 Value::Tensor(t) => self.get_tensor(t).certain && self.get_tensor(t).dims != Dims::ZERO,
-                // A bare parameter is as likely a number, and must still be shown to be a tensor.
-                Value::Outer(o) => {
-                    let outer = self.t.get_outer(o);
-                    outer.varies || outer.with.is_some() || self.is_tensorish(o)
-                }
-                _ => false,
+                v => self.may_pick(v),
             };
             if index_tensor {
                 parties.extend(self.party(v, index, rule(1)));
@@ -301,8 +316,16 @@ impl Interp<'_> {
         };
         let mut parties = vec![whole];
         let mut listed = false;
+        let mut unproven: Vec<OuterId> = Vec::new();
         for v in indices {
             match v {
+                Value::Outer(_) | Value::Choice(_) if self.may_pick(v) => {
+                    parties.extend(self.party(v, index, rule(1)));
+                    unproven.extend(self.values_of(v).into_iter().filter_map(|v| match v {
+                        Value::Outer(o) => Some(o),
+                        _ => None,
+                    }));
+                }
                 Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).dims.some() => {
                     parties.extend(self.party(v, index, rule(1)));
                 }
@@ -317,7 +340,12 @@ impl Interp<'_> {
             parties.extend(self.party(value, at, rule(2)));
         }
         if parties.len() > 1 {
+            let before = self.events.len();
             self.meet(Meeting::Assignment, "assignment through an index", at, &parties);
+            // Through a number the value would be copied.
+            for pending in self.events.iter_mut().skip(before) {
+                pending.needs.extend(&unproven);
+            }
         }
     }
 

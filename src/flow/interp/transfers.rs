@@ -322,7 +322,19 @@ impl Interp<'_> {
         let here = self.d.where_leaf(target, &mut |p| accelerators.contains(&p));
         let there = self.available(None);
         let bad = self.d.and(here, there);
-        if let Some(bite) = self.bite(bad, false) {
+        // That it goes where a tensor is says that there is one.
+        let before = self.path;
+        for leaf in accelerators {
+            if let Device::Of(o) = self.t.places.get(leaf).0 {
+                let tensor = self.may_be_a_tensor(o);
+                let other = self.d.where_leaf(target, &mut |p| p != leaf);
+                let fine = self.d.or(other, tensor);
+                self.path = self.d.and(self.path, fine);
+            }
+        }
+        let bite = self.bite(bad, false);
+        self.path = before;
+        if let Some(bite) = bite {
             let place = self.place(e);
             self.emit(kind, place, bite, Vec::new());
         }
