@@ -62,6 +62,7 @@ impl Interp<'_> {
                 let device = self.get_tensor(t).device;
                 self.check_host(device, at, e, &format!("`{what}`"));
             }
+            Value::Outer(o) => self.taken_to_host(Device::Of(o)),
             Value::Object(id) if matches!(self.obj(id).kind, ObjKind::List { module: false }) => {
                 let item = match self.own(id) {
                     Value::Many(m) => Some(*self.t.values.get(m)),

@@ -313,6 +313,9 @@ impl Interp<'_> {
         if let Some(known) = self.known_instance(v, class) {
             return Value::Bool(if known { TRUE } else { FALSE });
         }
+        if let Value::Choice(_) = v {
+            return self.each(v, &mut |i, v| i.is_instance(v, at, args, e));
+        }
         let cond = match (v, class) {
             // Its annotation says so, and so do the callers, as far as they are checked.
             (Value::Outer(o), Value::External(path))
