@@ -324,14 +324,15 @@ impl Interp<'_> {
         let bad = self.d.and(here, there);
         // That it goes where a tensor is says that there is one.
         let before = self.path;
+        let mut tensors = super::FALSE;
         for leaf in accelerators {
-            if let Device::Of(o) = self.t.places.get(leaf).0 {
-                let tensor = self.may_be_a_tensor(o);
-                let other = self.d.where_leaf(target, &mut |p| p != leaf);
-                let fine = self.d.or(other, tensor);
-                self.path = self.d.and(self.path, fine);
-            }
+            let tensor = match self.t.places.get(leaf).0 {
+                Device::Of(o) => self.may_be_a_tensor(o),
+                _ => super::TRUE,
+            };
+            tensors = self.d.or(tensors, tensor);
         }
+        self.path = self.d.and(self.path, tensors);
         let bite = self.bite(bad, false);
         self.path = before;
         if let Some(bite) = bite {
