@@ -39,17 +39,10 @@ const EXECUTION: &str = "_execution_device";
 /// `x.to(self.device)` in a method of a class that has a device to run on besides.
 pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<Finding> {
     let receiver = function.params.first().filter(|p| p.name.as_str() == "self")?.slot;
-    let key = ClassKey { module: file.module, class: function.class? };
-    // A class that never speaks of offloading may do without.
-    let class = file.ir.class(function.class?);
-    let offloads =
-        file.ir.exprs.iter().zip(&file.ir.expr_spans).any(|(e, &at)| {
-            matches!(e, Expr::Attr { name, .. } if name.as_str() == EXECUTION) && class.span.contains(at)
-        }) || file.ir.function(class.body).slots.iter().any(|s| s.as_str() == "model_cpu_offload_seq");
-    let has_one = offloads && file.cx.program.find_method(key, Sym::new(EXECUTION)).is_some();
+    let id = function.class?;
     let moves = matches!(function.name.as_str(), "__init__" | "to" | "device" | EXECUTION)
         || function.name.as_str().contains("offload");
-    if !has_one || moves {
+    if moves {
         return None;
     }
     let look = Look { file, function, receiver, device: receiver };
@@ -57,10 +50,21 @@ pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<
         let Expr::Call(call) = e else { return None };
         look.sends_to_own(file.ir.call(call)).then_some(at)
     })?;
+    // A class that never speaks of offloading may do without.
+    let class = file.ir.class(id);
+    let offloads =
+        file.ir.exprs.iter().zip(&file.ir.expr_spans).any(|(e, &at)| {
+            matches!(e, Expr::Attr { name, .. } if name.as_str() == EXECUTION) && class.span.contains(at)
+        }) || file.ir.function(class.body).slots.iter().any(|s| s.as_str() == "model_cpu_offload_seq");
+    let key = ClassKey { module: file.module, class: id };
+    if !offloads || file.cx.program.find_method(key, Sym::new(EXECUTION)).is_none() {
+        return None;
+    }
     let message = format!(
         "this goes to `self.device`, and while parts are offloaded that is the CPU: `self.{EXECUTION}` is where they run"
     );
-    let mut finding = file.finding(at, message, "the CPU while parts are offloaded", function.name_span);
+    let mut finding =
+        file.parameter_finding(at, message, "the CPU while parts are offloaded", function.name_span);
     finding.related.clear();
     finding.help = Some(format!("send it where the parts run: `self.{EXECUTION}`"));
     Some(finding)
