@@ -148,6 +148,22 @@ impl Interp<'_> {
         self.check_use(d, e, how, what);
     }
 
+    /// `library.Detector(device="cuda")`: another library is told to put what it makes there.
+    pub(super) fn check_given_device(&mut self, path: Sym, args: &Args, e: ExprId) {
+        let text = path.as_str();
+        if text.starts_with("torch.") || text.starts_with("builtins.") || !text.contains('.') {
+            return;
+        }
+        let Some((Value::Str(device, origin), _)) = args.keyword("device") else { return };
+        if !matches!(super::device::parse_device(device.as_str()), Some(super::Device::Cuda(_))) {
+            return;
+        }
+        let d =
+            self.at(super::device::parse_device(device.as_str()).unwrap_or(super::Device::Unknown), origin);
+        let what = format!("`{}(device=…)`", super::torch_fn::short(path));
+        self.check_use(d, e, UseKind::Query, &what);
+    }
+
     /// `wait = torch.cuda.synchronize`, kept for later calls on a path for machines without CUDA.
     pub(super) fn check_reference(&mut self, v: Value, e: ExprId) {
         let Value::External(path) = v else { return };

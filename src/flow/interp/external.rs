@@ -430,22 +430,6 @@ impl Interp<'_> {
         self.unknown_call(Value::Unknown, args, e)
     }
 
-    /// `library.Detector(device="cuda")`: another library is told to put what it makes there.
-    fn check_given_device(&mut self, path: Sym, args: &Args, e: ExprId) {
-        let text = path.as_str();
-        if text.starts_with("torch.") || text.starts_with("builtins.") || !text.contains('.') {
-            return;
-        }
-        let Some((Value::Str(device, origin), _)) = args.keyword("device") else { return };
-        if !matches!(super::device::parse_device(device.as_str()), Some(super::Device::Cuda(_))) {
-            return;
-        }
-        let d =
-            self.at(super::device::parse_device(device.as_str()).unwrap_or(super::Device::Unknown), origin);
-        let what = format!("`{}(device=…)`", super::torch_fn::short(path));
-        self.check_use(d, e, UseKind::Query, &what);
-    }
-
     /// Methods of objects that stand for things of other libraries.
     pub(super) fn foreign_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
         self.training_method(id, name, args, e);
