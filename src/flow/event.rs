@@ -255,8 +255,10 @@ pub enum Kind {
     GlobalRank,
     /// An NCCL group whose processes all use the same GPU.
     NoSetDevice {
-        /// Bare `cuda` devices.
+        /// Bare `cuda` devices, or the wrappers for one device of each process.
         uses: Vec<Place>,
+        /// Each process has a device of its own, but does not make it the current one.
+        indexed: bool,
     },
     /// CUDA in a worker of a data loader.
     InWorker {

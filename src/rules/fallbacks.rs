@@ -9,6 +9,9 @@ use crate::span::{Place, Span};
 use crate::torch::{self, Without};
 use crate::world::World;
 
+/// Back ends for which programs have flags.
+const BACK_ENDS: &[&str] = &["cuda", "mps", "xpu", "npu", "hpu", "mlu", "musa"];
+
 /// SD803 device-overwritten
 pub(super) fn overwritten(cx: &Context<'_>) -> Vec<Finding> {
     let Some(file) = File::of(cx) else { return Vec::new() };
@@ -64,16 +67,18 @@ impl File<'_> {
         match self.ir.stmt(s) {
             Stmt::Assign { targets, value } => {
                 let target = self.variable(self.ir.list(*targets))?;
-                let Expr::IfElse { test, then, orelse } = self.ir.expr(*value) else { return None };
-                let back_end = self.available(test)?;
-                (self.names(then, Some(back_end)) && self.names(orelse, Some("cpu")))
+                let Expr::IfElse { test, then, orelse } = self.ir.expr(self.inside_device(*value)) else {
+                    return None;
+                };
+                let back_end = self.asked_for(test, then)?;
+                (self.names(then, back_end) && self.names(orelse, "cpu"))
                     .then_some(Choice { target, back_end })
             }
             Stmt::If { test, then, orelse } => {
-                let back_end = self.available(*test)?;
                 let (a, x) = self.only_assignment(*then)?;
                 let (b, y) = self.only_assignment(*orelse)?;
-                (a == b && self.names(x, Some(back_end)) && self.names(y, Some("cpu")))
+                let back_end = self.asked_for(*test, x)?;
+                (a == b && self.names(x, back_end) && self.names(y, "cpu"))
                     .then_some(Choice { target: a, back_end })
             }
             _ => None,
@@ -98,18 +103,33 @@ impl File<'_> {
         }
     }
 
+    /// The back end that the test asks for, or that the user's flag stands for: `"xpu" if args.xpu else …`. A test of
+    /// the same variable goes on from the first choice.
+    fn asked_for(&self, test: ExprId, then: ExprId) -> Option<&'static str> {
+        self.available(test).or_else(|| {
+            let flag = matches!(self.ir.expr(test), Expr::Attr { .. });
+            flag.then(|| BACK_ENDS.iter().copied().find(|b| self.names(then, b))).flatten()
+        })
+    }
+
+    /// `torch.device(x)` is about `x`.
+    fn inside_device(&self, e: ExprId) -> ExprId {
+        let Expr::Call(c) = self.ir.expr(e) else { return e };
+        let call = self.ir.call(c);
+        let device = matches!(self.cx.program.resolve_expr(self.module, call.func),
+            Some(Resolved::External(p)) if p.as_str() == "torch.device");
+        match &*call.args {
+            [only] if device => only.value,
+            _ => e,
+        }
+    }
+
     /// Does the expression name a device of this kind?
-    fn names(&self, e: ExprId, kind: Option<&str>) -> bool {
-        match self.ir.expr(e) {
+    fn names(&self, e: ExprId, kind: &str) -> bool {
+        match self.ir.expr(self.inside_device(e)) {
             Expr::Str(s) => {
                 let text = s.as_str();
-                kind == Some(text.split_once(':').map_or(text, |(k, _)| k))
-            }
-            Expr::Call(c) => {
-                let call = self.ir.call(c);
-                matches!(self.cx.program.resolve_expr(self.module, call.func),
-                    Some(Resolved::External(p)) if p.as_str() == "torch.device")
-                    && call.args.first().is_some_and(|a| self.names(a.value, kind))
+                kind == text.split_once(':').map_or(text, |(k, _)| k)
             }
             _ => false,
         }

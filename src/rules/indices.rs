@@ -103,16 +103,23 @@ pub(super) fn global_rank(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 
 /// SD406 missing-set-device
 pub(super) fn no_set_device(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
-    let Kind::NoSetDevice { uses } = &event.kind else { return None };
+    let Kind::NoSetDevice { uses, indexed } = &event.kind else { return None };
     if event.speculative && event.symbolic {
         return None;
     }
-    let message = "every process of this group uses the same GPU: none chooses its own";
+    let (message, use_) = if *indexed {
+        (
+            "no process of this group makes its GPU the current one: what names no index goes to GPU 0",
+            "one GPU for each process",
+        )
+    } else {
+        ("every process of this group uses the same GPU: none chooses its own", "GPU 0 in every process")
+    };
     let mut f = finding(406, event, message.to_owned(), event.place, "a process for each GPU starts here");
     f.world = World::Cuda;
     for &place in uses.iter().take(3) {
         if !f.places().any(|p| p == place) {
-            f = f.related(place, "GPU 0 in every process");
+            f = f.related(place, use_);
         }
     }
     Some(

@@ -24,6 +24,10 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
         if function.kind != FuncKind::Function {
             continue;
         }
+        if let Some(own) = own::not_where_it_runs(&file, function) {
+            found.push(own);
+            continue;
+        }
         // What takes any keyword takes this one for company.
         let any = function.params.iter().any(|p| p.kind == ParamKind::DoubleStar);
         for param in &function.params {

@@ -3,7 +3,7 @@
 use super::super::diagram::TRUE;
 use super::super::dims::Dims;
 use super::super::event::{Kind, UseKind};
-use super::super::value::{Device, NO_ORIGIN, Reason, Value};
+use super::super::value::{Device, NO_ORIGIN, OuterKey, Reason, Value};
 use super::args::Args;
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
@@ -62,6 +62,7 @@ impl Interp<'_> {
                 let device = self.get_tensor(t).device;
                 self.check_host(device, at, e, &format!("`{what}`"));
             }
+            Value::Outer(o) => self.taken_to_host(Device::Of(o)),
             Value::Object(id) if matches!(self.obj(id).kind, ObjKind::List { module: false }) => {
                 let item = match self.own(id) {
                     Value::Many(m) => Some(*self.t.values.get(m)),
@@ -127,7 +128,12 @@ impl Interp<'_> {
         let d = match (device, backend) {
             (Some((v, at)), None) if v != Value::None => {
                 let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
-                let names_other = matches!(v, Value::Outer(_) | Value::Device(_) | Value::Choice(_));
+                // Whatever device `device.index` is of, CUDA is asked.
+                let index = matches!(v, Value::Outer(o)
+                    if matches!(self.t.get_outer(o).key, OuterKey::Attr { name, .. } if name.as_str() == "index"));
+                let names_other =
+                    matches!(v, Value::Outer(_) | Value::Device(_) | Value::Choice(_)) && !index;
+                let d = if index { self.unknown_device() } else { d };
                 if names_other { d } else { self.only_cuda_device(d) }
             }
             (_, None) => {
@@ -140,6 +146,48 @@ impl Interp<'_> {
             }
         };
         self.check_use(d, e, how, what);
+    }
+
+    /// `library.Detector(device="cuda")`: another library is told to put what it makes there.
+    pub(super) fn check_given_device(&mut self, path: Sym, args: &Args, e: ExprId) {
+        let text = path.as_str();
+        if text.starts_with("torch.") || text.starts_with("builtins.") || !text.contains('.') {
+            return;
+        }
+        let Some((Value::Str(device, origin), _)) = args.keyword("device") else { return };
+        if !matches!(super::device::parse_device(device.as_str()), Some(super::Device::Cuda(_))) {
+            return;
+        }
+        let d =
+            self.at(super::device::parse_device(device.as_str()).unwrap_or(super::Device::Unknown), origin);
+        let what = format!("`{}(device=…)`", super::torch_fn::short(path));
+        self.check_use(d, e, UseKind::Query, &what);
+    }
+
+    /// `wait = torch.cuda.synchronize`, kept for later calls on a path for machines without CUDA.
+    pub(super) fn check_reference(&mut self, v: Value, e: ExprId) {
+        let Value::External(path) = v else { return };
+        let Some(a) = torch::call(path).and_then(|f| f.accelerator) else { return };
+        if a.accelerator != Accelerator::Cuda || a.without != Without::Raises || a.context {
+            return;
+        }
+        let there = self.available(None);
+        let absent = self.d.not(there);
+        if !self.d.implies(self.path, absent) {
+            return;
+        }
+        if let Some(bite) = self.bite(absent, false) {
+            let place = self.place(e);
+            let kind = Kind::Use {
+                what: format!("`{path}`"),
+                origin: None,
+                index: None,
+                backend: None,
+                how: UseKind::Query,
+                inverted: true,
+            };
+            self.emit(kind, place, bite, Vec::new());
+        }
     }
 
     /// `device_ids=[0, 1, 2, 3]`: a list of indices where a callable takes devices. Without any GPU such lists are

@@ -313,6 +313,9 @@ impl Interp<'_> {
         if let Some(known) = self.known_instance(v, class) {
             return Value::Bool(if known { TRUE } else { FALSE });
         }
+        if let Value::Choice(_) = v {
+            return self.each(v, &mut |i, v| i.is_instance(v, at, args, e));
+        }
         let cond = match (v, class) {
             // Its annotation says so, and so do the callers, as far as they are checked.
             (Value::Outer(o), Value::External(path))
@@ -356,6 +359,11 @@ impl Interp<'_> {
                 let is = self.named_flag(o, class, at);
                 if self.classes_of_the_host(class) {
                     self.is_no_tensor(o, is);
+                }
+                if self.classes_of_others(class) {
+                    let before = self.other_kinds.get(&o).copied().unwrap_or(FALSE);
+                    let other = self.d.or(before, is);
+                    self.other_kinds.insert(o, other);
                 }
                 is
             }
@@ -447,6 +455,19 @@ impl Interp<'_> {
                 "builtins.list" | "builtins.tuple" | "builtins.int" | "builtins.float" | "builtins.bool"
             ),
             Value::Seq(classes) => self.t.seqs.get(classes.0).iter().all(|&c| self.classes_of_the_host(c)),
+            _ => false,
+        }
+    }
+
+    /// A class, or several, that no tensor is of.
+    fn classes_of_others(&self, class: Value) -> bool {
+        match class {
+            Value::External(path) => {
+                let text = path.as_str();
+                text.starts_with("numpy.")
+                    || text.strip_prefix("builtins.").is_some_and(|name| name != "object")
+            }
+            Value::Seq(classes) => self.t.seqs.get(classes.0).iter().all(|&c| self.classes_of_others(c)),
             _ => false,
         }
     }

@@ -222,7 +222,9 @@ impl Interp<'_> {
             return true;
         }
         // What decides nothing and is given nothing that is somewhere for certain only passes on.
+        let asked_for = matches!(receiver, Some(Value::Object(id)) if self.unbuilt.contains_key(&id));
         calls > super::FEW_CALLS
+            && !asked_for
             && !self.relevance.is_live(module, func)
             && !args.values().map(|(v, _)| v).chain(receiver).any(|v| self.is_settled(v, 0))
     }

@@ -426,6 +426,7 @@ impl Interp<'_> {
         if text == "torch.cuda.device_count" {
             return Value::Outer(self.known.device_count);
         }
+        self.check_given_device(path, args, e);
         self.unknown_call(Value::Unknown, args, e)
     }
 

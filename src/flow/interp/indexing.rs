@@ -192,7 +192,7 @@ impl Interp<'_> {
         index: ExprId,
     ) -> Value {
         // Nothing else takes a tensor with dimensions for an index: arrays, perhaps, but not from the GPU.
-        if matches!(i, Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).dims.some()) {
+        if self.picks_from_tensors(i) {
             self.tensor_proofs.insert(o);
         }
         if matches!(i, Value::Tensor(_)) && (self.is_tensorish(o) || self.t.get_outer(o).with.is_some()) {
@@ -201,12 +201,40 @@ impl Interp<'_> {
         match i {
             Value::Slice => self.tensor_of_outer(o, e),
             Value::Seq(id) if self.seq_items(id).contains(&Value::Slice) => {
+                if self.seq_items(id).iter().any(|&v| self.picks_from_tensors(v)) {
+                    self.tensor_proofs.insert(o);
+                }
                 self.check_index(Value::Outer(o), i, e, base, index);
                 self.tensor_of_outer(o, e)
             }
             // A part of a tensor lives where the whole does, whatever picks it.
             i if self.is_tensorish(o) && !matches!(i, Value::Str(..)) => self.tensor_of_outer(o, e),
             _ => Value::Outer(self.outer_item(o, i)),
+        }
+    }
+
+    /// A tensor with dimensions, which as an index picks from nothing else.
+    fn picks_from_tensors(&self, i: Value) -> bool {
+        matches!(i, Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).dims.some())
+    }
+
+    /// May it be a tensor that is used as an index? A bare parameter is as likely a number, and must still be shown to be
+    /// one.
+    fn may_pick(&self, i: Value) -> bool {
+        match i {
+            Value::Outer(o) => {
+                let outer = self.t.get_outer(o);
+                outer.varies || outer.with.is_some() || self.is_tensorish(o)
+            }
+            Value::Choice(_) => {
+                let values = self.values_of(i);
+                values.iter().all(|&v| match v {
+                    Value::Tensor(t) => self.get_tensor(t).certain && self.get_tensor(t).dims.some(),
+                    Value::Outer(_) => self.may_pick(v),
+                    _ => false,
+                })
+            }
+            _ => false,
         }
     }
 
@@ -224,9 +252,7 @@ impl Interp<'_> {
         for v in indices {
             let index_tensor = match v {
                 Value::Tensor(t) => self.get_tensor(t).certain && self.get_tensor(t).dims != Dims::ZERO,
-                // Only what lives with the module: a bare parameter is as likely a number.
-                Value::Outer(o) => self.t.get_outer(o).with.is_some() || self.is_tensorish(o),
-                _ => false,
+                v => self.may_pick(v),
             };
             if index_tensor {
                 parties.extend(self.party(v, index, rule(1)));
@@ -290,8 +316,16 @@ impl Interp<'_> {
         };
         let mut parties = vec![whole];
         let mut listed = false;
+        let mut unproven: Vec<OuterId> = Vec::new();
         for v in indices {
             match v {
+                Value::Outer(_) | Value::Choice(_) if self.may_pick(v) => {
+                    parties.extend(self.party(v, index, rule(1)));
+                    unproven.extend(self.values_of(v).into_iter().filter_map(|v| match v {
+                        Value::Outer(o) => Some(o),
+                        _ => None,
+                    }));
+                }
                 Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).dims.some() => {
                     parties.extend(self.party(v, index, rule(1)));
                 }
@@ -306,7 +340,12 @@ impl Interp<'_> {
             parties.extend(self.party(value, at, rule(2)));
         }
         if parties.len() > 1 {
+            let before = self.events.len();
             self.meet(Meeting::Assignment, "assignment through an index", at, &parties);
+            // Through a number the value would be copied.
+            for pending in self.events.iter_mut().skip(before) {
+                pending.needs.extend(&unproven);
+            }
         }
     }
 

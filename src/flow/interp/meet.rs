@@ -154,6 +154,11 @@ impl Interp<'_> {
                 let on_cuda = self.if_on_cuda(o);
                 self.path = self.d.and(self.path, on_cuda);
             }
+            // Nor is that it is a tensor, of which this is the device.
+            if let Device::Of(o) = d {
+                let tensor = self.may_be_a_tensor(o);
+                self.path = self.d.and(self.path, tensor);
+            }
         }
         let bite = self.bite(bad, false);
         // The message is about one pair of devices; with other accelerators others may meet.
@@ -187,6 +192,18 @@ impl Interp<'_> {
         let on = self.d.or(fine, past);
         self.path = self.d.and(self.path, on);
         Pair::Refused
+    }
+
+    /// What the program has asked about an outside thing, answered as for a tensor: it is not `None`, no text, no list.
+    pub(super) fn may_be_a_tensor(&mut self, o: OuterId) -> Cond {
+        let other = self.other_kinds.get(&o).copied().unwrap_or(FALSE);
+        let mut tensor = self.d.not(other);
+        if let Some(&none) = self.tests.get(&super::Test::Compare(0, Value::Outer(o), Value::None)) {
+            let none = self.d.atom(none);
+            let given = self.d.not(none);
+            tensor = self.d.and(tensor, given);
+        }
+        tensor
     }
 
     /// Is the CPU side there on purpose, and the other one wherever the caller wants it? A module that nobody

@@ -262,6 +262,8 @@ pub struct Interp<'p> {
     side_by_side: FxHashMap<Value, Vec<Value>>,
     /// When outside things are known to be no tensors.
     no_tensors: FxHashMap<OuterId, Cond>,
+    /// When outside things have been asked to be of a class that no tensor has.
+    other_kinds: FxHashMap<OuterId, Cond>,
     /// Outside things that are used as sizes.
     size_proofs: FxHashSet<OuterId>,
     /// What was assigned to attributes and items of outside things.
@@ -370,6 +372,7 @@ impl<'p> Interp<'p> {
             own_results: FxHashMap::default(),
             side_by_side: FxHashMap::default(),
             no_tensors: FxHashMap::default(),
+            other_kinds: FxHashMap::default(),
             size_proofs: FxHashSet::default(),
             outer_writes: FxHashMap::default(),
             events: Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::super::dims::Dims;
 use super::super::event::Meeting;
-use super::super::value::{Device, ObjId, Value};
+use super::super::value::{Device, ObjId, OuterId, Value};
 use super::args::Args;
 use super::meet::{Party, Rule};
 use super::{Interp, ObjKind};
@@ -34,6 +34,10 @@ impl Interp<'_> {
                 return self.possible_tensor(device);
             }
             ObjKind::Module => {
+                // Its layers show what they are given to be tensors.
+                if args.values().any(|(v, _)| matches!(v, Value::Outer(o) if self.awaits_proof(o))) {
+                    self.build_now(id, e);
+                }
                 let key = self.obj(id).class;
                 let forward = key.and_then(|k| self.program.find_method(k, self.known.forward));
                 if let (Some((m, f)), Some(key)) = (forward, key) {
@@ -98,8 +102,14 @@ impl Interp<'_> {
                 }),
                 None => true,
             },
+            Value::Outer(o) => !self.awaits_proof(o),
             _ => true,
         })
+    }
+
+    /// Has something been found that matters only if this is a tensor?
+    fn awaits_proof(&self, o: OuterId) -> bool {
+        !self.is_tensorish(o) && self.events.iter().any(|p| p.needs.contains(&o))
     }
 
     /// A module whose code is not in sight: its tensor inputs must be where it is.

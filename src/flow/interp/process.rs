@@ -330,7 +330,7 @@ impl Interp<'_> {
                         self.watch.bare.push(place);
                     }
                 }
-                Device::Cuda(Some(_)) | Device::CudaSome | Device::Named(_) => self.watch.selected = true,
+                Device::Cuda(Some(_)) | Device::CudaSome | Device::Named(_) => self.watch.indexed = true,
                 _ => {}
             }
         }
@@ -351,7 +351,8 @@ impl Interp<'_> {
         let there = self.available(None);
         if let Some(bite) = self.bite(there, false) {
             let place = self.place(e);
-            self.emit(Kind::NoSetDevice { uses: Vec::new() }, place, bite, Vec::new());
+            let kind = Kind::NoSetDevice { uses: Vec::new(), indexed: false };
+            self.emit(kind, place, bite, Vec::new());
             if let Some(event) = self.events.pop() {
                 self.watch.group = Some(Group { event });
             }
@@ -361,15 +362,18 @@ impl Interp<'_> {
     /// The end of an entry point: was a device chosen for each process?
     pub(super) fn end_group(&mut self) {
         let uses = std::mem::take(&mut self.watch.bare);
+        let wrapped = std::mem::take(&mut self.watch.one_each);
         let selected = std::mem::take(&mut self.watch.selected);
+        let indexed = std::mem::take(&mut self.watch.indexed);
         let Some(Group { event: Pending { mut event, needs, about, function } }) = self.watch.group.take()
         else {
             return;
         };
-        if selected || uses.is_empty() || self.chooses_somewhere() {
+        let alike = !uses.is_empty() && !indexed;
+        if selected || !alike && wrapped.is_empty() || self.chooses_somewhere() {
             return;
         }
-        event.kind = Kind::NoSetDevice { uses };
+        event.kind = Kind::NoSetDevice { uses: if alike { uses } else { wrapped }, indexed: !alike };
         self.events.push(Pending { event, needs, about, function });
     }
 

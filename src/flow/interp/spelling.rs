@@ -115,7 +115,12 @@ impl Interp<'_> {
                 _ => continue,
             };
             let string = matches!(other, Value::Str(..));
-            if !matches!(device, Value::Device(_)) || !self.is_device_object(at, string) {
+            let certain = match device {
+                Value::Device(_) => self.is_device_object(at, string),
+                Value::Choice(_) | Value::Outer(_) => string && self.is_no_text(device, at),
+                _ => false,
+            };
+            if !certain {
                 continue;
             }
             if let Some(bite) = self.bite(TRUE, false) {
@@ -140,7 +145,8 @@ impl Interp<'_> {
         match ir.expr(e) {
             Expr::Call(c) => matches!(
                 self.program.resolve_expr(self.here().module, ir.call(c).func),
-                Some(Resolved::External(p)) if p.as_str() == "torch.device"
+                Some(Resolved::External(p))
+                    if matches!(p.as_str(), "torch.device" | "torch.accelerator.current_accelerator")
             ),
             Expr::IfElse { then, orelse, .. } => self.is_device_call(then) && self.is_device_call(orelse),
             _ => false,
@@ -161,12 +167,49 @@ impl Interp<'_> {
                 }
             }
             Expr::Call(_) => any && self.is_device_call(e),
-            Expr::Var(var) => any && self.holds_device_object(var),
+            Expr::Var(var) => any && !self.is_parameter(var) && self.holds_device_object(var),
             _ => false,
         }
     }
 
-    /// Has the variable been given nothing but `torch.device(…)`?
+    /// Is it a parameter, or `torch.device(…)` in its place, that the function has asked whether it is a text, and
+    /// that is none here?
+    fn is_no_text(&mut self, v: Value, at: ExprId) -> bool {
+        let Expr::Var(var) = self.linked().ir.expr(at) else { return false };
+        if !self.is_parameter(var) || !self.holds_device_object(var) {
+            return false;
+        }
+        let text = Value::External(Sym::new("builtins.str"));
+        let leaves = match v {
+            Value::Choice(d) => {
+                let mut leaves = Vec::new();
+                self.d.leaves(d, &mut leaves);
+                leaves.into_iter().map(|leaf| (*self.t.values.get(leaf), Some((d, leaf)))).collect()
+            }
+            v => vec![(v, None)],
+        };
+        leaves.into_iter().all(|(v, when)| match v {
+            Value::Device(_) => true,
+            Value::Outer(o) => {
+                let here = when.map_or(TRUE, |(d, leaf)| self.d.where_leaf(d, &mut |p| p == leaf));
+                let here = self.d.and(self.path, here);
+                let asked = self.tests.get(&super::Test::Compare(20, Value::Outer(o), text)).copied();
+                asked.is_some_and(|atom| {
+                    let is_text = self.d.atom(atom);
+                    let other = self.d.not(is_text);
+                    self.d.implies(here, other)
+                })
+            }
+            _ => false,
+        })
+    }
+
+    fn is_parameter(&self, var: Var) -> bool {
+        let function = self.linked().ir.function(self.here().func);
+        matches!(var, Var::Local(slot) if function.params.iter().any(|p| p.slot == slot))
+    }
+
+    /// Has the variable been given nothing but `torch.device(…)`, after what it was first?
     fn holds_device_object(&self, var: Var) -> bool {
         let ir = &self.linked().ir;
         let function = ir.function(self.here().func);
@@ -187,12 +230,19 @@ impl Interp<'_> {
             if inner || !ir.list(*targets).iter().any(|&t| ir.expr(t) == Expr::Var(var)) {
                 continue;
             }
-            if !self.is_device_call(*value) {
+            let device = match ir.expr(*value) {
+                // `device or torch.device("cpu")`
+                Expr::Or(list) => {
+                    ir.list(list).iter().all(|&x| ir.expr(x) == Expr::Var(var) || self.is_device_call(x))
+                }
+                _ => self.is_device_call(*value),
+            };
+            if !device {
                 return false;
             }
             any = true;
         }
-        any && matches!(var, Var::Local(slot) if !function.params.iter().any(|p| p.slot == slot))
+        any && matches!(var, Var::Local(_))
     }
 
     /// `model.device` of an `nn.Module` that has none.

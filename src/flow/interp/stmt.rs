@@ -27,6 +27,7 @@ impl<'p> Interp<'p> {
                     return;
                 }
                 let v = self.eval(*value);
+                self.check_reference(v, *value);
                 for &target in linked.ir.list(*targets) {
                     if self.moves_itself(target, *value) {
                         self.forget_modules();
@@ -68,6 +69,9 @@ impl<'p> Interp<'p> {
             }
             Stmt::Return(value) => {
                 let v = value.map_or(Value::None, |e| self.eval(e));
+                if let Some(e) = *value {
+                    self.check_reference(v, e);
+                }
                 self.return_value(v);
             }
             Stmt::Raise { exception, cause } => {

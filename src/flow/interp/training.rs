@@ -277,6 +277,14 @@ impl Interp<'_> {
 
     /// `DistributedDataParallel(model, device_ids=[i])` of a model that is not there.
     fn distributed_parallel(&mut self, args: &Args, e: ExprId) {
+        if let Some((given, _)) = args.get(1, "device_ids")
+            && let Some(&[id]) = self.exact_elements(given).as_deref()
+            && !matches!(id, Value::Int(_))
+            && self.muted == 0
+        {
+            let place = self.place(e);
+            self.watch.one_each.push(place);
+        }
         let Some((Value::Object(id), _)) = args.get(0, "module") else { return };
         let Some((given, _)) = args.get(1, "device_ids").filter(|(v, _)| *v != Value::None) else { return };
         let ids = self.exact_elements(given);

@@ -322,7 +322,20 @@ impl Interp<'_> {
         let here = self.d.where_leaf(target, &mut |p| accelerators.contains(&p));
         let there = self.available(None);
         let bad = self.d.and(here, there);
-        if let Some(bite) = self.bite(bad, false) {
+        // That it goes where a tensor is says that there is one.
+        let before = self.path;
+        let mut tensors = super::FALSE;
+        for leaf in accelerators {
+            let tensor = match self.t.places.get(leaf).0 {
+                Device::Of(o) => self.may_be_a_tensor(o),
+                _ => super::TRUE,
+            };
+            tensors = self.d.or(tensors, tensor);
+        }
+        self.path = self.d.and(self.path, tensors);
+        let bite = self.bite(bad, false);
+        self.path = before;
+        if let Some(bite) = bite {
             let place = self.place(e);
             self.emit(kind, place, bite, Vec::new());
         }

@@ -29,6 +29,10 @@ pub(super) struct Watch {
     pub(super) group: Option<Group>,
     pub(super) bare: Vec<Place>,
     pub(super) selected: bool,
+    /// Something goes to a device with an index, or one that others name.
+    pub(super) indexed: bool,
+    /// Models that are wrapped for one device of each process.
+    pub(super) one_each: Vec<Place>,
     /// The loader in whose workers what is interpreted runs; whether something was told of it.
     pub(super) worker: Option<Place>,
     pub(super) worker_told: bool,
@@ -94,6 +98,8 @@ impl Watch {
             group: None,
             bare: Vec::new(),
             selected: false,
+            indexed: false,
+            one_each: Vec::new(),
             worker: None,
             worker_told: false,
             fields: FxHashMap::default(),

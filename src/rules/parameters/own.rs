@@ -3,7 +3,9 @@
 use super::super::file::File;
 use crate::finding::Finding;
 use crate::ir::{ArgKind, Block, Call, Expr, ExprId, Function, Param, Slot, Stmt, StmtId, Var};
+use crate::link::ClassKey;
 use crate::span::Span;
+use crate::sym::Sym;
 
 /// `x.to(self.device)` in a method with a parameter `device`.
 pub(super) fn goes_to_own(file: &File<'_>, function: &Function, param: &Param) -> Option<Finding> {
@@ -29,6 +31,43 @@ pub(super) fn goes_to_own(file: &File<'_>, function: &Function, param: &Param) -
     })?;
     let message = format!("`{}` is given `device`, and this goes to `self.device`", function.name);
     Some(file.parameter_finding(at, message, "not where the caller wants it", function.name_span))
+}
+
+/// Where a pipeline runs while parts of it are offloaded, as `self.device` then is the CPU.
+const EXECUTION: &str = "_execution_device";
+
+/// `x.to(self.device)` in a method of a class that has a device to run on besides.
+pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<Finding> {
+    let receiver = function.params.first().filter(|p| p.name.as_str() == "self")?.slot;
+    let id = function.class?;
+    let moves = matches!(function.name.as_str(), "__init__" | "to" | "device" | EXECUTION)
+        || function.name.as_str().contains("offload");
+    if moves {
+        return None;
+    }
+    let look = Look { file, function, receiver, device: receiver };
+    let at = file.inside(function).find_map(|(_, e, at)| {
+        let Expr::Call(call) = e else { return None };
+        look.sends_to_own(file.ir.call(call)).then_some(at)
+    })?;
+    // A class that never speaks of offloading may do without.
+    let class = file.ir.class(id);
+    let offloads =
+        file.ir.exprs.iter().zip(&file.ir.expr_spans).any(|(e, &at)| {
+            matches!(e, Expr::Attr { name, .. } if name.as_str() == EXECUTION) && class.span.contains(at)
+        }) || file.ir.function(class.body).slots.iter().any(|s| s.as_str() == "model_cpu_offload_seq");
+    let key = ClassKey { module: file.module, class: id };
+    if !offloads || file.cx.program.find_method(key, Sym::new(EXECUTION)).is_none() {
+        return None;
+    }
+    let message = format!(
+        "this goes to `self.device`, and while parts are offloaded that is the CPU: `self.{EXECUTION}` is where they run"
+    );
+    let mut finding =
+        file.parameter_finding(at, message, "the CPU while parts are offloaded", function.name_span);
+    finding.related.clear();
+    finding.help = Some(format!("send it where the parts run: `self.{EXECUTION}`"));
+    Some(finding)
 }
 
 /// A method and two of its parameters.
