@@ -270,7 +270,8 @@ impl Interp<'_> {
                 let t = self.get_tensor(id);
                 if !t.role.registered() || t.role == Role::Buffer && depth > 0 {
                     let device = self.because(t.device, at, Reason::Kept);
-                    return self.tensor(Tensor { device, role: Role::Plain, ..t });
+                    let role = if t.role == Role::Constant { t.role } else { Role::Plain };
+                    return self.tensor(Tensor { device, role, ..t });
                 }
                 v
             }

@@ -114,7 +114,9 @@ impl Interp<'_> {
         self.end_group();
         self.end_transfers();
         for pending in std::mem::take(&mut self.events) {
-            if pending.needs.iter().all(|&o| self.is_proven(o)) && !self.any_on_host(&pending.about) {
+            let number = pending.about.iter().any(|o| self.size_proofs.contains(o));
+            if pending.needs.iter().all(|&o| self.is_proven(o)) && !number && !self.any_on_host(&pending.about)
+            {
                 let parameter = self.parameter_of(&pending.about);
                 out.events.push((pending.event, pending.function, parameter));
             }
@@ -231,10 +233,8 @@ impl Interp<'_> {
             self.object(super::ObjKind::Instance, Some(key), Value::Absent)
         };
         if self.is_module_class(key) {
-            let device = match self.store.get(self.default_device) {
-                Value::Device(d) => d,
-                _ => self.at(super::Device::Cpu, super::NO_ORIGIN),
-            };
+            let cpu = self.at(super::Device::Cpu, super::NO_ORIGIN);
+            let device = self.default_device_or(cpu);
             self.set_own(id, Value::Device(device));
         }
         if let Some((m, f)) = self.program.find_method(key, self.known.init) {

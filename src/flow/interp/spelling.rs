@@ -55,11 +55,25 @@ impl Interp<'_> {
         })
     }
 
+    /// `if is_supa_available():` around: who asks for it by its name may have a plug-in.
+    fn is_asked_for(&self, device: &str) -> bool {
+        let kind = device.split(':').next().unwrap_or_default();
+        let mut asked = Vec::new();
+        self.d.support(self.path, &mut asked);
+        asked.iter().any(|&a| match self.atoms.get(a) {
+            super::super::atom::Atom::Flag { text, .. } => {
+                text.contains("available") && text.split(|c: char| !c.is_ascii_alphanumeric()).any(|w| w == kind)
+            }
+            _ => false,
+        })
+    }
+
     /// A string is used where PyTorch wants a device.
     pub(super) fn check_device_string(&mut self, v: Value, e: ExprId) {
         for v in self.values_of(v) {
             let Value::Str(s, _) = v else { continue };
-            if is_invalid(s.as_str()) && self.is_written(s) && !self.uses_backend(s.as_str()) {
+            let plugged = |i: &Self| i.uses_backend(s.as_str()) || i.is_asked_for(s.as_str());
+            if is_invalid(s.as_str()) && self.is_written(s) && !plugged(self) {
                 self.tell_invalid(s.as_str(), e);
             }
         }
