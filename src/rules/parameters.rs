@@ -185,8 +185,24 @@ impl File<'_> {
             let Expr::Call(c) = e else { return None };
             let call = self.ir.call(c);
             let (name, default) = self.left_to_default(call)?;
+            // Kept on the host on purpose: whoever takes it from there sends it to the device.
+            if default.as_str() == "cpu" && self.comes_later(function, slot, at) {
+                return None;
+            }
             let message = format!("`{name}` takes a device as well, and is left to its default, `{default}`");
             Some(self.parameter_finding(at, message, "the device is not passed on", function.name_span))
+        })
+    }
+
+    /// Is the parameter also given to what is made of the call's result, or to a function that is called later?
+    fn comes_later(&self, function: &Function, slot: u16, call: Span) -> bool {
+        let around = self.ir.stmt_spans.iter().filter(|s| s.contains(call)).max_by_key(|s| s.start);
+        self.inside(function).any(|(_, e, at)| match e {
+            Expr::Var(Var::Local(s)) => s == slot && around.is_some_and(|a| a.contains(at)),
+            Expr::Var(Var::Enclosing { slot: s, .. }) => {
+                s == slot && around.is_some_and(|a| at.start >= a.start)
+            }
+            _ => false,
         })
     }
 

@@ -114,6 +114,12 @@ impl Interp<'_> {
         self.end_group();
         self.end_transfers();
         for pending in std::mem::take(&mut self.events) {
+            // What has a field of its own is a batch or the like, which knows how to move.
+            if matches!(pending.event.kind, super::super::event::Kind::Discarded { .. })
+                && pending.needs.iter().any(|&o| self.has_fields(o))
+            {
+                continue;
+            }
             let number = pending.about.iter().any(|o| self.size_proofs.contains(o));
             if pending.needs.iter().all(|&o| self.is_proven(o)) && !number && !self.any_on_host(&pending.about)
             {
@@ -125,6 +131,14 @@ impl Interp<'_> {
         self.saved.clear();
         self.steps = 0;
         self.exhausted = false;
+    }
+
+    /// Has something been read of the outside thing that no tensor has?
+    fn has_fields(&self, o: super::OuterId) -> bool {
+        self.t.outers.iter().any(|outer| match outer.key {
+            OuterKey::Attr { base, name } => base == o && !super::shown::is_tensor_attribute(name),
+            _ => false,
+        })
     }
 
     /// Has it turned out to be a tensor, or a part of one?

@@ -151,6 +151,13 @@ impl Interp<'_> {
                 let named = self.d.not(none);
                 bad = self.d.and(bad, named);
             }
+            // Where the program knows that it is no tensor, none meets.
+            if let Device::Of(o) = d
+                && let Some(&other) = self.no_tensors.get(&o)
+            {
+                let tensor = self.d.not(other);
+                bad = self.d.and(bad, tensor);
+            }
         }
         // What the program knows of where these are holds, and is no coincidence.
         let before = self.path;

@@ -55,25 +55,24 @@ impl Interp<'_> {
         })
     }
 
-    /// `if is_supa_available():` around: who asks for it by its name may have a plug-in.
+    /// `is_supa_available()` in the same file: who asks for it by its name may have a plug-in.
     fn is_asked_for(&self, device: &str) -> bool {
         let kind = device.split(':').next().unwrap_or_default();
-        let mut asked = Vec::new();
-        self.d.support(self.path, &mut asked);
-        asked.iter().any(|&a| match self.atoms.get(a) {
-            super::super::atom::Atom::Flag { text, .. } => {
-                text.contains("available") && text.split(|c: char| !c.is_ascii_alphanumeric()).any(|w| w == kind)
-            }
-            _ => false,
-        })
+        let asks = |name: Sym| {
+            let text = name.as_str();
+            text.contains("available") && text.split('_').any(|word| word == kind)
+        };
+        let ir = &self.linked().ir;
+        let named = ir.functions.first().is_some_and(|f| f.slots.iter().any(|&name| asks(name)));
+        named || ir.exprs.iter().any(|e| matches!(*e, Expr::Attr { name, .. } if asks(name)))
     }
 
     /// A string is used where PyTorch wants a device.
     pub(super) fn check_device_string(&mut self, v: Value, e: ExprId) {
         for v in self.values_of(v) {
             let Value::Str(s, _) = v else { continue };
-            let plugged = |i: &Self| i.uses_backend(s.as_str()) || i.is_asked_for(s.as_str());
-            if is_invalid(s.as_str()) && self.is_written(s) && !plugged(self) {
+            let plugged = || self.uses_backend(s.as_str()) || self.is_asked_for(s.as_str());
+            if is_invalid(s.as_str()) && self.is_written(s) && !plugged() {
                 self.tell_invalid(s.as_str(), e);
             }
         }
