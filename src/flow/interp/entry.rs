@@ -121,7 +121,9 @@ impl Interp<'_> {
                 continue;
             }
             let number = pending.about.iter().any(|o| self.size_proofs.contains(o));
-            if pending.needs.iter().all(|&o| self.is_proven(o)) && !number && !self.any_on_host(&pending.about)
+            if pending.needs.iter().all(|&o| self.is_proven(o))
+                && !number
+                && !self.any_on_host(&pending.about)
             {
                 let parameter = self.parameter_of(&pending.about);
                 out.events.push((pending.event, pending.function, parameter));

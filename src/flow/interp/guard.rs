@@ -324,7 +324,11 @@ impl Interp<'_> {
         let call = ir.call(id);
         let torch = matches!(self.program.resolve_expr(self.here().module, call.func),
             Some(Resolved::External(path)) if path.as_str().starts_with("torch."));
-        !torch && call.args.iter().any(|a| matches!(a.kind, crate::ir::ArgKind::Keyword(k) if k.as_str() == "device"))
+        !torch
+            && call
+                .args
+                .iter()
+                .any(|a| matches!(a.kind, crate::ir::ArgKind::Keyword(k) if k.as_str() == "device"))
     }
 
     /// `with torch.cuda.device(1):` asks for the device when it is entered.

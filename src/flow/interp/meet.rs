@@ -84,7 +84,9 @@ impl Interp<'_> {
                 let t = self.get_tensor(id);
                 Some((t.device, t.dims))
             }
-            Value::Outer(o) if o != self.known.device_count && !self.size_proofs.contains(&o) => Some((self.device_of_outer(o, e), Dims::ANY)),
+            Value::Outer(o) if o != self.known.device_count && !self.size_proofs.contains(&o) => {
+                Some((self.device_of_outer(o, e), Dims::ANY))
+            }
             Value::Choice(d) => {
                 let mut dims = None;
                 let device = self.choice_place(d, e, &mut dims);
@@ -267,9 +269,8 @@ impl Interp<'_> {
             return false;
         }
         let places = &self.t.places;
-        let accelerator = |p: u32| {
-            matches!(places.get(p).0, Device::Cuda(_) | Device::CudaSome | Device::Other(_))
-        };
+        let accelerator =
+            |p: u32| matches!(places.get(p).0, Device::Cuda(_) | Device::CudaSome | Device::Other(_));
         let moved = self.d.where_leaf(device, &mut |p| accelerator(p));
         let moved = self.d.and(moved, there);
         self.d.and(moved, self.path) != FALSE
