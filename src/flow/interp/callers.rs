@@ -108,9 +108,10 @@ impl Interp<'_> {
         };
         let rests = events.iter().any(|(event, ..)| with_module(event)) && self.modules_rest();
         let marked = events.into_iter().map(|(mut event, func, parameter)| {
+            let decided =
+                |event: &Event| event.stack.is_empty() && func.is_some_and(|f| self.is_decided(f, parameter));
             event.callers_decide = matches!(event.kind, Kind::Mismatch { .. })
-                && (event.stack.is_empty() && func.is_some_and(|f| self.is_decided(f, parameter))
-                    || rests && with_module(&event));
+                && if with_module(&event) { rests } else { decided(&event) };
             event
         });
         marked.collect()
