@@ -196,7 +196,13 @@ impl File<'_> {
 
     /// Is the parameter also given to what is made of the call's result, or to a function that is called later?
     fn comes_later(&self, function: &Function, slot: u16, call: Span) -> bool {
-        let around = self.ir.stmt_spans.iter().filter(|s| s.contains(call)).max_by_key(|s| s.start);
+        // The body of a lambda is no statement of the function.
+        let of_lambda = |s: &Stmt, at: Span| matches!(*s, Stmt::Return(Some(e)) if self.ir.span(e) == at);
+        let statements = self.ir.stmts.iter().zip(&self.ir.stmt_spans);
+        let around = statements
+            .filter(|&(s, &at)| at.contains(call) && !of_lambda(s, at))
+            .map(|(_, &at)| at)
+            .max_by_key(|at| at.start);
         self.inside(function).any(|(_, e, at)| match e {
             Expr::Var(Var::Local(s)) => s == slot && around.is_some_and(|a| a.contains(at)),
             Expr::Var(Var::Enclosing { slot: s, .. }) => {
