@@ -173,6 +173,8 @@ pub enum Role {
     Buffer,
     /// It was told to keep gradients.
     Leaf,
+    /// It was told to keep none.
+    Constant,
     /// A parameter or leaf after a move to another device: no leaf any more.
     Copy,
 }

@@ -77,6 +77,17 @@ impl Module {
         &self.functions[id.0 as usize]
     }
 
+    /// The innermost function or class body that the expression stands in; the module's own otherwise.
+    pub fn function_around(&self, id: ExprId) -> FuncId {
+        let inner = &self.functions[1.min(self.functions.len())..];
+        // Functions and their expressions are numbered in the same order.
+        let mut at = inner.partition_point(|f| f.exprs.start <= id.0);
+        while at > 0 && !self.functions[at].exprs.contains(&id.0) {
+            at = self.functions[at].parent.map_or(0, |parent| parent.0 as usize);
+        }
+        FuncId(u32::try_from(at).unwrap_or(0))
+    }
+
     /// The class.
     pub fn class(&self, id: ClassId) -> &Class {
         &self.classes[id.0 as usize]

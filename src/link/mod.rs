@@ -178,6 +178,8 @@ impl Program {
     pub fn resolve_expr(&self, module: ModIdx, expr: ExprId) -> Option<Resolved> {
         let ir = &self.get(module).ir;
         match ir.expr(expr) {
+            // A name of the function around says nothing here.
+            Expr::Var(Var::Local(_)) if ir.function_around(expr).0 != 0 => None,
             Expr::Var(Var::Local(slot) | Var::Global(slot)) => {
                 let name = *ir.functions.first()?.slots.get(slot as usize)?;
                 match self.lookup(module, name)? {

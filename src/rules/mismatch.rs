@@ -230,7 +230,11 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
 
 /// A helper whose callers are in sight is judged by what they give it; host code stays on the host.
 fn callers_decide(event: &Event, other: &Operand, cx: &Context<'_>) -> bool {
-    matches!(other.device, DeviceName::Varies(_)) && (event.callers_decide || host_code(event.place, cx))
+    match other.device {
+        DeviceName::Varies(_) => event.callers_decide || host_code(event.place, cx),
+        DeviceName::WithModule => event.callers_decide,
+        DeviceName::Known(_) => false,
+    }
 }
 
 /// Is the place in code that prepares data on the host: a data set, a collator, a tokenizer?

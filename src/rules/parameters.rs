@@ -189,8 +189,30 @@ impl File<'_> {
             let Expr::Call(c) = e else { return None };
             let call = self.ir.call(c);
             let (name, default) = self.left_to_default(call)?;
+            // Kept on the host on purpose: whoever takes it from there sends it to the device.
+            if default.as_str() == "cpu" && self.comes_later(function, slot, at) {
+                return None;
+            }
             let message = format!("`{name}` takes a device as well, and is left to its default, `{default}`");
             Some(self.parameter_finding(at, message, "the device is not passed on", function.name_span))
+        })
+    }
+
+    /// Is the parameter also given to what is made of the call's result, or to a function that is called later?
+    fn comes_later(&self, function: &Function, slot: u16, call: Span) -> bool {
+        // The body of a lambda is no statement of the function.
+        let of_lambda = |s: &Stmt, at: Span| matches!(*s, Stmt::Return(Some(e)) if self.ir.span(e) == at);
+        let statements = self.ir.stmts.iter().zip(&self.ir.stmt_spans);
+        let around = statements
+            .filter(|&(s, &at)| at.contains(call) && !of_lambda(s, at))
+            .map(|(_, &at)| at)
+            .max_by_key(|at| at.start);
+        self.inside(function).any(|(_, e, at)| match e {
+            Expr::Var(Var::Local(s)) => s == slot && around.is_some_and(|a| a.contains(at)),
+            Expr::Var(Var::Enclosing { slot: s, .. }) => {
+                s == slot && around.is_some_and(|a| at.start >= a.start)
+            }
+            _ => false,
         })
     }
 

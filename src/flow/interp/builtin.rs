@@ -153,7 +153,14 @@ impl Interp<'_> {
                 let (some, none, there) = (self.many(Self::NUMBER), self.seq(&[]), self.at_least(1));
                 self.ite(there, some, none)
             }
-            ("range", _) => self.many(Self::NUMBER),
+            ("range", _) => {
+                for &(v, _) in &args.positional {
+                    if let Value::Outer(o) = v {
+                        self.size_proofs.insert(o);
+                    }
+                }
+                self.many(Self::NUMBER)
+            }
             ("any" | "all", Some((v, at))) => match self.exact_elements(v) {
                 Some(items) => {
                     let all = name.as_str() == "all";
@@ -398,6 +405,11 @@ impl Interp<'_> {
         {
             return Some(false);
         }
+        if let (Value::Tensor(t), true) = (v, no_tensor_class(path))
+            && self.get_tensor(t).certain
+        {
+            return Some(false);
+        }
         let plain = matches!(
             path,
             "builtins.dict" | "builtins.list" | "builtins.tuple" | "builtins.str" | "torch.Tensor"
@@ -533,4 +545,10 @@ impl Interp<'_> {
 /// `torch.Tensor`, `torch.FloatTensor`, …
 fn is_tensor_class(path: Sym) -> bool {
     path.as_str().starts_with("torch.") && path.as_str().ends_with("Tensor")
+}
+
+/// Is no tensor an instance of this class?
+fn no_tensor_class(path: &str) -> bool {
+    let plain = path.strip_prefix("builtins.").is_some_and(|name| name != "object");
+    plain || path.starts_with("numpy.")
 }

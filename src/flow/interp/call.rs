@@ -175,6 +175,7 @@ impl Interp<'_> {
             for (v, _) in args.values() {
                 self.escape(v, 0);
             }
+            self.may_have_moved(function.name, receiver);
             return self.result_of(e);
         }
         if module == self.entry && !self.symbolic && self.muted == 0 {
@@ -207,9 +208,20 @@ impl Interp<'_> {
             )
         };
         if self.heavy.contains(&(module, func)) {
+            self.may_have_moved(function.name, receiver);
             return self.result_of(e);
         }
         if function.is_generator || v == Value::Absent { self.generated(v, function.is_generator) } else { v }
+    }
+
+    /// A method that is not followed, and whose name speaks of devices, has done something to where its object is.
+    fn may_have_moved(&mut self, method: Sym, receiver: Option<Value>) {
+        let name = method.as_str();
+        if let Some(v) = receiver
+            && (matches!(name, "to" | "_apply") || super::cond::speaks_of_devices(name))
+        {
+            self.escape(v, 0);
+        }
     }
 
     /// Is the call not worth interpreting, where parameters are symbols?

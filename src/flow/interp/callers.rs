@@ -6,11 +6,12 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::event::{Event, Kind};
+use super::super::event::{DeviceName, Event, Kind};
 use super::super::value::{Device, OuterId, OuterKey, Value};
 use super::Interp;
 use super::args::Args;
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Var};
+use crate::link::Resolved;
 
 /// What has been seen of calls, and of what must be on the host.
 #[derive(Default)]
@@ -101,13 +102,41 @@ impl Interp<'_> {
 
     /// Marks the events that are about a function's parameters while calls in sight say what these are.
     pub(super) fn mark_decided(&self, events: Vec<(Event, Option<FuncId>, Option<Parameter>)>) -> Vec<Event> {
+        let with_module = |event: &Event| match &event.kind {
+            Kind::Mismatch { other, .. } => event.symbolic && other.device == DeviceName::WithModule,
+            _ => false,
+        };
+        let rests = events.iter().any(|(event, ..)| with_module(event)) && self.modules_rest();
         let marked = events.into_iter().map(|(mut event, func, parameter)| {
+            let decided =
+                |event: &Event| event.stack.is_empty() && func.is_some_and(|f| self.is_decided(f, parameter));
             event.callers_decide = matches!(event.kind, Kind::Mismatch { .. })
-                && event.stack.is_empty()
-                && func.is_some_and(|f| self.is_decided(f, parameter));
+                && if with_module(&event) { rests } else { decided(&event) };
             event
         });
         marked.collect()
+    }
+
+    /// Is it a program that makes its own modules, and never speaks of a device? Then they stay on the CPU.
+    fn modules_rest(&self) -> bool {
+        let ir = &self.program.get(self.entry).ir;
+        let device = |text: &str| ["cuda", "device", "gpu", "accel"].iter().any(|word| text.contains(word));
+        let names = ir.functions.iter().flat_map(|f| f.slots.iter());
+        let speaks = ir.exprs.iter().any(|e| match *e {
+            Expr::Attr { name, .. } => name.as_str() == "to" || device(name.as_str()),
+            Expr::Str(text) => device(text.as_str()),
+            _ => false,
+        });
+        if speaks || names.into_iter().any(|name| device(name.as_str())) {
+            return false;
+        }
+        ir.exprs.iter().enumerate().any(|(n, e)| {
+            let Expr::Call(call) = *e else { return false };
+            let around = ir.function_around(ExprId(u32::try_from(n).unwrap_or(u32::MAX)));
+            ir.function(around).class.is_none()
+                && matches!(self.program.resolve_expr(self.entry, ir.call(call).func),
+                    Some(Resolved::Class(k)) if k.module == self.entry && self.is_module_class(k))
+        })
     }
 
     /// Do calls in sight decide what this function is given? One that hands on what its own function is given leaves

@@ -106,10 +106,26 @@ impl Interp<'_> {
             Some((m, f)) => {
                 self.call_function(m, f, None, Some(Value::Object(id)), args, e);
                 self.check_registered(id);
+                if self.obj(id).kind == ObjKind::Module && args.keyword("device").is_some() {
+                    self.follows_its_argument(id);
+                }
             }
             None => self.fill_fields(id, key, args),
         }
         Value::Object(id)
+    }
+
+    /// A module that was given a device and shows nothing that it owns has put it there, or not.
+    fn follows_its_argument(&mut self, id: ObjId) {
+        let fields: Vec<Value> = self.obj(id).attrs.iter().map(|&(_, cell)| self.store.get(cell)).collect();
+        let shown = fields.into_iter().any(|v| match v {
+            Value::Choice(_) | Value::Unknown => false,
+            v => self.owned_device(v, 0).is_some(),
+        });
+        if !shown {
+            let unknown = self.unknown_device();
+            self.set_own(id, Value::Device(unknown));
+        }
     }
 
     /// Runs the constructor of a submodule that was made without, now that somebody asks for a part of it.
@@ -211,6 +227,12 @@ impl Interp<'_> {
 
     /// `p.data = q`
     fn assign_data(&mut self, p: Value, q: Value, at: ExprId) {
+        // A placeholder of one number or none: its memory is wanted back.
+        if let Value::Tensor(t) = q
+            && self.get_tensor(t).bytes.is_some_and(|bytes| bytes <= 8)
+        {
+            return;
+        }
         let parties: Vec<_> =
             [p, q].into_iter().filter_map(|v| self.party(v, at, super::meet::Rule::STRICT)).collect();
         self.meet(super::super::event::Meeting::Data, "`.data =`", at, &parties);
@@ -220,15 +242,19 @@ impl Interp<'_> {
         if self.is_module_object(id) {
             self.submodule_replaced(self.get_field(id, name), value, at);
         }
-        // A registered name keeps its registration: `self.scale = new_tensor` replaces the buffer.
+        // A registered name keeps its registration: `self.scale = new_tensor` replaces the buffer. In the place of a
+        // parameter PyTorch takes parameters only.
         let value = match (self.get_field(id, name), value) {
             (old, Value::Tensor(new)) => {
                 let new = self.get_tensor(new);
-                let registered = match old {
-                    Value::Tensor(old) => self.get_tensor(old).role == Role::Buffer,
-                    _ => self.obj(id).reserved.contains(&name),
+                let of_layer = matches!(self.obj(id).kind, ObjKind::ForeignModule(Some(_)));
+                let role = match old {
+                    _ if new.role.registered() => new.role,
+                    Value::Tensor(old) if self.get_tensor(old).role.registered() => self.get_tensor(old).role,
+                    _ if self.obj(id).reserved.contains(&name) => Role::Buffer,
+                    _ if of_layer && matches!(name.as_str(), "weight" | "bias") => Role::Parameter,
+                    _ => new.role,
                 };
-                let role = if registered && !new.role.registered() { Role::Buffer } else { new.role };
                 self.tensor(Tensor { role, ..new })
             }
             (_, v) => v,
@@ -270,7 +296,8 @@ impl Interp<'_> {
                 let t = self.get_tensor(id);
                 if !t.role.registered() || t.role == Role::Buffer && depth > 0 {
                     let device = self.because(t.device, at, Reason::Kept);
-                    return self.tensor(Tensor { device, role: Role::Plain, ..t });
+                    let role = if t.role == Role::Constant { t.role } else { Role::Plain };
+                    return self.tensor(Tensor { device, role, ..t });
                 }
                 v
             }

@@ -165,6 +165,9 @@ impl Interp<'_> {
                 if guards {
                     self.d.keep(atom);
                 }
+                if let Test::Compare(0, _, Value::Str(..) | Value::Int(_) | Value::None) = test {
+                    self.constants.insert(atom, outer);
+                }
                 self.tests.insert(test, atom);
                 atom
             }

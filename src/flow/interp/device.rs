@@ -74,11 +74,8 @@ impl Interp<'_> {
             let v = *self.t.values.get(payload);
             return match v {
                 Value::None => {
-                    let cell = self.default_device;
-                    match self.store.get(cell) {
-                        Value::Device(d) => d,
-                        _ => self.at(Device::Cpu, NO_ORIGIN),
-                    }
+                    let cpu = self.at(Device::Cpu, NO_ORIGIN);
+                    self.default_device_or(cpu)
                 }
                 v => match self.as_device(v, e) {
                     Some(d) => d,
@@ -95,11 +92,27 @@ impl Interp<'_> {
     /// The device of factories without `device=`, for one made here.
     pub(super) fn default_device_at(&mut self, e: ExprId, reason: Reason) -> Dd {
         let place = self.place(e);
-        match self.store.get(self.default_device) {
+        let origin = self.origin(place, reason, NO_ORIGIN);
+        let cpu = self.at(Device::Cpu, origin);
+        self.default_device_or(cpu)
+    }
+
+    /// The device that somebody has set for factories without `device=`, and `otherwise` where nobody has.
+    pub(super) fn default_device_or(&mut self, otherwise: Dd) -> Dd {
+        let set = self.store.get(self.default_device);
+        self.set_device_or(set, otherwise)
+    }
+
+    fn set_device_or(&mut self, set: Value, otherwise: Dd) -> Dd {
+        match set {
             Value::Device(d) => d,
-            Value::Absent => {
-                let origin = self.origin(place, reason, NO_ORIGIN);
-                self.at(Device::Cpu, origin)
+            Value::None => otherwise,
+            Value::Choice(d) => {
+                let (atom, hi, lo) = self.d.root(d);
+                let (hi, lo) = (self.value_of_diagram(hi), self.value_of_diagram(lo));
+                let cond = self.d.atom(atom);
+                let (a, b) = (self.set_device_or(hi, otherwise), self.set_device_or(lo, otherwise));
+                self.ite_device(cond, a, b)
             }
             _ => self.unknown_device(),
         }

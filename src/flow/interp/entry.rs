@@ -114,7 +114,17 @@ impl Interp<'_> {
         self.end_group();
         self.end_transfers();
         for pending in std::mem::take(&mut self.events) {
-            if pending.needs.iter().all(|&o| self.is_proven(o)) && !self.any_on_host(&pending.about) {
+            // What has a field of its own is a batch or the like, which knows how to move.
+            if matches!(pending.event.kind, super::super::event::Kind::Discarded { .. })
+                && pending.needs.iter().any(|&o| self.has_fields(o))
+            {
+                continue;
+            }
+            let number = pending.about.iter().any(|o| self.size_proofs.contains(o));
+            if pending.needs.iter().all(|&o| self.is_proven(o))
+                && !number
+                && !self.any_on_host(&pending.about)
+            {
                 let parameter = self.parameter_of(&pending.about);
                 out.events.push((pending.event, pending.function, parameter));
             }
@@ -123,6 +133,14 @@ impl Interp<'_> {
         self.saved.clear();
         self.steps = 0;
         self.exhausted = false;
+    }
+
+    /// Has something been read of the outside thing that no tensor has?
+    fn has_fields(&self, o: super::OuterId) -> bool {
+        self.t.outers.iter().any(|outer| match outer.key {
+            OuterKey::Attr { base, name } => base == o && !super::shown::is_tensor_attribute(name),
+            _ => false,
+        })
     }
 
     /// Has it turned out to be a tensor, or a part of one?
@@ -231,10 +249,8 @@ impl Interp<'_> {
             self.object(super::ObjKind::Instance, Some(key), Value::Absent)
         };
         if self.is_module_class(key) {
-            let device = match self.store.get(self.default_device) {
-                Value::Device(d) => d,
-                _ => self.at(super::Device::Cpu, super::NO_ORIGIN),
-            };
+            let cpu = self.at(super::Device::Cpu, super::NO_ORIGIN);
+            let device = self.default_device_or(cpu);
             self.set_own(id, Value::Device(device));
         }
         if let Some((m, f)) = self.program.find_method(key, self.known.init) {

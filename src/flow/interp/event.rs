@@ -80,7 +80,14 @@ impl Interp<'_> {
         let mut way = Way { hardware: Vec::new(), conditions: Vec::new(), guesses: 0, shadow: None };
         // What is so unless something was raised.
         let mut usual: Vec<Literal> = Vec::new();
+        let mut constant: Vec<OuterId> = Vec::new();
         for &(atom, truth) in cube {
+            if let (true, Some(&o)) = (truth, self.constants.get(&atom)) {
+                if constant.contains(&o) {
+                    return None;
+                }
+                constant.push(o);
+            }
             if atom.is_hardware() {
                 way.hardware.push((atom, truth));
                 continue;

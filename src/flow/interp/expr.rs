@@ -411,6 +411,7 @@ impl Interp<'_> {
     }
 
     pub(super) fn binary(&mut self, op: BinOp, a: Value, b: Value, e: ExprId, l: ExprId, r: ExprId) -> Value {
+        let (a, b) = (self.number_if_size(a), self.number_if_size(b));
         match (a, b) {
             (Value::Host(Host::Memory), Value::Host(_) | Value::Int(_))
             | (Value::Host(_) | Value::Int(_), Value::Host(Host::Memory)) => Value::Host(Host::Memory),

@@ -75,7 +75,7 @@ impl Interp<'_> {
             "torch.set_default_device" => {
                 let d = args.get(0, "device").and_then(|(v, at)| self.as_device(v, at));
                 let cell = self.default_device;
-                let v = d.map_or(Value::Absent, |d| Value::Device(self.because(d, e, Reason::Made)));
+                let v = d.map_or(Value::None, |d| Value::Device(self.because(d, e, Reason::Made)));
                 self.store.set(cell, v);
                 Value::None
             }
@@ -225,7 +225,7 @@ impl Interp<'_> {
             self.check_use(d, e, UseKind::LegacyType, "`torch.set_default_tensor_type()`");
             self.store.set(cell, Value::Device(d));
         } else {
-            self.store.set(cell, Value::Absent);
+            self.store.set(cell, Value::None);
         }
     }
 

@@ -306,9 +306,29 @@ impl Interp<'_> {
             }
             _ => {
                 self.enter_call(e);
+                let places = matches!(manager, Value::Object(_) | Value::Outer(_) | Value::Unknown);
+                if places && self.is_given_a_device(e) {
+                    let (cell, unknown) = (self.default_device, self.unknown_device());
+                    self.store.set(cell, Value::Device(unknown));
+                    return true;
+                }
                 false
             }
         }
+    }
+
+    /// `with Init(device=device):` may decide where things are made in the block. PyTorch's own managers are known.
+    fn is_given_a_device(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let crate::ir::Expr::Call(id) = ir.expr(e) else { return false };
+        let call = ir.call(id);
+        let torch = matches!(self.program.resolve_expr(self.here().module, call.func),
+            Some(Resolved::External(path)) if path.as_str().starts_with("torch."));
+        !torch
+            && call
+                .args
+                .iter()
+                .any(|a| matches!(a.kind, crate::ir::ArgKind::Keyword(k) if k.as_str() == "device"))
     }
 
     /// `with torch.cuda.device(1):` asks for the device when it is entered.

@@ -63,10 +63,14 @@ impl<'p> Interp<'p> {
         }
     }
 
-    /// Is one made on the CPU with dimensions, and the other elsewhere with none that are known? Joined, nobody would
-    /// know any more that the one on the CPU has some.
+    /// Would nobody know any more what matters of one of the two, were they joined? One is made on the CPU with dimensions,
+    /// say, and the other elsewhere with none that are known.
     fn kept_apart(&self, x: TensorId, y: TensorId) -> bool {
         let (x, y) = (self.get_tensor(x), self.get_tensor(y));
+        // A module moves the one and not the other; of an empty one more is known than where it is.
+        if x.role.registered() != y.role.registered() || (x.bytes == Some(0)) != (y.bytes == Some(0)) {
+            return true;
+        }
         let host = |t: Tensor, other: Tensor| {
             t.dims.some()
                 && other.dims.none().is_none()

@@ -134,6 +134,13 @@ impl Interp<'_> {
     }
 
     fn makes_weights(&self, key: ClassKey, callee: ExprId, depth: u32) -> bool {
+        let ir = &self.program.get(key.module).ir;
+        // `def __init__(self, width, layer=nn.Linear)`: the class is a parameter.
+        if let Expr::Var(crate::ir::Var::Local(slot)) = ir.expr(callee) {
+            let params = &ir.function(ir.function_around(callee)).params;
+            let default = params.iter().find(|p| p.slot == slot).and_then(|p| p.default);
+            return default.is_some_and(|d| depth <= MAX_CLASSES && self.makes_weights(key, d, depth + 1));
+        }
         match self.program.resolve_expr(key.module, callee) {
             Some(Resolved::External(path)) => {
                 path.as_str().ends_with("nn.Parameter")
@@ -169,7 +176,7 @@ impl Interp<'_> {
     pub(super) fn becomes_leaf(&mut self, v: Value, base: ExprId) -> Value {
         let Value::Tensor(id) = v else { return v };
         let t = self.get_tensor(id);
-        if t.role != Role::Plain || !t.certain {
+        if !matches!(t.role, Role::Plain | Role::Constant) || !t.certain {
             return v;
         }
         let leaf = self.tensor(Tensor { role: Role::Leaf, ..t });
@@ -193,7 +200,7 @@ impl Interp<'_> {
                 }
                 Role::Copy
             }
-            Role::Copy => Role::Copy,
+            Role::Copy | Role::Constant => t.role,
             _ => Role::Plain,
         }
     }

@@ -1,5 +1,6 @@
 //! Two tensors meet: may they, by PyTorch's rules, and if not, where?
 
+use super::super::atom::{Atom, AtomId};
 use super::super::diagram::{Cond, Dd, FALSE};
 use super::super::dims::Dims;
 use super::super::event::{Kind, Meeting};
@@ -83,7 +84,9 @@ impl Interp<'_> {
                 let t = self.get_tensor(id);
                 Some((t.device, t.dims))
             }
-            Value::Outer(o) if o != self.known.device_count => Some((self.device_of_outer(o, e), Dims::ANY)),
+            Value::Outer(o) if o != self.known.device_count && !self.size_proofs.contains(&o) => {
+                Some((self.device_of_outer(o, e), Dims::ANY))
+            }
             Value::Choice(d) => {
                 let mut dims = None;
                 let device = self.choice_place(d, e, &mut dims);
@@ -136,6 +139,10 @@ impl Interp<'_> {
             return Pair::Refused;
         }
         let involved = self.accelerator_condition(da, db);
+        let (host, other) = if clash.first_is_cpu { (a.device, db) } else { (b.device, da) };
+        if matches!(other, Device::Of(_) | Device::Named(_)) && self.flag_decides(host, involved) {
+            return Pair::Unreached;
+        }
         let mut bad = self.d.and(clash.bad, involved);
         for d in [da, db] {
             // Who names no device means the default one.
@@ -145,6 +152,13 @@ impl Interp<'_> {
                 let none = self.d.atom(none);
                 let named = self.d.not(none);
                 bad = self.d.and(bad, named);
+            }
+            // Where the program knows that it is no tensor, none meets.
+            if let Device::Of(o) = d
+                && let Some(&other) = self.no_tensors.get(&o)
+            {
+                let tensor = self.d.not(other);
+                bad = self.d.and(bad, tensor);
             }
         }
         // What the program knows of where these are holds, and is no coincidence.
@@ -227,6 +241,9 @@ impl Interp<'_> {
         {
             return true;
         }
+        if free && self.inside_resting_module() {
+            return true;
+        }
         let mut at = cpu;
         while at != super::NO_ORIGIN {
             let o = self.t.origins.get(at.0);
@@ -239,6 +256,41 @@ impl Interp<'_> {
             at = o.from;
         }
         cpu == super::NO_ORIGIN
+    }
+
+    /// Is a method of a module being interpreted that was made here, on the CPU, and that nobody has moved?
+    fn inside_resting_module(&self) -> bool {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            if let Value::Object(id) = frame.receiver
+                && self.obj(id).kind == super::ObjKind::Module
+                && self.obj(id).outer.is_none()
+                && frame.module_call
+                && matches!(self.own(id), Value::Device(d) if self.is_cpu(d))
+            {
+                return true;
+            }
+            at = frame.caller;
+        }
+        false
+    }
+
+    /// Is the tensor on the CPU since the user has said so, and on an accelerator otherwise? Then what lives wherever
+    /// somebody wants it is on the CPU, too.
+    fn flag_decides(&mut self, device: Dd, there: Cond) -> bool {
+        let mut atoms = Vec::new();
+        self.d.support(device, &mut atoms);
+        let flag = |a: &AtomId| matches!(self.atoms.get(*a), Atom::Flag { about_devices: true, .. });
+        if !atoms.iter().any(flag) {
+            return false;
+        }
+        let places = &self.t.places;
+        let accelerator =
+            |p: u32| matches!(places.get(p).0, Device::Cuda(_) | Device::CudaSome | Device::Other(_));
+        let moved = self.d.where_leaf(device, &mut |p| accelerator(p));
+        let moved = self.d.and(moved, there);
+        self.d.and(moved, self.path) != FALSE
     }
 
     /// An entry of a dict of weights, `state["encoder.weight"]`: who edits those has loaded them to the host.

@@ -135,6 +135,14 @@ impl Interp<'_> {
         self.tensor_proofs.contains(&o) || self.t.get_outer(o).tensor
     }
 
+    /// The value; a number for an outside thing that is used as a size.
+    pub(super) fn number_if_size(&self, v: Value) -> Value {
+        match v {
+            Value::Outer(o) if self.size_proofs.contains(&o) => Self::NUMBER,
+            v => v,
+        }
+    }
+
     /// The outside thing, taken as a tensor (which must still be shown).
     pub(super) fn tensor_of_outer(&mut self, o: OuterId, e: ExprId) -> Value {
         if self.size_proofs.contains(&o) {

@@ -266,6 +266,8 @@ pub struct Interp<'p> {
     other_kinds: FxHashMap<OuterId, Cond>,
     /// Outside things that are used as sizes.
     size_proofs: FxHashSet<OuterId>,
+    /// "This outside thing is that constant": of two, one is wrong.
+    constants: FxHashMap<AtomId, OuterId>,
     /// What was assigned to attributes and items of outside things.
     outer_writes: FxHashMap<OuterId, Value>,
     events: Vec<Pending>,
@@ -331,6 +333,8 @@ impl<'p> Interp<'p> {
         });
         let mut store = Store::default();
         let default_device = store.alloc(1);
+        // Nobody has set one.
+        store.set(default_device, Value::None);
         let watch = watch::Watch::new(Self::process_cells(&mut store));
         let known = Known {
             forward: Sym::new("forward"),
@@ -374,6 +378,7 @@ impl<'p> Interp<'p> {
             no_tensors: FxHashMap::default(),
             other_kinds: FxHashMap::default(),
             size_proofs: FxHashSet::default(),
+            constants: FxHashMap::default(),
             outer_writes: FxHashMap::default(),
             events: Vec::new(),
             loads: FxHashMap::default(),

@@ -137,7 +137,13 @@ impl Interp<'_> {
         });
         let known = inherits || matches!(self.obj(id).kind, ObjKind::ForeignModule(None));
         let refused = known && self.meet(Meeting::ModuleInput, "the module", e, &parties);
-        let device = if refused { self.unless_refused(&parties, device) } else { device };
+        // What owns nothing is nowhere, and says nothing of its results.
+        let rests = self.obj(id).kind == ObjKind::Module && self.is_cpu(device) && !self.has_weights(id, 0);
+        let device = match (refused, rests) {
+            (true, _) => self.unless_refused(&parties, device),
+            (false, true) => self.unknown_device(),
+            (false, false) => device,
+        };
         self.possible_tensor(device)
     }
 

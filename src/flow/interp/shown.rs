@@ -214,3 +214,35 @@ impl Interp<'_> {
         }
     }
 }
+
+/// Do tensors have an attribute or method of this name?
+pub(super) fn is_tensor_attribute(name: Sym) -> bool {
+    const FIELDS: &[&str] = &[
+        "shape",
+        "ndim",
+        "device",
+        "dtype",
+        "data",
+        "grad",
+        "T",
+        "mT",
+        "H",
+        "mH",
+        "real",
+        "imag",
+        "is_cpu",
+        "is_mps",
+        "is_xpu",
+        "is_quantized",
+        "is_meta",
+        "layout",
+        "names",
+        "name",
+        "nbytes",
+        "itemsize",
+        "output_nr",
+        "cuda",
+        "to",
+    ];
+    FIELDS.contains(&name.as_str()) || crate::torch::method(name).is_some() || only_tensors_do(name)
+}

@@ -55,11 +55,24 @@ impl Interp<'_> {
         })
     }
 
+    /// `is_supa_available()` in the same file: who asks for it by its name may have a plug-in.
+    fn is_asked_for(&self, device: &str) -> bool {
+        let kind = device.split(':').next().unwrap_or_default();
+        let asks = |name: Sym| {
+            let text = name.as_str();
+            text.contains("available") && text.split('_').any(|word| word == kind)
+        };
+        let ir = &self.linked().ir;
+        let named = ir.functions.first().is_some_and(|f| f.slots.iter().any(|&name| asks(name)));
+        named || ir.exprs.iter().any(|e| matches!(*e, Expr::Attr { name, .. } if asks(name)))
+    }
+
     /// A string is used where PyTorch wants a device.
     pub(super) fn check_device_string(&mut self, v: Value, e: ExprId) {
         for v in self.values_of(v) {
             let Value::Str(s, _) = v else { continue };
-            if is_invalid(s.as_str()) && self.is_written(s) && !self.uses_backend(s.as_str()) {
+            let plugged = || self.uses_backend(s.as_str()) || self.is_asked_for(s.as_str());
+            if is_invalid(s.as_str()) && self.is_written(s) && !plugged() {
                 self.tell_invalid(s.as_str(), e);
             }
         }

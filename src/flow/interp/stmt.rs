@@ -345,7 +345,9 @@ impl<'p> Interp<'p> {
             catches_missing,
         });
         let work = self.work;
+        let returned = self.here().returned;
         self.block(body);
+        let returns = self.here().returned != returned;
         let worked = self.work > work;
         let survived = self.here_mut().tries.pop().map_or(TRUE, |t| t.survived);
         self.path = self.d.and(self.path, survived);
@@ -385,7 +387,8 @@ impl<'p> Interp<'p> {
             if let Some(name) = handler.name {
                 self.set_var(name, Value::Unknown);
             }
-            self.path = reached;
+            // What the handler returns is not the answer where the body has given one.
+            self.path = if returns { self.d.and(reached, raised) } else { reached };
             self.block(handler.body);
             let (path, changes) = (self.path, self.store.take(mark));
             if path == FALSE {

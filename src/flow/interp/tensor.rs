@@ -165,6 +165,7 @@ impl Interp<'_> {
         l: ExprId,
         r: ExprId,
     ) -> Value {
+        let (a, b) = (self.number_if_size(a), self.number_if_size(b));
         let rule = |p: usize| op.and_then(|o| o.positional(p)).map_or(Rule::ARITHMETIC, Rule::from);
         let (x, y) = (self.party(a, l, rule(0)), self.party(b, r, rule(1)));
         let certain = self.certain(a) || self.certain(b);
@@ -309,6 +310,7 @@ impl Interp<'_> {
             "is_cpu" => Value::Bool(self.is_device(t.device, Device::Cpu, e)),
             "shape" | "ndim" | "nbytes" | "itemsize" => Self::NUMBER,
             "dtype" => Value::Host(Host::Other),
+            "requires_grad" if t.role == Role::Constant => Value::Bool(super::FALSE),
             "layout" | "requires_grad" | "is_leaf" | "grad_fn" | "names" => self.result_of(e),
             "data" | "T" | "mT" | "H" | "mH" | "real" | "imag" => {
                 self.tensor(Tensor { role: Role::Plain, ..t })
@@ -361,6 +363,7 @@ impl Interp<'_> {
             }
             "copy_" => self.copies_without_waiting(t, args, e, base),
             "item" | "tolist" => self.check_read(t, e),
+            "numel" | "nelement" if t.bytes == Some(0) => return Value::Int(0),
             "get_device" => {
                 let minus = Value::Device(t.device);
                 return minus;
@@ -375,6 +378,9 @@ impl Interp<'_> {
             "retain_grad" => {
                 self.keeps_gradient(t, base);
                 return Value::None;
+            }
+            "requires_grad_" if t.role == Role::Plain => {
+                return self.tensor(Tensor { role: Role::Constant, ..t });
             }
             "share_memory_" | "requires_grad_" => {
                 return self.tensor(t);

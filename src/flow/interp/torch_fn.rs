@@ -141,10 +141,7 @@ impl Interp<'_> {
                 {
                     self.unknown_device()
                 }
-                ResultRule::Data if !parties.is_empty() => match self.store.get(self.default_device) {
-                    Value::Absent => parties[0].device,
-                    _ => self.default_device_at(e, Reason::Default),
-                },
+                ResultRule::Data if !parties.is_empty() => self.default_device_or(parties[0].device),
                 ResultRule::Cuda => {
                     let place = self.place(e);
                     let origin = self.origin(place, Reason::Literal, super::NO_ORIGIN);
