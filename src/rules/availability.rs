@@ -40,6 +40,7 @@ pub(super) fn chosen(event: &Event, cx: &Context<'_>) -> bool {
     cx.cuda_only
         || event.symbolic
             && (cx.refuses
+                || super::helps_tests(event.place, cx)
                 || for_accelerators(event.place, cx)
                 || ACCELERATORS.iter().any(|name| written_for(event.place, name, cx)))
 }
@@ -135,11 +136,17 @@ pub(super) fn legacy_type(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     )
 }
 
+/// Is the place in a class?
+fn in_class(place: Place, cx: &Context<'_>) -> bool {
+    let Some(module) = cx.program.module_of(place.file) else { return false };
+    cx.program.get(module).ir.classes.iter().any(|c| c.span.contains(place.span))
+}
+
 /// SD305 hard-coded-device-in-module
 pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, backend: None, how, .. } = &event.kind else { return None };
-    // The device was decided outside of the module: that is where it is hard-coded.
-    if origin.is_some_and(|o| o.file != event.place.file) {
+    // The device was decided outside of modules: that is where it is hard-coded.
+    if origin.is_some_and(|o| o.file != event.place.file || !in_class(o, cx)) {
         return None;
     }
     if !matches!(how, UseKind::Transfer | UseKind::Move | UseKind::Factory | UseKind::Pinned) {

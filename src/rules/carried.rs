@@ -61,7 +61,7 @@ impl File<'_> {
             let (Expr::Call(c), true) = (self.ir.expr(value), self.is_innermost(at)) else { continue };
             let call = self.ir.call(c);
             let made = self.names(self.ir.list(targets));
-            let Some((state, moved)) = self.carries(call, &made) else { continue };
+            let Some((state, moved)) = self.carries(value, call, &made) else { continue };
             if self.thinks() || !self.is_recurrent(call) {
                 continue;
             }
@@ -105,11 +105,11 @@ impl File<'_> {
     }
 
     /// The argument that one of the results becomes, in the call itself or by the round's only other assignment to it.
-    fn carries(&self, call: &Call, made: &[Var]) -> Option<(Var, Option<Span>)> {
+    fn carries(&self, at: ExprId, call: &Call, made: &[Var]) -> Option<(Var, Option<Span>)> {
         let [_, rest @ ..] = &*call.args else { return None };
         rest.iter().find_map(|a| {
             let Expr::Var(state) = self.ir.expr(a.value) else { return None };
-            let given = self.given_to(state);
+            let given = self.given_to(state, at);
             if made.contains(&state) {
                 return given.is_empty().then_some((state, None));
             }
@@ -121,8 +121,8 @@ impl File<'_> {
         })
     }
 
-    /// What the rounds assign to a variable, but for results of calls in tuples.
-    fn given_to(&self, state: Var) -> Vec<(ExprId, Span)> {
+    /// What the rounds assign to a variable, but for the results of this call.
+    fn given_to(&self, state: Var, cell: ExprId) -> Vec<(ExprId, Span)> {
         let mut given = Vec::new();
         for (n, s) in self.ir.stmts.iter().enumerate() {
             let at = span_of(self.ir, n);
@@ -133,7 +133,7 @@ impl File<'_> {
             for &t in self.ir.list(targets) {
                 match (self.ir.expr(t), self.ir.expr(value)) {
                     // `state = cell(x, state)` is what is looked for; another call cuts or makes it.
-                    (Expr::Var(v), Expr::Call(_)) if v == state && self.mentions(value, state) => {}
+                    (Expr::Var(v), Expr::Call(_)) if v == state && value == cell => {}
                     (Expr::Var(v), _) if v == state => given.push((value, at)),
                     (Expr::Tuple(names), Expr::Tuple(values)) => {
                         for (&n, &v) in self.ir.list(names).iter().zip(self.ir.list(values)) {

@@ -335,6 +335,13 @@ fn finding(code: u16, event: &Event, message: String, primary: Place, label: &st
     f
 }
 
+/// Is it in a file of the tests that has none itself? Who calls it skips where it cannot run.
+fn helps_tests(place: Place, cx: &Context<'_>) -> bool {
+    let tests = |f: &crate::ir::Function| f.name.as_str().starts_with("test");
+    in_tests(place, cx)
+        && cx.program.module_of(place.file).is_some_and(|m| !cx.program.get(m).ir.functions.iter().any(tests))
+}
+
 /// Is it test code? Its classes live as the tests let them, its files are its own, and it makes small things once.
 /// Where the project itself stands does not matter.
 fn in_tests(place: Place, cx: &Context<'_>) -> bool {

@@ -30,6 +30,7 @@ impl Interp<'_> {
                 Value::Device(_) | Value::Str(..) | Value::Choice(_) => v,
                 Value::Host(Host::Rank | Host::PhysicalGpu) => v,
                 Value::Int(i) => Value::Str(Sym::new(&i.to_string()), NO_ORIGIN),
+                Value::None => Value::Str(Sym::new("None"), NO_ORIGIN),
                 Value::Outer(o) if self.t.get_outer(o).device => {
                     self.as_device(v, e).map_or(Self::TEXT, Value::Device)
                 }

@@ -177,14 +177,24 @@ impl Interp<'_> {
         self.d.ite(cond, a, b).unwrap_or_else(|| self.unknown_on(wanted, e))
     }
 
-    /// Something of which nothing else is known is on this device: then that is there.
-    fn unknown_on(&mut self, wanted: Device, e: ExprId) -> Cond {
-        let test = self.unknown_test(e);
-        let there = match wanted {
-            Device::Cuda(_) | Device::CudaSome => self.d.atom(gpus_at_least(1)),
-            Device::Other(b) => self.d.atom(backend(b)),
-            _ => return test,
+    /// Something of which nothing else is known is on this device: then that is there, and who asks has thought of
+    /// its being elsewhere.
+    pub(super) fn unknown_on(&mut self, wanted: Device, e: ExprId) -> Cond {
+        let (there, name) = match wanted {
+            Device::Cuda(_) | Device::CudaSome => (self.d.atom(gpus_at_least(1)), "cuda"),
+            Device::Other(b) => (self.d.atom(backend(b)), b.name()),
+            _ => return self.unknown_test(e),
         };
+        let test = super::Test::Expr(self.here().module, e, self.frame, self.pass);
+        let atom = match self.tests.get(&test) {
+            Some(&atom) => atom,
+            None => {
+                let atom = self.atoms.add(Atom::On { text: format!("it is {name}"), accelerator: true });
+                self.tests.insert(test, atom);
+                atom
+            }
+        };
+        let test = self.d.atom(atom);
         self.d.and(test, there)
     }
 

@@ -128,7 +128,14 @@ impl Interp<'_> {
             Value::Host(h) => Value::Host(h),
             _ => Value::Unknown,
         };
-        if item == Value::Unknown { Iteration::Any(self.result_of(at)) } else { Iteration::Any(item) }
+        Iteration::Any(match item {
+            // Some element of it: not the one that another look at it gives.
+            Value::Unknown => match self.result_of(at) {
+                Value::Outer(o) => Value::Outer(self.outer_item(o, Value::Unknown)),
+                v => v,
+            },
+            item => item,
+        })
     }
 
     /// The element of the second pass: outside containers give another one.

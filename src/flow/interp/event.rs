@@ -98,8 +98,10 @@ impl Interp<'_> {
                     by_default = default.map(|d| d == truth);
                     let by_default = by_default == Some(true);
                     let clause = [if truth { "`" } else { "not `" }, text.as_str(), "`"].concat();
-                    // Who sets a flag that speaks of devices sets it one way and the other.
-                    let guess = usize::from(!by_default && (guards || !about_devices));
+                    // Who sets a flag that speaks of devices sets it one way and the other. What has no name cannot
+                    // be set.
+                    let settable = *about_devices && !guards && !text.starts_with('…');
+                    let guess = usize::from(!by_default && !settable);
                     (Some(clause), *about_devices && !by_default, guess)
                 }
                 Atom::On { text, accelerator } => {

@@ -6,7 +6,6 @@ use super::super::dims::Dims;
 use super::super::event::{Kind, UseKind};
 use super::super::value::{Device, NO_ORIGIN, ObjId, Outer, OuterKey, Reason, Role, Tensor, Value};
 use super::args::{Args, names_device};
-use super::loading::plain_file;
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
 use crate::sym::Sym;
@@ -112,12 +111,7 @@ impl Interp<'_> {
                 self.torch_load(2, args, e)
             }
             "torch.save" => {
-                if let Some((file, _)) = args.get(1, "f") {
-                    let key = plain_file(file);
-                    let before = self.saved.get(&key).copied().unwrap_or(super::FALSE);
-                    let when = self.d.or(before, self.path);
-                    self.saved.insert(key, when);
-                }
+                self.remember_saved(args);
                 return None;
             }
             "torch.utils.data.DataLoader" | "torch.utils.data.dataloader.DataLoader" => {

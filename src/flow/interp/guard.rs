@@ -159,6 +159,8 @@ impl Interp<'_> {
             || !matches!(how, UseKind::Transfer | UseKind::Factory)
             || !self.in_module()
             || self.constructing()
+            // A script has put the module somewhere: what does not fit there is a mismatch.
+            || !self.symbolic
         {
             return;
         }

@@ -32,18 +32,21 @@ impl Interp<'_> {
         // A wrapper that hands on what it was not given is not to blame.
         let written = |at: ExprId| self.linked().ir.expr(at) == Expr::None;
         let explicit_none = matches!(location, Some((Value::None, at)) if written(at));
-        // What this very process has written comes back to where it was.
-        let file = args.get(0, "f").map(|(v, _)| plain_file(v));
-        let own = file
-            .and_then(|f| self.saved.get(&f).copied())
-            .is_some_and(|when| self.d.implies(self.path, when));
-        if ((location.is_none() && !args.open) || explicit_none) && !own && !self.located_elsewhere(e) {
+        if ((location.is_none() && !args.open) || explicit_none)
+            && !self.located_elsewhere(e)
+            && !is_published(args)
+        {
+            // What this very run has written comes back to where it was.
+            let own = self.saved_before(args);
+            let foreign = self.d.not(own);
             let available = self.available(None);
-            let bad = self.d.not(available);
+            let absent = self.d.not(available);
+            let bad = self.d.and(foreign, absent);
             let bite = self.bite(bad, true).or_else(|| {
                 // Something before it needs CUDA and has not asked: there it goes back to the GPU it came from.
                 self.shadow(bad, true)?;
-                self.bite(available, false)
+                let there = self.d.and(foreign, available);
+                self.bite(there, false)
             });
             if let Some(bite) = bite {
                 let place = self.place(e);
@@ -259,10 +262,9 @@ impl Interp<'_> {
     }
 }
 
-/// A file as `torch.save` and `torch.load` are given it, without where its name was written.
-pub(super) fn plain_file(v: Value) -> Value {
-    match v {
-        Value::Str(s, _) => Value::Str(s, NO_ORIGIN),
-        v => v,
-    }
+/// A file at an address that is written down: published weights are the same for everyone, and those that were saved on
+/// a GPU would have failed for its first user without one.
+fn is_published(args: &Args) -> bool {
+    let address = args.get(0, "url").or_else(|| args.get(0, "f"));
+    matches!(address, Some((Value::Str(s, _), _)) if s.as_str().starts_with("http"))
 }

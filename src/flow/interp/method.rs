@@ -1,9 +1,7 @@
 //! Attributes and method calls, by what the receiver is.
 
-use super::super::diagram::TRUE;
 use super::super::value::{Device, Host, NO_ORIGIN, ObjId, OuterId, Value};
 use super::args::Args;
-use super::device::parse_device;
 use super::shown::{only_tensors_do, only_tensors_have, only_tensors_take};
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
@@ -18,7 +16,12 @@ impl Interp<'_> {
     /// `b.name`
     pub(super) fn attr(&mut self, b: Value, name: Sym, e: ExprId) -> Value {
         match b {
-            Value::Choice(_) => self.each(b, &mut |i, v| i.attr(v, name, e)),
+            Value::Choice(_) => match self.each(b, &mut |i, v| i.attr(v, name, e)) {
+                Value::Unknown | Value::Choice(_) if name.as_str() == "is_cuda" => {
+                    Value::Bool(self.unknown_on(Device::Cuda(None), e))
+                }
+                v => v,
+            },
             Value::External(path) => self.external_attr(path, name),
             Value::Module(m) => match self.program.lookup(m, name) {
                 Some(r) => self.resolved(r),
@@ -51,6 +54,7 @@ impl Interp<'_> {
             },
             // `torch.cuda.get_device_properties(0).total_memory`
             Value::Host(_) if name.as_str() == "total_memory" => Value::Host(Host::Memory),
+            _ if name.as_str() == "is_cuda" => Value::Bool(self.unknown_on(Device::Cuda(None), e)),
             _ => self.result_of(e),
         }
     }
@@ -496,57 +500,5 @@ impl Interp<'_> {
         let result = self.result_of(e);
         self.lives_near(o, args, result);
         result
-    }
-
-    /// Methods of strings and of devices taken as strings.
-    fn host_method(&mut self, receiver: Value, name: Sym, args: &Args, e: ExprId) -> Value {
-        let first = args.positional.first().map(|&(v, _)| v);
-        match (receiver, name.as_str(), first) {
-            (Value::Device(d), "startswith", Some(Value::Str(s, _))) => match parse_device(s.as_str()) {
-                Some(wanted) => Value::Bool(self.is_device(d, wanted, e)),
-                None => Value::Unknown,
-            },
-            (Value::Str(s, _), "startswith", Some(Value::Str(p, _))) => {
-                Value::Bool(if s.as_str().starts_with(p.as_str()) { TRUE } else { super::FALSE })
-            }
-            (Value::Outer(o), "startswith", Some(Value::Str(s, _))) => {
-                let place = self.place(e);
-                let origin = self.origin(place, super::Reason::Given, NO_ORIGIN);
-                let d = self.at(Device::Named(o), origin);
-                match parse_device(s.as_str()) {
-                    Some(wanted) => Value::Bool(self.is_device(d, wanted, e)),
-                    None => Value::Bool(self.unknown_test(e)),
-                }
-            }
-            (Value::Str(s, o), "lower" | "strip", _) => {
-                Value::Str(Sym::new(&s.as_str().trim().to_lowercase()), o)
-            }
-            (Value::Str(s, _), "format", Some(v)) if s.as_str() == "cuda:{}" => match v {
-                Value::Int(i) => {
-                    let place = self.place(e);
-                    let origin = self.origin(place, super::Reason::Literal, NO_ORIGIN);
-                    Value::Str(Sym::new(&format!("cuda:{i}")), origin)
-                }
-                _ => {
-                    let place = self.place(e);
-                    let origin = self.origin(place, super::Reason::Literal, NO_ORIGIN);
-                    let d = self.at(Device::CudaSome, origin);
-                    Value::Device(d)
-                }
-            },
-            (Value::Str(s, _), "split", Some(Value::Str(sep, _))) if !sep.as_str().is_empty() => {
-                let parts: Vec<Value> =
-                    s.as_str().split(sep.as_str()).map(|p| Value::Str(Sym::new(p), NO_ORIGIN)).collect();
-                self.list(&parts)
-            }
-            (Value::Host(Host::Array | Host::Doubles), ..) => self.array_method(receiver, name, args),
-            (Value::Str(..) | Value::Host(Host::Text), "split" | "splitlines", _) => {
-                let content = self.many(Self::TEXT);
-                Value::Object(self.object(ObjKind::List { module: false }, None, content))
-            }
-            (Value::Str(..) | Value::Host(Host::Text), ..) => Self::TEXT,
-            (Value::Host(h), ..) => Value::Host(h),
-            _ => self.result_of(e),
-        }
     }
 }

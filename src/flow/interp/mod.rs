@@ -42,10 +42,12 @@ mod operation;
 mod precision;
 mod process;
 mod reveal;
+mod saved;
 mod shown;
 mod spelling;
 mod stmt;
 mod tensor;
+mod texts;
 mod timing;
 mod torch_fn;
 mod torch_module;
@@ -274,7 +276,7 @@ pub struct Interp<'p> {
     /// `torch.load` calls, by their result, that become events when it turns out to be weights.
     loads: FxHashMap<OuterId, Pending>,
     /// Files that have been written with `torch.save`, and when.
-    saved: FxHashMap<Value, Cond>,
+    saved: FxHashMap<Sym, Cond>,
     /// The file whose functions are the entry points.
     entry: ModIdx,
     speculative: bool,

@@ -305,7 +305,11 @@ impl Interp<'_> {
         let t = self.get_tensor(id);
         match name.as_str() {
             "device" => Value::Device(t.device),
-            "is_cuda" => Value::Bool(self.is_device(t.device, Device::Cuda(None), e)),
+            "is_cuda" => {
+                // Whatever has been forgotten of how it came there: CUDA is there.
+                let (on, there) = (self.is_device(t.device, Device::Cuda(None), e), self.available(None));
+                Value::Bool(self.d.and(on, there))
+            }
             "is_mps" => Value::Bool(self.is_device(t.device, Device::Other(crate::world::Backend::Mps), e)),
             "is_cpu" => Value::Bool(self.is_device(t.device, Device::Cpu, e)),
             "shape" | "ndim" | "nbytes" | "itemsize" => Self::NUMBER,

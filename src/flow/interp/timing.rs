@@ -63,6 +63,8 @@ struct Timed {
     start: ExprId,
     /// The second.
     end: ExprId,
+    /// The loop in whose every round the clock is started anew after that: the stretch is a round.
+    round: Option<Span>,
 }
 
 impl Interp<'_> {
@@ -135,7 +137,8 @@ impl Interp<'_> {
             .into_iter()
             .find(|t| ir.span(t.start).end <= at.start && at.end <= ir.span(t.end).start)?;
         let stretch = Span { start: ir.span(timed.start).end, end: ir.span(timed.end).start };
-        (!waits(self.program, module, stretch, 0)).then_some(timed)
+        let quiet = |stretch| !waits(self.program, module, stretch, 0);
+        (quiet(stretch) && timed.round.is_none_or(quiet)).then_some(timed)
     }
 }
 
@@ -178,9 +181,25 @@ fn stretches(program: &Program, module: ModIdx, scope: Option<Span>) -> Vec<Time
             }
             let end = if clock(left) { left } else { last(ir.expr(left), ir.span(left).start)? };
             let start = last(ir.expr(right), ir.span(end).start)?;
-            Some(Timed { start, end })
+            let round = loops_around(ir, end).find(|round| {
+                looks.iter().any(|&(name, at)| {
+                    let at = ir.span(at);
+                    name == ir.expr(right) && round.contains(at) && at.start > ir.span(end).start
+                })
+            });
+            Some(Timed { start, end, round })
         })
         .collect()
+}
+
+/// The loops around an expression.
+fn loops_around(ir: &crate::ir::Module, e: ExprId) -> impl Iterator<Item = Span> {
+    let at = ir.span(e);
+    ir.stmts
+        .iter()
+        .zip(&ir.stmt_spans)
+        .filter(move |(s, span)| matches!(s, Stmt::For { .. } | Stmt::While { .. }) && span.contains(at))
+        .map(|(_, &span)| span)
 }
 
 /// Does something in this stretch of a file wait, or what it calls?

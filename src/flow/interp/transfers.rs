@@ -193,9 +193,17 @@ impl Interp<'_> {
             _ => false,
         });
         let local = self.is_own_result(base);
+        // One of the elements of a list is not another one, which has the same name here.
+        let any_of_them =
+            known.iter().any(|d| matches!(*d, Device::Of(o) | Device::Named(o) if self.is_one_of(o)));
         // The parts of a large module may be on several GPUs, and moves between them are meant for that.
         let spread = self.in_module() && known.iter().any(|d| matches!(d, Device::Of(_) | Device::Named(_)));
-        if !there || spread || !local || !(symbols || t.device == target || !self.made_elsewhere(t)) {
+        if !there
+            || spread
+            || any_of_them
+            || !local
+            || !(symbols || t.device == target || !self.made_elsewhere(t))
+        {
             self.watch.needless.insert(place, None);
             return;
         }
@@ -207,6 +215,17 @@ impl Interp<'_> {
             self.emit(Kind::AlreadyThere, place, bite, Vec::new());
             let event = self.events.pop();
             self.watch.needless.insert(place, event);
+        }
+    }
+
+    /// Is it some element of a container, or a part of one?
+    fn is_one_of(&self, mut o: super::OuterId) -> bool {
+        loop {
+            match self.t.get_outer(o).key {
+                OuterKey::Item { key: None, .. } => return true,
+                OuterKey::Item { base, .. } | OuterKey::Attr { base, .. } => o = base,
+                _ => return false,
+            }
         }
     }
 

@@ -1,0 +1,174 @@
+//! Files that the program itself has written: what `torch.load` reads of them was saved on this machine.
+
+use std::fmt::Write as _;
+
+use super::super::atom::Atom;
+use super::super::value::{OuterKey, Value};
+use super::args::Args;
+use super::{Cond, FALSE, Interp};
+use crate::ir::{Expr, ExprId, Stmt, Var};
+use crate::sym::Sym;
+
+/// Names that are made of longer expressions are not compared.
+const MAX_PARTS: u32 = 40;
+
+impl Interp<'_> {
+    /// `torch.save(…, file)`
+    pub(super) fn remember_saved(&mut self, args: &Args) {
+        let Some(file) = self.file_name(args, 1) else { return };
+        let before = self.saved.get(&file).copied().unwrap_or(FALSE);
+        let when = self.d.or(before, self.path);
+        self.saved.insert(file, when);
+    }
+
+    /// When this very run has written the file before, as far as the machine and its user decide that. Whether the
+    /// epoch was the best one so far does not matter: some epoch was.
+    pub(super) fn saved_before(&mut self, args: &Args) -> Cond {
+        let Some(file) = self.file_name(args, 0) else { return FALSE };
+        let Some(&when) = self.saved.get(&file) else { return FALSE };
+        let atoms = &self.atoms;
+        let decided = |a| matches!(atoms.get(a), Atom::Gpus(_) | Atom::Backend(_) | Atom::Flag { .. });
+        self.d.forget(when, &decided)
+    }
+
+    /// What tells one file from another: the same text for the same name.
+    fn file_name(&mut self, args: &Args, position: usize) -> Option<Sym> {
+        let (v, at) = args.get(position, "f")?;
+        let mut name = String::new();
+        self.muted += 1;
+        let known = self.spell_value(v, at, &mut name, &mut MAX_PARTS.clone());
+        self.muted -= 1;
+        known.map(|()| Sym::new(&name))
+    }
+
+    fn spell_value(&mut self, v: Value, e: ExprId, name: &mut String, left: &mut u32) -> Option<()> {
+        match v {
+            Value::Str(s, _) => name.push_str(s.as_str()),
+            Value::Int(i) => write!(name, "{i}").ok()?,
+            // An argument, a part of one: it is the same wherever it is read.
+            Value::Outer(o)
+                if !matches!(
+                    self.t.get_outer(o).key,
+                    OuterKey::Result { .. } | OuterKey::Item { key: None, .. }
+                ) =>
+            {
+                write!(name, "<{}>", o.0).ok()?;
+            }
+            _ => return self.spell(e, name, left),
+        }
+        Some(())
+    }
+
+    /// A name that is put together, by its parts.
+    fn spell(&mut self, e: ExprId, name: &mut String, left: &mut u32) -> Option<()> {
+        *left = left.checked_sub(1)?;
+        let linked = self.linked();
+        let ir = &linked.ir;
+        match ir.expr(e) {
+            Expr::Var(var) => {
+                if let Some(value) = self.given_before(var, e) {
+                    return self.spell_part(value, name, left);
+                }
+                let (slots, slot) = match var {
+                    Var::Local(slot) => (&ir.function(self.here().func).slots, slot),
+                    Var::Global(slot) => (&ir.functions.first()?.slots, slot),
+                    _ => return None,
+                };
+                // A loop's number: what another loop counts under that name is meant to be the same.
+                write!(name, "<{}>", slots.get(usize::from(slot))?).ok()
+            }
+            Expr::Attr { base, name: attribute } => {
+                self.spell_part(base, name, left)?;
+                write!(name, ".{attribute}").ok()
+            }
+            Expr::Format(list) => ir.list(list).iter().try_for_each(|&x| self.spell_part(x, name, left)),
+            Expr::Binary { left: a, right: b, op } => {
+                self.spell_part(a, name, left)?;
+                write!(name, "<{op:?}>").ok()?;
+                self.spell_part(b, name, left)
+            }
+            Expr::Tuple(list) => ir.list(list).iter().try_for_each(|&x| {
+                self.spell_part(x, name, left)?;
+                name.push(',');
+                Some(())
+            }),
+            Expr::Call(id) => {
+                let call = ir.call(id);
+                match ir.expr(call.func) {
+                    Expr::Attr { base, name: method } if !matches!(ir.expr(base), Expr::Attr { .. }) => {
+                        self.spell_part(base, name, left)?;
+                        write!(name, ".{method}(").ok()?;
+                    }
+                    Expr::Attr { name: function, .. } => write!(name, "{function}(").ok()?,
+                    Expr::Var(Var::Unbound(function)) => write!(name, "{function}(").ok()?,
+                    _ => name.push('('),
+                }
+                call.args.iter().try_for_each(|a| {
+                    self.spell_part(a.value, name, left)?;
+                    name.push(',');
+                    Some(())
+                })
+            }
+            Expr::Index { base, index } => {
+                self.spell_part(base, name, left)?;
+                name.push('[');
+                self.spell_part(index, name, left)
+            }
+            Expr::Str(s) => {
+                name.push_str(s.as_str());
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    /// A part: by its value if it is a name that has one, else by its own parts.
+    fn spell_part(&mut self, e: ExprId, name: &mut String, left: &mut u32) -> Option<()> {
+        match self.linked().ir.expr(e) {
+            Expr::Var(_) | Expr::Attr { .. } | Expr::Index { .. } | Expr::Int(_) | Expr::Str(_) => {
+                let v = self.eval(e);
+                if matches!(v, Value::Object(_) | Value::External(_) | Value::Module(_)) {
+                    write!(name, "<{v:?}>").ok()
+                } else {
+                    self.spell_value(v, e, name, left)
+                }
+            }
+            _ => self.spell(e, name, left),
+        }
+    }
+
+    /// What the variable was given last before this point, in the same function.
+    fn given_before(&self, var: Var, e: ExprId) -> Option<ExprId> {
+        let ir = &self.linked().ir;
+        let at = ir.span(e);
+        let function = ir.function(self.here().func).span;
+        let whole = self.here().func.0 == 0;
+        ir.stmts
+            .iter()
+            .zip(&ir.stmt_spans)
+            .filter(|&(_, &span)| span.start <= at.start && (whole || function.contains(span)))
+            .filter_map(|(stmt, &span)| match *stmt {
+                Stmt::Assign { targets, value }
+                    if span.end <= at.start
+                        && matches!(ir.list(targets), &[t] if ir.expr(t) == Expr::Var(var)) =>
+                {
+                    Some((span.start, Some(value)))
+                }
+                Stmt::For { target, .. } if span.contains(at) && binds(ir, target, var) => {
+                    Some((span.start, None))
+                }
+                _ => None,
+            })
+            .max_by_key(|&(start, _)| start)
+            .and_then(|(_, value)| value)
+    }
+}
+
+/// Does the target of a loop bind the variable?
+fn binds(ir: &crate::ir::Module, target: ExprId, var: Var) -> bool {
+    match ir.expr(target) {
+        Expr::Var(bound) => bound == var,
+        Expr::Tuple(list) | Expr::List(list) => ir.list(list).iter().any(|&t| binds(ir, t, var)),
+        _ => false,
+    }
+}
