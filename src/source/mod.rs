@@ -39,8 +39,8 @@ impl Source {
         self.lines.get_or_init(|| {
             let bytes = self.text.as_bytes();
             let mut starts = vec![0];
-            for (i, &b) in bytes.iter().enumerate() {
-                if b == b'\n' || (b == b'\r' && bytes.get(i + 1) != Some(&b'\n')) {
+            for i in memchr::memchr2_iter(b'\n', b'\r', bytes) {
+                if bytes[i] == b'\n' || bytes.get(i + 1) != Some(&b'\n') {
                     starts.push(u32::try_from(i + 1).unwrap_or(u32::MAX));
                 }
             }
