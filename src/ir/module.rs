@@ -72,6 +72,14 @@ impl Module {
         end - before..end
     }
 
+    /// The numbers of the statements of a function.
+    pub fn stmts_of(&self, function: &Function) -> Range<usize> {
+        let Some(last) = self.block(function.body).last() else { return 0..0 };
+        let (end, from) = (last.0 as usize + 1, function.span.start);
+        let before = self.stmt_spans[..end].iter().rev().take_while(|at| at.start >= from).count();
+        end - before..end
+    }
+
     /// The numbers of the expressions in one, itself included.
     pub fn exprs_in(&self, expr: ExprId) -> Range<usize> {
         let end = expr.0 as usize + 1;
