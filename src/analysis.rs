@@ -33,7 +33,8 @@ struct Loaded {
     path: PathBuf,
     name: String,
     root: PathBuf,
-    text: String,
+    /// `None`: whoever needs it can read it again.
+    text: Option<String>,
     problem: Option<(Code, String)>,
     lowered: Option<Lowered>,
 }
@@ -109,7 +110,10 @@ impl Intake {
         for loaded in files {
             self.by_path.insert(self.finder.path_id(&loaded.path), file_id(self.importers.len()));
             self.importers.push(self.finder.importer(&loaded.path, &loaded.root));
-            let file = analysis.sources.add(Source::new(loaded.path, loaded.name, loaded.text));
+            let file = analysis.sources.add(match loaded.text {
+                Some(text) => Source::new(loaded.path, loaded.name, text),
+                None => Source::on_disk(loaded.path, loaded.name),
+            });
             if let Some((code, message)) = loaded.problem {
                 analysis.findings.push(plain_finding(code, message, Place { file, span: Span::default() }));
             }
@@ -153,19 +157,19 @@ fn plain_finding(code: Code, message: String, place: Place) -> Finding {
 
 fn load(input: &Input, file: FileId) -> Loaded {
     let text = shielded(|| match &input.bytes {
-        Some(bytes) => read::decode(bytes.clone()),
+        Some(bytes) => read::decode(bytes.clone()).map(|text| (text, false)),
         None => read::read(&input.path),
     });
     let mut loaded = Loaded {
         path: input.path.clone(),
         name: input.name.clone(),
         root: input.root.to_path_buf(),
-        text: String::new(),
+        text: Some(String::new()),
         problem: None,
         lowered: None,
     };
     match text {
-        Ok(Ok(text)) => lower_into(&mut loaded, text, file),
+        Ok(Ok((text, stays))) => lower_into(&mut loaded, text, stays, file),
         Ok(Err(reason)) => loaded.problem = Some((Code(3), format!("cannot read this file: {reason}"))),
         Err(panic) => loaded.problem = Some((Code(1), internal_error(&panic))),
     }
@@ -178,12 +182,12 @@ fn load_import(path: &Path, root: &Path, file: FileId) -> Loaded {
         path: path.to_path_buf(),
         name: read_name(path, root),
         root: root.to_path_buf(),
-        text: String::new(),
+        text: Some(String::new()),
         problem: None,
         lowered: None,
     };
-    if let Ok(Ok(text)) = shielded(|| read::read(path)) {
-        lower_into(&mut loaded, text, file);
+    if let Ok(Ok((text, stays))) = shielded(|| read::read(path)) {
+        lower_into(&mut loaded, text, stays, file);
         loaded.problem = None;
         if let Some(l) = &mut loaded.lowered {
             l.errors.clear();
@@ -197,13 +201,16 @@ fn read_name(path: &Path, root: &Path) -> String {
     crate::source::display_name(path, &cwd)
 }
 
-fn lower_into(loaded: &mut Loaded, text: String, file: FileId) {
+/// `stays`: the text can be read again.
+fn lower_into(loaded: &mut Loaded, text: String, stays: bool, file: FileId) {
     let kind = if loaded.path.extension().is_some_and(|e| e == "pyi") { Kind::Stub } else { Kind::Script };
     match shielded(|| crate::lower::lower(file, &text, kind)) {
         Ok(lowered) => loaded.lowered = Some(lowered),
         Err(panic) => loaded.problem = Some((Code(1), internal_error(&panic))),
     }
-    loaded.text = text;
+    // Comments that may suppress something are read for certain, and syntax errors are shown.
+    let asked_for = loaded.lowered.as_ref().is_none_or(|l| !l.comments.is_empty() || !l.errors.is_empty());
+    loaded.text = (asked_for || !stays).then_some(text);
 }
 
 fn findings_of(

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::hash::BuildHasher;
-use std::sync::{LazyLock, PoisonError, RwLock};
+use std::sync::{LazyLock, OnceLock, PoisonError, RwLock};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
@@ -16,7 +16,6 @@ pub struct Sym(u32);
 #[derive(Default)]
 struct Table {
     ids: FxHashMap<&'static str, u32>,
-    texts: Vec<&'static str>,
     /// Room for more texts.
     room: &'static mut [u8],
 }
@@ -27,10 +26,24 @@ static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(|| {
     RwLock::new(table)
 });
 
+/// The texts by number, in pieces that never move, so that a text is read without a lock. Each piece is twice as long as the
+/// one before it.
+static TEXTS: [OnceLock<Box<[OnceLock<&'static str>]>>; 32 - FIRST_PIECE.ilog2() as usize] =
+    [const { OnceLock::new() }; 32 - FIRST_PIECE.ilog2() as usize];
+
+/// How many texts the first piece has room for: a power of two.
+const FIRST_PIECE: u32 = 1 << 12;
+
+/// The piece that a number is in, and its place there.
+const fn place_of(id: u32) -> (usize, usize) {
+    let beyond = id.saturating_add(FIRST_PIECE);
+    let piece = beyond.ilog2() - FIRST_PIECE.ilog2();
+    (piece as usize, (beyond - (FIRST_PIECE << piece)) as usize)
+}
+
 thread_local! {
     /// Names this thread has met of late: most look-ups never touch the shared table.
     static RECENT: RefCell<Vec<Recent>> = RefCell::new(vec![Recent::NONE; RECENT_NAMES]);
-    static TEXTS: RefCell<Vec<&'static str>> = RefCell::default();
     /// Dotted names this thread has put together.
     static DOTTED: RefCell<FxHashMap<(Sym, Sym), Sym>> = RefCell::default();
 }
@@ -92,13 +105,34 @@ impl Sym {
 
     /// The text.
     pub fn as_str(self) -> &'static str {
-        TEXTS.with_borrow_mut(|texts| {
-            if self.0 as usize >= texts.len() {
-                let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
-                texts.extend_from_slice(&table.texts[texts.len()..]);
-            }
-            texts[self.0 as usize]
-        })
+        let (piece, at) = place_of(self.0);
+        TEXTS[piece].get().and_then(|texts| texts[at].get()).copied().unwrap_or_default()
+    }
+}
+
+/// Answers to one question about names, each found once. For a `thread_local!`: names repeat, from file to file as well.
+pub struct Answers(RefCell<Vec<Option<bool>>>);
+
+impl Answers {
+    /// Nothing has been asked.
+    #[expect(clippy::new_without_default, reason = "a `Default` cannot be `const`")]
+    pub const fn new() -> Self {
+        Self(RefCell::new(Vec::new()))
+    }
+
+    /// The answer for a name; `find` gives it when it is asked for the first time.
+    pub fn ask(&self, name: Sym, find: impl FnOnce(&'static str) -> bool) -> bool {
+        let at = name.0 as usize;
+        if let Some(&Some(known)) = self.0.borrow().get(at) {
+            return known;
+        }
+        let found = find(name.as_str());
+        let mut answers = self.0.borrow_mut();
+        if at >= answers.len() {
+            answers.resize((at + 1).next_power_of_two(), None);
+        }
+        answers[at] = Some(found);
+        found
     }
 }
 
@@ -113,10 +147,13 @@ fn intern(text: &str) -> u32 {
 
 impl Table {
     fn add(&mut self, text: &str) -> u32 {
-        let id = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+        let id = u32::try_from(self.ids.len()).unwrap_or(u32::MAX);
         let text = self.keep(text);
         self.ids.insert(text, id);
-        self.texts.push(text);
+        let (piece, at) = place_of(id);
+        let texts = TEXTS[piece].get_or_init(|| (0..FIRST_PIECE << piece).map(|_| OnceLock::new()).collect());
+        // Nobody else adds while the table is locked.
+        let _ = texts[at].set(text);
         id
     }
 

@@ -1,26 +1,36 @@
 //! Which functions ask about the machine, so that what they call may count on an answer.
 
-use rustc_hash::FxHashMap;
-
 use super::scan::Scan;
 use crate::ir::{Expr, ExprId, Var};
-use crate::sym::Sym;
+use crate::sym::{Answers, Sym};
 
 /// Words in names that stand for a question about the machine, or for its answer.
 const ASKING: &[&str] = &["available", "gpu", "device_count", "device_type", "accelerator", "cuda_", "_cuda"];
 
+thread_local! {
+    static ASKS: Answers = const { Answers::new() };
+}
+
+fn asks(name: Sym) -> bool {
+    let says = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        ASKING.iter().any(|word| name.contains(word))
+    };
+    ASKS.with(|known| known.ask(name, says))
+}
+
 impl Scan<'_> {
     /// Finds the functions that ask about the machine: by name, or by comparing something with the name of a device.
     pub(super) fn questions(&mut self) {
-        let mut known: FxHashMap<Sym, bool> = FxHashMap::default();
+        let variables = self.ir.functions.iter().any(|f| f.slots.iter().any(|&name| asks(name)));
         for n in 0..self.ir.exprs.len() {
             let e = ExprId(super::found::number(n));
             let asks = match self.ir.exprs[n] {
-                Expr::Attr { name, .. } | Expr::Var(Var::Unbound(name)) => self.asks(name, &mut known),
-                Expr::Var(Var::Local(slot)) => {
+                Expr::Attr { name, .. } | Expr::Var(Var::Unbound(name)) => asks(name),
+                Expr::Var(Var::Local(slot)) if variables => {
                     let owner = self.owner(e);
                     let name = self.ir.function(owner).slots.get(usize::from(slot)).copied();
-                    name.is_some_and(|name| self.asks(name, &mut known))
+                    name.is_some_and(asks)
                 }
                 Expr::Compare { left, right, .. } => [left, right]
                     .into_iter()
@@ -32,12 +42,5 @@ impl Scan<'_> {
                 self.found.asking.insert(owner);
             }
         }
-    }
-
-    fn asks(&self, name: Sym, known: &mut FxHashMap<Sym, bool>) -> bool {
-        *known.entry(name).or_insert_with(|| {
-            let name = name.as_str().to_ascii_lowercase();
-            ASKING.iter().any(|word| name.contains(word))
-        })
     }
 }

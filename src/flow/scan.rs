@@ -97,9 +97,15 @@ impl<'a> Scan<'a> {
     pub(super) fn run(mut self) -> Found {
         self.top_level();
         let compared = self.compared();
+        // What functions and classes hold of expressions; those in others are in their ranges, too.
+        let functions = self.ir.functions.iter().filter(|f| f.parent == Some(FuncId(0)));
+        let mut inner = functions.map(|f| f.exprs.clone()).peekable();
         for n in 0..self.ir.exprs.len() {
             let e = ExprId(number(n));
+            while inner.next_if(|range| range.end <= e.0).is_some() {}
             match self.ir.exprs[n] {
+                // No variable of the file's own.
+                Expr::Var(Var::Local(_)) if inner.peek().is_some_and(|range| range.contains(&e.0)) => {}
                 Expr::Str(s) if names_place(s) && !compared.contains(&e) => self.seed(e),
                 Expr::Attr { base, name } => self.attribute(e, base, name),
                 Expr::Var(var) => self.variable(e, var),

@@ -1,5 +1,7 @@
 //! A file as a whole: its tables, and how they are read.
 
+use std::ops::Range;
+
 use super::*;
 
 /// A file.
@@ -60,6 +62,39 @@ impl Module {
     /// The statements of a block.
     pub fn block(&self, block: Block) -> &[StmtId] {
         &self.stmt_pool[block.start as usize..(block.start + block.len) as usize]
+    }
+
+    /// The numbers of the statements in a compound one: each statement is numbered after those in it.
+    pub fn stmts_in(&self, compound: StmtId) -> Range<usize> {
+        let end = compound.0 as usize;
+        let from = self.stmt_spans[end].start;
+        let before = self.stmt_spans[..end].iter().rev().take_while(|at| at.start >= from).count();
+        end - before..end
+    }
+
+    /// The numbers of the statements of a function.
+    pub fn stmts_of(&self, function: &Function) -> Range<usize> {
+        let Some(last) = self.block(function.body).last() else { return 0..0 };
+        let (end, from) = (last.0 as usize + 1, function.span.start);
+        let before = self.stmt_spans[..end].iter().rev().take_while(|at| at.start >= from).count();
+        end - before..end
+    }
+
+    /// The numbers of the expressions in one, itself included.
+    pub fn exprs_in(&self, expr: ExprId) -> Range<usize> {
+        let end = expr.0 as usize + 1;
+        let from = self.span(expr).start;
+        let before = self.expr_spans[..end].iter().rev().take_while(|at| at.start >= from).count();
+        end - before..end
+    }
+
+    /// The numbers of the expressions of a function, with those of its decorators and its signature.
+    pub fn exprs_of(&self, function: &Function) -> Range<usize> {
+        let decorators = self.list(function.decorators).iter().map(|&d| self.span(d).start);
+        let from = decorators.fold(function.span.start, u32::min);
+        let (start, end) = (function.exprs.start as usize, function.exprs.end as usize);
+        let before = self.expr_spans[..start].iter().rev().take_while(|at| at.start >= from).count();
+        start - before..end
     }
 
     /// The call.

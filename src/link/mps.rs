@@ -4,6 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::{Linked, ModIdx, Program, Target};
 use crate::ir::Expr;
+use crate::sym::Answers;
 
 impl Program {
     /// Does the file, or one that it imports, directly or not, speak of Apple's devices?
@@ -25,10 +26,17 @@ impl Program {
     }
 }
 
+thread_local! {
+    static TEXTS: Answers = const { Answers::new() };
+    static NAMES: Answers = const { Answers::new() };
+}
+
 fn speaks(linked: &Linked) -> bool {
     linked.ir.exprs.iter().any(|e| match e {
-        Expr::Str(s) => s.as_str() == "mps" || s.as_str().starts_with("mps:"),
-        Expr::Attr { name, .. } => name.as_str().split('_').any(|word| word == "mps"),
+        Expr::Str(s) => TEXTS.with(|known| known.ask(*s, |text| text == "mps" || text.starts_with("mps:"))),
+        Expr::Attr { name, .. } => {
+            NAMES.with(|known| known.ask(*name, |name| name.split('_').any(|word| word == "mps")))
+        }
         _ => false,
     })
 }

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
-use memchr::{memchr, memchr2};
+use memchr::{memchr, memchr2, memchr3};
 use rustpython_ast::ModModule;
 use rustpython_ast::token::{Token, TokenKind};
 use rustpython_parser::Parsed;
@@ -71,7 +71,9 @@ fn may_hold_any(text: &str) -> bool {
 }
 
 fn may_suppress(text: &str) -> bool {
-    WORDS.as_ref().is_some_and(|words| words.is_match(text))
+    // Each of the words has a letter or sign that few comments have.
+    memchr3(b'q', b'Q', b':', text.as_bytes()).is_some()
+        && WORDS.as_ref().is_some_and(|words| words.is_match(text))
 }
 
 /// The start of the lines that end in this one and cannot have comments of their own: a string over

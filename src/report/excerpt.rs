@@ -145,8 +145,8 @@ impl Mark {
         let source = sources.get(place.file);
         let starts = source.line_starts();
         let row = |offset: usize| starts.partition_point(|&start| start as usize <= offset).max(1);
-        let start = source.text.floor_char_boundary(place.span.start as usize);
-        let end = source.text.floor_char_boundary(place.span.end as usize).max(start);
+        let start = source.text().floor_char_boundary(place.span.start as usize);
+        let end = source.text().floor_char_boundary(place.span.end as usize).max(start);
         let first = row(start);
         // A place that ends with its row's line end is on that row only.
         let mut last = row(end.saturating_sub(1).max(start));

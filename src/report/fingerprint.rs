@@ -82,7 +82,7 @@ impl<'a> File<'a> {
         let first = self.row_of(span.start);
         // A span that ends with its line's end is on that line only.
         let last = self.row_of(span.end.saturating_sub(1).max(span.start));
-        let marked = span.slice(&self.source.text);
+        let marked = span.slice(self.source.text());
         let mut hash = Xxh3::new();
         hash.write_u16(finding.code.0.to_le());
         hash.write(self.name.as_bytes());
@@ -105,7 +105,7 @@ impl<'a> File<'a> {
             return 0;
         }
         let start = self.source.line_starts().get(row).copied().unwrap_or(span.start);
-        let before = Span::new(start, span.start).slice(&self.source.text);
+        let before = Span::new(start, span.start).slice(self.source.text());
         u32::try_from(before.matches(marked).count()).unwrap_or(u32::MAX)
     }
 

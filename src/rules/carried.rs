@@ -4,6 +4,8 @@
 //! all rounds is differentiated at the end; it is a leak where every round is differentiated for itself, or where the
 //! states are put away for later.
 
+use std::ops::Range;
+
 use super::Context;
 use crate::finding::{Code, Finding, Label};
 use crate::ir::{Call, Expr, ExprId, Module, Stmt, StmtId, Var};
@@ -34,15 +36,12 @@ pub(super) fn carried(cx: &Context<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for (n, stmt) in ir.stmts.iter().enumerate() {
         if matches!(stmt, Stmt::For { .. } | Stmt::While { .. }) {
-            let around = File { cx, module, ir, round: span_of(ir, n) };
+            let id = StmtId(u32::try_from(n).unwrap_or(u32::MAX));
+            let around = File { cx, module, ir, round: ir.stmt_span(id), body: ir.stmts_in(id) };
             around.look(&mut found);
         }
     }
     found
-}
-
-fn span_of(ir: &Module, n: usize) -> Span {
-    ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)))
 }
 
 /// One loop of a file.
@@ -51,12 +50,13 @@ struct File<'a> {
     module: ModIdx,
     ir: &'a Module,
     round: Span,
+    /// The numbers of its statements.
+    body: Range<usize>,
 }
 
 impl File<'_> {
     fn look(&self, found: &mut Vec<Finding>) {
-        for (n, stmt) in self.ir.stmts.iter().enumerate() {
-            let at = span_of(self.ir, n);
+        for (stmt, at) in self.stmts() {
             let Stmt::Assign { targets, value } = *stmt else { continue };
             let (Expr::Call(c), true) = (self.ir.expr(value), self.is_innermost(at)) else { continue };
             let call = self.ir.call(c);
@@ -81,13 +81,19 @@ impl File<'_> {
         }
     }
 
+    /// What is done in each round.
+    fn stmts(&self) -> impl Iterator<Item = (&Stmt, Span)> {
+        let body = self.body.clone();
+        self.ir.stmts[body.clone()].iter().zip(self.ir.stmt_spans[body].iter().copied())
+    }
+
     /// Is this loop the innermost one around the place, and in the same function?
     fn is_innermost(&self, at: Span) -> bool {
         let inside = |s: Span| self.round.contains(s) && s != self.round && s.contains(at);
         self.round.contains(at)
-            && !self.ir.stmts.iter().enumerate().any(|(n, s)| {
-                matches!(s, Stmt::For { .. } | Stmt::While { .. }) && inside(span_of(self.ir, n))
-            })
+            && !self
+                .stmts()
+                .any(|(s, span)| matches!(s, Stmt::For { .. } | Stmt::While { .. }) && inside(span))
             && !self.ir.functions.iter().any(|f| inside(f.span))
     }
 
@@ -124,12 +130,8 @@ impl File<'_> {
     /// What the rounds assign to a variable, but for the results of this call.
     fn given_to(&self, state: Var, cell: ExprId) -> Vec<(ExprId, Span)> {
         let mut given = Vec::new();
-        for (n, s) in self.ir.stmts.iter().enumerate() {
-            let at = span_of(self.ir, n);
+        for (s, at) in self.stmts() {
             let Stmt::Assign { targets, value } = *s else { continue };
-            if !self.round.contains(at) {
-                continue;
-            }
             for &t in self.ir.list(targets) {
                 match (self.ir.expr(t), self.ir.expr(value)) {
                     // `state = cell(x, state)` is what is looked for; another call cuts or makes it.
@@ -150,8 +152,7 @@ impl File<'_> {
     }
 
     fn mentions(&self, e: ExprId, var: Var) -> bool {
-        let span = self.ir.span(e);
-        self.ir.exprs.iter().zip(&self.ir.expr_spans).any(|(x, s)| *x == Expr::Var(var) && span.contains(*s))
+        self.ir.exprs[self.ir.exprs_in(e)].contains(&Expr::Var(var))
     }
 
     /// Does the function around, or the loop's own code, say anything of graphs?

@@ -8,15 +8,21 @@ use crate::finding::{Code, Finding, Label};
 use crate::ir::{BinOp, Block, Call, Expr, ExprId, Function, Module, Stmt, StmtId, Var};
 use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::span::{Place, Span};
-use crate::sym::Sym;
+use crate::sym::{Answers, Sym};
 use crate::world::World;
+
+thread_local! {
+    static BACKWARD: Answers = const { Answers::new() };
+}
 
 /// SD505 graph-retained-by-accumulation
 pub(super) fn retained(cx: &Context<'_>) -> Vec<Finding> {
     let Some(module) = cx.program.module_of(cx.file) else { return Vec::new() };
     let ir = &cx.program.get(module).ir;
     let mut found = Vec::new();
-    if !ir.exprs.iter().any(|e| matches!(e, Expr::Attr { name, .. } if name.as_str().ends_with("backward"))) {
+    let differentiates =
+        |name: Sym| BACKWARD.with(|known| known.ask(name, |text| text.ends_with("backward")));
+    if !ir.exprs.iter().any(|e| matches!(*e, Expr::Attr { name, .. } if differentiates(name))) {
         return found;
     }
     for stmt in &ir.stmts {

@@ -7,6 +7,7 @@ use super::Context;
 use crate::finding::{Code, Finding, Label};
 use crate::ir::{CmpOp, Expr, ExprId, Function, Handler, Module, Stmt, Var};
 use crate::span::{Place, Span};
+use crate::sym::{Answers, Sym};
 use crate::world::World;
 
 /// How far a text is followed through variables and methods.
@@ -17,6 +18,9 @@ pub(super) fn matched_by_message(cx: &Context<'_>) -> Vec<Finding> {
     let Some(module) = cx.program.module_of(cx.file) else { return Vec::new() };
     let ir = &cx.program.get(module).ir;
     let mut found = Vec::new();
+    if !ir.exprs.iter().any(|e| matches!(e, Expr::Str(s) if speaks_of_oom(*s))) {
+        return found;
+    }
     for (n, expr) in ir.exprs.iter().enumerate() {
         let Some((words, text)) = comparison(ir, *expr) else { continue };
         if !says_oom(ir, words) {
@@ -57,7 +61,15 @@ fn comparison(ir: &Module, expr: Expr) -> Option<(ExprId, ExprId)> {
 }
 
 fn says_oom(ir: &Module, e: ExprId) -> bool {
-    matches!(ir.expr(e), Expr::Str(s) if s.as_str().to_ascii_lowercase().contains("out of memory"))
+    matches!(ir.expr(e), Expr::Str(s) if speaks_of_oom(s))
+}
+
+thread_local! {
+    static OOM: Answers = const { Answers::new() };
+}
+
+fn speaks_of_oom(words: Sym) -> bool {
+    OOM.with(|known| known.ask(words, |text| text.to_ascii_lowercase().contains("out of memory")))
 }
 
 /// The innermost function around a place.

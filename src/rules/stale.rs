@@ -69,18 +69,16 @@ impl File<'_> {
 
     /// `self.name = value` in a method.
     fn assigned(&self, f: FuncId) -> impl Iterator<Item = (Sym, ExprId, Span)> {
-        let span = self.ir.function(f).span;
-        self.ir.stmts.iter().zip(&self.ir.stmt_spans).filter(move |(_, at)| span.contains(**at)).flat_map(
-            |(s, &at)| {
-                let (targets, value) = match *s {
-                    Stmt::Assign { targets, value } => (self.ir.list(targets).to_vec(), value),
-                    Stmt::AnnAssign { target, value: Some(value), .. } => (vec![target], value),
-                    _ => (Vec::new(), ExprId(0)),
-                };
-                let own = targets.into_iter().filter_map(|t| self.own_attribute(t));
-                own.map(|name| (name, value, at)).collect::<Vec<_>>()
-            },
-        )
+        let body = self.ir.stmts_of(self.ir.function(f));
+        self.ir.stmts[body.clone()].iter().zip(&self.ir.stmt_spans[body]).flat_map(|(s, &at)| {
+            let (targets, value) = match *s {
+                Stmt::Assign { targets, value } => (self.ir.list(targets).to_vec(), value),
+                Stmt::AnnAssign { target, value: Some(value), .. } => (vec![target], value),
+                _ => (Vec::new(), ExprId(0)),
+            };
+            let own = targets.into_iter().filter_map(|t| self.own_attribute(t));
+            own.map(|name| (name, value, at)).collect::<Vec<_>>()
+        })
     }
 
     fn own_attribute(&self, e: ExprId) -> Option<Sym> {

@@ -7,15 +7,14 @@ use std::sync::OnceLock;
 
 use crate::span::{FileId, Place};
 
-/// One file's decoded text.
+/// One file and its text, decoded to UTF-8, without a byte order mark. Line ends are kept.
 #[derive(Debug)]
 pub struct Source {
     /// Absolute path.
     pub path: PathBuf,
     /// The path as it is shown: relative to the working directory, with `/`.
     pub name: String,
-    /// The text, decoded to UTF-8, without a byte order mark. Line ends are kept.
-    pub text: String,
+    text: OnceLock<String>,
     lines: OnceLock<Vec<u32>>,
 }
 
@@ -31,16 +30,26 @@ pub struct Position {
 impl Source {
     /// A file with this text.
     pub fn new(path: PathBuf, name: String, text: String) -> Self {
-        Self { path, name, text, lines: OnceLock::new() }
+        Self { path, name, text: OnceLock::from(text), lines: OnceLock::new() }
+    }
+
+    /// A file on disk, whose text is read when somebody asks for it: after it has been lowered, that of few files is needed.
+    pub fn on_disk(path: PathBuf, name: String) -> Self {
+        Self { path, name, text: OnceLock::new(), lines: OnceLock::new() }
+    }
+
+    /// The text; empty if it cannot be read any more.
+    pub fn text(&self) -> &str {
+        self.text.get_or_init(|| read::read(&self.path).map(|(text, _)| text).unwrap_or_default())
     }
 
     /// Byte offsets at which lines start; `\n`, `\r\n` and `\r` end a line.
     pub fn line_starts(&self) -> &[u32] {
         self.lines.get_or_init(|| {
-            let bytes = self.text.as_bytes();
+            let bytes = self.text().as_bytes();
             let mut starts = vec![0];
-            for (i, &b) in bytes.iter().enumerate() {
-                if b == b'\n' || (b == b'\r' && bytes.get(i + 1) != Some(&b'\n')) {
+            for i in memchr::memchr2_iter(b'\n', b'\r', bytes) {
+                if bytes[i] == b'\n' || bytes.get(i + 1) != Some(&b'\n') {
                     starts.push(u32::try_from(i + 1).unwrap_or(u32::MAX));
                 }
             }
@@ -53,8 +62,8 @@ impl Source {
         let starts = self.line_starts();
         let row = starts.partition_point(|&s| s <= offset);
         let start = starts[row.saturating_sub(1)] as usize;
-        let end = (offset as usize).min(self.text.len());
-        let column = self.text.get(start..end).map_or(0, |s| s.chars().count()) + 1;
+        let end = (offset as usize).min(self.text().len());
+        let column = self.text().get(start..end).map_or(0, |s| s.chars().count()) + 1;
         Position { row: row.max(1), column }
     }
 
@@ -62,8 +71,8 @@ impl Source {
     pub fn row_text(&self, row: usize) -> &str {
         let starts = self.line_starts();
         let Some(&start) = row.checked_sub(1).and_then(|r| starts.get(r)) else { return "" };
-        let end = starts.get(row).map_or(self.text.len(), |&e| e as usize);
-        self.text.get(start as usize..end).unwrap_or("").trim_end_matches(['\n', '\r'])
+        let end = starts.get(row).map_or(self.text().len(), |&e| e as usize);
+        self.text().get(start as usize..end).unwrap_or("").trim_end_matches(['\n', '\r'])
     }
 }
 
@@ -112,7 +121,7 @@ impl Sources {
 
     /// The text of a place.
     pub fn text(&self, place: Place) -> &str {
-        place.span.slice(&self.get(place.file).text)
+        place.span.slice(self.get(place.file).text())
     }
 }
 

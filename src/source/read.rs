@@ -45,18 +45,19 @@ pub enum Unreadable {
     Wide,
 }
 
-/// Reads a file and decodes it.
+/// Reads a file and decodes it. Says whether it can be read again, unlike a pipe.
 ///
 /// # Errors
 /// [`Unreadable`] with the reason, if there can be no text.
-pub fn read(path: &Path) -> Result<String, Unreadable> {
-    decode(bytes(path).map_err(|error| Unreadable::Io(io_reason(&error)))?)
+pub fn read(path: &Path) -> Result<(String, bool), Unreadable> {
+    let (bytes, stays) = bytes(path).map_err(|error| Unreadable::Io(io_reason(&error)))?;
+    Ok((decode(bytes)?, stays))
 }
 
 /// One byte more than allowed is read at most, so that an endless device does not fill the memory.
-fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+fn bytes(path: &Path) -> io::Result<(Vec<u8>, bool)> {
     let file = File::open(path)?;
-    let length = file.metadata().map_or(0, |m| m.len());
+    let (length, stays) = file.metadata().map_or((0, false), |m| (m.len(), m.is_file()));
     if length > MAX_BYTES {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, Unreadable::TooLarge.to_string()));
     }
@@ -64,7 +65,7 @@ fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     // The byte more lets the last read, which finds the end, do without growing.
     bytes.reserve_exact(usize::try_from(length).unwrap_or(0).saturating_add(1));
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    Ok((bytes, stays))
 }
 
 /// The operating system's words without Rust's "(os error 2)".

@@ -96,7 +96,7 @@ impl Comments {
     fn parse(file: FileId, comments: &[Comment], source: &Source, pages: &[Page]) -> Self {
         let mut this = Self { file, active: Vec::new(), malformed: Vec::new() };
         for comment in comments {
-            let text = comment.span.slice(&source.text);
+            let text = comment.span.slice(source.text());
             for parsed in directive::parse(text, comment.span.start, pages) {
                 match parsed {
                     Ok(directive) => this.add(directive, *comment, source),

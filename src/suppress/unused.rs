@@ -136,7 +136,7 @@ fn fix(spans: Vec<Span>, file: FileId, applicability: Applicability, message: &s
 fn whole(active: &Active, source: &Source) -> Span {
     let (directive, comment) = (active.directive.span, active.comment);
     let (before, after) = (Span::new(0, directive.start), Span::new(directive.end, comment.span.end));
-    let blank_after = after.slice(&source.text).len() - after.slice(&source.text).trim_start().len();
+    let blank_after = after.slice(source.text()).len() - after.slice(source.text()).trim_start().len();
     let end = directive.end + u32::try_from(blank_after).unwrap_or(0);
     if end < comment.span.end {
         return Span::new(directive.start, end);
@@ -144,11 +144,11 @@ fn whole(active: &Active, source: &Source) -> Span {
     let starts = source.line_starts();
     let row = starts.partition_point(|&start| start <= directive.start);
     if comment.own_line && directive.start == comment.span.start {
-        let length = u32::try_from(source.text.len()).unwrap_or(u32::MAX);
+        let length = u32::try_from(source.text().len()).unwrap_or(u32::MAX);
         let first = row.checked_sub(1).and_then(|row| starts.get(row)).copied().unwrap_or(0);
         return Span::new(first, starts.get(row).copied().unwrap_or(length));
     }
-    let before = before.slice(&source.text);
+    let before = before.slice(source.text());
     let kept = before.trim_end_matches([' ', '\t']).len();
     Span::new(u32::try_from(kept).unwrap_or(directive.start), end)
 }

@@ -169,6 +169,11 @@ pub fn mark(line: &'static str) -> Option<Mark> {
 
 /// Whether `text` matches `pattern`, in which `*` stands for anything.
 fn matches(pattern: &str, text: &str) -> bool {
+    // Most differ from the first letter on.
+    let first = pattern.as_bytes().first();
+    if first != Some(&b'*') && first != text.as_bytes().first() {
+        return false;
+    }
     let Some((head, tail)) = pattern.split_once('*') else { return pattern == text };
     let Some(rest) = text.strip_prefix(head) else { return false };
     if tail.is_empty() {

@@ -40,7 +40,7 @@ impl Sample {
 
     /// The place of the `n`-th (from 0) occurrence of `needle`.
     pub fn place(&self, file: FileId, needle: &str, n: usize) -> Place {
-        let text = &self.sources.get(file).text;
+        let text = self.sources.get(file).text();
         let (at, _) = text.match_indices(needle).nth(n).expect("the sample has the text");
         let at = u32::try_from(at).unwrap();
         Place { file, span: Span::new(at, at + u32::try_from(needle.len()).unwrap()) }

@@ -48,7 +48,11 @@ impl Interp<'_> {
     /// A variable of the class body: `device = "cuda"`.
     pub(super) fn class_variable(&mut self, key: ClassKey, name: Sym) -> Option<Value> {
         let ir = &self.program.get(key.module).ir;
-        let body = ir.function(ir.class(key.class).body).body;
+        let scope = ir.function(ir.class(key.class).body);
+        if !scope.slots.contains(&name) {
+            return None;
+        }
+        let body = scope.body;
         let found = ir.block(body).iter().rev().find_map(|&s| match ir.stmt(s) {
             Stmt::Assign { targets, value } => {
                 let named =

@@ -269,10 +269,12 @@ pub(super) fn speaks_of_devices(text: &str) -> bool {
     if DEVICE_WORDS.as_ref().is_some_and(|parts| parts.is_match(text)) {
         return true;
     }
-    let text = text.to_ascii_lowercase();
-    text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| WORDS.contains(&word))
+    let is = |word: &[u8], known: &&str| word.eq_ignore_ascii_case(known.as_bytes());
+    let mut words = text.as_bytes().split(|b| !b.is_ascii_alphanumeric());
+    let mut names = text.as_bytes().split(|&b| !b.is_ascii_alphanumeric() && b != b'_');
+    words.any(|word| WORDS.iter().any(|known| is(word, known)))
         // `is_package_available()` asks for a package, and says nothing of the machine.
-        || text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|name| matches!(name, "available" | "is_available"))
+        || names.any(|name| ["available", "is_available"].iter().any(|known| is(name, known)))
 }
 
 pub(super) const fn constant(b: bool) -> Cond {

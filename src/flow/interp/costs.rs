@@ -132,9 +132,10 @@ impl Interp<'_> {
         let function = ir.function(self.here().func);
         let whole = self.here().func.0 == 0;
         let spans: Vec<_> = ir.list(function.decorators).iter().map(|&d| ir.span(d)).collect();
-        let inference = ir.exprs.iter().zip(&ir.expr_spans).any(|(x, &at)| {
-            (whole || function.span.contains(at) || spans.iter().any(|s| s.contains(at)))
-                && matches!(x, Expr::Attr { name, .. } if matches!(name.as_str(), "no_grad" | "inference_mode"))
+        let around = ir.exprs_of(function);
+        let inference = ir.exprs[around.clone()].iter().zip(&ir.expr_spans[around]).any(|(x, &at)| {
+            matches!(x, Expr::Attr { name, .. } if matches!(name.as_str(), "no_grad" | "inference_mode"))
+                && (whole || function.span.contains(at) || spans.iter().any(|s| s.contains(at)))
         });
         let device = self.get_tensor(t).device;
         if inference && self.get_tensor(t).dims.none() != Some(true) {

@@ -254,6 +254,8 @@ pub struct Interp<'p> {
     globals: FxHashMap<ModIdx, Cell>,
     /// Module-level variables that are being evaluated or have been.
     evaluated: FxHashSet<(ModIdx, u16)>,
+    /// Which files import a clock.
+    clocks: FxHashMap<ModIdx, bool>,
     /// When a `def` is reached, by file and function.
     def_paths: FxHashMap<(ModIdx, FuncId), Cond>,
     /// Outside things that are seen to be tensors.
@@ -373,6 +375,7 @@ impl<'p> Interp<'p> {
             plugin_atoms: FxHashMap::default(),
             globals: FxHashMap::default(),
             evaluated: FxHashSet::default(),
+            clocks: FxHashMap::default(),
             def_paths: FxHashMap::default(),
             tensor_proofs: FxHashSet::default(),
             own_results: FxHashMap::default(),

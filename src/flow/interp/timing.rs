@@ -121,16 +121,13 @@ impl Interp<'_> {
     }
 
     /// The timed stretch around an expression, if nothing in it waits.
-    fn timed_around(&self, e: ExprId) -> Option<Timed> {
+    fn timed_around(&mut self, e: ExprId) -> Option<Timed> {
         let module = self.here().module;
-        let ir = &self.program.get(module).ir;
-        let imports_clock = self.program.get(module).targets.values().any(|t| match t {
-            Target::External(path) => matches!(path.as_str().split('.').next(), Some("time" | "timeit")),
-            _ => false,
-        });
-        if !imports_clock {
+        let program = self.program;
+        if !*self.clocks.entry(module).or_insert_with(|| imports_clock(program, module)) {
             return None;
         }
+        let ir = &program.get(module).ir;
         let at = ir.span(e);
         let scope = if self.here().func.0 == 0 { None } else { Some(ir.function(self.here().func).span) };
         let timed = stretches(self.program, module, scope)
@@ -140,6 +137,13 @@ impl Interp<'_> {
         let quiet = |stretch| !waits(self.program, module, stretch, 0);
         (quiet(stretch) && timed.round.is_none_or(quiet)).then_some(timed)
     }
+}
+
+fn imports_clock(program: &Program, module: ModIdx) -> bool {
+    program.get(module).targets.values().any(|t| match t {
+        Target::External(path) => matches!(path.as_str().split('.').next(), Some("time" | "timeit")),
+        _ => false,
+    })
 }
 
 fn is_clock(program: &Program, module: ModIdx, call: &Call) -> bool {
