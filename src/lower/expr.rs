@@ -118,15 +118,7 @@ impl<'a> Lowerer<'a> {
             Ast::ListComp(e) => self.comp(CompKind::List, &e.elt, None, &e.generators),
             Ast::SetComp(e) => self.comp(CompKind::Set, &e.elt, None, &e.generators),
             Ast::Generator(e) => self.comp(CompKind::Generator, &e.elt, None, &e.generators),
-            Ast::DictComp(e) => match e.key.as_deref() {
-                Some(key) => self.comp(CompKind::Dict, key, Some(&e.value), &e.generators),
-                // `{**x for x in y}`
-                None => {
-                    let each = self.comp(CompKind::Generator, &e.value, None, &e.generators);
-                    let each = self.add(each, place);
-                    Expr::Opaque(self.list_of([each]))
-                }
-            },
+            Ast::DictComp(e) => self.comp(CompKind::Dict, &e.key, Some(&e.value), &e.generators),
             _ => self.literal(expr),
         };
         self.add(lowered, place)
@@ -161,7 +153,7 @@ impl<'a> Lowerer<'a> {
     /// The arguments of a call or of a class statement.
     pub fn args(&mut self, arguments: &'a Arguments) -> Box<[Arg]> {
         let mut args = Vec::with_capacity(arguments.args.len() + arguments.keywords.len());
-        for argument in arguments.iter_source_order() {
+        for argument in arguments.arguments_source_order() {
             let (kind, value) = match argument {
                 ArgOrKeyword::Arg(Ast::Starred(starred)) => (ArgKind::Star, &*starred.value),
                 ArgOrKeyword::Arg(value) => (ArgKind::Positional, value),

@@ -86,8 +86,9 @@ pub enum Kind {
 
 /// Lowers a file. Call it on a thread with a stack of [`STACK_BYTES`].
 pub fn lower(file: FileId, text: &str, kind: Kind) -> Lowered {
-    if let Some(error) = nesting::refusal(text, kind) {
-        return refused(file, text, vec![error]);
+    let errors = nesting::refusal(text, kind);
+    if !errors.is_empty() {
+        return refused(file, text, errors);
     }
     let Some(parsed) = parse(text, kind) else {
         return refused(file, text, Vec::new());

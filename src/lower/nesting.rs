@@ -1,4 +1,4 @@
-//! Refuses texts whose nesting would overflow the stack: the parser recurses, and so does who drops its tree.
+//! Refuses texts whose nesting would overflow the stack of the parser, which recurses without a bound.
 //!
 //! Two looks. The first counts every byte that could open a level, whether in a string or not: a
 //! bound that holds whatever the text means, and enough for nearly every file. Only where that is too
@@ -9,55 +9,50 @@ use rustpython_ast::token::TokenKind;
 use rustpython_parser::Mode;
 use rustpython_parser::lexer::lex;
 
-use super::{Kind, SyntaxError, too_deep};
+use super::{Kind, SyntaxError, span, too_deep};
 use crate::span::Span;
 
 /// As many levels as the parser may be asked to recurse into on a stack of [`super::STACK_BYTES`]. In an
 /// unoptimised build a level takes at most 5 KB (`(yield (yield …`), so that a fifth of it is enough.
 const PARSER_LEVELS: u32 = 10_000;
 
-/// The same where the stack has to be enough, and no more: nobody knows what is code in a text with a broken token.
-const MOST_LEVELS: u32 = 4 * PARSER_LEVELS;
-
 /// Why this text must not be parsed; nothing if it may.
-pub(super) fn refusal(text: &str, kind: Kind) -> Option<SyntaxError> {
+pub(super) fn refusal(text: &str, kind: Kind) -> Vec<SyntaxError> {
     let whole = Span::new(0, u32::try_from(text.len()).unwrap_or(u32::MAX));
     if text.len() >= u32::MAX as usize / 2 {
-        let message = "the file is too large to analyse".to_owned();
-        return Some(SyntaxError { span: whole, message });
+        return vec![SyntaxError { span: whole, message: "the file is too large to analyse".to_owned() }];
     }
-    let bound = openers(text.as_bytes());
-    if bound <= PARSER_LEVELS {
-        return None;
+    if openers(text.as_bytes()) <= PARSER_LEVELS {
+        return Vec::new();
     }
     let mode = if kind == Kind::Notebook { Mode::Ipython } else { Mode::Module };
     let mut lexer = lex(text, mode);
     let mut levels = Levels::default();
-    let (mut broken, mut open) = (false, 0_u32);
     loop {
-        let token = lexer.next_token();
-        match token {
-            TokenKind::EndOfFile => break,
-            TokenKind::Unknown => broken = true,
-            TokenKind::FStringStart | TokenKind::TStringStart => open += 1,
-            TokenKind::FStringEnd | TokenKind::TStringEnd => open = open.saturating_sub(1),
-            _ => {}
+        let kind = lexer.next_token();
+        if kind == TokenKind::EndOfFile {
+            break;
         }
-        levels.token(token);
+        levels.token(kind);
         if levels.worst > PARSER_LEVELS {
-            return Some(refused());
+            return vec![too_deep(Span::new(0, 0), super::MAX_LEVELS)];
         }
     }
-    // Where an f-string is not closed, the parser may take another view of what is inside it.
-    (bound > MOST_LEVELS && (broken || open > 0)).then(refused)
+    // Where a string is not closed, the parser may take another view of what is inside it.
+    let errors = lexer.finish();
+    let hidden = errors.iter().map(|e| openers(span(e.location()).slice(text).as_bytes()));
+    if levels.worst.saturating_add(hidden.fold(0, u32::saturating_add)) > PARSER_LEVELS {
+        let first = errors.into_iter().next();
+        return first
+            .map(|e| SyntaxError { span: span(e.location()), message: e.error().to_string() })
+            .into_iter()
+            .collect();
+    }
+    Vec::new()
 }
 
-fn refused() -> SyntaxError {
-    too_deep(Span::new(0, 0), super::MAX_LEVELS)
-}
-
-/// How many bytes could begin a level: brackets, operators, the colon of a block, the ends of `not`,
-/// `await` and `else`, the middle of `lambda`.
+/// How many bytes could begin a level: brackets, operators, the colon of a block or a lambda, the ends
+/// of `not`, `await` and `else`.
 ///
 /// Every byte of every file passes here, hence the shape: sums of bytes, in runs that cannot overflow,
 /// become vector instructions.
@@ -78,8 +73,7 @@ fn opens(before: u8, byte: u8) -> u8 {
         is(b':') | is(b'<') | is(b'>') | is(b'@') | is(b'[') | is(b'^') | is(b'{') | is(b'|') | is(b'~');
     let t = is(b't') & (u8::from(before == b'o') | u8::from(before == b'i'));
     let e = is(b'e') & u8::from(before == b's');
-    let d = is(b'd') & u8::from(before == b'b');
-    arithmetic | sign | t | e | d
+    arithmetic | sign | t | e
 }
 
 /// A bound on the height of the tree, from the tokens alone.
@@ -176,10 +170,10 @@ impl Levels {
 #[cfg(test)]
 mod tests {
     use super::super::Kind;
-    use super::{MOST_LEVELS, PARSER_LEVELS, openers, refusal};
+    use super::{PARSER_LEVELS, openers, refusal};
 
-    fn is_refused(text: &str) -> bool {
-        refusal(text, Kind::Script).is_some()
+    fn refused(text: &str) -> bool {
+        !refusal(text, Kind::Script).is_empty()
     }
 
     #[test]
@@ -187,7 +181,7 @@ mod tests {
         let signs = "([{%&*+-./:<>@^|~";
         let n = u32::try_from(signs.len()).unwrap_or(0) * 100;
         assert_eq!(openers(signs.repeat(100).as_bytes()), n);
-        assert_eq!(openers("not await else lambda ".repeat(100).as_bytes()), 400);
+        assert_eq!(openers("not await else ".repeat(100).as_bytes()), 300);
         assert_eq!(openers("),]}'\"=;!# abc\n".repeat(100).as_bytes()), 0);
     }
 
@@ -195,21 +189,21 @@ mod tests {
     fn wide_is_not_deep() {
         let n = PARSER_LEVELS as usize * 3;
         for line in ["f(-1, (2), [3])\n", "x = a.b + c[d]\n", "g = lambda x, y=1: x + y\n"] {
-            assert!(!is_refused(&line.repeat(n)), "{line}");
+            assert!(!refused(&line.repeat(n)), "{line}");
         }
-        assert!(!is_refused(&format!("x = [{}]", "-1, ".repeat(n))));
-        assert!(!is_refused(&format!("x = [{}]", "lambda a, b: a.b, ".repeat(n))));
-        assert!(!is_refused(&format!("x = {{{}}}", "f'{a:{b}}': {1: (2, -3)},\n".repeat(n))));
-        assert!(!is_refused(&format!("x = '{}'", "(".repeat(n))));
+        assert!(!refused(&format!("x = [{}]", "-1, ".repeat(n))));
+        assert!(!refused(&format!("x = [{}]", "lambda a, b: a.b, ".repeat(n))));
+        assert!(!refused(&format!("x = {{{}}}", "f'{a:{b}}': {1: (2, -3)},\n".repeat(n))));
+        assert!(!refused(&format!("x = '{}'", "(".repeat(n))));
     }
 
     #[test]
     fn deep_is_refused_whatever_hides_it() {
-        let deep = "(".repeat(MOST_LEVELS as usize + 1);
+        let deep = "(".repeat(PARSER_LEVELS as usize + 1);
         for text in
             [deep.clone(), format!("f'''{{''' {deep}"), format!("x = f'{{a!r' {deep}"), format!("f({deep}")]
         {
-            assert!(is_refused(&text));
+            assert!(refused(&text));
         }
     }
 }
