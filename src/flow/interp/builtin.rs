@@ -8,6 +8,9 @@ use super::{Interp, ObjKind};
 use crate::ir::ExprId;
 use crate::sym::Sym;
 
+/// Longest `range` whose numbers are told apart.
+const MAX_RANGE: usize = 16;
+
 impl Interp<'_> {
     pub(super) fn builtin(&mut self, name: Sym, args: &Args, e: ExprId) -> Value {
         let first = args.positional.first().copied();
@@ -97,11 +100,15 @@ impl Interp<'_> {
             ("list" | "set", None) => self.list(&[]),
             ("tuple", None) => self.seq(&[]),
             ("dict", _) => self.make_dict(args),
+            ("next", Some((Value::Object(id), _))) if self.own_method(id, "__next__").is_some() => {
+                self.own_next(id, e)
+            }
             ("next", Some((v, at))) => {
                 let v = match self.iteration(v, at) {
                     Iteration::Exact(items) => items.first().copied().unwrap_or(Value::Unknown),
                     Iteration::Any(v) => v,
                 };
+                let v = self.next_batch(v);
                 if v == Value::Unknown { self.result_of(e) } else { v }
             }
             ("enumerate", Some((v, at))) => self.pairs(&[(Self::NUMBER, None), (v, Some(at))]),
@@ -143,10 +150,10 @@ impl Interp<'_> {
                 let item = self.some_element(v, at);
                 self.many(item)
             }
-            ("range", Some((Value::Int(n), _))) if args.positional.len() == 1 && (0..=16).contains(&n) => {
-                let items: Vec<Value> = (0..n).map(Value::Int).collect();
-                self.seq(&items)
-            }
+            ("range", Some((Value::Int(_), _))) => match short_range(args) {
+                Some(items) => self.seq(&items),
+                None => self.many(Self::NUMBER),
+            },
             // Empty without a GPU.
             ("range", Some((Value::Outer(o), _)))
                 if o == self.known.device_count && args.positional.len() == 1 =>
@@ -552,4 +559,25 @@ fn is_tensor_class(path: Sym) -> bool {
 fn no_tensor_class(path: &str) -> bool {
     let plain = path.strip_prefix("builtins.").is_some_and(|name| name != "object");
     plain || path.starts_with("numpy.")
+}
+
+/// The numbers of a `range` whose bounds are known, if they are few.
+fn short_range(args: &Args) -> Option<Vec<Value>> {
+    let bounds = args.positional.iter().map(|&(v, _)| match v {
+        Value::Int(n) => Some(n),
+        _ => None,
+    });
+    let (start, stop, step) = match bounds.collect::<Option<Vec<i64>>>()?.as_slice() {
+        &[stop] => (0, stop, 1),
+        &[start, stop] => (start, stop, 1),
+        &[start, stop, step] if step != 0 => (start, stop, step),
+        _ => return None,
+    };
+    let inside = |n: &i64| if step > 0 { *n < stop } else { *n > stop };
+    let items: Vec<Value> = std::iter::successors(Some(start), |n| n.checked_add(step))
+        .take_while(inside)
+        .take(MAX_RANGE + 1)
+        .map(Value::Int)
+        .collect();
+    (items.len() <= MAX_RANGE).then_some(items)
 }

@@ -35,6 +35,9 @@ impl Interp<'_> {
             return;
         }
         let Expr::Call(id) = self.linked().ir.expr(e) else { return };
+        if implied(callee, self.linked().ir.expr(self.linked().ir.call(id).func)) {
+            return;
+        }
         let params = callee.params.iter().enumerate().filter_map(|(n, p)| {
             let v = match n.checked_sub(usize::from(bound)) {
                 Some(n) => args.get(n, p.name.as_str()).map(|(v, _)| v),
@@ -158,6 +161,12 @@ impl Interp<'_> {
         }
         !open
     }
+}
+
+/// Is it a method that Python calls by itself, and not what the call names?
+fn implied(callee: &Function, named: Expr) -> bool {
+    matches!(callee.name.as_str(), "__iter__" | "__next__" | "__getitem__" | "__len__")
+        && !matches!(named, Expr::Attr { name, .. } if name == callee.name)
 }
 
 fn is_private(function: &Function) -> bool {

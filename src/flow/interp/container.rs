@@ -108,6 +108,11 @@ impl Interp<'_> {
         if let Some(items) = self.exact_elements(v) {
             return Iteration::Exact(items);
         }
+        if let Value::Object(id) = v
+            && let Some(rounds) = self.own_iteration(id, at)
+        {
+            return rounds;
+        }
         let item = match v {
             Value::Many(m) => *self.t.values.get(m),
             Value::Tensor(id) => {
@@ -141,6 +146,7 @@ impl Interp<'_> {
     /// The element of the second pass: outside containers give another one.
     pub(super) fn next_item(&mut self, iterable: Value, item: Value, at: ExprId) -> Value {
         match (iterable, item) {
+            (Value::Object(id), _) if self.obj(id).class.is_some() => item,
             (_, Value::Outer(_)) => match self.iteration(iterable, at) {
                 Iteration::Any(v) => v,
                 Iteration::Exact(_) => item,
@@ -194,7 +200,7 @@ impl Interp<'_> {
         for &v in members.iter().take(super::MAX_ELEMENTS) {
             joined = self.blend(joined, v);
         }
-        if matches!(joined, Value::Choice(_)) && members.len() <= MAX_BESIDE {
+        if matches!(joined, Value::Choice(_) | Value::Tensor(_)) && members.len() <= MAX_BESIDE {
             self.side_by_side.insert(joined, members);
         }
         self.many(joined)
@@ -358,6 +364,13 @@ impl Interp<'_> {
             x.extend(y);
             return self.list(&x);
         }
+        if op == BinOp::Add
+            && let (Some(mut x), Some(y)) = (self.list_members(a), self.list_members(b))
+        {
+            x.extend(y);
+            let content = self.many_beside(&x);
+            return Value::Object(self.object(ObjKind::List { module: false }, None, content));
+        }
         if op == BinOp::Mul {
             for v in [a, b] {
                 if let Some(items) = self.exact_elements(v) {
@@ -367,6 +380,19 @@ impl Interp<'_> {
             }
         }
         self.result_of(e)
+    }
+}
+
+impl Interp<'_> {
+    /// What is certainly in a list, be there more of it or not.
+    fn list_members(&self, v: Value) -> Option<Vec<Value>> {
+        match self.content(v) {
+            Value::Many(m) => match *self.t.values.get(m) {
+                Value::Unknown | Value::Absent => None,
+                item => Some(self.members(item)),
+            },
+            _ => self.exact_elements(v),
+        }
     }
 }
 

@@ -119,19 +119,19 @@ impl Interp<'_> {
             _ if op.result == ResultRule::OtherArgument => first,
             "sum" | "mean" | "prod" | "std" | "var" | "argmax" | "argmin" | "any" | "all" | "logsumexp"
             | "amax" | "amin" | "nansum" | "nanmean" | "count_nonzero" => {
-                reduced(first, args, args.get(at, "dim"), args.positional.len() <= at)
+                self.reduced(first, args, args.get(at, "dim"), args.positional.len() <= at)
             }
             "norm" | "vector_norm" => {
-                reduced(first, args, args.get(at + 1, "dim"), args.positional.len() <= at + 1)
+                self.reduced(first, args, args.get(at + 1, "dim"), args.positional.len() <= at + 1)
             }
             // Of two tensors, the greater; with a dimension, a pair of values and indices.
             "max" | "min" | "median" | "nanmedian" => match args.get(at, "dim") {
                 Some((Value::Tensor(_) | Value::Outer(_), _)) => all(),
                 dim @ Some((Value::Int(_) | Value::Host(Host::Number), _)) => {
-                    reduced(first, args, dim, false)
+                    self.reduced(first, args, dim, false)
                 }
-                dim @ Some(_) => reduced(first, args, dim, false).join(first.minus(2)),
-                None => reduced(first, args, None, args.positional.len() <= at),
+                dim @ Some(_) => self.reduced(first, args, dim, false).join(first.minus(2)),
+                None => self.reduced(first, args, None, args.positional.len() <= at),
             },
             "view" | "reshape" | "expand" => {
                 match args.positional.get(at) {
@@ -179,6 +179,33 @@ impl Interp<'_> {
         }
     }
 
+    /// Of what is left of a tensor when one dimension, or several, or all of them are summed up.
+    fn reduced(&self, whole: Dims, args: &Args, dim: Option<(Value, ExprId)>, nothing_more: bool) -> Dims {
+        if args.open || args.open_names {
+            return Dims::ANY;
+        }
+        let kept = match args.keyword("keepdim") {
+            Some((Value::Bool(super::FALSE), _)) | None => false,
+            Some((Value::Bool(super::TRUE), _)) => return whole,
+            Some(_) => true,
+        };
+        // NumPy's name for it is understood as well.
+        let less = match dim.or_else(|| args.keyword("axis")) {
+            Some((Value::Int(_), _)) => whole.minus(1),
+            Some((Value::None, _)) => Dims::ZERO,
+            // `()` is all of them for some functions, and none for others.
+            Some((v, _)) => match self.length(v).map(u8::try_from) {
+                Some(Ok(n)) if n > 0 => whole.minus(n),
+                _ => Dims::ANY,
+            },
+            None if nothing_more => Dims::ZERO,
+            None => Dims::ANY,
+        };
+        // `keepdim` may also be given by position.
+        let positional = args.positional.iter().any(|(v, _)| matches!(v, Value::Bool(_)));
+        if kept || positional { less.join(whole) } else { less }
+    }
+
     /// Of `x[index]`, where `x` has so many.
     pub(super) fn indexed_dims(&self, whole: Dims, i: Value, index: ExprId) -> Dims {
         let ir = &self.linked().ir;
@@ -212,28 +239,6 @@ impl Interp<'_> {
         }
         if kept { dims.broadcast(Dims::SOME) } else { dims }
     }
-}
-
-/// Of what is left of a tensor when one dimension, or several, or all of them are summed up.
-fn reduced(whole: Dims, args: &Args, dim: Option<(Value, ExprId)>, nothing_more: bool) -> Dims {
-    if args.open || args.open_names {
-        return Dims::ANY;
-    }
-    let kept = match args.keyword("keepdim") {
-        Some((Value::Bool(super::FALSE), _)) | None => false,
-        Some((Value::Bool(super::TRUE), _)) => return whole,
-        Some(_) => true,
-    };
-    let less = match dim {
-        Some((Value::Int(_), _)) => whole.minus(1),
-        Some((Value::None, _)) => Dims::ZERO,
-        Some(_) => Dims::ANY,
-        None if nothing_more => Dims::ZERO,
-        None => Dims::ANY,
-    };
-    // `keepdim` may also be given by position.
-    let positional = args.positional.iter().any(|(v, _)| matches!(v, Value::Bool(_)));
-    if kept || positional { less.join(whole) } else { less }
 }
 
 /// `torch.einsum("ij,jk->ik", …)` says it.

@@ -118,7 +118,7 @@ impl Interp<'_> {
                 self.make_loader(args, e)
             }
             "torch.utils.data.TensorDataset" | "torch.utils.data.dataset.TensorDataset" => {
-                let items: Vec<Value> = args.positional.iter().map(|&(v, _)| v).collect();
+                let items: Vec<Value> = args.positional.iter().map(|&(v, _)| self.row_of(v)).collect();
                 let item = if args.open { Value::Unknown } else { self.seq(&items) };
                 Value::Object(self.object(ObjKind::Items, None, item))
             }
@@ -133,9 +133,17 @@ impl Interp<'_> {
                     None => self.many(part),
                 }
             }
-            "torch.utils.data.Subset" | "torch.utils.data.ConcatDataset" => {
-                args.positional.first().map_or(Value::Unknown, |&(v, _)| v)
-            }
+            "torch.utils.data.Subset" => args.get(0, "dataset").map_or(Value::Unknown, |(v, _)| v),
+            "torch.utils.data.ConcatDataset" => match args.get(0, "datasets") {
+                Some((parts, at)) => {
+                    let part = self.some_element(parts, at);
+                    match self.item_of(part, at) {
+                        Some(item) => Value::Object(self.object(ObjKind::Items, None, item)),
+                        None => self.result_of(e),
+                    }
+                }
+                None => self.result_of(e),
+            },
             "argparse.ArgumentParser" => Value::Object(self.object(ObjKind::Parser, None, Value::Absent)),
             "copy.copy" | "copy.deepcopy" => {
                 args.positional.first().map_or(Value::Unknown, |&(v, _)| self.deep_copy(v, 0))

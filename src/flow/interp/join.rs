@@ -8,6 +8,9 @@ use super::super::store::{Changes, pair};
 use super::super::value::{Role, Tensor, TensorId, Value};
 use super::Interp;
 
+/// How deep objects are compared that may stand for each other.
+const MAX_ALIKE: u32 = 4;
+
 impl<'p> Interp<'p> {
     /// `a` where the condition holds, `b` elsewhere.
     pub(super) fn ite(&mut self, cond: Cond, a: Value, b: Value) -> Value {
@@ -149,12 +152,9 @@ impl<'p> Interp<'p> {
             {
                 a
             }
-            // Two named tuples of the same things.
-            (Value::Object(x), Value::Object(y))
-                if self.obj(x).kind == super::ObjKind::Instance
-                    && self.obj(y).kind == super::ObjKind::Instance
-                    && matches!(self.own(x), Value::Seq(_))
-                    && self.own(x) == self.own(y) =>
+            // Two instances that hold the same things: one stands for both as well.
+            (Value::Object(x), Value::Object(_))
+                if self.obj(x).kind == super::ObjKind::Instance && self.alike(a, b, 0) =>
             {
                 a
             }
@@ -165,6 +165,38 @@ impl<'p> Interp<'p> {
                 self.seq(&items)
             }
             _ => Value::Unknown,
+        }
+    }
+
+    /// Are two values the same, but for the identity of the objects in them?
+    fn alike(&self, a: Value, b: Value, depth: u32) -> bool {
+        match (a, b) {
+            (a, b) if a == b => true,
+            _ if depth > MAX_ALIKE => false,
+            (Value::Object(x), Value::Object(y)) => {
+                let (p, q) = (self.obj(x), self.obj(y));
+                p.kind == q.kind
+                    && p.class == q.class
+                    && p.attrs.len() == q.attrs.len()
+                    && self.alike(self.own(x), self.own(y), depth + 1)
+                    && p.attrs.iter().all(|&(name, cell)| {
+                        self.alike(self.store.get(cell), self.get_field(y, name), depth + 1)
+                    })
+            }
+            (Value::Seq(x), Value::Seq(y)) => {
+                let (x, y) = (self.t.seqs.get(x.0), self.t.seqs.get(y.0));
+                x.len() == y.len() && x.iter().zip(y).all(|(&p, &q)| self.alike(p, q, depth + 1))
+            }
+            (Value::Many(x), Value::Many(y)) => {
+                self.alike(*self.t.values.get(x), *self.t.values.get(y), depth + 1)
+            }
+            (Value::Tensor(x), Value::Tensor(y)) => {
+                let (x, y) = (self.get_tensor(x), self.get_tensor(y));
+                x.device == y.device && x.dims == y.dims && x.certain == y.certain
+            }
+            // What comes from outside comes anew in each round.
+            (Value::Outer(x), Value::Outer(y)) => !self.t.get_outer(x).varies && !self.t.get_outer(y).varies,
+            _ => false,
         }
     }
 

@@ -1,10 +1,9 @@
-//! What is loaded: checkpoints, and batches of data sets.
+//! Checkpoints: what `torch.load` gives.
 
-use super::super::dims::Dims;
 use super::super::event::Kind;
-use super::super::value::{Device, NO_ORIGIN, OuterKey, Reason, Role, Tensor, Value};
+use super::super::value::{NO_ORIGIN, OuterKey, Reason, Value};
+use super::Interp;
 use super::args::Args;
-use super::{Interp, ObjKind};
 use crate::ir::{ArgKind, Expr, ExprId, Stmt, Var};
 use crate::span::Span;
 use crate::sym::Sym;
@@ -161,103 +160,6 @@ impl Interp<'_> {
                 Expr::Var(Var::Global(slot)) => globals.and_then(|g| g.get(usize::from(slot))).copied(),
                 _ => None,
             });
-        }
-    }
-
-    /// Batches are collated on the CPU, whatever unknown code the data set has.
-    pub(super) fn make_loader(&mut self, args: &Args, e: ExprId) -> Value {
-        let data = args.get(0, "dataset").map(|(v, _)| v);
-        self.check_workers(data, args, e);
-        let collate = args.get(6, "collate_fn").filter(|(v, _)| *v != Value::None);
-        let item = match (data, collate) {
-            (Some(data), Some((f @ (Value::Closure(_) | Value::Bound(_)), at))) => {
-                self.collated_by(data, f, at, e)
-            }
-            (Some(Value::Object(id)), None) if self.obj(id).kind == ObjKind::Items => {
-                let item = self.own(id);
-                self.collated(item, e)
-            }
-            (_, None) => {
-                let place = self.place(e);
-                let origin = self.origin(place, Reason::Batch, NO_ORIGIN);
-                let device = self.at(Device::Cpu, origin);
-                self.tensor(Tensor {
-                    device,
-                    dims: Dims::SOME,
-                    role: Role::Plain,
-                    certain: false,
-                    bytes: None,
-                    double: super::FALSE,
-                })
-            }
-            _ => Value::Unknown,
-        };
-        let pins =
-            args.get(7, "pin_memory").is_some_and(|(v, _)| v != Value::Bool(super::FALSE)) || args.open;
-        let item = if pins { self.pinned(item, e) } else { item };
-        Value::Object(self.object(ObjKind::Loader, None, item))
-    }
-
-    /// What the project's own `collate_fn` makes of the data set's items. It is interpreted for itself too.
-    pub(super) fn collated_by(&mut self, data: Value, f: Value, at: ExprId, e: ExprId) -> Value {
-        let before = self.path;
-        self.muted += 1;
-        let item = match data {
-            Value::Object(id) if matches!(self.obj(id).kind, ObjKind::Instance | ObjKind::Items) => {
-                self.index(data, Self::NUMBER, e, e, e)
-            }
-            _ => self.result_of(e),
-        };
-        let items = self.many(item);
-        let args = Args { positional: vec![(items, at)], ..Args::default() };
-        let batch = self.call_value(f, &args, e);
-        self.muted -= 1;
-        self.path = before;
-        if batch == Value::None { Value::Unknown } else { batch }
-    }
-
-    /// What a loader pins, or may pin.
-    pub(super) fn pinned(&mut self, item: Value, e: ExprId) -> Value {
-        match item {
-            Value::Tensor(t) => {
-                let t = self.get_tensor(t);
-                let device = self.because(t.device, e, Reason::Pinned);
-                self.tensor(Tensor { device, ..t })
-            }
-            Value::Seq(s) => {
-                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.pinned(v, e)).collect();
-                self.seq(&items)
-            }
-            Value::Object(id) if matches!(self.obj(id).kind, ObjKind::Dict { module: false }) => {
-                let content = self.own(id);
-                let content = self.pinned(content, e);
-                self.set_own(id, content);
-                item
-            }
-            v => v,
-        }
-    }
-
-    pub(super) fn collated(&mut self, item: Value, e: ExprId) -> Value {
-        match item {
-            Value::Tensor(t) => {
-                let t = self.get_tensor(t);
-                let device = self.because(t.device, e, Reason::Batch);
-                self.tensor(Tensor {
-                    device,
-                    dims: Dims::SOME,
-                    role: Role::Plain,
-                    certain: true,
-                    bytes: None,
-                    double: super::FALSE,
-                })
-            }
-            Value::Seq(s) => {
-                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.collated(v, e)).collect();
-                // `for x, in loader` and `for x in loader` both come as a list of tensors.
-                self.seq(&items)
-            }
-            v => v,
         }
     }
 }

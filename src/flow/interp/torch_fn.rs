@@ -284,12 +284,12 @@ impl Interp<'_> {
                 self.generator_meets(v, at, cpu, e, short(op.name));
             }
             let Some((device, _)) = self.tensor_place(v, at) else { continue };
-            self.check_on_cpu(device, at, e, what);
+            let _ = self.check_on_cpu(device, at, e, what);
         }
     }
 
-    /// A tensor on an accelerator where the CPU is demanded.
-    pub(super) fn check_on_cpu(&mut self, device: Dd, operand: ExprId, e: ExprId, what: &str) {
+    /// A tensor on an accelerator where the CPU is demanded. True if that was told.
+    pub(super) fn check_on_cpu(&mut self, device: Dd, operand: ExprId, e: ExprId, what: &str) -> bool {
         let mut leaves = Vec::new();
         self.d.leaves(device, &mut leaves);
         for leaf in leaves {
@@ -312,8 +312,9 @@ impl Interp<'_> {
                 other: Box::new(other),
             };
             self.emit(kind, place, bite, Vec::new());
-            return;
+            return true;
         }
+        false
     }
 
     pub(super) fn check_pin_memory(&mut self, device: Dd, e: ExprId) {

@@ -3,7 +3,7 @@
 //! These are facts about objects and places, not about values: they are told once and never taken back, so they are
 //! no part of the state that branches join.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::value::{ObjId, OriginId, OuterId, TensorId, Value};
 use super::{Cell, Device, Interp, ObjKind, Pending};
@@ -47,6 +47,8 @@ pub(super) struct Watch {
     /// Copies to the host that nobody has waited for, with the number of waits before each.
     pub(super) unwaited: FxHashMap<Place, u32>,
     pub(super) waits: u32,
+    /// Containers that stand for those of every batch of a loader.
+    pub(super) batches: FxHashSet<ObjId>,
     /// How many cells there were before the loop that is looked at.
     pub(super) cells_then: usize,
     /// Modules that bring their inputs to themselves.
@@ -109,6 +111,7 @@ impl Watch {
             needless: FxHashMap::default(),
             unwaited: FxHashMap::default(),
             waits: 0,
+            batches: FxHashSet::default(),
             cells_then: 0,
             autocasts: Vec::new(),
             scalers: FxHashMap::default(),
@@ -124,6 +127,7 @@ impl Watch {
         self.optimizers.retain(|o| old(o.id));
         self.wrapped.retain(|&(id, _)| old(id));
         self.scattering.retain(|&id| old(id));
+        self.batches.retain(|&id| old(id));
         self.scalers.retain(|&id, _| old(id));
         self.evaluated.retain(|&v, _| matches!(v, Value::Object(id) if old(id)));
         self.halved.retain(|&id, _| old(id));

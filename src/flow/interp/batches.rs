@@ -1,0 +1,315 @@
+//! Batches of data loaders: what a data set's items are, and what collating makes of them.
+//!
+//! `DataLoader` stacks tensors where they are and makes tensors of numbers and arrays on the default device
+//! (torch/utils/data/_utils/collate.py). What nobody here has seen comes from files, so it is on the CPU, unless a
+//! data set in sight has something to do with devices itself.
+
+use super::super::dims::Dims;
+use super::super::value::{Device, Host, NO_ORIGIN, ObjId, Reason, Role, Tensor, Value};
+use super::args::Args;
+use super::watch::Parts;
+use super::{FALSE, Interp, ObjKind};
+use crate::ir::{ArgKind, Expr, ExprId};
+use crate::sym::Sym;
+
+/// How deep containers in items are looked into.
+const MAX_NESTING: u32 = 4;
+
+/// How the items of a data set become a batch.
+#[derive(Clone, Copy)]
+struct Collation {
+    /// The call that makes the loader.
+    at: ExprId,
+    /// Items are stacked: a batch has one dimension more.
+    stacked: bool,
+    /// What is not known of an item came from files: it is on the CPU.
+    from_files: bool,
+}
+
+impl Interp<'_> {
+    /// `DataLoader(…)`
+    pub(super) fn make_loader(&mut self, args: &Args, e: ExprId) -> Value {
+        let data = args.get(0, "dataset");
+        self.check_workers(data.map(|(v, _)| v), args, e);
+        let collate = args.get(6, "collate_fn").filter(|&(f, _)| f != Value::None && !is_default_collate(f));
+        let item = match (data, collate) {
+            (Some((data, _)), Some((f @ (Value::Closure(_) | Value::Bound(_)), at))) => {
+                self.collated_by(data, f, at, e)
+            }
+            (_, Some(_)) => Value::Unknown,
+            (Some((data, _)), None) => self.each(data, &mut |i, data| i.batch_of(data, args, e)),
+            (None, None) => self.from_files(e),
+        };
+        let pins = args.get(7, "pin_memory").map(|(v, _)| v);
+        if let (Some(Value::Bool(pins)), Some((_, at))) = (pins, data) {
+            self.check_pinning(item, pins, at, e);
+        }
+        let pinned = pins.is_some_and(|v| v != Value::Bool(FALSE)) || args.open;
+        let item = if pinned { self.pinned(item, e) } else { item };
+        self.made_anew(item);
+        Value::Object(self.object(ObjKind::Loader, None, item))
+    }
+
+    /// A batch of a data set whose items are collated as PyTorch does it.
+    fn batch_of(&mut self, data: Value, args: &Args, e: ExprId) -> Value {
+        let Some(item) = self.item_of(data, e) else { return self.from_files(e) };
+        let stacked = args.get(1, "batch_size").is_none_or(|(v, _)| v != Value::None) && !args.open;
+        let known = match data {
+            Value::Object(id) => {
+                self.obj(id).kind == ObjKind::Items
+                    || self.obj(id).class.is_some_and(|class| self.speaks_of_devices(class))
+            }
+            _ => false,
+        };
+        let from_files = !known && self.store.get(self.default_device) == Value::Absent;
+        self.collated(item, Collation { at: e, stacked, from_files }, 0)
+    }
+
+    /// What a data set in sight gives for a number, or what one that is gone over gives.
+    pub(super) fn item_of(&mut self, data: Value, e: ExprId) -> Option<Value> {
+        let Value::Object(id) = data else { return None };
+        match self.obj(id).kind {
+            ObjKind::Items => return Some(self.own(id)),
+            ObjKind::Instance => {}
+            ObjKind::List { module: false } => return Some(self.some_element(data, e)),
+            _ => return None,
+        }
+        let own = |i: &Self, name| i.own_method(id, name).is_some();
+        let (numbered, gone_over) = (own(self, "__getitem__"), own(self, "__iter__"));
+        if !numbered && !gone_over {
+            return None;
+        }
+        // The method is interpreted for itself too.
+        let before = self.path;
+        self.muted += 1;
+        let item =
+            if numbered { self.index(data, Self::NUMBER, e, e, e) } else { self.some_element(data, e) };
+        self.muted -= 1;
+        self.path = before;
+        Some(item)
+    }
+
+    /// Is there something about devices in the class or in those it is made of?
+    fn speaks_of_devices(&self, class: crate::link::ClassKey) -> bool {
+        self.program.class(class).mro.iter().any(|k| {
+            let ir = &self.program.get(k.module).ir;
+            let span = ir.class(k.class).span;
+            ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
+                span.contains(at) && match *e {
+                    Expr::Attr { name, .. } => matches!(name.as_str(), "to" | "cuda" | "device"),
+                    Expr::Str(s) => super::device::parse_device(s.as_str()).is_some(),
+                    Expr::Call(c) => ir.call(c).args.iter().any(
+                        |a| matches!(a.kind, ArgKind::Keyword(k) if super::args::names_device(k.as_str())),
+                    ),
+                    _ => false,
+                }
+            })
+        })
+    }
+
+    /// A row of one of a `TensorDataset`'s tensors.
+    pub(super) fn row_of(&mut self, whole: Value) -> Value {
+        let Value::Tensor(t) = whole else { return whole };
+        let t = self.get_tensor(t);
+        let dims = t.dims.minus(1);
+        self.tensor(Tensor { dims, certain: true, role: Role::Plain, bytes: None, ..t })
+    }
+
+    /// A batch of which nothing is known.
+    fn from_files(&mut self, e: ExprId) -> Value {
+        let place = self.place(e);
+        let origin = self.origin(place, Reason::Batch, NO_ORIGIN);
+        let device = self.at(Device::Cpu, origin);
+        let v = self.possible_tensor(device);
+        let Value::Tensor(t) = v else { return v };
+        let t = self.get_tensor(t);
+        self.tensor(Tensor { dims: Dims::SOME, ..t })
+    }
+
+    /// What becomes of items like this one, or of a part of them.
+    fn collated(&mut self, item: Value, how: Collation, depth: u32) -> Value {
+        if depth > MAX_NESTING {
+            return Value::Unknown;
+        }
+        match item {
+            Value::Tensor(t) => {
+                let t = self.get_tensor(t);
+                let device = self.because(t.device, how.at, Reason::Batch);
+                let dims = t.dims.plus(u8::from(how.stacked));
+                self.tensor(Tensor { device, dims, role: Role::Plain, bytes: None, double: FALSE, ..t })
+            }
+            Value::Host(Host::Array) => self.made_of_host(Dims::SOME, how),
+            Value::Host(Host::Number | Host::Doubles | Host::Rank) | Value::Int(_) | Value::Bool(_)
+                if how.stacked =>
+            {
+                self.made_of_host(Dims::exactly(1), how)
+            }
+            Value::Str(..) | Value::Host(Host::Text) => self.many(Self::TEXT),
+            // `for x, in loader` and `for x in loader` both come as a list of tensors.
+            Value::Seq(_) | Value::Many(_) => self.collated_content(item, how, depth),
+            Value::Object(id) => {
+                let kind = self.obj(id).kind;
+                let content = self.own(id);
+                match (kind, content) {
+                    (ObjKind::List { module: false }, content) => {
+                        let content = self.collated_content(content, how, depth);
+                        Value::Object(self.object(kind, None, content))
+                    }
+                    (ObjKind::Dict { module: false }, Value::Seq(s)) => {
+                        let mut items = self.seq_items(s).to_vec();
+                        for pair in items.chunks_mut(2) {
+                            pair[1] = self.collated(pair[1], how, depth + 1);
+                        }
+                        let content = self.seq(&items);
+                        Value::Object(self.object(kind, None, content))
+                    }
+                    (ObjKind::Dict { module: false }, content) => {
+                        let content = self.collated_content(content, how, depth);
+                        Value::Object(self.object(kind, None, content))
+                    }
+                    _ => Value::Unknown,
+                }
+            }
+            Value::Choice(_) => self.each(item, &mut |i, v| i.collated(v, how, depth + 1)),
+            // It lives where whoever gives it wants it.
+            Value::Outer(o) if self.t.get_outer(o).varies || self.is_tensorish(o) => item,
+            Value::Outer(_) | Value::Unknown if how.from_files => self.from_files(how.at),
+            _ => Value::Unknown,
+        }
+    }
+
+    fn collated_content(&mut self, content: Value, how: Collation, depth: u32) -> Value {
+        match content {
+            Value::Seq(s) => {
+                let items: Vec<Value> =
+                    self.seq_items(s).iter().map(|&v| self.collated(v, how, depth + 1)).collect();
+                self.seq(&items)
+            }
+            Value::Many(m) => {
+                let item = *self.t.values.get(m);
+                let item = self.collated(item, how, depth + 1);
+                self.many(item)
+            }
+            _ => Value::Unknown,
+        }
+    }
+
+    /// Numbers and arrays become tensors on the default device.
+    fn made_of_host(&mut self, dims: Dims, how: Collation) -> Value {
+        let device = self.default_device_at(how.at, Reason::Batch);
+        self.plain_tensor(device, dims)
+    }
+
+    /// What the project's own `collate_fn` makes of the data set's items. It is interpreted for itself too.
+    fn collated_by(&mut self, data: Value, f: Value, at: ExprId, e: ExprId) -> Value {
+        let item = self.item_of(data, e).unwrap_or_else(|| self.result_of(e));
+        let before = self.path;
+        self.muted += 1;
+        let items = self.many(item);
+        let args = Args { positional: vec![(items, at)], ..Args::default() };
+        let batch = self.call_value(f, &args, e);
+        self.muted -= 1;
+        self.path = before;
+        if batch == Value::None { Value::Unknown } else { batch }
+    }
+
+    /// `pin_memory=True` over tensors that are not in host memory.
+    fn check_pinning(&mut self, item: Value, pins: super::Cond, data: ExprId, e: ExprId) {
+        let mut parts = Parts::default();
+        self.parts_of(item, &mut parts, 0);
+        let before = self.path;
+        self.path = self.d.and(before, pins);
+        let unknown = self.t.places.add((Device::Unknown, NO_ORIGIN));
+        for t in parts.tensors {
+            let t = self.get_tensor(t);
+            if !t.certain || self.path == FALSE {
+                continue;
+            }
+            // Elsewhere it only warns.
+            let places = &self.t.places;
+            let device = self.d.map(t.device, &mut |p| match places.get(p).0 {
+                Device::Other(_) => unknown,
+                _ => p,
+            });
+            if self.check_on_cpu(device, data, e, "`DataLoader(pin_memory=True)`") {
+                break;
+            }
+        }
+        self.path = before;
+    }
+
+    /// What a loader pins, or may pin.
+    fn pinned(&mut self, item: Value, e: ExprId) -> Value {
+        match item {
+            Value::Tensor(t) => {
+                let t = self.get_tensor(t);
+                let device = self.because(t.device, e, Reason::Pinned);
+                self.tensor(Tensor { device, ..t })
+            }
+            Value::Seq(s) => {
+                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.pinned(v, e)).collect();
+                self.seq(&items)
+            }
+            Value::Object(id)
+                if matches!(
+                    self.obj(id).kind,
+                    ObjKind::Dict { module: false } | ObjKind::List { module: false }
+                ) =>
+            {
+                let content = self.own(id);
+                let content = self.pinned(content, e);
+                self.set_own(id, content);
+                item
+            }
+            v => v,
+        }
+    }
+
+    /// These containers are made anew for each batch.
+    fn made_anew(&mut self, batch: Value) {
+        match batch {
+            Value::Object(id)
+                if matches!(
+                    self.obj(id).kind,
+                    ObjKind::Dict { module: false } | ObjKind::List { module: false } | ObjKind::Instance
+                ) =>
+            {
+                self.watch.batches.insert(id);
+            }
+            Value::Seq(s) => {
+                for &v in &self.seq_items(s) {
+                    self.made_anew(v);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The next batch, if that is what the value is: what was done to the one before is not done to it.
+    pub(super) fn next_batch(&mut self, v: Value) -> Value {
+        if self.watch.batches.is_empty() {
+            return v;
+        }
+        match v {
+            Value::Object(id) if self.watch.batches.contains(&id) => self.deep_copy(v, 0),
+            Value::Seq(s) => {
+                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.next_batch(v)).collect();
+                self.seq(&items)
+            }
+            v => v,
+        }
+    }
+
+    /// The method of this name that an object's class has in the project.
+    pub(super) fn own_method(
+        &self,
+        id: ObjId,
+        name: &str,
+    ) -> Option<(crate::link::ModIdx, crate::ir::FuncId)> {
+        self.obj(id).class.and_then(|class| self.program.find_method(class, Sym::new(name)))
+    }
+}
+
+fn is_default_collate(f: Value) -> bool {
+    matches!(f, Value::External(path) if path.as_str().ends_with(".default_collate"))
+}

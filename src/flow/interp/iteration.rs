@@ -1,0 +1,48 @@
+//! Objects of the project that are gone over: `__iter__` and `__next__`, or `__getitem__` with 0, 1, 2, ….
+
+use super::super::value::{ObjId, Value};
+use super::args::Args;
+use super::loops::Iteration;
+use super::{FALSE, Interp, ObjKind};
+use crate::ir::ExprId;
+
+impl Interp<'_> {
+    /// What a loop over an instance of one of the project's classes gets, if that says it.
+    pub(super) fn own_iteration(&mut self, id: ObjId, at: ExprId) -> Option<Iteration> {
+        if !matches!(self.obj(id).kind, ObjKind::Instance | ObjKind::Module) {
+            return None;
+        }
+        if self.own_method(id, "__iter__").is_none() {
+            self.own_method(id, "__getitem__")?;
+            return Some(Iteration::Any(self.one_round(id, "__getitem__", &[Self::NUMBER], at)));
+        }
+        Some(match self.one_round(id, "__iter__", &[], at) {
+            Value::Object(iterator) if self.own_method(iterator, "__next__").is_some() => {
+                Iteration::Any(self.own_next(iterator, at))
+            }
+            Value::Object(o) if self.obj(o).class.is_some() => Iteration::Any(self.result_of(at)),
+            iterator => self.iteration(iterator, at),
+        })
+    }
+
+    /// `next(iterator)`
+    pub(super) fn own_next(&mut self, id: ObjId, at: ExprId) -> Value {
+        self.one_round(id, "__next__", &[], at)
+    }
+
+    /// Calls one of the methods that make a loop go on. It has not said that there is nothing more.
+    fn one_round(&mut self, id: ObjId, name: &str, given: &[Value], at: ExprId) -> Value {
+        let Some((module, func)) = self.own_method(id, name) else { return self.result_of(at) };
+        let args = Args { positional: given.iter().map(|&v| (v, at)).collect(), ..Args::default() };
+        let before = self.path;
+        let v = self.call_function(module, func, None, Some(Value::Object(id)), &args, at);
+        if self.path != FALSE {
+            let machine = self.d.machine(self.path);
+            self.path = self.d.and(before, machine);
+        }
+        if self.path == FALSE {
+            self.path = before;
+        }
+        v
+    }
+}
