@@ -133,6 +133,9 @@ pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data) {
         return None;
     }
+    if event.callers_decide && matches!(other.device, DeviceName::Varies(_)) {
+        return None;
+    }
     let place = stray.chain.iter().find(|s| s.reason == Reason::Kept)?.place;
     if stray.device != DeviceName::Known("cpu".to_owned())
         || function_of(place, cx) == function_of(event.place, cx)

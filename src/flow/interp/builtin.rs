@@ -73,6 +73,12 @@ impl Interp<'_> {
                 }
                 Value::None
             }
+            ("object.__setattr__", Some((object, _))) => {
+                if let &[_, (name, _), (value, _)] = args.positional.as_slice() {
+                    self.set_unseen(object, name, value);
+                }
+                Value::None
+            }
             (
                 "list" | "tuple" | "set" | "sorted" | "reversed" | "iter" | "frozenset",
                 Some((v @ Value::Choice(_), at)),

@@ -242,7 +242,17 @@ impl Interp<'_> {
         self.meet(super::super::event::Meeting::Data, "`.data =`", at, &parties);
     }
 
+    /// `object.__setattr__(b, name, value)` and `b.__dict__[name] = value`: `nn.Module` does not see it.
+    pub(super) fn set_unseen(&mut self, b: Value, name: Value, value: Value) {
+        let (Value::Object(id), Value::Str(name, _)) = (b, name) else { return };
+        self.set_field(id, name, value);
+        if self.is_module_object(id) {
+            self.watch.unseen.insert((id, name));
+        }
+    }
+
     fn set_object_attr(&mut self, id: ObjId, name: Sym, value: Value, at: ExprId) {
+        self.watch.unseen.remove(&(id, name));
         if self.is_module_object(id) {
             self.submodule_replaced(self.get_field(id, name), value, at);
         }

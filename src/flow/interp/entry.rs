@@ -278,7 +278,12 @@ impl Interp<'_> {
             self.forget_assigned_elsewhere(key, id);
         }
         if self.is_module_class(key) {
-            let device = self.at(super::Device::Of(outer), super::NO_ORIGIN);
+            // A program that moves it to MPS or to nothing never has it on CUDA.
+            let device = if self.watch.accelerated.get(&key) == Some(&false) {
+                self.unknown_device()
+            } else {
+                self.at(super::Device::Of(outer), super::NO_ORIGIN)
+            };
             self.move_module(id, device);
         }
         id

@@ -306,6 +306,9 @@ impl Interp<'_> {
             let field = self.store.get(cell);
             let copy = self.deep_copy(field, depth + 1);
             self.set_field(new, name, copy);
+            if self.watch.unseen.contains(&(id, name)) {
+                self.watch.unseen.insert((new, name));
+            }
         }
         Value::Object(new)
     }

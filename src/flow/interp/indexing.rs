@@ -281,6 +281,10 @@ impl Interp<'_> {
                 });
             }
             Value::Object(id) => self.set_object_item(id, i, value),
+            Value::Bound(b) if self.t.bounds.get(b.0).name.as_str() == "__dict__" => {
+                let object = self.t.bounds.get(b.0).receiver;
+                self.set_unseen(object, i, value);
+            }
             Value::Tensor(_) => self.assign_tensor_item(b, i, value, at, base, index),
             Value::External(path) if path.as_str() == "os.environ" => {
                 self.set_environment(i, value, at);

@@ -173,6 +173,9 @@ impl Interp<'_> {
             }
         }
         match self.obj(id).kind {
+            ObjKind::Module | ObjKind::Instance if name.as_str() == "__dict__" => {
+                self.bound(Value::Object(id), None, name)
+            }
             ObjKind::ForeignModule(_)
             | ObjKind::Module
             | ObjKind::List { module: true }

@@ -44,7 +44,10 @@ impl Interp<'_> {
             self.forget_plain(id);
         }
         let attrs: Vec<_> = self.obj(id).attrs.clone();
-        for (_, cell) in attrs {
+        for (name, cell) in attrs {
+            if self.watch.unseen.contains(&(id, name)) {
+                continue;
+            }
             let v = self.store.get(cell);
             let moved = self.move_value(v, device, seen);
             self.store.set(cell, moved);
@@ -143,7 +146,10 @@ impl Interp<'_> {
                 }
                 ObjKind::Module => {
                     let attrs = self.obj(id).attrs.clone();
-                    for (_, cell) in attrs {
+                    for (name, cell) in attrs {
+                        if self.watch.unseen.contains(&(id, name)) {
+                            continue;
+                        }
                         let v = self.store.get(cell);
                         if let Some(d) = self.owned_device(v, depth) {
                             return d;
@@ -351,6 +357,22 @@ impl Interp<'_> {
         self.check_optimizers(id, device, e);
         self.half_moves(id, device, e);
         self.move_module(id, device);
+        self.note_accelerator(id, device);
+    }
+
+    /// Remembers for which accelerator a program makes its modules.
+    fn note_accelerator(&mut self, id: ObjId, device: Dd) {
+        let leaves: Vec<Device> = self.device_leaves(device).iter().map(|l| l.1).collect();
+        if self.obj(id).outer.is_some() || leaves.iter().all(|&d| d == Device::Cpu) {
+            return;
+        }
+        let cuda = leaves.iter().any(|d| !matches!(d, Device::Cpu | Device::Meta | Device::Other(_)));
+        let mut parts = super::watch::Parts::default();
+        self.parts_of(Value::Object(id), &mut parts, 0);
+        let classes: Vec<_> = parts.modules.into_iter().filter_map(|m| self.obj(m).class).collect();
+        for class in classes {
+            *self.watch.accelerated.entry(class).or_default() |= cuda;
+        }
     }
 
     /// A name to register under; one of its own where the real one is not known.

@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::value::{ObjId, OriginId, OuterId, TensorId, Value};
 use super::{Cell, Device, Interp, ObjKind, Pending};
+use crate::link::ClassKey;
 use crate::span::Place;
 use crate::sym::Sym;
 
@@ -47,6 +48,10 @@ pub(super) struct Watch {
     /// Copies to the host that nobody has waited for, with the number of waits before each.
     pub(super) unwaited: FxHashMap<Place, u32>,
     pub(super) waits: u32,
+    /// Classes whose instances were moved to an accelerator in sight; true if that may have been CUDA.
+    pub(super) accelerated: FxHashMap<ClassKey, bool>,
+    /// Attributes of modules that were set where `nn.Module` does not see it.
+    pub(super) unseen: FxHashSet<(ObjId, Sym)>,
     /// Containers that stand for those of every batch of a loader.
     pub(super) batches: FxHashSet<ObjId>,
     /// How many cells there were before the loop that is looked at.
@@ -111,6 +116,8 @@ impl Watch {
             needless: FxHashMap::default(),
             unwaited: FxHashMap::default(),
             waits: 0,
+            accelerated: FxHashMap::default(),
+            unseen: FxHashSet::default(),
             batches: FxHashSet::default(),
             cells_then: 0,
             autocasts: Vec::new(),
@@ -128,6 +135,7 @@ impl Watch {
         self.wrapped.retain(|&(id, _)| old(id));
         self.scattering.retain(|&id| old(id));
         self.batches.retain(|&id| old(id));
+        self.unseen.retain(|&(id, _)| old(id));
         self.scalers.retain(|&id, _| old(id));
         self.evaluated.retain(|&v, _| matches!(v, Value::Object(id) if old(id)));
         self.halved.retain(|&id, _| old(id));
@@ -186,7 +194,10 @@ impl Interp<'_> {
         if let ObjKind::List { .. } | ObjKind::Dict { .. } = self.obj(id).kind {
             self.parts_of(self.own(id), parts, depth);
         }
-        for &(_, cell) in &self.obj(id).attrs {
+        for &(name, cell) in &self.obj(id).attrs {
+            if self.watch.unseen.contains(&(id, name)) {
+                continue;
+            }
             for v in self.values_of(self.store.get(cell)) {
                 match v {
                     Value::Object(o) if self.is_module_object(o) => self.parts_of(v, parts, depth),
