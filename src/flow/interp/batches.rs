@@ -79,14 +79,19 @@ impl Interp<'_> {
         if !numbered && !gone_over {
             return None;
         }
-        // The method is interpreted for itself too.
+        Some(self.aside(&mut |i| {
+            if numbered { i.index(data, Self::NUMBER, e, e, e) } else { i.some_element(data, e) }
+        }))
+    }
+
+    /// What a loader will call: interpreted for itself too, so nothing is told of it here.
+    fn aside(&mut self, called: &mut dyn FnMut(&mut Self) -> Value) -> Value {
         let before = self.path;
         self.muted += 1;
-        let item =
-            if numbered { self.index(data, Self::NUMBER, e, e, e) } else { self.some_element(data, e) };
+        let v = called(self);
         self.muted -= 1;
         self.path = before;
-        Some(item)
+        v
     }
 
     /// Is there something about devices in the class or in those it is made of?
@@ -203,13 +208,9 @@ impl Interp<'_> {
     /// What the project's own `collate_fn` makes of the data set's items. It is interpreted for itself too.
     fn collated_by(&mut self, data: Value, f: Value, at: ExprId, e: ExprId) -> Value {
         let item = self.item_of(data, e).unwrap_or_else(|| self.result_of(e));
-        let before = self.path;
-        self.muted += 1;
         let items = self.many(item);
         let args = Args { positional: vec![(items, at)], ..Args::default() };
-        let batch = self.call_value(f, &args, e);
-        self.muted -= 1;
-        self.path = before;
+        let batch = self.aside(&mut |i| i.call_value(f, &args, e));
         if batch == Value::None { Value::Unknown } else { batch }
     }
 
