@@ -30,6 +30,7 @@ impl Interp<'_> {
     /// `DataLoader(…)`
     pub(super) fn make_loader(&mut self, args: &Args, e: ExprId) -> Value {
         let data = args.get(0, "dataset");
+        let before = self.objects.len();
         self.check_workers(data.map(|(v, _)| v), args, e);
         let collate = args.get(6, "collate_fn").filter(|&(f, _)| f != Value::None && !is_default_collate(f));
         let item = match (data, collate) {
@@ -46,7 +47,7 @@ impl Interp<'_> {
         }
         let pinned = pins.is_some_and(|v| v != Value::Bool(FALSE)) || args.open;
         let item = if pinned { self.pinned(item, e) } else { item };
-        self.made_anew(item);
+        self.made_anew(item, before);
         Value::Object(self.object(ObjKind::Loader, None, item))
     }
 
@@ -266,36 +267,57 @@ impl Interp<'_> {
         }
     }
 
-    /// These containers are made anew for each batch.
-    fn made_anew(&mut self, batch: Value) {
-        match batch {
-            Value::Object(id)
-                if matches!(
-                    self.obj(id).kind,
+    /// The objects in the value that were made since there were so many are made anew in each round of a loop.
+    pub(super) fn made_anew(&mut self, v: Value, since: usize) {
+        match v {
+            Value::Object(id) => {
+                let kind = self.obj(id).kind;
+                let plain = matches!(
+                    kind,
                     ObjKind::Dict { module: false } | ObjKind::List { module: false } | ObjKind::Instance
-                ) =>
-            {
-                self.watch.batches.insert(id);
+                );
+                if !plain || (id.0 as usize) < since || !self.watch.anew.insert(id) {
+                    return;
+                }
+                self.made_anew(self.own(id), since);
+                for (_, cell) in self.obj(id).attrs.clone() {
+                    self.made_anew(self.store.get(cell), since);
+                }
             }
             Value::Seq(s) => {
                 for &v in &self.seq_items(s) {
-                    self.made_anew(v);
+                    self.made_anew(v, since);
                 }
             }
+            Value::Many(m) => self.made_anew(*self.t.values.get(m), since),
             _ => {}
         }
     }
 
-    /// The next batch, if that is what the value is: what was done to the one before is not done to it.
-    pub(super) fn next_batch(&mut self, v: Value) -> Value {
-        if self.watch.batches.is_empty() {
+    /// What the next round of a loop gets: what was done to the objects of the one before is not done to its own.
+    pub(super) fn next_round(&mut self, v: Value) -> Value {
+        if self.watch.anew.is_empty() {
             return v;
         }
         match v {
-            Value::Object(id) if self.watch.batches.contains(&id) => self.deep_copy(v, 0),
+            Value::Object(id) if self.watch.anew.contains(&id) => {
+                let (kind, class, own) = (self.obj(id).kind, self.obj(id).class, self.own(id));
+                let own = self.next_round(own);
+                let new = self.object(kind, class, own);
+                for (name, cell) in self.obj(id).attrs.clone() {
+                    let field = self.next_round(self.store.get(cell));
+                    self.set_field(new, name, field);
+                }
+                Value::Object(new)
+            }
             Value::Seq(s) => {
-                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.next_batch(v)).collect();
+                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.next_round(v)).collect();
                 self.seq(&items)
+            }
+            Value::Many(m) => {
+                let item = *self.t.values.get(m);
+                let item = self.next_round(item);
+                self.many(item)
             }
             v => v,
         }

@@ -96,6 +96,12 @@ impl Interp<'_> {
                     }
                     Iteration::Any(v) => self.many(v),
                 };
+                // What is kept is made once.
+                let content = if matches!(name.as_str(), "iter" | "reversed") {
+                    content
+                } else {
+                    self.next_round(content)
+                };
                 match name.as_str() {
                     "list" | "set" | "sorted" => {
                         Value::Object(self.object(ObjKind::List { module: false }, None, content))
@@ -114,7 +120,7 @@ impl Interp<'_> {
                     Iteration::Exact(items) => items.first().copied().unwrap_or(Value::Unknown),
                     Iteration::Any(v) => v,
                 };
-                let v = self.next_batch(v);
+                let v = self.next_round(v);
                 if v == Value::Unknown { self.result_of(e) } else { v }
             }
             ("enumerate", Some((v, at))) => self.pairs(&[(Self::NUMBER, None), (v, Some(at))]),

@@ -194,7 +194,7 @@ impl Interp<'_> {
                 &mut |_| Value::None,
             );
         }
-        let site = self.place(e);
+        let (site, objects) = (self.place(e), self.objects.len());
         let class = function.class.map(|class| ClassKey { module, class });
         let guard = self.wrapper_guard(module, func);
         let reached = self.d.and(self.path, guard);
@@ -211,7 +211,11 @@ impl Interp<'_> {
             self.may_have_moved(function.name, receiver);
             return self.result_of(e);
         }
-        if function.is_generator || v == Value::Absent { self.generated(v, function.is_generator) } else { v }
+        if function.is_generator {
+            self.made_anew(v, objects);
+            return self.many(v);
+        }
+        if v == Value::Absent { Value::None } else { v }
     }
 
     /// A method that is not followed, and whose name speaks of devices, has done something to where its object is.
@@ -280,13 +284,6 @@ impl Interp<'_> {
         let mut leaves = Vec::new();
         self.d.leaves(d, &mut leaves);
         leaves.into_iter().any(|p| matches!(self.t.places.get(p).0, Cpu | Cuda(_) | CudaSome | Other(_)))
-    }
-
-    fn generated(&mut self, v: Value, generator: bool) -> Value {
-        if generator {
-            return self.many(v);
-        }
-        Value::None
     }
 
     /// Is it being interpreted as often as it may be? Recursion over nested containers goes one level deep.

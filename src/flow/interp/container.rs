@@ -156,6 +156,7 @@ impl Interp<'_> {
     }
 
     pub(super) fn extend_list(&mut self, id: ObjId, more: Value, at: ExprId) {
+        let more = self.next_round(more);
         let new = match (self.exact_elements(self.own(id)), self.exact_elements(more)) {
             (Some(mut a), Some(b)) => {
                 a.extend(b);

@@ -125,6 +125,7 @@ impl Interp<'_> {
         for &x in linked.ir.list(list) {
             let v = self.eval(x);
             if matches!(linked.ir.expr(x), Expr::Star(_)) {
+                let v = self.next_round(v);
                 match self.exact_elements(v) {
                     Some(more) => items.extend(more),
                     None => {

@@ -34,7 +34,7 @@ impl Interp<'_> {
     fn one_round(&mut self, id: ObjId, name: &str, given: &[Value], at: ExprId) -> Value {
         let Some((module, func)) = self.own_method(id, name) else { return self.result_of(at) };
         let args = Args { positional: given.iter().map(|&v| (v, at)).collect(), ..Args::default() };
-        let before = self.path;
+        let (before, objects) = (self.path, self.objects.len());
         let v = self.call_function(module, func, None, Some(Value::Object(id)), &args, at);
         if self.path != FALSE {
             let machine = self.d.machine(self.path);
@@ -43,6 +43,7 @@ impl Interp<'_> {
         if self.path == FALSE {
             self.path = before;
         }
+        self.made_anew(v, objects);
         v
     }
 }

@@ -59,7 +59,7 @@ impl<'p> Interp<'p> {
                     if !self.live() {
                         break;
                     }
-                    let item = self.next_batch(*item);
+                    let item = self.next_round(*item);
                     self.one_pass(&mut |i| {
                         i.assign(target, item);
                         i.block(body);
@@ -75,7 +75,7 @@ impl<'p> Interp<'p> {
                         break;
                     }
                     let item = if pass > 0 { self.next_item(iterable, item, iter) } else { item };
-                    let item = self.next_batch(item);
+                    let item = self.next_round(item);
                     self.one_pass(&mut |i| {
                         i.assign(target, item);
                         i.block(body);
@@ -277,7 +277,7 @@ impl<'p> Interp<'p> {
             let before = self.path;
             self.path = self.d.and(before, runs);
             self.pass += 1;
-            let item = self.next_batch(item);
+            let item = self.next_round(item);
             self.assign(generator.target, item);
             for &c in linked.ir.list(generator.conditions) {
                 let cond = self.test(c);

@@ -52,8 +52,8 @@ pub(super) struct Watch {
     pub(super) accelerated: FxHashMap<ClassKey, bool>,
     /// Attributes of modules that were set where `nn.Module` does not see it.
     pub(super) unseen: FxHashSet<(ObjId, Sym)>,
-    /// Containers that stand for those of every batch of a loader.
-    pub(super) batches: FxHashSet<ObjId>,
+    /// Objects that stand for those that each round of a loop gets: batches of a loader, what a generator makes.
+    pub(super) anew: FxHashSet<ObjId>,
     /// How many cells there were before the loop that is looked at.
     pub(super) cells_then: usize,
     /// Modules that bring their inputs to themselves.
@@ -118,7 +118,7 @@ impl Watch {
             waits: 0,
             accelerated: FxHashMap::default(),
             unseen: FxHashSet::default(),
-            batches: FxHashSet::default(),
+            anew: FxHashSet::default(),
             cells_then: 0,
             autocasts: Vec::new(),
             scalers: FxHashMap::default(),
@@ -134,7 +134,7 @@ impl Watch {
         self.optimizers.retain(|o| old(o.id));
         self.wrapped.retain(|&(id, _)| old(id));
         self.scattering.retain(|&id| old(id));
-        self.batches.retain(|&id| old(id));
+        self.anew.retain(|&id| old(id));
         self.unseen.retain(|&(id, _)| old(id));
         self.scalers.retain(|&id, _| old(id));
         self.evaluated.retain(|&v, _| matches!(v, Value::Object(id) if old(id)));
