@@ -27,8 +27,52 @@ struct Collation {
 }
 
 impl Interp<'_> {
+    /// Data sets that are made of others or of tensors, and loaders.
+    pub(super) fn data_utility(&mut self, text: &str, args: &Args, e: ExprId) -> Option<Value> {
+        let (_, name) = text.rsplit_once('.')?;
+        Some(match name {
+            "DataLoader" => self.make_loader(args, e),
+            "TensorDataset" => {
+                let items: Vec<Value> = args.positional.iter().map(|&(v, _)| self.row_of(v)).collect();
+                let item = if args.open { Value::Unknown } else { self.seq(&items) };
+                Value::Object(self.object(ObjKind::Items, None, item))
+            }
+            "random_split" => {
+                if let Some(op) = crate::torch::function(Sym::new(text)) {
+                    self.check_cpu_only(op, "`random_split`", e, None, args);
+                }
+                let part = args.get(0, "dataset").map_or(Value::Unknown, |(v, _)| v);
+                let n = args.get(1, "lengths").and_then(|(v, _)| self.exact_elements(v)).map(|v| v.len());
+                match n {
+                    Some(n) => self.seq(&vec![part; n]),
+                    None => self.many(part),
+                }
+            }
+            "Subset" => args.get(0, "dataset").map_or(Value::Unknown, |(v, _)| v),
+            "ConcatDataset" => match args.get(0, "datasets").and_then(|(v, at)| self.item_of_any(v, at)) {
+                Some(item) => Value::Object(self.object(ObjKind::Items, None, item)),
+                None => self.result_of(e),
+            },
+            _ => return None,
+        })
+    }
+
+    /// An item of any of several data sets.
+    fn item_of_any(&mut self, parts: Value, at: ExprId) -> Option<Value> {
+        let parts = match self.exact_elements(parts) {
+            Some(parts) => parts,
+            None => vec![self.some_element(parts, at)],
+        };
+        let mut item = Value::Absent;
+        for part in parts {
+            let more = self.item_of(part, at)?;
+            item = self.blend(item, more);
+        }
+        (item != Value::Absent).then_some(item)
+    }
+
     /// `DataLoader(…)`
-    pub(super) fn make_loader(&mut self, args: &Args, e: ExprId) -> Value {
+    fn make_loader(&mut self, args: &Args, e: ExprId) -> Value {
         let data = args.get(0, "dataset");
         let before = self.objects.len();
         self.check_workers(data.map(|(v, _)| v), args, e);
@@ -39,7 +83,7 @@ impl Interp<'_> {
             }
             (_, Some(_)) => Value::Unknown,
             (Some((data, _)), None) => self.each(data, &mut |i, data| i.batch_of(data, args, e)),
-            (None, None) => self.from_files(e),
+            (None, None) => self.unseen_batch(e),
         };
         let pins = args.get(7, "pin_memory").map(|(v, _)| v);
         if let (Some(Value::Bool(pins)), Some((_, at))) = (pins, data) {
@@ -53,7 +97,7 @@ impl Interp<'_> {
 
     /// A batch of a data set whose items are collated as PyTorch does it.
     fn batch_of(&mut self, data: Value, args: &Args, e: ExprId) -> Value {
-        let Some(item) = self.item_of(data, e) else { return self.from_files(e) };
+        let Some(item) = self.item_of(data, e) else { return self.unseen_batch(e) };
         let stacked = args.get(1, "batch_size").is_none_or(|(v, _)| v != Value::None) && !args.open;
         let known = match data {
             Value::Object(id) => {
@@ -122,7 +166,7 @@ impl Interp<'_> {
     }
 
     /// A batch of which nothing is known.
-    fn from_files(&mut self, e: ExprId) -> Value {
+    fn unseen_batch(&mut self, e: ExprId) -> Value {
         let place = self.place(e);
         let origin = self.origin(place, Reason::Batch, NO_ORIGIN);
         let device = self.at(Device::Cpu, origin);
@@ -179,7 +223,7 @@ impl Interp<'_> {
             Value::Choice(_) => self.each(item, &mut |i, v| i.collated(v, how, depth + 1)),
             // It lives where whoever gives it wants it.
             Value::Outer(o) if self.t.get_outer(o).varies || self.is_tensorish(o) => item,
-            Value::Outer(_) | Value::Unknown if how.from_files => self.from_files(how.at),
+            Value::Outer(_) | Value::Unknown if how.from_files => self.unseen_batch(how.at),
             _ => Value::Unknown,
         }
     }

@@ -3,13 +3,11 @@
 use super::super::diagram::{FALSE, TRUE};
 use super::super::value::{Host, NO_ORIGIN, Value};
 use super::args::Args;
+use super::iteration::short_range;
 use super::loops::Iteration;
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
 use crate::sym::Sym;
-
-/// Longest `range` whose numbers are told apart.
-const MAX_RANGE: usize = 16;
 
 impl Interp<'_> {
     pub(super) fn builtin(&mut self, name: Sym, args: &Args, e: ExprId) -> Value {
@@ -571,25 +569,4 @@ fn is_tensor_class(path: Sym) -> bool {
 fn no_tensor_class(path: &str) -> bool {
     let plain = path.strip_prefix("builtins.").is_some_and(|name| name != "object");
     plain || path.starts_with("numpy.")
-}
-
-/// The numbers of a `range` whose bounds are known, if they are few.
-fn short_range(args: &Args) -> Option<Vec<Value>> {
-    let bounds = args.positional.iter().map(|&(v, _)| match v {
-        Value::Int(n) => Some(n),
-        _ => None,
-    });
-    let (start, stop, step) = match bounds.collect::<Option<Vec<i64>>>()?.as_slice() {
-        &[stop] => (0, stop, 1),
-        &[start, stop] => (start, stop, 1),
-        &[start, stop, step] if step != 0 => (start, stop, step),
-        _ => return None,
-    };
-    let inside = |n: &i64| if step > 0 { *n < stop } else { *n > stop };
-    let items: Vec<Value> = std::iter::successors(Some(start), |n| n.checked_add(step))
-        .take_while(inside)
-        .take(MAX_RANGE + 1)
-        .map(Value::Int)
-        .collect();
-    (items.len() <= MAX_RANGE).then_some(items)
 }

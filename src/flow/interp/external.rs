@@ -114,36 +114,7 @@ impl Interp<'_> {
                 self.remember_saved(args);
                 return None;
             }
-            "torch.utils.data.DataLoader" | "torch.utils.data.dataloader.DataLoader" => {
-                self.make_loader(args, e)
-            }
-            "torch.utils.data.TensorDataset" | "torch.utils.data.dataset.TensorDataset" => {
-                let items: Vec<Value> = args.positional.iter().map(|&(v, _)| self.row_of(v)).collect();
-                let item = if args.open { Value::Unknown } else { self.seq(&items) };
-                Value::Object(self.object(ObjKind::Items, None, item))
-            }
-            "torch.utils.data.random_split" => {
-                if let Some(op) = torch::function(Sym::new(text)) {
-                    self.check_cpu_only(op, "`random_split`", e, None, args);
-                }
-                let part = args.positional.first().map_or(Value::Unknown, |&(v, _)| v);
-                let n = args.positional.get(1).and_then(|&(v, _)| self.exact_elements(v)).map(|v| v.len());
-                match n {
-                    Some(n) => self.seq(&vec![part; n]),
-                    None => self.many(part),
-                }
-            }
-            "torch.utils.data.Subset" => args.get(0, "dataset").map_or(Value::Unknown, |(v, _)| v),
-            "torch.utils.data.ConcatDataset" => match args.get(0, "datasets") {
-                Some((parts, at)) => {
-                    let part = self.some_element(parts, at);
-                    match self.item_of(part, at) {
-                        Some(item) => Value::Object(self.object(ObjKind::Items, None, item)),
-                        None => self.result_of(e),
-                    }
-                }
-                None => self.result_of(e),
-            },
+            _ if text.starts_with("torch.utils.data.") => return self.data_utility(text, args, e),
             "argparse.ArgumentParser" => Value::Object(self.object(ObjKind::Parser, None, Value::Absent)),
             "copy.copy" | "copy.deepcopy" => {
                 args.positional.first().map_or(Value::Unknown, |&(v, _)| self.deep_copy(v, 0))

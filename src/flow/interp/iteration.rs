@@ -6,6 +6,9 @@ use super::loops::Iteration;
 use super::{FALSE, Interp, ObjKind};
 use crate::ir::ExprId;
 
+/// Longest `range` whose numbers are told apart.
+const MAX_RANGE: usize = 16;
+
 impl Interp<'_> {
     /// What a loop over an instance of one of the project's classes gets, if that says it.
     pub(super) fn own_iteration(&mut self, id: ObjId, at: ExprId) -> Option<Iteration> {
@@ -46,4 +49,25 @@ impl Interp<'_> {
         self.made_anew(v, objects);
         v
     }
+}
+
+/// The numbers of a `range` whose bounds are known, if they are few.
+pub(super) fn short_range(args: &Args) -> Option<Vec<Value>> {
+    let bounds = args.positional.iter().map(|&(v, _)| match v {
+        Value::Int(n) => Some(n),
+        _ => None,
+    });
+    let (start, stop, step) = match *bounds.collect::<Option<Vec<i64>>>()?.as_slice() {
+        [stop] => (0, stop, 1),
+        [start, stop] => (start, stop, 1),
+        [start, stop, step] if step != 0 => (start, stop, step),
+        _ => return None,
+    };
+    let inside = |n: &i64| if step > 0 { *n < stop } else { *n > stop };
+    let items: Vec<Value> = std::iter::successors(Some(start), |n| n.checked_add(step))
+        .take_while(inside)
+        .take(MAX_RANGE + 1)
+        .map(Value::Int)
+        .collect();
+    (items.len() <= MAX_RANGE).then_some(items)
 }

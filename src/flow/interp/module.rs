@@ -360,21 +360,6 @@ impl Interp<'_> {
         self.note_accelerator(id, device);
     }
 
-    /// Remembers for which accelerator a program makes its modules.
-    fn note_accelerator(&mut self, id: ObjId, device: Dd) {
-        let leaves: Vec<Device> = self.device_leaves(device).iter().map(|l| l.1).collect();
-        if self.obj(id).outer.is_some() || leaves.iter().all(|&d| d == Device::Cpu) {
-            return;
-        }
-        let cuda = leaves.iter().any(|d| !matches!(d, Device::Cpu | Device::Meta | Device::Other(_)));
-        let mut parts = super::watch::Parts::default();
-        self.parts_of(Value::Object(id), &mut parts, 0);
-        let classes: Vec<_> = parts.modules.into_iter().filter_map(|m| self.obj(m).class).collect();
-        for class in classes {
-            *self.watch.accelerated.entry(class).or_default() |= cuda;
-        }
-    }
-
     /// A name to register under; one of its own where the real one is not known.
     pub(super) fn field_name(&mut self, id: ObjId, name: Value) -> Sym {
         match name {

@@ -214,6 +214,21 @@ impl Interp<'_> {
         }
     }
 
+    /// Remembers for which accelerator a program makes its modules.
+    pub(super) fn note_accelerator(&mut self, id: ObjId, device: super::Dd) {
+        let leaves: Vec<Device> = self.device_leaves(device).iter().map(|l| l.1).collect();
+        if self.obj(id).outer.is_some() || leaves.iter().all(|&d| d == Device::Cpu) {
+            return;
+        }
+        let cuda = leaves.iter().any(|d| !matches!(d, Device::Cpu | Device::Meta | Device::Other(_)));
+        let mut parts = Parts::default();
+        self.parts_of(Value::Object(id), &mut parts, 0);
+        let classes: Vec<_> = parts.modules.into_iter().filter_map(|m| self.obj(m).class).collect();
+        for class in classes {
+            *self.watch.accelerated.entry(class).or_default() |= cuda;
+        }
+    }
+
     /// The values that a value may be.
     pub(super) fn values_of(&self, v: Value) -> Vec<Value> {
         match v {
