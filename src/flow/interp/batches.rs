@@ -106,7 +106,8 @@ impl Interp<'_> {
             }
             _ => false,
         };
-        let from_files = !known && self.store.get(self.default_device) == Value::Absent;
+        let plain = matches!(self.store.get(self.default_device), Value::Absent | Value::None);
+        let from_files = !known && plain;
         self.collated(item, Collation { at: e, stacked, from_files }, 0)
     }
 

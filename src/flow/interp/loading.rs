@@ -1,7 +1,7 @@
 //! Checkpoints: what `torch.load` gives.
 
 use super::super::event::Kind;
-use super::super::value::{NO_ORIGIN, OuterKey, Reason, Value};
+use super::super::value::{OuterKey, Reason, Value};
 use super::Interp;
 use super::args::Args;
 use crate::ir::{ArgKind, Expr, ExprId, Stmt, Var};
