@@ -21,6 +21,9 @@ impl Interp<'_> {
         if let Some(v) = self.process_call(text, args, e) {
             return v;
         }
+        if let Some(v) = self.fork_call(text, args, e) {
+            return v;
+        }
         if let Some(v) = self.training_call(path, args, e) {
             return v;
         }
@@ -126,6 +129,9 @@ impl Interp<'_> {
                 if let Some(op) = torch::function(Sym::new(text)) {
                     self.check_cpu_only(op, "`random_split`", e, None, args);
                 }
+                if !args.open && args.get(2, "generator").is_none() {
+                    self.draws_by_default(e, "random_split");
+                }
                 let part = args.positional.first().map_or(Value::Unknown, |&(v, _)| v);
                 let n = args.positional.get(1).and_then(|&(v, _)| self.exact_elements(v)).map(|v| v.len());
                 match n {
@@ -195,7 +201,7 @@ impl Interp<'_> {
             return Value::Device(self.at(device, origin));
         }
         match self.as_device(v, at) {
-            Some(d) => Value::Device(d),
+            Some(d) => Value::Device(self.without_text(d)),
             None => self.result_of(e),
         }
     }
@@ -427,6 +433,7 @@ impl Interp<'_> {
     /// Methods of objects that stand for things of other libraries.
     pub(super) fn foreign_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
         self.training_method(id, name, args, e);
+        self.pool_method(id, name, args, e);
         match (self.obj(id).kind, name.as_str()) {
             (ObjKind::Parser, "add_argument") => {
                 self.add_argument(id, args);

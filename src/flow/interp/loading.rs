@@ -1,9 +1,10 @@
 //! What is loaded: checkpoints, and batches of data sets.
 
 use super::super::dims::Dims;
-use super::super::event::Kind;
+use super::super::event::{Kind, Meeting};
 use super::super::value::{Device, NO_ORIGIN, OuterKey, Reason, Role, Tensor, Value};
 use super::args::Args;
+use super::meet::{Party, Rule};
 use super::{Interp, ObjKind};
 use crate::ir::{ArgKind, Expr, ExprId, Stmt, Var};
 use crate::span::Span;
@@ -168,6 +169,7 @@ impl Interp<'_> {
     pub(super) fn make_loader(&mut self, args: &Args, e: ExprId) -> Value {
         let data = args.get(0, "dataset").map(|(v, _)| v);
         self.check_workers(data, args, e);
+        self.check_shuffling(args, e);
         let collate = args.get(6, "collate_fn").filter(|(v, _)| *v != Value::None);
         let item = match (data, collate) {
             (Some(data), Some((f @ (Value::Closure(_) | Value::Bound(_)), at))) => {
@@ -196,6 +198,31 @@ impl Interp<'_> {
             args.get(7, "pin_memory").is_some_and(|(v, _)| v != Value::Bool(super::FALSE)) || args.open;
         let item = if pins { self.pinned(item, e) } else { item };
         Value::Object(self.object(ObjKind::Loader, None, item))
+    }
+
+    /// The sampler of a loader that shuffles makes a CPU generator of its own, and draws on the default device.
+    fn check_shuffling(&mut self, args: &Args, e: ExprId) {
+        let shuffles = args.get(2, "shuffle").is_some_and(|(v, _)| v == Value::Bool(super::TRUE));
+        let given = |position, name| args.get(position, name).is_some_and(|(v, _)| v != Value::None);
+        if shuffles
+            && !args.open
+            && !given(3, "sampler")
+            && !given(4, "batch_sampler")
+            && args.keyword("generator").is_none()
+        {
+            self.draws_by_default(e, "DataLoader(shuffle=True)");
+        }
+    }
+
+    /// A CPU generator that nobody chose is used for numbers on the default device.
+    pub(super) fn draws_by_default(&mut self, e: ExprId, what: &str) {
+        let Value::Device(device) = self.store.get(self.default_device) else { return };
+        let place = self.place(e);
+        let origin = self.origin(place, Reason::Default, NO_ORIGIN);
+        let generator = self.at(Device::Cpu, origin);
+        let party = |device| Party { expr: e, device, dims: Dims::SOME, rule: Rule::STRICT };
+        let parties = [party(generator), party(device)];
+        self.meet(Meeting::Generator, &format!("`{what}`"), e, &parties);
     }
 
     /// What the project's own `collate_fn` makes of the data set's items. It is interpreted for itself too.

@@ -39,6 +39,7 @@ mod method;
 mod module;
 mod module_call;
 mod operation;
+mod optimizer_state;
 mod precision;
 mod process;
 mod reveal;
