@@ -216,10 +216,10 @@ impl Interp<'_> {
 
     /// A CPU generator that nobody chose is used for numbers on the default device.
     pub(super) fn draws_by_default(&mut self, e: ExprId, what: &str) {
-        let Value::Device(device) = self.store.get(self.default_device) else { return };
         let place = self.place(e);
         let origin = self.origin(place, Reason::Default, NO_ORIGIN);
         let generator = self.at(Device::Cpu, origin);
+        let device = self.default_device_or(generator);
         let party = |device| Party { expr: e, device, dims: Dims::SOME, rule: Rule::STRICT };
         let parties = [party(generator), party(device)];
         self.meet(Meeting::Generator, &format!("`{what}`"), e, &parties);
