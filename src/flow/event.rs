@@ -120,6 +120,17 @@ pub enum Meeting {
     Data,
 }
 
+/// What an optimizer has that the model is not with any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LeftBehind {
+    /// Parameters that the model had before.
+    Parameters,
+    /// The state that its constructor made.
+    State,
+    /// The state that it was given, or that a step made.
+    LaterState,
+}
+
 /// What happened.
 #[derive(Clone, Debug)]
 pub enum Kind {
@@ -162,7 +173,10 @@ pub enum Kind {
         first: Place,
     },
     /// A handler drops all errors of device work.
-    Swallowed,
+    Swallowed {
+        /// What it counts or prints all the same.
+        said: Option<Place>,
+    },
     /// A back end's module is asked something before it is known to be there.
     Plugin {
         /// The function.
@@ -214,8 +228,8 @@ pub enum Kind {
         optimizer: &'static str,
         /// Where the module was moved, or got other parameters.
         then: Place,
-        /// It is the optimizer's state that was left behind.
-        state: bool,
+        /// What was left behind.
+        left: LeftBehind,
     },
     /// A module on the CPU is wrapped for GPUs.
     WrappedOnCpu {
@@ -260,10 +274,12 @@ pub enum Kind {
         /// Each process has a device of its own, but does not make it the current one.
         indexed: bool,
     },
-    /// CUDA in a worker of a data loader.
+    /// CUDA in a worker of a data loader, or in another fork.
     InWorker {
-        /// The loader.
+        /// The loader, or what starts the fork.
         loader: Place,
+        /// Is it a data loader?
+        loads: bool,
     },
     /// A string where a device is wanted, and none is of that name.
     InvalidDevice {

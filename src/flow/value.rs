@@ -338,6 +338,8 @@ pub enum Reason {
     Unwaited,
     /// Kept by a module's constructor where `.to()` does not see it: a plain attribute, a list.
     Kept,
+    /// Made a text: `device.type`, `str(device)`. No step of its own.
+    Text,
 }
 
 /// All tables of a run of the interpreter.

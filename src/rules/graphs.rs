@@ -35,6 +35,31 @@ pub(super) fn retained(cx: &Context<'_>) -> Vec<Finding> {
     found
 }
 
+/// What was differentiated.
+#[derive(Clone, Copy, PartialEq)]
+struct Loss {
+    var: Var,
+    slot: Slot,
+}
+
+/// What of a variable is a loss.
+#[derive(Clone, Copy, PartialEq)]
+enum Slot {
+    Itself,
+    /// The value behind this key.
+    Key(Sym),
+    /// All values of the dict.
+    Every,
+}
+
+/// What a loop over a dict gives.
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Key,
+    Value,
+    Both,
+}
+
 /// One file.
 struct File<'a> {
     cx: &'a Context<'a>,
@@ -48,21 +73,28 @@ impl File<'_> {
     fn look_into(&self, body: Block, found: &mut Vec<Finding>) {
         let spans: Vec<Span> = self.ir.block(body).iter().map(|&s| self.ir.stmt_span(s)).collect();
         let within = |at: Span| spans.iter().any(|s| s.contains(at));
-        let losses: Vec<Var> = self
+        let mut losses: Vec<(Loss, Span)> = self
             .calls()
             .filter(|(_, at)| within(*at))
             .filter_map(|(call, at)| Some((self.differentiated(call)?, at)))
-            .filter(|&(v, at)| !self.rebound(v, &|x| within(x) && x.start > at.start))
-            .map(|(v, _)| v)
             .collect();
+        let summed: Vec<_> = losses
+            .iter()
+            .flat_map(|(l, at)| self.summed(*l, &within).into_iter().map(|s| (s, *at)))
+            .collect();
+        losses.extend(summed);
+        losses.retain(|(l, at)| !self.rebound(l.var, &|x| within(x) && x.start > at.start));
+        let losses: Vec<Loss> = losses.into_iter().map(|(l, _)| l).collect();
         if losses.is_empty() {
             return;
         }
         let fresh = |target: ExprId| {
             self.ir.block(body).iter().any(|&s| match self.ir.stmt(s) {
-                Stmt::Assign { targets, .. } => {
-                    self.ir.list(*targets).iter().any(|&t| same(self.ir, t, target))
-                }
+                Stmt::Assign { targets, .. } => self
+                    .ir
+                    .list(*targets)
+                    .iter()
+                    .any(|&t| same(self.ir, t, target) || same(self.ir, t, whole(self.ir, target))),
                 _ => false,
             })
         };
@@ -76,7 +108,7 @@ impl File<'_> {
                 Stmt::Assign { targets, value } => match (self.ir.list(*targets), self.ir.expr(*value)) {
                     ([target], Expr::Binary { op: BinOp::Add, left, right }) => {
                         let (target, ir) = (*target, self.ir);
-                        if same(ir, left, target) {
+                        if same(ir, left, target) || takes_from(ir, left, target) {
                             Some((target, right))
                         } else {
                             same(ir, right, target).then_some((target, left))
@@ -111,9 +143,9 @@ impl File<'_> {
         })
     }
 
-    /// The variable whose graph a call runs through: `loss.backward()`, `scaler.scale(loss).backward()`,
-    /// `accelerator.backward(loss)`.
-    fn differentiated(&self, call: &Call) -> Option<Var> {
+    /// What the graph belongs to that a call runs through: `loss.backward()`, `scaler.scale(loss).backward()`,
+    /// `accelerator.backward(loss)`, `losses["total"].backward()`.
+    fn differentiated(&self, call: &Call) -> Option<Loss> {
         let ir = self.ir;
         let Expr::Attr { base, name } = ir.expr(call.func) else { return None };
         if !matches!(name.as_str(), "backward" | "manual_backward") {
@@ -124,7 +156,11 @@ impl File<'_> {
             .iter()
             .any(|a| matches!(a.kind, crate::ir::ArgKind::Keyword(k) if k.as_str() != "gradient"));
         let through = |e: ExprId| match ir.expr(e) {
-            Expr::Var(v @ Var::Local(_)) => Some(v),
+            Expr::Var(var @ Var::Local(_)) => Some(Loss { var, slot: Slot::Itself }),
+            Expr::Index { base, index } => match (ir.expr(base), ir.expr(index)) {
+                (Expr::Var(var @ Var::Local(_)), Expr::Str(key)) => Some(Loss { var, slot: Slot::Key(key) }),
+                _ => None,
+            },
             _ => None,
         };
         if keeps {
@@ -141,28 +177,119 @@ impl File<'_> {
         }
     }
 
-    /// Is the variable given a value made of itself afterwards, such as `loss = loss.item()`?
+    /// The dict whose values a loss is the sum of: `loss = sum(losses.values())`.
+    fn summed(&self, loss: Loss, within: &dyn Fn(Span) -> bool) -> Option<Loss> {
+        let ir = self.ir;
+        if loss.slot != Slot::Itself {
+            return None;
+        }
+        ir.stmts.iter().find_map(|s| {
+            let Stmt::Assign { targets, value } = *s else { return None };
+            let (Expr::Call(c), true) = (ir.expr(value), within(ir.span(value))) else { return None };
+            let given = ir.list(targets).iter().any(|&t| ir.expr(t) == Expr::Var(loss.var));
+            let call = ir.call(c);
+            let is_sum = matches!(ir.expr(call.func), Expr::Var(Var::Unbound(n)) if n.as_str() == "sum");
+            let mut over = call.args.first().filter(|_| given && is_sum)?.value;
+            // `sum(loss for loss in losses.values())`
+            if let Expr::Comp(id) = ir.expr(over)
+                && let comp = ir.comp(id)
+                && let [one] = &*comp.generators
+            {
+                if ir.expr(one.target) != ir.expr(comp.element) || one.conditions.len > 0 {
+                    return None;
+                }
+                over = one.iter;
+            }
+            let (var, Part::Value) = self.parts_of(over)? else { return None };
+            Some(Loss { var, slot: Slot::Every })
+        })
+    }
+
+    /// The dict that an expression goes through, and by what: `losses`, `losses.keys()`, `losses.values()`.
+    fn parts_of(&self, e: ExprId) -> Option<(Var, Part)> {
+        let ir = self.ir;
+        match ir.expr(e) {
+            Expr::Var(v) => Some((v, Part::Key)),
+            Expr::Call(c) if ir.call(c).args.is_empty() => {
+                let Expr::Attr { base, name } = ir.expr(ir.call(c).func) else { return None };
+                let Expr::Var(v) = ir.expr(base) else { return None };
+                match name.as_str() {
+                    "keys" => Some((v, Part::Key)),
+                    "values" => Some((v, Part::Value)),
+                    "items" => Some((v, Part::Both)),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// The dict that a variable is a key or value of, each in turn, where the place is reached for every one.
+    fn turn_of(&self, var: Var, at: Span) -> Option<(Var, Part)> {
+        let ir = self.ir;
+        ir.stmts.iter().find_map(|s| {
+            let Stmt::For { target, iter, body, .. } = *s else { return None };
+            // Behind an `if` it may be some of them only.
+            let reached = ir.block(body).iter().any(|&s| {
+                ir.stmt_span(s).contains(at)
+                    && matches!(ir.stmt(s), Stmt::Expr(_) | Stmt::Assign { .. } | Stmt::AugAssign { .. })
+            });
+            if !reached {
+                return None;
+            }
+            let (dict, part) = self.parts_of(iter)?;
+            match (ir.expr(target), part) {
+                (Expr::Var(v), Part::Key | Part::Value) if v == var => Some((dict, part)),
+                (Expr::Tuple(list), Part::Both) => match *ir.list(list) {
+                    [k, _] if ir.expr(k) == Expr::Var(var) => Some((dict, Part::Key)),
+                    [_, v] if ir.expr(v) == Expr::Var(var) => Some((dict, Part::Value)),
+                    _ => None,
+                },
+                _ => None,
+            }
+        })
+    }
+
+    /// Is the variable given a value made of itself afterwards, such as `loss = loss.item()`? Or one of its slots any?
     fn rebound(&self, v: Var, within: &dyn Fn(Span) -> bool) -> bool {
+        let mentions = |at: Span| {
+            self.ir.exprs.iter().zip(&self.ir.expr_spans).any(|(e, &x)| at.contains(x) && *e == Expr::Var(v))
+        };
         self.ir.stmts.iter().any(|s| match s {
             Stmt::Assign { targets, value } => {
                 let at = self.ir.span(*value);
                 within(at)
-                    && self.ir.list(*targets).iter().any(|&t| self.ir.expr(t) == Expr::Var(v))
-                    && self
-                        .ir
-                        .exprs
-                        .iter()
-                        .zip(&self.ir.expr_spans)
-                        .any(|(e, &x)| at.contains(x) && *e == Expr::Var(v))
+                    && self.ir.list(*targets).iter().any(|&t| match self.ir.expr(t) {
+                        Expr::Var(x) => x == v && mentions(at),
+                        Expr::Index { base, .. } => self.ir.expr(base) == Expr::Var(v),
+                        _ => false,
+                    })
             }
             _ => false,
         })
     }
 
     /// Is the value one of the losses, perhaps weighted?
-    fn holds(&self, e: ExprId, losses: &[Var]) -> bool {
+    fn holds(&self, e: ExprId, losses: &[Loss]) -> bool {
         match self.ir.expr(e) {
-            Expr::Var(v) => losses.contains(&v),
+            Expr::Var(v) => {
+                losses.contains(&Loss { var: v, slot: Slot::Itself })
+                    || matches!(self.turn_of(v, self.ir.span(e)), Some((dict, Part::Value))
+                        if losses.iter().any(|l| l.var == dict && l.slot != Slot::Itself))
+            }
+            Expr::Index { base, index } => {
+                let Expr::Var(var) = self.ir.expr(base) else { return false };
+                let of_it = losses.iter().filter(|l| l.var == var && l.slot != Slot::Itself);
+                match self.ir.expr(index) {
+                    Expr::Str(key) => {
+                        of_it.into_iter().any(|l| l.slot == Slot::Every || l.slot == Slot::Key(key))
+                    }
+                    Expr::Var(k) => {
+                        of_it.count() > 0 && self.turn_of(k, self.ir.span(e)) == Some((var, Part::Key))
+                    }
+                    _ => false,
+                }
+            }
             Expr::Binary { op: BinOp::Mul, left, right } => {
                 self.holds(left, losses) || self.holds(right, losses)
             }
@@ -197,14 +324,14 @@ impl File<'_> {
             spans.into_iter().any(|span| {
                 (0..ir.exprs.len()).any(|n| {
                     let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
-                    span.contains(ir.expr_spans[n]) && same(ir, e, target)
+                    span.contains(ir.expr_spans[n]) && (same(ir, e, target) || same(ir, e, whole(ir, target)))
                 })
             })
         })
     }
 
     /// `meter.update(loss, n)`: does the project's own meter add up what it is given?
-    fn handed_over(&self, e: ExprId, losses: &[Var], found: &mut Vec<Finding>) {
+    fn handed_over(&self, e: ExprId, losses: &[Loss], found: &mut Vec<Finding>) {
         let Expr::Call(c) = self.ir.expr(e) else { return };
         let call = self.ir.call(c);
         let Expr::Attr { base, name } = self.ir.expr(call.func) else { return };
@@ -247,7 +374,9 @@ impl File<'_> {
                 _ => None,
             };
             let (target, value) = kept.filter(|_| inside(at))?;
-            (matches!(ir.expr(target), Expr::Attr { .. }) && self.holds(value, &[param])).then_some(at)
+            (matches!(ir.expr(target), Expr::Attr { .. })
+                && self.holds(value, &[Loss { var: param, slot: Slot::Itself }]))
+            .then_some(at)
         })
     }
 
@@ -281,6 +410,22 @@ impl File<'_> {
         }
         class
     }
+}
+
+/// What an item belongs to: `totals` of `totals[key]`.
+fn whole(ir: &Module, mut e: ExprId) -> ExprId {
+    while let Expr::Index { base, .. } = ir.expr(e) {
+        e = base;
+    }
+    e
+}
+
+/// `totals.get(key, 0)`, for the target `totals[key]`.
+fn takes_from(ir: &Module, e: ExprId, target: ExprId) -> bool {
+    let (Expr::Call(c), Expr::Index { base, index }) = (ir.expr(e), ir.expr(target)) else { return false };
+    let call = ir.call(c);
+    matches!(ir.expr(call.func), Expr::Attr { base: b, name } if name.as_str() == "get" && same(ir, b, base))
+        && call.args.first().is_some_and(|a| same(ir, a.value, index))
 }
 
 /// Are two expressions the same names, attributes and constant keys?

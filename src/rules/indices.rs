@@ -130,12 +130,25 @@ pub(super) fn no_set_device(event: &Event, _cx: &Context<'_>) -> Option<Finding>
 
 /// SD407 cuda-in-forked-worker
 pub(super) fn in_worker(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
-    let Kind::InWorker { loader } = &event.kind else { return None };
-    let message = "this runs in the loader's workers, which are forks of a process that uses CUDA";
+    let Kind::InWorker { loader, loads } = &event.kind else { return None };
+    let (message, help) = if *loads {
+        (
+            "this runs in the loader's workers, which are forks of a process that uses CUDA",
+            "give out CPU tensors, and move the batch in the loop",
+        )
+    } else {
+        (
+            "this runs in a fork of a process that has used CUDA",
+            "start processes afresh: `torch.multiprocessing.set_start_method(\"spawn\")`",
+        )
+    };
     let mut f = finding(407, event, message.to_owned(), event.place, "CUDA cannot be used in a fork");
     f.world = World::Cuda;
     if *loader != event.place {
-        f = f.related(*loader, "the workers are started here");
+        f = f.related(
+            *loader,
+            if *loads { "the workers are started here" } else { "the fork is started here" },
+        );
     }
-    Some(with_stack(f, event).help("give out CPU tensors, and move the batch in the loop"))
+    Some(with_stack(f, event).help(help))
 }

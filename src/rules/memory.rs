@@ -38,11 +38,14 @@ pub(super) fn missing_handler(event: &Event, cx: &Context<'_>) -> Option<Finding
 
 /// SD503 swallowed-oom
 pub(super) fn swallowed(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
-    let Kind::Swallowed = &event.kind else { return None };
+    let Kind::Swallowed { said } = &event.kind else { return None };
     let message = "this handler drops every error of the device work above it, out-of-memory errors included"
         .to_owned();
     let mut f = finding(503, event, message, event.place, "nothing of the error is kept");
     f.world = World::Cuda;
+    if let Some(said) = *said {
+        f = f.related(said, "does not say what happened");
+    }
     Some(with_stack(f, event).help("catch what you expect, and let the rest through or log it"))
 }
 

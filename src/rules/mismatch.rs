@@ -81,7 +81,10 @@ fn sides(mut f: Finding, stray: &Operand, other: &Operand) -> Finding {
 /// SD206 generator-device-mismatch
 pub(super) fn generator(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let (Meeting::Generator, what, stray, other) = mismatch(event)? else { return None };
-    let (generator, drawn) = if stray.place == event.place { (other, stray) } else { (stray, other) };
+    // One that nobody gave has no place of its own, and is on the CPU.
+    let given = other.place != event.place;
+    let (generator, drawn) =
+        if stray.place == event.place && given { (other, stray) } else { (stray, other) };
     let message = format!(
         "{what} draws on {} with a generator of {}",
         drawn.device.in_words(),

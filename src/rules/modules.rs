@@ -2,7 +2,7 @@
 
 use super::{Context, finding, reason, with_stack};
 use crate::finding::Finding;
-use crate::flow::event::{Event, Kind};
+use crate::flow::event::{Event, Kind, LeftBehind};
 use crate::flow::value::Reason;
 use crate::world::World;
 
@@ -52,26 +52,36 @@ pub(super) fn non_leaf(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
 
 /// SD304 optimizer-before-transfer
 pub(super) fn optimizer_first(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
-    let Kind::OptimizerFirst { optimizer, then, state } = &event.kind else { return None };
+    let Kind::OptimizerFirst { optimizer, then, left } = &event.kind else { return None };
     if event.symbolic && event.speculative {
         return None;
     }
-    let (message, label) = if *state {
-        (
+    let moved = "the model is moved here";
+    let (message, label, then_label, help) = match left {
+        LeftBehind::State => (
             format!(
                 "`{optimizer}` makes its state where the parameters are now, and the model is moved later"
             ),
-            "the model is moved here",
-        )
-    } else {
-        (
+            "made too early",
+            moved,
+            "make the optimizer after the model is complete and in its place",
+        ),
+        LeftBehind::LaterState => (
+            format!("`{optimizer}` has a state from here on, and the model is moved away from it later"),
+            "where the parameters are now",
+            moved,
+            "move the model first: `load_state_dict()` and the steps put the state where the parameters are",
+        ),
+        LeftBehind::Parameters => (
             format!("`{optimizer}` is given parameters that the model does not have any more later"),
+            "made too early",
             "the parameters are replaced here",
-        )
+            "make the optimizer after the model is complete and in its place",
+        ),
     };
-    let mut f = finding(304, event, message, event.place, "made too early").related(*then, label);
-    f.world = if *state { World::Cuda } else { World::Always };
-    Some(with_stack(f, event).help("make the optimizer after the model is complete and in its place"))
+    let mut f = finding(304, event, message, event.place, label).related(*then, then_label);
+    f.world = if *left == LeftBehind::Parameters { World::Always } else { World::Cuda };
+    Some(with_stack(f, event).help(help))
 }
 
 /// SD306 data-parallel-before-transfer

@@ -3,6 +3,7 @@
 use super::{Context, finding, with_stack};
 use crate::finding::Finding;
 use crate::flow::event::{Event, Kind};
+use crate::ir::FuncKind;
 use crate::world::World;
 
 /// A finding about an event of this family.
@@ -47,12 +48,22 @@ pub(super) fn unwaited(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
 /// SD604 redundant-transfer
 pub(super) fn already_there(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::AlreadyThere = &event.kind else { return None };
-    // A helper in another file moves for whoever may call it.
-    if event.symbolic && event.speculative || event.place.file != cx.file {
+    if event.symbolic && event.speculative || moves_for_anyone(event, cx) {
         return None;
     }
     let f = transfer(604, event, "this moves a tensor to the device that it is on", "nothing to move");
     Some(with_stack(f, event).help("leave the move out"))
+}
+
+/// Is it in a plain function of another file? That moves for whoever may call it; a method knows its object.
+fn moves_for_anyone(event: &Event, cx: &Context<'_>) -> bool {
+    let place = event.place;
+    let Some(module) = cx.program.module_of(place.file).filter(|_| place.file != cx.file) else {
+        return false;
+    };
+    let functions = cx.program.get(module).ir.functions.iter();
+    let around = functions.filter(|f| f.kind == FuncKind::Function && f.span.contains(place.span));
+    around.max_by_key(|f| f.span.start).is_some_and(|f| f.class.is_none())
 }
 
 /// SD605 loop-invariant-transfer

@@ -41,6 +41,9 @@ impl Interp<'_> {
                 if let Some(op) = crate::torch::function(Sym::new(text)) {
                     self.check_cpu_only(op, "`random_split`", e, None, args);
                 }
+                if !args.open && args.get(2, "generator").is_none() {
+                    self.draws_by_default(e, "random_split");
+                }
                 let part = args.get(0, "dataset").map_or(Value::Unknown, |(v, _)| v);
                 let n = args.get(1, "lengths").and_then(|(v, _)| self.exact_elements(v)).map(|v| v.len());
                 match n {
@@ -76,6 +79,7 @@ impl Interp<'_> {
         let data = args.get(0, "dataset");
         let before = self.objects.len();
         self.check_workers(data.map(|(v, _)| v), args, e);
+        self.check_shuffling(args, e);
         let collate = args.get(6, "collate_fn").filter(|&(f, _)| f != Value::None && !is_default_collate(f));
         let item = match (data, collate) {
             (Some((data, _)), Some((f @ (Value::Closure(_) | Value::Bound(_)), at))) => {

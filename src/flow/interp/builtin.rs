@@ -28,7 +28,8 @@ impl Interp<'_> {
                 Value::None
             }
             ("str" | "repr", Some((v, _))) => match v {
-                Value::Device(_) | Value::Str(..) | Value::Choice(_) => v,
+                Value::Device(d) => self.as_text(d, e),
+                Value::Str(..) | Value::Choice(_) => v,
                 Value::Host(Host::Rank | Host::PhysicalGpu) => v,
                 Value::Int(i) => Value::Str(Sym::new(&i.to_string()), NO_ORIGIN),
                 Value::None => Value::Str(Sym::new("None"), NO_ORIGIN),

@@ -143,6 +143,7 @@ impl Interp<'_> {
                 let d = self.unknown_device();
                 self.move_module(id, d);
             }
+            ObjKind::Inert => self.optimizer_escapes(id),
             ObjKind::List { .. } | ObjKind::Dict { .. } => {
                 if let Some(items) = self.exact_elements(self.own(id)) {
                     for v in items {

@@ -1,6 +1,6 @@
 //! Devices from values: strings, integers, `torch.device`, outside things.
 
-use super::super::value::{Device, Host, NO_ORIGIN, OriginId, OuterId, Reason, Value};
+use super::super::value::{Device, Host, NO_ORIGIN, OriginId, OuterId, Reason, Tables, Value};
 use super::{Dd, Interp};
 use crate::ir::ExprId;
 use crate::world::Backend;
@@ -132,6 +132,28 @@ impl Interp<'_> {
         self.ite_device(cond, a, b)
     }
 
+    /// A text that names the device, and is no `torch.device`.
+    pub(super) fn as_text(&mut self, d: Dd, e: ExprId) -> Value {
+        Value::Device(self.because(d, e, Reason::Text))
+    }
+
+    /// The device that a text names, or the same `torch.device`.
+    pub(super) fn without_text(&mut self, d: Dd) -> Dd {
+        let Tables { places, origins, .. } = &mut self.t;
+        self.d.map(d, &mut |p| {
+            let (device, origin) = *places.get(p);
+            let o = *origins.get(origin.0);
+            if o.reason == Reason::Text { places.add((device, o.from)) } else { p }
+        })
+    }
+
+    /// Is one of the devices perhaps a text that names it?
+    pub(super) fn is_text(&self, d: Dd) -> bool {
+        self.device_leaves(d)
+            .iter()
+            .any(|&(_, _, origin)| self.t.origins.get(origin.0).reason == Reason::Text)
+    }
+
     /// The device on which an outside thing lives.
     pub(super) fn device_of_outer(&mut self, o: OuterId, e: ExprId) -> Dd {
         let place = self.place(e);
@@ -145,7 +167,9 @@ impl Interp<'_> {
         let mut at = origin;
         while at != NO_ORIGIN && steps.len() < 6 {
             let o = self.t.origins.get(at.0);
-            steps.push(super::super::event::Step { place: o.place, reason: o.reason });
+            if o.reason != Reason::Text {
+                steps.push(super::super::event::Step { place: o.place, reason: o.reason });
+            }
             at = o.from;
         }
         steps

@@ -37,6 +37,10 @@ pub fn run_module(program: &Program, relevance: &Relevance, module: ModIdx) -> O
     i.run_body(&mut out);
     i.run_functions(&mut out);
     i.run_classes(&mut out);
+    let texts = &i.watch.texts;
+    out.events.retain(|(e, ..)| {
+        !matches!(e.kind, Kind::DeviceCompared { string: true, .. }) || !texts.contains(&e.place)
+    });
     let events = i.mark_decided(out.events);
     Outcome {
         events: with_shadows(super::reveal::joined(events)),

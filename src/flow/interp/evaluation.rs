@@ -29,6 +29,9 @@ const ABOUT_GRADIENTS: &[&str] = &[
 /// Names that say that a function trains what it has at hand. Around its callers they say nothing of it.
 const ABOUT_TRAINING: &[&str] = &["train", "optimizer", "step"];
 
+/// What these give has no graph.
+const CUTS: &[&str] = &["item", "tolist", "detach", "numpy", "argmax"];
+
 /// A call that differentiates needs gradients, and so does whoever calls the function that it is in.
 const DIFFERENTIATES: &[&str] = &["backward", "manual_backward"];
 
@@ -126,6 +129,7 @@ impl Interp<'_> {
     fn thinks_of_gradients(&self, since: Place, e: ExprId) -> bool {
         let call = self.place(e).span;
         let (mut at, mut words) = (Some(self.frame), [ABOUT_GRADIENTS, ABOUT_TRAINING].concat());
+        let (mut site, mut escapes) = (call, false);
         while let Some(f) = at {
             let frame = &self.frames[f.0 as usize];
             let ir = &self.program.get(frame.module).ir;
@@ -144,10 +148,20 @@ impl Interp<'_> {
             } else {
                 self.speaks_of(&words, frame.module, frame.func, &|_| true)
             };
-            if thinks {
+            // A `backward()` of the function is about what the call gives, or not about the call at all.
+            let course = Course::of(ir, frame.func, site);
+            let differentiates = f != self.frame
+                && self.speaks_of(DIFFERENTIATES, frame.module, frame.func, &|_| true)
+                && (escapes || course.is_differentiated());
+            if thinks || differentiates {
                 return true;
             }
-            words = ABOUT_GRADIENTS.to_vec();
+            escapes |= course.escapes;
+            words = ABOUT_GRADIENTS.iter().copied().filter(|w| !DIFFERENTIATES.contains(w)).collect();
+            match frame.site {
+                Some(called) => site = called.span,
+                None => escapes = true,
+            }
             at = frame.caller;
         }
         false
@@ -187,6 +201,145 @@ impl Interp<'_> {
                         .is_some_and(|&name| about(name)),
                     _ => false,
                 }
+        })
+    }
+}
+
+/// Where what a call gives goes to in the function that it is in, as far as names tell.
+struct Course<'a> {
+    ir: &'a Module,
+    func: FuncId,
+    call: Span,
+    /// What holds it, or something made of it.
+    held: Vec<Holder>,
+    /// It may be found again without the function's result: in an attribute, in what the function was given.
+    escapes: bool,
+}
+
+/// What keeps a value: a variable, or an attribute of that name, of whatever object.
+#[derive(Clone, Copy, PartialEq)]
+enum Holder {
+    Variable(Var),
+    Attribute(Sym),
+}
+
+impl<'a> Course<'a> {
+    fn of(ir: &'a Module, func: FuncId, call: Span) -> Self {
+        let mut course = Self { ir, func, call, held: Vec::new(), escapes: false };
+        while course.goes_on() {}
+        course
+    }
+
+    fn inside(&self, at: Span) -> bool {
+        self.func.0 == 0 || self.ir.function(self.func).span.contains(at)
+    }
+
+    /// The function's expressions.
+    fn exprs(&self) -> impl Iterator<Item = (&'a Expr, Span)> {
+        let (ir, range) = (self.ir, &self.ir.function(self.func).exprs);
+        let all = range.start as usize..range.end as usize;
+        let all = if self.func.0 == 0 { 0..ir.exprs.len() } else { all };
+        ir.exprs[all.clone()].iter().zip(ir.expr_spans[all].iter().copied())
+    }
+
+    /// One pass over the function's statements. Is something more held than before?
+    fn goes_on(&mut self) -> bool {
+        let (ir, before) = (self.ir, self.held.len());
+        for (n, s) in ir.stmts.iter().enumerate() {
+            if !self.inside(ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)))) {
+                continue;
+            }
+            match s {
+                Stmt::Assign { targets, value } if self.carries(ir.span(*value)) => {
+                    ir.list(*targets).iter().for_each(|&t| self.hold(t, false));
+                }
+                Stmt::AugAssign { target, value, .. } | Stmt::For { target, iter: value, .. }
+                    if self.carries(ir.span(*value)) =>
+                {
+                    self.hold(*target, false);
+                }
+                // `losses.append(loss)`
+                Stmt::Expr(e) => {
+                    if let Expr::Call(c) = ir.expr(*e)
+                        && let Expr::Attr { base, .. } = ir.expr(ir.call(c).func)
+                        && ir.call(c).args.iter().any(|a| self.carries(ir.span(a.value)))
+                    {
+                        self.hold(base, true);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.held.len() > before
+    }
+
+    /// The target, or what is in it, holds the value from here on.
+    fn hold(&mut self, target: ExprId, part: bool) {
+        let holder = match self.ir.expr(target) {
+            Expr::Var(v) => {
+                let function = self.ir.function(self.func);
+                let given = part && matches!(v, Var::Local(s) if function.params.iter().any(|p| p.slot == s));
+                self.escapes |= given || !matches!(v, Var::Local(_));
+                Holder::Variable(v)
+            }
+            Expr::Attr { name, .. } => {
+                self.escapes = true;
+                Holder::Attribute(name)
+            }
+            Expr::Index { base, .. } => return self.hold(base, true),
+            Expr::Star(base) => return self.hold(base, part),
+            Expr::Tuple(list) | Expr::List(list) => {
+                return self.ir.list(list).iter().for_each(|&t| self.hold(t, part));
+            }
+            _ => return,
+        };
+        if !self.held.contains(&holder) {
+            self.held.push(holder);
+        }
+    }
+
+    /// Is the call, or something that holds what it gives, in the piece of source, and not only its numbers?
+    fn carries(&self, at: Span) -> bool {
+        let found = |s: Span| at.contains(s) && !self.is_cut(s, at);
+        at.contains(self.call) && found(self.call)
+            || !self.held.is_empty()
+                && self.exprs().any(|(e, s)| {
+                    let held = match *e {
+                        Expr::Var(v) => self.held.contains(&Holder::Variable(v)),
+                        Expr::Attr { name, .. } => self.held.contains(&Holder::Attribute(name)),
+                        _ => false,
+                    };
+                    held && found(s)
+                })
+    }
+
+    /// Has the piece of source something around the place that has no graph: `loss.item()`, `out.detach()`?
+    fn is_cut(&self, place: Span, piece: Span) -> bool {
+        let ir = self.ir;
+        self.exprs().any(|(e, at)| {
+            at != place
+                && piece.contains(at)
+                && at.contains(place)
+                && match *e {
+                    Expr::Call(c) => match ir.expr(ir.call(c).func) {
+                        Expr::Attr { name, .. } => CUTS.contains(&name.as_str()),
+                        Expr::Var(Var::Unbound(n)) => matches!(n.as_str(), "float" | "int"),
+                        _ => false,
+                    },
+                    _ => false,
+                }
+        })
+    }
+
+    /// Does it come to a `backward()` of the function?
+    fn is_differentiated(&self) -> bool {
+        let ir = self.ir;
+        self.exprs().any(|(e, at)| match *e {
+            Expr::Call(c) => {
+                matches!(ir.expr(ir.call(c).func), Expr::Attr { name, .. } if DIFFERENTIATES.contains(&name.as_str()))
+                    && self.carries(at)
+            }
+            _ => false,
         })
     }
 }

@@ -213,8 +213,10 @@ impl Interp<'_> {
                 }
             }
         }
-        if let Some(v @ (Value::Device(_) | Value::Choice(_))) = single {
-            return v;
+        match single {
+            Some(Value::Device(d)) => return self.as_text(d, e),
+            Some(v @ Value::Choice(_)) => return v,
+            _ => {}
         }
         if known {
             let origin = if parse_device(&text).is_some() {
@@ -239,7 +241,7 @@ impl Interp<'_> {
             let place = self.place(e);
             let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
             let d = self.at(super::super::value::Device::CudaSome, origin);
-            return Value::Device(d);
+            return self.as_text(d, e);
         }
         Self::TEXT
     }
@@ -434,7 +436,7 @@ impl Interp<'_> {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
                 let d = self.at(super::super::value::Device::CudaSome, origin);
-                Value::Device(d)
+                self.as_text(d, e)
             }
             // `"cuda" * torch.cuda.is_available()`
             (Value::Str(..), Value::Bool(c)) if op == BinOp::Mul => {

@@ -21,6 +21,9 @@ impl Interp<'_> {
         if let Some(v) = self.process_call(text, args, e) {
             return v;
         }
+        if let Some(v) = self.fork_call(text, args, e) {
+            return v;
+        }
         if let Some(v) = self.training_call(path, args, e) {
             return v;
         }
@@ -174,7 +177,7 @@ impl Interp<'_> {
             return Value::Device(self.at(device, origin));
         }
         match self.as_device(v, at) {
-            Some(d) => Value::Device(d),
+            Some(d) => Value::Device(self.without_text(d)),
             None => self.result_of(e),
         }
     }
@@ -409,6 +412,7 @@ impl Interp<'_> {
     /// Methods of objects that stand for things of other libraries.
     pub(super) fn foreign_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
         self.training_method(id, name, args, e);
+        self.pool_method(id, name, args, e);
         match (self.obj(id).kind, name.as_str()) {
             (ObjKind::Parser, "add_argument") => {
                 self.add_argument(id, args);

@@ -4,7 +4,7 @@ use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::event::Kind;
 use super::super::value::Device;
 use super::Interp;
-use crate::ir::{Block, Expr, ExprId, Handler, Stmt, Var};
+use crate::ir::{Block, Expr, ExprId, Handler, Module, Stmt, Var};
 use crate::link::Resolved;
 use crate::span::Place;
 use crate::torch;
@@ -70,11 +70,19 @@ impl Interp<'_> {
                 continue;
             }
             let ir = &self.linked().ir;
-            if ir.block(h.body).iter().all(|&s| idle(ir, ir.stmt(s))) {
+            if ir.block(h.body).iter().all(|&s| idle(ir, ir.stmt(s), h)) {
                 let there = self.available(None);
                 if let Some(bite) = self.bite(there, false) {
                     let place = Place { file: ir.file, span: h.head };
-                    self.emit(Kind::Swallowed, place, bite, Vec::new());
+                    let says = |s: &Stmt| match s {
+                        Stmt::AugAssign { .. } => true,
+                        Stmt::Expr(e) => matches!(ir.expr(*e), Expr::Call(c)
+                            if matches!(ir.expr(ir.call(c).func), Expr::Var(_))),
+                        _ => false,
+                    };
+                    let said = ir.block(h.body).iter().find(|&&s| says(ir.stmt(s)));
+                    let said = said.map(|&s| Place { file: ir.file, span: ir.stmt_span(s) });
+                    self.emit(Kind::Swallowed { said }, place, bite, Vec::new());
                 }
             }
             return;
@@ -223,18 +231,21 @@ impl Interp<'_> {
 }
 
 /// Does the statement keep nothing of an error? An assignment may be what the code below asks.
-pub(super) fn idle(ir: &crate::ir::Module, s: &Stmt) -> bool {
+fn idle(ir: &Module, s: &Stmt, handler: &Handler) -> bool {
     match s {
         Stmt::Pass | Stmt::Continue | Stmt::Break => true,
         Stmt::Return(value) => value.is_none_or(|e| nothing(ir, e)),
+        Stmt::AugAssign { target, value, .. } => {
+            matches!(ir.expr(*value), Expr::Int(_)) && !is_asked(ir, *target)
+        }
         Stmt::Expr(e) => match ir.expr(*e) {
             Expr::Str(_) | Expr::Ellipsis => true,
             Expr::Call(c) => {
                 let call = ir.call(c);
                 match ir.expr(call.func) {
                     // A message that does not say what happened.
-                    Expr::Var(crate::ir::Var::Unbound(n)) if n.as_str() == "print" => {
-                        call.args.iter().all(|a| matches!(ir.expr(a.value), Expr::Str(_)))
+                    Expr::Var(Var::Unbound(n)) if n.as_str() == "print" => {
+                        call.args.iter().all(|a| !may_tell(ir, a.value, handler))
                     }
                     Expr::Attr { name, .. } => {
                         matches!(name.as_str(), "empty_cache" | "collect") && call.args.is_empty()
@@ -248,8 +259,45 @@ pub(super) fn idle(ir: &crate::ir::Module, s: &Stmt) -> bool {
     }
 }
 
+/// Has the expression the exception in it, or something that may know it?
+fn may_tell(ir: &Module, e: ExprId, handler: &Handler) -> bool {
+    let at = ir.span(e);
+    ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &s)| {
+        at.contains(s)
+            && match *e {
+                Expr::Var(v) => Some(v) == handler.name,
+                Expr::Call(_) => true,
+                _ => false,
+            }
+    })
+}
+
+/// Does a test of the file look at the count?
+fn is_asked(ir: &Module, count: ExprId) -> bool {
+    let name = |e: ExprId| match ir.expr(e) {
+        Expr::Attr { name, .. } => Some(name),
+        _ => None,
+    };
+    let is_it = |e: ExprId| ir.expr(e) == ir.expr(count) || name(count).is_some() && name(e) == name(count);
+    let within = |at: crate::span::Span| {
+        ir.expr_spans
+            .iter()
+            .enumerate()
+            .any(|(n, &s)| at.contains(s) && is_it(ExprId(u32::try_from(n).unwrap_or(u32::MAX))))
+    };
+    let compared =
+        ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| matches!(e, Expr::Compare { .. }) && within(at));
+    compared
+        || ir.stmts.iter().any(|s| match s {
+            Stmt::If { test, .. } | Stmt::While { test, .. } | Stmt::Assert { test, .. } => {
+                within(ir.span(*test))
+            }
+            _ => false,
+        })
+}
+
 /// `None`, `[]`, `{}`: says nothing. `False` may be the answer to a question.
-pub(super) fn nothing(ir: &crate::ir::Module, e: ExprId) -> bool {
+fn nothing(ir: &Module, e: ExprId) -> bool {
     match ir.expr(e) {
         Expr::None => true,
         Expr::List(list) | Expr::Dict(list) | Expr::Tuple(list) => {

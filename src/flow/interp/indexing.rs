@@ -314,6 +314,10 @@ impl Interp<'_> {
         let Some(op) = crate::torch::method(Sym::new("__setitem__")) else { return };
         let rule = |p: usize| op.positional(p).map_or(Rule::STRICT, Rule::from);
         let Some(whole) = self.party(b, base, rule(0)) else { return };
+        if let Value::Tensor(t) = b {
+            let t = self.get_tensor(t);
+            self.read_into(t, &[value], at);
+        }
         let indices: Vec<Value> = match i {
             Value::Seq(id) => self.seq_items(id).to_vec(),
             v => vec![v],

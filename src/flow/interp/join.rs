@@ -24,6 +24,8 @@ impl<'p> Interp<'p> {
             (Value::Absent, v) | (v, Value::Absent) => v,
             (Value::Bool(x), Value::Bool(y)) => self.d.ite(cond, x, y).map_or(Value::Unknown, Value::Bool),
             (Value::Device(x), Value::Device(y)) => {
+                // What may be a text stays one that may be.
+                let x = if self.is_text(y) && !self.is_text(x) { self.with_origins_of(y, x) } else { x };
                 let d = self.ite_device(cond, x, y);
                 Value::Device(d)
             }

@@ -32,7 +32,10 @@ impl Interp<'_> {
             Value::Object(id) => self.object_attr(id, name, e),
             Value::Device(d) => match name.as_str() {
                 // Comparing the type compares the device without its index.
-                "type" => Value::Device(self.without_index(d)),
+                "type" => {
+                    let kind = self.without_index(d);
+                    self.as_text(kind, e)
+                }
                 "index" => self.device_index(d, e),
                 _ => self.result_of(e),
             },
@@ -183,6 +186,10 @@ impl Interp<'_> {
             ObjKind::Namespace => self.argument(id, name, e),
             ObjKind::Generator if name.as_str() == "device" => self.own(id),
             ObjKind::List { .. } | ObjKind::Dict { .. } => self.bound(Value::Object(id), None, name),
+            ObjKind::Inert if name.as_str() == "state" => {
+                self.optimizer_escapes(id);
+                self.result_of(e)
+            }
             _ => match self.obj(id).outer {
                 Some(o) => Value::Outer(self.outer_attr(o, name)),
                 None => self.result_of(e),

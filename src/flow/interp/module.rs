@@ -216,8 +216,11 @@ impl Interp<'_> {
             }
             "device" if self.check_module_device(id, e) => self.result_of(e),
             "device" => match self.obj(id).kind {
-                // Known frameworks' modules say where they are.
-                ObjKind::ForeignModule(None) | ObjKind::Module => Value::Device(self.module_device(id, 0)),
+                // Known frameworks' modules say where they are, in one way or another.
+                ObjKind::ForeignModule(None) | ObjKind::Module => {
+                    let device = self.module_device(id, 0);
+                    self.as_text(device, e)
+                }
                 _ => self.result_of(e),
             },
             "module" => Value::Object(id),

@@ -2,9 +2,9 @@
 
 use super::super::diagram::TRUE;
 use super::super::event::Kind;
-use super::super::value::{Device, ObjId, Value};
+use super::super::value::{Device, ObjId, OuterKey, Value};
 use super::{Interp, ObjKind};
-use crate::ir::{CmpOp, Expr, ExprId, Stmt, Var};
+use crate::ir::{CmpOp, Expr, ExprId, Module, Param, Stmt, Var};
 use crate::link::Resolved;
 use crate::sym::Sym;
 
@@ -37,6 +37,23 @@ fn is_invalid(text: &str) -> bool {
     let kind = lower.split(':').next().unwrap_or_default();
     let stem = kind.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '_' | '-' | ' '));
     !TYPES.contains(&text) && TYPES.contains(&stem) || MISTAKES.contains(&kind)
+}
+
+/// Do a parameter's default or annotation say that it may be a string?
+fn takes_text(ir: &Module, p: &Param) -> bool {
+    let of_text = |span: crate::span::Span| {
+        ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
+            span.contains(at)
+                && match *e {
+                    Expr::Var(Var::Unbound(n)) => n.as_str() == "str",
+                    // An annotation as a text.
+                    Expr::Str(s) => s.as_str().contains("str"),
+                    _ => false,
+                }
+        })
+    };
+    p.default.is_some_and(|d| matches!(ir.expr(d), Expr::Str(_)))
+        || p.annotation.is_some_and(|a| of_text(ir.span(a)))
 }
 
 impl Interp<'_> {
@@ -113,7 +130,7 @@ impl Interp<'_> {
 
     /// `x.device == "cuda"`: a `torch.device` equals no string, and a tensor's has an index.
     pub(super) fn check_device_compare(&mut self, op: CmpOp, left: (Value, ExprId), right: (Value, ExprId)) {
-        if !matches!(op, CmpOp::Eq | CmpOp::NotEq) || self.muted > 0 {
+        if !matches!(op, CmpOp::Eq | CmpOp::NotEq) {
             return;
         }
         for ((device, at), (other, written)) in [(left, right), (right, left)] {
@@ -128,20 +145,87 @@ impl Interp<'_> {
                 _ => continue,
             };
             let string = matches!(other, Value::Str(..));
-            let certain = match device {
-                Value::Device(_) => self.is_device_object(at, string),
+            let place = self.place(at);
+            let mut certain = match device {
                 Value::Choice(_) | Value::Outer(_) => string && self.is_no_text(device, at),
                 _ => false,
             };
-            if !certain {
+            if !certain && string && self.may_be_text(device, at) {
+                self.watch.texts.insert(place);
+                continue;
+            }
+            if matches!(device, Value::Device(_)) {
+                certain = string && self.is_known_device(device) || self.is_device_object(at, string);
+            }
+            if self.muted > 0 || !certain {
                 continue;
             }
             if let Some(bite) = self.bite(TRUE, false) {
-                let place = self.place(at);
                 self.emit(Kind::DeviceCompared { with: text, string }, place, bite, Vec::new());
             }
             return;
         }
+    }
+
+    /// Is the value a `torch.device` in every world?
+    fn is_known_device(&self, v: Value) -> bool {
+        let Value::Device(d) = v else { return false };
+        let known = |d| {
+            matches!(d, Device::Cpu | Device::Cuda(_) | Device::CudaSome | Device::Meta | Device::Other(_))
+        };
+        !self.is_text(d) && self.device_leaves(d).into_iter().all(|(_, d, _)| known(d))
+    }
+
+    /// Is the value, here or for another caller, perhaps a string?
+    fn may_be_text(&self, v: Value, at: ExprId) -> bool {
+        let text = |v: Value| match v {
+            Value::Str(..) | Value::Host(super::super::value::Host::Text) => true,
+            Value::Device(d) => self.is_text(d),
+            Value::Outer(o) => match self.t.get_outer(o).key {
+                OuterKey::Param { module, func, index } => {
+                    let ir = &self.program.get(module).ir;
+                    ir.function(func).params.get(usize::from(index)).is_some_and(|p| takes_text(ir, p))
+                }
+                _ => matches!(self.t.get_outer(o).default, Some(Value::Str(..))),
+            },
+            _ => false,
+        };
+        self.values_of(v).into_iter().any(text) || self.is_declared_text(at)
+    }
+
+    /// Does a parameter of that name, of the function or of the object's constructor, take strings?
+    fn is_declared_text(&self, at: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        match ir.expr(at) {
+            Expr::Var(var @ Var::Local(slot)) => {
+                let param = ir.function(self.here().func).params.iter().find(|p| p.slot == slot);
+                param.is_some_and(|p| takes_text(ir, p) || self.is_one_of_several(var))
+            }
+            Expr::Attr { name, .. } => self.here().class.is_some_and(|class| {
+                self.program.find_method(class, self.known.init).is_some_and(|(m, f)| {
+                    let ir = &self.program.get(m).ir;
+                    ir.function(f).params.iter().any(|p| p.name == name && takes_text(ir, p))
+                })
+            }),
+            _ => false,
+        }
+    }
+
+    /// Does the function compare the variable with a device as well, or with a string that names none?
+    fn is_one_of_several(&self, var: Var) -> bool {
+        let ir = &self.linked().ir;
+        let exprs = &ir.function(self.here().func).exprs;
+        let other = |e: ExprId| match ir.expr(e) {
+            Expr::Str(s) => super::device::parse_device(s.as_str()).is_none(),
+            _ => self.is_device_call(e),
+        };
+        (exprs.start..exprs.end).map(ExprId).any(|e| match ir.expr(e) {
+            Expr::Compare { left, right, .. } => {
+                ir.expr(left) == Expr::Var(var) && other(right)
+                    || ir.expr(right) == Expr::Var(var) && other(left)
+            }
+            _ => false,
+        })
     }
 
     /// `torch.device("cuda")`, written there.

@@ -347,13 +347,17 @@ impl Interp<'_> {
         if name.as_str() == "bfloat16" {
             self.cast_to_bfloat16(t.device, e);
         }
+        if name.as_str().ends_with('_') && !name.as_str().ends_with("__") {
+            let given: Vec<Value> = args.values().map(|(v, _)| v).collect();
+            self.read_into(t, &given, e);
+        }
         match name.as_str() {
             "to" | "cuda" | "cpu" | "xpu" | "npu" | "mps" | "hpu" => {
                 return self.transfer(t, name, args, e, base);
             }
             "type" if !args.positional.is_empty() => return self.type_method(t, args, e),
             // `'torch.cuda.FloatTensor'`: of what is in it, the device matters.
-            "type" => return Value::Device(t.device),
+            "type" => return self.as_text(t.device, e),
             "numpy" | "__array__" => return self.numpy_method(t, name, args, e, base),
             "pin_memory" => {
                 self.check_pin_memory(t.device, e);
@@ -369,8 +373,7 @@ impl Interp<'_> {
             "item" | "tolist" => self.check_read(t, e),
             "numel" | "nelement" if t.bytes == Some(0) => return Value::Int(0),
             "get_device" => {
-                let minus = Value::Device(t.device);
-                return minus;
+                return self.as_text(t.device, e);
             }
             "device" => return Value::Device(t.device),
             "register_hook" | "backward" | "retain" => {

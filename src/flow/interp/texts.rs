@@ -90,7 +90,10 @@ impl Interp<'_> {
                 let origin = self.origin(place, super::Reason::Literal, NO_ORIGIN);
                 match v {
                     Value::Int(i) => Value::Str(Sym::new(&format!("cuda:{i}")), origin),
-                    _ => Value::Device(self.at(Device::CudaSome, origin)),
+                    _ => {
+                        let device = self.at(Device::CudaSome, origin);
+                        self.as_text(device, e)
+                    }
                 }
             }
             ("format", _) => Self::TEXT,

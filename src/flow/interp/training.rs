@@ -1,7 +1,7 @@
 //! Optimizers, wrappers for several GPUs, autocast and process groups.
 
 use super::super::diagram::Dd;
-use super::super::event::Kind;
+use super::super::event::{Kind, LeftBehind};
 use super::super::value::{Device, ObjId, Reason, Value};
 use super::args::Args;
 use super::watch::{Optimizer, Parts};
@@ -80,7 +80,18 @@ impl Interp<'_> {
         }
         let place = self.place(e);
         let eager = EAGER.contains(&name);
-        self.watch.optimizers.push(Optimizer { id, modules, place, name, eager, replaced: None });
+        let stateful = super::optimizer_state::STATEFUL.contains(&name);
+        let state = None;
+        self.watch.optimizers.push(Optimizer {
+            id,
+            modules,
+            place,
+            name,
+            eager,
+            stateful,
+            state,
+            replaced: None,
+        });
         Value::Object(id)
     }
 
@@ -134,7 +145,7 @@ impl Interp<'_> {
             let there = self.available(None);
             let bad = self.d.and(left, there);
             if let Some(bite) = self.bite(bad, false) {
-                let kind = Kind::OptimizerFirst { optimizer: name, then: here, state: true };
+                let kind = Kind::OptimizerFirst { optimizer: name, then: here, left: LeftBehind::State };
                 self.emit(kind, place, bite, Vec::new());
                 self.watch.optimizers[n].eager = false;
             }
@@ -183,7 +194,7 @@ impl Interp<'_> {
                 continue;
             }
             if let Some(bite) = self.bite(super::TRUE, false) {
-                let kind = Kind::OptimizerFirst { optimizer: name, then: here, state: false };
+                let kind = Kind::OptimizerFirst { optimizer: name, then: here, left: LeftBehind::Parameters };
                 self.emit(kind, place, bite, Vec::new());
             }
         }
@@ -199,7 +210,11 @@ impl Interp<'_> {
                     }
                 }
             }
-            "step" => self.steps_stale(id),
+            "step" => {
+                self.steps_stale(id);
+                self.steps_with_state(id, e);
+            }
+            "load_state_dict" => self.state_made(id, e),
             "scale" => {
                 if let (Some(&place), Some((Value::Tensor(t), _))) =
                     (self.watch.scalers.get(&id), args.get(0, "outputs"))
@@ -218,7 +233,7 @@ impl Interp<'_> {
         let (place, name) = (o.place, o.name);
         let Some(then) = o.replaced else { return };
         if let Some(bite) = self.bite(super::TRUE, false) {
-            let kind = Kind::OptimizerFirst { optimizer: name, then, state: false };
+            let kind = Kind::OptimizerFirst { optimizer: name, then, left: LeftBehind::Parameters };
             self.emit(kind, place, bite, Vec::new());
             self.watch.optimizers[n].replaced = None;
         }

@@ -324,6 +324,20 @@ impl Interp<'_> {
         }
     }
 
+    /// `out.copy_(host)`, `out.add_(host)`, `out[i] = host`: what is given is read at once, if both are on the CPU.
+    pub(super) fn read_into(&mut self, whole: Tensor, given: &[Value], e: ExprId) {
+        if self.watch.unwaited.is_empty() || !self.only_host(whole.device) {
+            return;
+        }
+        for &v in given {
+            let Value::Tensor(t) = v else { continue };
+            let t = self.get_tensor(t);
+            if self.only_host(t.device) {
+                self.check_read(t, e);
+            }
+        }
+    }
+
     /// A method by whose name something is waited for.
     pub(super) fn may_wait(&mut self, name: Sym) {
         if matches!(name.as_str(), "synchronize" | "wait" | "wait_stream" | "wait_event" | "query") {

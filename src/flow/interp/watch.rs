@@ -34,9 +34,11 @@ pub(super) struct Watch {
     pub(super) indexed: bool,
     /// Models that are wrapped for one device of each process.
     pub(super) one_each: Vec<Place>,
-    /// The loader in whose workers what is interpreted runs; whether something was told of it.
-    pub(super) worker: Option<Place>,
+    /// The loader, or what else forks, in whose workers what is interpreted runs; whether something was told of it.
+    pub(super) worker: Option<Worker>,
     pub(super) worker_told: bool,
+    /// Pools of forks.
+    pub(super) pools: FxHashMap<ObjId, Worker>,
     /// Where the fields of modules under construction were set.
     pub(super) fields: FxHashMap<(ObjId, Sym), Place>,
     /// Optimizers, with the modules whose parameters they were given.
@@ -66,6 +68,8 @@ pub(super) struct Watch {
     pub(super) halved: FxHashMap<ObjId, Place>,
     /// CUDA gradient scalers.
     pub(super) scalers: FxHashMap<ObjId, Place>,
+    /// What is compared with a device's name, and may be a string in some world or for some caller.
+    pub(super) texts: FxHashSet<Place>,
     /// What given layers have made, and of which given tensors.
     pub(super) near: FxHashMap<OuterId, OuterId>,
     /// Copies of leaves that nobody else holds, by where they were made.
@@ -81,8 +85,30 @@ pub(super) struct Optimizer {
     pub(super) name: &'static str,
     /// It makes its state in the constructor, where the parameters are then.
     pub(super) eager: bool,
+    /// It has a state from the first step on; that state, once it is there.
+    pub(super) stateful: bool,
+    pub(super) state: Option<State>,
     /// Where some of the parameters it was given were replaced.
     pub(super) replaced: Option<Place>,
+}
+
+/// An optimizer's state: where the parameters were when it was made or loaded.
+#[derive(Clone, Copy)]
+pub(super) struct State {
+    pub(super) device: super::Dd,
+    pub(super) place: Place,
+    /// When that was reached.
+    pub(super) path: super::Cond,
+}
+
+/// What starts forks.
+#[derive(Clone, Copy)]
+pub(super) struct Worker {
+    pub(super) place: Place,
+    /// A data loader.
+    pub(super) loads: bool,
+    /// When the process that is forked has used CUDA.
+    pub(super) ready: super::Cond,
 }
 
 /// An NCCL process group: the event that it becomes if no device is chosen.
@@ -109,6 +135,7 @@ impl Watch {
             one_each: Vec::new(),
             worker: None,
             worker_told: false,
+            pools: FxHashMap::default(),
             fields: FxHashMap::default(),
             optimizers: Vec::new(),
             wrapped: Vec::new(),
@@ -124,6 +151,7 @@ impl Watch {
             scalers: FxHashMap::default(),
             fresh_copies: Vec::new(),
             near: FxHashMap::default(),
+            texts: FxHashSet::default(),
         }
     }
 
@@ -137,6 +165,7 @@ impl Watch {
         self.anew.retain(|&id| old(id));
         self.unseen.retain(|&(id, _)| old(id));
         self.scalers.retain(|&id, _| old(id));
+        self.pools.retain(|&id, _| old(id));
         self.evaluated.retain(|&v, _| matches!(v, Value::Object(id) if old(id)));
         self.halved.retain(|&id, _| old(id));
     }

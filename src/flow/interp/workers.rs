@@ -1,14 +1,27 @@
-//! Workers of data loaders: what runs in them, and whether it touches CUDA.
+//! Workers of data loaders, and other forks: what runs in them, and whether it touches CUDA.
 
 use super::super::diagram::Dd;
 use super::super::event::{Kind, UseKind};
-use super::super::value::{Device, Value};
+use super::super::value::{Device, ObjId, Value};
 use super::args::Args;
-use super::watch::Parts;
+use super::loops::Iteration;
+use super::watch::{Parts, Worker};
 use super::{Interp, ObjKind};
 use crate::ir::{Expr, ExprId};
 use crate::span::Place;
 use crate::sym::Sym;
+
+/// What starts a process.
+const PROCESSES: &[&str] = &["multiprocessing.Process", "torch.multiprocessing.Process"];
+/// What keeps processes to run functions in.
+const POOLS: &[&str] = &[
+    "multiprocessing.Pool",
+    "multiprocessing.pool.Pool",
+    "torch.multiprocessing.Pool",
+    "torch.multiprocessing.pool.Pool",
+    "concurrent.futures.ProcessPoolExecutor",
+    "concurrent.futures.process.ProcessPoolExecutor",
+];
 
 impl Interp<'_> {
     /// What the data set and the `collate_fn` of a loader with workers do to CUDA happens in forked processes.
@@ -26,7 +39,8 @@ impl Interp<'_> {
             return;
         }
         let place = self.place(e);
-        let before = (self.watch.worker.replace(place), self.watch.worker_told, self.path);
+        let worker = Worker { place, loads: true, ready: super::TRUE };
+        let before = (self.watch.worker.replace(worker), self.watch.worker_told, self.path);
         self.watch.worker_told = false;
         self.muted += 1;
         let item = match self.obj(data).kind {
@@ -53,20 +67,89 @@ impl Interp<'_> {
         let told = self.watch.worker_told;
         (self.watch.worker, self.watch.worker_told) = (before.0, before.1);
         if !told {
-            self.check_items(item, place);
+            self.check_items(item, worker);
         }
     }
 
     /// A data set that holds CUDA tensors hands them out in the workers.
-    fn check_items(&mut self, item: Value, loader: Place) {
+    fn check_items(&mut self, item: Value, loader: Worker) {
         let mut parts = Parts::default();
         self.parts_of(item, &mut parts, 0);
         for t in parts.tensors {
             let t = self.get_tensor(t);
             if t.certain {
-                self.in_worker(t.device, loader, loader);
+                self.in_worker(t.device, loader.place, loader);
             }
         }
+    }
+
+    /// Calls that start processes, or what will run functions in some: forks of this one, unless somebody says otherwise.
+    pub(super) fn fork_call(&mut self, text: &str, args: &Args, e: ExprId) -> Option<Value> {
+        if !PROCESSES.contains(&text) && !POOLS.contains(&text) || self.muted > 0 || self.starts_afresh() {
+            return None;
+        }
+        let ready = match self.store.get(self.watch.ready) {
+            Value::Bool(c) => self.d.and(self.path, c),
+            _ => return None,
+        };
+        let worker = Worker { place: self.place(e), loads: false, ready };
+        if POOLS.contains(&text) {
+            if args.open || args.keyword("mp_context").is_some() || args.keyword("context").is_some() {
+                return None;
+            }
+            let id = self.object(ObjKind::Inert, None, Value::Absent);
+            self.watch.pools.insert(id, worker);
+            return Some(Value::Object(id));
+        }
+        if let Some((f, _)) = args.get(1, "target") {
+            let given = args.get(3, "args").and_then(|(v, _)| self.exact_elements(v)).unwrap_or_default();
+            self.run_in_fork(worker, f, &given, e);
+        }
+        None
+    }
+
+    /// `pool.map(f, rows)` and its kin.
+    pub(super) fn pool_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) {
+        let Some(&worker) = self.watch.pools.get(&id) else { return };
+        let Some((f, _)) = args.get(0, "func") else { return };
+        let second = args.get(1, "iterable").map_or(Value::Unknown, |(v, _)| v);
+        let given = match name.as_str() {
+            "map" | "imap" | "imap_unordered" | "map_async" => {
+                let rows = args.positional.iter().skip(1).map(|&(v, _)| v).collect::<Vec<_>>();
+                rows.into_iter().map(|v| self.some_row(v, e)).collect()
+            }
+            "starmap" | "starmap_async" => {
+                let row = self.some_row(second, e);
+                self.exact_elements(row).unwrap_or_default()
+            }
+            "apply" | "apply_async" => self.exact_elements(second).unwrap_or_default(),
+            "submit" => args.positional.iter().skip(1).map(|&(v, _)| v).collect(),
+            _ => return,
+        };
+        self.run_in_fork(worker, f, &given, e);
+        for (v, _) in args.values() {
+            self.escape(v, 0);
+        }
+    }
+
+    fn some_row(&mut self, rows: Value, e: ExprId) -> Value {
+        match self.iteration(rows, e) {
+            Iteration::Exact(items) => items.first().copied().unwrap_or(Value::Unknown),
+            Iteration::Any(v) => v,
+        }
+    }
+
+    /// Interprets what a fork does. What it changes stays there.
+    fn run_in_fork(&mut self, worker: Worker, f: Value, given: &[Value], e: ExprId) {
+        if self.muted > 0 || !matches!(f, Value::Closure(_) | Value::Bound(_)) {
+            return;
+        }
+        let before = (self.watch.worker.replace(worker), self.watch.worker_told, self.path);
+        self.muted += 1;
+        let args = Args { positional: given.iter().map(|&v| (v, e)).collect(), ..Args::default() };
+        self.call_value(f, &args, e);
+        self.muted -= 1;
+        (self.watch.worker, self.watch.worker_told, self.path) = before;
     }
 
     /// Is the start method set somewhere? Then workers may not be forks.
@@ -89,7 +172,7 @@ impl Interp<'_> {
         }
     }
 
-    fn in_worker(&mut self, device: Dd, place: Place, loader: Place) {
+    fn in_worker(&mut self, device: Dd, place: Place, worker: Worker) {
         for (leaf, d, _) in self.device_leaves(device) {
             if !matches!(d, Device::Cuda(_) | Device::CudaSome) {
                 continue;
@@ -97,12 +180,14 @@ impl Interp<'_> {
             let here = self.d.where_leaf(device, &mut |p| p == leaf);
             let there = self.available(None);
             let bad = self.d.and(here, there);
+            let bad = self.d.and(bad, worker.ready);
             let muted = std::mem::take(&mut self.muted);
             let bite = self.bite(bad, false);
             self.muted = muted;
             if let Some(bite) = bite {
                 self.watch.worker_told = true;
-                self.emit(Kind::InWorker { loader }, place, bite, Vec::new());
+                let Worker { place: loader, loads, .. } = worker;
+                self.emit(Kind::InWorker { loader, loads }, place, bite, Vec::new());
                 return;
             }
         }

@@ -1,0 +1,36 @@
+//! What data utilities draw at random when they are given no generator (`torch/utils/data/sampler.py`).
+
+use super::super::dims::Dims;
+use super::super::event::Meeting;
+use super::super::value::{Device, NO_ORIGIN, Reason, Value};
+use super::Interp;
+use super::args::Args;
+use super::meet::{Party, Rule};
+use crate::ir::ExprId;
+
+impl Interp<'_> {
+    /// The sampler of a loader that shuffles makes a CPU generator of its own, and draws on the default device.
+    pub(super) fn check_shuffling(&mut self, args: &Args, e: ExprId) {
+        let shuffles = args.get(2, "shuffle").is_some_and(|(v, _)| v == Value::Bool(super::TRUE));
+        let given = |position, name| args.get(position, name).is_some_and(|(v, _)| v != Value::None);
+        if shuffles
+            && !args.open
+            && !given(3, "sampler")
+            && !given(4, "batch_sampler")
+            && args.keyword("generator").is_none()
+        {
+            self.draws_by_default(e, "DataLoader(shuffle=True)");
+        }
+    }
+
+    /// A CPU generator that nobody chose is used for numbers on the default device.
+    pub(super) fn draws_by_default(&mut self, e: ExprId, what: &str) {
+        let place = self.place(e);
+        let origin = self.origin(place, Reason::Default, NO_ORIGIN);
+        let generator = self.at(Device::Cpu, origin);
+        let device = self.default_device_or(generator);
+        let party = |device| Party { expr: e, device, dims: Dims::SOME, rule: Rule::STRICT };
+        let parties = [party(generator), party(device)];
+        self.meet(Meeting::Generator, &format!("`{what}`"), e, &parties);
+    }
+}
