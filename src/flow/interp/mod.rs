@@ -28,9 +28,11 @@ mod event;
 mod expr;
 mod external;
 mod files;
+mod frame;
 mod guard;
 mod handlers;
 mod indexing;
+mod instance;
 mod iteration;
 mod join;
 mod kept;
@@ -64,6 +66,7 @@ mod workers;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use entry::{Outcome, run_module};
+use frame::{Frame, LoopFrame, ObjKind, Object, TryFrame};
 
 use super::atom::{AtomId, Atoms};
 use super::diagram::{Cond, Dd, Diagrams, FALSE, TRUE};
@@ -79,7 +82,6 @@ use crate::ir::{ExprId, FuncId};
 use crate::link::{ClassKey, Linked, ModIdx, Program};
 use crate::span::Place;
 use crate::sym::Sym;
-use crate::torch::ModuleOp;
 
 /// Expressions and statements interpreted for one entry point before giving up.
 const MAX_STEPS: u32 = 20_000;
@@ -98,113 +100,6 @@ const FEW_CALLS: u32 = 6;
 const MAX_DEPTH: u32 = 16;
 /// Longest sequence whose elements are told apart.
 const MAX_ELEMENTS: usize = 48;
-
-/// What an object is.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum ObjKind {
-    /// An instance of a project class that is no module.
-    Instance,
-    /// An instance of a project class that is an `nn.Module`.
-    Module,
-    /// A module of `torch.nn` (with its facts) or of another library (without).
-    ForeignModule(Option<&'static ModuleOp>),
-    /// A list; its content is in `own`. Also `ModuleList`, `Sequential` and the like, which are modules.
-    List { module: bool },
-    /// A dict; its content is in `own`: a `Seq` of alternating keys and values, or `Many`.
-    Dict { module: bool },
-    /// `DataLoader`; `own` is what a batch is.
-    Loader,
-    /// `Dataset` made of known tensors; `own` is what an item is.
-    Items,
-    /// `argparse.ArgumentParser`.
-    Parser,
-    /// What `parse_args()` gives; `own` is the parser.
-    Namespace,
-    /// `functools.partial(…)`; `own` is the function, positional arguments, keywords.
-    Partial,
-    /// `namedtuple(…)`; `own` is its fields' names.
-    TupleClass,
-    /// `torch.Generator`; `own` is its device.
-    Generator,
-    /// A distribution; `own` is a tensor like its samples.
-    Distribution(&'static crate::torch::Op),
-    /// An optimizer, scheduler or another object that leaves tensors alone.
-    Inert,
-}
-
-/// Something with identity and state.
-struct Object {
-    kind: ObjKind,
-    class: Option<ClassKey>,
-    /// A module's own device; a container's content; see [`ObjKind`].
-    own: Cell,
-    attrs: Vec<(Sym, Cell)>,
-    /// Names that `register_buffer(name, None)` has reserved: a tensor assigned to one is a buffer.
-    reserved: Vec<Sym>,
-    /// Set for the receiver of a method that is interpreted for itself: what it lives with.
-    outer: Option<OuterId>,
-}
-
-/// A function's activation.
-struct Frame {
-    module: ModIdx,
-    func: FuncId,
-    base: Cell,
-    /// The activation of the function around it.
-    parent: Option<FrameId>,
-    /// The activation that called it.
-    caller: Option<FrameId>,
-    /// The class whose method it is, for `super()`.
-    class: Option<ClassKey>,
-    receiver: Value,
-    /// What has been returned so far, and when.
-    result: Value,
-    returned: Cond,
-    /// When it was called. What it returns is told relative to that.
-    entry: Cond,
-    /// The heap at each `return` inside a branch.
-    exits: Vec<(Cond, Changes)>,
-    start: Mark,
-    /// Branches that are open; a `return` outside of all of them ends the function for good.
-    branches: u32,
-    loops: Vec<LoopFrame>,
-    /// What a generator yields.
-    yields: Value,
-    /// The call that made it.
-    site: Option<Place>,
-    /// Is that the call of a module?
-    module_call: bool,
-    /// Handlers around: conditions under which the `try` bodies so far went well.
-    tries: Vec<TryFrame>,
-}
-
-#[derive(Default)]
-struct LoopFrame {
-    /// States at `continue`.
-    continues: Vec<(Cond, Changes)>,
-    /// States at `break`.
-    breaks: Vec<(Cond, Changes)>,
-    start: Option<Mark>,
-    /// The state before the first round, and how many cells there were.
-    entered: Option<Mark>,
-    cells: usize,
-    /// Which round it is.
-    rounds: u32,
-    branches: u32,
-    /// Its rounds are interpreted one by one.
-    exact: bool,
-}
-
-/// A `try` whose body is being interpreted.
-struct TryFrame {
-    /// What must hold if nothing has been raised so far.
-    survived: Cond,
-    /// When the `try` is reached.
-    start: Cond,
-    catches_cuda: bool,
-    catches_oom: bool,
-    catches_missing: bool,
-}
 
 /// A truth test whose outcome is not known, by what makes it the same test.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,0 +1,187 @@
+//! `isinstance`: what is known of a value, and what the answer says of it.
+
+use super::super::diagram::{FALSE, TRUE};
+use super::super::value::{Host, Value};
+use super::args::Args;
+use super::{Interp, ObjKind};
+use crate::ir::ExprId;
+use crate::sym::Sym;
+
+impl Interp<'_> {
+    pub(super) fn is_instance(&mut self, v: Value, at: ExprId, args: &Args, e: ExprId) -> Value {
+        let Some(&(class, _)) = args.positional.get(1) else { return self.result_of(e) };
+        if let Some(known) = self.known_instance(v, class) {
+            return Value::Bool(if known { TRUE } else { FALSE });
+        }
+        if let Value::Choice(_) = v {
+            return self.each(v, &mut |i, v| i.is_instance(v, at, args, e));
+        }
+        let cond = match (v, class) {
+            // Its annotation says so, and so do the callers, as far as they are checked.
+            (Value::Outer(o), Value::External(path))
+                if path.as_str() == "torch.Tensor" && self.is_given_a_tensor(o) =>
+            {
+                TRUE
+            }
+            (Value::Outer(o), Value::External(path)) if is_tensor_class(path) => {
+                // In the branch where it is one, it is one.
+                self.tensor_proofs.insert(o);
+                let is = self.named_flag(o, Value::External(path), at);
+                if path.as_str() == "torch.Tensor" {
+                    let not = self.d.not(is);
+                    self.is_no_tensor(o, not);
+                }
+                is
+            }
+            (Value::Tensor(t), Value::External(path)) if self.get_tensor(t).certain => {
+                if path.as_str() == "torch.Tensor" { TRUE } else { self.unknown_test(e) }
+            }
+            (Value::Str(..) | Value::Host(Host::Text), Value::External(p))
+                if p.as_str() == "builtins.str" =>
+            {
+                TRUE
+            }
+            (Value::Device(_), Value::External(_)) => self.unknown_test(e),
+            (Value::Object(id), Value::Class(key)) => match self.obj(id).class {
+                Some(k) => {
+                    let info = self.program.class(k);
+                    if info.mro.contains(&key) {
+                        TRUE
+                    } else if info.unknown_base {
+                        self.unknown_test(e)
+                    } else {
+                        FALSE
+                    }
+                }
+                None => self.unknown_test(e),
+            },
+            (Value::Outer(o), class) => {
+                let is = self.named_flag(o, class, at);
+                if self.classes_of_the_host(class) {
+                    self.is_no_tensor(o, is);
+                }
+                if self.classes_of_others(class) {
+                    let before = self.other_kinds.get(&o).copied().unwrap_or(FALSE);
+                    let other = self.d.or(before, is);
+                    self.other_kinds.insert(o, other);
+                }
+                is
+            }
+            _ => self.unknown_test(e),
+        };
+        Value::Bool(cond)
+    }
+
+    /// Tensors, containers and plain values tell their classes; a class's instances may be of another one.
+    fn known_instance(&self, v: Value, class: Value) -> Option<bool> {
+        let path = match class {
+            Value::External(path) => path.as_str(),
+            Value::Seq(classes) => {
+                let known: Vec<_> =
+                    self.t.seqs.get(classes.0).iter().map(|&c| self.known_instance(v, c)).collect();
+                return if known.contains(&Some(true)) {
+                    Some(true)
+                } else if known.iter().all(|k| *k == Some(false)) {
+                    Some(false)
+                } else {
+                    None
+                };
+            }
+            _ => return None,
+        };
+        // Devices and their names are no numbers.
+        if path == "builtins.int"
+            && self
+                .values_of(v)
+                .iter()
+                .all(|v| matches!(v, Value::Str(..) | Value::Device(_) | Value::None | Value::Tensor(_)))
+        {
+            return Some(false);
+        }
+        if let (Value::Tensor(t), true) = (v, no_tensor_class(path))
+            && self.get_tensor(t).certain
+        {
+            return Some(false);
+        }
+        let plain = matches!(
+            path,
+            "builtins.dict" | "builtins.list" | "builtins.tuple" | "builtins.str" | "torch.Tensor"
+        );
+        if !plain {
+            return None;
+        }
+        match v {
+            Value::Object(id) => match self.obj(id).kind {
+                ObjKind::Dict { module: false } => Some(path == "builtins.dict"),
+                // Sets are kept like lists.
+                ObjKind::List { module: false } if path != "builtins.list" => Some(false),
+                _ => None,
+            },
+            Value::Seq(_) | Value::Many(_)
+                if matches!(path, "builtins.dict" | "builtins.str" | "torch.Tensor") =>
+            {
+                Some(false)
+            }
+            Value::Tensor(t) if self.get_tensor(t).certain => Some(path == "torch.Tensor"),
+            Value::Str(..) => Some(path == "builtins.str"),
+            _ => None,
+        }
+    }
+
+    /// A parameter with a plain annotation `Tensor`, and nothing that it is otherwise.
+    fn is_given_a_tensor(&self, o: super::OuterId) -> bool {
+        let super::OuterKey::Param { module, func, index } = self.t.get_outer(o).key else { return false };
+        let ir = &self.program.get(module).ir;
+        ir.function(func).params.get(usize::from(index)).is_some_and(|p| {
+            p.default.is_none() && p.annotation.is_some_and(|a| super::args::says_tensor_alone(ir, a))
+        })
+    }
+
+    /// Where this holds the outside thing is no tensor.
+    fn is_no_tensor(&mut self, o: super::OuterId, when: super::Cond) {
+        let before = self.no_tensors.get(&o).copied().unwrap_or(FALSE);
+        let when = self.d.or(before, when);
+        self.no_tensors.insert(o, when);
+    }
+
+    /// A class, or several, whose instances hold numbers and are no tensors.
+    fn classes_of_the_host(&self, class: Value) -> bool {
+        match class {
+            Value::External(path) => matches!(
+                path.as_str(),
+                "builtins.list" | "builtins.tuple" | "builtins.int" | "builtins.float" | "builtins.bool"
+            ),
+            Value::Seq(classes) => self.t.seqs.get(classes.0).iter().all(|&c| self.classes_of_the_host(c)),
+            _ => false,
+        }
+    }
+
+    /// A class, or several, that no tensor is of.
+    fn classes_of_others(&self, class: Value) -> bool {
+        match class {
+            Value::External(path) => {
+                let text = path.as_str();
+                text.starts_with("numpy.")
+                    || text.strip_prefix("builtins.").is_some_and(|name| name != "object")
+            }
+            Value::Seq(classes) => self.t.seqs.get(classes.0).iter().all(|&c| self.classes_of_others(c)),
+            _ => false,
+        }
+    }
+
+    pub(super) fn named_flag(&mut self, o: super::OuterId, key: Value, at: ExprId) -> super::Cond {
+        let test = super::Test::Compare(20, Value::Outer(o), key);
+        self.keyed_test(test, at)
+    }
+}
+
+/// `torch.Tensor`, `torch.FloatTensor`, …
+fn is_tensor_class(path: Sym) -> bool {
+    path.as_str().starts_with("torch.") && path.as_str().ends_with("Tensor")
+}
+
+/// Is no tensor an instance of this class?
+fn no_tensor_class(path: &str) -> bool {
+    let plain = path.strip_prefix("builtins.").is_some_and(|name| name != "object");
+    plain || path.starts_with("numpy.")
+}
