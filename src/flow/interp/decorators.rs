@@ -4,7 +4,7 @@ use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::Value;
 use super::Interp;
 use super::args::Args;
-use crate::ir::{Expr, ExprId, FuncId};
+use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Module};
 use crate::link::{ModIdx, Resolved};
 use crate::sym::Sym;
 use crate::torch::{self, Decorator, TestGuard};
@@ -169,7 +169,10 @@ impl Interp<'_> {
             {
                 self.at_least(1)
             }
-            _ => TRUE,
+            _ => match call.map(|c| asks_for_gpus(ir, c)) {
+                Some(gpus) if gpus > 0 && !name.is_some_and(|n| casts(n.as_str())) => self.at_least(gpus),
+                _ => TRUE,
+            },
         }
     }
 
@@ -200,6 +203,32 @@ impl Interp<'_> {
             _ => self.raised_atom(),
         }
     }
+}
+
+/// How many GPUs a decorator's arguments speak of: `@ray.remote(num_gpus=1)`, `@run_if(min_cuda_gpus=2)`,
+/// `@custom_op(…, device_types="cuda")`. What it does with them, it runs the function with them.
+fn asks_for_gpus(ir: &Module, call: &Call) -> u32 {
+    let of = |a: &crate::ir::Arg| {
+        let named = match a.kind {
+            ArgKind::Keyword(k) => {
+                let k = k.as_str().to_ascii_lowercase();
+                k.contains("gpu") || k.contains("cuda")
+            }
+            _ => false,
+        };
+        match ir.expr(a.value) {
+            Expr::Str(s) if s.as_str() == "cuda" => 1,
+            Expr::Int(n) if named => u32::try_from(n).unwrap_or(0),
+            Expr::Str(_) | Expr::True if named => 1,
+            _ => 0,
+        }
+    };
+    call.args.iter().map(of).max().unwrap_or(0)
+}
+
+/// These run their functions on any machine.
+fn casts(name: &str) -> bool {
+    matches!(name, "autocast" | "custom_fwd" | "custom_bwd" | "option" | "argument" | "parametrize")
 }
 
 pub(super) fn keeps_by_name(name: &str) -> bool {
