@@ -370,14 +370,7 @@ impl Interp<'_> {
         } else {
             device
         };
-        self.tensor(Tensor {
-            device,
-            dims: Dims::ANY,
-            role: Role::Parameter,
-            certain: true,
-            bytes: None,
-            double: super::FALSE,
-        })
+        self.parameter(device)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::super::atom::gpus_at_least;
 use super::super::diagram::TRUE;
-use super::super::dims::Dims;
 use super::super::event::{Kind, UseKind};
 use super::super::value::{Device, NO_ORIGIN, ObjId, Outer, OuterKey, Reason, Role, Tensor, Value};
 use super::args::{Args, names_device};
@@ -213,14 +212,7 @@ impl Interp<'_> {
             }
             _ => {
                 let device = self.default_device_at(e, Reason::Default);
-                self.tensor(Tensor {
-                    device,
-                    dims: Dims::ANY,
-                    role: Role::Parameter,
-                    certain: true,
-                    bytes: None,
-                    double: super::FALSE,
-                })
+                self.parameter(device)
             }
         }
     }

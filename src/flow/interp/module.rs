@@ -1,7 +1,6 @@
 //! `nn.Module`s: what they own, moving them, calling them.
 
 use super::super::diagram::Dd;
-use super::super::dims::Dims;
 use super::super::event::UseKind;
 use super::super::value::{Device, ObjId, Reason, Role, Tensor, Value};
 use super::args::Args;
@@ -402,14 +401,7 @@ impl Interp<'_> {
     pub(super) fn some_parameter(&mut self, id: ObjId, e: ExprId) -> Value {
         let device = self.module_device(id, 0);
         let device = self.because(device, e, Reason::Module);
-        self.tensor(Tensor {
-            device,
-            dims: Dims::ANY,
-            role: Role::Parameter,
-            certain: true,
-            bytes: None,
-            double: super::FALSE,
-        })
+        self.parameter(device)
     }
 
     pub(super) fn some_child(&mut self, id: ObjId, e: ExprId) -> Value {

@@ -50,6 +50,18 @@ const fn operator_sign(op: BinOp) -> &'static str {
 }
 
 impl Interp<'_> {
+    /// A parameter of a module that is there.
+    pub(super) fn parameter(&mut self, device: Dd) -> Value {
+        self.tensor(Tensor {
+            device,
+            dims: Dims::ANY,
+            role: Role::Parameter,
+            certain: true,
+            bytes: None,
+            double: super::FALSE,
+        })
+    }
+
     /// `a op b` where one is a tensor or comes from outside.
     pub(super) fn tensor_binary(
         &mut self,
