@@ -7,7 +7,12 @@ use crate::link::ModIdx;
 
 /// What one file's text says.
 pub(super) struct Found {
+    /// What decides a device.
     pub(super) seeds: Vec<Node>,
+    /// What uses an accelerator, and leaves nothing there: `torch.cuda.synchronize()`.
+    pub(super) uses: Vec<Node>,
+    /// What does not, and yet tells its caller of one: questions, and devices that somebody else has chosen.
+    pub(super) hints: Vec<Node>,
     /// From a caller (or a variable) to what it mentions.
     pub(super) edges: Vec<(Node, Node)>,
     /// From a method to another one of the same object.

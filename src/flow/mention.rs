@@ -1,15 +1,23 @@
 //! What an expression mentions: functions, classes, variables, devices.
 
 use super::found::Node;
-use super::scan::Scan;
+use super::scan::{Scan, names_place};
 use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Slot, Var};
 use crate::link::{Binding, ClassKey, ModIdx, Resolved, Target};
 use crate::sym::Sym;
-use crate::torch::{self, Kind, Returns, Without};
+use crate::torch::{self, Kind, Returns, State, Without};
 
 impl Scan<'_> {
-    pub(super) fn attribute(&mut self, e: ExprId, base: ExprId, name: Sym) {
+    pub(super) fn attribute(&mut self, e: ExprId, base: ExprId, name: Sym, asked: bool) {
         if self.names.seeds.contains(&name) || self.names.demands.contains(&name) {
+            match () {
+                () if asked => self.hint(e),
+                () if self.is_package(e) => self.uses(e),
+                () => self.seed(e),
+            }
+        }
+        // `torch.cuda.FloatTensor`
+        if name.as_str().ends_with("Tensor") && self.is_package(base) {
             self.seed(e);
         }
         match self.ir.expr(base) {
@@ -64,6 +72,12 @@ impl Scan<'_> {
         }
     }
 
+    /// `torch.cuda`, and no method of a tensor.
+    fn is_package(&self, e: ExprId) -> bool {
+        let path = self.program.resolve_expr(self.module, e);
+        matches!(path, Some(Resolved::External(path)) if path.as_str().starts_with("torch."))
+    }
+
     /// Does the dotted name begin with something of the project?
     pub(super) fn in_project(&self, mut e: ExprId) -> bool {
         loop {
@@ -114,6 +128,12 @@ impl Scan<'_> {
             // In module-level code the slot is the module's.
             Var::Local(slot) if self.owner(e) == FuncId(0) => self.global(e, slot),
             Var::Unbound(name) if name.as_str().starts_with("reveal_") => self.seed(e),
+            // `from helpers import *`
+            Var::Unbound(name) if !self.program.get(self.module).stars.is_empty() => {
+                if let Some(r) = self.program.lookup(self.module, name) {
+                    self.mention(e, r);
+                }
+            }
             _ => {}
         }
     }
@@ -209,6 +229,15 @@ impl Scan<'_> {
         }
     }
 
+    /// Is the expression, as an argument of `torch.device`, a device that is not the caller's to choose?
+    fn is_place(&self, at: ExprId, e: ExprId) -> bool {
+        match self.ir.expr(e) {
+            Expr::Var(_) | Expr::Attr { .. } | Expr::Call(_) => self.is_index(at, e),
+            Expr::Str(s) => names_place(s),
+            _ => true,
+        }
+    }
+
     /// Is the expression a number that names a device?
     pub(super) fn is_index(&self, at: ExprId, e: ExprId) -> bool {
         match self.ir.expr(e) {
@@ -249,8 +278,10 @@ impl Scan<'_> {
         }
         let seed = if matches!(path.as_str(), "torch.load" | "torch.distributed.init_process_group") {
             true
-        } else if let Some(_module) = torch::module(path) {
-            !self.builds_module(self.owner(e))
+        } else if let Some(module) = torch::module(path) {
+            // Without weights it works anywhere.
+            let empty = module.state == State::No || module.state == State::Sometimes && call.args.is_empty();
+            !empty && !self.builds_module(self.owner(e))
         } else if let Some(op) = torch::function(path) {
             let placed = op.accepts.device
                 && call.args.iter().any(|a| {
@@ -265,18 +296,22 @@ impl Scan<'_> {
                 );
             let large = placed && call.args.iter().any(|a| self.is_large(a.value));
             let demands = op.kind == Kind::CpuOnly || op.args.iter().any(|a| a.share == torch::Share::Cpu);
-            makes && (!placed || large) || demands
+            makes && !self.is_registered(self.ir.span(e)) && (!placed || large) || demands
         } else if let Some(fact) = torch::call(path) {
-            fact.accelerator.is_some_and(|a| a.without == Without::Raises)
-                || matches!(fact.returns, Returns::Cpu | Returns::CpuBatches(_))
+            if fact.accelerator.is_some_and(|a| a.without == Without::Raises) {
+                self.uses(e);
+            }
+            matches!(fact.returns, Returns::Cpu | Returns::CpuBatches(_))
         } else {
             let text = path.as_str();
-            text == "torch.device"
+            text == "torch.device" && call.args.iter().any(|a| self.is_place(e, a.value))
                 || text.starts_with("torchvision.models.")
                 || torch::base_class(path).is_some_and(|b| b.kind == torch::Base::Module)
         };
         if seed {
             self.seed(e);
+        } else if path.as_str() == "torch.device" {
+            self.hint(e);
         }
     }
 
@@ -284,7 +319,10 @@ impl Scan<'_> {
         match self.ir.expr(e) {
             Expr::Int(i) => i >= 512,
             Expr::Tuple(list) | Expr::List(list) => self.ir.list(list).iter().any(|&x| self.is_large(x)),
-            Expr::Binary { .. } => true,
+            // A product of constants.
+            Expr::Binary { left, right, .. } => [left, right].iter().all(|&x| {
+                matches!(self.ir.expr(x), Expr::Int(_) | Expr::Binary { .. } | Expr::Var(Var::Global(_)))
+            }),
             _ => false,
         }
     }

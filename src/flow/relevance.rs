@@ -2,8 +2,9 @@
 //!
 //! An entry point with symbols for parameters tells of something only if it, or what it calls, decides a device:
 //! makes a tensor on one, names one, moves something by hand, loads. Everything else follows its inputs, and is
-//! skipped. One look at each file finds such seeds; they are then carried from callees to callers. A callee that
-//! cannot be told from the text adds nothing: what it gives is not known to the interpreter either.
+//! skipped. One look at each file finds such seeds; they are then carried from callees to callers, over a few hops: what
+//! is far away gives a value whose place is rarely known by then. A callee that cannot be told from the text adds
+//! nothing: what it gives is not known to the interpreter either.
 
 use rayon::prelude::*;
 
@@ -11,7 +12,7 @@ use super::assigned::Assigned;
 use super::found::{Found, Node, number};
 use super::import_time::ImportTime;
 use super::scan::{Names, Scan};
-use crate::ir::FuncId;
+use crate::ir::{Expr, FuncId};
 use crate::link::{ModIdx, Program};
 use crate::sym::Sym;
 
@@ -30,10 +31,16 @@ pub struct Relevance {
 struct Facts {
     /// It, or what it calls, holds a seed.
     pub(super) live: Vec<bool>,
+    /// It, or what it mentions itself, holds a seed.
+    pub(super) near: Vec<bool>,
+    /// It, or what it calls, holds a seed or a hint.
+    pub(super) telling: Vec<bool>,
     /// It holds a seed itself, or a method that it calls on its own object does.
     pub(super) own: Vec<bool>,
     /// Calls in it and in what it calls, as far as can be told; never more than [`MAX_CALLS`].
     pub(super) calls: Vec<u32>,
+    /// Its text names a variable of the environment that is about devices.
+    pub(super) environment: bool,
     /// Private, and called by the constructor of its own class alone.
     pub(super) of_constructor: Vec<bool>,
     /// Something that mentions it, or mentions what does, asks about the machine.
@@ -42,6 +49,8 @@ struct Facts {
 
 /// Where counting calls stops.
 const MAX_CALLS: u32 = 10_000;
+/// How far from what decides a device a function may be, to be interpreted for itself.
+const ENTRY_HOPS: u32 = 3;
 /// How deep calls of calls are counted.
 const CALL_DEPTH: usize = 6;
 
@@ -54,63 +63,76 @@ impl Relevance {
             .map(|m| Scan::new(program, index(m), &names).run())
             .collect();
         let layout = Layout::new(program);
-        let mut live = vec![false; layout.len];
         let mut modules: Vec<Facts> = program
             .modules
             .iter()
             .map(|m| Facts {
                 live: Vec::new(),
+                near: Vec::new(),
+                telling: Vec::new(),
                 own: vec![false; m.ir.functions.len()],
+                environment: m.ir.exprs.iter().any(|e| matches!(e, Expr::Str(s) if is_environment(*s))),
                 calls: Vec::new(),
                 of_constructor: vec![false; m.ir.functions.len()],
                 asked_before: Vec::new(),
             })
             .collect();
-        let mut work = Vec::new();
-        for &seed in found.iter().flat_map(|f| &f.seeds) {
-            if let Node::Function(m, f) = seed {
+        for seed in found.iter().flat_map(|f| &f.seeds) {
+            if let Node::Function(m, f) = *seed {
                 modules[m.0 as usize].own[f.0 as usize] = true;
             }
-            let at = layout.number(seed);
-            if !std::mem::replace(&mut live[at as usize], true) {
-                work.push(at);
-            }
         }
-        // A constructor that leaves it to a helper decides all the same; a few steps of that are enough.
-        for _ in 0..4 {
+        // A constructor that leaves it to a helper decides all the same, and so does one whose helper has a helper.
+        for _ in 0..2 {
+            let decides = |(n, g): (ModIdx, FuncId)| modules[n.0 as usize].own[g.0 as usize];
             let same = found.iter().flat_map(|f| &f.same);
-            let mut changed = false;
-            for &((m, f), (n, g)) in same {
-                let decides = modules[n.0 as usize].own[g.0 as usize];
-                changed |= decides && !std::mem::replace(&mut modules[m.0 as usize].own[f.0 as usize], true);
-            }
-            if !changed {
-                break;
+            let too: Vec<_> =
+                same.filter(|(_, callee)| decides(*callee)).map(|&(caller, _)| caller).collect();
+            for (m, f) in too {
+                modules[m.0 as usize].own[f.0 as usize] = true;
             }
         }
         constructors_helpers(program, &found, &mut modules);
         let callers = layout.callers(&found);
-        while let Some(at) = work.pop() {
-            for &caller in callers.of(at) {
-                if !std::mem::replace(&mut live[caller as usize], true) {
-                    work.push(caller);
-                }
-            }
-        }
+        let decided = || found.iter().flat_map(|f| f.seeds.iter().chain(&f.uses));
+        let live = layout.reach(&mut decided(), &callers, ENTRY_HOPS);
+        let near = layout.reach(&mut decided(), &callers, 1);
+        let mut all = decided().chain(found.iter().flat_map(|f| &f.hints));
+        let telling = layout.reach(&mut all, &callers, u32::MAX);
         let calls = layout.calls(&found);
         let asked_before = layout.asked_before(&found);
         for (m, facts) in modules.iter_mut().enumerate() {
             let start = layout.starts[m] as usize;
             facts.calls = calls[start..start + facts.own.len()].to_vec();
             facts.live = live[start..start + facts.own.len()].to_vec();
+            facts.near = near[start..start + facts.own.len()].to_vec();
+            facts.telling = telling[start..start + facts.own.len()].to_vec();
             facts.asked_before = asked_before[start..start + facts.own.len()].to_vec();
         }
         Self { modules, imports: ImportTime::of(program), assigned: Assigned::of(program) }
     }
 
+    /// Has the file nothing in it that decides a device, or that the environment of the process depends on?
+    pub fn is_idle(&self, module: ModIdx) -> bool {
+        let Some(facts) = self.modules.get(module.0 as usize) else { return false };
+        let body = facts.telling.first().copied().unwrap_or(true);
+        !body && !facts.environment && !facts.live.iter().any(|&live| live)
+    }
+
     /// Can interpreting the function for itself say anything?
     pub fn is_live(&self, module: ModIdx, func: FuncId) -> bool {
         self.modules.get(module.0 as usize).and_then(|m| m.live.get(func.0 as usize)).copied().unwrap_or(true)
+    }
+
+    /// Does the function decide a device, or have another one that it mentions decide it?
+    pub fn is_near(&self, module: ModIdx, func: FuncId) -> bool {
+        self.modules.get(module.0 as usize).and_then(|m| m.near.get(func.0 as usize)).copied().unwrap_or(true)
+    }
+
+    /// Can what a call of the function gives, or does, depend on the machine or on a device that is known?
+    pub fn is_telling(&self, module: ModIdx, func: FuncId) -> bool {
+        let facts = self.modules.get(module.0 as usize);
+        facts.and_then(|m| m.telling.get(func.0 as usize)).copied().unwrap_or(true)
     }
 
     /// May whoever calls the function have asked whether an accelerator is there?
@@ -134,6 +156,10 @@ impl Relevance {
     pub fn decides(&self, module: ModIdx, func: FuncId) -> bool {
         self.modules.get(module.0 as usize).and_then(|m| m.own.get(func.0 as usize)).copied().unwrap_or(true)
     }
+}
+
+fn is_environment(text: Sym) -> bool {
+    ["CUDA", "VISIBLE_DEVICES"].iter().any(|part| text.as_str().contains(part))
 }
 
 /// Marks private methods that their class calls from its constructor and nowhere else.
@@ -191,6 +217,32 @@ impl Layout {
                 self.starts[m.0 as usize] + self.functions[m.0 as usize] + u32::from(slot)
             }
         }
+    }
+
+    /// These nodes, and what mentions them in so many hops. A table of functions takes two: which of them is meant
+    /// is mostly known only when the program runs.
+    fn reach(&self, from: &mut dyn Iterator<Item = &Node>, callers: &Callers, hops: u32) -> Vec<bool> {
+        let mut reached = vec![false; self.len];
+        let mut rounds: Vec<Vec<u32>> = vec![from.map(|&node| self.number(node)).collect(), Vec::new()];
+        for hop in 0..=hops {
+            rounds.push(Vec::new());
+            for at in rounds.remove(0) {
+                if std::mem::replace(&mut reached[at as usize], true) {
+                    continue;
+                }
+                let later = usize::from(hop > 0 && self.is_variable(at));
+                rounds[later].extend(callers.of(at).iter().filter(|&&c| !reached[c as usize]));
+            }
+            if rounds.iter().all(Vec::is_empty) {
+                break;
+            }
+        }
+        reached
+    }
+
+    fn is_variable(&self, at: u32) -> bool {
+        let m = self.starts.partition_point(|&start| start <= at).saturating_sub(1);
+        at - self.starts[m] >= self.functions[m]
     }
 
     /// Calls in each node and in what it mentions.

@@ -9,7 +9,7 @@ use crate::ir::{Expr, ExprId, FuncId, FuncKind, Module, Slot, Stmt, Var};
 use crate::link::{Binding, ClassKey, ModIdx, Program, Resolved};
 use crate::span::Span;
 use crate::sym::Sym;
-use crate::torch::{self};
+use crate::torch::{self, Without};
 
 /// Names that are looked for, as symbols.
 pub(super) struct Names {
@@ -23,6 +23,10 @@ pub(super) struct Names {
     pub(super) init: Sym,
     pub(super) device: Sym,
     pub(super) to: Sym,
+    /// Functions that ask what the machine has.
+    questions: FxHashSet<Sym>,
+    /// Methods by which a module takes a tensor as its own.
+    registering: FxHashSet<Sym>,
 }
 
 impl Names {
@@ -57,6 +61,8 @@ impl Names {
             init: Sym::new("__init__"),
             device: Sym::new("device"),
             to: Sym::new("to"),
+            questions: set(&["is_available", "device_count", "is_initialized", "is_bf16_supported"]),
+            registering: set(&["register_buffer", "register_parameter"]),
         }
     }
 }
@@ -73,6 +79,8 @@ pub(super) struct Scan<'a> {
     begun: Cell<usize>,
     /// Statements of the module's body that bind variables, by where they begin.
     pub(super) top: Vec<(Span, Vec<Slot>)>,
+    /// Statements that register what they make with the module under construction, by where they begin.
+    pub(super) registering: Vec<Span>,
     pub(super) seen: FxHashSet<(Node, Node)>,
     pub(super) found: Found,
 }
@@ -85,18 +93,33 @@ impl<'a> Scan<'a> {
         order.sort_by_key(|&(start, f)| (start, f));
         let found = Found {
             seeds: Vec::new(),
+            uses: Vec::new(),
+            hints: Vec::new(),
             edges: Vec::new(),
             same: Vec::new(),
             calls: vec![0; ir.functions.len()],
             asking: FxHashSet::default(),
         };
         let begun = Cell::new(0);
-        Self { program, module, ir, names, order, begun, top: Vec::new(), seen: FxHashSet::default(), found }
+        Self {
+            program,
+            module,
+            ir,
+            names,
+            order,
+            begun,
+            top: Vec::new(),
+            registering: Vec::new(),
+            seen: FxHashSet::default(),
+            found,
+        }
     }
 
     pub(super) fn run(mut self) -> Found {
         self.top_level();
         let compared = self.compared();
+        let asked = self.asked();
+        self.registering();
         // What functions and classes hold of expressions; those in others are in their ranges, too.
         let functions = self.ir.functions.iter().filter(|f| f.parent == Some(FuncId(0)));
         let mut inner = functions.map(|f| f.exprs.clone()).peekable();
@@ -107,7 +130,7 @@ impl<'a> Scan<'a> {
                 // No variable of the file's own.
                 Expr::Var(Var::Local(_)) if inner.peek().is_some_and(|range| range.contains(&e.0)) => {}
                 Expr::Str(s) if names_place(s) && !compared.contains(&e) => self.seed(e),
-                Expr::Attr { base, name } => self.attribute(e, base, name),
+                Expr::Attr { base, name } => self.attribute(e, base, name, asked.contains(&e)),
                 Expr::Var(var) => self.variable(e, var),
                 Expr::Call(id) => self.call(e, self.ir.call(id)),
                 _ => {}
@@ -124,6 +147,7 @@ impl<'a> Scan<'a> {
     /// Which variables each statement of the module's body may bind.
     pub(super) fn top_level(&mut self) {
         let Some(body) = self.ir.functions.first() else { return };
+        let mut mentioned = None;
         for &s in self.ir.block(body.body) {
             let span = self.ir.stmt_span(s);
             let slots = match self.ir.stmt(s) {
@@ -145,12 +169,12 @@ impl<'a> Scan<'a> {
                 | Stmt::With { .. }
                 | Stmt::Try { .. } => {
                     // Whatever is bound in a branch.
-                    let complex = |b: &Binding| matches!(b, Binding::Complex | Binding::Value(_));
-                    let bindings = self.program.get(self.module).bindings.iter().enumerate();
-                    bindings
-                        .filter(|(_, b)| complex(b))
-                        .map(|(n, _)| Slot::try_from(n).unwrap_or(Slot::MAX))
-                        .collect()
+                    let all: &Vec<_> = mentioned.get_or_insert_with(|| self.mentioned());
+                    let mut slots: Vec<Slot> =
+                        all.iter().filter(|(at, _)| span.contains(*at)).map(|&(_, slot)| slot).collect();
+                    slots.sort_unstable();
+                    slots.dedup();
+                    slots
                 }
                 _ => Vec::new(),
             };
@@ -158,6 +182,21 @@ impl<'a> Scan<'a> {
                 self.top.push((span, slots));
             }
         }
+    }
+
+    /// Every mention of a module-level variable that has a value of its own.
+    fn mentioned(&self) -> Vec<(Span, Slot)> {
+        let bindings = &self.program.get(self.module).bindings;
+        let exprs = self.ir.exprs.iter().zip(&self.ir.expr_spans);
+        exprs
+            .filter_map(|(expr, &at)| match *expr {
+                Expr::Var(Var::Local(slot) | Var::Global(slot)) => Some((at, slot)),
+                _ => None,
+            })
+            .filter(|&(_, slot)| {
+                matches!(bindings.get(usize::from(slot)), Some(Binding::Complex | Binding::Value(_)))
+            })
+            .collect()
     }
 
     pub(super) fn targets(&self, target: ExprId, slots: &mut Vec<Slot>) {
@@ -190,6 +229,22 @@ impl<'a> Scan<'a> {
             }
         }
         compared
+    }
+
+    /// The packages in `torch.cuda.is_available()` and `torch.xpu.device_count()`: who only asks decides nothing.
+    fn asked(&self) -> FxHashSet<ExprId> {
+        let mut asked = FxHashSet::default();
+        for (n, expr) in self.ir.exprs.iter().enumerate() {
+            let Expr::Attr { base, name } = *expr else { continue };
+            if self.names.questions.contains(&name)
+                && let Some(Resolved::External(path)) =
+                    self.program.resolve_expr(self.module, ExprId(number(n)))
+                && torch::call(path).and_then(|c| c.accelerator).is_some_and(|a| a.without != Without::Raises)
+            {
+                asked.insert(base);
+            }
+        }
+        asked
     }
 
     /// The innermost function at an expression.
@@ -229,6 +284,24 @@ impl<'a> Scan<'a> {
         self.seed_in(owner, self.ir.span(e));
     }
 
+    /// Notes that the function around the expression tells of a device without deciding it.
+    pub(super) fn hint(&mut self, e: ExprId) {
+        let nodes = self.nodes(e);
+        self.found.hints.extend(nodes);
+    }
+
+    /// Notes that the function around the expression uses an accelerator.
+    pub(super) fn uses(&mut self, e: ExprId) {
+        let nodes = self.nodes(e);
+        self.found.uses.extend(nodes);
+    }
+
+    fn nodes(&self, e: ExprId) -> Vec<Node> {
+        let mut nodes = Vec::new();
+        self.nodes_at(self.owner(e), self.ir.span(e), &mut |n| nodes.push(n));
+        nodes
+    }
+
     pub(super) fn seed_in(&mut self, owner: FuncId, span: Span) {
         let mut nodes = Vec::new();
         self.nodes_at(owner, span, &mut |n| nodes.push(n));
@@ -259,6 +332,52 @@ impl<'a> Scan<'a> {
             _ => None,
         };
         class.is_some_and(|class| self.is_module_class(ClassKey { module: self.module, class }))
+    }
+
+    /// `self.scale = nn.Parameter(…)` and `self.register_buffer("steps", …)` in the constructor of a module.
+    ///
+    /// What is made there moves with the module, so that making it decides nothing.
+    fn registering(&mut self) {
+        let mut spans = Vec::new();
+        for (stmt, &span) in self.ir.stmts.iter().zip(&self.ir.stmt_spans) {
+            let registers = match *stmt {
+                Stmt::Assign { targets, value } => {
+                    self.ir.list(targets).iter().all(|&t| self.is_own_attribute(t))
+                        && self.makes_parameter(value)
+                }
+                Stmt::Expr(e) => match self.ir.expr(e) {
+                    Expr::Call(id) => self.registers(self.ir.call(id).func),
+                    _ => false,
+                },
+                _ => false,
+            };
+            if registers && self.builds_module(self.owner_at(span)) {
+                spans.push(span);
+            }
+        }
+        spans.sort_unstable_by_key(|s| s.start);
+        self.registering = spans;
+    }
+
+    fn is_own_attribute(&self, e: ExprId) -> bool {
+        matches!(self.ir.expr(e), Expr::Attr { base, .. } if self.ir.expr(base) == Expr::Var(Var::Local(0)))
+    }
+
+    fn makes_parameter(&self, e: ExprId) -> bool {
+        let Expr::Call(id) = self.ir.expr(e) else { return false };
+        matches!(self.program.resolve_expr(self.module, self.ir.call(id).func),
+            Some(Resolved::External(path)) if matches!(path.as_str(), "torch.nn.Parameter" | "torch.nn.parameter.Parameter"))
+    }
+
+    fn registers(&self, callee: ExprId) -> bool {
+        self.is_own_attribute(callee)
+            && matches!(self.ir.expr(callee), Expr::Attr { name, .. } if self.names.registering.contains(&name))
+    }
+
+    /// Is it within a statement that registers with a module what it makes?
+    pub(super) fn is_registered(&self, span: Span) -> bool {
+        let at = self.registering.partition_point(|s| s.start <= span.start);
+        at.checked_sub(1).and_then(|i| self.registering.get(i)).is_some_and(|s| s.contains(span))
     }
 
     /// Dropped transfers, and containers that a module's constructor keeps.

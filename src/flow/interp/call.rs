@@ -242,49 +242,8 @@ impl Interp<'_> {
         let asked_for = matches!(receiver, Some(Value::Object(id)) if self.unbuilt.contains_key(&id));
         calls > super::FEW_CALLS
             && !asked_for
-            && !self.relevance.is_live(module, func)
+            && !self.relevance.is_telling(module, func)
             && !args.values().map(|(v, _)| v).chain(receiver).any(|v| self.is_settled(v, 0))
-    }
-
-    /// Is the value, or something in it, in a definite place?
-    fn is_settled(&self, v: Value, depth: u32) -> bool {
-        match v {
-            Value::Tensor(id) => self.is_definite(self.get_tensor(id).device),
-            Value::Device(d) => self.is_definite(d),
-            Value::Str(_, origin) => origin != super::NO_ORIGIN,
-            Value::Seq(id) => {
-                depth > 3 || self.t.seqs.get(id.0).iter().any(|&v| self.is_settled(v, depth + 1))
-            }
-            Value::Many(id) => self.is_settled(*self.t.values.get(id), depth),
-            Value::Choice(d) => {
-                let mut leaves = Vec::new();
-                self.d.leaves(d, &mut leaves);
-                leaves.into_iter().any(|v| self.is_settled(*self.t.values.get(v), depth + 1))
-            }
-            Value::Object(id) => {
-                let o = self.obj(id);
-                match o.kind {
-                    ObjKind::Loader | ObjKind::Items | ObjKind::Generator | ObjKind::Distribution(_) => true,
-                    _ => {
-                        depth > 3
-                            || self.is_settled(self.own(id), depth + 1)
-                            || o.attrs.iter().any(|&(_, c)| match self.store.get(c) {
-                                // What belongs to it is where it is.
-                                Value::Object(_) => false,
-                                v => self.is_settled(v, depth + 1),
-                            })
-                    }
-                }
-            }
-            _ => false,
-        }
-    }
-
-    fn is_definite(&self, d: super::Dd) -> bool {
-        use super::Device::{Cpu, Cuda, CudaSome, Other};
-        let mut leaves = Vec::new();
-        self.d.leaves(d, &mut leaves);
-        leaves.into_iter().any(|p| matches!(self.t.places.get(p).0, Cpu | Cuda(_) | CudaSome | Other(_)))
     }
 
     /// Is it being interpreted as often as it may be? Recursion over nested containers goes one level deep.
@@ -434,8 +393,7 @@ impl Interp<'_> {
 
     /// A function that is not nested in another: needs no frame.
     pub(super) fn module_function(&mut self, module: ModIdx, func: FuncId) -> Value {
-        let v = self.closure(module, func, None);
-        self.decorated(module, func, v)
+        self.closure(module, func, None)
     }
 
     /// `def` reached: the function, and from here on it may be called.
@@ -444,8 +402,7 @@ impl Interp<'_> {
         self.def_paths.insert((module, func), self.path);
         let nested = self.program.get(module).ir.function(self.here().func).kind == FuncKind::Function;
         let frame = nested.then_some(self.frame);
-        let v = self.closure(module, func, frame);
-        self.decorated(module, func, v)
+        self.closure(module, func, frame)
     }
 
     /// The object's `__call__`, or `forward` for modules.

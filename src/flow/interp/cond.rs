@@ -259,15 +259,25 @@ static DEVICE_WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder().ascii_case_insensitive(true).build(parts).ok()
 });
 
+/// Words that speak of devices where they stand alone: `input` has an `npu` in it, `output` a `tpu`, `sample` an `amp`.
+const WORDS: &[&str] = &[
+    "cpu", "cpus", "mps", "npu", "hpu", "tpu", "tpus", "mlu", "musa", "xla", "ddp", "fsdp", "rank", "ranks",
+    "pin", "pinned", "amp", "autocast", "fp16", "half", "apex", "bnb",
+];
+/// They, and `available`, anywhere at all.
+static MAYBE: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let anywhere = WORDS.iter().chain(&["available"]);
+    AhoCorasick::builder().ascii_case_insensitive(true).build(anywhere).ok()
+});
+
 /// Does a flag's name speak of devices? Then whoever sets it decides where things go.
 pub(super) fn speaks_of_devices(text: &str) -> bool {
-    /// Only as words of their own: `input` has an `npu` in it, `output` a `tpu`, `sample` an `amp`.
-    const WORDS: &[&str] = &[
-        "cpu", "cpus", "mps", "npu", "hpu", "tpu", "tpus", "mlu", "musa", "xla", "ddp", "fsdp", "rank",
-        "ranks", "pin", "pinned", "amp", "autocast", "fp16", "half", "apex", "bnb",
-    ];
     if DEVICE_WORDS.as_ref().is_some_and(|parts| parts.is_match(text)) {
         return true;
+    }
+    // Most names have none of the words in them anywhere.
+    if MAYBE.as_ref().is_some_and(|words| !words.is_match(text)) {
+        return false;
     }
     let is = |word: &[u8], known: &&str| word.eq_ignore_ascii_case(known.as_bytes());
     let mut words = text.as_bytes().split(|b| !b.is_ascii_alphanumeric());

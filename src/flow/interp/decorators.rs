@@ -13,42 +13,6 @@ use crate::torch::{self, Decorator, TestGuard};
 pub(super) const WRAPPED: &str = "samedevice.wrapped";
 
 impl Interp<'_> {
-    /// A function after its decorators.
-    pub(super) fn decorated(&mut self, module: ModIdx, func: FuncId, v: Value) -> Value {
-        let ir = &self.program.get(module).ir;
-        let decorators = ir.function(func).decorators;
-        if decorators.len == 0 {
-            return v;
-        }
-        for &d in ir.list(decorators) {
-            let target = match ir.expr(d) {
-                Expr::Call(c) => ir.call(c).func,
-                _ => d,
-            };
-            let keeps = match self.program.resolve_expr(module, target) {
-                Some(Resolved::External(path)) => {
-                    torch::call(path).is_some_and(|f| f.decorator.is_some())
-                        || torch::test_guard(Sym::new(super::torch_fn::short(path))).is_some()
-                        || path.as_str().starts_with("builtins.")
-                        || keeps_by_name(super::torch_fn::short(path))
-                }
-                Some(Resolved::Function(..)) => false,
-                _ => match ir.expr(target) {
-                    // `@name.setter`, `@registry.register(…)`
-                    Expr::Attr { name, .. } => keeps_by_name(name.as_str()),
-                    _ => false,
-                },
-            };
-            if !keeps {
-                return match self.program.resolve_expr(module, target) {
-                    Some(Resolved::Function(..)) if matches!(ir.expr(d), Expr::Call(_)) => v,
-                    _ => v,
-                };
-            }
-        }
-        v
-    }
-
     /// The condition that a function's or class's decorators put on running it.
     pub(super) fn decorator_guard(
         &mut self,
@@ -229,28 +193,4 @@ fn asks_for_gpus(ir: &Module, call: &Call) -> u32 {
 /// These run their functions on any machine.
 fn casts(name: &str) -> bool {
     matches!(name, "autocast" | "custom_fwd" | "custom_bwd" | "option" | "argument" | "parametrize")
-}
-
-pub(super) fn keeps_by_name(name: &str) -> bool {
-    matches!(
-        name,
-        "setter"
-            | "register"
-            | "register_module"
-            | "command"
-            | "cache"
-            | "lru_cache"
-            | "wraps"
-            | "fixture"
-            | "parametrize"
-            | "slow"
-            | "no_grad"
-            | "inference_mode"
-            | "jit"
-            | "script"
-            | "compile"
-            | "autocast"
-            | "register_model"
-            | "REGISTER"
-    )
 }

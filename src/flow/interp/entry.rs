@@ -34,6 +34,10 @@ struct Found {
 pub fn run_module(program: &Program, relevance: &Relevance, module: ModIdx) -> Outcome {
     let mut i = Interp::new(program, relevance, module);
     let mut out = Found::default();
+    if relevance.is_idle(module) {
+        let (cuda_only, refuses) = (i.cuda_only_file(module), i.refuses_without_cuda(module));
+        return Outcome { cuda_only, refuses, ..Outcome::default() };
+    }
     i.run_body(&mut out);
     i.run_functions(&mut out);
     i.run_classes(&mut out);
@@ -189,8 +193,12 @@ impl Interp<'_> {
             self.path = self.d.and(self.path, guard);
             // What the constructor has asked, or could not do without, holds in the methods.
             let instance = self.symbolic_instance(key, out);
-            let (first, rest): (Vec<_>, Vec<_>) =
-                wanted.into_iter().partition(|(name, _)| *name == self.known.forward);
+            // Of what the constructor keeps nowhere for certain, methods know no more than it says of itself.
+            let all = self.keeps_settled(instance);
+            let (first, rest): (Vec<_>, Vec<_>) = wanted
+                .into_iter()
+                .filter(|&(_, f)| all || self.relevance.is_live(module, f))
+                .partition(|(name, _)| *name == self.known.forward);
             self.run_methods(key, instance, &first, out);
             if self.is_module_class(key) {
                 self.forget_assigned_elsewhere(key, instance);
@@ -224,7 +232,10 @@ impl Interp<'_> {
             ["__init__", "setUp", "setup_method", "__post_init__"].into_iter().any(|n| makes(Sym::new(n)));
         let live = |f: FuncId| all || self.relevance.is_live(key.module, f);
         let wanted: Vec<(Sym, FuncId)> = methods.iter().copied().filter(|&(_, f)| live(f)).collect();
-        (!wanted.is_empty()).then_some(wanted)
+        // A constructor that has others have something made says no more than they say themselves.
+        let says =
+            |&(name, f): &(Sym, FuncId)| name != self.known.init || self.relevance.is_near(key.module, f);
+        wanted.iter().any(says).then_some(wanted)
     }
 
     /// Takes the state back to a point before an entry point.

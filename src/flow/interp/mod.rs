@@ -48,6 +48,7 @@ mod precision;
 mod process;
 mod reveal;
 mod saved;
+mod settled;
 mod shown;
 mod shuffling;
 mod spelling;

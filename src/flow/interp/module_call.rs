@@ -83,7 +83,7 @@ impl Interp<'_> {
         };
         function.is_none_or(|c| {
             let closure = self.t.closures.get(c.0);
-            self.relevance.is_live(closure.module, closure.func)
+            self.relevance.is_telling(closure.module, closure.func)
         })
     }
 
