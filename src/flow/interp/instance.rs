@@ -30,11 +30,23 @@ impl Interp<'_> {
                 if path.as_str() == "torch.Tensor" {
                     let not = self.d.not(is);
                     self.is_no_tensor(o, not);
+                    let outer = self.t.get_outer(o);
+                    if !outer.varies && outer.with.is_none() {
+                        self.tensor_or_not.insert(self.d.root(is).0);
+                    }
                 }
                 is
             }
             (Value::Tensor(t), Value::External(path)) if self.get_tensor(t).certain => {
                 if path.as_str() == "torch.Tensor" { TRUE } else { self.unknown_test(e) }
+            }
+            // Nothing is known of it, or not enough.
+            (Value::Unknown | Value::Host(Host::Other) | Value::Tensor(_), Value::External(path))
+                if path.as_str() == "torch.Tensor" =>
+            {
+                let is = self.unknown_test(e);
+                self.tensor_or_not.insert(self.d.root(is).0);
+                is
             }
             (Value::Str(..) | Value::Host(Host::Text), Value::External(p))
                 if p.as_str() == "builtins.str" =>
@@ -142,6 +154,13 @@ impl Interp<'_> {
         let before = self.no_tensors.get(&o).copied().unwrap_or(FALSE);
         let when = self.d.or(before, when);
         self.no_tensors.insert(o, when);
+    }
+
+    /// Is this reached only if something of which nothing is known is no tensor? What tensors meet here is then a guess:
+    /// of two arguments the one often decides what the other is.
+    pub(super) fn for_no_tensors(&mut self) -> bool {
+        let asked: Vec<_> = self.tensor_or_not.iter().copied().collect();
+        asked.into_iter().any(|atom| self.implied(self.path, atom, false))
     }
 
     /// A class, or several, whose instances hold numbers and are no tensors.
