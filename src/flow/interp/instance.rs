@@ -156,6 +156,12 @@ impl Interp<'_> {
         self.no_tensors.insert(o, when);
     }
 
+    /// Is this reached only if the outside thing is of a class that no tensor has, or not a tensor?
+    pub(super) fn is_asked_otherwise(&mut self, o: super::OuterId) -> bool {
+        let known = [self.no_tensors.get(&o).copied(), self.other_kinds.get(&o).copied()];
+        known.into_iter().flatten().any(|other| self.d.implies(self.path, other))
+    }
+
     /// Is this reached only if something of which nothing is known is no tensor? What tensors meet here is then a guess:
     /// of two arguments the one often decides what the other is.
     pub(super) fn for_no_tensors(&mut self) -> bool {
@@ -181,8 +187,10 @@ impl Interp<'_> {
             Value::External(path) => {
                 let text = path.as_str();
                 text.starts_with("numpy.")
+                    || is_module_path(path)
                     || text.strip_prefix("builtins.").is_some_and(|name| name != "object")
             }
+            Value::Class(key) => self.is_module_class(key),
             Value::Seq(classes) => self.t.seqs.get(classes.0).iter().all(|&c| self.classes_of_others(c)),
             _ => false,
         }
@@ -197,6 +205,12 @@ impl Interp<'_> {
 /// `torch.Tensor`, `torch.FloatTensor`, …
 fn is_tensor_class(path: Sym) -> bool {
     path.as_str().starts_with("torch.") && path.as_str().ends_with("Tensor")
+}
+
+/// `torch.nn.Module`, or one of PyTorch's layers.
+fn is_module_path(path: Sym) -> bool {
+    let base = crate::torch::base_class(path).is_some_and(|b| b.kind == crate::torch::Base::Module);
+    base || crate::torch::module(path).is_some()
 }
 
 /// Is no tensor an instance of this class?
