@@ -8,6 +8,8 @@
 pub struct Dims {
     min: u8,
     max: u8,
+    /// It was picked by a number out of a tensor of unknown size: as likely one number as several.
+    picked: bool,
 }
 
 /// There is no upper end.
@@ -15,16 +17,20 @@ const MANY: u8 = u8::MAX;
 
 impl Dims {
     /// A number in a tensor.
-    pub const ZERO: Self = Self { min: 0, max: 0 };
+    pub const ZERO: Self = Self::between(0, 0);
     /// At least one.
-    pub const SOME: Self = Self { min: 1, max: MANY };
+    pub const SOME: Self = Self::between(1, MANY);
     /// Not known.
-    pub const ANY: Self = Self { min: 0, max: MANY };
+    pub const ANY: Self = Self::between(0, MANY);
+
+    const fn between(min: u8, max: u8) -> Self {
+        Self { min, max, picked: false }
+    }
 
     /// That many.
     pub fn exactly(n: usize) -> Self {
         let n = u8::try_from(n).unwrap_or(MANY - 1).min(MANY - 1);
-        Self { min: n, max: n }
+        Self::between(n, n)
     }
 
     /// That many, or more.
@@ -56,26 +62,39 @@ impl Dims {
         self.min as usize
     }
 
+    /// What a number picks out of such a tensor.
+    pub fn picked(self) -> Self {
+        let one = self.minus(1);
+        Self { picked: one.none().is_none(), ..one }
+    }
+
+    /// May it just as well be a number, for it was picked out of a tensor?
+    pub const fn perhaps_a_number(self) -> bool {
+        self.picked
+    }
+
     /// Of two values, one is meant.
     pub fn join(self, other: Self) -> Self {
-        Self { min: self.min.min(other.min), max: self.max.max(other.max) }
+        let picked = self.picked || other.picked;
+        Self { picked, ..Self::between(self.min.min(other.min), self.max.max(other.max)) }
     }
 
     /// Of two tensors that are broadcast, the greater number.
     pub fn broadcast(self, other: Self) -> Self {
-        Self { min: self.min.max(other.min), max: self.max.max(other.max) }
+        let both = Self::between(self.min.max(other.min), self.max.max(other.max));
+        Self { picked: both.none().is_none() && (self.picked || other.picked), ..both }
     }
 
     /// With so many more.
     pub fn plus(self, n: u8) -> Self {
         let add = |x: u8| if x == MANY { MANY } else { x.saturating_add(n).min(MANY - 1) };
-        Self { min: add(self.min), max: add(self.max) }
+        Self { picked: self.picked && n == 0, ..Self::between(add(self.min), add(self.max)) }
     }
 
     /// With so many less.
     pub fn minus(self, n: u8) -> Self {
         let take = |x: u8| if x == MANY { MANY } else { x.saturating_sub(n) };
-        Self { min: take(self.min), max: take(self.max) }
+        Self { min: take(self.min), max: take(self.max), ..self }
     }
 
     /// Of `a @ b`: vectors lose theirs, matrices and stacks of them are broadcast
@@ -101,7 +120,7 @@ mod tests {
     /// All intervals up to four, each with the numbers in it.
     fn all() -> Vec<(Dims, Vec<u8>)> {
         let ends = (0..5_u8).flat_map(|min| (min..5).map(move |max| (min, max)));
-        ends.map(|(min, max)| (Dims { min, max }, (min..=max).collect())).collect()
+        ends.map(|(min, max)| (Dims::between(min, max), (min..=max).collect())).collect()
     }
 
     fn holds(d: Dims, n: u8) -> bool {
@@ -142,6 +161,17 @@ mod tests {
             }
         }
         assert_eq!((Dims::ZERO.none(), Dims::SOME.none(), Dims::ANY.none()), (Some(true), Some(false), None));
+    }
+
+    #[test]
+    fn a_number_picks_what_may_be_a_number() {
+        let matrix = Dims::exactly(2);
+        assert!(Dims::ANY.picked().perhaps_a_number() && Dims::SOME.picked().perhaps_a_number());
+        assert!(!matrix.picked().perhaps_a_number() && !matrix.picked().picked().perhaps_a_number());
+        assert_eq!(matrix.picked().picked(), Dims::ZERO);
+        let element = Dims::ANY.picked();
+        assert!(element.broadcast(Dims::ZERO).perhaps_a_number());
+        assert!(!element.broadcast(Dims::SOME).perhaps_a_number() && !element.plus(1).perhaps_a_number());
     }
 
     #[test]

@@ -3,7 +3,10 @@
 use super::{Context, finding, with_also, with_stack};
 use crate::finding::Finding;
 use crate::flow::event::{Event, Kind, UseKind};
+use crate::ir::ClassId;
+use crate::link::ClassKey;
 use crate::span::Place;
+use crate::torch::{self, Base};
 use crate::world::World;
 
 /// The place to report: where the device was written, if that is known; else where it is used.
@@ -37,12 +40,17 @@ const ACCELERATORS: &[&str] = &["cuda", "gpu", "xpu", "npu", "hpu", "mlu", "musa
 /// Has whoever calls this function chosen an accelerator? By its file's, its class's or its base's name, or because
 /// its file refuses to go on without one elsewhere.
 pub(super) fn chosen(event: &Event, cx: &Context<'_>) -> bool {
-    cx.cuda_only
+    cx.cuda_only && !several_gpus(event)
         || event.symbolic
             && (cx.refuses
                 || super::helps_tests(event.place, cx)
                 || for_accelerators(event.place, cx)
                 || ACCELERATORS.iter().any(|name| written_for(event.place, name, cx)))
+}
+
+/// Does it go wrong on another GPU than the current one, and not where there is none?
+fn several_gpus(event: &Event) -> bool {
+    event.in_module && event.bite.world == World::Cuda
 }
 
 /// Is the place in a class whose base only makes sense with accelerators?
@@ -51,7 +59,7 @@ fn for_accelerators(place: Place, cx: &Context<'_>) -> bool {
     let linked = cx.program.get(module);
     linked.ir.classes.iter().zip(&linked.classes).any(|(class, info)| {
         class.span.contains(place.span)
-            && info.externals.iter().any(|&p| crate::torch::base_class(p).is_some_and(|b| b.accelerators))
+            && info.externals.iter().any(|&p| torch::base_class(p).is_some_and(|b| b.accelerators))
     })
 }
 
@@ -136,17 +144,24 @@ pub(super) fn legacy_type(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     )
 }
 
-/// Is the place in a class?
-fn in_class(place: Place, cx: &Context<'_>) -> bool {
+/// Is the place in a class that may be a module's? A test that makes modules has chosen the device, not they.
+fn in_module_class(place: Place, cx: &Context<'_>) -> bool {
     let Some(module) = cx.program.module_of(place.file) else { return false };
-    cx.program.get(module).ir.classes.iter().any(|c| c.span.contains(place.span))
+    let linked = cx.program.get(module);
+    let forward = crate::sym::Sym::new("forward");
+    (0_u32..).zip(linked.ir.classes.iter().zip(&linked.classes)).any(|(n, (class, info))| {
+        let module_base = |&path: &_| torch::base_class(path).is_some_and(|b| b.kind == Base::Module);
+        let key = ClassKey { module, class: ClassId(n) };
+        class.span.contains(place.span)
+            && (info.externals.iter().any(module_base) || cx.program.find_method(key, forward).is_some())
+    })
 }
 
 /// SD305 hard-coded-device-in-module
 pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, backend: None, how, .. } = &event.kind else { return None };
     // The device was decided outside of modules: that is where it is hard-coded.
-    if origin.is_some_and(|o| o.file != event.place.file || !in_class(o, cx)) {
+    if origin.is_some_and(|o| o.file != event.place.file || !in_module_class(o, cx)) {
         return None;
     }
     if !matches!(how, UseKind::Transfer | UseKind::Move | UseKind::Factory | UseKind::Pinned) {

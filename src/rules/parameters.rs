@@ -190,7 +190,8 @@ impl File<'_> {
             let call = self.ir.call(c);
             let (name, default) = self.left_to_default(call)?;
             // Kept on the host on purpose: whoever takes it from there sends it to the device.
-            if default.as_str() == "cpu" && self.comes_later(function, slot, at) {
+            let later = || self.comes_later(function, slot, at) || self.results_follow(function, slot, at);
+            if default.as_str() == "cpu" && later() {
                 return None;
             }
             let message = format!("`{name}` takes a device as well, and is left to its default, `{default}`");
@@ -214,6 +215,45 @@ impl File<'_> {
             }
             _ => false,
         })
+    }
+
+    /// Is what the call gives, under the name that it is given, later sent to the parameter's device, or handed on together
+    /// with it?
+    fn results_follow(&self, function: &Function, slot: u16, call: Span) -> bool {
+        let mut named = Vec::new();
+        for (s, &at) in self.ir.stmts.iter().zip(&self.ir.stmt_spans) {
+            if let Stmt::Assign { targets, .. } = s
+                && at.contains(call)
+                && function.span.contains(at)
+            {
+                named.extend(self.ir.list(*targets).iter().flat_map(|&t| self.names_in(t)));
+            }
+        }
+        let vars: Vec<(u16, Span)> = self
+            .inside(function)
+            .filter_map(|(_, e, at)| match e {
+                Expr::Var(Var::Local(s)) => Some((s, at)),
+                _ => None,
+            })
+            .collect();
+        self.inside(function).any(|(_, e, at)| {
+            let holds = |wanted: &dyn Fn(u16) -> bool| vars.iter().any(|&(s, v)| wanted(s) && at.contains(v));
+            matches!(e, Expr::Call(_))
+                && at.start >= call.end
+                && holds(&|s| s == slot)
+                && holds(&|s| named.contains(&s))
+        })
+    }
+
+    /// The variables that an assignment to this target sets.
+    fn names_in(&self, target: ExprId) -> Vec<u16> {
+        match self.ir.expr(target) {
+            Expr::Var(Var::Local(s)) => vec![s],
+            Expr::Tuple(list) | Expr::List(list) => {
+                self.ir.list(list).iter().flat_map(|&t| self.names_in(t)).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// The callee and the device literal that it falls back to.

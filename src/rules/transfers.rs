@@ -88,7 +88,7 @@ pub(super) fn timed(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let f = transfer(607, event, message, "read before the work is done")
         .related(*work, "queued here")
         .related(*started, "timed from here");
-    Some(f.help("call `torch.cuda.synchronize()` before the clock is read, at both ends"))
+    Some(with_stack(f, event).help("call `torch.cuda.synchronize()` before the clock is read, at both ends"))
 }
 
 /// SD604 redundant-transfer, by two moves

@@ -198,6 +198,14 @@ impl Interp<'_> {
     ) -> Value {
         let ir = &self.program.get(module).ir;
         let Some(param) = ir.function(func).params.get(index) else { return Value::Unknown };
+        // `cuda_device=-1`: the number says whether there is one, and who asks about it asks for that.
+        if numbers_a_device(ir, param) {
+            let v = self.param(module, func, index);
+            if let Value::Outer(o) = v {
+                self.size_proofs.insert(o);
+            }
+            return v;
+        }
         // `scale=1.0`, `training=False`: numbers and switches, not tensors.
         if let Some(d) = param.default {
             match ir.expr(d) {
@@ -309,6 +317,12 @@ impl Interp<'_> {
         let slots = self.program.get(module).ir.function(scope).slots.len();
         self.store.alloc(slots)
     }
+}
+
+/// Is it a GPU's number, which is negative unless the caller has one?
+fn numbers_a_device(ir: &crate::ir::Module, param: &crate::ir::Param) -> bool {
+    let negative = |d| matches!(ir.expr(d), Expr::Unary { op: crate::ir::UnaryOp::Neg, .. });
+    param.default.is_some_and(negative) && super::cond::speaks_of_devices(param.name.as_str())
 }
 
 /// The last name of an annotation that is a plain name, a dotted name, `Optional[…]` or quoted.

@@ -280,6 +280,13 @@ impl Interp<'_> {
                 CmpOp::Gt => x > y,
                 _ => x >= y,
             }),
+            // `get_device()` where there is one, and -1 elsewhere.
+            (Value::Choice(_), Value::Int(_))
+                if self.values_of(a).iter().any(|v| matches!(v, Value::Device(_))) =>
+            {
+                let r = self.each(a, &mut |i, v| Value::Bool(i.order(op, v, b, e)));
+                self.as_cond(r, e)
+            }
             (Value::Outer(o), Value::Int(n)) if o == self.known.device_count => self.count_order(op, n),
             (Value::Int(n), Value::Outer(o)) if o == self.known.device_count => {
                 let flipped = match op {

@@ -130,6 +130,8 @@ impl Interp<'_> {
                 _ => Value::Unknown,
             },
             Value::Host(Host::Text | Host::Number) | Value::Str(..) => Self::TEXT,
+            // A number or a row.
+            Value::Host(Host::Array) => Value::Host(Host::Other),
             Value::Host(h) => Value::Host(h),
             _ => Value::Unknown,
         };

@@ -4,8 +4,8 @@ use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::Value;
 use super::Interp;
 use super::args::Args;
-use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Module};
-use crate::link::{ModIdx, Resolved};
+use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Module, Stmt};
+use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::sym::Sym;
 use crate::torch::{self, Decorator, TestGuard};
 
@@ -138,6 +138,36 @@ impl Interp<'_> {
                 _ => TRUE,
             },
         }
+    }
+
+    /// `instantiate_device_type_tests(TestIt, globals(), only_for="cuda")`: of such a class there are tests where CUDA is
+    /// (torch/testing/_internal/common_device_type.py).
+    pub(super) fn is_for_cuda_alone(&self, key: ClassKey) -> bool {
+        let ir = &self.program.get(key.module).ir;
+        let Some(body) = ir.functions.first() else { return false };
+        let cuda = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if matches!(s.as_str(), "cuda" | "gpu"));
+        ir.block(body.body).iter().any(|&s| {
+            let Stmt::Expr(e) = ir.stmt(s) else { return false };
+            let Expr::Call(call) = ir.expr(*e) else { return false };
+            let call = ir.call(call);
+            let name = match ir.expr(call.func) {
+                Expr::Attr { name, .. } => Some(name),
+                _ => match self.program.resolve_expr(key.module, call.func) {
+                    Some(Resolved::External(path)) => Some(Sym::new(super::torch_fn::short(path))),
+                    _ => None,
+                },
+            };
+            let only =
+                call.args.iter().find(|a| matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == "only_for"));
+            name.is_some_and(|n| n.as_str() == "instantiate_device_type_tests")
+                && call.args.first().is_some_and(|a| {
+                    self.program.resolve_expr(key.module, a.value) == Some(Resolved::Class(key))
+                })
+                && only.is_some_and(|a| match ir.expr(a.value) {
+                    Expr::Tuple(list) | Expr::List(list) => ir.list(list).iter().all(|&e| cuda(e)),
+                    _ => cuda(a.value),
+                })
+        })
     }
 
     pub(super) fn test_in(&mut self, module: ModIdx, scope: FuncId, e: ExprId) -> Cond {

@@ -232,7 +232,7 @@ impl Interp<'_> {
                     // A mask takes as many as it has and gives one; numbers give as many as they have for one.
                     return Dims::SOME;
                 }
-                (_, Value::Int(_)) => dims = dims.minus(1),
+                (_, Value::Int(_)) => dims = dims.picked(),
                 // A number takes one; what else it may be keeps at least as many.
                 _ => dims = Dims::at_least(dims.minus(1).least()),
             }

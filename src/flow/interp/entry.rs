@@ -191,6 +191,10 @@ impl Interp<'_> {
             let before = self.path;
             let guard = self.decorator_guard(module, FuncId(0), ir.class(class).decorators);
             self.path = self.d.and(self.path, guard);
+            if self.is_for_cuda_alone(key) {
+                let there = self.at_least(1);
+                self.path = self.d.and(self.path, there);
+            }
             // What the constructor has asked, or could not do without, holds in the methods.
             let instance = self.symbolic_instance(key, out);
             // Of what the constructor keeps nowhere for certain, methods know no more than it says of itself.

@@ -18,11 +18,27 @@ impl Interp<'_> {
         let Some(body) = ir.functions.first() else { return false };
         let at_top = |s: &Stmt| match s {
             Stmt::Import(imports) => imports.iter().any(|i| {
-                i.level == 0 && (torch::cuda_only_import(i.whole()) || torch::cuda_only_import(i.module))
+                // `import fused_dense_cuda`: an extension that only a CUDA build has.
+                let extension = i.name.is_none() && i.module.as_str().ends_with("_cuda");
+                let known = torch::cuda_only_import(i.whole()) || torch::cuda_only_import(i.module);
+                i.level == 0 && (known || extension)
             }),
             _ => false,
         };
-        ir.block(body.body).iter().any(|&s| at_top(ir.stmt(s)))
+        ir.block(body.body).iter().any(|&s| at_top(ir.stmt(s))) || self.defines_kernels(module)
+    }
+
+    /// `@triton.jit`, wherever in the file that was imported: the other functions are there to start the kernel.
+    fn defines_kernels(&self, module: ModIdx) -> bool {
+        let ir = &self.program.get(module).ir;
+        ir.functions.iter().flat_map(|f| ir.list(f.decorators)).any(|&d| {
+            let target = match ir.expr(d) {
+                Expr::Call(call) => ir.call(call).func,
+                _ => d,
+            };
+            let resolved = self.program.resolve_expr(module, target);
+            matches!(resolved, Some(Resolved::External(path)) if torch::cuda_only_import(path))
+        })
     }
 
     /// Does a function of the file refuse to go on without CUDA? Then the others may count on it.

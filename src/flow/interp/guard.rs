@@ -281,6 +281,7 @@ impl Interp<'_> {
         let mut needs = Vec::new();
         for v in self.values_of(v) {
             match v {
+                Value::Outer(o) if self.is_asked_otherwise(o) => return None,
                 Value::Outer(o) => needs.push(o),
                 v if self.certain(v) => {}
                 _ => return None,

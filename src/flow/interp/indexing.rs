@@ -251,7 +251,10 @@ impl Interp<'_> {
         let mut parties = vec![whole];
         for v in indices {
             let index_tensor = match v {
-                Value::Tensor(t) => self.get_tensor(t).certain && self.get_tensor(t).dims != Dims::ZERO,
+                Value::Tensor(t) => {
+                    let t = self.get_tensor(t);
+                    t.certain && t.dims != Dims::ZERO && !t.dims.perhaps_a_number()
+                }
                 v => self.may_pick(v),
             };
             if index_tensor {

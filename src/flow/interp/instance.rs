@@ -30,11 +30,23 @@ impl Interp<'_> {
                 if path.as_str() == "torch.Tensor" {
                     let not = self.d.not(is);
                     self.is_no_tensor(o, not);
+                    let outer = self.t.get_outer(o);
+                    if !outer.varies && outer.with.is_none() {
+                        self.tensor_or_not.insert(self.d.root(is).0);
+                    }
                 }
                 is
             }
             (Value::Tensor(t), Value::External(path)) if self.get_tensor(t).certain => {
                 if path.as_str() == "torch.Tensor" { TRUE } else { self.unknown_test(e) }
+            }
+            // Nothing is known of it, or not enough.
+            (Value::Unknown | Value::Host(Host::Other) | Value::Tensor(_), Value::External(path))
+                if path.as_str() == "torch.Tensor" =>
+            {
+                let is = self.unknown_test(e);
+                self.tensor_or_not.insert(self.d.root(is).0);
+                is
             }
             (Value::Str(..) | Value::Host(Host::Text), Value::External(p))
                 if p.as_str() == "builtins.str" =>
@@ -144,6 +156,19 @@ impl Interp<'_> {
         self.no_tensors.insert(o, when);
     }
 
+    /// Is this reached only if the outside thing is of a class that no tensor has, or not a tensor?
+    pub(super) fn is_asked_otherwise(&mut self, o: super::OuterId) -> bool {
+        let known = [self.no_tensors.get(&o).copied(), self.other_kinds.get(&o).copied()];
+        known.into_iter().flatten().any(|other| self.d.implies(self.path, other))
+    }
+
+    /// Is this reached only if something of which nothing is known is no tensor? What tensors meet here is then a guess:
+    /// of two arguments the one often decides what the other is.
+    pub(super) fn for_no_tensors(&mut self) -> bool {
+        let asked: Vec<_> = self.tensor_or_not.iter().copied().collect();
+        asked.into_iter().any(|atom| self.implied(self.path, atom, false))
+    }
+
     /// A class, or several, whose instances hold numbers and are no tensors.
     fn classes_of_the_host(&self, class: Value) -> bool {
         match class {
@@ -162,8 +187,10 @@ impl Interp<'_> {
             Value::External(path) => {
                 let text = path.as_str();
                 text.starts_with("numpy.")
+                    || is_module_path(path)
                     || text.strip_prefix("builtins.").is_some_and(|name| name != "object")
             }
+            Value::Class(key) => self.is_module_class(key),
             Value::Seq(classes) => self.t.seqs.get(classes.0).iter().all(|&c| self.classes_of_others(c)),
             _ => false,
         }
@@ -178,6 +205,12 @@ impl Interp<'_> {
 /// `torch.Tensor`, `torch.FloatTensor`, …
 fn is_tensor_class(path: Sym) -> bool {
     path.as_str().starts_with("torch.") && path.as_str().ends_with("Tensor")
+}
+
+/// `torch.nn.Module`, or one of PyTorch's layers.
+fn is_module_path(path: Sym) -> bool {
+    let base = crate::torch::base_class(path).is_some_and(|b| b.kind == crate::torch::Base::Module);
+    base || crate::torch::module(path).is_some()
 }
 
 /// Is no tensor an instance of this class?

@@ -174,7 +174,7 @@ impl Interp<'_> {
                 self.path = self.d.and(self.path, tensor);
             }
         }
-        let bite = self.bite(bad, false);
+        let bite = self.bite(bad, false).filter(|_| !self.for_no_tensors());
         // The message is about one pair of devices; with other accelerators others may meet.
         let elsewhere = self.d.not(involved);
         let elsewhere = self.d.and(clash.bad, elsewhere);

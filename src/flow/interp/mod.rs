@@ -168,6 +168,9 @@ pub struct Interp<'p> {
     no_tensors: FxHashMap<OuterId, Cond>,
     /// When outside things have been asked to be of a class that no tensor has.
     other_kinds: FxHashMap<OuterId, Cond>,
+    /// "This is a tensor", asked of something of which nobody here knows what it is, and which is not whatever a caller
+    /// gives.
+    tensor_or_not: FxHashSet<AtomId>,
     /// Outside things that are used as sizes.
     size_proofs: FxHashSet<OuterId>,
     /// "This outside thing is that constant": of two, one is wrong.
@@ -282,6 +285,7 @@ impl<'p> Interp<'p> {
             side_by_side: FxHashMap::default(),
             no_tensors: FxHashMap::default(),
             other_kinds: FxHashMap::default(),
+            tensor_or_not: FxHashSet::default(),
             size_proofs: FxHashSet::default(),
             constants: FxHashMap::default(),
             outer_writes: FxHashMap::default(),

@@ -93,7 +93,15 @@ impl Interp<'_> {
             }
             Value::Tensor(t) => {
                 let t = self.get_tensor(t);
-                if t.role.registered() { self.tensor(Tensor { device, ..t }) } else { v }
+                if t.role.registered() {
+                    self.tensor(Tensor { device, ..t })
+                } else if t.certain {
+                    v
+                } else {
+                    // A part of a library's module: a module itself, which moves, or a tensor, which does not.
+                    let device = self.unknown_device();
+                    self.tensor(Tensor { device, ..t })
+                }
             }
             Value::Seq(s) => {
                 let items: Vec<Value> =

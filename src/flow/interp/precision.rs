@@ -1,6 +1,6 @@
 //! Half precision on a device that may be the CPU.
 
-use super::super::diagram::Dd;
+use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::event::Kind;
 use super::super::value::{Device, ObjId, Value};
 use super::Interp;
@@ -19,8 +19,24 @@ impl Interp<'_> {
     /// A module is made with half-precision weights.
     pub(super) fn made_in_half(&mut self, id: ObjId, args: &Args, e: ExprId) {
         if DTYPE_KEYWORDS.iter().any(|k| args.keyword(k).is_some_and(|(v, _)| self.names_half(v))) {
-            let place = self.place(e);
-            self.watch.halved.insert(id, place);
+            self.halve(id, e);
+        }
+    }
+
+    /// From here on its weights are in half precision, on this path.
+    fn halve(&mut self, id: ObjId, e: ExprId) {
+        let before = self.watch.halved.get(&id).map_or(FALSE, |&(_, when)| when);
+        let when = self.d.or(before, self.path);
+        let place = self.place(e);
+        self.watch.halved.insert(id, (place, when));
+    }
+
+    /// From here on they are not, on this path.
+    fn no_longer_halved(&mut self, id: ObjId) {
+        if let Some(&(place, when)) = self.watch.halved.get(&id) {
+            let elsewhere = self.d.not(self.path);
+            let when = self.d.and(when, elsewhere);
+            self.watch.halved.insert(id, (place, when));
         }
     }
 
@@ -31,27 +47,27 @@ impl Interp<'_> {
             "half" => {}
             "to" if args.values().any(|(v, _)| self.names_half(v)) => {}
             "float" | "double" | "bfloat16" | "type" => {
-                self.watch.halved.remove(&id);
+                self.no_longer_halved(id);
                 return;
             }
             _ => return,
         }
-        let place = self.place(e);
-        self.watch.halved.insert(id, place);
+        self.halve(id, e);
         let device = self.module_device(id, 0);
-        self.check_half(device, place, None);
+        let place = self.place(e);
+        self.check_half(device, (place, TRUE), None);
     }
 
     /// A module is moved, perhaps one in half precision.
     pub(super) fn half_moves(&mut self, id: ObjId, device: Dd, e: ExprId) {
-        if let Some(&place) = self.watch.halved.get(&id) {
+        if let Some(&halved) = self.watch.halved.get(&id) {
             let moved = self.place(e);
-            self.check_half(device, place, Some(moved));
+            self.check_half(device, halved, Some(moved));
         }
     }
 
     /// Somebody chose a device by a check, and where CUDA is not there it is the CPU: half precision stays.
-    fn check_half(&mut self, device: Dd, place: Place, moved: Option<Place>) {
+    fn check_half(&mut self, device: Dd, (place, halved): (Place, Cond), moved: Option<Place>) {
         let leaves = self.device_leaves(device);
         if !leaves.iter().any(|(_, d, _)| matches!(d, Device::Cuda(_) | Device::CudaSome)) {
             return;
@@ -64,6 +80,7 @@ impl Interp<'_> {
             let there = self.available(None);
             let absent = self.d.not(there);
             let bad = self.d.and(here, absent);
+            let bad = self.d.and(bad, halved);
             if let Some(bite) = self.bite(bad, true) {
                 self.emit(Kind::HalfOnCpu { moved }, place, bite, Vec::new());
                 return;

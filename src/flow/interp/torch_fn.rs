@@ -301,7 +301,7 @@ impl Interp<'_> {
             let here = self.d.where_leaf(device, &mut |p| p == leaf);
             let there = self.accelerator_condition(d, Device::Cpu);
             let bad = self.d.and(here, there);
-            let Some(bite) = self.bite(bad, false) else { continue };
+            let Some(bite) = self.bite(bad, false).filter(|_| !self.for_no_tensors()) else { continue };
             let other = self.operand(operand, Device::Cpu, super::NO_ORIGIN);
             let stray = self.operand(operand, d, origin);
             let place = self.place(e);

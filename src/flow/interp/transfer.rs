@@ -208,7 +208,7 @@ impl Interp<'_> {
         let Some((d, origin, here)) = found else { return };
         let there = self.accelerator_condition(d, Device::Cpu);
         let bad = self.d.and(here, there);
-        let Some(bite) = self.bite(bad, false) else { return };
+        let Some(bite) = self.bite(bad, false).filter(|_| !self.for_no_tensors()) else { return };
         let tensor = Box::new(self.operand(operand, d, origin));
         let place = self.place(at);
         self.emit(Kind::ToHost { what: what.to_owned(), tensor }, place, bite, Vec::new());

@@ -5,6 +5,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::super::diagram::Cond;
 use super::super::value::{ObjId, OriginId, OuterId, TensorId, Value};
 use super::{Cell, Device, Interp, ObjKind, Pending};
 use crate::link::ClassKey;
@@ -65,7 +66,7 @@ pub(super) struct Watch {
     /// Modules in evaluation mode, with where they were put into it.
     pub(super) evaluated: FxHashMap<Value, Place>,
     /// Modules in half precision, by where they were made so.
-    pub(super) halved: FxHashMap<ObjId, Place>,
+    pub(super) halved: FxHashMap<ObjId, (Place, Cond)>,
     /// CUDA gradient scalers.
     pub(super) scalers: FxHashMap<ObjId, Place>,
     /// What is compared with a device's name, and may be a string in some world or for some caller.
