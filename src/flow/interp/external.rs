@@ -139,6 +139,7 @@ impl Interp<'_> {
                 }
                 None => self.result_of(e),
             },
+            "collections.defaultdict" => self.default_dict(args, e),
             "collections.OrderedDict" => self.builtin(Sym::new("dict"), args, e),
             "itertools.product" if args.keywords.is_empty() && !args.open && !args.positional.is_empty() => {
                 let row: Vec<Value> =
