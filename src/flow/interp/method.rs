@@ -191,7 +191,10 @@ impl Interp<'_> {
             | ObjKind::Dict { module: true } => self.module_attr(id, name, e),
             ObjKind::Namespace => self.argument(id, name, e),
             ObjKind::Generator if name.as_str() == "device" => self.own(id),
-            ObjKind::List { .. } | ObjKind::Dict { .. } => self.bound(Value::Object(id), None, name),
+            ObjKind::List { .. } | ObjKind::Dict { .. } => match self.part_by_name(id, name) {
+                Some(part) => part,
+                None => self.bound(Value::Object(id), None, name),
+            },
             ObjKind::Inert if name.as_str() == "state" => {
                 self.optimizer_escapes(id);
                 self.result_of(e)
