@@ -152,12 +152,12 @@ fn parameter(word: &str) -> ConstructorParameter {
     ConstructorParameter { name: Sym::new(name), tensor: word.ends_with('!'), switch: word.ends_with('?') }
 }
 
-/// `NAME@POSITION[*|+]:CCC`
+/// `NAME@POSITION[*][+]:CCC`
 fn argument(word: &str) -> Option<ArgRule> {
     let (name, rest) = word.split_once('@')?;
     let (place, codes) = rest.split_once(':')?;
-    let list = place.ends_with('*');
-    let variadic = place.ends_with('+');
+    let list = place.contains('*');
+    let variadic = place.contains('+');
     let position = place.trim_end_matches(['*', '+']);
     let mut codes = codes.chars();
     let rule = ArgRule {

@@ -129,7 +129,7 @@ impl Interp<'_> {
                 self.pairs(&columns)
             }
             // `zip(*rows)` gives columns.
-            ("zip", None) => match args.spread.and_then(|row| self.row_elements(row)) {
+            ("zip", None) => match args.spread.and_then(|(row, _)| self.row_elements(row)) {
                 Some(row) => {
                     let columns: Vec<Value> = row.into_iter().map(|v| self.many(v)).collect();
                     self.seq(&columns)

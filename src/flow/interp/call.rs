@@ -113,6 +113,11 @@ impl Interp<'_> {
 
     /// A call of which nothing is known: what it was given may have been moved.
     pub(super) fn unknown_call(&mut self, f: Value, args: &Args, e: ExprId) -> Value {
+        if let Value::Outer(callee) = f
+            && let Some(tokens) = self.tokens(callee, args, e)
+        {
+            return tokens;
+        }
         if let Value::Outer(model) = f {
             self.check_outer_evaluation(model, args, e);
             self.check_timed_call(args, e);

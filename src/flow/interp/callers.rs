@@ -133,13 +133,29 @@ impl Interp<'_> {
         if speaks || names.into_iter().any(|name| device(name.as_str())) {
             return false;
         }
-        ir.exprs.iter().enumerate().any(|(n, e)| {
-            let Expr::Call(call) = *e else { return false };
+        let made = ir.exprs.iter().enumerate().filter_map(|(n, e)| {
+            let Expr::Call(call) = *e else { return None };
             let around = ir.function_around(ExprId(u32::try_from(n).unwrap_or(u32::MAX)));
-            ir.function(around).class.is_none()
-                && matches!(self.program.resolve_expr(self.entry, ir.call(call).func),
-                    Some(Resolved::Class(k)) if k.module == self.entry && self.is_module_class(k))
-        })
+            match self.program.resolve_expr(self.entry, ir.call(call).func) {
+                Some(Resolved::Class(k))
+                    if ir.function(around).class.is_none()
+                        && k.module == self.entry
+                        && self.is_module_class(k) =>
+                {
+                    Some(k)
+                }
+                _ => None,
+            }
+        });
+        // A framework speaks of devices for those that are its own.
+        let mut rests = false;
+        for class in made {
+            if self.is_moved_for_user(class) {
+                return false;
+            }
+            rests = true;
+        }
+        rests
     }
 
     /// Do calls in sight decide what this function is given? One that hands on what its own function is given leaves

@@ -39,6 +39,16 @@ impl Interp<'_> {
                 && self.program.find_method(key, self.known.forward).is_some()
     }
 
+    /// Is it a `torch.autograd.Function`?
+    pub(super) fn is_autograd_function(&self, key: ClassKey) -> bool {
+        let function = |b: crate::torch::BaseFact| b.kind == Base::Function;
+        self.program
+            .class(key)
+            .externals
+            .iter()
+            .any(|&path| crate::torch::base_class(path).is_some_and(function))
+    }
+
     /// Does a framework move such modules, or their inputs, for the user?
     pub(super) fn is_moved_for_user(&self, key: ClassKey) -> bool {
         let info = self.program.class(key);

@@ -162,7 +162,13 @@ impl Interp<'_> {
             }
             _ => return None,
         };
-        Some(self.is_device(d, wanted, e))
+        let same = self.is_device(d, wanted, e);
+        if matches!(other, Value::Device(_)) {
+            let mut atoms = Vec::new();
+            self.d.support(same, &mut atoms);
+            self.watch.places_asked.extend(atoms);
+        }
+        Some(same)
     }
 
     /// The condition under which a device is of the wanted type (and index, where both have one).

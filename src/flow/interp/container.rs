@@ -10,6 +10,11 @@ use crate::sym::Sym;
 /// With more different values than this a list's are not told apart.
 const MAX_BESIDE: usize = 4;
 
+/// The field of a `defaultdict` that says whether it holds dicts, or lists.
+const DEFAULT: &str = " default";
+
+const LIST: ObjKind = ObjKind::List { module: false };
+
 impl Interp<'_> {
     /// A container's content as a value: `Seq`, `Many` or something unknown.
     pub(super) fn content(&self, v: Value) -> Value {
@@ -47,6 +52,62 @@ impl Interp<'_> {
             },
             _ => None,
         }
+    }
+
+    /// `defaultdict(list)`. What begins with a number or another value of its own is not followed.
+    pub(super) fn default_dict(&mut self, args: &Args, e: ExprId) -> Value {
+        let dict = match args.positional.as_slice() {
+            &[(Value::External(path), _)] if args.keywords.is_empty() && !args.open => match path.as_str() {
+                "builtins.dict" => super::TRUE,
+                "builtins.list" | "builtins.set" | "collections.deque" => super::FALSE,
+                _ => return self.unknown_call(Value::Unknown, args, e),
+            },
+            _ => return self.unknown_call(Value::Unknown, args, e),
+        };
+        let content = self.seq(&[]);
+        let id = self.object(ObjKind::Dict { module: false }, None, content);
+        self.set_field(id, Sym::new(DEFAULT), Value::Bool(dict));
+        Value::Object(id)
+    }
+
+    /// `d[key]` of a dict.
+    pub(super) fn dict_item(&mut self, id: ObjId, key: Value, e: ExprId) -> Value {
+        match self.get_field(id, Sym::new(DEFAULT)) {
+            Value::Absent => self.dict_get(id, key, e),
+            dict => {
+                // It was perhaps there before, with what somebody else has put into it.
+                let content = self.many(Value::Absent);
+                let kind =
+                    if dict == Value::Bool(super::TRUE) { ObjKind::Dict { module: false } } else { LIST };
+                let default = self.object(kind, None, content);
+                self.set_default(id, key, Value::Object(default), e)
+            }
+        }
+    }
+
+    /// `d.setdefault(key, default)`: what is there, and what is put there if nothing was.
+    fn set_default(&mut self, id: ObjId, key: Value, default: Value, e: ExprId) -> Value {
+        let pairs = self.dict_items(Value::Object(id));
+        let equal: Vec<super::Cond> = match &pairs {
+            Some(pairs) => pairs.chunks(2).map(|pair| self.equal(pair[0], key, e)).collect(),
+            None => Vec::new(),
+        };
+        if !equal.contains(&super::TRUE) {
+            let held = self.own(id);
+            self.set_object_item(id, key, default);
+            // It may have been there: then it stays.
+            if pairs.is_none() || equal.iter().any(|&c| c != super::FALSE) {
+                let mut values = match (&pairs, held) {
+                    (Some(pairs), _) => pairs.iter().skip(1).step_by(2).copied().collect(),
+                    (None, Value::Many(m)) => vec![*self.t.values.get(m)],
+                    _ => vec![Value::Unknown],
+                };
+                values.push(default);
+                let content = self.many_of(&values);
+                self.set_own(id, content);
+            }
+        }
+        self.dict_get(id, key, e)
     }
 
     /// As many elements as a target list wants.
@@ -103,6 +164,14 @@ impl Interp<'_> {
         }
     }
 
+    /// What each element is of a container of nobody knows how many.
+    pub(super) fn each_of(&self, many: u32) -> Value {
+        match *self.t.values.get(many) {
+            Value::Absent => Value::Unknown,
+            v => v,
+        }
+    }
+
     /// What a loop over the value goes over.
     pub(super) fn iteration(&mut self, v: Value, at: ExprId) -> Iteration {
         if let Some(items) = self.exact_elements(v) {
@@ -114,7 +183,7 @@ impl Interp<'_> {
             return rounds;
         }
         let item = match v {
-            Value::Many(m) => *self.t.values.get(m),
+            Value::Many(m) => self.each_of(m),
             Value::Tensor(id) => {
                 let t = self.get_tensor(id);
                 if t.certain {
@@ -125,7 +194,7 @@ impl Interp<'_> {
             }
             Value::Outer(o) => Value::Outer(self.outer_item(o, Value::Unknown)),
             Value::Object(id) => match (self.obj(id).kind, self.own(id)) {
-                (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Many(m)) => *self.t.values.get(m),
+                (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Many(m)) => self.each_of(m),
                 (ObjKind::Loader | ObjKind::Items, item) => item,
                 _ => Value::Unknown,
             },
@@ -273,7 +342,7 @@ impl Interp<'_> {
     pub(super) fn dict_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
         let content = self.own(id);
         let any = |i: &mut Self| match content {
-            Value::Many(m) => *i.t.values.get(m),
+            Value::Many(m) => i.each_of(m),
             _ => Value::Unknown,
         };
         match name.as_str() {
@@ -305,8 +374,10 @@ impl Interp<'_> {
                 }
                 None => self.many(Value::Unknown),
             },
-            "get" | "pop" | "setdefault" if !args.positional.is_empty() => {
-                self.dict_get(id, args.positional[0].0, e)
+            "get" | "pop" if !args.positional.is_empty() => self.dict_get(id, args.positional[0].0, e),
+            "setdefault" if !args.positional.is_empty() => {
+                let default = args.positional.get(1).map_or(Value::None, |a| a.0);
+                self.set_default(id, args.positional[0].0, default, e)
             }
             "update" => {
                 for (&(v, _), more) in args.positional.iter().zip(1..) {

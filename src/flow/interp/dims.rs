@@ -24,8 +24,10 @@ impl Interp<'_> {
             return self.length(v).map_or(Dims::SOME, Dims::exactly);
         }
         let Some(&(first, _)) = args.positional.first() else {
-            // Without any size they raise: `*sizes` has one.
-            let sized = args.open && matches!(name, "zeros" | "ones" | "empty" | "rand" | "randn");
+            // Without any size they raise, or the old constructors make an empty vector: `*sizes` has one.
+            let sized = args.open
+                && (matches!(name, "zeros" | "ones" | "empty" | "rand" | "randn")
+                    || name.ends_with("Tensor"));
             return if sized { Dims::SOME } else { Dims::ANY };
         };
         match name {

@@ -81,6 +81,7 @@ impl Interp<'_> {
         self.block(body);
         self.collect(out);
         self.body_ended();
+        self.open_empty(base);
         // Functions are called after the body has run: what it has checked holds in them.
         if self.path == FALSE {
             self.path = TRUE;
@@ -90,6 +91,22 @@ impl Interp<'_> {
         self.path = self.d.and(self.path, marks);
         self.symbolic = true;
         self.limit = super::SYMBOLIC_STEPS;
+    }
+
+    /// A list or dict that is empty when the module has been loaded is there to be filled: by functions, in any order.
+    fn open_empty(&mut self, base: Cell) {
+        let slots = self.program.get(self.entry).ir.function(FuncId(0)).slots.len();
+        for n in 0..u32::try_from(slots).unwrap_or(0) {
+            let Value::Object(id) = self.store.get(Cell(base.0 + n)) else { continue };
+            let container = matches!(
+                self.obj(id).kind,
+                super::ObjKind::List { module: false } | super::ObjKind::Dict { module: false }
+            );
+            if container && self.exact_elements(Value::Object(id)).is_some_and(|items| items.is_empty()) {
+                let content = self.many(Value::Absent);
+                self.set_own(id, content);
+            }
+        }
     }
 
     /// What a condition says of the machine. A use that raises has not gone well.

@@ -202,6 +202,14 @@ impl Interp<'_> {
         for &part in linked.ir.list(list) {
             let v = self.eval(part);
             match v {
+                // `f"cuda:{device}"`, where a variable holds the name of one.
+                Value::Str(..)
+                    if text == "cuda:"
+                        && !matches!(linked.ir.expr(part), Expr::Str(_))
+                        && self.check_device_in_string(v, e) =>
+                {
+                    return self.result_of(e);
+                }
                 Value::Str(s, _) => text.push_str(s.as_str()),
                 Value::Int(i) => text.push_str(&i.to_string()),
                 v => {

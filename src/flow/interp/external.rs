@@ -139,6 +139,7 @@ impl Interp<'_> {
                 }
                 None => self.result_of(e),
             },
+            "collections.defaultdict" => self.default_dict(args, e),
             "collections.OrderedDict" => self.builtin(Sym::new("dict"), args, e),
             "itertools.product" if args.keywords.is_empty() && !args.open && !args.positional.is_empty() => {
                 let row: Vec<Value> =
@@ -482,7 +483,12 @@ impl Interp<'_> {
             Value::Str(s, _) => Some(s.as_str()),
             _ => None,
         });
-        let default = args.keyword("default").map(|(v, _)| v).or(match action {
+        // `default=torch.cuda.is_available`: the function itself, which is always true.
+        let given = args.keyword("default").map(|(v, at)| match self.check_uncalled(at, v) {
+            Some(meant) => Value::Bool(meant),
+            None => v,
+        });
+        let default = given.or(match action {
             Some("store_true") => Some(Value::Bool(super::FALSE)),
             Some("store_false") => Some(Value::Bool(TRUE)),
             _ => Some(Value::None),

@@ -27,7 +27,7 @@ impl Interp<'_> {
                 if i == Value::Slice {
                     b
                 } else {
-                    *self.t.values.get(m)
+                    self.each_of(m)
                 }
             }
             Value::Tensor(_) => self.index_tensor(b, i, e, base, index),
@@ -105,7 +105,7 @@ impl Interp<'_> {
                 (v @ Value::Seq(_), Value::Slice) => self.index(v, i, e, e, e),
                 (v, i) => self.index(v, i, e, e, e),
             },
-            ObjKind::Dict { .. } => self.dict_get(id, i, e),
+            ObjKind::Dict { .. } => self.dict_item(id, i, e),
             ObjKind::Items | ObjKind::Loader => self.own(id),
             ObjKind::Instance if matches!(self.own(id), Value::Seq(_)) => {
                 self.index(self.own(id), i, e, e, e)
@@ -155,7 +155,7 @@ impl Interp<'_> {
                 if result == Value::Absent { self.result_of(e) } else { result }
             }
             Value::Many(m) => {
-                let v = *self.t.values.get(m);
+                let v = self.each_of(m);
                 if v == Value::Unknown { self.result_of(e) } else { v }
             }
             _ => self.result_of(e),

@@ -160,6 +160,16 @@ impl<'p> Interp<'p> {
             {
                 a
             }
+            // Two lists, in a dict under keys that nobody can tell apart: one stands for both.
+            (Value::Object(x), Value::Object(y)) if self.is_plain_list(x) && self.is_plain_list(y) => {
+                let (Some(mut items), Some(more)) = (self.listed(x), self.listed(y)) else {
+                    return Value::Unknown;
+                };
+                items.extend(more);
+                let content = self.many_of(&items);
+                self.set_own(x, content);
+                a
+            }
             (Value::Str(x, _), Value::Str(y, _)) if x == y => a,
             (Value::Seq(x), Value::Seq(y)) if self.t.seqs.get(x.0).len() == self.t.seqs.get(y.0).len() => {
                 let (x, y) = (self.seq_items(x), self.seq_items(y));
@@ -167,6 +177,19 @@ impl<'p> Interp<'p> {
                 self.seq(&items)
             }
             _ => Value::Unknown,
+        }
+    }
+
+    fn is_plain_list(&self, id: super::ObjId) -> bool {
+        self.obj(id).kind == super::ObjKind::List { module: false }
+    }
+
+    /// What is in a list.
+    fn listed(&self, id: super::ObjId) -> Option<Vec<Value>> {
+        match self.own(id) {
+            Value::Seq(s) => Some(self.seq_items(s).to_vec()),
+            Value::Many(m) => Some(vec![*self.t.values.get(m)]),
+            _ => None,
         }
     }
 

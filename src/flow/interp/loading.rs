@@ -1,6 +1,6 @@
 //! Checkpoints: what `torch.load` gives.
 
-use super::super::event::Kind;
+use super::super::event::{Kind, UseKind};
 use super::super::value::{OuterKey, Reason, Value};
 use super::Interp;
 use super::args::Args;
@@ -65,6 +65,7 @@ impl Interp<'_> {
                 let Some(d) = self.as_device(v, at).filter(|_| !matches!(v, Value::Closure(_))) else {
                     return self.result_of(e);
                 };
+                self.check_use(d, e, UseKind::Transfer, "`torch.load()`");
                 let device = self.because(d, e, Reason::Loaded);
                 self.possible_tensor(device)
             }

@@ -39,7 +39,13 @@ impl Interp<'_> {
                 "index" => self.device_index(d, e),
                 _ => self.result_of(e),
             },
-            Value::Class(key) => self.class_attr(key, name).unwrap_or_else(|| self.result_of(e)),
+            Value::Class(key) => match self.class_attr(key, name) {
+                Some(v) => v,
+                None if name.as_str() == "apply" && self.is_autograd_function(key) => {
+                    self.bound(Value::Class(key), None, name)
+                }
+                None => self.result_of(e),
+            },
             Value::Bound(id) => {
                 let bound = *self.t.bounds.get(id.0);
                 if bound.name.as_str() == "super" && bound.function.is_none() {
@@ -185,7 +191,10 @@ impl Interp<'_> {
             | ObjKind::Dict { module: true } => self.module_attr(id, name, e),
             ObjKind::Namespace => self.argument(id, name, e),
             ObjKind::Generator if name.as_str() == "device" => self.own(id),
-            ObjKind::List { .. } | ObjKind::Dict { .. } => self.bound(Value::Object(id), None, name),
+            ObjKind::List { .. } | ObjKind::Dict { .. } => match self.part_by_name(id, name) {
+                Some(part) => part,
+                None => self.bound(Value::Object(id), None, name),
+            },
             ObjKind::Inert if name.as_str() == "state" => {
                 self.optimizer_escapes(id);
                 self.result_of(e)
@@ -320,6 +329,9 @@ impl Interp<'_> {
             if self.is_module_class(key) && matches!(name.as_str(), "from_pretrained" | "from_config") {
                 return self.foreign_instance(Some(key), args, e);
             }
+            if name.as_str() == "apply" && self.is_autograd_function(key) {
+                return self.apply_function(key, args, e);
+            }
             return self.unknown_call(Value::Unknown, args, e);
         };
         let Value::Closure(c) = v else { return self.call_value(v, args, e) };
@@ -329,6 +341,20 @@ impl Interp<'_> {
             _ => None,
         };
         self.call_function(closure.module, closure.func, closure.frame, receiver, args, e)
+    }
+
+    /// `Function.apply(…)` of a `torch.autograd.Function` calls its `forward`, with a context unless `setup_context` gets
+    /// that (torch/autograd/function.py).
+    fn apply_function(&mut self, key: ClassKey, args: &Args, e: ExprId) -> Value {
+        let Some(forward) = self.class_attr(key, self.known.forward) else {
+            return self.unknown_call(Value::Unknown, args, e);
+        };
+        if self.class_attr(key, Sym::new("setup_context")).is_some() {
+            return self.call_value(forward, args, e);
+        }
+        let context = std::iter::once((Value::Unknown, e));
+        let positional = context.chain(args.positional.iter().copied()).collect();
+        self.call_value(forward, &Args { positional, ..args.clone() }, e)
     }
 
     fn object_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {

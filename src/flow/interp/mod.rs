@@ -56,6 +56,7 @@ mod stmt;
 mod tensor;
 mod texts;
 mod timing;
+mod tokens;
 mod torch_fn;
 mod torch_module;
 mod training;

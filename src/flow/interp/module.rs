@@ -4,6 +4,7 @@ use super::super::diagram::Dd;
 use super::super::event::UseKind;
 use super::super::value::{Device, ObjId, Reason, Role, Tensor, Value};
 use super::args::Args;
+use super::transfer::TypeTarget;
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
 use crate::sym::Sym;
@@ -269,7 +270,16 @@ impl Interp<'_> {
                 self.transfer_module(id, name, args, e);
                 this
             }
-            "eval" | "train" | "half" | "float" | "double" | "bfloat16" | "requires_grad_" | "type"
+            "type" => {
+                if let Some((target, _)) = args.get(0, "dst_type") {
+                    self.each(target, &mut |i, v| {
+                        i.type_module(id, v, e);
+                        Value::None
+                    });
+                }
+                this
+            }
+            "eval" | "train" | "half" | "float" | "double" | "bfloat16" | "requires_grad_"
             | "share_memory" | "apply" | "compile" | "tie_weights" | "fuse" => this,
             "zero_grad" => Value::None,
             "register_buffer" | "register_parameter" => {
@@ -366,6 +376,16 @@ impl Interp<'_> {
         self.autocast_meets(device, e);
         self.check_optimizers(id, device, e);
         self.half_moves(id, device, e);
+        self.move_module(id, device);
+        self.note_accelerator(id, device);
+    }
+
+    /// `module.type(torch.cuda.FloatTensor)` moves it.
+    fn type_module(&mut self, id: ObjId, target: Value, e: ExprId) {
+        let (TypeTarget::Place(device) | TypeTarget::Cpu(device)) = self.type_target(target, e) else {
+            return;
+        };
+        let device = self.because(device, e, Reason::Moved);
         self.move_module(id, device);
         self.note_accelerator(id, device);
     }

@@ -116,7 +116,7 @@ impl Interp<'_> {
             Value::Device(d) => self.device_leaves(d).iter().any(|(_, d, _)| {
                 matches!(d, Device::Cpu | Device::Cuda(_) | Device::CudaSome | Device::Other(_))
             }),
-            Value::Choice(_) => self
+            Value::Choice(_) | Value::Str(..) => self
                 .values_of(v)
                 .iter()
                 .all(|v| matches!(v, Value::Str(s, _) if super::device::parse_device(s.as_str()).is_some())),

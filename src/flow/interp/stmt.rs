@@ -1,7 +1,7 @@
 //! Statements.
 
 use super::super::atom::Atom;
-use super::super::diagram::{FALSE, TRUE};
+use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::Value;
 use super::{Interp, ObjKind, TryFrame};
 use crate::ir::{Block, Expr, ExprId, ExprList, Handler, Slot, Stmt, StmtId, Var};
@@ -389,7 +389,9 @@ impl<'p> Interp<'p> {
             }
             // What the handler returns is not the answer where the body has given one.
             self.path = if returns { self.d.and(reached, raised) } else { reached };
+            let exits = self.here().exits.len();
             self.block(handler.body);
+            self.left_by_handler(exits, raised);
             let (path, changes) = (self.path, self.store.take(mark));
             if path == FALSE {
                 continue;
@@ -407,6 +409,15 @@ impl<'p> Interp<'p> {
         self.here_mut().branches -= 1;
         self.apply(&state.1);
         self.path = state.0;
+    }
+
+    /// What a handler does before it returns has happened only where something was raised.
+    fn left_by_handler(&mut self, exits: usize, raised: Cond) {
+        for n in exits..self.here().exits.len() {
+            let path = self.here().exits[n].0;
+            let path = self.d.and(path, raised);
+            self.here_mut().exits[n].0 = path;
+        }
     }
 
     fn match_statement(&mut self, subject: ExprId, cases: &[crate::ir::Case]) {

@@ -367,7 +367,9 @@ impl Interp<'_> {
             "to" | "cuda" | "cpu" | "xpu" | "npu" | "mps" | "hpu" => {
                 return self.transfer(t, name, args, e, base);
             }
-            "type" if !args.positional.is_empty() => return self.type_method(t, args, e),
+            "type" if !args.positional.is_empty() => {
+                return self.each(args.positional[0].0, &mut |i, v| i.type_method(t, v, e));
+            }
             // `'torch.cuda.FloatTensor'`: of what is in it, the device matters.
             "type" => return self.as_text(t.device, e),
             "numpy" | "__array__" => return self.numpy_method(t, name, args, e, base),

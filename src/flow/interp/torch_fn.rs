@@ -33,6 +33,11 @@ impl Interp<'_> {
             }
             self.add_party(op, rule, v, at, &mut parties);
         }
+        // `meshgrid(*ranges)`: each of them, however many there are.
+        let position = offset + args.positional.len();
+        if let (Some((v, at)), Some(rule)) = (args.spread, op.positional(position).filter(|r| r.variadic)) {
+            self.add_party(op, Some(rule), v, at, &mut parties);
+        }
         for &(name, v, at) in &args.keywords {
             if let Some(rule) = op.keyword(name) {
                 self.add_party(op, Some(rule), v, at, &mut parties);

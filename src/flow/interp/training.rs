@@ -6,7 +6,7 @@ use super::super::value::{Device, ObjId, Reason, Value};
 use super::args::Args;
 use super::watch::{Optimizer, Parts};
 use super::{Interp, ObjKind};
-use crate::ir::{ArgKind, Expr, ExprId, Var};
+use crate::ir::{ArgKind, Expr, ExprId};
 use crate::link::{ModIdx, Resolved};
 use crate::span::Place;
 use crate::sym::Sym;
@@ -337,16 +337,8 @@ impl Interp<'_> {
 
     /// `init_process_group("nccl")` where no GPU may be.
     fn process_group(&mut self, args: &Args, e: ExprId) {
-        let Some((Value::Str(backend, _), at)) = args.get(0, "backend") else { return };
-        // What the function was given is its caller's choice.
-        let given = match self.linked().ir.expr(at) {
-            Expr::Var(Var::Local(slot)) => {
-                let function = self.linked().ir.function(self.here().func);
-                function.params.iter().any(|p| p.slot == slot)
-            }
-            _ => false,
-        };
-        if backend.as_str() != "nccl" || given || self.caught_around() {
+        let Some((Value::Str(backend, _), _)) = args.get(0, "backend") else { return };
+        if backend.as_str() != "nccl" || self.caught_around() {
             return;
         }
         let there = self.available(None);

@@ -123,45 +123,53 @@ impl Interp<'_> {
     }
 
     /// `.type(torch.cuda.FloatTensor)`
-    pub(super) fn type_method(&mut self, t: Tensor, args: &Args, e: ExprId) -> Value {
-        let double = match args.positional[0].0 {
+    pub(super) fn type_method(&mut self, t: Tensor, target: Value, e: ExprId) -> Value {
+        let double = match target {
             Value::Str(s, _) if s.as_str() == "torch.DoubleTensor" => super::TRUE,
             Value::External(path) if path.as_str() == "torch.DoubleTensor" => super::TRUE,
             v => self.is_double(v),
         };
         let t = Tensor { double, ..t };
-        let text = match args.positional[0].0 {
+        match self.type_target(target, e) {
+            TypeTarget::Dtype => {
+                let double = self.doubles_go(t.device, double, e);
+                self.tensor(Tensor { role: Role::Plain, double, ..t })
+            }
+            TypeTarget::Place(device) => self.tensor(Tensor { device, role: Role::Plain, ..t }),
+            TypeTarget::Cpu(device) => {
+                // Who casts by a tensor's type has one with dimensions: the old style knows no others.
+                let dims = if t.dims.none().is_none() { super::super::dims::Dims::SOME } else { t.dims };
+                self.tensor(Tensor { device, dims, role: Role::Plain, ..t })
+            }
+        }
+    }
+
+    /// Where what is given to `.type()` says that something goes.
+    pub(super) fn type_target(&mut self, v: Value, e: ExprId) -> TypeTarget {
+        let text = match v {
             Value::Device(device) => {
                 self.check_use(device, e, super::super::event::UseKind::Transfer, "`.type()`");
-                let device = self.because(device, e, Reason::Moved);
-                return self.tensor(Tensor { device, role: Role::Plain, ..t });
+                return TypeTarget::Place(self.because(device, e, Reason::Moved));
             }
             Value::External(path) => path.as_str(),
             Value::Str(s, _) => s.as_str(),
             Value::Unknown | Value::Outer(_) | Value::Choice(_) => {
-                let device = self.unknown_device();
-                return self.tensor(Tensor { device, role: Role::Plain, ..t });
+                return TypeTarget::Place(self.unknown_device());
             }
             _ => "",
         };
-        let cuda = text.starts_with("torch.cuda.") && text.ends_with("Tensor");
-        if cuda {
-            let place = self.place(e);
+        let place = self.place(e);
+        if text.starts_with("torch.cuda.") && text.ends_with("Tensor") {
             let origin = self.origin(place, Reason::Literal, super::NO_ORIGIN);
             let device = self.at(Device::Cuda(None), origin);
             self.check_use(device, e, super::super::event::UseKind::LegacyType, "`.type()`");
-            return self.tensor(Tensor { device, role: Role::Plain, ..t });
+            return TypeTarget::Place(device);
         }
         if text.starts_with("torch.") && text.ends_with("Tensor") && text != "torch.Tensor" {
-            let place = self.place(e);
             let origin = self.origin(place, Reason::Host, super::NO_ORIGIN);
-            let device = self.at(Device::Cpu, origin);
-            // Who casts by a tensor's type has one with dimensions: the old style knows no others.
-            let dims = if t.dims.none().is_none() { super::super::dims::Dims::SOME } else { t.dims };
-            return self.tensor(Tensor { device, dims, role: Role::Plain, ..t });
+            return TypeTarget::Cpu(self.at(Device::Cpu, origin));
         }
-        let double = self.doubles_go(t.device, double, e);
-        self.tensor(Tensor { role: Role::Plain, double, ..t })
+        TypeTarget::Dtype
     }
 
     /// `.numpy()` of a tensor.
@@ -213,4 +221,14 @@ impl Interp<'_> {
         let place = self.place(at);
         self.emit(Kind::ToHost { what: what.to_owned(), tensor }, place, bite, Vec::new());
     }
+}
+
+/// What `.type(…)` makes of something.
+pub(super) enum TypeTarget {
+    /// The same with another number type.
+    Dtype,
+    /// A tensor on the CPU, by the old constructors' names.
+    Cpu(super::Dd),
+    /// One on this device.
+    Place(super::Dd),
 }

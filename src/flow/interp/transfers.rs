@@ -1,6 +1,7 @@
 //! Transfers that cost more than they bring: made and then moved, moved again and again, moved to where it is, and
 //! copies that nobody waits for.
 
+use super::super::atom::Atom;
 use super::super::diagram::Dd;
 use super::super::event::Kind;
 use super::super::value::{Device, OuterKey, Reason, Tensor, Value};
@@ -198,8 +199,15 @@ impl Interp<'_> {
             known.iter().any(|d| matches!(*d, Device::Of(o) | Device::Named(o) if self.is_one_of(o)));
         // The parts of a large module may be on several GPUs, and moves between them are meant for that.
         let spread = self.in_module() && known.iter().any(|d| matches!(d, Device::Of(_) | Device::Named(_)));
+        // `if x.device != device:` around it: then it is not there.
+        let mut decisive = Vec::new();
+        self.d.support(self.path, &mut decisive);
+        let asked = decisive.iter().any(|a| {
+            self.watch.places_asked.contains(a) && matches!(self.atoms.get(*a), Atom::Opaque { .. })
+        });
         if !there
             || spread
+            || asked
             || any_of_them
             || !local
             || !(symbols || t.device == target || !self.made_elsewhere(t))

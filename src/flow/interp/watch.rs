@@ -5,6 +5,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::super::atom::AtomId;
 use super::super::diagram::Cond;
 use super::super::value::{ObjId, OriginId, OuterId, TensorId, Value};
 use super::{Cell, Device, Interp, ObjKind, Pending};
@@ -48,6 +49,8 @@ pub(super) struct Watch {
     pub(super) wrapped: Vec<(ObjId, Place)>,
     /// Moves of what may be there already, by place; nothing for those that some round or call needs.
     pub(super) needless: FxHashMap<Place, Option<Pending>>,
+    /// What decides whether two things are in one place, where somebody has asked.
+    pub(super) places_asked: FxHashSet<AtomId>,
     /// Copies to the host that nobody has waited for, with the number of waits before each.
     pub(super) unwaited: FxHashMap<Place, u32>,
     pub(super) waits: u32,
@@ -145,6 +148,7 @@ impl Watch {
             unwaited: FxHashMap::default(),
             waits: 0,
             accelerated: FxHashMap::default(),
+            places_asked: FxHashSet::default(),
             unseen: FxHashSet::default(),
             anew: FxHashSet::default(),
             cells_then: 0,

@@ -1,0 +1,59 @@
+//! What tokenizers give.
+//!
+//! With `return_tensors="pt"` the encodings of a tokenizer are tensors that `torch.tensor` makes: on the default device
+//! (transformers/tokenization_utils_base.py, `BatchEncoding.convert_to_tensors`). A batch of them moves in place, gives its
+//! tensors by key and by name, and is handed to the model with `**`.
+
+use super::super::dims::Dims;
+use super::super::value::{NO_ORIGIN, OuterKey, Reason, Value};
+use super::args::Args;
+use super::{Interp, ObjKind, OuterId};
+use crate::ir::{Expr, ExprId};
+use crate::link::Resolved;
+use crate::sym::Sym;
+
+/// What every encoding has; more may be in it.
+const PARTS: &[&str] = &["input_ids", "attention_mask"];
+
+impl Interp<'_> {
+    /// Something from outside is called: if it is a tokenizer that is to give tensors, these.
+    pub(super) fn tokens(&mut self, callee: OuterId, args: &Args, e: ExprId) -> Option<Value> {
+        let (kind, _) = args.keyword("return_tensors")?;
+        if !matches!(kind, Value::Str(s, _) if s.as_str() == "pt") {
+            return None;
+        }
+        if !self.is_tokenizer(callee) || args.keyword("device").is_some() {
+            return None;
+        }
+        let device = self.default_device_at(e, Reason::Default);
+        let tensor = self.plain_tensor(device, Dims::SOME);
+        let pairs: Vec<Value> =
+            PARTS.iter().flat_map(|part| [Value::Str(Sym::new(part), NO_ORIGIN), tensor]).collect();
+        let content = self.seq(&pairs);
+        Some(Value::Object(self.object(ObjKind::Dict { module: false }, None, content)))
+    }
+
+    /// Is it called one, or does what made it say so, as in `AutoTokenizer.from_pretrained(…)`?
+    fn is_tokenizer(&self, o: OuterId) -> bool {
+        let outer = self.t.get_outer(o);
+        let says = |text: &str| text.to_ascii_lowercase().contains("tokenizer");
+        match outer.key {
+            OuterKey::Attr { name, .. } => says(name.as_str()),
+            OuterKey::Result { module, expr, .. } => match self.program.get(module).ir.expr(expr) {
+                Expr::Call(call) => {
+                    let made = self.program.get(module).ir.call(call).func;
+                    matches!(self.program.resolve_expr(module, made), Some(Resolved::External(path)) if says(path.as_str()))
+                }
+                _ => false,
+            },
+            _ => says(&outer.text),
+        }
+    }
+
+    /// `batch.input_ids`: what a dict has under that name.
+    pub(super) fn part_by_name(&self, batch: super::ObjId, name: Sym) -> Option<Value> {
+        let pairs = self.dict_items(Value::Object(batch))?;
+        let named = |pair: &&[Value]| matches!(pair[0], Value::Str(key, _) if key == name);
+        pairs.chunks(2).find(named).map(|pair| pair[1])
+    }
+}
