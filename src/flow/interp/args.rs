@@ -17,7 +17,7 @@ pub(super) struct Args {
     /// There is a `**kwargs` whose content is not known.
     pub(super) open_names: bool,
     /// What each element is of the `*args` of which nobody knows how many there are.
-    pub(super) spread: Option<Value>,
+    pub(super) spread: Option<(Value, ExprId)>,
 }
 
 impl Args {
@@ -77,7 +77,7 @@ impl Interp<'_> {
                     Some(items) => args.positional.extend(items.into_iter().map(|v| (v, arg.value))),
                     None => {
                         args.open = true;
-                        args.spread = Some(self.some_element(v, arg.value));
+                        args.spread = Some((self.some_element(v, arg.value), arg.value));
                     }
                 },
                 ArgKind::DoubleStar => match self.dict_items(v) {

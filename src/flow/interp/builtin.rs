@@ -129,7 +129,7 @@ impl Interp<'_> {
                 self.pairs(&columns)
             }
             // `zip(*rows)` gives columns.
-            ("zip", None) => match args.spread.and_then(|row| self.row_elements(row)) {
+            ("zip", None) => match args.spread.and_then(|(row, _)| self.row_elements(row)) {
                 Some(row) => {
                     let columns: Vec<Value> = row.into_iter().map(|v| self.many(v)).collect();
                     self.seq(&columns)
@@ -373,6 +373,9 @@ impl Interp<'_> {
                     return Value::Bool(TRUE);
                 }
                 Value::Bool(self.unknown_test(e))
+            }
+            (Value::Outer(o), Some(&(Value::Str(n, _), _))) => {
+                Value::Bool(self.keyed_test(super::compare::has_test(o, n), e))
             }
             _ => Value::Bool(self.unknown_test(e)),
         }

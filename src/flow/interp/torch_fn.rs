@@ -33,6 +33,13 @@ impl Interp<'_> {
             }
             self.add_party(op, rule, v, at, &mut parties);
         }
+        // `torch.meshgrid(*axes)` of any number of them.
+        if let Some((v, at)) = args.spread
+            && args.positional.is_empty()
+            && let Some(rule) = op.positional(offset).filter(|rule| rule.variadic)
+        {
+            self.add_party(op, Some(rule), v, at, &mut parties);
+        }
         for &(name, v, at) in &args.keywords {
             if let Some(rule) = op.keyword(name) {
                 self.add_party(op, Some(rule), v, at, &mut parties);
