@@ -11,6 +11,8 @@ use crate::sym::Sym;
 pub struct Assigned {
     /// For each file and function, the names of the attributes that its statements assign, nested blocks included.
     attributes: Vec<Vec<Box<[Sym]>>>,
+    /// The same, of the object that a method belongs to alone.
+    own: Vec<Vec<Box<[Sym]>>>,
     /// For each file, the module-level variables that functions rebind (`global x`).
     globals: Vec<Vec<Slot>>,
 }
@@ -18,18 +20,20 @@ pub struct Assigned {
 impl Assigned {
     /// Looks at every method of the program, on the current thread pool.
     pub fn of(program: &Program) -> Self {
-        let of_file = |ir: &Module| {
+        let of_file = |ir: &Module, own: bool| {
             let of_function = |f: &crate::ir::Function| {
                 let mut names = Vec::new();
+                let receiver = f.params.first().map(|p| Expr::Var(Var::Local(p.slot)));
                 if f.class.is_some() {
-                    collect(ir, f.body, &mut names);
+                    collect(ir, f.body, &|base| !own || Some(ir.expr(base)) == receiver, &mut names);
                 }
                 names.into_boxed_slice()
             };
             ir.functions.iter().map(of_function).collect()
         };
         Self {
-            attributes: program.modules.par_iter().map(|m| of_file(&m.ir)).collect(),
+            attributes: program.modules.par_iter().map(|m| of_file(&m.ir, false)).collect(),
+            own: program.modules.par_iter().map(|m| of_file(&m.ir, true)).collect(),
             globals: program.modules.par_iter().map(|m| rebound(&m.ir)).collect(),
         }
     }
@@ -42,6 +46,11 @@ impl Assigned {
     /// The names that a method assigns.
     pub fn by(&self, module: ModIdx, func: FuncId) -> &[Sym] {
         self.attributes.get(module.0 as usize).and_then(|m| m.get(func.0 as usize)).map_or(&[], |names| names)
+    }
+
+    /// The names that a method assigns to attributes of its own object.
+    pub fn to_self(&self, module: ModIdx, func: FuncId) -> &[Sym] {
+        self.own.get(module.0 as usize).and_then(|m| m.get(func.0 as usize)).map_or(&[], |names| names)
     }
 }
 
@@ -70,10 +79,11 @@ fn rebound(ir: &Module) -> Vec<Slot> {
     slots
 }
 
-fn collect(ir: &Module, block: Block, names: &mut Vec<Sym>) {
+fn collect(ir: &Module, block: Block, of: &dyn Fn(ExprId) -> bool, names: &mut Vec<Sym>) {
     let mut target = |t: ExprId| {
-        if let Expr::Attr { name, .. } = ir.expr(t)
+        if let Expr::Attr { base, name } = ir.expr(t)
             && !names.contains(&name)
+            && of(base)
         {
             names.push(name);
         }
@@ -98,6 +108,6 @@ fn collect(ir: &Module, block: Block, names: &mut Vec<Sym>) {
         }
     }
     for block in inner {
-        collect(ir, block, names);
+        collect(ir, block, of, names);
     }
 }

@@ -5,11 +5,13 @@
 //! hash-consed, so equal diagrams are equal numbers, and `if-then-else` is the only operation needed.
 //!
 //! The theory "at least k+1 GPUs implies at least k" is built in: the atoms for GPU counts come first in
-//! the order, and below the negative branch of one, the later ones are known to be false.
+//! the order, and below the negative branch of one, the later ones are known to be false. So is "there is MPS, and
+//! CUDA as well": MPS comes with macOS, whose last drivers for CUDA are older than that.
 
 use rustc_hash::FxHashSet;
 
-use super::atom::{AtomId, GPU_ATOMS};
+use super::atom::{AtomId, GPU_ATOMS, backend};
+use crate::world::Backend;
 
 /// A diagram. Meaningful only with the [`Diagrams`] that made it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -25,6 +27,9 @@ pub const TRUE: Cond = Dd(1);
 
 /// The level of leaves: below everything.
 const LEAF: u32 = u32::MAX;
+
+/// The level of "there is MPS".
+const MPS: u32 = level(backend(Backend::Mps));
 
 /// Facts about the machine come first, in their own order; after them the newest condition comes first, so
 /// that entering and leaving a branch touches little of a diagram.
@@ -265,12 +270,30 @@ impl Diagrams {
         self.unique = unique;
     }
 
-    fn make(&mut self, level: u32, hi: u32, mut lo: u32) -> u32 {
+    fn make(&mut self, level: u32, mut hi: u32, mut lo: u32) -> u32 {
         if is_gpus(level) {
+            hi = self.without_mps(hi);
             while is_gpus(self.nodes[lo as usize].level) {
                 lo = self.nodes[lo as usize].lo;
             }
         }
+        self.insert_or(level, hi, lo)
+    }
+
+    /// What a diagram is on a machine with CUDA.
+    fn without_mps(&mut self, d: u32) -> u32 {
+        let n = self.nodes[d as usize];
+        match n.level {
+            MPS => n.lo,
+            level if is_gpus(level) => {
+                let lo = self.without_mps(n.lo);
+                if lo == n.lo { d } else { self.insert_or(level, n.hi, lo) }
+            }
+            _ => d,
+        }
+    }
+
+    fn insert_or(&mut self, level: u32, hi: u32, lo: u32) -> u32 {
         if hi == lo { hi } else { self.insert(level, hi, lo) }
     }
 

@@ -185,6 +185,10 @@ impl Scan<'_> {
         {
             self.seed(e);
         }
+        // Whoever made the generator has decided where it draws.
+        if call.args.iter().any(|a| a.kind == ArgKind::Keyword(self.names.generator)) {
+            self.seed(e);
+        }
         if call
             .args
             .iter()

@@ -22,6 +22,7 @@ pub(super) struct Names {
     /// Devices as strings.
     pub(super) init: Sym,
     pub(super) device: Sym,
+    pub(super) generator: Sym,
     pub(super) to: Sym,
     /// Functions that ask what the machine has.
     questions: FxHashSet<Sym>,
@@ -60,6 +61,7 @@ impl Names {
             demands: set(&["pack_padded_sequence", "pin_memory"]),
             init: Sym::new("__init__"),
             device: Sym::new("device"),
+            generator: Sym::new("generator"),
             to: Sym::new("to"),
             questions: set(&["is_available", "device_count", "is_initialized", "is_bf16_supported"]),
             registering: set(&["register_buffer", "register_parameter"]),

@@ -374,6 +374,9 @@ impl Interp<'_> {
                 }
                 Value::Bool(self.unknown_test(e))
             }
+            (Value::Outer(o), Some(&(Value::Str(n, _), _))) => {
+                Value::Bool(self.keyed_test(super::compare::has_test(o, n), e))
+            }
             _ => Value::Bool(self.unknown_test(e)),
         }
     }

@@ -213,7 +213,7 @@ impl Interp<'_> {
                 &mut |i| i.result_of(e),
             )
         };
-        if self.heavy.contains(&(module, func)) {
+        if self.gave_up {
             self.may_have_moved(function.name, receiver);
             return self.result_of(e);
         }
@@ -234,13 +234,18 @@ impl Interp<'_> {
         }
     }
 
+    /// Has it taken more steps before than a call may, or than there were left for it here?
+    pub(super) fn is_heavy(&self, module: ModIdx, func: FuncId) -> bool {
+        self.heavy.contains(&(module, func)) || self.heavy_here.contains(&(module, func))
+    }
+
     /// Is the call not worth interpreting, where parameters are symbols?
     fn skipped(&self, module: ModIdx, func: FuncId, receiver: Option<Value>, args: &Args) -> bool {
         if !self.symbolic {
-            return self.heavy.contains(&(module, func));
+            return self.is_heavy(module, func);
         }
         let calls = self.relevance.calls(module, func);
-        if calls > super::MANY_CALLS || self.heavy.contains(&(module, func)) {
+        if calls > super::MANY_CALLS || self.is_heavy(module, func) {
             return true;
         }
         // What decides nothing and is given nothing that is somewhere for certain only passes on.
@@ -323,11 +328,18 @@ impl Interp<'_> {
             self.bind_symbols(module, func, base, receiver);
         }
         let (limit, start) = (self.limit, self.here().start);
+        let mut curtailed = false;
         // A script's `main()` may take all there is.
         if site.is_some() && (self.symbolic || self.depth > 0) {
             // No more than half of what is left, so that it is the callee at fault that is given up.
-            let most = if self.symbolic { super::CALL_STEPS } else { super::SCRIPT_CALL_STEPS };
+            let most = match self.symbolic {
+                true => super::CALL_STEPS,
+                // What the script itself is made of.
+                false if module == self.entry => super::MAX_STEPS,
+                false => super::SCRIPT_CALL_STEPS,
+            };
             let share = most.min(limit.saturating_sub(self.steps) / 2);
+            curtailed = share < most;
             self.limit = limit.min(self.steps.saturating_add(share));
         }
         self.depth += 1;
@@ -342,10 +354,13 @@ impl Interp<'_> {
         self.frame = saved;
         let given_up = self.exhausted && self.steps <= limit;
         self.limit = limit;
+        self.gave_up = given_up;
         if given_up {
             // Only this call was too much: it is as if nobody knew what it does.
             self.exhausted = false;
-            self.heavy.insert((module, func));
+            // From another entry point, with more to spend, it may get through.
+            let heavy = if curtailed { &mut self.heavy_here } else { &mut self.heavy };
+            heavy.insert((module, func));
             self.store.undo(start);
             self.path = before;
             return Value::Unknown;

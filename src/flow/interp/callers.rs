@@ -18,6 +18,8 @@ use crate::link::Resolved;
 pub(super) struct Callers {
     /// The function that is interpreted for itself.
     pub(super) entry: Option<FuncId>,
+    /// What is interpreted just now only prepares for an entry point.
+    pub(super) deaf: bool,
     /// Calls in the entry's file that have been interpreted, with the parameters for which each time something was
     /// given that is wherever somebody outside wants it.
     given: FxHashMap<CallId, Vec<u16>>,
@@ -31,7 +33,7 @@ pub(super) type Parameter = (FuncId, u16);
 impl Interp<'_> {
     /// A call of a function of the project is interpreted.
     pub(super) fn is_given(&mut self, callee: &Function, bound: bool, args: &Args, e: ExprId) {
-        if self.here().module != self.entry {
+        if self.here().module != self.entry || self.callers.deaf {
             return;
         }
         let Expr::Call(id) = self.linked().ir.expr(e) else { return };

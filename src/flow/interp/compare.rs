@@ -280,12 +280,7 @@ impl Interp<'_> {
                 };
                 self.d.atom(atom)
             }
-            (Value::Int(x), Value::Int(y)) => constant(match op {
-                CmpOp::Lt => x < y,
-                CmpOp::LtE => x <= y,
-                CmpOp::Gt => x > y,
-                _ => x >= y,
-            }),
+            (Value::Int(x), Value::Int(y)) => constant(in_order(op, x, y)),
             // `get_device()` where there is one, and -1 elsewhere.
             (Value::Choice(_), Value::Int(_))
                 if self.values_of(a).iter().any(|v| matches!(v, Value::Device(_))) =>
@@ -319,7 +314,11 @@ impl Interp<'_> {
                     Value::Int(i) => format!("{sign} {i}"),
                     _ => sign.to_owned(),
                 };
-                self.flag(Test::Compare(2 + op as u8, Value::Outer(o), v), o, &suffix, e)
+                self.flag(Test::Compare(ORDERED + op as u8, Value::Outer(o), v), o, &suffix, e)
+            }
+            (Value::Choice(_), _) => {
+                let c = self.each(a, &mut |i, v| Value::Bool(i.order(op, v, b, e)));
+                self.as_cond(c, e)
             }
             _ => self.unknown_test(e),
         }
@@ -399,6 +398,29 @@ impl Interp<'_> {
             }
             _ => self.unknown_test(e),
         }
+    }
+}
+
+/// `hasattr(o, name)`
+pub(super) fn has_test(o: OuterId, name: Sym) -> Test {
+    Test::Compare(21, Value::Outer(o), Value::Str(name, super::super::value::NO_ORIGIN))
+}
+
+/// The first of the numbers of tests that ask how two numbers are ordered.
+const ORDERED: u8 = 2;
+
+/// The outcome for two numbers of the test with this number, if it asks how they are ordered.
+pub(super) fn ordered(test: u8, x: i64, y: i64) -> Option<bool> {
+    let ops = [CmpOp::Lt, CmpOp::LtE, CmpOp::Gt, CmpOp::GtE];
+    ops.into_iter().find(|&op| test == ORDERED + op as u8).map(|op| in_order(op, x, y))
+}
+
+fn in_order(op: CmpOp, x: i64, y: i64) -> bool {
+    match op {
+        CmpOp::Lt => x < y,
+        CmpOp::LtE => x <= y,
+        CmpOp::Gt => x > y,
+        _ => x >= y,
     }
 }
 

@@ -210,6 +210,7 @@ pub(super) fn by_default(test: Test, default: Value) -> Option<bool> {
         (Test::Truth(_), Value::None) => Some(false),
         (Test::Compare(0, _, Value::Str(a, _)), Value::Str(b, _)) => Some(a == b),
         (Test::Compare(0, _, Value::Int(a)), Value::Int(b)) => Some(a == b),
+        (Test::Compare(op, _, Value::Int(limit)), Value::Int(n)) => super::compare::ordered(op, n, limit),
         (Test::Compare(0, _, Value::None), v) => match v {
             Value::None => Some(true),
             Value::Int(_) | Value::Str(..) | Value::Bool(_) => Some(false),

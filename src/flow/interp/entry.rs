@@ -156,12 +156,18 @@ impl Interp<'_> {
         }
         self.forget_host();
         self.saved.clear();
+        self.heavy_here.clear();
         self.steps = 0;
         self.exhausted = false;
     }
 
+    /// The end of something that was interpreted for what it leaves alone.
+    pub(super) fn collect_nothing(&mut self) {
+        self.collect(&mut Found::default());
+    }
+
     /// Has something been read of the outside thing that no tensor has?
-    fn has_fields(&self, o: super::OuterId) -> bool {
+    pub(super) fn has_fields(&self, o: super::OuterId) -> bool {
         self.t.outers.iter().any(|outer| match outer.key {
             OuterKey::Attr { base, name } => base == o && !super::shown::is_tensor_attribute(name),
             _ => false,
@@ -222,7 +228,7 @@ impl Interp<'_> {
                 .partition(|(name, _)| *name == self.known.forward);
             self.run_methods(key, instance, &first, out);
             if self.is_module_class(key) {
-                self.forget_assigned_elsewhere(key, instance);
+                self.between_calls(key, instance);
             }
             self.run_methods(key, instance, &rest, out);
             self.path = before;
@@ -260,7 +266,7 @@ impl Interp<'_> {
     }
 
     /// Takes the state back to a point before an entry point.
-    fn rewind(&mut self, mark: super::Mark, cells: usize, objects: usize) {
+    pub(super) fn rewind(&mut self, mark: super::Mark, cells: usize, objects: usize) {
         self.store.reset(mark, cells);
         self.objects.truncate(objects);
         self.hooked.retain(|id| (id.0 as usize) < objects);
@@ -311,7 +317,7 @@ impl Interp<'_> {
         }
         self.objects[id.0 as usize].outer = Some(outer);
         if !self.is_module_class(key) {
-            self.forget_assigned_elsewhere(key, id);
+            self.between_calls(key, id);
         }
         if self.is_module_class(key) {
             // A program that moves it to MPS or to nothing never has it on CUDA.
@@ -323,33 +329,6 @@ impl Interp<'_> {
             self.move_module(id, device);
         }
         id
-    }
-
-    /// What other methods set as well may have been set since the constructor ran.
-    fn forget_assigned_elsewhere(&mut self, key: ClassKey, id: ObjId) {
-        if self.obj(id).attrs.is_empty() {
-            return;
-        }
-        for name in self.assigned_elsewhere(key) {
-            if self.get_field(id, name) != Value::Absent {
-                self.set_field(id, name, Value::Unknown);
-            }
-        }
-    }
-
-    /// Attributes of `self` that methods other than the constructor assign.
-    fn assigned_elsewhere(&self, key: ClassKey) -> Vec<Sym> {
-        let mut names = Vec::new();
-        for &k in &self.program.class(key).mro {
-            let ir = &self.program.get(k.module).ir;
-            for &(name, func) in &ir.class(k.class).methods {
-                if name == self.known.init {
-                    continue;
-                }
-                names.extend_from_slice(self.relevance.assigned.by(k.module, func));
-            }
-        }
-        names
     }
 
     fn receiver_symbol(&mut self, class: ClassKey) -> super::OuterId {

@@ -80,6 +80,8 @@ impl Interp<'_> {
         let mut way = Way { hardware: Vec::new(), conditions: Vec::new(), guesses: 0, shadow: None };
         // What is so unless something was raised.
         let mut usual: Vec<Literal> = Vec::new();
+        // What somebody can set, and its clauses.
+        let (mut set, mut set_clauses): (Vec<Literal>, Vec<String>) = (Vec::new(), Vec::new());
         let mut constant: Vec<OuterId> = Vec::new();
         for &(atom, truth) in cube {
             if let (true, Some(&o)) = (truth, self.constants.get(&atom)) {
@@ -132,6 +134,12 @@ impl Interp<'_> {
             }
             if self.split.contains(&atom) || !self.implied(path, atom, truth) {
                 way.guesses += guess;
+                if guess == 0
+                    && let Some(clause) = &clause
+                {
+                    set.push((atom, truth));
+                    set_clauses.push(clause.clone());
+                }
                 way.conditions.extend(clause);
             }
         }
@@ -139,6 +147,11 @@ impl Interp<'_> {
         if way.guesses > 0 && self.certain_on(&usual, bad) {
             way.guesses = 0;
             way.conditions.clear();
+        }
+        usual.extend(&set);
+        if way.guesses > 0 && !set.is_empty() && self.certain_on(&usual, bad) {
+            way.guesses = 0;
+            way.conditions = set_clauses;
         }
         if way.guesses == 0 && way.shadow.is_none() {
             self.widen(&mut way, bad);

@@ -184,7 +184,8 @@ impl Interp<'_> {
         };
         let short = |end| if meant.is_some() || v == Value::Bool(cond) { Value::Bool(end) } else { v };
         if and {
-            let short = short(FALSE);
+            // Whatever it is, it is false.
+            let short = if v == Value::Unknown { Value::Bool(FALSE) } else { short(FALSE) };
             self.branch(cond, &mut |i| i.and_or(list, from + 1, and), &mut |_| short)
         } else {
             let short = short(TRUE);

@@ -7,6 +7,7 @@ use super::super::event::{Kind, Meeting};
 use super::super::value::{Device, OriginId, OuterId, OuterKey, Value};
 use super::Interp;
 use crate::ir::ExprId;
+use crate::sym::Sym;
 use crate::torch::{ArgRule, Elsewhere, Share};
 use crate::world::Backend;
 
@@ -63,7 +64,10 @@ enum Pair {
     Refused,
 }
 
-/// The worst that two parties have in common.
+/// More pairs of devices than these are not looked at.
+const MAX_CLASHES: usize = 6;
+
+/// Two devices that do not go together, and when the two parties differ at all.
 struct Clash {
     bad: Cond,
     pair: (Device, OriginId, Device, OriginId),
@@ -133,7 +137,26 @@ impl Interp<'_> {
     }
 
     fn meet_pair(&mut self, meeting: Meeting, what: &str, at: ExprId, a: &Party, b: &Party) -> Pair {
-        let Some(clash) = self.clash(a, b) else { return Pair::Fine };
+        let mut result = Pair::Fine;
+        for clash in self.clashes(a, b) {
+            match self.tell_clash(meeting, what, at, (a, b), &clash) {
+                Pair::Fine => {}
+                // With other accelerators other devices may meet.
+                Pair::Unreached => result = Pair::Unreached,
+                Pair::Refused => return Pair::Refused,
+            }
+        }
+        result
+    }
+
+    fn tell_clash(
+        &mut self,
+        meeting: Meeting,
+        what: &str,
+        at: ExprId,
+        (a, b): (&Party, &Party),
+        clash: &Clash,
+    ) -> Pair {
         let (da, oa, db, ob) = clash.pair;
         if self.by_convention(da, oa, db, ob) {
             return Pair::Refused;
@@ -163,15 +186,19 @@ impl Interp<'_> {
         }
         // What the program knows of where these are holds, and is no coincidence.
         let before = self.path;
-        for d in [da, db] {
+        for (d, origin) in [(da, oa), (db, ob)] {
             if let Device::Of(o) | Device::Named(o) = d {
                 let on_cuda = self.if_on_cuda(o);
                 self.path = self.d.and(self.path, on_cuda);
             }
-            // Nor is that it is a tensor, of which this is the device.
+            // Nor is that it is a tensor, of which this is the device, or whatever else has one.
             if let Device::Of(o) = d {
-                let tensor = self.may_be_a_tensor(o);
-                self.path = self.d.and(self.path, tensor);
+                let there = if self.was_made_there(origin) {
+                    self.may_have_a_device(o)
+                } else {
+                    self.may_be_a_tensor(o)
+                };
+                self.path = self.d.and(self.path, there);
             }
         }
         let bite = self.bite(bad, false).filter(|_| !self.for_no_tensors());
@@ -184,7 +211,13 @@ impl Interp<'_> {
         self.path = before;
         let Some(mut bite) = bite else { return Pair::Unreached };
         bite.also.extend(also);
-        let needs: Vec<OuterId> = [da, db].into_iter().filter_map(|d| self.needs_proof(d)).collect();
+        // What is no tensor and has fields of its own says by these where its parts are, unless it is asked for a device.
+        let device = self.known.device;
+        let asked = |i: &Self, o: OuterId| i.tests.contains_key(&super::compare::has_test(o, device));
+        let plain = |i: &Self, d: Device| !matches!(d, Device::Of(o) if i.has_fields(o) && !asked(i, o));
+        let needs =
+            [(da, oa), (db, ob)].into_iter().filter(|&(d, o)| !(self.was_made_there(o) && plain(self, d)));
+        let needs: Vec<OuterId> = needs.filter_map(|(d, _)| self.needs_proof(d)).collect();
         let about = [da, db].into_iter().filter_map(|d| if let Device::Of(o) = d { Some(o) } else { None });
         let about: Vec<OuterId> = about.collect();
         let (x, y) = (self.operand(a.expr, da, oa), self.operand(b.expr, db, ob));
@@ -211,21 +244,33 @@ impl Interp<'_> {
     /// What the program has asked about an outside thing, answered as for a tensor: it is not `None`, no text, no list.
     pub(super) fn may_be_a_tensor(&mut self, o: OuterId) -> Cond {
         let other = self.other_kinds.get(&o).copied().unwrap_or(FALSE);
-        let mut tensor = self.d.not(other);
+        let tensor = self.d.not(other);
+        let device = self.may_have_a_device(o);
+        self.d.and(tensor, device)
+    }
+
+    /// The same for anything that has a device: it is not `None`, and `hasattr(x, "device")` holds.
+    fn may_have_a_device(&mut self, o: OuterId) -> Cond {
+        let mut there = super::TRUE;
         if let Some(&none) = self.tests.get(&super::Test::Compare(0, Value::Outer(o), Value::None)) {
             let none = self.d.atom(none);
-            let given = self.d.not(none);
-            tensor = self.d.and(tensor, given);
+            there = self.d.not(none);
         }
-        tensor
+        for name in ["device", "dtype", "shape", "is_cuda", "to"] {
+            if let Some(&has) = self.tests.get(&super::compare::has_test(o, Sym::new(name))) {
+                let has = self.d.atom(has);
+                there = self.d.and(there, has);
+            }
+        }
+        there
     }
 
     /// Is the CPU side there on purpose, and the other one wherever the caller wants it? A module that nobody
     /// has moved yet, or a tensor that was brought to the host, sets the terms: who calls has to follow them.
     fn by_convention(&self, da: Device, oa: OriginId, db: Device, ob: OriginId) -> bool {
-        let (cpu, other) = match (da, db) {
-            (Device::Cpu, d) => (oa, d),
-            (d, Device::Cpu) => (ob, d),
+        let (cpu, other, made) = match (da, db) {
+            (Device::Cpu, d) => (oa, d, ob),
+            (d, Device::Cpu) => (ob, d, oa),
             _ => return false,
         };
         let free = match other {
@@ -247,6 +292,10 @@ impl Interp<'_> {
         let mut at = cpu;
         while at != super::NO_ORIGIN {
             let o = self.t.origins.get(at.0);
+            // Code that makes tensors where another one is follows that one wherever it is.
+            if o.reason == super::Reason::Moved && self.was_made_there(made) && self.here().site.is_none() {
+                return false;
+            }
             if matches!(
                 o.reason,
                 super::Reason::Module | super::Reason::Moved | super::Reason::Made | super::Reason::Loaded
@@ -304,6 +353,11 @@ impl Interp<'_> {
         }
     }
 
+    /// Was it made with `device=x.device`? Then it is there whatever `x` is.
+    fn was_made_there(&self, o: OriginId) -> bool {
+        o != super::NO_ORIGIN && self.t.origins.get(o.0).reason == super::Reason::Made
+    }
+
     /// The outside thing that must turn out to be a tensor for this device to count.
     pub(super) fn needs_proof(&self, d: Device) -> Option<OuterId> {
         match d {
@@ -343,7 +397,7 @@ impl Interp<'_> {
         let mut bad = FALSE;
         for (i, a) in parties.iter().enumerate() {
             for b in &parties[i + 1..] {
-                if let Some(clash) = self.clash(a, b) {
+                if let Some(clash) = self.clashes(a, b).first() {
                     bad = self.d.or(bad, clash.bad);
                 }
             }
@@ -352,8 +406,8 @@ impl Interp<'_> {
         self.ite_device(bad, unknown, device)
     }
 
-    fn clash(&mut self, a: &Party, b: &Party) -> Option<Clash> {
-        let mut worst = None;
+    /// When two parties differ, with each pair of devices that the path allows.
+    fn clashes(&mut self, a: &Party, b: &Party) -> Vec<Clash> {
         let mut pairs: Vec<(u32, u32)> = Vec::new();
         let zipped = {
             let places = &self.t.places;
@@ -370,22 +424,21 @@ impl Interp<'_> {
                 u32::from(bad)
             })
         };
-        let bad = zipped?;
-        if bad == FALSE {
-            return None;
-        }
-        // The pair that the message names: one that the path allows.
+        let mut clashes: Vec<Clash> = Vec::new();
+        let Some(bad) = zipped.filter(|&bad| bad != FALSE) else { return clashes };
         for (x, y) in pairs {
-            let here = self.d.zip(a.device, b.device, &mut |p, q| u32::from(p == x && q == y))?;
-            if self.d.and(self.path, here) != FALSE {
+            let here = self.d.zip(a.device, b.device, &mut |p, q| u32::from(p == x && q == y));
+            if here.is_some_and(|here| self.d.and(self.path, here) != FALSE) {
                 let ((da, oa), (db, ob)) = (*self.t.places.get(x), *self.t.places.get(y));
                 let first_is_cpu =
                     matches!(difference(da, db, &self.t.outers), Difference::Cpu { first: true });
-                worst = Some(Clash { bad, pair: (da, oa, db, ob), first_is_cpu });
-                break;
+                clashes.push(Clash { bad, pair: (da, oa, db, ob), first_is_cpu });
+                if clashes.len() == MAX_CLASHES {
+                    break;
+                }
             }
         }
-        worst
+        clashes
     }
 }
 

@@ -1,10 +1,10 @@
 //! Attributes and method calls, by what the receiver is.
 
-use super::super::value::{Device, Host, NO_ORIGIN, ObjId, OuterId, Value};
+use super::super::value::{Closure, Device, Host, NO_ORIGIN, ObjId, OuterId, OuterKey, Value};
 use super::args::Args;
 use super::shown::{only_tensors_do, only_tensors_have, only_tensors_take};
 use super::{Interp, ObjKind};
-use crate::ir::ExprId;
+use crate::ir::{Expr, ExprId};
 use crate::link::ClassKey;
 use crate::sym::Sym;
 
@@ -217,19 +217,45 @@ impl Interp<'_> {
         match self.method_kind(closure) {
             super::class::MethodKind::Property => {
                 let args = Args::default();
-                self.call_function(
+                let v = self.call_function(
                     closure.module,
                     closure.func,
                     closure.frame,
                     Some(Value::Object(id)),
                     &args,
                     e,
-                )
+                );
+                match (v, self.obj(id).outer) {
+                    // However the object finds its device, it is its own.
+                    (Value::Outer(o), Some(receiver))
+                        if name == self.known.device
+                            && matches!(self.t.get_outer(o).key, OuterKey::Result { .. }) =>
+                    {
+                        self.attr(Value::Outer(receiver), name, e)
+                    }
+                    _ => v,
+                }
             }
             super::class::MethodKind::Static => v,
             super::class::MethodKind::Class => self.bound(Value::Class(key), Some(c), name),
+            super::class::MethodKind::Normal
+                if name == self.known.device && self.sets_a_property(closure) =>
+            {
+                match self.obj(id).outer {
+                    Some(receiver) => self.attr(Value::Outer(receiver), name, e),
+                    None => self.result_of(e),
+                }
+            }
             super::class::MethodKind::Normal => self.bound(Value::Object(id), Some(c), name),
         }
+    }
+
+    /// `@device.setter`: the name stays with the property that it has.
+    fn sets_a_property(&self, c: Closure) -> bool {
+        let ir = &self.program.get(c.module).ir;
+        ir.list(ir.function(c.func).decorators)
+            .iter()
+            .any(|&d| matches!(ir.expr(d), Expr::Attr { name, .. } if name.as_str() == "setter"))
     }
 
     fn super_attr(&mut self, receiver: Value, name: Sym, e: ExprId) -> Value {

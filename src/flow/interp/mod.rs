@@ -9,6 +9,7 @@ mod allocation;
 mod args;
 mod arrays;
 mod batches;
+mod between;
 mod builtin;
 mod call;
 mod callers;
@@ -136,6 +137,10 @@ pub struct Interp<'p> {
     several: FxHashMap<(ModIdx, FuncId), bool>,
     /// Callees that took more steps than a call may.
     heavy: FxHashSet<(ModIdx, FuncId)>,
+    /// The same, with less than that left: only the entry point that is interpreted does without them.
+    heavy_here: FxHashSet<(ModIdx, FuncId)>,
+    /// The last call took more steps than it had.
+    gave_up: bool,
     depth: u32,
     exhausted: bool,
     /// Counts uses of devices that are there, for handlers around them.
@@ -268,6 +273,8 @@ impl<'p> Interp<'p> {
             hooked: FxHashSet::default(),
             several: FxHashMap::default(),
             heavy: FxHashSet::default(),
+            heavy_here: FxHashSet::default(),
+            gave_up: false,
             depth: 0,
             exhausted: false,
             work: 0,

@@ -52,7 +52,7 @@ impl Interp<'_> {
                         .class
                         .map(|class| crate::link::ClassKey { module: m, class });
                     if self.depth < super::MAX_DEPTH
-                        && !self.heavy.contains(&(m, f))
+                        && !self.is_heavy(m, f)
                         && !(self.symbolic && self.relevance.calls(m, f) > super::MANY_CALLS)
                     {
                         let site = self.place(e);

@@ -41,8 +41,8 @@ impl Interp<'_> {
             self.check_cpu_only(op, &what, e, receiver, args);
         }
         // Factories look at theirs themselves, where they know the device.
-        let filled =
-            if op.in_place { receiver.is_some() } else { op.kind != OpKind::Factory && !op.accepts.device };
+        let elsewhere = op.accepts.device && args.keyword("device").is_some();
+        let filled = if op.in_place { receiver.is_some() } else { op.kind != OpKind::Factory && !elsewhere };
         if op.accepts.generator && filled && !parties.is_empty() {
             let device = self.result_device(&parties[..1]);
             self.check_generator(device, args, e, name);

@@ -133,11 +133,14 @@ impl Interp<'_> {
 
     /// What is known of the machine here.
     pub(super) fn describe_world(&mut self) -> String {
+        use crate::world::Backend::{Hpu, Mlu, Mps, Musa, Npu, Xpu};
         if self.path == FALSE {
             return "never".to_owned();
         }
         let path = self.d.forget(self.path, &|a| a.is_hardware());
         let mut parts = Vec::new();
+        let (cuda, mps) = (self.available(None), self.available(Some(Mps)));
+        let (with_cuda, with_mps) = (self.d.implies(path, cuda), self.d.implies(path, mps));
         for n in (1..=8).rev() {
             let c = self.at_least(n);
             if self.d.implies(path, c) {
@@ -145,7 +148,7 @@ impl Interp<'_> {
                 break;
             }
         }
-        for n in 1..=8 {
+        for n in 1..=if with_mps { 0 } else { 8 } {
             let c = self.at_least(n);
             let not = self.d.not(c);
             if self.d.implies(path, not) {
@@ -153,13 +156,12 @@ impl Interp<'_> {
                 break;
             }
         }
-        use crate::world::Backend::{Hpu, Mlu, Mps, Musa, Npu, Xpu};
         for b in [Mps, Xpu, Hpu, Npu, Mlu, Musa] {
             let c = self.available(Some(b));
             let not = self.d.not(c);
             if self.d.implies(path, c) {
                 parts.push(b.name().to_owned());
-            } else if self.d.implies(path, not) {
+            } else if self.d.implies(path, not) && !(b == Mps && with_cuda) {
                 parts.push(format!("no {}", b.name()));
             }
         }

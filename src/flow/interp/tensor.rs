@@ -295,6 +295,9 @@ impl Interp<'_> {
         let unknown = places.add((Device::Unknown, super::NO_ORIGIN));
         let zipped = self.d.zip(a, b, &mut |x, y| match (places.get(x).0, places.get(y).0) {
             (p, q) if p == q => x,
+            // What goes together with an accelerator's tensor is there, too.
+            (Device::Unknown, Device::Cuda(_) | Device::CudaSome | Device::Of(_)) => y,
+            (Device::Cuda(_) | Device::CudaSome | Device::Of(_), Device::Unknown) => x,
             (Device::Unknown, _) | (_, Device::Unknown) => unknown,
             (Device::Cpu, _) => y,
             (_, Device::Cpu) => x,

@@ -132,7 +132,7 @@ impl Interp<'_> {
         let mut at = Some(self.frame);
         while let Some(f) = at {
             let frame = &self.frames[f.0 as usize];
-            for l in &frame.loops {
+            for l in frame.loops.iter().rev() {
                 if let (Some(entered), true, false) = (l.entered, l.rounds > 1, l.exact) {
                     found = Some((entered, l.cells));
                 }
