@@ -292,8 +292,11 @@ impl Interp<'_> {
         let mut at = cpu;
         while at != super::NO_ORIGIN {
             let o = self.t.origins.get(at.0);
-            // Code that makes tensors where another one is follows that one wherever it is.
-            if o.reason == super::Reason::Moved && self.was_made_there(made) && self.here().site.is_none() {
+            // A method that makes tensors where another one is follows that one wherever it is.
+            if o.reason == super::Reason::Moved
+                && self.was_made_there(made)
+                && (self.here().site.is_none() || matches!(self.here().receiver, Value::Object(_)))
+            {
                 return false;
             }
             if matches!(
