@@ -236,11 +236,10 @@ impl<'a> Scan<'a> {
     /// The packages in `torch.cuda.is_available()` and `torch.xpu.device_count()`: who only asks decides nothing.
     fn asked(&self) -> FxHashSet<ExprId> {
         let mut asked = FxHashSet::default();
-        for (n, expr) in self.ir.exprs.iter().enumerate() {
-            let Expr::Attr { base, name } = *expr else { continue };
+        for call in &self.ir.calls {
+            let Expr::Attr { base, name } = self.ir.expr(call.func) else { continue };
             if self.names.questions.contains(&name)
-                && let Some(Resolved::External(path)) =
-                    self.program.resolve_expr(self.module, ExprId(number(n)))
+                && let Some(Resolved::External(path)) = self.program.resolve_expr(self.module, call.func)
                 && torch::call(path).and_then(|c| c.accelerator).is_some_and(|a| a.without != Without::Raises)
             {
                 asked.insert(base);
@@ -401,9 +400,12 @@ impl<'a> Scan<'a> {
     /// `self.layers = [nn.Linear(…), …]`, or an empty container that is filled later, in a module's constructor.
     pub(super) fn kept_container(&mut self, targets: crate::ir::ExprList, value: ExprId) {
         let kept = self.ir.list(targets).iter().any(|&t| matches!(self.ir.expr(t), Expr::Attr { .. }));
-        let empty = match self.ir.expr(value) {
-            Expr::List(list) | Expr::Dict(list) | Expr::Tuple(list) => list.len == 0,
-            Expr::Comp(_) => false,
+        let (empty, aliases) = match self.ir.expr(value) {
+            // `[self.small, self.large]`
+            Expr::List(list) | Expr::Dict(list) | Expr::Tuple(list) => {
+                (list.len == 0, self.ir.list(list).iter().any(|&e| self.is_own_attribute(e)))
+            }
+            Expr::Comp(_) => (false, false),
             _ => return,
         };
         if !kept {
@@ -433,7 +435,7 @@ impl<'a> Scan<'a> {
                     && matches!(e, Expr::Attr { name, .. } if matches!(name.as_str(), "append" | "extend"))
                     || span.contains(at) && matches!(e, Expr::Index { .. })
             });
-        if made && filled {
+        if made && filled || aliases {
             self.seed_in(owner, self.ir.span(value));
         }
     }

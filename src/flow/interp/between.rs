@@ -127,8 +127,9 @@ impl Interp<'_> {
         let makes = |&(m, f): &(ModIdx, FuncId)| {
             self.relevance.decides(m, f) && !module || self.mentions_generators(m, f)
         };
+        let makers: Vec<&(ModIdx, FuncId)> = setters.iter().filter(|s| makes(s)).collect();
         let made_somewhere: Vec<bool> =
-            names.iter().map(|name| setters.iter().any(|s| to_self(s).contains(name) && makes(s))).collect();
+            names.iter().map(|name| makers.iter().any(|s| to_self(s).contains(name))).collect();
         let wanted = |n: usize| made_somewhere[n] && open(made[n]);
         let relevant: Vec<(ModIdx, FuncId)> = setters
             .iter()
@@ -167,7 +168,8 @@ impl Interp<'_> {
     fn mentions_generators(&self, module: ModIdx, func: FuncId) -> bool {
         let ir = &self.program.get(module).ir;
         let exprs = &ir.exprs[ir.exprs_of(ir.function(func))];
-        exprs.iter().any(|e| matches!(*e, Expr::Attr { name, .. } if name.as_str() == "Generator"))
+        let generator = Sym::new("Generator");
+        exprs.iter().any(|e| matches!(*e, Expr::Attr { name, .. } if name == generator))
     }
 
     /// What the attributes are after one call of a method.

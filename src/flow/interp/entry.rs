@@ -227,7 +227,7 @@ impl Interp<'_> {
                 .filter(|&(_, f)| all || self.relevance.is_live(module, f))
                 .partition(|(name, _)| *name == self.known.forward);
             self.run_methods(key, instance, &first, out);
-            if self.is_module_class(key) {
+            if self.is_module_class(key) && !rest.is_empty() {
                 self.between_calls(key, instance);
             }
             self.run_methods(key, instance, &rest, out);

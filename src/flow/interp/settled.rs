@@ -1,5 +1,6 @@
 //! What is in a definite place: only that can meet something which is elsewhere for certain.
 
+use super::super::diagram::FALSE;
 use super::super::value::{ObjId, Value};
 use super::{Interp, ObjKind};
 use crate::link::ClassKey;
@@ -64,6 +65,8 @@ impl Interp<'_> {
                         || self.keeps_settled_within(id, depth + 1)
                 }
             },
+            // Of 64 bits, it has no place on MPS.
+            Value::Tensor(id) if self.get_tensor(id).double != FALSE => true,
             // It may have anything of the function around it.
             Value::Closure(id) => self.t.closures.get(id.0).frame.is_some(),
             // Who chooses another device may, but need not; and what has been loaded may be used as weights.
