@@ -20,6 +20,8 @@ const WEIGHTS: &[&str] = &[
     "pytorch_model",
     "optim",
 ];
+/// Parts of a training state that load their state into themselves, and hold no tensors of a GPU.
+const OWN_STATE: &[&str] = &["sched", "scaler", "rng", "sampler"];
 /// Parts of a training state that hold no tensors, or tensors of the CPU.
 const NO_WEIGHTS: &[&str] =
     &["rng", "random", "sched", "scaler", "meta", "sampler", "dataset", "tokenizer", "vocab", "stats"];
@@ -52,8 +54,10 @@ impl Interp<'_> {
                 self.emit(Kind::Load { explicit_none }, place, bite, Vec::new());
                 let result = self.result_of(e);
                 // Data sets are saved with `torch.save` too: wait until the result is used as weights.
-                if !self.named_as_weights(e)
+                let names = self.names_around(e);
+                if !named_as_weights(&names)
                     && let (Value::Outer(o), Some(event)) = (result, self.events.pop())
+                    && !speak_of(&names, OWN_STATE)
                 {
                     self.loads.insert(o, event);
                 }
@@ -115,13 +119,12 @@ impl Interp<'_> {
         })
     }
 
-    /// Do the names around a `torch.load` say that it reads weights: its file's, its result's, or its function's if
-    /// that returns it?
-    fn named_as_weights(&self, e: ExprId) -> bool {
+    /// The names around a `torch.load`: its file's, its result's, and its function's if that returns it.
+    fn names_around(&self, e: ExprId) -> Vec<Sym> {
         let ir = &self.linked().ir;
-        let Expr::Call(call) = ir.expr(e) else { return false };
-        let (at, function) = (ir.span(e), ir.function(self.here().func));
         let mut names = Vec::new();
+        let Expr::Call(call) = ir.expr(e) else { return names };
+        let (at, function) = (ir.span(e), ir.function(self.here().func));
         if let Some(file) = ir.call(call).args.first() {
             self.words_of(ir.span(file.value), &mut names);
         }
@@ -139,11 +142,7 @@ impl Interp<'_> {
                 _ => {}
             }
         }
-        let is = |words: &[&str], name: &Sym| {
-            let name = name.as_str().to_ascii_lowercase();
-            words.iter().any(|w| name.contains(w))
-        };
-        names.iter().any(|n| is(WEIGHTS, n)) && !names.iter().any(|n| is(NO_WEIGHTS, n))
+        names
     }
 
     /// The names and texts in a piece of the source.
@@ -163,6 +162,18 @@ impl Interp<'_> {
             });
         }
     }
+}
+
+/// Do the names around a `torch.load` say that it reads weights?
+fn named_as_weights(names: &[Sym]) -> bool {
+    speak_of(names, WEIGHTS) && !speak_of(names, NO_WEIGHTS)
+}
+
+fn speak_of(names: &[Sym], words: &[&str]) -> bool {
+    names.iter().any(|name| {
+        let name = name.as_str().to_ascii_lowercase();
+        words.iter().any(|word| name.contains(word))
+    })
 }
 
 /// A file at an address that is written down: published weights are the same for everyone, and those that were saved on
