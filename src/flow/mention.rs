@@ -10,10 +10,12 @@ use crate::torch::{self, Kind, Returns, State, Without};
 impl Scan<'_> {
     pub(super) fn attribute(&mut self, e: ExprId, base: ExprId, name: Sym, asked: bool) {
         if self.names.seeds.contains(&name) || self.names.demands.contains(&name) {
-            match () {
-                () if asked => self.hint(e),
-                () if self.is_package(e) => self.uses(e),
-                () => self.seed(e),
+            if asked {
+                self.hint(e);
+            } else if self.is_package(e) {
+                self.uses(e);
+            } else {
+                self.seed(e);
             }
         }
         // `torch.cuda.FloatTensor`

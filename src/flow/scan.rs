@@ -287,32 +287,29 @@ impl<'a> Scan<'a> {
 
     /// Notes that the function around the expression tells of a device without deciding it.
     pub(super) fn hint(&mut self, e: ExprId) {
-        let nodes = self.nodes(e);
+        let nodes = self.nodes(self.owner(e), self.ir.span(e));
         self.found.hints.extend(nodes);
     }
 
     /// Notes that the function around the expression uses an accelerator.
     pub(super) fn uses(&mut self, e: ExprId) {
-        let nodes = self.nodes(e);
+        let nodes = self.nodes(self.owner(e), self.ir.span(e));
         self.found.uses.extend(nodes);
     }
 
-    fn nodes(&self, e: ExprId) -> Vec<Node> {
+    fn nodes(&self, owner: FuncId, span: Span) -> Vec<Node> {
         let mut nodes = Vec::new();
-        self.nodes_at(self.owner(e), self.ir.span(e), &mut |n| nodes.push(n));
+        self.nodes_at(owner, span, &mut |n| nodes.push(n));
         nodes
     }
 
     pub(super) fn seed_in(&mut self, owner: FuncId, span: Span) {
-        let mut nodes = Vec::new();
-        self.nodes_at(owner, span, &mut |n| nodes.push(n));
+        let nodes = self.nodes(owner, span);
         self.found.seeds.extend(nodes);
     }
 
     pub(super) fn edge(&mut self, owner: FuncId, span: Span, to: Node) {
-        let mut nodes = Vec::new();
-        self.nodes_at(owner, span, &mut |n| nodes.push(n));
-        for from in nodes {
+        for from in self.nodes(owner, span) {
             if from != to && self.seen.insert((from, to)) {
                 self.found.edges.push((from, to));
             }

@@ -249,14 +249,9 @@ impl Interp<'_> {
     fn wanted_methods(&self, key: ClassKey) -> Option<Vec<(Sym, FuncId)>> {
         let methods = &self.program.get(key.module).ir.class(key.class).methods;
         // What the constructor makes, and what runs before each test, may bite in any method.
-        let makes = |name: Sym| {
-            self.program.class(key).mro.iter().any(|&k| {
-                let own = &self.program.get(k.module).ir.class(k.class).methods;
-                own.iter().any(|&(n, f)| n == name && self.relevance.decides(k.module, f))
-            })
-        };
-        let all =
-            ["__init__", "setUp", "setup_method", "__post_init__"].into_iter().any(|n| makes(Sym::new(n)));
+        let all = ["__init__", "setUp", "setup_method", "__post_init__"]
+            .into_iter()
+            .any(|name| self.decides_in(key, Sym::new(name)));
         let live = |f: FuncId| all || self.relevance.is_live(key.module, f);
         let wanted: Vec<(Sym, FuncId)> = methods.iter().copied().filter(|&(_, f)| live(f)).collect();
         // A constructor that has others have something made says no more than they say themselves.

@@ -4,6 +4,7 @@ use super::super::diagram::FALSE;
 use super::super::value::{ObjId, Value};
 use super::{Interp, ObjKind};
 use crate::link::ClassKey;
+use crate::sym::Sym;
 
 impl Interp<'_> {
     /// Is the value, or something in it, in a definite place?
@@ -58,7 +59,7 @@ impl Interp<'_> {
         }
         match v {
             Value::Object(id) => match (self.unbuilt.contains_key(&id), self.obj(id).class) {
-                (true, Some(key)) => self.constructor_decides(key),
+                (true, Some(key)) => self.decides_in(key, self.known.init),
                 _ => {
                     self.is_settled(v, depth)
                         || self.is_kept_settled(self.own(id), depth + 1)
@@ -88,10 +89,10 @@ impl Interp<'_> {
         self.obj(id).attrs.iter().any(|&(_, cell)| self.is_kept_settled(self.store.get(cell), depth))
     }
 
-    /// Does the constructor of the class, or of one of its bases, decide a device?
-    fn constructor_decides(&self, key: ClassKey) -> bool {
+    /// Does this method of the class, or of one of its bases, decide a device?
+    pub(super) fn decides_in(&self, key: ClassKey, method: Sym) -> bool {
         self.program.class(key).mro.iter().any(|&k| {
-            let own = self.program.own_method(k, self.known.init);
+            let own = self.program.own_method(k, method);
             own.is_some_and(|f| self.relevance.decides(k.module, f))
         })
     }
