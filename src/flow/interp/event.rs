@@ -78,8 +78,8 @@ impl Interp<'_> {
     fn way(&mut self, cube: &[Literal], bad: Cond, guards: bool) -> Option<Way> {
         let path = self.path;
         let mut way = Way { hardware: Vec::new(), conditions: Vec::new(), guesses: 0, shadow: None };
-        // What is so unless something was raised.
-        let mut usual: Vec<Literal> = Vec::new();
+        // What is so unless something was raised, and what only an exception or a choice that nobody knows brings about.
+        let (mut usual, mut chance): (Vec<Literal>, Vec<Literal>) = (Vec::new(), Vec::new());
         // What somebody can set, and its clauses.
         let (mut set, mut set_clauses): (Vec<Literal>, Vec<String>) = (Vec::new(), Vec::new());
         let mut constant: Vec<OuterId> = Vec::new();
@@ -134,6 +134,9 @@ impl Interp<'_> {
             }
             if self.split.contains(&atom) || !self.implied(path, atom, truth) {
                 way.guesses += guess;
+                if guess > 1 {
+                    chance.push((atom, truth));
+                }
                 if guess == 0
                     && let Some(clause) = &clause
                 {
@@ -144,12 +147,12 @@ impl Interp<'_> {
             }
         }
         usual.extend(&way.hardware);
-        if way.guesses > 0 && self.certain_on(&usual, bad) {
+        if way.guesses > 0 && self.certain_on(&usual, bad, &chance) {
             way.guesses = 0;
             way.conditions.clear();
         }
         usual.extend(&set);
-        if way.guesses > 0 && !set.is_empty() && self.certain_on(&usual, bad) {
+        if way.guesses > 0 && !set.is_empty() && self.certain_on(&usual, bad, &chance) {
             way.guesses = 0;
             way.conditions = set_clauses;
         }
@@ -167,13 +170,14 @@ impl Interp<'_> {
             return;
         }
         let rest: Vec<Literal> = way.hardware.iter().copied().filter(|l| !few(l)).collect();
-        if self.certain_on(&rest, bad) {
+        if self.certain_on(&rest, bad, &[]) {
             way.hardware = rest;
         }
     }
 
-    /// Does it go wrong on such a machine however this point is reached?
-    fn certain_on(&mut self, machine: &[Literal], bad: Cond) -> bool {
+    /// Does it go wrong on such a machine however this point is reached? Not where only `chance` gets past what has been
+    /// reported: with that mended, the usual path gets here, too.
+    fn certain_on(&mut self, machine: &[Literal], bad: Cond, chance: &[Literal]) -> bool {
         let atoms = &self.atoms;
         let gone = |a| matches!(atoms.get(a), Atom::Past | Atom::Shadow { .. });
         let mut reached = match self.d.without(self.path, &gone) {
@@ -194,7 +198,9 @@ impl Interp<'_> {
             }
             reached = self.d.and(reached, c);
         }
-        reached != FALSE && self.d.implies(reached, bad)
+        reached != FALSE
+            && self.d.implies(reached, bad)
+            && !chance.iter().any(|&(atom, truth)| self.implied(reached, atom, truth))
     }
 
     pub(super) fn implied(&mut self, path: Cond, atom: AtomId, truth: bool) -> bool {
