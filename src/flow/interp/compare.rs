@@ -3,7 +3,7 @@
 use super::super::atom::{Atom, backend, gpus_at_least};
 use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::{Device, Host, OuterId, Value};
-use super::cond::{constant, named_kind, speaks_of_devices};
+use super::cond::{ORDERED, constant, in_order, named_kind, speaks_of_devices};
 use super::device::parse_device;
 use super::{Interp, ObjKind, Test};
 use crate::ir::{CmpOp, ExprId};
@@ -404,24 +404,6 @@ impl Interp<'_> {
 /// `hasattr(o, name)`
 pub(super) fn has_test(o: OuterId, name: Sym) -> Test {
     Test::Compare(21, Value::Outer(o), Value::Str(name, super::super::value::NO_ORIGIN))
-}
-
-/// The first of the numbers of tests that ask how two numbers are ordered.
-const ORDERED: u8 = 2;
-
-/// The outcome for two numbers of the test with this number, if it asks how they are ordered.
-pub(super) fn ordered(test: u8, x: i64, y: i64) -> Option<bool> {
-    let ops = [CmpOp::Lt, CmpOp::LtE, CmpOp::Gt, CmpOp::GtE];
-    ops.into_iter().find(|&op| test == ORDERED + op as u8).map(|op| in_order(op, x, y))
-}
-
-fn in_order(op: CmpOp, x: i64, y: i64) -> bool {
-    match op {
-        CmpOp::Lt => x < y,
-        CmpOp::LtE => x <= y,
-        CmpOp::Gt => x > y,
-        _ => x >= y,
-    }
 }
 
 pub(super) fn on_test(o: OuterId, device: &str) -> Test {
