@@ -292,6 +292,7 @@ impl Interp<'_> {
             branches: 0,
             loops: Vec::<LoopFrame>::new(),
             yields: Value::Absent,
+            paused: None,
             site: None,
             module_call: false,
             tries: Vec::new(),
@@ -349,6 +350,7 @@ impl Interp<'_> {
         }
         self.block(function.body);
         self.watch.autocasts.truncate(casts);
+        self.put_rest_aside();
         let v = self.finish(before);
         self.depth -= 1;
         self.frame = saved;

@@ -80,6 +80,8 @@ pub(super) struct Frame {
     pub(super) loops: Vec<LoopFrame>,
     /// What a generator yields.
     pub(super) yields: Value,
+    /// Where a generator that makes a context manager has yielded.
+    pub(super) paused: Option<Mark>,
     /// The call that made it.
     pub(super) site: Option<Place>,
     /// Is that the call of a module?

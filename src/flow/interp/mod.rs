@@ -39,6 +39,7 @@ mod join;
 mod kept;
 mod loading;
 mod loops;
+mod managers;
 mod meet;
 mod method;
 mod module;
@@ -149,6 +150,8 @@ pub struct Interp<'p> {
     deciders: Vec<AtomId>,
     /// Chances by which alternatives are told apart that are looked at one by one just now.
     split: Vec<AtomId>,
+    /// What the last context manager that a generator made does when its block is left.
+    rest_of_generator: Option<super::store::Changes>,
     /// While positive, nothing is reported.
     muted: u32,
     /// The device of factories without `device=`; a cell, so that branches join it.
@@ -279,6 +282,7 @@ impl<'p> Interp<'p> {
             exhausted: false,
             work: 0,
             deciders: Vec::new(),
+            rest_of_generator: None,
             split: Vec::new(),
             muted: 0,
             default_device,

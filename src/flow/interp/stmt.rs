@@ -304,27 +304,6 @@ impl<'p> Interp<'p> {
         self.path = FALSE;
     }
 
-    fn with(&mut self, items: &[(ExprId, Option<ExprId>)], body: Block) {
-        let saved = self.store.get(self.default_device);
-        let mut scoped = false;
-        let casts = self.watch.autocasts.len();
-        for &(context, target) in items {
-            self.enter_autocast(self.here().module, context);
-            let manager = self.eval(context);
-            scoped |= self.enter(manager, context);
-            let v = self.entered(manager, context);
-            if let Some(t) = target {
-                self.assign(t, v);
-            }
-        }
-        self.block(body);
-        self.watch.autocasts.truncate(casts);
-        if scoped {
-            let cell = self.default_device;
-            self.store.set(cell, saved);
-        }
-    }
-
     fn try_block(&mut self, body: Block, handlers: &[Handler], orelse: Block) {
         if handlers.is_empty() {
             self.block(body);
