@@ -347,13 +347,16 @@ impl<'p> Interp<'p> {
         let asks = self.asks_by_trying(body);
         let failed = self.d.not(survived);
         let missing = self.d.and(before, failed);
+        // What none of the handlers catches leaves the statement: a handler is reached where it does not happen.
+        let catches = catches_cuda || catches_oom || catches_missing;
+        let reachable = if catches { before } else { self.d.and(before, survived) };
         // `try: torch.zeros(1).cuda()`: the handler is for machines where that is missing.
-        let probe = handlers.len() == 1 && survived != TRUE && missing != FALSE && self.only_torch(body);
+        let probe = handlers.len() == 1 && catches && survived != TRUE && missing != FALSE && self.only_torch(body);
         for handler in handlers {
             let (reached, raised) = if probe {
                 (missing, missing)
             } else {
-                (before, if asks { self.raised_atom() } else { self.caught_atom() })
+                (reachable, if asks { self.raised_atom() } else { self.caught_atom() })
             };
             self.path = reached;
             // The handler may be reached after any part of the body.
