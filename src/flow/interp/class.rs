@@ -250,6 +250,28 @@ impl Interp<'_> {
         let parties: Vec<_> =
             [p, q].into_iter().filter_map(|v| self.party(v, at, super::meet::Rule::STRICT)).collect();
         self.meet(super::super::event::Meeting::Data, "`.data =`", at, &parties);
+        self.take_over_data(p, q, at);
+    }
+
+    /// `layer.weight.data = q`: from now on that parameter is where `q` is, whatever is told of the assignment.
+    fn take_over_data(&mut self, p: Value, q: Value, at: ExprId) {
+        let (Value::Tensor(p), Value::Tensor(q)) = (p, q) else { return };
+        let (p, q) = (self.get_tensor(p), self.get_tensor(q));
+        if !p.role.registered() || p.device == q.device {
+            return;
+        }
+        let ir = &self.linked().ir;
+        let Expr::Attr { base: parameter, .. } = ir.expr(at) else { return };
+        let Expr::Attr { base: owner, name } = ir.expr(parameter) else { return };
+        if !matches!(ir.expr(owner), Expr::Var(_) | Expr::Attr { .. }) {
+            return;
+        }
+        self.muted += 1;
+        let owner = self.eval(owner);
+        self.muted -= 1;
+        let Value::Object(owner) = owner else { return };
+        let taken = self.tensor(Tensor { device: q.device, ..p });
+        self.set_object_attr(owner, name, taken, at);
     }
 
     /// `object.__setattr__(b, name, value)` and `b.__dict__[name] = value`: `nn.Module` does not see it.
@@ -295,7 +317,18 @@ impl Interp<'_> {
         } else {
             value
         };
+        self.follow_weight(id, name, value);
         self.set_field(id, name, value);
+    }
+
+    /// A layer of PyTorch's is where its weight is, once it was given another.
+    fn follow_weight(&mut self, id: ObjId, name: Sym, weight: Value) {
+        if let (ObjKind::ForeignModule(Some(_)), "weight", Value::Tensor(t)) =
+            (self.obj(id).kind, name.as_str(), weight)
+        {
+            let device = self.get_tensor(t).device;
+            self.set_own(id, Value::Device(device));
+        }
     }
 
     /// Is a module's constructor being interpreted?

@@ -38,7 +38,12 @@ impl Interp<'_> {
                 let moved = self.move_value(content, device, seen);
                 self.set_own(id, moved);
             }
-            _ => self.set_own(id, Value::Device(device)),
+            _ => {
+                if let Value::Device(old) = self.own(id) {
+                    self.leaves_parameters_at(old, device);
+                }
+                self.set_own(id, Value::Device(device));
+            }
         }
         if self.moves_itself_by_hand(id) {
             self.forget_plain(id);
@@ -51,6 +56,13 @@ impl Interp<'_> {
             let v = self.store.get(cell);
             let moved = self.move_value(v, device, seen);
             self.store.set(cell, moved);
+        }
+    }
+
+    /// A parameter moves in place (`Module._apply` assigns its `.data`): whoever holds the same one elsewhere finds it moved.
+    fn leaves_parameters_at(&mut self, old: Dd, new: Dd) {
+        if old != new {
+            self.watch.left_by_parameters.insert(old);
         }
     }
 
@@ -95,6 +107,7 @@ impl Interp<'_> {
             Value::Tensor(t) => {
                 let t = self.get_tensor(t);
                 if t.role.registered() {
+                    self.leaves_parameters_at(t.device, device);
                     self.tensor(Tensor { device, ..t })
                 } else if t.certain {
                     v

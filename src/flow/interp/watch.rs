@@ -6,7 +6,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::atom::AtomId;
-use super::super::diagram::Cond;
+use super::super::diagram::{Cond, Dd};
 use super::super::value::{ObjId, OriginId, OuterId, TensorId, Value};
 use super::{Cell, Device, Interp, ObjKind, Pending};
 use crate::link::ClassKey;
@@ -58,6 +58,8 @@ pub(super) struct Watch {
     pub(super) accelerated: FxHashMap<ClassKey, bool>,
     /// Attributes of modules that were set where `nn.Module` does not see it.
     pub(super) unseen: FxHashSet<(ObjId, Sym)>,
+    /// Where parameters were before their modules moved.
+    pub(super) left_by_parameters: FxHashSet<Dd>,
     /// Objects that stand for those that each round of a loop gets: batches of a loader, what a generator makes.
     pub(super) anew: FxHashSet<ObjId>,
     /// How many cells there were before the loop that is looked at.
@@ -150,6 +152,7 @@ impl Watch {
             accelerated: FxHashMap::default(),
             places_asked: FxHashSet::default(),
             unseen: FxHashSet::default(),
+            left_by_parameters: FxHashSet::default(),
             anew: FxHashSet::default(),
             cells_then: 0,
             autocasts: Vec::new(),
@@ -169,6 +172,7 @@ impl Watch {
         self.scattering.retain(|&id| old(id));
         self.anew.retain(|&id| old(id));
         self.unseen.retain(|&(id, _)| old(id));
+        self.left_by_parameters.clear();
         self.scalers.retain(|&id, _| old(id));
         self.pools.retain(|&id, _| old(id));
         self.evaluated.retain(|&v, _| matches!(v, Value::Object(id) if old(id)));
