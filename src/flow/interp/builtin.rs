@@ -1,7 +1,7 @@
 //! Python's builtins.
 
 use super::super::diagram::{FALSE, TRUE};
-use super::super::value::{Host, NO_ORIGIN, Value};
+use super::super::value::{Host, NO_ORIGIN, Role, Value};
 use super::args::Args;
 use super::iteration::short_range;
 use super::loops::Iteration;
@@ -56,6 +56,10 @@ impl Interp<'_> {
                 None => Self::NUMBER,
             },
             ("float" | "round" | "hash" | "id" | "ord", _) => Self::NUMBER,
+            ("type", Some((Value::Tensor(t), _))) if self.get_tensor(t).certain => {
+                let parameter = self.get_tensor(t).role == Role::Parameter;
+                Value::External(Sym::new(if parameter { "torch.nn.Parameter" } else { "torch.Tensor" }))
+            }
             ("isinstance", Some((v, at))) => self.is_instance(v, at, args, e),
             ("hasattr", Some((v, _))) => self.has_attr(v, args, e),
             ("getattr", Some((v, _))) => self.get_attr(v, args, e),

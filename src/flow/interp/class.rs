@@ -255,9 +255,13 @@ impl Interp<'_> {
 
     /// `layer.weight.data = q`: from now on that parameter is where `q` is, whatever is told of the assignment.
     fn take_over_data(&mut self, p: Value, q: Value, at: ExprId) {
-        let (Value::Tensor(p), Value::Tensor(q)) = (p, q) else { return };
-        let (p, q) = (self.get_tensor(p), self.get_tensor(q));
-        if !p.role.registered() || p.device == q.device {
+        let Value::Tensor(p) = p else { return };
+        let p = self.get_tensor(p);
+        let device = match self.tensor_place(q, at) {
+            Some((device, _)) => device,
+            None => self.unknown_device(),
+        };
+        if !p.role.registered() || p.device == device {
             return;
         }
         let ir = &self.linked().ir;
@@ -270,7 +274,7 @@ impl Interp<'_> {
         let owner = self.eval(owner);
         self.muted -= 1;
         let Value::Object(owner) = owner else { return };
-        let taken = self.tensor(Tensor { device: q.device, ..p });
+        let taken = self.tensor(Tensor { device, ..p });
         self.set_object_attr(owner, name, taken, at);
     }
 
@@ -323,8 +327,8 @@ impl Interp<'_> {
 
     /// A layer of PyTorch's is where its weight is, once it was given another.
     fn follow_weight(&mut self, id: ObjId, name: Sym, weight: Value) {
-        if let (ObjKind::ForeignModule(Some(_)), "weight", Value::Tensor(t)) =
-            (self.obj(id).kind, name.as_str(), weight)
+        if let (ObjKind::ForeignModule(Some(_)), true, Value::Tensor(t)) =
+            (self.obj(id).kind, name.as_str().starts_with("weight"), weight)
         {
             let device = self.get_tensor(t).device;
             self.set_own(id, Value::Device(device));

@@ -17,7 +17,10 @@ impl Interp<'_> {
         }
         let linked = self.linked();
         match linked.ir.expr(e) {
-            Expr::Var(var) => self.read_var(var, e),
+            Expr::Var(var) => {
+                let v = self.read_var(var, e);
+                self.as_held(v)
+            }
             Expr::Attr { base, name } => {
                 let b = self.eval(base);
                 self.attr(b, name, e)
@@ -26,7 +29,8 @@ impl Interp<'_> {
             Expr::Index { base, index } => {
                 let b = self.eval(base);
                 let i = self.eval(index);
-                self.index(b, i, e, base, index)
+                let v = self.index(b, i, e, base, index);
+                self.as_held(v)
             }
             Expr::Slice(list) => {
                 for &x in linked.ir.list(list) {

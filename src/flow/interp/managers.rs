@@ -2,9 +2,9 @@
 
 use super::super::store::Changes;
 use super::super::value::{ObjId, Value};
-use super::args::Args;
 use super::Interp;
-use crate::ir::{Block, ExprId, FuncId};
+use super::args::Args;
+use crate::ir::{Block, Expr, ExprId, FuncId};
 use crate::link::{ModIdx, Resolved};
 use crate::sym::Sym;
 
@@ -15,6 +15,17 @@ enum Leaving {
     /// The manager's `__exit__`.
     Exit(ObjId, ExprId),
 }
+
+/// What PyTorch raises where a device is missing or full, or where tensors are apart, and what these are kinds of.
+const DEVICE_ERRORS: &[&str] = &[
+    "BaseException",
+    "Exception",
+    "RuntimeError",
+    "AssertionError",
+    "TypeError",
+    "OutOfMemoryError",
+    "AcceleratorError",
+];
 
 impl Interp<'_> {
     pub(super) fn with(&mut self, items: &[(ExprId, Option<ExprId>)], body: Block) {
@@ -38,7 +49,10 @@ impl Interp<'_> {
                 self.assign(t, v);
             }
         }
-        self.block(body);
+        match items.iter().find_map(|&(context, _)| self.expected_error(context)) {
+            Some(awaited) => self.block_that_raises(body, awaited),
+            None => self.block(body),
+        }
         if self.live() {
             self.leave(leaving);
         }
@@ -49,6 +63,36 @@ impl Interp<'_> {
         }
     }
 
+    /// Is it `pytest.raises(…)`, `self.assertRaises(…)`, `contextlib.suppress(…)`? Then, whether what PyTorch raises where
+    /// devices are missing, full or mixed is among what they wait for.
+    fn expected_error(&self, context: ExprId) -> Option<bool> {
+        let ir = &self.linked().ir;
+        let Expr::Call(id) = ir.expr(context) else { return None };
+        let call = ir.call(id);
+        if !matches!(self.last_name(call.func)?, "raises" | "assertRaises" | "assertRaisesRegex" | "suppress")
+        {
+            return None;
+        }
+        Some(call.args.iter().any(|a| {
+            let errors = match ir.expr(a.value) {
+                Expr::Tuple(list) => ir.list(list).to_vec(),
+                _ => vec![a.value],
+            };
+            errors.into_iter().filter_map(|e| self.last_name(e)).any(|n| DEVICE_ERRORS.contains(&n))
+        }))
+    }
+
+    /// What raises in such a block ends the block and nothing else; what is waited for is no finding.
+    fn block_that_raises(&mut self, body: Block, awaited: bool) {
+        let before = self.path;
+        self.muted += u32::from(awaited);
+        self.block(body);
+        self.muted -= u32::from(awaited);
+        if !self.live() {
+            self.path = before;
+        }
+    }
+
     /// The last that was entered is left first.
     fn leave(&mut self, leaving: Vec<Leaving>) {
         for manager in leaving.into_iter().rev() {
@@ -56,7 +100,9 @@ impl Interp<'_> {
                 Leaving::Rest(changes) => self.apply(&changes),
                 Leaving::Exit(id, context) => {
                     let class = self.obj(id).class;
-                    if let Some((m, f)) = class.and_then(|k| self.program.find_method(k, Sym::new("__exit__"))) {
+                    if let Some((m, f)) =
+                        class.and_then(|k| self.program.find_method(k, Sym::new("__exit__")))
+                    {
                         // Nothing was raised.
                         let args = Args { positional: vec![(Value::None, context); 3], ..Args::default() };
                         self.call_function(m, f, None, Some(Value::Object(id)), &args, context);

@@ -66,6 +66,21 @@ impl Interp<'_> {
         }
     }
 
+    /// What a variable or a container holds: a parameter that was taken out of a module before that moved may have moved
+    /// with it. Read from the module, it is where the module is.
+    pub(super) fn as_held(&mut self, v: Value) -> Value {
+        let Value::Tensor(id) = v else { return v };
+        if self.watch.left_by_parameters.is_empty() {
+            return v;
+        }
+        let t = self.get_tensor(id);
+        if t.role != Role::Parameter || !self.watch.left_by_parameters.contains(&t.device) {
+            return v;
+        }
+        let device = self.unknown_device();
+        self.tensor(Tensor { device, ..t })
+    }
+
     /// Has the module's class its own way to move what is not registered?
     pub(super) fn moves_itself_by_hand(&self, id: ObjId) -> bool {
         let Some(key) = self.obj(id).class else { return false };
@@ -232,6 +247,12 @@ impl Interp<'_> {
         match name.as_str() {
             "weight" | "bias" | "in_proj_weight" | "running_mean" | "running_var"
                 if self.has_foreign_parts(id) =>
+            {
+                self.owned_tensor(id, e)
+            }
+            // Of recurrent layers: `weight_hh_l0`, of cells `weight_hh`.
+            n if (n.starts_with("weight_") || n.starts_with("bias_"))
+                && matches!(self.obj(id).kind, ObjKind::ForeignModule(Some(_))) =>
             {
                 self.owned_tensor(id, e)
             }

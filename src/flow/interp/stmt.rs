@@ -351,7 +351,8 @@ impl<'p> Interp<'p> {
         let catches = catches_cuda || catches_oom || catches_missing;
         let reachable = if catches { before } else { self.d.and(before, survived) };
         // `try: torch.zeros(1).cuda()`: the handler is for machines where that is missing.
-        let probe = handlers.len() == 1 && catches && survived != TRUE && missing != FALSE && self.only_torch(body);
+        let probe =
+            handlers.len() == 1 && catches && survived != TRUE && missing != FALSE && self.only_torch(body);
         for handler in handlers {
             let (reached, raised) = if probe {
                 (missing, missing)

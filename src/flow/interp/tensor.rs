@@ -327,7 +327,8 @@ impl Interp<'_> {
             }
             "is_mps" => Value::Bool(self.is_device(t.device, Device::Other(crate::world::Backend::Mps), e)),
             "is_cpu" => Value::Bool(self.is_device(t.device, Device::Cpu, e)),
-            "shape" | "ndim" | "nbytes" | "itemsize" => Self::NUMBER,
+            "ndim" => t.dims.known().map_or(Self::NUMBER, |n| Value::Int(i64::from(n))),
+            "shape" | "nbytes" | "itemsize" => Self::NUMBER,
             "dtype" => Value::Host(Host::Other),
             "requires_grad" if t.role == Role::Constant => Value::Bool(super::FALSE),
             "layout" | "requires_grad" | "is_leaf" | "grad_fn" | "names" => self.result_of(e),
@@ -441,8 +442,8 @@ impl Interp<'_> {
         }
         match torch::method(name) {
             Some(op) => self.apply_op(op, Some((v, base)), args, e, name.as_str()),
-            None if t.certain => self.result_of(e),
-            None => self.tensor(Tensor { role: Role::Plain, dims: Dims::ANY, bytes: None, ..t }),
+            // No method of tensors, so it is an object, and what its methods give may be anywhere.
+            None => self.result_of(e),
         }
     }
 
