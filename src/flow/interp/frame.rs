@@ -3,7 +3,7 @@
 use super::super::diagram::Cond;
 use super::super::store::{Cell, Changes, Mark};
 use super::super::value::{FrameId, OuterId, Value};
-use crate::ir::FuncId;
+use crate::ir::{FuncId, StmtId};
 use crate::link::{ClassKey, ModIdx};
 use crate::span::Place;
 use crate::sym::Sym;
@@ -86,6 +86,10 @@ pub(super) struct Frame {
     pub(super) module_call: bool,
     /// Handlers around: conditions under which the `try` bodies so far went well.
     pub(super) tries: Vec<TryFrame>,
+    /// Is it a context manager that a `with` has entered?
+    pub(super) manager: bool,
+    /// What such a manager does once the block has ended, from its `yield` on.
+    pub(super) rest: Option<Vec<StmtId>>,
 }
 
 #[derive(Default)]

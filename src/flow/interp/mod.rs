@@ -39,6 +39,7 @@ mod join;
 mod kept;
 mod loading;
 mod loops;
+mod managers;
 mod meet;
 mod method;
 mod module;
@@ -188,6 +189,8 @@ pub struct Interp<'p> {
     loads: FxHashMap<OuterId, Pending>,
     /// Files that have been written with `torch.save`, and when.
     saved: FxHashMap<Sym, Cond>,
+    /// Context managers that have been entered and not left.
+    suspended: Vec<managers::Suspended>,
     /// The file whose functions are the entry points.
     entry: ModIdx,
     speculative: bool,
@@ -300,6 +303,7 @@ impl<'p> Interp<'p> {
             events: Vec::new(),
             loads: FxHashMap::default(),
             saved: FxHashMap::default(),
+            suspended: Vec::new(),
             entry,
             speculative: false,
             asked_before: false,
