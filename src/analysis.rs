@@ -1,5 +1,7 @@
 //! The middle of the way, from files to findings: read, lower, follow imports, link, interpret, judge.
 
+mod project;
+
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -46,18 +48,10 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     let first: Vec<Loaded> =
         inputs.par_iter().enumerate().map(|(i, input)| load(input, file_id(i))).collect();
     let asked = first.len();
-    let mut wanted = intake.take(first, &mut analysis);
+    let wanted = intake.take(first, &mut analysis);
     // Imports are followed through the project, so that linting one file finds what linting all of them does.
-    while !wanted.is_empty() {
-        let base = analysis.sources.len();
-        let more: Vec<Loaded> = wanted
-            .par_iter()
-            .enumerate()
-            .map(|(i, (path, root))| load_import(path, root, file_id(base + i)))
-            .collect();
-        wanted = intake.take(more, &mut analysis);
-    }
-    let program = intake.link();
+    intake.follow(wanted, &mut analysis);
+    let mut program = intake.link();
     let relevance = Relevance::of(&program);
     let found: Found = inputs
         .par_iter()
@@ -76,7 +70,9 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
             Some((file, findings_of(file, input, &program, &relevance, &analysis.sources)))
         })
         .collect();
-    analysis.findings.extend(crate::rules::told_once(found, &others));
+    let findings = crate::rules::told_once(found, &others);
+    let findings = project::reached_without_cuda(findings, inputs, &mut program, &mut intake, &mut analysis);
+    analysis.findings.extend(findings);
     analysis.comments.retain(|(file, _)| (file.0 as usize) < asked);
     // The process ends soon: to free this piece by piece takes longer than to leave it.
     std::mem::forget((program, relevance));
@@ -142,8 +138,27 @@ impl Intake {
         wanted
     }
 
-    fn link(mut self) -> Program {
-        Program::link(self.modules, &mut |file, level, name| {
+    /// Loads these files, each with its root, and what they import.
+    fn follow(&mut self, mut wanted: Vec<(PathBuf, PathBuf)>, analysis: &mut Analysis) {
+        while !wanted.is_empty() {
+            let base = analysis.sources.len();
+            let more: Vec<Loaded> = wanted
+                .par_iter()
+                .enumerate()
+                .map(|(i, (path, root))| load_import(path, root, file_id(base + i)))
+                .collect();
+            wanted = self.take(more, analysis);
+        }
+    }
+
+    /// The file with this path, if it has been loaded.
+    fn file(&mut self, path: &Path) -> Option<FileId> {
+        let id = self.finder.path_id(path);
+        self.by_path.get(&id).copied()
+    }
+
+    fn link(&mut self) -> Program {
+        Program::link(std::mem::take(&mut self.modules), &mut |file, level, name| {
             let importer = (*self.importers.get(file.0 as usize)?)?;
             let path = self.finder.find(importer, level, name)?;
             self.by_path.get(&path).copied()

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::span::Place;
+use crate::ir::FuncId;
+use crate::span::{FileId, Place};
 use crate::world::{Premise, World};
 
 /// The number of a rule, shown as `SD201`.
@@ -130,6 +131,9 @@ pub struct Finding {
     /// Places that a reader would look at first, best first: a file that only leads to the cause is told of it at the
     /// first of them that is in it.
     pub suspects: Vec<Place>,
+    /// Where it was reached from: functions of these files, each interpreted for itself. Only set for what goes wrong
+    /// without CUDA, since that cannot happen if all of them only run where CUDA is.
+    pub entries: Vec<(FileId, FuncId)>,
     /// What to write instead.
     pub help: Option<String>,
     /// The same as edits, if a machine can make them.
@@ -154,6 +158,7 @@ impl Finding {
             roots: Vec::new(),
             stray_from: None,
             suspects: Vec::new(),
+            entries: Vec::new(),
             help: None,
             fix: None,
             verdict: None,

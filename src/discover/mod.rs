@@ -4,6 +4,7 @@
 //! the command line.
 
 mod ignored;
+mod project;
 mod root;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use self::ignored::Rules;
 use crate::config::{ConfigError, Resolver, Settings};
 use crate::source::{display_name, read};
 
+pub use self::project::{is_test, project_files};
 use self::root::Roots;
 pub use self::root::project_root;
 

@@ -1,5 +1,6 @@
 //! What the interpreter tells the rules.
 
+use crate::ir::FuncId;
 use crate::span::{Place, Span};
 use crate::world::{Backend, Premise, World};
 
@@ -25,6 +26,8 @@ pub struct Event {
     pub callers_decide: bool,
     /// May that code have asked whether an accelerator is there?
     pub asked_before: bool,
+    /// The function that was interpreted for itself, if it was one.
+    pub entry: Option<FuncId>,
     /// Did it begin in a function with symbols for parameters (and not in the file's own body)?
     pub symbolic: bool,
     /// Later uses that go wrong for the same reason, and that the first one comes before.

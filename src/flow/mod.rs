@@ -5,6 +5,7 @@
 
 mod assigned;
 pub mod atom;
+mod behind;
 pub mod diagram;
 pub mod dims;
 pub mod event;
@@ -18,5 +19,6 @@ mod scan;
 mod store;
 pub mod value;
 
+pub use behind::{Behind, QUESTION};
 pub use interp::{Outcome, run_module};
 pub use relevance::Relevance;

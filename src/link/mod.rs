@@ -94,6 +94,7 @@ pub struct Linked {
 }
 
 /// All files of a run.
+#[derive(Default)]
 pub struct Program {
     /// The files.
     pub modules: Vec<Linked>,
@@ -115,6 +116,11 @@ impl Program {
         classes::resolve(&mut program);
         program.mark_calls();
         program
+    }
+
+    /// The files as they were before they were linked.
+    pub fn into_modules(self) -> Vec<Module> {
+        self.modules.into_iter().map(|linked| linked.ir).collect()
     }
 
     /// The file's place in the program.

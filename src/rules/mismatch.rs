@@ -5,7 +5,7 @@ use crate::finding::{Finding, Label};
 use crate::flow::event::{DeviceName, Event, Kind, Meeting, Operand};
 use crate::flow::value::Reason;
 use crate::ir::FuncKind;
-use crate::span::Place;
+use crate::span::{Place, Span};
 use crate::world::World;
 
 /// SD203 discarded-transfer
@@ -136,7 +136,8 @@ pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data) {
         return None;
     }
-    if event.callers_decide && matches!(other.device, DeviceName::Varies(_)) {
+    let given = matches!(other.device, DeviceName::Varies(_)) && event.callers_decide;
+    if given || as_tests_like(event, other, cx) {
         return None;
     }
     let place = stray.chain.iter().find(|s| s.reason == Reason::Kept)?.place;
@@ -214,7 +215,7 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
         return None;
     }
     let (place, how) = made(stray)?;
-    if callers_decide(event, other, cx) || event.symbolic && super::in_tests(event.place, cx) {
+    if callers_decide(event, other, cx) || as_tests_like(event, other, cx) {
         return None;
     }
     if matches!(&other.device, DeviceName::Varies(_))
@@ -232,6 +233,13 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
         _ => "make it where the input is: `device=x.device`".to_owned(),
     };
     Some(with_stack(f, event).help(help))
+}
+
+/// Is it as a test likes it? Fixtures and parameters are the project's own, wherever that stands to which they are given.
+fn as_tests_like(event: &Event, other: &Operand, cx: &Context<'_>) -> bool {
+    let given = !matches!(other.device, DeviceName::Known(_));
+    let here = Place { file: cx.file, span: Span::default() };
+    event.symbolic && (super::in_tests(event.place, cx) || given && super::in_tests(here, cx))
 }
 
 /// A helper whose callers are in sight is judged by what they give it; host code stays on the host.
@@ -289,7 +297,7 @@ pub(super) fn operation(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
     if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data)
         || callers_decide(event, other, cx)
-        || event.symbolic && super::in_tests(event.place, cx)
+        || as_tests_like(event, other, cx)
     {
         return None;
     }

@@ -33,6 +33,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::finding::{Code, Finding, Label};
 use crate::flow::event::{Bite, Event, Kind};
 use crate::flow::{Outcome, event};
+use crate::ir::FuncId;
 use crate::link::Program;
 use crate::source::Sources;
 use crate::span::{FileId, Place};
@@ -133,7 +134,8 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     let mut seen: FxHashMap<(Code, Place), usize> = FxHashMap::default();
     let found = outcome.events.iter().filter_map(|event| {
-        let finding = RULES.iter().find_map(|rule| rule(event, cx))?;
+        let mut finding = RULES.iter().find_map(|rule| rule(event, cx))?;
+        finding.entries = depends_on_callers(event, &finding, cx);
         Some(in_its_world(finding, event))
     });
     let texts = message::matched_by_message(cx)
@@ -162,6 +164,15 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
     one_cause(findings, cx)
 }
 
+/// The function that was interpreted for itself, if who calls it may have made sure that CUDA is there.
+fn depends_on_callers(event: &Event, finding: &Finding, cx: &Context<'_>) -> Vec<(FileId, FuncId)> {
+    let uses = matches!(event.kind, Kind::Use { backend: None, .. } | Kind::Nccl);
+    match event.entry {
+        Some(entry) if uses && event.symbolic && finding.world == World::NoCuda => vec![(cx.file, entry)],
+        _ => Vec::new(),
+    }
+}
+
 /// A rule may know the world better than the path does. What the path says of other machines is then not about
 /// this finding.
 fn in_its_world(mut finding: Finding, event: &Event) -> Finding {
@@ -182,6 +193,12 @@ fn merge(into: &mut Finding, other: Finding) {
         into.roots.clear();
     } else {
         into.roots.extend(other.roots);
+    }
+    // One way there that does not depend on callers is enough.
+    if other.entries.is_empty() || into.entries.is_empty() {
+        into.entries.clear();
+    } else {
+        into.entries.extend(other.entries);
     }
     let places = std::iter::once(other.primary).chain(other.related);
     for label in places {
@@ -343,17 +360,8 @@ fn helps_tests(place: Place, cx: &Context<'_>) -> bool {
 }
 
 /// Is it test code? Its classes live as the tests let them, its files are its own, and it makes small things once.
-/// Where the project itself stands does not matter.
 fn in_tests(place: Place, cx: &Context<'_>) -> bool {
-    let path = &cx.sources.get(place.file).path;
-    let Some(stem) = path.file_stem().map(|s| s.to_string_lossy()) else { return false };
-    if stem.starts_with("test_") || stem.ends_with("_test") || stem == "conftest" {
-        return true;
-    }
-    let folders = path.strip_prefix(cx.root).ok().and_then(Path::parent);
-    folders.is_some_and(|f| {
-        f.components().any(|c| matches!(c.as_os_str().to_str(), Some("tests" | "test" | "testing")))
-    })
+    crate::discover::is_test(&cx.sources.get(place.file).path, cx.root)
 }
 
 /// Later uses that go wrong for the same reason: at most this many are told.

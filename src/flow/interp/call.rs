@@ -292,10 +292,11 @@ impl Interp<'_> {
             branches: 0,
             loops: Vec::<LoopFrame>::new(),
             yields: Value::Absent,
-            paused: None,
             site: None,
             module_call: false,
             tries: Vec::new(),
+            manager: false,
+            rest: None,
         });
         self.frame = FrameId(u32::try_from(self.frames.len() - 1).unwrap_or(u32::MAX));
     }
@@ -320,7 +321,10 @@ impl Interp<'_> {
         }
         let (saved, before) = (self.frame, self.path);
         self.push_frame(module, func, base, parent);
+        let manager = site.is_some() && self.is_manager(module, func);
+        let (own, open) = (self.frame, self.suspended.len());
         let frame = self.here_mut();
+        frame.manager = manager;
         frame.class = class;
         frame.receiver = receiver.unwrap_or(Value::Unknown);
         frame.site = site;
@@ -350,7 +354,6 @@ impl Interp<'_> {
         }
         self.block(function.body);
         self.watch.autocasts.truncate(casts);
-        self.put_rest_aside();
         let v = self.finish(before);
         self.depth -= 1;
         self.frame = saved;
@@ -365,7 +368,11 @@ impl Interp<'_> {
             heavy.insert((module, func));
             self.store.undo(start);
             self.path = before;
+            self.suspended.truncate(open);
             return Value::Unknown;
+        }
+        if manager {
+            self.suspend(own);
         }
         v
     }

@@ -187,25 +187,6 @@ fn implied(callee: &Function, named: Expr) -> bool {
         && !matches!(named, Expr::Attr { name, .. } if name == callee.name)
 }
 
-impl Interp<'_> {
-    /// Is it, or a part of, what a test runner gives a test: a fixture, a parameter? Tests make these on the CPU unless
-    /// they name a device, and who runs them gives nothing else.
-    pub(super) fn is_given_by_a_test_runner(&self, o: OuterId) -> bool {
-        let mut at = o;
-        loop {
-            match self.t.get_outer(at).key {
-                OuterKey::Attr { base, .. } | OuterKey::Item { base, .. } => at = base,
-                OuterKey::Param { module, func, .. } => {
-                    let linked = self.program.get(module);
-                    let named = linked.ir.function(func).name;
-                    return named.as_str().starts_with("test") && !linked.calls.contains_key(&func);
-                }
-                _ => return false,
-            }
-        }
-    }
-}
-
 fn is_private(function: &Function) -> bool {
     let name = function.name.as_str();
     name.starts_with('_') && !name.starts_with("__")

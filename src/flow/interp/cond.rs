@@ -9,6 +9,8 @@ use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::{OuterId, Value};
 use super::{Interp, ObjKind, Test};
 use crate::ir::{CmpOp, Expr, ExprId, ExprList, UnaryOp};
+use crate::link::ModIdx;
+use crate::sym::Sym;
 use crate::world::Backend;
 
 impl Interp<'_> {
@@ -128,7 +130,34 @@ impl Interp<'_> {
     /// A condition that nothing else is known to be equal to, but the same expression in the same pass.
     pub(super) fn unknown_test(&mut self, e: ExprId) -> Cond {
         let test = Test::Expr(self.here().module, e, self.frame, self.pass);
+        if !self.tests.contains_key(&test)
+            && let Some(key) = self.key_of(self.here().module, e)
+            && speaks_of_devices(key.as_str())
+        {
+            let atom = Atom::Flag { text: format!("…[\"{key}\"]"), about_devices: true, default: None };
+            let atom = self.atoms.add(atom);
+            self.d.keep(atom);
+            self.tests.insert(test, atom);
+        }
         self.named_test(test, e)
+    }
+
+    /// `"use_gpu"` of `conf["use_gpu"]` and of `conf.get("use_gpu")`: a flag of that name.
+    fn key_of(&self, module: ModIdx, e: ExprId) -> Option<Sym> {
+        let ir = &self.program.get(module).ir;
+        let key = match ir.expr(e) {
+            Expr::Index { index, .. } => index,
+            Expr::Call(call) => {
+                let call = ir.call(call);
+                let get = matches!(ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "get");
+                call.args.first().filter(|_| get)?.value
+            }
+            _ => return None,
+        };
+        match ir.expr(key) {
+            Expr::Str(key) => Some(key),
+            _ => None,
+        }
     }
 
     pub(super) fn named_test(&mut self, test: Test, e: ExprId) -> Cond {
@@ -149,13 +178,13 @@ impl Interp<'_> {
         let atom = match self.tests.get(&test) {
             Some(&atom) => atom,
             None => {
-                let known = self.t.get_outer(outer);
+                let name = self.flag_name(outer);
                 // `helper().kind == "cuda"`: it has no name, but what it is compared with has.
-                let atom = if known.text.is_empty() && !speaks_of_devices(suffix) {
+                let atom = if name.is_empty() && !speaks_of_devices(suffix) {
                     Atom::Opaque { place: self.place(e) }
                 } else {
-                    let default = known.default.and_then(|v| by_default(test, v));
-                    let name = if known.text.is_empty() { "…" } else { known.text.as_str() };
+                    let default = self.t.get_outer(outer).default.and_then(|v| by_default(test, v));
+                    let name = if name.is_empty() { "…" } else { name.as_str() };
                     let text = [name, suffix].concat();
                     let about_devices = speaks_of_devices(&text) || self.annotated_for_devices(outer);
                     Atom::Flag { text, about_devices, default }
@@ -173,6 +202,23 @@ impl Interp<'_> {
             }
         };
         self.d.atom(atom)
+    }
+
+    /// What a flag is called: `conf["use_gpu"]` by its key.
+    fn flag_name(&self, outer: OuterId) -> String {
+        let known = self.t.get_outer(outer);
+        match known.key {
+            super::OuterKey::Item { key: Some(Value::Str(key, _)), .. } => {
+                let base = known.text.strip_suffix("[…]").unwrap_or("…");
+                format!("{base}[\"{key}\"]")
+            }
+            super::OuterKey::Result { module, expr, .. }
+                if known.text.is_empty() || known.text == "get()" =>
+            {
+                self.key_of(module, expr).map_or(known.text.clone(), |key| format!("…[\"{key}\"]"))
+            }
+            _ => known.text.clone(),
+        }
     }
 
     /// `stream: torch.cuda.Stream | None`: who gives one has the device.

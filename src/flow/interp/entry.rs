@@ -155,6 +155,7 @@ impl Interp<'_> {
             }
         }
         self.forget_host();
+        self.suspended.clear();
         self.saved.clear();
         self.heavy_here.clear();
         self.steps = 0;

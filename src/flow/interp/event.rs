@@ -223,6 +223,7 @@ impl Interp<'_> {
             speculative: self.speculative,
             callers_decide: false,
             asked_before: self.asked_before,
+            entry: self.callers.entry,
             symbolic: self.symbolic,
             also: Vec::new(),
             asked_for: self.asked_for(),

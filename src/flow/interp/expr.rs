@@ -102,7 +102,6 @@ impl Interp<'_> {
                     Expr::YieldFrom(_) => self.some_element(v, x),
                     _ => v,
                 };
-                self.pause();
                 let yields = self.here().yields;
                 let joined = self.blend(yields, v);
                 self.here_mut().yields = joined;

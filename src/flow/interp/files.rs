@@ -4,8 +4,9 @@ use super::super::atom::backend;
 use super::super::diagram::{Cond, TRUE};
 use super::super::event::{Bite, Kind};
 use super::Interp;
-use crate::ir::{Expr, ExprId, FuncId, Stmt};
-use crate::link::{ModIdx, Resolved};
+use crate::ir::{Expr, ExprId, FuncId, Module, Slot, Stmt};
+use crate::link::{Binding, ModIdx, Resolved, Target};
+use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch::{self};
 use crate::world::Backend;
@@ -25,7 +26,37 @@ impl Interp<'_> {
             }),
             _ => false,
         };
-        ir.block(body.body).iter().any(|&s| at_top(ir.stmt(s))) || self.defines_kernels(module)
+        ir.block(body.body).iter().any(|&s| at_top(ir.stmt(s)))
+            || self.defines_kernels(module)
+            || self.imports_kernels(module)
+    }
+
+    /// `from .backend import _backend`, of the kernels that another file of the project has compiled as it is imported, unless
+    /// there is a way on without them.
+    fn imports_kernels(&self, module: ModIdx) -> bool {
+        let linked = self.program.get(module);
+        let ir = &linked.ir;
+        let mut kernels = ir.stmts.iter().zip(&ir.stmt_spans).filter(|(stmt, _)| {
+            let Stmt::Import(imports) = stmt else { return false };
+            imports.iter().any(|i| match linked.targets.get(&(i.level, i.module, i.name)) {
+                Some(&Target::Member(m, name)) => self.are_kernels(m, name),
+                _ => false,
+            })
+        });
+        let tried = |at: Span| ir.stmts.iter().filter_map(|s| tried(ir, s)).any(|span| span.contains(at));
+        kernels.any(|(_, &at)| !tried(at))
+    }
+
+    /// `_backend = load(name=…, sources=["kernel.cu"])`
+    fn are_kernels(&self, module: ModIdx, name: Sym) -> bool {
+        let linked = self.program.get(module);
+        let slot = linked.names.get(&name).copied().unwrap_or(Slot::MAX);
+        let Some(&Binding::Value(e)) = linked.bindings.get(usize::from(slot)) else { return false };
+        let Expr::Call(call) = linked.ir.expr(e) else { return false };
+        let loads = matches!(self.program.resolve_expr(module, linked.ir.call(call).func),
+            Some(Resolved::External(path)) if path.as_str() == "torch.utils.cpp_extension.load");
+        let kernel = |n: usize| matches!(linked.ir.exprs[n], Expr::Str(s) if s.as_str().ends_with(".cu"));
+        loads && linked.ir.exprs_in(e).any(kernel)
     }
 
     /// `@triton.jit`, wherever in the file that was imported: the other functions are there to start the kernel.
@@ -125,4 +156,11 @@ impl Interp<'_> {
             self.emit(Kind::Plugin { function: path.to_string(), backend }, place, bite, Vec::new());
         }
     }
+}
+
+/// The body of a `try` with handlers.
+fn tried(ir: &Module, stmt: &Stmt) -> Option<Span> {
+    let Stmt::Try { body, handlers, .. } = stmt else { return None };
+    let (first, last) = (ir.block(*body).first()?, ir.block(*body).last()?);
+    (!handlers.is_empty()).then(|| ir.stmt_span(*first).cover(ir.stmt_span(*last)))
 }

@@ -3,7 +3,7 @@
 use super::super::diagram::Cond;
 use super::super::store::{Cell, Changes, Mark};
 use super::super::value::{FrameId, OuterId, Value};
-use crate::ir::FuncId;
+use crate::ir::{FuncId, StmtId};
 use crate::link::{ClassKey, ModIdx};
 use crate::span::Place;
 use crate::sym::Sym;
@@ -80,14 +80,16 @@ pub(super) struct Frame {
     pub(super) loops: Vec<LoopFrame>,
     /// What a generator yields.
     pub(super) yields: Value,
-    /// Where a generator that makes a context manager has yielded.
-    pub(super) paused: Option<Mark>,
     /// The call that made it.
     pub(super) site: Option<Place>,
     /// Is that the call of a module?
     pub(super) module_call: bool,
     /// Handlers around: conditions under which the `try` bodies so far went well.
     pub(super) tries: Vec<TryFrame>,
+    /// Is it a context manager that a `with` has entered?
+    pub(super) manager: bool,
+    /// What such a manager does once the block has ended, from its `yield` on.
+    pub(super) rest: Option<Vec<StmtId>>,
 }
 
 #[derive(Default)]

@@ -65,6 +65,7 @@ mod training;
 mod transfer;
 mod transfers;
 mod watch;
+mod with;
 mod workers;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -150,8 +151,6 @@ pub struct Interp<'p> {
     deciders: Vec<AtomId>,
     /// Chances by which alternatives are told apart that are looked at one by one just now.
     split: Vec<AtomId>,
-    /// What the last context manager that a generator made does when its block is left.
-    rest_of_generator: Option<super::store::Changes>,
     /// While positive, nothing is reported.
     muted: u32,
     /// The device of factories without `device=`; a cell, so that branches join it.
@@ -191,6 +190,8 @@ pub struct Interp<'p> {
     loads: FxHashMap<OuterId, Pending>,
     /// Files that have been written with `torch.save`, and when.
     saved: FxHashMap<Sym, Cond>,
+    /// Context managers that have been entered and not left.
+    suspended: Vec<managers::Suspended>,
     /// The file whose functions are the entry points.
     entry: ModIdx,
     speculative: bool,
@@ -282,7 +283,6 @@ impl<'p> Interp<'p> {
             exhausted: false,
             work: 0,
             deciders: Vec::new(),
-            rest_of_generator: None,
             split: Vec::new(),
             muted: 0,
             default_device,
@@ -304,6 +304,7 @@ impl<'p> Interp<'p> {
             events: Vec::new(),
             loads: FxHashMap::default(),
             saved: FxHashMap::default(),
+            suspended: Vec::new(),
             entry,
             speculative: false,
             asked_before: false,

@@ -10,15 +10,19 @@ use crate::link::{Resolved, Target};
 impl<'p> Interp<'p> {
     pub(super) fn block(&mut self, block: Block) {
         let linked = self.linked();
-        for &stmt in linked.ir.block(block) {
+        let statements = linked.ir.block(block);
+        for (n, &stmt) in statements.iter().enumerate() {
             if !self.live() || !self.step() {
                 return;
             }
             self.stmt(stmt);
+            if self.waits_after(stmt, &statements[n + 1..]) {
+                return;
+            }
         }
     }
 
-    fn stmt(&mut self, id: StmtId) {
+    pub(super) fn stmt(&mut self, id: StmtId) {
         let linked = self.linked();
         match linked.ir.stmt(id) {
             Stmt::Expr(e) => self.expression_statement(*e),
@@ -64,7 +68,7 @@ impl<'p> Interp<'p> {
             Stmt::Try { body, handlers, orelse, finally } => {
                 self.try_block(*body, handlers, *orelse);
                 if self.live() {
-                    self.block(*finally);
+                    self.finally(*finally);
                 }
             }
             Stmt::Return(value) => {

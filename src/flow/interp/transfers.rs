@@ -12,6 +12,9 @@ use crate::link::Resolved;
 use crate::span::Place;
 use crate::sym::Sym;
 
+/// Copies of up to so many bytes from pageable memory return at once.
+const STAGED: u64 = 64 << 10;
+
 impl Interp<'_> {
     /// A tensor is moved by `.to()`, `.cuda()` or `.type_as()`.
     pub(super) fn watch_transfer(&mut self, t: Tensor, target: Dd, args: &Args, e: ExprId, base: ExprId) {
@@ -79,9 +82,18 @@ impl Interp<'_> {
 
     /// `non_blocking=True` from memory that is not pinned.
     fn check_pageable(&mut self, t: Tensor, target: Dd, args: &Args, e: ExprId) {
-        let Some((Reason::Batch | Reason::Host | Reason::Default, made)) = self.host_reason(t) else {
+        let Some((reason @ (Reason::Batch | Reason::Host | Reason::Default), made)) = self.host_reason(t)
+        else {
             return;
         };
+        // Of so little the driver takes a copy and goes on. A vector that is made on the spot is no more, mostly.
+        let vector = || {
+            reason == Reason::Default
+                && (t.dims.known().is_some_and(|n| n < 2) || t.dims.least() == 1 && self.is_written_out(made))
+        };
+        if t.bytes.map_or_else(vector, |bytes| bytes <= STAGED) {
+            return;
+        }
         let ir = &self.linked().ir;
         let function = ir.function(self.here().func).span;
         // Code that asks which it is has its reasons.
@@ -91,6 +103,19 @@ impl Interp<'_> {
         if nonblocking(args) && !asks {
             self.tell_where(target, e, Kind::Pageable { made });
         }
+    }
+
+    /// `torch.tensor([rank, size])`
+    fn is_written_out(&self, made: Place) -> bool {
+        let Some(module) = self.program.module_of(made.file) else { return false };
+        let ir = &self.program.get(module).ir;
+        let list = |call: &crate::ir::Call| {
+            matches!(call.args.first().map(|a| ir.expr(a.value)), Some(Expr::List(_)))
+        };
+        ir.exprs
+            .iter()
+            .zip(&ir.expr_spans)
+            .any(|(e, &at)| at == made.span && matches!(*e, Expr::Call(call) if list(ir.call(call))))
     }
 
     /// The same host tensor is moved in every round of a loop.

@@ -1,0 +1,91 @@
+//! What the rest of the project says of a function: the files that the run did not ask for are read, too, where a
+//! finding may depend on who calls it.
+//!
+//! Which files a project has does not depend on what is linted, so neither does what is told. It is asked for only once
+//! there is a finding that it could do away with, and only of projects of a usual size.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use memchr::memmem::Finder;
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+
+use super::{Analysis, Intake};
+use crate::config::Settings;
+use crate::discover::{Input, is_test, project_files, project_root};
+use crate::finding::Finding;
+use crate::flow::{Behind, QUESTION};
+use crate::link::{ModIdx, Program};
+use crate::source::read;
+use crate::span::FileId;
+
+/// Findings that may depend on callers, by the project that they are in.
+struct Project<'a> {
+    /// One of its files that were asked for.
+    input: &'a Input,
+    /// All of its files.
+    files: Vec<PathBuf>,
+}
+
+/// The findings without those about machines without CUDA that are in functions which only run where CUDA is.
+pub(super) fn reached_without_cuda(
+    mut findings: Vec<Finding>,
+    inputs: &[Input],
+    program: &mut Program,
+    intake: &mut Intake,
+    analysis: &mut Analysis,
+) -> Vec<Finding> {
+    for project in projects(&findings, inputs) {
+        let known = modules(&project, program, intake);
+        let missing: Vec<&PathBuf> =
+            project.files.iter().filter(|path| intake.file(path).is_none()).collect();
+        if !missing.is_empty() {
+            if !Behind::asks(program, &known) && !missing.par_iter().any(|path| may_ask(path)) {
+                continue;
+            }
+            let wanted = missing.into_iter().map(|path| (path.clone(), project_root(path))).collect();
+            intake.modules = std::mem::take(program).into_modules();
+            intake.follow(wanted, analysis);
+            *program = intake.link();
+        }
+        let behind = Behind::of(program, &modules(&project, program, intake));
+        findings.retain(|f| {
+            let sheltered = |&(file, func): &(FileId, _)| {
+                is_in(&project, file, inputs)
+                    && program.module_of(file).is_some_and(|m| behind.contains(program, m, func))
+            };
+            f.entries.is_empty() || !f.entries.iter().all(sheltered)
+        });
+    }
+    findings
+}
+
+/// The projects of the findings that depend on callers.
+fn projects<'a>(findings: &[Finding], inputs: &'a [Input]) -> Vec<Project<'a>> {
+    let mut seen: FxHashSet<(&Path, *const Settings)> = FxHashSet::default();
+    let files: FxHashSet<FileId> = findings.iter().flat_map(|f| &f.entries).map(|&(file, _)| file).collect();
+    let asked = files.into_iter().filter_map(|file| inputs.get(file.0 as usize));
+    let firsts = asked.filter(|input| seen.insert((&input.root, Arc::as_ptr(&input.settings))));
+    firsts
+        .filter_map(|input| Some(Project { input, files: project_files(&input.root, &input.settings)? }))
+        .collect()
+}
+
+/// Is the file one of those that this project was looked for?
+fn is_in(project: &Project<'_>, file: FileId, inputs: &[Input]) -> bool {
+    inputs.get(file.0 as usize).is_some_and(|input| {
+        input.root == project.input.root && Arc::ptr_eq(&input.settings, &project.input.settings)
+    })
+}
+
+/// Those of the project's files that are there, without its tests: what they call, they call in their own ways.
+fn modules(project: &Project<'_>, program: &Program, intake: &mut Intake) -> Vec<ModIdx> {
+    let files = project.files.iter().filter(|path| !is_test(path, &project.input.root));
+    files.filter_map(|path| program.module_of(intake.file(path)?)).collect()
+}
+
+/// Can something in the file ask whether an accelerator is there?
+fn may_ask(path: &Path) -> bool {
+    read::read(path).is_ok_and(|(text, _)| Finder::new(QUESTION).find(text.as_bytes()).is_some())
+}

@@ -1,0 +1,58 @@
+//! All files of a project, whatever part of it is linted.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use walkdir::WalkDir;
+
+use super::ignored::Rules;
+use super::is_python;
+use super::root::Roots;
+use crate::config::Settings;
+
+/// Larger projects are not looked through.
+const MAX_FILES: usize = 1_000;
+/// Nor are folders that hold more than that, be it data.
+const MAX_ENTRIES: usize = 20_000;
+
+/// The Python files of the project at this root, sorted, without what the settings exclude, what Git ignores and what is in
+/// projects of its own. `None`: it is too large.
+pub fn project_files(root: &Arc<Path>, settings: &Settings) -> Option<Vec<PathBuf>> {
+    let (mut rules, mut roots) = (Rules::new(root), Roots::default());
+    let mut files = Vec::new();
+    let mut entries = WalkDir::new(root).sort_by_file_name().into_iter();
+    let mut seen = 0;
+    while let Some(entry) = entries.next() {
+        let Ok(entry) = entry else { continue };
+        let path = entry.path();
+        let folder = entry.file_type().is_dir();
+        seen += 1;
+        if seen > MAX_ENTRIES || files.len() > MAX_FILES {
+            return None;
+        }
+        let code = entry.file_type().is_file() && is_python(path);
+        if entry.depth() == 0 || !(folder || code) {
+            continue;
+        }
+        let around = rules.folder(path.parent()?);
+        let left_out = settings.excludes(path) || rules.ignores(&around, path, folder);
+        if folder && (left_out || roots.of(path) != *root) {
+            entries.skip_current_dir();
+        } else if !folder && !left_out {
+            files.push(path.to_path_buf());
+        }
+    }
+    Some(files)
+}
+
+/// Is the file of the project at this root a test, or does it help tests? Where the project itself stands does not matter.
+pub fn is_test(path: &Path, root: &Path) -> bool {
+    let Some(stem) = path.file_stem().map(|s| s.to_string_lossy()) else { return false };
+    if stem.starts_with("test_") || stem.ends_with("_test") || stem == "conftest" {
+        return true;
+    }
+    let folders = path.strip_prefix(root).ok().and_then(Path::parent);
+    folders.is_some_and(|f| {
+        f.components().any(|c| matches!(c.as_os_str().to_str(), Some("tests" | "test" | "testing")))
+    })
+}

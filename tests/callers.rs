@@ -1,0 +1,89 @@
+//! What callers in other files say of a function, whatever part of the project is linted.
+
+mod support;
+
+use support::Project;
+
+const MARK: (&str, &str) = ("pyproject.toml", "[project]\nname = \"x\"\n");
+/// Refuses to go on without CUDA, unless it is told not to.
+const START: (&str, &str) = (
+    "start.py",
+    "import torch\n\n\ndef start(seed, anywhere=False):\n    torch.manual_seed(seed)\n    if not anywhere:\n        assert torch.cuda.is_available(), \"no GPU\"\n",
+);
+const WORK: (&str, &str) = (
+    "lib/work.py",
+    "import torch\n\n\nclass Worker:\n    def __init__(self, size):\n        self.size = size\n\n    def work(self):\n        return helper(self.size)\n\n\ndef helper(size):\n    x = torch.zeros(size).cuda()\n    torch.cuda.synchronize()\n    return x.sum()\n",
+);
+const PACKAGE: (&str, &str) = ("lib/__init__.py", "");
+
+/// The files with findings of SD101, when all is linted and when this file is linted alone.
+fn both(files: &[(&str, &str)], alone: &str) -> (usize, usize) {
+    let project = Project::new(files);
+    let count = |path: &str| {
+        let run = project.run(&format!("check --isolated --select SD101 --output-format concise {path}"));
+        run.stdout.lines().filter(|line| line.contains(": SD101") || line.contains("SD101 ")).count()
+    };
+    (count("."), count(alone))
+}
+
+/// With a script of this text.
+fn script(text: &str, more: &[(&str, &str)]) -> (usize, usize) {
+    let mut files = vec![MARK, START, WORK, PACKAGE, ("train.py", text)];
+    files.extend(more);
+    both(&files, "lib/work.py")
+}
+
+const AFTER: &str = "from lib.work import Worker\nfrom start import start\n\n\ndef main():\n    start(0)\n    print(Worker(3).work())\n\n\nif __name__ == \"__main__\":\n    main()\n";
+
+#[test]
+fn what_all_callers_only_reach_with_cuda_is_told_of_none() {
+    assert_eq!(script(AFTER, &[]), (0, 0));
+}
+
+#[test]
+fn one_caller_that_has_not_asked_is_enough() {
+    let other = ("eval.py", "from lib.work import helper\n\n\ndef main(size):\n    print(helper(size))\n");
+    assert_eq!(script(AFTER, &[other]), (1, 1));
+}
+
+#[test]
+fn whom_nobody_calls_anybody_may_call() {
+    assert_eq!(script("from start import start\n\nstart(0)\n", &[]), (1, 1));
+}
+
+#[test]
+fn tests_are_no_callers() {
+    let test = (
+        "tests/test_work.py",
+        "from lib.work import helper\n\n\ndef test_it():\n    assert helper(3) == 0\n",
+    );
+    let one = script(AFTER, &[test]);
+    assert_eq!(one.1, 0);
+}
+
+#[test]
+fn a_refusal_may_be_switched_off() {
+    let off = AFTER.replace("start(0)", "start(0, anywhere=True)");
+    assert_eq!(script(&off, &[]), (1, 1));
+}
+
+#[test]
+fn what_comes_before_the_refusal_does_not_count() {
+    let before = AFTER.replace(
+        "    start(0)\n    print(Worker(3).work())\n",
+        "    print(Worker(3).work())\n    start(0)\n",
+    );
+    assert_eq!(script(&before, &[]), (1, 1));
+}
+
+#[test]
+fn a_branch_for_machines_with_cuda_is_as_good() {
+    let branch = "import torch\nfrom lib import work\n\n\ndef run(name):\n    if torch.cuda.is_available():\n        return work.Worker(len(name))\n    return None\n";
+    assert_eq!(script(branch, &[]), (0, 0));
+}
+
+#[test]
+fn what_only_mentions_itself_is_behind_nothing() {
+    let circle = "import torch\n\n\ndef ping(n):\n    torch.cuda.synchronize()\n    return pong(n)\n\n\ndef pong(n):\n    return ping(n)\n";
+    assert_eq!(both(&[MARK, START, ("circle.py", circle)], "circle.py"), (1, 1));
+}
