@@ -219,9 +219,9 @@ impl Interp<'_> {
                 });
             }
             // `args.device = …`, `batch.x = …`: what it was is replaced.
-            Value::Outer(o) => {
+            Value::Outer(o) if !matches!(name.as_str(), "data" | "grad" | "requires_grad") => {
                 let attr = self.outer_attr(o, name);
-                self.outer_writes.insert(attr, value);
+                self.write_outside(attr, value);
             }
             Value::Tensor(_) if name.as_str() == "requires_grad" && value == Value::Bool(super::TRUE) => {
                 if let Expr::Attr { base, .. } = self.linked().ir.expr(at) {

@@ -290,19 +290,16 @@ impl Interp<'_> {
             }
             (Value::Outer(o), Value::Int(n)) if o == self.known.device_count => self.count_order(op, n),
             (Value::Int(n), Value::Outer(o)) if o == self.known.device_count => {
-                let flipped = match op {
-                    CmpOp::Lt => CmpOp::Gt,
-                    CmpOp::LtE => CmpOp::GtE,
-                    CmpOp::Gt => CmpOp::Lt,
-                    _ => CmpOp::LtE,
-                };
-                self.count_order(flipped, n)
+                self.count_order(flipped(op), n)
             }
             // A device index from `get_device()` is -1 on the CPU.
             (Value::Device(d), Value::Int(n)) if n <= 0 => {
                 let cuda = self.is_device(d, Device::Cuda(None), e);
                 if matches!(op, CmpOp::Gt | CmpOp::GtE) { cuda } else { self.d.not(cuda) }
             }
+            (Value::Outer(o), Value::Outer(p)) if o == p => constant(matches!(op, CmpOp::LtE | CmpOp::GtE)),
+            // `wanted <= torch.cuda.device_count()`
+            (_, Value::Outer(o)) if o == self.known.device_count => self.order(flipped(op), b, a, e),
             (Value::Outer(o), v) => {
                 let sign = match op {
                     CmpOp::Lt => " <",
@@ -314,7 +311,8 @@ impl Interp<'_> {
                     Value::Int(i) => format!("{sign} {i}"),
                     _ => sign.to_owned(),
                 };
-                self.flag(Test::Compare(ORDERED + op as u8, Value::Outer(o), v), o, &suffix, e)
+                let c = self.flag(Test::Compare(ORDERED + op as u8, Value::Outer(o), v), o, &suffix, e);
+                if o == self.known.device_count { self.enough_gpus(op, c) } else { c }
             }
             (Value::Choice(_), _) => {
                 let c = self.each(a, &mut |i, v| Value::Bool(i.order(op, v, b, e)));
@@ -322,6 +320,16 @@ impl Interp<'_> {
             }
             _ => self.unknown_test(e),
         }
+    }
+
+    /// The number of GPUs, compared with a number that is not known: who wants GPUs wants one at least.
+    fn enough_gpus(&mut self, op: CmpOp, c: Cond) -> Cond {
+        let some = self.at_least(1);
+        if matches!(op, CmpOp::Gt | CmpOp::GtE) {
+            return self.d.and(c, some);
+        }
+        let none = self.d.not(some);
+        self.d.or(c, none)
     }
 
     pub(super) fn count_order(&mut self, op: CmpOp, n: i64) -> Cond {
@@ -408,4 +416,14 @@ pub(super) fn has_test(o: OuterId, name: Sym) -> Test {
 
 pub(super) fn on_test(o: OuterId, device: &str) -> Test {
     Test::Compare(1, Value::Outer(o), Value::Str(Sym::new(device), super::super::value::NO_ORIGIN))
+}
+
+/// The same comparison, read from the right.
+const fn flipped(op: CmpOp) -> CmpOp {
+    match op {
+        CmpOp::Lt => CmpOp::Gt,
+        CmpOp::LtE => CmpOp::GtE,
+        CmpOp::Gt => CmpOp::Lt,
+        _ => CmpOp::LtE,
+    }
 }

@@ -272,7 +272,7 @@ impl Interp<'_> {
             o.attrs.retain(|(_, c)| (c.0 as usize) < cells);
         }
         self.globals.retain(|_, c| (c.0 as usize) < cells);
-        self.outer_writes.clear();
+        self.outer_writes.retain(|_, c| (c.0 as usize) < cells);
         self.evaluated.clear();
     }
 

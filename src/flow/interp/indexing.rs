@@ -209,7 +209,10 @@ impl Interp<'_> {
             }
             // A part of a tensor lives where the whole does, whatever picks it.
             i if self.is_tensorish(o) && !matches!(i, Value::Str(..)) => self.tensor_of_outer(o, e),
-            _ => Value::Outer(self.outer_item(o, i)),
+            _ => {
+                let item = self.outer_item(o, i);
+                self.read_outside(item)
+            }
         }
     }
 
@@ -298,7 +301,7 @@ impl Interp<'_> {
                     self.assign_tensor_item(b, i, value, at, base, index);
                 } else if let Value::Str(..) = i {
                     let item = self.outer_item(o, i);
-                    self.outer_writes.insert(item, value);
+                    self.write_outside(item, value);
                 }
             }
             _ => {}

@@ -85,6 +85,12 @@ impl Interp<'_> {
         if only_tensors_have(name) {
             self.tensor_proofs.insert(o);
         }
+        if !self.outer_writes.is_empty() {
+            let attr = self.outer_attr(o, name);
+            if let Some(written) = self.written_outside(attr) {
+                return written;
+            }
+        }
         match text {
             "device" => {
                 // A tensor's or a module's device, an option of that name: the same symbol either way.
@@ -483,7 +489,8 @@ impl Interp<'_> {
             }
             "get" | "pop" if !args.positional.is_empty() => {
                 let key = args.positional[0].0;
-                return Value::Outer(self.outer_item(o, key));
+                let item = self.outer_item(o, key);
+                return self.read_outside(item);
             }
             "to" | "cuda" | "cpu" | "type_as" | "xpu" | "npu" | "mps" | "float" | "half" | "double"
             | "bfloat16" => {

@@ -46,6 +46,7 @@ mod module;
 mod module_call;
 mod operation;
 mod optimizer_state;
+mod outside;
 mod precision;
 mod process;
 mod reveal;
@@ -184,7 +185,7 @@ pub struct Interp<'p> {
     /// "This outside thing is that constant": of two, one is wrong.
     constants: FxHashMap<AtomId, OuterId>,
     /// What was assigned to attributes and items of outside things.
-    outer_writes: FxHashMap<OuterId, Value>,
+    outer_writes: FxHashMap<OuterId, Cell>,
     events: Vec<Pending>,
     /// `torch.load` calls, by their result, that become events when it turns out to be weights.
     loads: FxHashMap<OuterId, Pending>,
