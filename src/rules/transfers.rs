@@ -3,7 +3,8 @@
 use super::{Context, finding, with_stack};
 use crate::finding::Finding;
 use crate::flow::event::{Event, Kind};
-use crate::ir::FuncKind;
+use crate::ir::{Expr, FuncKind, Module, Var};
+use crate::span::Span;
 use crate::world::World;
 
 /// A finding about an event of this family.
@@ -58,15 +59,29 @@ pub(super) fn already_there(event: &Event, cx: &Context<'_>) -> Option<Finding> 
     Some(with_stack(f, event).help("leave the move out"))
 }
 
-/// Is it in a plain function of another file? That moves for whoever may call it; a method knows its object.
+/// Is it in a function of another file? That moves for whoever may call it, but a method knows what its object has.
 fn moves_for_anyone(event: &Event, cx: &Context<'_>) -> bool {
     let place = event.place;
     let Some(module) = cx.program.module_of(place.file).filter(|_| place.file != cx.file) else {
         return false;
     };
-    let functions = cx.program.get(module).ir.functions.iter();
-    let around = functions.filter(|f| f.kind == FuncKind::Function && f.span.contains(place.span));
-    around.max_by_key(|f| f.span.start).is_some_and(|f| f.class.is_none())
+    let ir = &cx.program.get(module).ir;
+    let around = ir.functions.iter().filter(|f| f.kind == FuncKind::Function && f.span.contains(place.span));
+    around.max_by_key(|f| f.span.start).is_some_and(|f| f.class.is_none() || !is_own(ir, place.span))
+}
+
+/// Is what is moved here an attribute of the method's own object?
+fn is_own(ir: &Module, moved: Span) -> bool {
+    let at = ir.expr_spans.iter().rposition(|&at| at == moved);
+    let Some(mut e) = at.map(|n| ir.exprs[n]) else { return true };
+    loop {
+        e = match e {
+            Expr::Attr { base, .. } | Expr::Index { base, .. } => ir.expr(base),
+            Expr::Call(call) => ir.expr(ir.call(call).func),
+            Expr::Var(var) => return var == Var::Local(0),
+            _ => return true,
+        }
+    }
 }
 
 /// SD605 loop-invariant-transfer

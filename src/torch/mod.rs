@@ -197,5 +197,15 @@ pub fn plugin(path: Sym) -> Option<crate::world::Backend> {
     MARKED.plugin(path.as_str())
 }
 
+/// Does this attribute of the class's objects name a file that they have written in the same run?
+pub fn names_written_file(class: Sym, attribute: Sym) -> bool {
+    MARKED.written(class.as_str(), attribute.as_str())
+}
+
+/// Does the state of the class's objects hold no tensors?
+pub fn is_tensorless(class: Sym) -> bool {
+    MARKED.tensorless(class.as_str())
+}
+
 #[cfg(test)]
 mod tests;

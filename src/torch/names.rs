@@ -99,6 +99,8 @@ pub struct Marks {
     guards: Vec<(&'static str, TestGuard)>,
     imports: Vec<&'static str>,
     plugins: Vec<(&'static str, Backend)>,
+    written: Vec<(&'static str, &'static str)>,
+    tensorless: Vec<&'static str>,
 }
 
 /// One line of `data/marks.txt`.
@@ -109,6 +111,10 @@ pub enum Mark {
     Import(&'static str),
     /// A module that brings a back end.
     Plugin(&'static str, Backend),
+    /// A class whose objects name in this attribute a file that they have written.
+    Written(&'static str, &'static str),
+    /// A class whose state holds no tensors.
+    Tensorless(&'static str),
 }
 
 impl Marks {
@@ -120,6 +126,8 @@ impl Marks {
                 Mark::Guard(pattern, guard) => marks.guards.push((pattern, guard)),
                 Mark::Import(pattern) => marks.imports.push(pattern),
                 Mark::Plugin(pattern, backend) => marks.plugins.push((pattern, backend)),
+                Mark::Written(pattern, attribute) => marks.written.push((pattern, attribute)),
+                Mark::Tensorless(pattern) => marks.tensorless.push(pattern),
             }
         }
         marks
@@ -138,6 +146,16 @@ impl Marks {
         self.plugins.iter().find(|(pattern, _)| below(pattern)).map(|&(_, b)| b)
     }
 
+    /// Does this attribute of the class's objects name a file that they have written?
+    pub fn written(&self, class: &str, attribute: &str) -> bool {
+        self.written.iter().any(|&(pattern, name)| name == attribute && matches(pattern, class))
+    }
+
+    /// Does the state of the class's objects hold no tensors?
+    pub fn tensorless(&self, class: &str) -> bool {
+        self.tensorless.iter().any(|pattern| matches(pattern, class))
+    }
+
     /// Whether importing this dotted path makes a module plainly CUDA-only.
     pub fn cuda_only_import(&self, path: &str) -> bool {
         self.imports.iter().any(|pattern| {
@@ -146,11 +164,13 @@ impl Marks {
     }
 }
 
-/// `guard PATTERN cuda|gpus=N|accelerator|keyword=NAME` or `import PATTERN`
+/// `guard PATTERN cuda|gpus=N|accelerator|keyword=NAME`, `import PATTERN`, `written PATTERN ATTRIBUTE` and so on
 pub fn mark(line: &'static str) -> Option<Mark> {
     let mut words = line.split(' ');
     let mark = match (words.next()?, words.next()?, words.next()) {
         ("import", pattern, None) => Mark::Import(pattern),
+        ("tensorless", pattern, None) => Mark::Tensorless(pattern),
+        ("written", pattern, Some(attribute)) => Mark::Written(pattern, attribute),
         ("plugin", pattern, Some(name)) => Mark::Plugin(pattern, Backend::from_name(name)?),
         ("guard", pattern, Some(need)) => {
             let guard = match need.split_once('=') {

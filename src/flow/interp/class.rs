@@ -1,7 +1,8 @@
 //! Classes of the project: what they are, and making instances.
 
+use super::super::diagram::Dd;
 use super::super::dims::Dims;
-use super::super::value::{Closure, NO_ORIGIN, ObjId, Reason, Role, Tensor, Value};
+use super::super::value::{Closure, Device, NO_ORIGIN, ObjId, Reason, Role, Tensor, Value};
 use super::args::Args;
 use super::{Interp, ObjKind};
 use crate::ir::{ClassId, Expr, ExprId, Stmt};
@@ -237,6 +238,9 @@ impl Interp<'_> {
             }
             _ => {}
         }
+        if name.as_str() == "data" {
+            self.takes_memory(value, at);
+        }
     }
 
     /// `p.data = q`
@@ -276,6 +280,41 @@ impl Interp<'_> {
         let Value::Object(owner) = owner else { return };
         let taken = self.tensor(Tensor { device, ..p });
         self.set_object_attr(owner, name, taken, at);
+    }
+
+    /// `layer.weight.data = q`: from now on the parameter is where `q` is.
+    fn takes_memory(&mut self, q: Value, at: ExprId) {
+        let ir = &self.linked().ir;
+        let Expr::Attr { base, .. } = ir.expr(at) else { return };
+        let Expr::Attr { base: layer, name } = ir.expr(base) else { return };
+        self.muted += 1;
+        let layer = self.eval(layer);
+        self.muted -= 1;
+        let Value::Object(id) = layer else { return };
+        let device = match q {
+            Value::Tensor(t) => self.get_tensor(t).device,
+            _ => self.unknown_device(),
+        };
+        match (self.get_field(id, name), self.obj(id).kind) {
+            (Value::Tensor(p), _) => {
+                let p = Tensor { device, ..self.get_tensor(p) };
+                let p = self.tensor(p);
+                self.set_field(id, name, p);
+            }
+            // Its other parameters are where they were, unless they are given memory, too.
+            (_, ObjKind::ForeignModule(_)) if !self.is_in_place(self.own(id), device) => {
+                let unknown = self.unknown_device();
+                self.move_module(id, unknown);
+            }
+            _ => {}
+        }
+    }
+
+    /// Are the two known to be one device?
+    fn is_in_place(&self, own: Value, device: Dd) -> bool {
+        let Value::Device(own) = own else { return false };
+        let one = |d: Dd| self.d.as_leaf(d).map(|leaf| self.t.places.get(leaf).0);
+        one(own).is_some_and(|d| d != Device::Unknown && one(device) == Some(d))
     }
 
     /// `object.__setattr__(b, name, value)` and `b.__dict__[name] = value`: `nn.Module` does not see it.

@@ -7,10 +7,14 @@ use super::{Interp, ObjKind};
 use crate::ir::{Expr, ExprId};
 use crate::link::ClassKey;
 use crate::sym::Sym;
+use crate::torch;
 
 /// Methods of models and tensors that nothing else has.
 const MODELS_DO: &[&str] =
     &["to", "cuda", "cpu", "eval", "state_dict", "parameters", "named_parameters", "half"];
+
+/// Those of them that tensors have as well.
+const MOVES: &[&str] = &["to", "cuda", "cpu", "half"];
 
 impl Interp<'_> {
     /// `b.name`
@@ -450,8 +454,11 @@ impl Interp<'_> {
         }
     }
 
-    /// By its name: a gradient scaler, a scheduler, a sampler. Their states are numbers.
+    /// By its class or its name: a gradient scaler, a scheduler, a sampler. Their states are numbers.
     fn holds_numbers(&self, o: OuterId) -> bool {
+        if self.class_outside(o).is_some_and(torch::is_tensorless) {
+            return true;
+        }
         let text = self.t.get_outer(o).text.to_ascii_lowercase();
         let last = text.rsplit('.').next().unwrap_or_default();
         ["scaler", "sched", "sampler", "loader"].iter().any(|w| last.contains(w))
@@ -463,7 +470,9 @@ impl Interp<'_> {
         if only_tensors_do(name) || only_tensors_take(name, args) {
             self.tensor_proofs.insert(o);
         }
-        if MODELS_DO.contains(&text) {
+        // A part that is moved may be data; what it is called says more.
+        let part = matches!(self.t.get_outer(o).key, OuterKey::Item { .. });
+        if MODELS_DO.contains(&text) && !(part && MOVES.contains(&text)) {
             self.used_as_weights(Value::Outer(o));
         }
         if text == "load_state_dict" && !self.holds_numbers(o) {

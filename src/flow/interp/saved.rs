@@ -3,11 +3,14 @@
 use std::fmt::Write as _;
 
 use super::super::atom::Atom;
-use super::super::value::{OuterKey, Value};
+use super::super::diagram::TRUE;
+use super::super::value::{OuterId, OuterKey, Value};
 use super::args::Args;
 use super::{Cond, FALSE, Interp};
 use crate::ir::{Expr, ExprId, Stmt, Var};
+use crate::link::Resolved;
 use crate::sym::Sym;
+use crate::torch;
 
 /// Names that are made of longer expressions are not compared.
 const MAX_PARTS: u32 = 40;
@@ -24,11 +27,32 @@ impl Interp<'_> {
     /// When this very run has written the file before, as far as the machine and its user decide that. Whether the
     /// epoch was the best one so far does not matter: some epoch was.
     pub(super) fn saved_before(&mut self, args: &Args) -> Cond {
+        if self.is_written_by_a_callback(args) {
+            return TRUE;
+        }
         let Some(file) = self.file_name(args, 0) else { return FALSE };
         let Some(&when) = self.saved.get(&file) else { return FALSE };
         let atoms = &self.atoms;
         let decided = |a| matches!(atoms.get(a), Atom::Gpus(_) | Atom::Backend(_) | Atom::Flag { .. });
         self.d.forget(when, &decided)
+    }
+
+    /// `torch.load(checkpoint.best_model_path)`
+    fn is_written_by_a_callback(&self, args: &Args) -> bool {
+        let Some((Value::Outer(file), _)) = args.get(0, "f") else { return false };
+        let OuterKey::Attr { base, name } = self.t.get_outer(file).key else { return false };
+        self.class_outside(base).is_some_and(|class| torch::names_written_file(class, name))
+    }
+
+    /// The class outside the project that an outside thing is an object of, if that is where it was made.
+    pub(super) fn class_outside(&self, o: OuterId) -> Option<Sym> {
+        let OuterKey::Result { module, expr, .. } = self.t.get_outer(o).key else { return None };
+        let ir = &self.program.get(module).ir;
+        let Expr::Call(call) = ir.expr(expr) else { return None };
+        match self.program.resolve_expr(module, ir.call(call).func)? {
+            Resolved::External(path) => Some(path),
+            _ => None,
+        }
     }
 
     /// What tells one file from another: the same text for the same name.
