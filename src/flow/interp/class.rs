@@ -254,32 +254,6 @@ impl Interp<'_> {
         let parties: Vec<_> =
             [p, q].into_iter().filter_map(|v| self.party(v, at, super::meet::Rule::STRICT)).collect();
         self.meet(super::super::event::Meeting::Data, "`.data =`", at, &parties);
-        self.take_over_data(p, q, at);
-    }
-
-    /// `layer.weight.data = q`: from now on that parameter is where `q` is, whatever is told of the assignment.
-    fn take_over_data(&mut self, p: Value, q: Value, at: ExprId) {
-        let Value::Tensor(p) = p else { return };
-        let p = self.get_tensor(p);
-        let device = match self.tensor_place(q, at) {
-            Some((device, _)) => device,
-            None => self.unknown_device(),
-        };
-        if !p.role.registered() || p.device == device {
-            return;
-        }
-        let ir = &self.linked().ir;
-        let Expr::Attr { base: parameter, .. } = ir.expr(at) else { return };
-        let Expr::Attr { base: owner, name } = ir.expr(parameter) else { return };
-        if !matches!(ir.expr(owner), Expr::Var(_) | Expr::Attr { .. }) {
-            return;
-        }
-        self.muted += 1;
-        let owner = self.eval(owner);
-        self.muted -= 1;
-        let Value::Object(owner) = owner else { return };
-        let taken = self.tensor(Tensor { device, ..p });
-        self.set_object_attr(owner, name, taken, at);
     }
 
     /// `layer.weight.data = q`: from now on the parameter is where `q` is.
