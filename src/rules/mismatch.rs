@@ -139,10 +139,14 @@ pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if event.callers_decide && matches!(other.device, DeviceName::Varies(_)) {
         return None;
     }
-    let place = stray.chain.iter().find(|s| s.reason == Reason::Kept)?.place;
-    if stray.device != DeviceName::Known("cpu".to_owned())
-        || function_of(place, cx) == function_of(event.place, cx)
-    {
+    let step = stray.chain.iter().find(|s| matches!(s.reason, Reason::Kept | Reason::Stored))?;
+    let place = step.place;
+    let fits = match step.reason {
+        // Put where its module was then, and left there: nobody has to make it elsewhere.
+        Reason::Stored => made(stray).is_none() && matches!(other.device, DeviceName::Known(_)),
+        _ => function_of(place, cx) != function_of(event.place, cx),
+    };
+    if stray.device != DeviceName::Known("cpu".to_owned()) || !fits {
         return None;
     }
     let message = format!(

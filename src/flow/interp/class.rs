@@ -292,10 +292,43 @@ impl Interp<'_> {
             } else {
                 self.kept(value, at, 0)
             }
+        } else if self.obj(id).kind == ObjKind::Module && !self.symbolic {
+            self.stored(value, at, 0)
         } else {
             value
         };
         self.set_field(id, name, value);
+    }
+
+    /// A value that a method of a module keeps for later calls: tensors in it that are on the CPU now say where.
+    fn stored(&mut self, v: Value, at: ExprId, depth: u32) -> Value {
+        match v {
+            Value::Tensor(id) => {
+                let t = self.get_tensor(id);
+                if t.role.registered() || !self.is_cpu(t.device) {
+                    return v;
+                }
+                let device = self.because(t.device, at, Reason::Stored);
+                self.tensor(Tensor { device, ..t })
+            }
+            Value::Seq(s) if depth < 2 => {
+                let items: Vec<Value> =
+                    self.seq_items(s).iter().map(|&v| self.stored(v, at, depth + 1)).collect();
+                self.seq(&items)
+            }
+            Value::Many(m) if depth < 2 => {
+                let item = *self.t.values.get(m);
+                let item = self.stored(item, at, depth + 1);
+                self.many(item)
+            }
+            Value::Object(id) if self.obj(id).kind == (ObjKind::List { module: false }) => {
+                let content = self.own(id);
+                let content = self.stored(content, at, depth);
+                self.set_own(id, content);
+                v
+            }
+            v => v,
+        }
     }
 
     /// Is a module's constructor being interpreted?

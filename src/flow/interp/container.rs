@@ -247,7 +247,7 @@ impl Interp<'_> {
     }
 
     /// Any number of values like these, of which each is there: what is appended in a loop stands beside the rest.
-    fn many_beside(&mut self, items: &[Value]) -> Value {
+    pub(super) fn many_beside(&mut self, items: &[Value]) -> Value {
         if let &[a, b] = items
             && a != b
             && self.blend(a, b) == a
@@ -290,6 +290,7 @@ impl Interp<'_> {
                 self.check_accumulated(v, e);
                 let v =
                     if self.constructing() && !self.is_module_object(id) { self.kept(v, at, 1) } else { v };
+                self.note_appended(id, v);
                 // Inside a loop the number of elements is not known.
                 let new = match (self.own(id), self.here().loops.iter().all(|l| l.exact)) {
                     (Value::Seq(s), true) => {

@@ -176,6 +176,9 @@ impl<'p> Interp<'p> {
 
     fn end_loop(&mut self, before: super::Cond, orelse: Block, endless: bool) {
         let Some(frame) = self.here_mut().loops.pop() else { return };
+        if frame.appended.len() > 1 {
+            self.side_by_side_after(&frame, before);
+        }
         // `while True` ends at a `break` only: what the machine must be there, it is after the loop.
         let breaks = &frame.breaks;
         if endless && !breaks.is_empty() && breaks.len() < MAX_LEAVES {

@@ -23,6 +23,7 @@ mod decorators;
 mod device;
 mod dims;
 mod double;
+mod emptiness;
 mod entry;
 mod evaluation;
 mod event;
