@@ -340,6 +340,8 @@ pub enum Reason {
     Kept,
     /// Kept in an attribute by another method of a module, on the CPU then: a cache that outlives the call.
     Stored,
+    /// The device is the default of a parameter that this call leaves out.
+    Defaulted,
     /// Made a text: `device.type`, `str(device)`. No step of its own.
     Text,
 }

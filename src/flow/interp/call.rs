@@ -338,7 +338,7 @@ impl Interp<'_> {
         let function = self.program.get(module).ir.function(func);
         let base = self.store.alloc(function.slots.len());
         if let Some(args) = args {
-            self.bind(module, func, base, receiver, args);
+            self.bind(module, func, base, receiver, args, site);
         }
         let (saved, before) = (self.frame, self.path);
         self.push_frame(module, func, base, parent);

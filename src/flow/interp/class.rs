@@ -78,7 +78,7 @@ impl Interp<'_> {
         Some(self.eval_in(key.module, self.program.get(key.module).ir.class(key.class).body, found))
     }
 
-    fn slot_name(&self, key: ClassKey, var: crate::ir::Var) -> Option<Sym> {
+    pub(super) fn slot_name(&self, key: ClassKey, var: crate::ir::Var) -> Option<Sym> {
         let ir = &self.program.get(key.module).ir;
         match var {
             crate::ir::Var::Local(slot) => {
@@ -206,6 +206,13 @@ impl Interp<'_> {
             };
             self.set_field(id, name, v);
         }
+        if let Some(fields) = self.tuple_fields(key) {
+            let values: Vec<Value> = fields.iter().map(|&f| self.get_field(id, f)).collect();
+            if !args.open && values.iter().all(|&v| v != Value::Absent) {
+                let own = self.seq(&values);
+                self.set_own(id, own);
+            }
+        }
     }
 
     /// `b.name = value`
@@ -262,6 +269,11 @@ impl Interp<'_> {
     }
 
     fn set_object_attr(&mut self, id: ObjId, name: Sym, value: Value, at: ExprId) {
+        if let Some(setter) = self.setter(id, name) {
+            let args = Args { positional: vec![(value, at)], ..Args::default() };
+            self.call_function(setter.module, setter.func, None, Some(Value::Object(id)), &args, at);
+            return;
+        }
         self.watch.unseen.remove(&(id, name));
         if self.is_module_object(id) {
             self.submodule_replaced(self.get_field(id, name), value, at);
@@ -377,6 +389,19 @@ impl Interp<'_> {
                 let content = self.own(id);
                 let content = self.kept(content, at, depth);
                 self.set_own(id, content);
+                v
+            }
+            // An object of the project that is no module: `.to()` of the module passes it by.
+            Value::Object(id)
+                if depth < 2 && self.obj(id).kind == ObjKind::Instance && self.obj(id).outer.is_none() =>
+            {
+                for (_, cell) in self.obj(id).attrs.clone() {
+                    let held = self.store.get(cell);
+                    if let Value::Tensor(_) = held {
+                        let held = self.kept(held, at, depth + 1);
+                        self.store.set(cell, held);
+                    }
+                }
                 v
             }
             v => v,

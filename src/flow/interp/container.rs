@@ -184,6 +184,8 @@ impl Interp<'_> {
         }
         let item = match v {
             Value::Many(m) => self.each_of(m),
+            // One thing or another, whose elements are as different.
+            Value::Choice(_) => self.each(v, &mut |i, v| i.some_element(v, at)),
             Value::Tensor(id) => {
                 let t = self.get_tensor(id);
                 if t.certain {
@@ -433,6 +435,21 @@ impl Interp<'_> {
     }
 
     pub(super) fn object_binary(&mut self, op: BinOp, a: Value, b: Value, e: ExprId) -> Value {
+        if let Some(v) = self.own_binary(op, a, b, e) {
+            return v;
+        }
+        // `defaults | {"device": device}`: what is on the right counts.
+        if op == BinOp::BitOr
+            && let (Some(mut x), Some(y)) = (self.dict_items(a), self.dict_items(b))
+        {
+            x.extend(y);
+            let dict = self.seq(&[]);
+            let id = self.object(ObjKind::Dict { module: false }, None, dict);
+            for pair in x.chunks(2) {
+                self.set_object_item(id, pair[0], pair[1]);
+            }
+            return Value::Object(id);
+        }
         if op == BinOp::Add
             && let (Some(mut x), Some(y)) = (self.exact_elements(a), self.exact_elements(b))
         {

@@ -36,7 +36,8 @@ impl Interp<'_> {
             if !different || !of_it.iter().all(|&(_, path)| self.depends_on_emptiness(path, before)) {
                 continue;
             }
-            let (ObjKind::List { .. }, Value::Many(_) | Value::Choice(_)) = (self.obj(id).kind, self.own(id)) else {
+            let (ObjKind::List { .. }, Value::Many(_) | Value::Choice(_)) = (self.obj(id).kind, self.own(id))
+            else {
                 continue;
             };
             let Some(mut items) = frame.entered.and_then(|m| self.items_at(id, m)) else { continue };
@@ -70,9 +71,11 @@ impl Interp<'_> {
     /// `boxes.shape[0] == 0`, `len(boxes) > 0`
     fn asks_for_emptiness(&self, place: Place) -> bool {
         let ir = &self.linked().ir;
-        let asked = ir.exprs.iter().zip(&ir.expr_spans).find(|&(e, &at)| {
-            at == place.span && matches!(e, Expr::Compare { .. })
-        });
+        let asked = ir
+            .exprs
+            .iter()
+            .zip(&ir.expr_spans)
+            .find(|&(e, &at)| at == place.span && matches!(e, Expr::Compare { .. }));
         let (true, Some((&Expr::Compare { op, left, right }, _))) = (place.file == ir.file, asked) else {
             return false;
         };

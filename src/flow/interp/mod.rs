@@ -46,6 +46,8 @@ mod module;
 mod module_call;
 mod operation;
 mod optimizer_state;
+mod own;
+mod parts;
 mod precision;
 mod process;
 mod reveal;

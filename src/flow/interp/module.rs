@@ -314,6 +314,19 @@ impl Interp<'_> {
                 let content = self.many(p);
                 Value::Object(self.object(ObjKind::Dict { module: false }, None, content))
             }
+            "modules" | "children" | "named_modules" | "named_children"
+                if let Some(parts) = self.own_parts(id, name.as_str().ends_with("modules")) =>
+            {
+                let named = name.as_str().starts_with("named");
+                let parts: Vec<Value> = parts
+                    .into_iter()
+                    .map(|(n, v)| {
+                        let n = Value::Str(Sym::new(&n), super::NO_ORIGIN);
+                        if named { self.seq(&[n, v]) } else { v }
+                    })
+                    .collect();
+                self.seq(&parts)
+            }
             "modules" | "children" => {
                 let v = self.some_child(id, e);
                 self.many(v)
