@@ -120,11 +120,12 @@ impl Interp<'_> {
             Some((m, f)) => {
                 self.call_function(m, f, None, Some(Value::Object(id)), args, e);
                 self.check_registered(id);
+                self.optimizer_made(id, key, args, e);
                 if self.obj(id).kind == ObjKind::Module && args.keyword("device").is_some() {
                     self.follows_its_argument(id);
                 }
             }
-            None => self.fill_fields(id, key, args),
+            None => self.fill_fields(id, key, args, e),
         }
         Value::Object(id)
     }
@@ -184,7 +185,7 @@ impl Interp<'_> {
     }
 
     /// A class without `__init__`: a dataclass, a named tuple, or a class that only inherits from others.
-    fn fill_fields(&mut self, id: ObjId, key: ClassKey, args: &Args) {
+    fn fill_fields(&mut self, id: ObjId, key: ClassKey, args: &Args, e: ExprId) {
         let ir = &self.program.get(key.module).ir;
         let body = ir.function(ir.class(key.class).body).body;
         let mut position = 0;
@@ -201,7 +202,10 @@ impl Interp<'_> {
             position += 1;
             let v = match (given, value) {
                 (Some(v), _) => v,
-                (None, Some(d)) => self.eval_in(key.module, ir.class(key.class).body, *d),
+                (None, Some(d)) => match self.default_of_field(key, *d, e) {
+                    Some(v) => v,
+                    None => self.eval_in(key.module, ir.class(key.class).body, *d),
+                },
                 (None, None) => continue,
             };
             self.set_field(id, name, v);

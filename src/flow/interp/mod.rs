@@ -47,6 +47,7 @@ mod module_call;
 mod operation;
 mod optimizer_state;
 mod own;
+mod own_optimizer;
 mod parts;
 mod precision;
 mod process;

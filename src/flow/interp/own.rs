@@ -3,8 +3,8 @@
 use super::super::value::{Closure, NO_ORIGIN, ObjId, Value};
 use super::args::Args;
 use super::{Interp, ObjKind};
-use crate::ir::{BinOp, Expr, ExprId, FuncId, Stmt};
-use crate::link::ClassKey;
+use crate::ir::{ArgKind, BinOp, Expr, ExprId, FuncId, Stmt};
+use crate::link::{ClassKey, Resolved};
 use crate::sym::Sym;
 
 impl Interp<'_> {
@@ -49,6 +49,30 @@ impl Interp<'_> {
         getters
             .filter_map(|(n, _)| Some(Closure { func: FuncId(u32::try_from(n).ok()?), ..setter }))
             .find(|&c| self.method_kind(c) == super::class::MethodKind::Property)
+    }
+
+    /// What a field of a data class is unless it is given: `field(default_factory=…)`.
+    pub(super) fn default_of_field(&mut self, key: ClassKey, default: ExprId, e: ExprId) -> Option<Value> {
+        let ir = &self.program.get(key.module).ir;
+        let Expr::Call(call) = ir.expr(default) else { return None };
+        let call = ir.call(call);
+        let field = self.program.resolve_expr(key.module, call.func);
+        if !matches!(field, Some(Resolved::External(p)) if p.as_str() == "dataclasses.field") {
+            return None;
+        }
+        let scope = ir.class(key.class).body;
+        call.args.iter().find_map(|a| {
+            let ArgKind::Keyword(name) = a.kind else { return None };
+            let given = |i: &mut Self| i.eval_in(key.module, scope, a.value);
+            match name.as_str() {
+                "default" => Some(given(self)),
+                "default_factory" => {
+                    let made = given(self);
+                    Some(self.call_value(made, &Args::default(), e))
+                }
+                _ => None,
+            }
+        })
     }
 
     /// `vars(x)`, `x.__dict__`: the fields of a plain object, if it was made here.

@@ -120,6 +120,9 @@ impl Interp<'_> {
                 .values_of(v)
                 .iter()
                 .all(|v| matches!(v, Value::Str(s, _) if super::device::parse_device(s.as_str()).is_some())),
+            // An option, of which that is the default.
+            Value::Outer(o) => matches!(self.t.get_outer(o).default, Some(Value::Str(s, _))
+                if super::device::parse_device(s.as_str()).is_some()),
             _ => false,
         };
         if device {

@@ -28,6 +28,8 @@ pub(super) struct Watch {
     pub(super) imported: Option<Place>,
     /// Parts of environment variables.
     pub(super) from_environment: FxHashMap<OuterId, &'static str>,
+    /// What the program has made the number of the only visible GPU, and when.
+    pub(super) physical: Option<(OuterId, Cond)>,
     /// The NCCL group, the bare `cuda` devices, and whether each process has chosen a device.
     pub(super) group: Option<Group>,
     pub(super) bare: Vec<Place>,
@@ -132,6 +134,7 @@ impl Watch {
             imported: None,
             visible_at: None,
             from_environment: FxHashMap::default(),
+            physical: None,
             group: None,
             bare: Vec::new(),
             selected: false,
