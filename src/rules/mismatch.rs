@@ -143,7 +143,11 @@ pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let place = step.place;
     let fits = match step.reason {
         // Put where its module was then, and left there: nobody has to make it elsewhere.
-        Reason::Stored => made(stray).is_none() && matches!(other.device, DeviceName::Known(_)),
+        Reason::Stored => {
+            let before = stray.chain.iter().skip_while(|s| s.reason != Reason::Stored).nth(1);
+            let explicit = before.is_none_or(|s| !matches!(s.reason, Reason::Default | Reason::Host));
+            explicit && matches!(other.device, DeviceName::Known(_))
+        }
         _ => function_of(place, cx) != function_of(event.place, cx),
     };
     if stray.device != DeviceName::Known("cpu".to_owned()) || !fits {

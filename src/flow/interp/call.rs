@@ -128,6 +128,9 @@ impl Interp<'_> {
             self.escape(v, 0);
         }
         self.works_for_autocast(f, e);
+        if self.has_hooks(f) {
+            self.hooks_after(f, args, Value::Unknown, e);
+        }
         match f {
             // `model(x)` of a model that came from outside: a tensor, if anything, where that lives.
             Value::Tensor(id) if !self.get_tensor(id).certain => {

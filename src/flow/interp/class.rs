@@ -316,6 +316,13 @@ impl Interp<'_> {
         self.set_field(id, name, value);
     }
 
+    /// The same for `self.grid[i] = value`.
+    pub(super) fn stored_item(&mut self, id: ObjId, value: Value, at: ExprId, base: ExprId) -> Value {
+        let attribute = matches!(self.linked().ir.expr(base), Expr::Attr { .. });
+        let plain = attribute && !self.is_module_object(id) && !self.symbolic && self.in_module();
+        if plain { self.stored(value, at, 0) } else { value }
+    }
+
     /// A value that a method of a module keeps for later calls: tensors in it that are on the CPU now say where.
     fn stored(&mut self, v: Value, at: ExprId, depth: u32) -> Value {
         match v {

@@ -122,6 +122,9 @@ impl Interp<'_> {
         let whole = self.here().func.0 == 0;
         ir.exprs.iter().zip(&ir.expr_spans).any(|(&other, &at)| {
             let Expr::Call(other) = other else { return false };
+            if other == call {
+                return false;
+            }
             let other = ir.call(other);
             let says = |k: ArgKind| matches!(k, ArgKind::Keyword(k) if k.as_str() == "map_location");
             (whole || within.contains(at))

@@ -33,6 +33,7 @@ mod files;
 mod frame;
 mod guard;
 mod handlers;
+mod hooks;
 mod indexing;
 mod instance;
 mod iteration;
@@ -41,6 +42,7 @@ mod kept;
 mod loading;
 mod loops;
 mod meet;
+mod memo;
 mod method;
 mod module;
 mod module_call;
@@ -209,6 +211,9 @@ pub struct Interp<'p> {
     unbuilt: FxHashMap<ObjId, args::Args>,
     /// What the calls in sight say of the functions they call.
     callers: callers::Callers,
+    /// Tests of caches, by where they stand; what their outcomes depend on, by activation.
+    memo_tests: FxHashMap<(ModIdx, ExprId), Vec<crate::span::Span>>,
+    memos: FxHashMap<AtomId, FrameId>,
     /// Facts about objects that are no part of the state.
     watch: watch::Watch,
     known: Known,
@@ -314,6 +319,8 @@ impl<'p> Interp<'p> {
             shallow: 0,
             unbuilt: FxHashMap::default(),
             callers: callers::Callers::default(),
+            memo_tests: FxHashMap::default(),
+            memos: FxHashMap::default(),
             watch,
             known,
         }

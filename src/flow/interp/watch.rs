@@ -45,6 +45,8 @@ pub(super) struct Watch {
     pub(super) pools: FxHashMap<ObjId, Worker>,
     /// Where the fields of modules under construction were set.
     pub(super) fields: FxHashMap<(ObjId, Sym), Place>,
+    /// Forward hooks that are followed.
+    pub(super) hooks: Vec<super::hooks::Hook>,
     /// Optimizers, with the modules whose parameters they were given.
     pub(super) optimizers: Vec<Optimizer>,
     /// Modules in `nn.DataParallel`, with where they were wrapped.
@@ -144,6 +146,7 @@ impl Watch {
             worker_told: false,
             pools: FxHashMap::default(),
             fields: FxHashMap::default(),
+            hooks: Vec::new(),
             optimizers: Vec::new(),
             wrapped: Vec::new(),
             scattering: Vec::new(),
@@ -167,6 +170,7 @@ impl Watch {
     pub(super) fn rewind(&mut self, objects: usize) {
         let old = |id: ObjId| (id.0 as usize) < objects;
         self.fields.retain(|&(id, _), _| old(id));
+        self.hooks.retain(|h| old(h.handle));
         self.optimizers.retain(|o| old(o.id));
         self.wrapped.retain(|&(id, _)| old(id));
         self.scattering.retain(|&id| old(id));
