@@ -130,7 +130,11 @@ impl File<'_> {
     fn overrides(&self, decorator: ExprId) -> bool {
         let name = match self.ir.expr(decorator) {
             Expr::Attr { name, .. } | Expr::Var(Var::Unbound(name)) => Some(name),
-            Expr::Call(_) => return true,
+            // `@torch.no_grad()`
+            Expr::Call(c) => match self.cx.program.resolve_expr(self.module, self.ir.call(c).func) {
+                Some(Resolved::External(p)) => Some(p),
+                _ => return true,
+            },
             Expr::Var(_) => match self.cx.program.resolve_expr(self.module, decorator) {
                 Some(Resolved::External(p)) => Some(p),
                 _ => return true,

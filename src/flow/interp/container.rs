@@ -10,6 +10,9 @@ use crate::sym::Sym;
 /// With more different values than this a list's are not told apart.
 const MAX_BESIDE: usize = 4;
 
+/// A list that is repeated to more elements than this has any number of them.
+const MAX_REPEATED: usize = 8;
+
 /// The field of a `defaultdict` that says whether it holds dicts, or lists.
 const DEFAULT: &str = " default";
 
@@ -188,7 +191,12 @@ impl Interp<'_> {
         let item = match v {
             Value::Many(m) => self.each_of(m),
             // One thing or another, whose elements are as different.
-            Value::Choice(_) => self.each(v, &mut |i, v| i.some_element(v, at)),
+            Value::Choice(_) => {
+                let before = self.path;
+                let item = self.each(v, &mut |i, v| i.some_element(v, at));
+                self.path = before;
+                item
+            }
             Value::Tensor(id) => {
                 let t = self.get_tensor(id);
                 if t.certain {
@@ -467,7 +475,14 @@ impl Interp<'_> {
             return Value::Object(self.object(ObjKind::List { module: false }, None, content));
         }
         if op == BinOp::Mul {
-            for v in [a, b] {
+            for (v, times) in [(a, b), (b, a)] {
+                // `[torch.zeros(1)] * 3`
+                if let (Some(items), Value::Int(n)) = (self.exact_elements(v), times)
+                    && let Ok(n) = usize::try_from(n)
+                    && items.len().saturating_mul(n) <= MAX_REPEATED
+                {
+                    return self.list(&items.repeat(n));
+                }
                 if let Some(items) = self.exact_elements(v) {
                     let many = self.many_of(&items);
                     return Value::Object(self.object(ObjKind::List { module: false }, None, many));
