@@ -13,7 +13,7 @@ const MAX_BESIDE: usize = 4;
 /// A list that is repeated to more elements than this has any number of them.
 const MAX_REPEATED: usize = 8;
 
-/// The field of a `defaultdict` that says whether it holds dicts, or lists.
+/// The field of a `defaultdict` that says whether it holds dicts, or lists, or what makes its values.
 const DEFAULT: &str = " default";
 
 const LIST: ObjKind = ObjKind::List { module: false };
@@ -57,20 +57,29 @@ impl Interp<'_> {
         }
     }
 
-    /// `defaultdict(list)`. What begins with a number or another value of its own is not followed.
+    /// `defaultdict(list)`. What begins with a number is not followed.
     pub(super) fn default_dict(&mut self, args: &Args, e: ExprId) -> Value {
         let dict = match args.positional.as_slice() {
             &[(Value::External(path), _)] if args.keywords.is_empty() && !args.open => match path.as_str() {
-                "builtins.dict" => super::TRUE,
-                "builtins.list" | "builtins.set" | "collections.deque" => super::FALSE,
+                "builtins.dict" => Value::Bool(super::TRUE),
+                "builtins.list" | "builtins.set" | "collections.deque" => Value::Bool(super::FALSE),
                 _ => return self.unknown_call(Value::Unknown, args, e),
             },
+            // `defaultdict(lambda: torch.zeros(3))`
+            &[(factory @ Value::Closure(_), _)] if args.keywords.is_empty() && !args.open => factory,
             _ => return self.unknown_call(Value::Unknown, args, e),
         };
         let content = self.seq(&[]);
         let id = self.object(ObjKind::Dict { module: false }, None, content);
-        self.set_field(id, Sym::new(DEFAULT), Value::Bool(dict));
+        self.set_field(id, Sym::new(DEFAULT), dict);
         Value::Object(id)
+    }
+
+    /// `d.get(key, default)` of a script's dict that has no such key.
+    fn missing(&mut self, id: ObjId, key: Value, default: Option<Value>, e: ExprId) -> Option<Value> {
+        let default = default.filter(|_| !self.symbolic && matches!(key, Value::Str(..) | Value::Int(_)))?;
+        let pairs = self.dict_items(Value::Object(id))?;
+        pairs.chunks(2).all(|pair| self.equal(pair[0], key, e) == super::FALSE).then_some(default)
     }
 
     /// `d[key]` of a dict.
@@ -80,6 +89,10 @@ impl Interp<'_> {
         }
         match self.get_field(id, Sym::new(DEFAULT)) {
             Value::Absent => self.dict_get(id, key, e),
+            factory @ Value::Closure(_) => {
+                let default = self.call_value(factory, &Args::default(), e);
+                self.set_default(id, key, default, e)
+            }
             dict => {
                 // It was perhaps there before, with what somebody else has put into it.
                 let content = self.many(Value::Absent);
@@ -388,7 +401,13 @@ impl Interp<'_> {
                 }
                 None => self.many(Value::Unknown),
             },
-            "get" | "pop" if !args.positional.is_empty() => self.dict_get(id, args.positional[0].0, e),
+            "get" | "pop" if !args.positional.is_empty() => {
+                let (key, default) = (args.positional[0].0, args.positional.get(1).map(|&(v, _)| v));
+                match self.missing(id, key, default.or((name.as_str() == "get").then_some(Value::None)), e) {
+                    Some(v) => v,
+                    None => self.dict_get(id, key, e),
+                }
+            }
             "setdefault" if !args.positional.is_empty() => {
                 let default = args.positional.get(1).map_or(Value::None, |a| a.0);
                 self.set_default(id, args.positional[0].0, default, e)

@@ -1,6 +1,7 @@
 //! `nn.Module`s: what they own, moving them, calling them.
 
 use super::super::diagram::Dd;
+use super::super::dims::Dims;
 use super::super::event::UseKind;
 use super::super::value::{Device, ObjId, Reason, Role, Tensor, Value};
 use super::args::Args;
@@ -446,7 +447,36 @@ impl Interp<'_> {
     pub(super) fn some_parameter(&mut self, id: ObjId, e: ExprId) -> Value {
         let device = self.module_device(id, 0);
         let device = self.because(device, e, Reason::Module);
-        self.parameter(device)
+        let p = self.parameter(device);
+        match p {
+            // The weights of PyTorch's layers have dimensions.
+            Value::Tensor(t) if self.has_layers(id, 0) => {
+                let t = self.get_tensor(t);
+                self.tensor(Tensor { dims: Dims::SOME, ..t })
+            }
+            p => p,
+        }
+    }
+
+    /// Is one of PyTorch's layers with weights in the module?
+    fn has_layers(&self, id: ObjId, depth: u32) -> bool {
+        const MAX_LEVELS: u32 = 4;
+        match self.obj(id).kind {
+            ObjKind::ForeignModule(Some(op)) => op.state == State::Yes,
+            _ if depth > MAX_LEVELS => false,
+            ObjKind::List { module: true } | ObjKind::Dict { module: true } => {
+                let items = match self.own(id) {
+                    Value::Seq(s) => self.seq_items(s).to_vec(),
+                    _ => Vec::new(),
+                };
+                items.iter().any(|&v| matches!(v, Value::Object(o) if self.has_layers(o, depth + 1)))
+            }
+            ObjKind::Module => self.obj(id).attrs.iter().any(|&(_, cell)| {
+                matches!(self.store.get(cell), Value::Object(o)
+                    if self.is_module_object(o) && self.has_layers(o, depth + 1))
+            }),
+            _ => false,
+        }
     }
 
     pub(super) fn some_child(&mut self, id: ObjId, e: ExprId) -> Value {
