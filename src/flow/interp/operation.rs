@@ -53,6 +53,7 @@ impl Interp<'_> {
         // What has been told of is taken as mended: the rest may have causes of its own.
         let refused = refused && self.events.len() == told;
         let result = self.op_result(op, &parties, args, e, refused, name);
+        self.check_timed_operation(name.rsplit('.').next().unwrap_or(name), result, e);
         self.with_double(result, op, receiver, args, e)
     }
 

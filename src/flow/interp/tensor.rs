@@ -74,6 +74,9 @@ impl Interp<'_> {
     ) -> Value {
         let method = torch::method(Sym::new(operator_method(op)));
         let result = self.two_tensors(method, Meeting::Operator, operator_sign(op), a, b, e, l, r);
+        if op == BinOp::MatMul {
+            self.check_timed_operation("matmul", result, e);
+        }
         let double = self.promoted(&[a, b]);
         self.set_double(result, double)
     }
