@@ -70,8 +70,13 @@ impl Interp<'_> {
                         (Value::Object(id), n) => Some(self.field_name(id, n)),
                         _ => None,
                     };
-                    if let Some(n) = n {
-                        self.set_attr(v, n, value, at);
+                    match (v, n) {
+                        // `setattr(layers, "0", layer)`
+                        (Value::Object(id), Some(n)) if self.is_numbered(id, n) => {
+                            self.set_object_item(id, Value::Int(n.as_str().parse().unwrap_or(0)), value);
+                        }
+                        (_, Some(n)) => self.set_attr(v, n, value, at),
+                        _ => {}
                     }
                 }
                 Value::None
@@ -204,6 +209,9 @@ impl Interp<'_> {
             ("pow" | "divmod", Some((v @ Value::Tensor(_), at))) => {
                 let rest = Args { positional: args.positional[1..].to_vec(), ..Args::default() };
                 self.call_method(v, Sym::new("pow"), &rest, e, at)
+            }
+            ("vars", Some((Value::Object(id), _))) => {
+                self.fields_as_dict(id).unwrap_or_else(|| self.result_of(e))
             }
             ("print" | "isinstance" | "type" | "issubclass" | "callable" | "vars" | "dir" | "help", _) => {
                 self.result_of(e)

@@ -69,6 +69,10 @@ impl Interp<'_> {
             (x, Value::None) if x != Value::None && !matches!(x, Value::Unknown | Value::Absent) => {
                 self.equal(b, a, e)
             }
+            // A device is no number, whatever its index. Only what `get_device()` gives is.
+            (Value::Device(d), Value::Int(_)) | (Value::Int(_), Value::Device(d)) if self.is_no_number(d) => {
+                FALSE
+            }
             (Value::Object(x), Value::Object(y)) if x == y => TRUE,
             (Value::External(x), Value::External(y)) => constant(x == y),
             // `kind == "MULTI_GPU"`, whatever `kind` is: somebody has decided about devices.
@@ -77,6 +81,13 @@ impl Interp<'_> {
             }
             _ => self.unknown_test(e),
         }
+    }
+
+    /// Is it a `torch.device` or the name of one, and nothing that somebody outside may have given as a number?
+    fn is_no_number(&self, d: super::Dd) -> bool {
+        let named =
+            |device| matches!(device, Device::Cpu | Device::Cuda(_) | Device::Meta | Device::Other(_));
+        !self.is_text(d) && self.device_leaves(d).into_iter().all(|(_, device, _)| named(device))
     }
 
     /// A value is compared with a text that speaks of devices: somebody has decided about them. Who says that it is

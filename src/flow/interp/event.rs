@@ -83,6 +83,7 @@ impl Interp<'_> {
         // What somebody can set, and its clauses.
         let (mut set, mut set_clauses): (Vec<Literal>, Vec<String>) = (Vec::new(), Vec::new());
         let mut constant: Vec<OuterId> = Vec::new();
+        let mut memos = Vec::new();
         for &(atom, truth) in cube {
             if let (true, Some(&o)) = (truth, self.constants.get(&atom)) {
                 if constant.contains(&o) {
@@ -117,6 +118,7 @@ impl Interp<'_> {
                     continue;
                 }
                 Atom::Past => continue,
+                Atom::Opaque { .. } if self.is_memo(atom, &mut memos) => continue,
                 // No program counts on that.
                 Atom::Partly if truth => return None,
                 Atom::Raised | Atom::Partly => (None, false, 2),

@@ -286,7 +286,13 @@ impl Interp<'_> {
                     Value::Absent
                 });
             }
-            Value::Object(id) => self.set_object_item(id, i, value),
+            Value::Object(id) => {
+                // What a module's constructor puts into a container is as unregistered as what it appends to one.
+                let kept = self.constructing() && !self.is_module_object(id);
+                let value =
+                    if kept { self.kept(value, at, 1) } else { self.stored_item(id, value, at, base) };
+                self.set_object_item(id, i, value);
+            }
             Value::Bound(b) if self.t.bounds.get(b.0).name.as_str() == "__dict__" => {
                 let object = self.t.bounds.get(b.0).receiver;
                 self.set_unseen(object, i, value);

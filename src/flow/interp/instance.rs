@@ -115,6 +115,11 @@ impl Interp<'_> {
         {
             return Some(false);
         }
+        if let (Value::Object(id), Value::External(path)) = (v, class)
+            && let Some(is) = self.is_layer(id, path)
+        {
+            return Some(is);
+        }
         let plain = matches!(
             path,
             "builtins.dict" | "builtins.list" | "builtins.tuple" | "builtins.str" | "torch.Tensor"

@@ -101,9 +101,11 @@ impl<'p> Interp<'p> {
         }
         let mut known = Vec::new();
         self.d.leaves(a, &mut known);
-        let places = &self.t.places;
+        let (places, origins) = (&self.t.places, &self.t.origins);
+        // What a cache has is as old as the call that filled it.
+        let stored = |p: u32| origins.get(places.get(p).1.0).reason == super::Reason::Stored;
         let origin_in_a = |p: u32| {
-            if known.contains(&p) {
+            if known.contains(&p) || stored(p) {
                 return p;
             }
             known.iter().copied().find(|&q| places.get(q).0 == places.get(p).0).unwrap_or(p)

@@ -23,6 +23,7 @@ mod decorators;
 mod device;
 mod dims;
 mod double;
+mod emptiness;
 mod entry;
 mod evaluation;
 mod event;
@@ -32,6 +33,7 @@ mod files;
 mod frame;
 mod guard;
 mod handlers;
+mod hooks;
 mod indexing;
 mod instance;
 mod iteration;
@@ -41,12 +43,16 @@ mod loading;
 mod loops;
 mod managers;
 mod meet;
+mod memo;
 mod method;
 mod module;
 mod module_call;
 mod operation;
 mod optimizer_state;
 mod outside;
+mod own;
+mod own_optimizer;
+mod parts;
 mod precision;
 mod process;
 mod reveal;
@@ -210,6 +216,9 @@ pub struct Interp<'p> {
     unbuilt: FxHashMap<ObjId, args::Args>,
     /// What the calls in sight say of the functions they call.
     callers: callers::Callers,
+    /// Tests of caches, by where they stand; what their outcomes depend on, by activation.
+    memo_tests: FxHashMap<(ModIdx, ExprId), Vec<crate::span::Span>>,
+    memos: FxHashMap<AtomId, FrameId>,
     /// Facts about objects that are no part of the state.
     watch: watch::Watch,
     known: Known,
@@ -316,6 +325,8 @@ impl<'p> Interp<'p> {
             shallow: 0,
             unbuilt: FxHashMap::default(),
             callers: callers::Callers::default(),
+            memo_tests: FxHashMap::default(),
+            memos: FxHashMap::default(),
             watch,
             known,
         }

@@ -28,6 +28,8 @@ pub(super) struct Watch {
     pub(super) imported: Option<Place>,
     /// Parts of environment variables.
     pub(super) from_environment: FxHashMap<OuterId, &'static str>,
+    /// What the program has made the number of the only visible GPU, and when.
+    pub(super) physical: Option<(OuterId, Cond)>,
     /// The NCCL group, the bare `cuda` devices, and whether each process has chosen a device.
     pub(super) group: Option<Group>,
     pub(super) bare: Vec<Place>,
@@ -43,6 +45,8 @@ pub(super) struct Watch {
     pub(super) pools: FxHashMap<ObjId, Worker>,
     /// Where the fields of modules under construction were set.
     pub(super) fields: FxHashMap<(ObjId, Sym), Place>,
+    /// Forward hooks that are followed.
+    pub(super) hooks: Vec<super::hooks::Hook>,
     /// Optimizers, with the modules whose parameters they were given.
     pub(super) optimizers: Vec<Optimizer>,
     /// Modules in `nn.DataParallel`, with where they were wrapped.
@@ -134,6 +138,7 @@ impl Watch {
             imported: None,
             visible_at: None,
             from_environment: FxHashMap::default(),
+            physical: None,
             group: None,
             bare: Vec::new(),
             selected: false,
@@ -143,6 +148,7 @@ impl Watch {
             worker_told: false,
             pools: FxHashMap::default(),
             fields: FxHashMap::default(),
+            hooks: Vec::new(),
             optimizers: Vec::new(),
             wrapped: Vec::new(),
             scattering: Vec::new(),
@@ -167,6 +173,7 @@ impl Watch {
     pub(super) fn rewind(&mut self, objects: usize) {
         let old = |id: ObjId| (id.0 as usize) < objects;
         self.fields.retain(|&(id, _), _| old(id));
+        self.hooks.retain(|h| old(h.handle));
         self.optimizers.retain(|o| old(o.id));
         self.wrapped.retain(|&(id, _)| old(id));
         self.scattering.retain(|&id| old(id));
