@@ -172,15 +172,28 @@ impl Interp<'_> {
         }
     }
 
-    /// Does it go wrong on such a machine however this point is reached?
+    /// Does it go wrong on such a machine however this point is reached? What has been reported before has raised, so
+    /// that counts only if some such machine gets here without.
     fn certain_on(&mut self, machine: &[Literal], bad: Cond) -> bool {
         let atoms = &self.atoms;
         let gone = |a| matches!(atoms.get(a), Atom::Past | Atom::Shadow { .. });
-        let mut reached = match self.d.without(self.path, &gone) {
+        let reached = match self.d.without(self.path, &gone) {
             FALSE => self.path,
             path => path,
         };
-        let mut bad = self.d.without(bad, &gone);
+        let without = self.d.without(bad, &gone);
+        self.goes_wrong(machine, reached, without).unwrap_or_else(|| {
+            let atoms = &self.atoms;
+            let shadow = |a| matches!(atoms.get(a), Atom::Shadow { .. });
+            let (path, bad) = (self.d.without(self.path, &shadow), self.d.without(bad, &shadow));
+            let stays = |a| !matches!(atoms.get(a), Atom::Past);
+            let (reached, bad) = (self.d.forget(path, &stays), self.d.forget(bad, &stays));
+            self.goes_wrong(machine, reached, bad) == Some(true)
+        })
+    }
+
+    /// Does reaching this point on such a machine mean that it goes wrong? Nothing if no such machine gets here.
+    fn goes_wrong(&mut self, machine: &[Literal], mut reached: Cond, mut bad: Cond) -> Option<bool> {
         if !self.split.is_empty() {
             // The alternative that is looked at is one of several that get here.
             bad = self.d.and(bad, reached);
@@ -194,7 +207,7 @@ impl Interp<'_> {
             }
             reached = self.d.and(reached, c);
         }
-        reached != FALSE && self.d.implies(reached, bad)
+        (reached != FALSE).then(|| self.d.implies(reached, bad))
     }
 
     pub(super) fn implied(&mut self, path: Cond, atom: AtomId, truth: bool) -> bool {
