@@ -201,9 +201,15 @@ impl Interp<'_> {
                 let rest = Args { positional: args.positional[1..].to_vec(), ..Args::default() };
                 self.call_method(v, Sym::new("pow"), &rest, e, at)
             }
-            ("print" | "isinstance" | "type" | "issubclass" | "callable" | "vars" | "dir" | "help", _) => {
+            ("print" | "isinstance" | "type" | "issubclass" | "callable" | "dir" | "help", _) => {
                 self.result_of(e)
             }
+            ("vars", Some((v @ Value::Object(id), _)))
+                if matches!(self.obj(id).kind, super::ObjKind::Instance | super::ObjKind::Module) =>
+            {
+                self.bound(v, None, Sym::new("__dict__"))
+            }
+            ("vars", _) => self.result_of(e),
             ("property" | "staticmethod" | "classmethod", Some((v, _))) => v,
             ("super", _) => {
                 let receiver = args.positional.get(1).map_or(Value::Unknown, |&(v, _)| v);
