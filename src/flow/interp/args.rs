@@ -386,8 +386,23 @@ pub(super) fn says_tensor_alone(ir: &crate::ir::Module, e: ExprId) -> bool {
     matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. } | Expr::Str(_)) && says_tensor(ir, e)
 }
 
-/// Does the annotation say that the thing is a tensor?
+/// Does the annotation say that the thing is a tensor, if it is anything that lives on a device? Numbers and arrays do not.
 pub(super) fn says_tensor(ir: &crate::ir::Module, e: ExprId) -> bool {
+    let parts = match ir.expr(e) {
+        Expr::Index { base, index } if plain_annotation(ir, base) == Some("Union") => match ir.expr(index) {
+            Expr::Tuple(list) => ir.list(list).to_vec(),
+            _ => vec![index],
+        },
+        Expr::Binary { op: crate::ir::BinOp::BitOr, left, right } => vec![left, right],
+        _ => return names_tensor(ir, e),
+    };
+    let plain = |&p: &ExprId| {
+        ir.expr(p) == Expr::None || matches!(plain_annotation(ir, p), Some("int" | "float" | "ndarray"))
+    };
+    parts.iter().any(|&p| says_tensor(ir, p)) && parts.iter().all(|p| plain(p) || says_tensor(ir, *p))
+}
+
+fn names_tensor(ir: &crate::ir::Module, e: ExprId) -> bool {
     plain_annotation(ir, e).is_some_and(|n| {
         matches!(
             n,

@@ -138,7 +138,11 @@ impl Interp<'_> {
                 let t = super::Tensor { certain: false, ..self.get_tensor(id) };
                 self.tensor(super::Tensor { device: d, dims: super::super::dims::Dims::ANY, ..t })
             }
-            _ => self.result_of(e),
+            _ => {
+                let made = self.result_of(e);
+                self.is_made_of(made, args);
+                made
+            }
         }
     }
 
@@ -181,13 +185,22 @@ impl Interp<'_> {
         if module == self.entry {
             self.is_given(function, receiver.is_some(), args, e);
         }
-        if self.depth >= MAX_DEPTH || recursive || !self.live() || self.skipped(module, func, receiver, args)
-        {
+        let skipped = self.depth >= MAX_DEPTH || recursive || self.skipped(module, func, receiver, args);
+        if !self.live() || skipped {
             for (v, _) in args.values() {
                 self.escape(v, 0);
             }
             self.may_have_moved(function.name, receiver);
-            return self.result_of(e);
+            if self.live()
+                && !recursive
+                && self.depth < MAX_DEPTH
+                && let Some(v) = self.by_summary(module, func, args, e)
+            {
+                return v;
+            }
+            let made = self.result_of(e);
+            self.is_made_of(made, args);
+            return made;
         }
         if module == self.entry && !self.symbolic && self.muted == 0 {
             self.interpreted.insert(func);
@@ -220,7 +233,9 @@ impl Interp<'_> {
         };
         if self.gave_up {
             self.may_have_moved(function.name, receiver);
-            return self.result_of(e);
+            let made = self.result_of(e);
+            self.is_made_of(made, args);
+            return made;
         }
         if function.is_generator {
             self.made_anew(v, objects);

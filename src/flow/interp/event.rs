@@ -177,16 +177,35 @@ impl Interp<'_> {
         }
     }
 
-    /// Does it go wrong on such a machine however this point is reached? Not where only `chance` gets past what has been
-    /// reported: with that mended, the usual path gets here, too.
+    /// Does it go wrong on such a machine however this point is reached? What has been reported before has raised, so
+    /// that counts only if some such machine gets here without. Nor does it count where only `chance` gets past what has
+    /// been reported: with that mended, the usual path gets here, too.
     fn certain_on(&mut self, machine: &[Literal], bad: Cond, chance: &[Literal]) -> bool {
         let atoms = &self.atoms;
         let gone = |a| matches!(atoms.get(a), Atom::Past | Atom::Shadow { .. });
-        let mut reached = match self.d.without(self.path, &gone) {
+        let reached = match self.d.without(self.path, &gone) {
             FALSE => self.path,
             path => path,
         };
-        let mut bad = self.d.without(bad, &gone);
+        let without = self.d.without(bad, &gone);
+        self.goes_wrong(machine, reached, without, chance).unwrap_or_else(|| {
+            let atoms = &self.atoms;
+            let shadow = |a| matches!(atoms.get(a), Atom::Shadow { .. });
+            let (path, bad) = (self.d.without(self.path, &shadow), self.d.without(bad, &shadow));
+            let stays = |a| !matches!(atoms.get(a), Atom::Past);
+            let (reached, bad) = (self.d.forget(path, &stays), self.d.forget(bad, &stays));
+            self.goes_wrong(machine, reached, bad, chance) == Some(true)
+        })
+    }
+
+    /// Does reaching this point on such a machine mean that it goes wrong? Nothing if no such machine gets here.
+    fn goes_wrong(
+        &mut self,
+        machine: &[Literal],
+        mut reached: Cond,
+        mut bad: Cond,
+        chance: &[Literal],
+    ) -> Option<bool> {
         if !self.split.is_empty() {
             // The alternative that is looked at is one of several that get here.
             bad = self.d.and(bad, reached);
@@ -200,9 +219,11 @@ impl Interp<'_> {
             }
             reached = self.d.and(reached, c);
         }
-        reached != FALSE
-            && self.d.implies(reached, bad)
-            && !chance.iter().any(|&(atom, truth)| self.implied(reached, atom, truth))
+        if reached == FALSE {
+            return None;
+        }
+        let by_chance = chance.iter().any(|&(atom, truth)| self.implied(reached, atom, truth));
+        Some(!by_chance && self.d.implies(reached, bad))
     }
 
     pub(super) fn implied(&mut self, path: Cond, atom: AtomId, truth: bool) -> bool {

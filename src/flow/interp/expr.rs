@@ -337,12 +337,8 @@ impl Interp<'_> {
             }
             _ => Value::Unknown,
         };
-        // `backend = None`, until a function sets it.
-        let v = if v == Value::None && self.relevance.assigned.is_rebound(module, slot) {
-            Value::Unknown
-        } else {
-            v
-        };
+        // `backend = None`, until a function sets it, there or in another file: why else would it be there?
+        let v = if v == Value::None { Value::Unknown } else { v };
         if v == Value::Unknown || v == Value::Absent {
             return self.outer_global(module, slot);
         }

@@ -62,6 +62,7 @@ mod shown;
 mod shuffling;
 mod spelling;
 mod stmt;
+mod summary;
 mod tensor;
 mod texts;
 mod timing;
@@ -144,6 +145,8 @@ pub struct Interp<'p> {
     hooked: FxHashSet<ObjId>,
     /// Methods that return tuples or dicts.
     several: FxHashMap<(ModIdx, FuncId), bool>,
+    /// What functions give that are not followed.
+    summaries: FxHashMap<(ModIdx, FuncId), summary::Gives>,
     /// Callees that took more steps than a call may.
     heavy: FxHashSet<(ModIdx, FuncId)>,
     /// The same, with less than that left: only the entry point that is interpreted does without them.
@@ -286,6 +289,7 @@ impl<'p> Interp<'p> {
             limit: MAX_STEPS,
             hooked: FxHashSet::default(),
             several: FxHashMap::default(),
+            summaries: FxHashMap::default(),
             heavy: FxHashSet::default(),
             heavy_here: FxHashSet::default(),
             gave_up: false,
