@@ -222,7 +222,9 @@ impl Interp<'_> {
             also: Vec::new(),
             asked_for: self.asked_for(),
         };
-        self.events.push(Pending { event, needs, about: Vec::new(), function: self.callers.entry });
+        let expected = self.expecting > 0;
+        let function = self.callers.entry;
+        self.events.push(Pending { event, needs, about: Vec::new(), function, expected });
     }
 
     /// Does the name of a function around say that the caller wants an accelerator?

@@ -152,6 +152,8 @@ pub struct Interp<'p> {
     split: Vec<AtomId>,
     /// While positive, nothing is reported.
     muted: u32,
+    /// While positive, an error is expected, which is not that the accelerator is missing.
+    expecting: u32,
     /// The device of factories without `device=`; a cell, so that branches join it.
     default_device: Cell,
     tests: FxHashMap<Test, AtomId>,
@@ -221,6 +223,8 @@ struct Pending {
     about: Vec<OuterId>,
     /// The function that is interpreted for itself.
     function: Option<FuncId>,
+    /// An error is expected there.
+    expected: bool,
 }
 
 /// Symbols that are asked for all the time.
@@ -284,6 +288,7 @@ impl<'p> Interp<'p> {
             deciders: Vec::new(),
             split: Vec::new(),
             muted: 0,
+            expecting: 0,
             default_device,
             tests: FxHashMap::default(),
             plugin_atoms: FxHashMap::default(),

@@ -370,7 +370,8 @@ impl Interp<'_> {
         let wrapped = std::mem::take(&mut self.watch.one_each);
         let selected = std::mem::take(&mut self.watch.selected);
         let indexed = std::mem::take(&mut self.watch.indexed);
-        let Some(Group { event: Pending { mut event, needs, about, function } }) = self.watch.group.take()
+        let Some(Group { event: Pending { mut event, needs, about, function, expected } }) =
+            self.watch.group.take()
         else {
             return;
         };
@@ -379,7 +380,7 @@ impl Interp<'_> {
             return;
         }
         event.kind = Kind::NoSetDevice { uses: if alike { uses } else { wrapped }, indexed: !alike };
-        self.events.push(Pending { event, needs, about, function });
+        self.events.push(Pending { event, needs, about, function, expected });
     }
 
     /// Do the files at hand choose a device for each process in a way that was not followed?

@@ -323,7 +323,10 @@ impl<'p> Interp<'p> {
             }
         }
         let (entered, returned) = (self.path, self.here().returned);
+        let meant = u32::from(items.iter().any(|&(context, _)| self.expects_an_error(context)));
+        self.expecting += meant;
         self.block(body);
+        self.expecting -= meant;
         self.leave_managers(open, entered, returned);
         self.watch.autocasts.truncate(casts);
         if scoped {
