@@ -1,8 +1,8 @@
-//! Which attributes methods assign, and which module-level variables functions do.
+//! Which attributes methods assign.
 
 use rayon::prelude::*;
 
-use crate::ir::{Block, Expr, ExprId, FuncId, FuncKind, Module, Slot, Stmt, StmtId, Var};
+use crate::ir::{Block, Expr, ExprId, FuncId, Module, Stmt, Var};
 use crate::link::{ModIdx, Program};
 use crate::sym::Sym;
 
@@ -13,8 +13,6 @@ pub struct Assigned {
     attributes: Vec<Vec<Box<[Sym]>>>,
     /// The same, of the object that a method belongs to alone.
     own: Vec<Vec<Box<[Sym]>>>,
-    /// For each file, the module-level variables that functions rebind (`global x`).
-    globals: Vec<Vec<Slot>>,
 }
 
 impl Assigned {
@@ -34,13 +32,7 @@ impl Assigned {
         Self {
             attributes: program.modules.par_iter().map(|m| of_file(&m.ir, false)).collect(),
             own: program.modules.par_iter().map(|m| of_file(&m.ir, true)).collect(),
-            globals: program.modules.par_iter().map(|m| rebound(&m.ir)).collect(),
         }
-    }
-
-    /// Does a function rebind the module-level variable? Then it may be anything when another function reads it.
-    pub fn is_rebound(&self, module: ModIdx, slot: Slot) -> bool {
-        self.globals.get(module.0 as usize).is_some_and(|slots| slots.contains(&slot))
     }
 
     /// The names that a method assigns.
@@ -52,31 +44,6 @@ impl Assigned {
     pub fn to_self(&self, module: ModIdx, func: FuncId) -> &[Sym] {
         self.own.get(module.0 as usize).and_then(|m| m.get(func.0 as usize)).map_or(&[], |names| names)
     }
-}
-
-/// The module-level variables that statements in functions assign.
-fn rebound(ir: &Module) -> Vec<Slot> {
-    let mut slots = Vec::new();
-    let inner: Vec<_> = ir
-        .functions
-        .iter()
-        .filter(|f| f.kind == FuncKind::Function && f.parent.is_some())
-        .map(|f| f.span)
-        .collect();
-    for (n, s) in ir.stmts.iter().enumerate() {
-        let Stmt::Assign { targets, .. } = s else { continue };
-        for &t in ir.list(*targets) {
-            if let Expr::Var(Var::Global(slot)) = ir.expr(t)
-                && !slots.contains(&slot)
-            {
-                let at = ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
-                if inner.iter().any(|f| f.contains(at)) {
-                    slots.push(slot);
-                }
-            }
-        }
-    }
-    slots
 }
 
 fn collect(ir: &Module, block: Block, of: &dyn Fn(ExprId) -> bool, names: &mut Vec<Sym>) {

@@ -283,6 +283,8 @@ pub enum Kind {
         loader: Place,
         /// Is it a data loader?
         loads: bool,
+        /// How what is used there came to be on CUDA, if it was so before.
+        chain: Vec<Step>,
     },
     /// A string where a device is wanted, and none is of that name.
     InvalidDevice {

@@ -21,6 +21,8 @@ pub(super) struct Found {
     pub(super) calls: Vec<u32>,
     /// Functions that ask something about the machine.
     pub(super) asking: FxHashSet<FuncId>,
+    /// Functions that make tensors where another one is: `device=x.device`.
+    pub(super) beside: FxHashSet<FuncId>,
 }
 
 /// A function, or a module-level variable.

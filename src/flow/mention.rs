@@ -300,6 +300,10 @@ impl Scan<'_> {
                     op.result,
                     torch::ResultRule::Cpu | torch::ResultRule::Cuda | torch::ResultRule::Backend(_)
                 );
+            if placed && makes && self.is_beside(call) {
+                let owner = self.owner(e);
+                self.found.beside.insert(owner);
+            }
             let large = placed && call.args.iter().any(|a| self.is_large(a.value));
             let demands = op.kind == Kind::CpuOnly || op.args.iter().any(|a| a.share == torch::Share::Cpu);
             makes && !self.is_registered(self.ir.span(e)) && (!placed || large) || demands
@@ -319,6 +323,15 @@ impl Scan<'_> {
         } else if path.as_str() == "torch.device" {
             self.hint(e);
         }
+    }
+
+    /// `device=x.device`
+    fn is_beside(&self, call: &Call) -> bool {
+        let device = self.names.device;
+        call.args.iter().any(|a| {
+            a.kind == ArgKind::Keyword(device)
+                && matches!(self.ir.expr(a.value), Expr::Attr { name, .. } if name == device)
+        })
     }
 
     pub(super) fn is_large(&self, e: ExprId) -> bool {

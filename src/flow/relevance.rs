@@ -7,6 +7,7 @@
 //! nothing: what it gives is not known to the interpreter either.
 
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 
 use super::assigned::Assigned;
 use super::found::{Found, Node, number};
@@ -45,6 +46,8 @@ struct Facts {
     pub(super) of_constructor: Vec<bool>,
     /// Something that mentions it, or mentions what does, asks about the machine.
     pub(super) asked_before: Vec<bool>,
+    /// Those that make tensors where another one is.
+    pub(super) beside: FxHashSet<FuncId>,
 }
 
 /// Where counting calls stops.
@@ -75,6 +78,7 @@ impl Relevance {
                 calls: Vec::new(),
                 of_constructor: vec![false; m.ir.functions.len()],
                 asked_before: Vec::new(),
+                beside: FxHashSet::default(),
             })
             .collect();
         for seed in found.iter().flat_map(|f| &f.seeds) {
@@ -108,6 +112,7 @@ impl Relevance {
             facts.near = near[start..start + facts.own.len()].to_vec();
             facts.telling = telling[start..start + facts.own.len()].to_vec();
             facts.asked_before = asked_before[start..start + facts.own.len()].to_vec();
+            facts.beside.clone_from(&found[m].beside);
         }
         Self { modules, imports: ImportTime::of(program), assigned: Assigned::of(program) }
     }
@@ -133,6 +138,11 @@ impl Relevance {
     pub fn is_telling(&self, module: ModIdx, func: FuncId) -> bool {
         let facts = self.modules.get(module.0 as usize);
         facts.and_then(|m| m.telling.get(func.0 as usize)).copied().unwrap_or(true)
+    }
+
+    /// Does the function make tensors where another one is, which may be where an argument is?
+    pub fn makes_beside(&self, module: ModIdx, func: FuncId) -> bool {
+        self.modules.get(module.0 as usize).is_some_and(|m| m.beside.contains(&func))
     }
 
     /// May whoever calls the function have asked whether an accelerator is there?

@@ -101,6 +101,7 @@ impl<'a> Scan<'a> {
             same: Vec::new(),
             calls: vec![0; ir.functions.len()],
             asking: FxHashSet::default(),
+            beside: FxHashSet::default(),
         };
         let begun = Cell::new(0);
         Self {

@@ -31,6 +31,13 @@ impl Store {
         first
     }
 
+    /// A new cell that holds a value, and held it always.
+    pub fn alloc_with(&mut self, value: Value) -> Cell {
+        let cell = self.alloc(1);
+        self.cells[cell.0 as usize] = value;
+        cell
+    }
+
     /// Number of cells.
     pub fn len(&self) -> usize {
         self.cells.len()

@@ -338,6 +338,10 @@ pub enum Reason {
     Unwaited,
     /// Kept by a module's constructor where `.to()` does not see it: a plain attribute, a list.
     Kept,
+    /// Kept in an attribute by another method of a module, on the CPU then: a cache that outlives the call.
+    Stored,
+    /// The device is the default of a parameter that this call leaves out.
+    Defaulted,
     /// Made a text: `device.type`, `str(device)`. No step of its own.
     Text,
 }

@@ -5,6 +5,7 @@
 mod classes;
 mod finder;
 mod mps;
+mod shadowed;
 
 use std::sync::OnceLock;
 
@@ -111,8 +112,10 @@ impl Program {
     pub fn link(modules: Vec<Module>, find: &mut dyn FnMut(FileId, u32, Sym) -> Option<FileId>) -> Self {
         let by_file: FxHashMap<FileId, ModIdx> =
             modules.iter().enumerate().map(|(i, m)| (m.file, index(i))).collect();
-        let modules = modules.into_iter().map(|ir| link_module(ir, &by_file, find)).collect();
+        let (modules, submodules): (Vec<_>, Vec<_>) =
+            modules.into_iter().map(|ir| link_module(ir, &by_file, find)).unzip();
         let mut program = Self { modules, by_file, about_mps: OnceLock::new() };
+        shadowed::resolve(&mut program, &submodules);
         classes::resolve(&mut program);
         program.mark_calls();
         program
@@ -318,15 +321,24 @@ fn link_module(
     ir: Module,
     by_file: &FxHashMap<FileId, ModIdx>,
     find: &mut dyn FnMut(FileId, u32, Sym) -> Option<FileId>,
-) -> Linked {
+) -> (Linked, shadowed::Submodules) {
     let mut targets = FxHashMap::default();
     let mut stars = Vec::new();
+    let mut submodules = Vec::new();
     for import in &ir.imports {
         let target = import_target(ir.file, import, by_file, find);
+        let key = (import.level, import.module, import.name);
+        if import.name.is_some()
+            && matches!(target, Target::Module(_))
+            && let Some(package) = find(ir.file, import.level, import.module).filter(|&f| f != ir.file)
+            && let Some(&package) = by_file.get(&package)
+        {
+            submodules.push((key, package));
+        }
         if import.name.is_some_and(|n| n.as_str() == "*") {
             stars.push(target);
         }
-        targets.insert((import.level, import.module, import.name), target);
+        targets.insert(key, target);
     }
     let body = ir.functions.first();
     let slots: &[Sym] = body.map_or(&[], |f| &f.slots);
@@ -342,7 +354,17 @@ fn link_module(
         methods.extend(class.methods.iter().map(|&(name, f)| ((id, name), f)));
     }
     // A function that declares a name `global` and writes it is rare: such names have no other binding.
-    Linked { bindings, names, targets, stars, methods, classes: Vec::new(), calls: FxHashMap::default(), ir }
+    let linked = Linked {
+        bindings,
+        names,
+        targets,
+        stars,
+        methods,
+        classes: Vec::new(),
+        calls: FxHashMap::default(),
+        ir,
+    };
+    (linked, submodules)
 }
 
 fn import_target(
@@ -363,7 +385,7 @@ fn import_target(
             if name.as_str() == "*" {
                 return holder.map_or(Target::External(import.module), Target::Module);
             }
-            // A name in the package's file wins over a submodule, unless the name is not there.
+            // A name in the package's file may win over a submodule; see `shadowed`.
             let sub = import.whole();
             match (holder, module(sub)) {
                 (None | Some(_), Some(m)) => Target::Module(m),

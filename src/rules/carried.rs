@@ -166,9 +166,11 @@ impl File<'_> {
             (around.contains(at) || heads.iter().any(|h| h.contains(at)))
                 && match *e {
                     Expr::Attr { name, .. } => THOUGHT_OF.contains(&name.as_str()) && name.as_str() != "item",
-                    Expr::Call(c) => self.ir.call(c).args.iter().any(
-                        |a| matches!(a.kind, crate::ir::ArgKind::Keyword(k) if k.as_str() == "retain_graph"),
-                    ),
+                    // Who keeps every graph has thought of none.
+                    Expr::Call(c) => self.ir.call(c).args.iter().any(|a| {
+                        matches!(a.kind, crate::ir::ArgKind::Keyword(k) if k.as_str() == "retain_graph")
+                            && self.ir.expr(a.value) != Expr::True
+                    }),
                     _ => false,
                 }
         })

@@ -169,7 +169,8 @@ impl File<'_> {
         match (ir.expr(base), &*call.args) {
             (Expr::Call(c), []) => match (ir.expr(ir.call(c).func), &*ir.call(c).args) {
                 (Expr::Attr { name, .. }, [a]) if name.as_str() == "scale" => through(a.value),
-                _ => None,
+                // `sum(losses.values()).backward()`
+                _ => self.dict_summed(base).map(|var| Loss { var, slot: Slot::Every }),
             },
             (_, []) => through(base),
             (Expr::Var(_) | Expr::Attr { .. }, [a]) => through(a.value),
@@ -185,24 +186,34 @@ impl File<'_> {
         }
         ir.stmts.iter().find_map(|s| {
             let Stmt::Assign { targets, value } = *s else { return None };
-            let (Expr::Call(c), true) = (ir.expr(value), within(ir.span(value))) else { return None };
             let given = ir.list(targets).iter().any(|&t| ir.expr(t) == Expr::Var(loss.var));
-            let call = ir.call(c);
-            let is_sum = matches!(ir.expr(call.func), Expr::Var(Var::Unbound(n)) if n.as_str() == "sum");
-            let mut over = call.args.first().filter(|_| given && is_sum)?.value;
-            // `sum(loss for loss in losses.values())`
-            if let Expr::Comp(id) = ir.expr(over)
-                && let comp = ir.comp(id)
-                && let [one] = &*comp.generators
-            {
-                if ir.expr(one.target) != ir.expr(comp.element) || one.conditions.len > 0 {
-                    return None;
-                }
-                over = one.iter;
+            if !given || !within(ir.span(value)) {
+                return None;
             }
-            let (var, Part::Value) = self.parts_of(over)? else { return None };
-            Some(Loss { var, slot: Slot::Every })
+            self.dict_summed(value).map(|var| Loss { var, slot: Slot::Every })
         })
+    }
+
+    /// `sum(losses.values())`, `sum(loss for loss in losses.values())`: the dict.
+    fn dict_summed(&self, e: ExprId) -> Option<Var> {
+        let ir = self.ir;
+        let Expr::Call(c) = ir.expr(e) else { return None };
+        let call = ir.call(c);
+        let is_sum = matches!(ir.expr(call.func), Expr::Var(Var::Unbound(n)) if n.as_str() == "sum");
+        let mut over = call.args.first().filter(|_| is_sum)?.value;
+        if let Expr::Comp(id) = ir.expr(over)
+            && let comp = ir.comp(id)
+            && let [one] = &*comp.generators
+        {
+            if ir.expr(one.target) != ir.expr(comp.element) || one.conditions.len > 0 {
+                return None;
+            }
+            over = one.iter;
+        }
+        match self.parts_of(over)? {
+            (var, Part::Value) => Some(var),
+            _ => None,
+        }
     }
 
     /// The dict that an expression goes through, and by what: `losses`, `losses.keys()`, `losses.values()`.
@@ -335,7 +346,12 @@ impl File<'_> {
         let Expr::Call(c) = self.ir.expr(e) else { return };
         let call = self.ir.call(c);
         let Expr::Attr { base, name } = self.ir.expr(call.func) else { return };
-        let Some(position) = call.args.iter().position(|a| self.holds(a.value, losses)) else { return };
+        // `meter.update(losses)`: the whole dict.
+        let dict =
+            |e: ExprId| losses.iter().any(|l| l.slot == Slot::Every && self.ir.expr(e) == Expr::Var(l.var));
+        let given = call.args.iter().position(|a| self.holds(a.value, losses) || dict(a.value));
+        let Some(position) = given else { return };
+        let slot = if dict(call.args[position].value) { Slot::Every } else { Slot::Itself };
         let Some(key) = self.class_of(base) else { return };
         let Some((m, f)) = self.cx.program.find_method(key, name) else { return };
         let ir = &self.cx.program.get(m).ir;
@@ -347,7 +363,7 @@ impl File<'_> {
         };
         let Some(param) = param else { return };
         let there = File { cx: self.cx, module: m, ir, scope: method.span };
-        if let Some(at) = there.adds_up(method, Var::Local(param.slot)) {
+        if let Some(at) = there.adds_up(method, Loss { var: Var::Local(param.slot), slot }) {
             let place = Place { file: ir.file, span: at };
             let site = Place { file: self.cx.file, span: self.ir.span(e) };
             found.push(self.finding(place).related(site, "given the loss here"));
@@ -355,13 +371,13 @@ impl File<'_> {
     }
 
     /// The statement of a method that adds its parameter to what the object keeps.
-    fn adds_up(&self, method: &Function, param: Var) -> Option<Span> {
+    fn adds_up(&self, method: &Function, given: Loss) -> Option<Span> {
         let ir = self.ir;
         let inside = |at: Span| method.span.contains(at);
         let rebound = ir.stmts.iter().enumerate().any(|(n, s)| {
             inside(ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX))))
                 && matches!(s, Stmt::Assign { targets, .. }
-                    if ir.list(*targets).iter().any(|&t| ir.expr(t) == Expr::Var(param)))
+                    if ir.list(*targets).iter().any(|&t| ir.expr(t) == Expr::Var(given.var)))
         });
         if rebound || method.decorators.len > 0 {
             return None;
@@ -374,9 +390,8 @@ impl File<'_> {
                 _ => None,
             };
             let (target, value) = kept.filter(|_| inside(at))?;
-            (matches!(ir.expr(target), Expr::Attr { .. })
-                && self.holds(value, &[Loss { var: param, slot: Slot::Itself }]))
-            .then_some(at)
+            (matches!(ir.expr(whole(ir, target)), Expr::Attr { .. }) && self.holds(value, &[given]))
+                .then_some(at)
         })
     }
 

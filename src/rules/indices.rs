@@ -3,6 +3,7 @@
 use super::{Context, finding, with_also, with_stack};
 use crate::finding::Finding;
 use crate::flow::event::{Event, Kind, UseKind};
+use crate::flow::value::Reason;
 use crate::world::World;
 
 /// SD402 hard-coded-device-list
@@ -130,7 +131,7 @@ pub(super) fn no_set_device(event: &Event, _cx: &Context<'_>) -> Option<Finding>
 
 /// SD407 cuda-in-forked-worker
 pub(super) fn in_worker(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
-    let Kind::InWorker { loader, loads } = &event.kind else { return None };
+    let Kind::InWorker { loader, loads, chain } = &event.kind else { return None };
     let (message, help) = if *loads {
         (
             "this runs in the loader's workers, which are forks of a process that uses CUDA",
@@ -144,6 +145,10 @@ pub(super) fn in_worker(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     };
     let mut f = finding(407, event, message.to_owned(), event.place, "CUDA cannot be used in a fork");
     f.world = World::Cuda;
+    let there = chain.iter().find(|s| matches!(s.reason, Reason::Made | Reason::Moved));
+    if let Some(step) = there.filter(|s| s.place != event.place) {
+        f = f.related(step.place, "what the data set gives out is put on CUDA here");
+    }
     if *loader != event.place {
         f = f.related(
             *loader,

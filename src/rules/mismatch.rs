@@ -140,10 +140,18 @@ pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if given || as_tests_like(event, other, cx) {
         return None;
     }
-    let place = stray.chain.iter().find(|s| s.reason == Reason::Kept)?.place;
-    if stray.device != DeviceName::Known("cpu".to_owned())
-        || function_of(place, cx) == function_of(event.place, cx)
-    {
+    let step = stray.chain.iter().find(|s| matches!(s.reason, Reason::Kept | Reason::Stored))?;
+    let place = step.place;
+    let fits = match step.reason {
+        // Put where its module was then, and left there: nobody has to make it elsewhere.
+        Reason::Stored => {
+            let before = stray.chain.iter().skip_while(|s| s.reason != Reason::Stored).nth(1);
+            let explicit = before.is_none_or(|s| !matches!(s.reason, Reason::Default | Reason::Host));
+            explicit && matches!(other.device, DeviceName::Known(_))
+        }
+        _ => function_of(place, cx) != function_of(event.place, cx),
+    };
+    if stray.device != DeviceName::Known("cpu".to_owned()) || !fits {
         return None;
     }
     let message = format!(

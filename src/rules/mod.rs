@@ -418,6 +418,8 @@ fn reason(step: &event::Step) -> &'static str {
         Reason::Pinned => "pinned here",
         Reason::Unwaited => "copied here",
         Reason::Kept => "kept here as a plain attribute",
+        Reason::Stored => "kept here in an attribute",
+        Reason::Defaulted => "the device is left to its default here",
         Reason::Text => "named here",
         Reason::None => "here",
     }

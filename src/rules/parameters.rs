@@ -5,7 +5,7 @@ mod own;
 use super::Context;
 use super::file::File;
 use crate::finding::{Code, Finding, Label};
-use crate::ir::{ArgKind, Call, Expr, ExprId, FuncKind, Function, ParamKind, Stmt, Var};
+use crate::ir::{ArgKind, Call, Expr, ExprId, FuncKind, Function, Param, ParamKind, Stmt, StmtId, Var};
 use crate::link::{ClassKey, Resolved};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
@@ -38,6 +38,10 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
                 found.push(own);
                 continue;
             }
+            if let Some(overwritten) = file.overwritten(function, param) {
+                found.push(overwritten);
+                continue;
+            }
             if file.mentions(function, param.slot) {
                 found.extend(file.not_passed_on(function, param.slot));
             } else if !any && !file.is_interface(function) {
@@ -68,6 +72,43 @@ impl File<'_> {
         })
     }
 
+    /// `device = torch.device("cuda" if … else "cpu")` before anybody has looked at the parameter.
+    fn overwritten(&self, function: &Function, param: &Param) -> Option<Finding> {
+        let own = Var::Local(param.slot);
+        let sets = |&s: &StmtId| match *self.ir.stmt(s) {
+            Stmt::Assign { targets, value } if matches!(*self.ir.list(targets), [t] if self.ir.expr(t) == Expr::Var(own)) => {
+                Some((s, value))
+            }
+            _ => None,
+        };
+        let (stmt, value) = self.ir.block(function.body).iter().find_map(sets)?;
+        let at = self.ir.stmt_span(stmt);
+        let looked_at = self.inside(function).any(|(_, e, x)| match e {
+            Expr::Var(v) if v == own => x.start < at.start || self.ir.span(value).contains(x),
+            Expr::Var(Var::Unbound(n)) => matches!(n.as_str(), "locals"),
+            _ => false,
+        });
+        if looked_at || !self.chooses_device(value) || self.is_interface(function) {
+            return None;
+        }
+        let message = format!(
+            "`{}` is given `{}` and overwrites it without having looked at it",
+            function.name, param.name
+        );
+        Some(self.parameter_finding(at, message, "whatever the caller wants", function.name_span))
+    }
+
+    /// `"cuda"`, `torch.device(…)`, or one of two such.
+    fn chooses_device(&self, e: ExprId) -> bool {
+        match self.ir.expr(e) {
+            Expr::Str(s) => matches!(s.as_str(), "cpu" | "cuda" | "cuda:0" | "mps"),
+            Expr::IfElse { then, orelse, .. } => self.chooses_device(then) && self.chooses_device(orelse),
+            Expr::Call(c) => matches!(self.cx.program.resolve_expr(self.module, self.ir.call(c).func),
+                Some(Resolved::External(p)) if p.as_str() == "torch.device"),
+            _ => false,
+        }
+    }
+
     /// A method that others define as well has its parameters from them; a stub uses none.
     fn is_interface(&self, function: &Function) -> bool {
         if function.decorators.len > 0 && self.ir.list(function.decorators).iter().any(|&d| self.overrides(d))
@@ -89,7 +130,11 @@ impl File<'_> {
     fn overrides(&self, decorator: ExprId) -> bool {
         let name = match self.ir.expr(decorator) {
             Expr::Attr { name, .. } | Expr::Var(Var::Unbound(name)) => Some(name),
-            Expr::Call(_) => return true,
+            // `@torch.no_grad()`
+            Expr::Call(c) => match self.cx.program.resolve_expr(self.module, self.ir.call(c).func) {
+                Some(Resolved::External(p)) => Some(p),
+                _ => return true,
+            },
             Expr::Var(_) => match self.cx.program.resolve_expr(self.module, decorator) {
                 Some(Resolved::External(p)) => Some(p),
                 _ => return true,
@@ -178,7 +223,7 @@ impl File<'_> {
     fn not_passed_on(&self, function: &Function, slot: u16) -> Option<Finding> {
         // What is rebound, or decided inside, is not the caller's any more.
         let rebound = self.ir.stmts.iter().enumerate().any(|(n, s)| {
-            let at = self.ir.stmt_span(crate::ir::StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
+            let at = self.ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
             matches!(s, Stmt::Assign { targets, .. } if function.span.contains(at)
                 && self.ir.list(*targets).iter().any(|&t| self.ir.expr(t) == Expr::Var(Var::Local(slot))))
         });
@@ -272,7 +317,15 @@ impl File<'_> {
             return None;
         }
         let (n, param) = callee.params.iter().enumerate().find(|(_, p)| p.name.as_str() == "device")?;
-        let Expr::Str(default) = ir.expr(param.default?) else { return None };
+        // `device=torch.device("cpu")` as well.
+        let default = match ir.expr(param.default?) {
+            Expr::Call(c) => match (self.cx.program.resolve_expr(m, ir.call(c).func), &*ir.call(c).args) {
+                (Some(Resolved::External(p)), [a]) if p.as_str() == "torch.device" => ir.expr(a.value),
+                _ => return None,
+            },
+            written => written,
+        };
+        let Expr::Str(default) = default else { return None };
         if !matches!(default.as_str(), "cpu" | "cuda" | "cuda:0") {
             return None;
         }

@@ -32,7 +32,9 @@ pub(super) fn compared(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
         format!("a tensor's device has an index and never equals `{with}`")
     };
     let mut f = finding(802, event, message, event.place, "compare `.type` instead");
-    f.world = World::Always;
+    if *string || f.world != World::Cuda {
+        f.world = World::Always;
+    }
     Some(with_stack(f, event).help("compare the type: `x.device.type == \"cuda\"`, or ask `x.is_cuda`"))
 }
 

@@ -82,6 +82,8 @@ pub enum Without {
     Count,
     /// It says something that is no guard: that support is compiled in, say.
     NoGuard,
+    /// It says how PyTorch was built: where it says yes, the accelerator may be missing all the same.
+    Built,
 }
 
 /// What a call gives.
@@ -204,6 +206,7 @@ fn merge(fact: &mut CallFact, path: &str, words: &str) -> Option<()> {
             "available" => accelerator(fact, path).without = Without::Availability,
             "count" => accelerator(fact, path).without = Without::Count,
             "no-guard" => accelerator(fact, path).without = Without::NoGuard,
+            "built" => accelerator(fact, path).without = Without::Built,
             "device" => accelerator(fact, path).device = Some(arg(value)?),
             "none-ok" => accelerator(fact, path).none_is_harmless = true,
             "context" => accelerator(fact, path).context = true,

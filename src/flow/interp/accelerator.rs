@@ -1,6 +1,7 @@
 //! Calls that ask something of an accelerator.
 
-use super::super::diagram::TRUE;
+use super::super::atom::Atom;
+use super::super::diagram::{Cond, TRUE};
 use super::super::dims::Dims;
 use super::super::event::{Kind, UseKind};
 use super::super::value::{Device, NO_ORIGIN, OuterKey, Reason, Value};
@@ -101,6 +102,7 @@ impl Interp<'_> {
             Without::Availability => Some(Value::Bool(self.available(backend))),
             Without::Count if backend.is_none() => Some(Value::Outer(self.known.device_count)),
             Without::Count | Without::NoGuard => Some(self.result_of(e)),
+            Without::Built => Some(Value::Bool(self.is_built(path))),
             Without::Safe => None,
             Without::Raises => {
                 let device = a.device.and_then(|d| args.get(usize::from(d.position), d.name.as_str()));
@@ -113,6 +115,22 @@ impl Interp<'_> {
                 None
             }
         }
+    }
+
+    /// `torch.backends.mps.is_built()`: true as a rule on a machine that has the accelerator or not, so that it is no
+    /// coincidence, and no guard.
+    fn is_built(&mut self, path: Sym) -> Cond {
+        let test = super::Test::Truth(Value::External(path));
+        let atom = match self.tests.get(&test) {
+            Some(&atom) => atom,
+            None => {
+                let text = format!("{path}()");
+                let atom = self.atoms.add(Atom::Flag { text, about_devices: false, default: Some(true) });
+                self.tests.insert(test, atom);
+                atom
+            }
+        };
+        self.d.atom(atom)
     }
 
     /// A use of an accelerator that names a device by argument, or takes the current one.

@@ -5,6 +5,7 @@ use super::super::value::{Host, Outer, OuterId, OuterKey, Value};
 use super::{Cell, Interp};
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Function, Param, ParamKind};
 use crate::link::ModIdx;
+use crate::span::Place;
 use crate::sym::Sym;
 
 /// The evaluated arguments of a call.
@@ -104,13 +105,14 @@ impl Interp<'_> {
         base: Cell,
         receiver: Option<Value>,
         args: &Args,
+        site: Option<Place>,
     ) {
         let function = self.program.get(module).ir.function(func);
         let mut positional: Vec<Value> = Vec::with_capacity(args.positional.len() + 1);
         positional.extend(receiver);
         positional.extend(args.positional.iter().map(|&(v, _)| v));
         let mut next = 0;
-        for (index, param) in function.params.iter().enumerate() {
+        for param in &function.params {
             let v = match param.kind {
                 ParamKind::Star => {
                     let rest: Vec<Value> = positional.get(next..).unwrap_or(&[]).to_vec();
@@ -118,17 +120,35 @@ impl Interp<'_> {
                     if args.open { self.many(Value::Unknown) } else { self.seq(&rest) }
                 }
                 ParamKind::DoubleStar => self.rest_keywords(function, args),
-                ParamKind::KeywordOnly => self.keyword_or_default(module, func, index, param, args),
+                ParamKind::KeywordOnly => self.keyword_or_default(module, func, param, args, site),
                 ParamKind::PositionalOnly | ParamKind::Normal => match positional.get(next) {
                     Some(&v) => {
                         next += 1;
                         v
                     }
-                    None => self.keyword_or_default(module, func, index, param, args),
+                    None => self.keyword_or_default(module, func, param, args, site),
                 },
             };
             let cell = Cell(base.0 + u32::from(param.slot));
             self.store.set(cell, v);
+        }
+    }
+
+    /// A device that a parameter has since the call says nothing of it.
+    fn left_to_default(&mut self, v: Value, site: Place) -> Value {
+        match v {
+            Value::Str(s, origin) if super::device::parse_device(s.as_str()).is_some() => {
+                Value::Str(s, self.origin(site, super::Reason::Defaulted, origin))
+            }
+            Value::Device(d) => match self.d.as_leaf(d) {
+                Some(leaf) => {
+                    let (device, origin) = *self.t.places.get(leaf);
+                    let origin = self.origin(site, super::Reason::Defaulted, origin);
+                    Value::Device(self.at(device, origin))
+                }
+                None => v,
+            },
+            v => v,
         }
     }
 
@@ -147,18 +167,21 @@ impl Interp<'_> {
         &mut self,
         module: ModIdx,
         func: FuncId,
-        index: usize,
         param: &Param,
         args: &Args,
+        site: Option<Place>,
     ) -> Value {
         if let Some(&(_, v, _)) = args.keywords.iter().find(|(n, ..)| *n == param.name) {
             return v;
         }
-        let _ = index;
         match param.default {
             Some(e) if !args.open => {
                 let scope = self.program.get(module).ir.function(func).parent.unwrap_or(FuncId(0));
-                self.eval_in(module, scope, e)
+                let v = self.eval_in(module, scope, e);
+                match site.filter(|_| !self.symbolic) {
+                    Some(site) => self.left_to_default(v, site),
+                    None => v,
+                }
             }
             // Given through `*args` or `**kwargs` that nobody knows, or not at all.
             _ => Value::Unknown,
@@ -363,8 +386,23 @@ pub(super) fn says_tensor_alone(ir: &crate::ir::Module, e: ExprId) -> bool {
     matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. } | Expr::Str(_)) && says_tensor(ir, e)
 }
 
-/// Does the annotation say that the thing is a tensor?
+/// Does the annotation say that the thing is a tensor, if it is anything that lives on a device? Numbers and arrays do not.
 pub(super) fn says_tensor(ir: &crate::ir::Module, e: ExprId) -> bool {
+    let parts = match ir.expr(e) {
+        Expr::Index { base, index } if plain_annotation(ir, base) == Some("Union") => match ir.expr(index) {
+            Expr::Tuple(list) => ir.list(list).to_vec(),
+            _ => vec![index],
+        },
+        Expr::Binary { op: crate::ir::BinOp::BitOr, left, right } => vec![left, right],
+        _ => return names_tensor(ir, e),
+    };
+    let plain = |&p: &ExprId| {
+        ir.expr(p) == Expr::None || matches!(plain_annotation(ir, p), Some("int" | "float" | "ndarray"))
+    };
+    parts.iter().any(|&p| says_tensor(ir, p)) && parts.iter().all(|p| plain(p) || says_tensor(ir, *p))
+}
+
+fn names_tensor(ir: &crate::ir::Module, e: ExprId) -> bool {
     plain_annotation(ir, e).is_some_and(|n| {
         matches!(
             n,

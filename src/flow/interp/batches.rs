@@ -345,6 +345,9 @@ impl Interp<'_> {
 
     /// What the next round of a loop gets: what was done to the objects of the one before is not done to its own.
     pub(super) fn next_round(&mut self, v: Value) -> Value {
+        if !self.outer_writes.is_empty() {
+            self.is_new_outside(v);
+        }
         if self.watch.anew.is_empty() {
             return v;
         }

@@ -1,7 +1,7 @@
 //! Python's builtins.
 
 use super::super::diagram::{FALSE, TRUE};
-use super::super::value::{Host, NO_ORIGIN, Value};
+use super::super::value::{Host, NO_ORIGIN, Role, Value};
 use super::args::Args;
 use super::iteration::short_range;
 use super::loops::Iteration;
@@ -56,6 +56,10 @@ impl Interp<'_> {
                 None => Self::NUMBER,
             },
             ("float" | "round" | "hash" | "id" | "ord", _) => Self::NUMBER,
+            ("type", Some((Value::Tensor(t), _))) if self.get_tensor(t).certain => {
+                let parameter = self.get_tensor(t).role == Role::Parameter;
+                Value::External(Sym::new(if parameter { "torch.nn.Parameter" } else { "torch.Tensor" }))
+            }
             ("isinstance", Some((v, at))) => self.is_instance(v, at, args, e),
             ("hasattr", Some((v, _))) => self.has_attr(v, args, e),
             ("getattr", Some((v, _))) => self.get_attr(v, args, e),
@@ -66,8 +70,13 @@ impl Interp<'_> {
                         (Value::Object(id), n) => Some(self.field_name(id, n)),
                         _ => None,
                     };
-                    if let Some(n) = n {
-                        self.set_attr(v, n, value, at);
+                    match (v, n) {
+                        // `setattr(layers, "0", layer)`
+                        (Value::Object(id), Some(n)) if self.is_numbered(id, n) => {
+                            self.set_object_item(id, Value::Int(n.as_str().parse().unwrap_or(0)), value);
+                        }
+                        (_, Some(n)) => self.set_attr(v, n, value, at),
+                        _ => {}
                     }
                 }
                 Value::None
@@ -200,6 +209,9 @@ impl Interp<'_> {
             ("pow" | "divmod", Some((v @ Value::Tensor(_), at))) => {
                 let rest = Args { positional: args.positional[1..].to_vec(), ..Args::default() };
                 self.call_method(v, Sym::new("pow"), &rest, e, at)
+            }
+            ("vars", Some((Value::Object(id), _))) => {
+                self.fields_as_dict(id).unwrap_or_else(|| self.result_of(e))
             }
             ("print" | "isinstance" | "type" | "issubclass" | "callable" | "vars" | "dir" | "help", _) => {
                 self.result_of(e)
@@ -393,7 +405,19 @@ impl Interp<'_> {
                     None => found,
                 }
             }
-            _ => self.result_of(e),
+            // `getattr(torchvision.models, name)`: one of them, whichever.
+            Some(_) => match v {
+                Value::External(path) if holds_models(path.as_str()) => {
+                    Value::External(path.dotted(Sym::new("…")))
+                }
+                _ => self.result_of(e),
+            },
+            None => self.result_of(e),
         }
     }
+}
+
+/// A namespace of functions that make models and take no device.
+pub(super) fn holds_models(package: &str) -> bool {
+    matches!(package, "torchvision.models" | "torchvision.models.segmentation" | "torchvision.models.video")
 }

@@ -11,6 +11,8 @@ use crate::sym::Sym;
 
 /// Activations of a function within one of its own.
 const MAX_RECURSION: u32 = 1;
+/// The same over a tree of objects.
+const MAX_DESCENT: u32 = 4;
 
 impl Interp<'_> {
     pub(super) fn call(&mut self, id: CallId, e: ExprId) -> Value {
@@ -126,6 +128,9 @@ impl Interp<'_> {
             self.escape(v, 0);
         }
         self.works_for_autocast(f, e);
+        if self.has_hooks(f) {
+            self.hooks_after(f, args, Value::Unknown, e);
+        }
         match f {
             // `model(x)` of a model that came from outside: a tensor, if anything, where that lives.
             Value::Tensor(id) if !self.get_tensor(id).certain => {
@@ -133,7 +138,11 @@ impl Interp<'_> {
                 let t = super::Tensor { certain: false, ..self.get_tensor(id) };
                 self.tensor(super::Tensor { device: d, dims: super::super::dims::Dims::ANY, ..t })
             }
-            _ => self.result_of(e),
+            _ => {
+                let made = self.result_of(e);
+                self.is_made_of(made, args);
+                made
+            }
         }
     }
 
@@ -172,17 +181,26 @@ impl Interp<'_> {
     ) -> Value {
         let linked = self.program.get(module);
         let function = linked.ir.function(func);
-        let recursive = self.active(module, func);
+        let recursive = self.active(module, func, args);
         if module == self.entry {
             self.is_given(function, receiver.is_some(), args, e);
         }
-        if self.depth >= MAX_DEPTH || recursive || !self.live() || self.skipped(module, func, receiver, args)
-        {
+        let skipped = self.depth >= MAX_DEPTH || recursive || self.skipped(module, func, receiver, args);
+        if !self.live() || skipped {
             for (v, _) in args.values() {
                 self.escape(v, 0);
             }
             self.may_have_moved(function.name, receiver);
-            return self.result_of(e);
+            if self.live()
+                && !recursive
+                && self.depth < MAX_DEPTH
+                && let Some(v) = self.by_summary(module, func, args, e)
+            {
+                return v;
+            }
+            let made = self.result_of(e);
+            self.is_made_of(made, args);
+            return made;
         }
         if module == self.entry && !self.symbolic && self.muted == 0 {
             self.interpreted.insert(func);
@@ -215,7 +233,9 @@ impl Interp<'_> {
         };
         if self.gave_up {
             self.may_have_moved(function.name, receiver);
-            return self.result_of(e);
+            let made = self.result_of(e);
+            self.is_made_of(made, args);
+            return made;
         }
         if function.is_generator {
             self.made_anew(v, objects);
@@ -256,21 +276,42 @@ impl Interp<'_> {
             && !args.values().map(|(v, _)| v).chain(receiver).any(|v| self.is_settled(v, 0))
     }
 
-    /// Is it being interpreted as often as it may be? Recursion over nested containers goes one level deep.
-    fn active(&self, module: ModIdx, func: FuncId) -> bool {
+    /// Is it being interpreted as often as it may be? Recursion over nested containers goes one level deep, and over a
+    /// tree of objects that a script has made as far as there is another one to go to.
+    fn active(&self, module: ModIdx, func: FuncId, args: &Args) -> bool {
+        let most = if self.descends(module, func, args) { MAX_DESCENT } else { MAX_RECURSION };
         let mut times = 0;
         let mut at = Some(self.frame);
         while let Some(f) = at {
             let frame = &self.frames[f.0 as usize];
             if frame.module == module && frame.func == func && func != FuncId(0) {
                 times += 1;
-                if times > MAX_RECURSION {
+                if times > most {
                     return true;
                 }
             }
             at = frame.caller;
         }
         false
+    }
+
+    /// Is it given an object that none of its activations has been given?
+    fn descends(&self, module: ModIdx, func: FuncId, args: &Args) -> bool {
+        let own = |v: Value| matches!(v, Value::Object(id) if self.obj(id).kind == ObjKind::Instance);
+        if self.symbolic || !args.values().any(|(v, _)| own(v)) {
+            return false;
+        }
+        let params = &self.program.get(module).ir.function(func).params;
+        let mut given = Vec::new();
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            if frame.module == module && frame.func == func {
+                given.extend(params.iter().map(|p| self.store.get(Cell(frame.base.0 + u32::from(p.slot)))));
+            }
+            at = frame.caller;
+        }
+        args.values().any(|(v, _)| own(v) && !given.contains(&v))
     }
 
     /// A new activation, which becomes the one that is interpreted.
@@ -317,7 +358,7 @@ impl Interp<'_> {
         let function = self.program.get(module).ir.function(func);
         let base = self.store.alloc(function.slots.len());
         if let Some(args) = args {
-            self.bind(module, func, base, receiver, args);
+            self.bind(module, func, base, receiver, args, site);
         }
         let (saved, before) = (self.frame, self.path);
         self.push_frame(module, func, base, parent);

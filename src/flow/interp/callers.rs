@@ -23,6 +23,10 @@ pub(super) struct Callers {
     /// Calls in the entry's file that have been interpreted, with the parameters for which each time something was
     /// given that is wherever somebody outside wants it.
     given: FxHashMap<CallId, Vec<u16>>,
+    /// The same, with the parameters for which each time something was given that unknown code made of such a thing.
+    derived: FxHashMap<CallId, Vec<u16>>,
+    /// What unknown code made of things that are wherever somebody outside wants them.
+    made_of_given: FxHashSet<OuterId>,
     /// Outside tensors that the entry point itself takes to NumPy as they are: who calls it keeps them on the host.
     host: FxHashSet<OuterId>,
 }
@@ -40,19 +44,55 @@ impl Interp<'_> {
         if implied(callee, self.linked().ir.expr(self.linked().ir.call(id).func)) {
             return;
         }
-        let params = callee.params.iter().enumerate().filter_map(|(n, p)| {
-            let v = match n.checked_sub(usize::from(bound)) {
-                Some(n) => args.get(n, p.name.as_str()).map(|(v, _)| v),
-                None => None,
-            };
-            v.filter(|&v| self.is_anywhere(v)).and_then(|_| u16::try_from(n).ok())
-        });
-        let open: Vec<u16> = params.collect();
-        match self.callers.given.get_mut(&id) {
-            Some(before) => before.retain(|n| open.contains(n)),
-            None => {
-                self.callers.given.insert(id, open);
+        let given: Vec<(u16, Value)> = callee
+            .params
+            .iter()
+            .enumerate()
+            .filter_map(|(n, p)| {
+                let (v, _) = args.get(n.checked_sub(usize::from(bound))?, p.name.as_str())?;
+                Some((u16::try_from(n).ok()?, v))
+            })
+            .collect();
+        let those = |test: &dyn Fn(Value) -> bool| {
+            given.iter().filter(|&&(_, v)| test(v)).map(|&(n, _)| n).collect::<Vec<u16>>()
+        };
+        let open = those(&|v| self.is_anywhere(v));
+        let derived = those(&|v| self.is_derived(v));
+        keep_common(&mut self.callers.given, id, open);
+        keep_common(&mut self.callers.derived, id, derived);
+    }
+
+    /// Unknown code has made this of what it was given: where those are that who calls gives, by all experience.
+    pub(super) fn is_made_of(&mut self, made: Value, args: &Args) {
+        if let Value::Outer(o) = made
+            && self.symbolic
+            && args.values().any(|(v, _)| self.is_anywhere(v) || self.is_derived(v))
+        {
+            self.callers.made_of_given.insert(o);
+        }
+    }
+
+    /// Is it what unknown code made of something that who calls gives, alone or as one of several results? What is
+    /// kept in an object or a dict may come from anywhere.
+    fn is_derived(&self, v: Value) -> bool {
+        let made = |o: OuterId| {
+            let mut at = o;
+            loop {
+                if self.callers.made_of_given.contains(&at) {
+                    return true;
+                }
+                match self.t.get_outer(at).key {
+                    OuterKey::Item { base, key: None | Some(Value::Int(_)) } => at = base,
+                    _ => return false,
+                }
             }
+        };
+        let on = |d: Device| matches!(d, Device::Of(o) if made(o));
+        match v {
+            Value::Outer(o) => made(o),
+            Value::Tensor(t) => self.device_leaves(self.get_tensor(t).device).iter().any(|&(_, d, _)| on(d)),
+            Value::Choice(_) => self.values_of(v).into_iter().any(|v| self.is_derived(v)),
+            _ => false,
         }
     }
 
@@ -166,18 +206,32 @@ impl Interp<'_> {
         let linked = self.program.get(self.entry);
         let Some(sites) = linked.calls.get(&func) else { return false };
         let function = linked.ir.function(func);
-        let Some((_, index)) = parameter.filter(|&(f, _)| f == func && !is_private(function)) else {
-            return true;
-        };
+        let Some((_, index)) = parameter.filter(|&(f, _)| f == func) else { return true };
+        let derived = |site: &CallId| self.callers.derived.get(site).is_some_and(|n| n.contains(&index));
+        if is_private(function) {
+            // What is given to it comes from there, and is known there, unless unknown code is in between.
+            return !sites.iter().all(derived);
+        }
         let mut open = false;
         for &site in sites {
             open |= match self.callers.given.get(&site) {
                 Some(parameters) if parameters.contains(&index) => true,
+                Some(_) if derived(&site) => true,
                 Some(_) => return true,
                 None => hands_on(&linked.ir, linked.ir.call(site), function, usize::from(index)),
             };
         }
         !open
+    }
+}
+
+/// What has held at each interpretation of the call.
+fn keep_common(calls: &mut FxHashMap<CallId, Vec<u16>>, call: CallId, now: Vec<u16>) {
+    match calls.get_mut(&call) {
+        Some(before) => before.retain(|n| now.contains(n)),
+        None => {
+            calls.insert(call, now);
+        }
     }
 }
 

@@ -79,7 +79,7 @@ impl Interp<'_> {
         Some(self.eval_in(key.module, self.program.get(key.module).ir.class(key.class).body, found))
     }
 
-    fn slot_name(&self, key: ClassKey, var: crate::ir::Var) -> Option<Sym> {
+    pub(super) fn slot_name(&self, key: ClassKey, var: crate::ir::Var) -> Option<Sym> {
         let ir = &self.program.get(key.module).ir;
         match var {
             crate::ir::Var::Local(slot) => {
@@ -121,11 +121,12 @@ impl Interp<'_> {
             Some((m, f)) => {
                 self.call_function(m, f, None, Some(Value::Object(id)), args, e);
                 self.check_registered(id);
+                self.optimizer_made(id, key, args, e);
                 if self.obj(id).kind == ObjKind::Module && args.keyword("device").is_some() {
                     self.follows_its_argument(id);
                 }
             }
-            None => self.fill_fields(id, key, args),
+            None => self.fill_fields(id, key, args, e),
         }
         Value::Object(id)
     }
@@ -185,7 +186,7 @@ impl Interp<'_> {
     }
 
     /// A class without `__init__`: a dataclass, a named tuple, or a class that only inherits from others.
-    fn fill_fields(&mut self, id: ObjId, key: ClassKey, args: &Args) {
+    fn fill_fields(&mut self, id: ObjId, key: ClassKey, args: &Args, e: ExprId) {
         let ir = &self.program.get(key.module).ir;
         let body = ir.function(ir.class(key.class).body).body;
         let mut position = 0;
@@ -202,10 +203,20 @@ impl Interp<'_> {
             position += 1;
             let v = match (given, value) {
                 (Some(v), _) => v,
-                (None, Some(d)) => self.eval_in(key.module, ir.class(key.class).body, *d),
+                (None, Some(d)) => match self.default_of_field(key, *d, e) {
+                    Some(v) => v,
+                    None => self.eval_in(key.module, ir.class(key.class).body, *d),
+                },
                 (None, None) => continue,
             };
             self.set_field(id, name, v);
+        }
+        if let Some(fields) = self.tuple_fields(key) {
+            let values: Vec<Value> = fields.iter().map(|&f| self.get_field(id, f)).collect();
+            if !args.open && values.iter().all(|&v| v != Value::Absent) {
+                let own = self.seq(&values);
+                self.set_own(id, own);
+            }
         }
     }
 
@@ -220,9 +231,9 @@ impl Interp<'_> {
                 });
             }
             // `args.device = …`, `batch.x = …`: what it was is replaced.
-            Value::Outer(o) => {
+            Value::Outer(o) if !matches!(name.as_str(), "data" | "grad" | "requires_grad") => {
                 let attr = self.outer_attr(o, name);
-                self.outer_writes.insert(attr, value);
+                self.write_outside(attr, value);
             }
             Value::Tensor(_) if name.as_str() == "requires_grad" && value == Value::Bool(super::TRUE) => {
                 if let Expr::Attr { base, .. } = self.linked().ir.expr(at) {
@@ -301,6 +312,11 @@ impl Interp<'_> {
     }
 
     fn set_object_attr(&mut self, id: ObjId, name: Sym, value: Value, at: ExprId) {
+        if let Some(setter) = self.setter(id, name) {
+            let args = Args { positional: vec![(value, at)], ..Args::default() };
+            self.call_function(setter.module, setter.func, None, Some(Value::Object(id)), &args, at);
+            return;
+        }
         self.watch.unseen.remove(&(id, name));
         if self.is_module_object(id) {
             self.submodule_replaced(self.get_field(id, name), value, at);
@@ -331,10 +347,61 @@ impl Interp<'_> {
             } else {
                 self.kept(value, at, 0)
             }
+        } else if self.obj(id).kind == ObjKind::Module && !self.symbolic {
+            self.stored(value, at, 0)
         } else {
             value
         };
+        self.follow_weight(id, name, value);
         self.set_field(id, name, value);
+    }
+
+    /// A layer of PyTorch's is where its weight is, once it was given another.
+    fn follow_weight(&mut self, id: ObjId, name: Sym, weight: Value) {
+        if let (ObjKind::ForeignModule(Some(_)), true, Value::Tensor(t)) =
+            (self.obj(id).kind, name.as_str().starts_with("weight"), weight)
+        {
+            let device = self.get_tensor(t).device;
+            self.set_own(id, Value::Device(device));
+        }
+    }
+
+    /// The same for `self.grid[i] = value`.
+    pub(super) fn stored_item(&mut self, id: ObjId, value: Value, at: ExprId, base: ExprId) -> Value {
+        let attribute = matches!(self.linked().ir.expr(base), Expr::Attr { .. });
+        let plain = attribute && !self.is_module_object(id) && !self.symbolic && self.in_module();
+        if plain { self.stored(value, at, 0) } else { value }
+    }
+
+    /// A value that a method of a module keeps for later calls: tensors in it that are on the CPU now say where.
+    fn stored(&mut self, v: Value, at: ExprId, depth: u32) -> Value {
+        match v {
+            Value::Tensor(id) => {
+                let t = self.get_tensor(id);
+                if t.role.registered() || !self.is_cpu(t.device) {
+                    return v;
+                }
+                let device = self.because(t.device, at, Reason::Stored);
+                self.tensor(Tensor { device, ..t })
+            }
+            Value::Seq(s) if depth < 2 => {
+                let items: Vec<Value> =
+                    self.seq_items(s).iter().map(|&v| self.stored(v, at, depth + 1)).collect();
+                self.seq(&items)
+            }
+            Value::Many(m) if depth < 2 => {
+                let item = *self.t.values.get(m);
+                let item = self.stored(item, at, depth + 1);
+                self.many(item)
+            }
+            Value::Object(id) if self.obj(id).kind == (ObjKind::List { module: false }) => {
+                let content = self.own(id);
+                let content = self.stored(content, at, depth);
+                self.set_own(id, content);
+                v
+            }
+            v => v,
+        }
     }
 
     /// Is a module's constructor being interpreted?
@@ -383,6 +450,19 @@ impl Interp<'_> {
                 let content = self.own(id);
                 let content = self.kept(content, at, depth);
                 self.set_own(id, content);
+                v
+            }
+            // An object of the project that is no module: `.to()` of the module passes it by.
+            Value::Object(id)
+                if depth < 2 && self.obj(id).kind == ObjKind::Instance && self.obj(id).outer.is_none() =>
+            {
+                for (_, cell) in self.obj(id).attrs.clone() {
+                    let held = self.store.get(cell);
+                    if let Value::Tensor(_) = held {
+                        let held = self.kept(held, at, depth + 1);
+                        self.store.set(cell, held);
+                    }
+                }
                 v
             }
             v => v,

@@ -3,7 +3,7 @@
 use super::super::atom::{Atom, backend, gpus_at_least};
 use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::{Device, Host, OuterId, Value};
-use super::cond::{constant, named_kind, speaks_of_devices};
+use super::cond::{ORDERED, constant, in_order, named_kind, speaks_of_devices};
 use super::device::parse_device;
 use super::{Interp, ObjKind, Test};
 use crate::ir::{CmpOp, ExprId};
@@ -69,6 +69,10 @@ impl Interp<'_> {
             (x, Value::None) if x != Value::None && !matches!(x, Value::Unknown | Value::Absent) => {
                 self.equal(b, a, e)
             }
+            // A device is no number, whatever its index. Only what `get_device()` gives is.
+            (Value::Device(d), Value::Int(_)) | (Value::Int(_), Value::Device(d)) if self.is_no_number(d) => {
+                FALSE
+            }
             (Value::Object(x), Value::Object(y)) if x == y => TRUE,
             (Value::External(x), Value::External(y)) => constant(x == y),
             // `kind == "MULTI_GPU"`, whatever `kind` is: somebody has decided about devices.
@@ -77,6 +81,13 @@ impl Interp<'_> {
             }
             _ => self.unknown_test(e),
         }
+    }
+
+    /// Is it a `torch.device` or the name of one, and nothing that somebody outside may have given as a number?
+    fn is_no_number(&self, d: super::Dd) -> bool {
+        let named =
+            |device| matches!(device, Device::Cpu | Device::Cuda(_) | Device::Meta | Device::Other(_));
+        !self.is_text(d) && self.device_leaves(d).into_iter().all(|(_, device, _)| named(device))
     }
 
     /// A value is compared with a text that speaks of devices: somebody has decided about them. Who says that it is
@@ -290,19 +301,16 @@ impl Interp<'_> {
             }
             (Value::Outer(o), Value::Int(n)) if o == self.known.device_count => self.count_order(op, n),
             (Value::Int(n), Value::Outer(o)) if o == self.known.device_count => {
-                let flipped = match op {
-                    CmpOp::Lt => CmpOp::Gt,
-                    CmpOp::LtE => CmpOp::GtE,
-                    CmpOp::Gt => CmpOp::Lt,
-                    _ => CmpOp::LtE,
-                };
-                self.count_order(flipped, n)
+                self.count_order(flipped(op), n)
             }
             // A device index from `get_device()` is -1 on the CPU.
             (Value::Device(d), Value::Int(n)) if n <= 0 => {
                 let cuda = self.is_device(d, Device::Cuda(None), e);
                 if matches!(op, CmpOp::Gt | CmpOp::GtE) { cuda } else { self.d.not(cuda) }
             }
+            (Value::Outer(o), Value::Outer(p)) if o == p => constant(matches!(op, CmpOp::LtE | CmpOp::GtE)),
+            // `wanted <= torch.cuda.device_count()`
+            (_, Value::Outer(o)) if o == self.known.device_count => self.order(flipped(op), b, a, e),
             (Value::Outer(o), v) => {
                 let sign = match op {
                     CmpOp::Lt => " <",
@@ -314,7 +322,8 @@ impl Interp<'_> {
                     Value::Int(i) => format!("{sign} {i}"),
                     _ => sign.to_owned(),
                 };
-                self.flag(Test::Compare(ORDERED + op as u8, Value::Outer(o), v), o, &suffix, e)
+                let c = self.flag(Test::Compare(ORDERED + op as u8, Value::Outer(o), v), o, &suffix, e);
+                if o == self.known.device_count { self.enough_gpus(op, c) } else { c }
             }
             (Value::Choice(_), _) => {
                 let c = self.each(a, &mut |i, v| Value::Bool(i.order(op, v, b, e)));
@@ -322,6 +331,16 @@ impl Interp<'_> {
             }
             _ => self.unknown_test(e),
         }
+    }
+
+    /// The number of GPUs, compared with a number that is not known: who wants GPUs wants one at least.
+    fn enough_gpus(&mut self, op: CmpOp, c: Cond) -> Cond {
+        let some = self.at_least(1);
+        if matches!(op, CmpOp::Gt | CmpOp::GtE) {
+            return self.d.and(c, some);
+        }
+        let none = self.d.not(some);
+        self.d.or(c, none)
     }
 
     pub(super) fn count_order(&mut self, op: CmpOp, n: i64) -> Cond {
@@ -406,24 +425,16 @@ pub(super) fn has_test(o: OuterId, name: Sym) -> Test {
     Test::Compare(21, Value::Outer(o), Value::Str(name, super::super::value::NO_ORIGIN))
 }
 
-/// The first of the numbers of tests that ask how two numbers are ordered.
-const ORDERED: u8 = 2;
-
-/// The outcome for two numbers of the test with this number, if it asks how they are ordered.
-pub(super) fn ordered(test: u8, x: i64, y: i64) -> Option<bool> {
-    let ops = [CmpOp::Lt, CmpOp::LtE, CmpOp::Gt, CmpOp::GtE];
-    ops.into_iter().find(|&op| test == ORDERED + op as u8).map(|op| in_order(op, x, y))
-}
-
-fn in_order(op: CmpOp, x: i64, y: i64) -> bool {
-    match op {
-        CmpOp::Lt => x < y,
-        CmpOp::LtE => x <= y,
-        CmpOp::Gt => x > y,
-        _ => x >= y,
-    }
-}
-
 pub(super) fn on_test(o: OuterId, device: &str) -> Test {
     Test::Compare(1, Value::Outer(o), Value::Str(Sym::new(device), super::super::value::NO_ORIGIN))
+}
+
+/// The same comparison, read from the right.
+const fn flipped(op: CmpOp) -> CmpOp {
+    match op {
+        CmpOp::Lt => CmpOp::Gt,
+        CmpOp::LtE => CmpOp::GtE,
+        CmpOp::Gt => CmpOp::Lt,
+        _ => CmpOp::LtE,
+    }
 }

@@ -8,7 +8,7 @@ use super::super::atom::{Atom, backend, gpus_at_least};
 use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::{OuterId, Value};
 use super::{Interp, ObjKind, Test};
-use crate::ir::{Expr, ExprId, ExprList, UnaryOp};
+use crate::ir::{CmpOp, Expr, ExprId, ExprList, UnaryOp};
 use crate::link::ModIdx;
 use crate::sym::Sym;
 use crate::world::Backend;
@@ -256,13 +256,32 @@ pub(super) fn by_default(test: Test, default: Value) -> Option<bool> {
         (Test::Truth(_), Value::None) => Some(false),
         (Test::Compare(0, _, Value::Str(a, _)), Value::Str(b, _)) => Some(a == b),
         (Test::Compare(0, _, Value::Int(a)), Value::Int(b)) => Some(a == b),
-        (Test::Compare(op, _, Value::Int(limit)), Value::Int(n)) => super::compare::ordered(op, n, limit),
+        (Test::Compare(op, _, Value::Int(limit)), Value::Int(n)) => ordered(op, n, limit),
         (Test::Compare(0, _, Value::None), v) => match v {
             Value::None => Some(true),
             Value::Int(_) | Value::Str(..) | Value::Bool(_) => Some(false),
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// The first of the numbers of tests that ask how two numbers are ordered.
+pub(super) const ORDERED: u8 = 2;
+
+/// The outcome for two numbers of the test with this number, if it asks how they are ordered.
+pub(super) fn ordered(test: u8, x: i64, y: i64) -> Option<bool> {
+    let ops = [CmpOp::Lt, CmpOp::LtE, CmpOp::Gt, CmpOp::GtE];
+    ops.into_iter().find(|&op| test == ORDERED + op as u8).map(|op| in_order(op, x, y))
+}
+
+/// Does the comparison hold between two numbers?
+pub(super) fn in_order(op: CmpOp, x: i64, y: i64) -> bool {
+    match op {
+        CmpOp::Lt => x < y,
+        CmpOp::LtE => x <= y,
+        CmpOp::Gt => x > y,
+        _ => x >= y,
     }
 }
 

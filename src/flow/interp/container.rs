@@ -10,7 +10,10 @@ use crate::sym::Sym;
 /// With more different values than this a list's are not told apart.
 const MAX_BESIDE: usize = 4;
 
-/// The field of a `defaultdict` that says whether it holds dicts, or lists.
+/// A list that is repeated to more elements than this has any number of them.
+const MAX_REPEATED: usize = 8;
+
+/// The field of a `defaultdict` that says whether it holds dicts, or lists, or what makes its values.
 const DEFAULT: &str = " default";
 
 const LIST: ObjKind = ObjKind::List { module: false };
@@ -54,26 +57,42 @@ impl Interp<'_> {
         }
     }
 
-    /// `defaultdict(list)`. What begins with a number or another value of its own is not followed.
+    /// `defaultdict(list)`. What begins with a number is not followed.
     pub(super) fn default_dict(&mut self, args: &Args, e: ExprId) -> Value {
         let dict = match args.positional.as_slice() {
             &[(Value::External(path), _)] if args.keywords.is_empty() && !args.open => match path.as_str() {
-                "builtins.dict" => super::TRUE,
-                "builtins.list" | "builtins.set" | "collections.deque" => super::FALSE,
+                "builtins.dict" => Value::Bool(super::TRUE),
+                "builtins.list" | "builtins.set" | "collections.deque" => Value::Bool(super::FALSE),
                 _ => return self.unknown_call(Value::Unknown, args, e),
             },
+            // `defaultdict(lambda: torch.zeros(3))`
+            &[(factory @ Value::Closure(_), _)] if args.keywords.is_empty() && !args.open => factory,
             _ => return self.unknown_call(Value::Unknown, args, e),
         };
         let content = self.seq(&[]);
         let id = self.object(ObjKind::Dict { module: false }, None, content);
-        self.set_field(id, Sym::new(DEFAULT), Value::Bool(dict));
+        self.set_field(id, Sym::new(DEFAULT), dict);
         Value::Object(id)
+    }
+
+    /// `d.get(key, default)` of a script's dict that has no such key.
+    fn missing(&mut self, id: ObjId, key: Value, default: Option<Value>, e: ExprId) -> Option<Value> {
+        let default = default.filter(|_| !self.symbolic && matches!(key, Value::Str(..) | Value::Int(_)))?;
+        let pairs = self.dict_items(Value::Object(id))?;
+        pairs.chunks(2).all(|pair| self.equal(pair[0], key, e) == super::FALSE).then_some(default)
     }
 
     /// `d[key]` of a dict.
     pub(super) fn dict_item(&mut self, id: ObjId, key: Value, e: ExprId) -> Value {
+        if let Some(state) = self.state_of_each(id) {
+            return state;
+        }
         match self.get_field(id, Sym::new(DEFAULT)) {
             Value::Absent => self.dict_get(id, key, e),
+            factory @ Value::Closure(_) => {
+                let default = self.call_value(factory, &Args::default(), e);
+                self.set_default(id, key, default, e)
+            }
             dict => {
                 // It was perhaps there before, with what somebody else has put into it.
                 let content = self.many(Value::Absent);
@@ -184,6 +203,13 @@ impl Interp<'_> {
         }
         let item = match v {
             Value::Many(m) => self.each_of(m),
+            // One thing or another, whose elements are as different.
+            Value::Choice(_) => {
+                let before = self.path;
+                let item = self.each(v, &mut |i, v| i.some_element(v, at));
+                self.path = before;
+                item
+            }
             Value::Tensor(id) => {
                 let t = self.get_tensor(id);
                 if t.certain {
@@ -247,7 +273,7 @@ impl Interp<'_> {
     }
 
     /// Any number of values like these, of which each is there: what is appended in a loop stands beside the rest.
-    fn many_beside(&mut self, items: &[Value]) -> Value {
+    pub(super) fn many_beside(&mut self, items: &[Value]) -> Value {
         if let &[a, b] = items
             && a != b
             && self.blend(a, b) == a
@@ -290,6 +316,7 @@ impl Interp<'_> {
                 self.check_accumulated(v, e);
                 let v =
                     if self.constructing() && !self.is_module_object(id) { self.kept(v, at, 1) } else { v };
+                self.note_appended(id, v);
                 // Inside a loop the number of elements is not known.
                 let new = match (self.own(id), self.here().loops.iter().all(|l| l.exact)) {
                     (Value::Seq(s), true) => {
@@ -374,7 +401,13 @@ impl Interp<'_> {
                 }
                 None => self.many(Value::Unknown),
             },
-            "get" | "pop" if !args.positional.is_empty() => self.dict_get(id, args.positional[0].0, e),
+            "get" | "pop" if !args.positional.is_empty() => {
+                let (key, default) = (args.positional[0].0, args.positional.get(1).map(|&(v, _)| v));
+                match self.missing(id, key, default.or((name.as_str() == "get").then_some(Value::None)), e) {
+                    Some(v) => v,
+                    None => self.dict_get(id, key, e),
+                }
+            }
             "setdefault" if !args.positional.is_empty() => {
                 let default = args.positional.get(1).map_or(Value::None, |a| a.0);
                 self.set_default(id, args.positional[0].0, default, e)
@@ -432,6 +465,21 @@ impl Interp<'_> {
     }
 
     pub(super) fn object_binary(&mut self, op: BinOp, a: Value, b: Value, e: ExprId) -> Value {
+        if let Some(v) = self.own_binary(op, a, b, e) {
+            return v;
+        }
+        // `defaults | {"device": device}`: what is on the right counts.
+        if op == BinOp::BitOr
+            && let (Some(mut x), Some(y)) = (self.dict_items(a), self.dict_items(b))
+        {
+            x.extend(y);
+            let dict = self.seq(&[]);
+            let id = self.object(ObjKind::Dict { module: false }, None, dict);
+            for pair in x.chunks(2) {
+                self.set_object_item(id, pair[0], pair[1]);
+            }
+            return Value::Object(id);
+        }
         if op == BinOp::Add
             && let (Some(mut x), Some(y)) = (self.exact_elements(a), self.exact_elements(b))
         {
@@ -446,7 +494,14 @@ impl Interp<'_> {
             return Value::Object(self.object(ObjKind::List { module: false }, None, content));
         }
         if op == BinOp::Mul {
-            for v in [a, b] {
+            for (v, times) in [(a, b), (b, a)] {
+                // `[torch.zeros(1)] * 3`
+                if let (Some(items), Value::Int(n)) = (self.exact_elements(v), times)
+                    && let Ok(n) = usize::try_from(n)
+                    && items.len().saturating_mul(n) <= MAX_REPEATED
+                {
+                    return self.list(&items.repeat(n));
+                }
                 if let Some(items) = self.exact_elements(v) {
                     let many = self.many_of(&items);
                     return Value::Object(self.object(ObjKind::List { module: false }, None, many));

@@ -54,7 +54,12 @@ impl Interp<'_> {
                 let origin = self.origin(place, Reason::Given, NO_ORIGIN);
                 Some(self.at(Device::Named(o), origin))
             }
-            Value::Choice(d) => Some(self.choice_device(d, e)),
+            Value::Choice(d) => {
+                // `0` where there is no process group is no other meaning.
+                let rank = |v: &Value| matches!(v, Value::Host(Host::Rank) | Value::Int(_) | Value::None);
+                let mixed = !self.values_of(v).iter().all(rank);
+                Some(self.choice_device(d, e, mixed))
+            }
             Value::Unknown | Value::Absent | Value::Host(_) | Value::Many(_) => Some(self.unknown_device()),
             Value::Object(_) | Value::Tensor(_) => Some(self.unknown_device()),
             Value::None
@@ -69,7 +74,8 @@ impl Interp<'_> {
         }
     }
 
-    fn choice_device(&mut self, d: Dd, e: ExprId) -> Dd {
+    /// The devices of alternatives. With `mixed`, nobody knows whether a number is the global rank.
+    fn choice_device(&mut self, d: Dd, e: ExprId, mixed: bool) -> Dd {
         if let Some(payload) = self.d.as_leaf(d) {
             let v = *self.t.values.get(payload);
             return match v {
@@ -77,6 +83,7 @@ impl Interp<'_> {
                     let cpu = self.at(Device::Cpu, NO_ORIGIN);
                     self.default_device_or(cpu)
                 }
+                Value::Host(Host::Rank) if mixed => self.unknown_device(),
                 v => match self.as_device(v, e) {
                     Some(d) => d,
                     None => self.unknown_device(),
@@ -85,7 +92,7 @@ impl Interp<'_> {
         }
         let (atom, hi, lo) = self.d.root(d);
         let cond = self.d.atom(atom);
-        let (a, b) = (self.choice_device(hi, e), self.choice_device(lo, e));
+        let (a, b) = (self.choice_device(hi, e, mixed), self.choice_device(lo, e, mixed));
         self.ite_device(cond, a, b)
     }
 

@@ -78,11 +78,12 @@ impl Interp<'_> {
     fn way(&mut self, cube: &[Literal], bad: Cond, guards: bool) -> Option<Way> {
         let path = self.path;
         let mut way = Way { hardware: Vec::new(), conditions: Vec::new(), guesses: 0, shadow: None };
-        // What is so unless something was raised.
-        let mut usual: Vec<Literal> = Vec::new();
+        // What is so unless something was raised, and what only an exception or a choice that nobody knows brings about.
+        let (mut usual, mut chance): (Vec<Literal>, Vec<Literal>) = (Vec::new(), Vec::new());
         // What somebody can set, and its clauses.
         let (mut set, mut set_clauses): (Vec<Literal>, Vec<String>) = (Vec::new(), Vec::new());
         let mut constant: Vec<OuterId> = Vec::new();
+        let mut memos = Vec::new();
         for &(atom, truth) in cube {
             if let (true, Some(&o)) = (truth, self.constants.get(&atom)) {
                 if constant.contains(&o) {
@@ -117,6 +118,7 @@ impl Interp<'_> {
                     continue;
                 }
                 Atom::Past => continue,
+                Atom::Opaque { .. } if self.is_memo(atom, &mut memos) => continue,
                 // No program counts on that.
                 Atom::Partly if truth => return None,
                 Atom::Raised | Atom::Partly => (None, false, 2),
@@ -134,6 +136,9 @@ impl Interp<'_> {
             }
             if self.split.contains(&atom) || !self.implied(path, atom, truth) {
                 way.guesses += guess;
+                if guess > 1 {
+                    chance.push((atom, truth));
+                }
                 if guess == 0
                     && let Some(clause) = &clause
                 {
@@ -144,12 +149,12 @@ impl Interp<'_> {
             }
         }
         usual.extend(&way.hardware);
-        if way.guesses > 0 && self.certain_on(&usual, bad) {
+        if way.guesses > 0 && self.certain_on(&usual, bad, &chance) {
             way.guesses = 0;
             way.conditions.clear();
         }
         usual.extend(&set);
-        if way.guesses > 0 && !set.is_empty() && self.certain_on(&usual, bad) {
+        if way.guesses > 0 && !set.is_empty() && self.certain_on(&usual, bad, &chance) {
             way.guesses = 0;
             way.conditions = set_clauses;
         }
@@ -167,20 +172,40 @@ impl Interp<'_> {
             return;
         }
         let rest: Vec<Literal> = way.hardware.iter().copied().filter(|l| !few(l)).collect();
-        if self.certain_on(&rest, bad) {
+        if self.certain_on(&rest, bad, &[]) {
             way.hardware = rest;
         }
     }
 
-    /// Does it go wrong on such a machine however this point is reached?
-    fn certain_on(&mut self, machine: &[Literal], bad: Cond) -> bool {
+    /// Does it go wrong on such a machine however this point is reached? What has been reported before has raised, so
+    /// that counts only if some such machine gets here without. Nor does it count where only `chance` gets past what has
+    /// been reported: with that mended, the usual path gets here, too.
+    fn certain_on(&mut self, machine: &[Literal], bad: Cond, chance: &[Literal]) -> bool {
         let atoms = &self.atoms;
         let gone = |a| matches!(atoms.get(a), Atom::Past | Atom::Shadow { .. });
-        let mut reached = match self.d.without(self.path, &gone) {
+        let reached = match self.d.without(self.path, &gone) {
             FALSE => self.path,
             path => path,
         };
-        let mut bad = self.d.without(bad, &gone);
+        let without = self.d.without(bad, &gone);
+        self.goes_wrong(machine, reached, without, chance).unwrap_or_else(|| {
+            let atoms = &self.atoms;
+            let shadow = |a| matches!(atoms.get(a), Atom::Shadow { .. });
+            let (path, bad) = (self.d.without(self.path, &shadow), self.d.without(bad, &shadow));
+            let stays = |a| !matches!(atoms.get(a), Atom::Past);
+            let (reached, bad) = (self.d.forget(path, &stays), self.d.forget(bad, &stays));
+            self.goes_wrong(machine, reached, bad, chance) == Some(true)
+        })
+    }
+
+    /// Does reaching this point on such a machine mean that it goes wrong? Nothing if no such machine gets here.
+    fn goes_wrong(
+        &mut self,
+        machine: &[Literal],
+        mut reached: Cond,
+        mut bad: Cond,
+        chance: &[Literal],
+    ) -> Option<bool> {
         if !self.split.is_empty() {
             // The alternative that is looked at is one of several that get here.
             bad = self.d.and(bad, reached);
@@ -194,7 +219,11 @@ impl Interp<'_> {
             }
             reached = self.d.and(reached, c);
         }
-        reached != FALSE && self.d.implies(reached, bad)
+        if reached == FALSE {
+            return None;
+        }
+        let by_chance = chance.iter().any(|&(atom, truth)| self.implied(reached, atom, truth));
+        Some(!by_chance && self.d.implies(reached, bad))
     }
 
     pub(super) fn implied(&mut self, path: Cond, atom: AtomId, truth: bool) -> bool {
@@ -222,9 +251,7 @@ impl Interp<'_> {
             also: Vec::new(),
             asked_for: self.asked_for(),
         };
-        let expected = self.expecting > 0;
-        let function = self.callers.entry;
-        self.events.push(Pending { event, needs, about: Vec::new(), function, expected });
+        self.events.push(Pending { event, needs, about: Vec::new(), function: self.callers.entry });
     }
 
     /// Does the name of a function around say that the caller wants an accelerator?

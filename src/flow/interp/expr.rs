@@ -17,7 +17,10 @@ impl Interp<'_> {
         }
         let linked = self.linked();
         match linked.ir.expr(e) {
-            Expr::Var(var) => self.read_var(var, e),
+            Expr::Var(var) => {
+                let v = self.read_var(var, e);
+                self.as_held(v)
+            }
             Expr::Attr { base, name } => {
                 let b = self.eval(base);
                 self.attr(b, name, e)
@@ -26,7 +29,8 @@ impl Interp<'_> {
             Expr::Index { base, index } => {
                 let b = self.eval(base);
                 let i = self.eval(index);
-                self.index(b, i, e, base, index)
+                let v = self.index(b, i, e, base, index);
+                self.as_held(v)
             }
             Expr::Slice(list) => {
                 for &x in linked.ir.list(list) {
@@ -333,12 +337,8 @@ impl Interp<'_> {
             }
             _ => Value::Unknown,
         };
-        // `backend = None`, until a function sets it.
-        let v = if v == Value::None && self.relevance.assigned.is_rebound(module, slot) {
-            Value::Unknown
-        } else {
-            v
-        };
+        // `backend = None`, until a function sets it, there or in another file: why else would it be there?
+        let v = if v == Value::None { Value::Unknown } else { v };
         if v == Value::Unknown || v == Value::Absent {
             return self.outer_global(module, slot);
         }

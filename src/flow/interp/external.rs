@@ -398,6 +398,14 @@ impl Interp<'_> {
         if text == "torch.cuda.device_count" {
             return Value::Outer(self.known.device_count);
         }
+        // `types.SimpleNamespace(x=x)`: its fields are what it is given.
+        if text == "types.SimpleNamespace" && args.positional.is_empty() && !args.open {
+            let id = self.object(ObjKind::Instance, None, Value::Absent);
+            for &(name, v, _) in &args.keywords {
+                self.set_field(id, name, v);
+            }
+            return Value::Object(id);
+        }
         self.check_given_device(path, args, e);
         self.unknown_call(Value::Unknown, args, e)
     }
@@ -446,6 +454,10 @@ impl Interp<'_> {
                     self.used_as_weights(v);
                 }
                 self.result_of(e)
+            }
+            (ObjKind::Inert, "remove") => {
+                self.remove_hook(id);
+                Value::None
             }
             (ObjKind::Inert, _) => self.result_of(e),
             _ => self.unknown_call(Value::Unknown, args, e),
@@ -527,7 +539,9 @@ impl Interp<'_> {
 
     /// `super().__init__(…)` of a base that is not in the project.
     pub(super) fn call_foreign_init(&mut self, receiver: Value, name: Sym, args: &Args, e: ExprId) {
-        let _ = (receiver, name, e);
+        if name == self.known.init {
+            self.optimizer_base(receiver, args, e);
+        }
         for (v, _) in args.values() {
             self.escape(v, 0);
         }

@@ -2,7 +2,7 @@
 
 use super::super::diagram::Cond;
 use super::super::store::{Cell, Changes, Mark};
-use super::super::value::{FrameId, OuterId, Value};
+use super::super::value::{FrameId, ObjId, OuterId, Value};
 use crate::ir::{FuncId, StmtId};
 use crate::link::{ClassKey, ModIdx};
 use crate::span::Place;
@@ -107,6 +107,8 @@ pub(super) struct LoopFrame {
     pub(super) branches: u32,
     /// Its rounds are interpreted one by one.
     pub(super) exact: bool,
+    /// What its rounds have put into lists, and when.
+    pub(super) appended: Vec<(ObjId, Value, Cond)>,
 }
 
 /// A `try` whose body is being interpreted.

@@ -5,11 +5,9 @@ use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::event::{Bite, Kind, UseKind};
 use super::super::value::{Device, NO_ORIGIN, OriginId, Reason, Value};
 use super::Interp;
-use super::args::Args;
 use crate::ir::{Expr, ExprId};
 use crate::link::Resolved;
 use crate::span::Place;
-use crate::sym::Sym;
 use crate::torch::{self, Accelerator, Without};
 use crate::world::Backend;
 
@@ -357,25 +355,6 @@ impl Interp<'_> {
             return;
         }
         self.use_of_device(device, None, e, UseKind::Query, &format!("`with {path}`"));
-    }
-
-    /// What `with … as name` binds.
-    pub(super) fn entered(&mut self, manager: Value, e: ExprId) -> Value {
-        match manager {
-            Value::Object(id) => {
-                let enter =
-                    self.obj(id).class.and_then(|k| self.program.find_method(k, Sym::new("__enter__")));
-                match enter {
-                    Some((m, f)) => {
-                        let args = Args::default();
-                        self.call_function(m, f, None, Some(manager), &args, e)
-                    }
-                    None => manager,
-                }
-            }
-            Value::Many(m) => *self.t.values.get(m),
-            _ => self.result_of(e),
-        }
     }
 
     /// A test by its key, as [`Interp::truth`] makes them.

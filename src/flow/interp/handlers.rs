@@ -163,15 +163,16 @@ impl Interp<'_> {
         let fine = self.d.or(not_here, needed);
         let mut at = Some(self.frame);
         while let Some(f) = at {
-            let caller = self.frames[f.0 as usize].caller;
-            if let Some(i) = self.frames[f.0 as usize].tries.iter().rposition(|t| t.catches_cuda) {
-                let survived = self.frames[f.0 as usize].tries[i].survived;
-                let both = self.d.and(survived, fine);
-                self.frames[f.0 as usize].tries[i].survived = both;
-                self.path = self.d.and(self.path, fine);
-                return;
+            let frame = &mut self.frames[f.0 as usize];
+            // Those that do not catch it are left as well.
+            for tried in frame.tries.iter_mut().rev() {
+                tried.survived = self.d.and(tried.survived, fine);
+                if tried.catches_cuda {
+                    self.path = self.d.and(self.path, fine);
+                    return;
+                }
             }
-            at = caller;
+            at = frame.caller;
         }
     }
 

@@ -41,6 +41,9 @@ impl Interp<'_> {
             Value::Host(Host::Array | Host::Doubles) => b,
             Value::Host(Host::Text) | Value::Str(..) => Self::TEXT,
             Value::Host(h @ (Host::Number | Host::Memory)) => Value::Host(h),
+            Value::External(path) if one_of_models(path).is_some() => {
+                one_of_models(path).map_or(Value::Unknown, Value::External)
+            }
             Value::External(path) => {
                 // `os.environ["X"]`
                 let key = super::OuterKey::External(path);
@@ -209,7 +212,10 @@ impl Interp<'_> {
             }
             // A part of a tensor lives where the whole does, whatever picks it.
             i if self.is_tensorish(o) && !matches!(i, Value::Str(..)) => self.tensor_of_outer(o, e),
-            _ => Value::Outer(self.outer_item(o, i)),
+            _ => {
+                let item = self.outer_item(o, i);
+                self.read_outside(item)
+            }
         }
     }
 
@@ -283,7 +289,13 @@ impl Interp<'_> {
                     Value::Absent
                 });
             }
-            Value::Object(id) => self.set_object_item(id, i, value),
+            Value::Object(id) => {
+                // What a module's constructor puts into a container is as unregistered as what it appends to one.
+                let kept = self.constructing() && !self.is_module_object(id);
+                let value =
+                    if kept { self.kept(value, at, 1) } else { self.stored_item(id, value, at, base) };
+                self.set_object_item(id, i, value);
+            }
             Value::Bound(b) if self.t.bounds.get(b.0).name.as_str() == "__dict__" => {
                 let object = self.t.bounds.get(b.0).receiver;
                 self.set_unseen(object, i, value);
@@ -298,7 +310,7 @@ impl Interp<'_> {
                     self.assign_tensor_item(b, i, value, at, base, index);
                 } else if let Value::Str(..) = i {
                     let item = self.outer_item(o, i);
-                    self.outer_writes.insert(item, value);
+                    self.write_outside(item, value);
                 }
             }
             _ => {}
@@ -402,4 +414,10 @@ impl Interp<'_> {
         };
         self.set_own(id, new);
     }
+}
+
+/// `torchvision.models.__dict__[name]`: one of its models, whichever.
+fn one_of_models(namespace: Sym) -> Option<Sym> {
+    let package = namespace.as_str().strip_suffix(".__dict__")?;
+    super::builtin::holds_models(package).then(|| Sym::new(package).dotted(Sym::new("…")))
 }

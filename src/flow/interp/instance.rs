@@ -1,13 +1,31 @@
 //! `isinstance`: what is known of a value, and what the answer says of it.
 
 use super::super::diagram::{FALSE, TRUE};
-use super::super::value::{Host, Value};
+use super::super::value::{BoundId, Host, Value};
 use super::args::Args;
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
 use crate::sym::Sym;
 
 impl Interp<'_> {
+    /// `vars(self).items()` and `self.__dict__.values()`, of what is no module: the attributes that it has by now.
+    pub(super) fn own_attributes(&mut self, bound: BoundId, method: Sym) -> Option<Vec<Value>> {
+        let bound = *self.t.bounds.get(bound.0);
+        let Value::Object(id) = bound.receiver else { return None };
+        let instance = matches!(self.obj(id).kind, ObjKind::Instance) && bound.name.as_str() == "__dict__";
+        if !instance || !matches!(method.as_str(), "items" | "values") {
+            return None;
+        }
+        let fields: Vec<(Sym, Value)> =
+            self.obj(id).attrs.iter().map(|&(name, cell)| (name, self.store.get(cell))).collect();
+        let there = fields.into_iter().filter(|&(_, v)| v != Value::Absent);
+        if method.as_str() == "values" {
+            return Some(there.map(|(_, v)| v).collect());
+        }
+        let pairs: Vec<(Sym, Value)> = there.collect();
+        Some(pairs.into_iter().map(|(name, v)| self.seq(&[Value::Str(name, super::NO_ORIGIN), v])).collect())
+    }
+
     pub(super) fn is_instance(&mut self, v: Value, at: ExprId, args: &Args, e: ExprId) -> Value {
         let Some(&(class, _)) = args.positional.get(1) else { return self.result_of(e) };
         if let Some(known) = self.known_instance(v, class) {
@@ -114,6 +132,22 @@ impl Interp<'_> {
             && self.get_tensor(t).certain
         {
             return Some(false);
+        }
+        if let (Value::Object(id), Value::External(path)) = (v, class)
+            && let Some(is) = self.is_layer(id, path)
+        {
+            return Some(is);
+        }
+        // What NumPy gives is mostly one; numbers are rarely asked.
+        if path == "numpy.ndarray" {
+            return match v {
+                Value::Host(Host::Array | Host::Doubles) => Some(true),
+                Value::Tensor(t) if self.get_tensor(t).certain => Some(false),
+                Value::Int(_) | Value::Str(..) | Value::None | Value::Bool(_) | Value::Object(_) => {
+                    Some(false)
+                }
+                _ => None,
+            };
         }
         let plain = matches!(
             path,

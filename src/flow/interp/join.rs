@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::super::atom::Atom;
 use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::store::{Changes, pair};
-use super::super::value::{Role, Tensor, TensorId, Value};
+use super::super::value::{Host, Role, Tensor, TensorId, Value};
 use super::Interp;
 
 /// How deep objects are compared that may stand for each other.
@@ -101,9 +101,11 @@ impl<'p> Interp<'p> {
         }
         let mut known = Vec::new();
         self.d.leaves(a, &mut known);
-        let places = &self.t.places;
+        let (places, origins) = (&self.t.places, &self.t.origins);
+        // What a cache has is as old as the call that filled it.
+        let stored = |p: u32| origins.get(places.get(p).1.0).reason == super::Reason::Stored;
         let origin_in_a = |p: u32| {
-            if known.contains(&p) {
+            if known.contains(&p) || stored(p) {
                 return p;
             }
             known.iter().copied().find(|&q| places.get(q).0 == places.get(p).0).unwrap_or(p)
@@ -228,12 +230,24 @@ impl<'p> Interp<'p> {
     /// Applies `f` to each alternative of a value, each on its own path, and joins values and effects.
     pub(super) fn each(&mut self, v: Value, f: Alternative<'_, 'p>) -> Value {
         match v {
-            Value::Choice(d) => self.each_below(d, &RefCell::new(f)),
+            Value::Choice(d) => {
+                let first = if self.is_in_two_formats(v) { Some(true) } else { None };
+                self.each_below(d, first, &RefCell::new(f))
+            }
             v => f(self, v),
         }
     }
 
-    fn each_below(&mut self, d: Dd, f: &RefCell<Alternative<'_, 'p>>) -> Value {
+    /// Is it a tensor here and an array there? Who keeps both asks again and again which of them it is, in words that
+    /// nobody here understands: that one answer differs from the next does not happen.
+    fn is_in_two_formats(&self, v: Value) -> bool {
+        let values = self.values_of(v);
+        values.iter().any(|v| matches!(v, Value::Tensor(_)))
+            && values.iter().any(|v| matches!(v, Value::Host(Host::Array | Host::Doubles)))
+    }
+
+    /// `first` is given where the alternatives are formats: is none of them decided yet?
+    fn each_below(&mut self, d: Dd, first: Option<bool>, f: &RefCell<Alternative<'_, 'p>>) -> Value {
         if let Some(payload) = self.d.as_leaf(d) {
             let v = *self.t.values.get(payload);
             // Nothing that runs inside can reach this very closure again.
@@ -242,11 +256,13 @@ impl<'p> Interp<'p> {
         let (atom, hi, lo) = self.d.root(d);
         let cond = self.d.atom(atom);
         // That the alternative was looked at does not make it likely.
-        let chance = matches!(self.atoms.get(atom), Atom::Raised | Atom::Partly | Atom::Caught);
+        let chance = matches!(self.atoms.get(atom), Atom::Raised | Atom::Partly | Atom::Caught)
+            || first == Some(false) && !atom.is_hardware();
         let open = chance && !self.implied(self.path, atom, true) && !self.implied(self.path, atom, false);
         let split = self.split.len();
+        let then = first.map(|first| first && atom.is_hardware());
         self.split.extend(open.then_some(atom));
-        let v = self.branch(cond, &mut |i| i.each_below(hi, f), &mut |i| i.each_below(lo, f));
+        let v = self.branch(cond, &mut |i| i.each_below(hi, then, f), &mut |i| i.each_below(lo, then, f));
         self.split.truncate(split);
         v
     }

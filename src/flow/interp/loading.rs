@@ -30,9 +30,10 @@ impl Interp<'_> {
     /// `position` is that of `map_location`.
     pub(super) fn torch_load(&mut self, position: usize, args: &Args, e: ExprId) -> Value {
         let location = args.get(position, "map_location");
-        // A wrapper that hands on what it was not given is not to blame.
+        // A wrapper that hands on what it was not given is not to blame, but who calls it in sight.
         let written = |at: ExprId| self.linked().ir.expr(at) == Expr::None;
-        let explicit_none = matches!(location, Some((Value::None, at)) if written(at));
+        let explicit_none =
+            matches!(location, Some((Value::None, at)) if written(at) || self.is_left_out(at));
         if ((location.is_none() && !args.open) || explicit_none)
             && !self.located_elsewhere(e)
             && !is_published(args)
@@ -77,6 +78,16 @@ impl Interp<'_> {
         }
     }
 
+    /// Is it a parameter of the function that a script's own call has left to its default, `None`?
+    fn is_left_out(&self, at: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let Expr::Var(Var::Local(slot)) = ir.expr(at) else { return false };
+        let params = &ir.function(self.here().func).params;
+        let optional = |p: &&crate::ir::Param| p.default.is_some_and(|d| ir.expr(d) == Expr::None);
+        let param = params.iter().find(|p| p.slot == slot).filter(optional);
+        !self.symbolic && self.here().site.is_some() && param.is_some()
+    }
+
     /// The value is used as weights: if `torch.load` gave it, that matters.
     pub(super) fn used_as_weights(&mut self, v: Value) {
         if let Value::Choice(d) = v {
@@ -111,6 +122,9 @@ impl Interp<'_> {
         let whole = self.here().func.0 == 0;
         ir.exprs.iter().zip(&ir.expr_spans).any(|(&other, &at)| {
             let Expr::Call(other) = other else { return false };
+            if other == call {
+                return false;
+            }
             let other = ir.call(other);
             let says = |k: ArgKind| matches!(k, ArgKind::Keyword(k) if k.as_str() == "map_location");
             (whole || within.contains(at))

@@ -50,12 +50,13 @@ impl<'p> Interp<'p> {
         let before = self.path;
         let exact = self.rounds(iterable, iter);
         let deep = self.here().loops.len() >= TWO_PASS_DEPTH;
-        let unrolled = matches!(&exact, Iteration::Exact(items) if items.len() <= 8);
+        let most = if let Iteration::Exact(items) = &exact { self.most_rounds(items) } else { 0 };
+        let unrolled = matches!(&exact, Iteration::Exact(items) if items.len() <= most);
         self.here_mut().loops.push(LoopFrame { exact: unrolled, ..LoopFrame::default() });
         match exact {
             // A short literal sequence is unrolled: `for m in (encoder, decoder): m.to(device)`.
             Iteration::Exact(items) => {
-                for item in items.iter().take(8) {
+                for item in items.iter().take(most) {
                     if !self.live() {
                         break;
                     }
@@ -176,6 +177,9 @@ impl<'p> Interp<'p> {
 
     fn end_loop(&mut self, before: super::Cond, orelse: Block, endless: bool) {
         let Some(frame) = self.here_mut().loops.pop() else { return };
+        if frame.appended.len() > 1 {
+            self.side_by_side_after(&frame, before);
+        }
         // `while True` ends at a `break` only: what the machine must be there, it is after the loop.
         let breaks = &frame.breaks;
         if endless && !breaks.is_empty() && breaks.len() < MAX_LEAVES {

@@ -1,9 +1,9 @@
-//! Context managers made of generators, whose rest after the `yield` runs when the block ends, and those that expect an error.
+//! Context managers made of generators: what comes after their `yield` runs when the block ends.
 
 use super::super::diagram::{Cond, FALSE};
 use super::super::value::FrameId;
 use super::Interp;
-use crate::ir::{Block, Expr, ExprId, FuncId, Stmt, StmtId};
+use crate::ir::{Block, Expr, FuncId, Stmt, StmtId};
 use crate::link::{ModIdx, Resolved};
 use crate::torch::{self, Decorator};
 
@@ -23,19 +23,6 @@ impl Interp<'_> {
                 matches!(self.program.resolve_expr(module, d), Some(Resolved::External(path))
                     if torch::call(path).and_then(|f| f.decorator) == Some(Decorator::ContextManager))
             })
-    }
-
-    /// `with pytest.raises(RuntimeError):`, `with self.assertRaises(ValueError):`. What goes wrong in the block is meant to,
-    /// unless it is for want of a GPU.
-    pub(super) fn expects_an_error(&self, context: ExprId) -> bool {
-        let linked = self.linked();
-        let Expr::Call(call) = linked.ir.expr(context) else { return false };
-        let callee = linked.ir.call(call).func;
-        let by_case = matches!(linked.ir.expr(callee), Expr::Attr { name, .. }
-            if matches!(name.as_str(), "assertRaises" | "assertRaisesRegex"));
-        by_case
-            || matches!(self.program.resolve_expr(self.here().module, callee), Some(Resolved::External(path))
-                if path.as_str() == "pytest.raises")
     }
 
     /// Does the manager that is interpreted wait after this statement? What follows in its block is left for later.

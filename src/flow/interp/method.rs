@@ -4,7 +4,7 @@ use super::super::value::{Closure, Device, Host, NO_ORIGIN, ObjId, OuterId, Oute
 use super::args::Args;
 use super::shown::{only_tensors_do, only_tensors_have, only_tensors_take};
 use super::{Interp, ObjKind};
-use crate::ir::{Expr, ExprId};
+use crate::ir::ExprId;
 use crate::link::ClassKey;
 use crate::sym::Sym;
 use crate::torch;
@@ -88,6 +88,12 @@ impl Interp<'_> {
         let text = name.as_str();
         if only_tensors_have(name) {
             self.tensor_proofs.insert(o);
+        }
+        if !self.outer_writes.is_empty() {
+            let attr = self.outer_attr(o, name);
+            if let Some(written) = self.written_outside(attr) {
+                return written;
+            }
         }
         match text {
             "device" => {
@@ -250,16 +256,15 @@ impl Interp<'_> {
                     None => self.result_of(e),
                 }
             }
+            super::class::MethodKind::Normal if self.sets_a_property(closure) => match self.getter(closure) {
+                Some(Closure { module, func, frame }) => {
+                    let this = Some(Value::Object(id));
+                    self.call_function(module, func, frame, this, &Args::default(), e)
+                }
+                None => self.result_of(e),
+            },
             super::class::MethodKind::Normal => self.bound(Value::Object(id), Some(c), name),
         }
-    }
-
-    /// `@device.setter`: the name stays with the property that it has.
-    fn sets_a_property(&self, c: Closure) -> bool {
-        let ir = &self.program.get(c.module).ir;
-        ir.list(ir.function(c.func).decorators)
-            .iter()
-            .any(|&d| matches!(ir.expr(d), Expr::Attr { name, .. } if name.as_str() == "setter"))
     }
 
     fn super_attr(&mut self, receiver: Value, name: Sym, e: ExprId) -> Value {
@@ -325,6 +330,17 @@ impl Interp<'_> {
                 self.call_external(path, args, e)
             }
             Value::Device(_) | Value::Str(..) | Value::Host(_) => self.host_method(receiver, name, args, e),
+            // `self.__dict__.items()`
+            Value::Bound(id) if self.t.bounds.get(id.0).name.as_str() == "__dict__" => {
+                let fields = match self.t.bounds.get(id.0).receiver {
+                    Value::Object(o) if name.as_str() != "update" => self.fields_as_dict(o),
+                    _ => None,
+                };
+                match fields {
+                    Some(fields) => self.call_method(fields, name, args, e, base),
+                    None => self.unknown_call(receiver, args, e),
+                }
+            }
             Value::Bound(id) if self.t.bounds.get(id.0).name.as_str() == "super" => {
                 let bound = *self.t.bounds.get(id.0);
                 match self.super_function(bound.receiver, name) {
@@ -343,6 +359,10 @@ impl Interp<'_> {
                         }
                     },
                 }
+            }
+            Value::Bound(id) if self.own_attributes(id, name).is_some() => {
+                let Some(items) = self.own_attributes(id, name) else { return Value::Unknown };
+                self.seq(&items)
             }
             Value::Class(key) => self.class_call(key, name, args, e),
             Value::Seq(_) | Value::Many(_) => self.result_of(e),
@@ -492,7 +512,8 @@ impl Interp<'_> {
             }
             "get" | "pop" if !args.positional.is_empty() => {
                 let key = args.positional[0].0;
-                return Value::Outer(self.outer_item(o, key));
+                let item = self.outer_item(o, key);
+                return self.read_outside(item);
             }
             "to" | "cuda" | "cpu" | "type_as" | "xpu" | "npu" | "mps" | "float" | "half" | "double"
             | "bfloat16" => {

@@ -23,6 +23,7 @@ mod decorators;
 mod device;
 mod dims;
 mod double;
+mod emptiness;
 mod entry;
 mod evaluation;
 mod event;
@@ -32,6 +33,7 @@ mod files;
 mod frame;
 mod guard;
 mod handlers;
+mod hooks;
 mod indexing;
 mod instance;
 mod iteration;
@@ -41,11 +43,16 @@ mod loading;
 mod loops;
 mod managers;
 mod meet;
+mod memo;
 mod method;
 mod module;
 mod module_call;
 mod operation;
 mod optimizer_state;
+mod outside;
+mod own;
+mod own_optimizer;
+mod parts;
 mod precision;
 mod process;
 mod reveal;
@@ -55,6 +62,7 @@ mod shown;
 mod shuffling;
 mod spelling;
 mod stmt;
+mod summary;
 mod tensor;
 mod texts;
 mod timing;
@@ -65,6 +73,7 @@ mod training;
 mod transfer;
 mod transfers;
 mod watch;
+mod with;
 mod workers;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -136,6 +145,8 @@ pub struct Interp<'p> {
     hooked: FxHashSet<ObjId>,
     /// Methods that return tuples or dicts.
     several: FxHashMap<(ModIdx, FuncId), bool>,
+    /// What functions give that are not followed.
+    summaries: FxHashMap<(ModIdx, FuncId), summary::Gives>,
     /// Callees that took more steps than a call may.
     heavy: FxHashSet<(ModIdx, FuncId)>,
     /// The same, with less than that left: only the entry point that is interpreted does without them.
@@ -152,8 +163,6 @@ pub struct Interp<'p> {
     split: Vec<AtomId>,
     /// While positive, nothing is reported.
     muted: u32,
-    /// While positive, an error is expected, which is not that the accelerator is missing.
-    expecting: u32,
     /// The device of factories without `device=`; a cell, so that branches join it.
     default_device: Cell,
     tests: FxHashMap<Test, AtomId>,
@@ -185,7 +194,7 @@ pub struct Interp<'p> {
     /// "This outside thing is that constant": of two, one is wrong.
     constants: FxHashMap<AtomId, OuterId>,
     /// What was assigned to attributes and items of outside things.
-    outer_writes: FxHashMap<OuterId, Value>,
+    outer_writes: FxHashMap<OuterId, Cell>,
     events: Vec<Pending>,
     /// `torch.load` calls, by their result, that become events when it turns out to be weights.
     loads: FxHashMap<OuterId, Pending>,
@@ -210,6 +219,9 @@ pub struct Interp<'p> {
     unbuilt: FxHashMap<ObjId, args::Args>,
     /// What the calls in sight say of the functions they call.
     callers: callers::Callers,
+    /// Tests of caches, by where they stand; what their outcomes depend on, by activation.
+    memo_tests: FxHashMap<(ModIdx, ExprId), Vec<crate::span::Span>>,
+    memos: FxHashMap<AtomId, FrameId>,
     /// Facts about objects that are no part of the state.
     watch: watch::Watch,
     known: Known,
@@ -223,8 +235,6 @@ struct Pending {
     about: Vec<OuterId>,
     /// The function that is interpreted for itself.
     function: Option<FuncId>,
-    /// An error is expected there.
-    expected: bool,
 }
 
 /// Symbols that are asked for all the time.
@@ -279,6 +289,7 @@ impl<'p> Interp<'p> {
             limit: MAX_STEPS,
             hooked: FxHashSet::default(),
             several: FxHashMap::default(),
+            summaries: FxHashMap::default(),
             heavy: FxHashSet::default(),
             heavy_here: FxHashSet::default(),
             gave_up: false,
@@ -288,7 +299,6 @@ impl<'p> Interp<'p> {
             deciders: Vec::new(),
             split: Vec::new(),
             muted: 0,
-            expecting: 0,
             default_device,
             tests: FxHashMap::default(),
             plugin_atoms: FxHashMap::default(),
@@ -319,6 +329,8 @@ impl<'p> Interp<'p> {
             shallow: 0,
             unbuilt: FxHashMap::default(),
             callers: callers::Callers::default(),
+            memo_tests: FxHashMap::default(),
+            memos: FxHashMap::default(),
             watch,
             known,
         }

@@ -1,6 +1,7 @@
 //! `nn.Module`s: what they own, moving them, calling them.
 
 use super::super::diagram::Dd;
+use super::super::dims::Dims;
 use super::super::event::UseKind;
 use super::super::value::{Device, ObjId, Reason, Role, Tensor, Value};
 use super::args::Args;
@@ -38,7 +39,12 @@ impl Interp<'_> {
                 let moved = self.move_value(content, device, seen);
                 self.set_own(id, moved);
             }
-            _ => self.set_own(id, Value::Device(device)),
+            _ => {
+                if let Value::Device(old) = self.own(id) {
+                    self.leaves_parameters_at(old, device);
+                }
+                self.set_own(id, Value::Device(device));
+            }
         }
         if self.moves_itself_by_hand(id) {
             self.forget_plain(id);
@@ -52,6 +58,28 @@ impl Interp<'_> {
             let moved = self.move_value(v, device, seen);
             self.store.set(cell, moved);
         }
+    }
+
+    /// A parameter moves in place (`Module._apply` assigns its `.data`): whoever holds the same one elsewhere finds it moved.
+    fn leaves_parameters_at(&mut self, old: Dd, new: Dd) {
+        if old != new {
+            self.watch.left_by_parameters.insert(old);
+        }
+    }
+
+    /// What a variable or a container holds: a parameter that was taken out of a module before that moved may have moved
+    /// with it. Read from the module, it is where the module is.
+    pub(super) fn as_held(&mut self, v: Value) -> Value {
+        let Value::Tensor(id) = v else { return v };
+        if self.watch.left_by_parameters.is_empty() {
+            return v;
+        }
+        let t = self.get_tensor(id);
+        if t.role != Role::Parameter || !self.watch.left_by_parameters.contains(&t.device) {
+            return v;
+        }
+        let device = self.unknown_device();
+        self.tensor(Tensor { device, ..t })
     }
 
     /// Has the module's class its own way to move what is not registered?
@@ -95,6 +123,7 @@ impl Interp<'_> {
             Value::Tensor(t) => {
                 let t = self.get_tensor(t);
                 if t.role.registered() {
+                    self.leaves_parameters_at(t.device, device);
                     self.tensor(Tensor { device, ..t })
                 } else if t.certain {
                     v
@@ -222,6 +251,12 @@ impl Interp<'_> {
             {
                 self.owned_tensor(id, e)
             }
+            // Of recurrent layers: `weight_hh_l0`, of cells `weight_hh`.
+            n if (n.starts_with("weight_") || n.starts_with("bias_"))
+                && matches!(self.obj(id).kind, ObjKind::ForeignModule(Some(_))) =>
+            {
+                self.owned_tensor(id, e)
+            }
             "device" if self.check_module_device(id, e) => self.result_of(e),
             "device" => match self.obj(id).kind {
                 // Known frameworks' modules say where they are, in one way or another.
@@ -314,6 +349,19 @@ impl Interp<'_> {
                 let content = self.many(p);
                 Value::Object(self.object(ObjKind::Dict { module: false }, None, content))
             }
+            "modules" | "children" | "named_modules" | "named_children"
+                if let Some(parts) = self.own_parts(id, name.as_str().ends_with("modules")) =>
+            {
+                let named = name.as_str().starts_with("named");
+                let parts: Vec<Value> = parts
+                    .into_iter()
+                    .map(|(n, v)| {
+                        let n = Value::Str(Sym::new(&n), super::NO_ORIGIN);
+                        if named { self.seq(&[n, v]) } else { v }
+                    })
+                    .collect();
+                self.seq(&parts)
+            }
             "modules" | "children" => {
                 let v = self.some_child(id, e);
                 self.many(v)
@@ -331,6 +379,9 @@ impl Interp<'_> {
             }
             // Hooks may move the module and its inputs at every call.
             "register_forward_hook" | "register_forward_pre_hook" => {
+                if let Some(handle) = self.add_hook(this, false, name.as_str(), args) {
+                    return handle;
+                }
                 if args.positional.first().is_some_and(|&(hook, _)| self.may_move(hook)) {
                     let unknown = self.unknown_device();
                     self.move_module(id, unknown);
@@ -377,6 +428,7 @@ impl Interp<'_> {
         self.check_optimizers(id, device, e);
         self.half_moves(id, device, e);
         self.move_module(id, device);
+        self.optimizers_follow(id, e);
         self.note_accelerator(id, device);
     }
 
@@ -429,7 +481,36 @@ impl Interp<'_> {
     pub(super) fn some_parameter(&mut self, id: ObjId, e: ExprId) -> Value {
         let device = self.module_device(id, 0);
         let device = self.because(device, e, Reason::Module);
-        self.parameter(device)
+        let p = self.parameter(device);
+        match p {
+            // The weights of PyTorch's layers have dimensions.
+            Value::Tensor(t) if self.has_layers(id, 0) => {
+                let t = self.get_tensor(t);
+                self.tensor(Tensor { dims: Dims::SOME, ..t })
+            }
+            p => p,
+        }
+    }
+
+    /// Is one of PyTorch's layers with weights in the module?
+    fn has_layers(&self, id: ObjId, depth: u32) -> bool {
+        const MAX_LEVELS: u32 = 4;
+        match self.obj(id).kind {
+            ObjKind::ForeignModule(Some(op)) => op.state == State::Yes,
+            _ if depth > MAX_LEVELS => false,
+            ObjKind::List { module: true } | ObjKind::Dict { module: true } => {
+                let items = match self.own(id) {
+                    Value::Seq(s) => self.seq_items(s).to_vec(),
+                    _ => Vec::new(),
+                };
+                items.iter().any(|&v| matches!(v, Value::Object(o) if self.has_layers(o, depth + 1)))
+            }
+            ObjKind::Module => self.obj(id).attrs.iter().any(|&(_, cell)| {
+                matches!(self.store.get(cell), Value::Object(o)
+                    if self.is_module_object(o) && self.has_layers(o, depth + 1))
+            }),
+            _ => false,
+        }
     }
 
     pub(super) fn some_child(&mut self, id: ObjId, e: ExprId) -> Value {

@@ -12,6 +12,16 @@ use crate::torch::{ModuleOp, Share, State};
 impl Interp<'_> {
     /// `module(args)`
     pub(super) fn call_module(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
+        let this = Value::Object(id);
+        if !self.has_hooks(this) {
+            return self.call_module_itself(id, args, e);
+        }
+        let args = self.hooks_before(this, args, e);
+        let out = self.call_module_itself(id, &args, e);
+        self.hooks_after(this, &args, out, e)
+    }
+
+    fn call_module_itself(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
         let kind = self.obj(id).kind;
         if !matches!(kind, ObjKind::List { .. }) {
             self.check_wrapped(id);

@@ -53,6 +53,7 @@ impl Interp<'_> {
         // What has been told of is taken as mended: the rest may have causes of its own.
         let refused = refused && self.events.len() == told;
         let result = self.op_result(op, &parties, args, e, refused, name);
+        self.check_timed_operation(name.rsplit('.').next().unwrap_or(name), result, e);
         self.with_double(result, op, receiver, args, e)
     }
 
@@ -97,7 +98,7 @@ impl Interp<'_> {
         if matches!(self.atoms.get(atom), super::super::atom::Atom::Raised) {
             return self.d.leaf(unknown);
         }
-        let tests = tests + u32::from(!atom.is_hardware());
+        let tests = tests + u32::from(!atom.is_hardware() && !self.memos.contains_key(&atom));
         let (hi, lo) = (self.likely_below(hi, tests), self.likely_below(lo, tests));
         let cond = self.d.atom(atom);
         self.d.ite(cond, hi, lo).unwrap_or(d)

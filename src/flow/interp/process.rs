@@ -75,6 +75,7 @@ impl Interp<'_> {
         }
         self.check_set_too_late(key, value, at);
         if key.as_str() == VISIBLE {
+            self.remember_number(at);
             let literal = match value {
                 Value::Str(s, _) => Value::Str(s, super::NO_ORIGIN),
                 _ => Value::Unknown,
@@ -245,6 +246,10 @@ impl Interp<'_> {
     pub(super) fn check_index_meaning(&mut self, v: Value, e: ExprId) {
         let kind = match v {
             Value::Host(Host::Rank) if !self.on_one_machine() => Kind::GlobalRank,
+            // The very number that has just been made the only visible one.
+            Value::Outer(o) if self.is_physical(o) => {
+                Kind::OutsideVisible { index: None, visible: None, set: self.watch.visible_at }
+            }
             Value::Host(Host::PhysicalGpu) => {
                 if self.visible_in_order() {
                     return;
@@ -257,6 +262,40 @@ impl Interp<'_> {
         if let Some(bite) = self.bite(there, false) {
             let place = self.place(e);
             self.emit(kind, place, bite, Vec::new());
+        }
+    }
+
+    /// `os.environ["CUDA_VISIBLE_DEVICES"] = str(args.gpu)`: from here on that is no index any more.
+    fn remember_number(&mut self, target: ExprId) {
+        self.watch.physical = None;
+        let ir = &self.linked().ir;
+        let assigned = ir.stmts.iter().find_map(|s| match s {
+            crate::ir::Stmt::Assign { targets, value } => {
+                ir.list(*targets).contains(&target).then_some(*value)
+            }
+            _ => None,
+        });
+        let Some(mut value) = assigned else { return };
+        if let Expr::Call(call) = ir.expr(value) {
+            let call = ir.call(call);
+            match (ir.expr(call.func), &*call.args) {
+                (Expr::Var(crate::ir::Var::Unbound(n)), [a]) if n.as_str() == "str" => value = a.value,
+                _ => return,
+            }
+        }
+        self.muted += 1;
+        let v = self.eval(value);
+        self.muted -= 1;
+        if let Value::Outer(o) = v {
+            self.watch.physical = Some((o, self.path));
+        }
+    }
+
+    /// Is it what has been put into `CUDA_VISIBLE_DEVICES`, wherever this is reached?
+    fn is_physical(&mut self, o: OuterId) -> bool {
+        match self.watch.physical {
+            Some((number, when)) => number == o && self.d.implies(self.path, when),
+            None => false,
         }
     }
 
@@ -370,8 +409,7 @@ impl Interp<'_> {
         let wrapped = std::mem::take(&mut self.watch.one_each);
         let selected = std::mem::take(&mut self.watch.selected);
         let indexed = std::mem::take(&mut self.watch.indexed);
-        let Some(Group { event: Pending { mut event, needs, about, function, expected } }) =
-            self.watch.group.take()
+        let Some(Group { event: Pending { mut event, needs, about, function } }) = self.watch.group.take()
         else {
             return;
         };
@@ -380,7 +418,7 @@ impl Interp<'_> {
             return;
         }
         event.kind = Kind::NoSetDevice { uses: if alike { uses } else { wrapped }, indexed: !alike };
-        self.events.push(Pending { event, needs, about, function, expected });
+        self.events.push(Pending { event, needs, about, function });
     }
 
     /// Do the files at hand choose a device for each process in a way that was not followed?

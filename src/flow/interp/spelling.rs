@@ -120,6 +120,9 @@ impl Interp<'_> {
                 .values_of(v)
                 .iter()
                 .all(|v| matches!(v, Value::Str(s, _) if super::device::parse_device(s.as_str()).is_some())),
+            // An option, of which that is the default.
+            Value::Outer(o) => matches!(self.t.get_outer(o).default, Some(Value::Str(s, _))
+                if super::device::parse_device(s.as_str()).is_some()),
             _ => false,
         };
         if device {
@@ -134,6 +137,9 @@ impl Interp<'_> {
             return;
         }
         for ((device, at), (other, written)) in [(left, right), (right, left)] {
+            if op == CmpOp::Eq && self.compares_with_bare(device, other, at) {
+                return;
+            }
             let text = match other {
                 Value::Str(s, _)
                     if super::device::parse_device(s.as_str()).is_some()
@@ -165,6 +171,34 @@ impl Interp<'_> {
             }
             return;
         }
+    }
+
+    /// `x.device == self.device`, where that was made of `"cuda"`: a tensor's has an index.
+    fn compares_with_bare(&mut self, device: Value, other: Value, at: ExprId) -> bool {
+        let (Value::Device(own), Value::Device(wanted)) = (device, other) else { return false };
+        let (places, origins) = (&self.t.places, &self.t.origins);
+        let bare = |p: u32| {
+            let (d, origin) = *places.get(p);
+            d == Device::Cuda(None) && origins.get(origin.0).reason == super::Reason::Literal
+        };
+        let mut leaves = Vec::new();
+        self.d.leaves(wanted, &mut leaves);
+        if !leaves.into_iter().any(bare) || self.is_text(wanted) {
+            return false;
+        }
+        let on_cuda = |p: u32| matches!(places.get(p).0, Device::Cuda(_) | Device::CudaSome);
+        let differ = self.d.zip(own, wanted, &mut |x, y| u32::from(on_cuda(x) && bare(y)));
+        let Some(differ) = differ.filter(|&c| c != super::FALSE) else { return false };
+        if self.muted > 0 || !self.is_device_object(at, false) {
+            return false;
+        }
+        let there = self.available(None);
+        let differ = self.d.and(differ, there);
+        let Some(bite) = self.bite(differ, false) else { return false };
+        let with = "torch.device(\"cuda\")".to_owned();
+        let place = self.place(at);
+        self.emit(Kind::DeviceCompared { with, string: false }, place, bite, Vec::new());
+        true
     }
 
     /// Is the value a `torch.device` in every world?

@@ -50,6 +50,7 @@ impl<'p> Interp<'p> {
             }
             Stmt::If { test, then, orelse } => {
                 let cond = self.test(*test);
+                self.note_memo(*test, cond, *then);
                 self.branch(
                     cond,
                     &mut |i| {
@@ -308,33 +309,6 @@ impl<'p> Interp<'p> {
         self.path = FALSE;
     }
 
-    fn with(&mut self, items: &[(ExprId, Option<ExprId>)], body: Block) {
-        let saved = self.store.get(self.default_device);
-        let mut scoped = false;
-        let casts = self.watch.autocasts.len();
-        let open = self.suspended.len();
-        for &(context, target) in items {
-            self.enter_autocast(self.here().module, context);
-            let manager = self.eval(context);
-            scoped |= self.enter(manager, context);
-            let v = self.entered(manager, context);
-            if let Some(t) = target {
-                self.assign(t, v);
-            }
-        }
-        let (entered, returned) = (self.path, self.here().returned);
-        let meant = u32::from(items.iter().any(|&(context, _)| self.expects_an_error(context)));
-        self.expecting += meant;
-        self.block(body);
-        self.expecting -= meant;
-        self.leave_managers(open, entered, returned);
-        self.watch.autocasts.truncate(casts);
-        if scoped {
-            let cell = self.default_device;
-            self.store.set(cell, saved);
-        }
-    }
-
     fn try_block(&mut self, body: Block, handlers: &[Handler], orelse: Block) {
         if handlers.is_empty() {
             self.block(body);
@@ -378,13 +352,17 @@ impl<'p> Interp<'p> {
         let asks = self.asks_by_trying(body);
         let failed = self.d.not(survived);
         let missing = self.d.and(before, failed);
+        // What none of the handlers catches leaves the statement: a handler is reached where it does not happen.
+        let catches = catches_cuda || catches_oom || catches_missing;
+        let reachable = if catches { before } else { self.d.and(before, survived) };
         // `try: torch.zeros(1).cuda()`: the handler is for machines where that is missing.
-        let probe = handlers.len() == 1 && survived != TRUE && missing != FALSE && self.only_torch(body);
+        let probe =
+            handlers.len() == 1 && catches && survived != TRUE && missing != FALSE && self.only_torch(body);
         for handler in handlers {
             let (reached, raised) = if probe {
                 (missing, missing)
             } else {
-                (before, if asks { self.raised_atom() } else { self.caught_atom() })
+                (reachable, if asks { self.raised_atom() } else { self.caught_atom() })
             };
             self.path = reached;
             // The handler may be reached after any part of the body.

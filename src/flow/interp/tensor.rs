@@ -74,6 +74,9 @@ impl Interp<'_> {
     ) -> Value {
         let method = torch::method(Sym::new(operator_method(op)));
         let result = self.two_tensors(method, Meeting::Operator, operator_sign(op), a, b, e, l, r);
+        if op == BinOp::MatMul {
+            self.check_timed_operation("matmul", result, e);
+        }
         let double = self.promoted(&[a, b]);
         self.set_double(result, double)
     }
@@ -327,7 +330,8 @@ impl Interp<'_> {
             }
             "is_mps" => Value::Bool(self.is_device(t.device, Device::Other(crate::world::Backend::Mps), e)),
             "is_cpu" => Value::Bool(self.is_device(t.device, Device::Cpu, e)),
-            "shape" | "ndim" | "nbytes" | "itemsize" => Self::NUMBER,
+            "ndim" => t.dims.known().map_or(Self::NUMBER, |n| Value::Int(i64::from(n))),
+            "shape" | "nbytes" | "itemsize" => Self::NUMBER,
             "dtype" => Value::Host(Host::Other),
             "requires_grad" if t.role == Role::Constant => Value::Bool(super::FALSE),
             "layout" | "requires_grad" | "is_leaf" | "grad_fn" | "names" => self.result_of(e),
@@ -376,6 +380,12 @@ impl Interp<'_> {
             // `'torch.cuda.FloatTensor'`: of what is in it, the device matters.
             "type" => return self.as_text(t.device, e),
             "numpy" | "__array__" => return self.numpy_method(t, name, args, e, base),
+            "register_forward_hook" | "register_forward_pre_hook" if !t.certain => {
+                return match self.add_inner_hook(name.as_str(), args, e) {
+                    Some(handle) => handle,
+                    None => self.result_of(e),
+                };
+            }
             "pin_memory" => {
                 self.check_pin_memory(t.device, e);
                 let device = self.because(t.device, e, Reason::Pinned);
@@ -441,8 +451,8 @@ impl Interp<'_> {
         }
         match torch::method(name) {
             Some(op) => self.apply_op(op, Some((v, base)), args, e, name.as_str()),
-            None if t.certain => self.result_of(e),
-            None => self.tensor(Tensor { role: Role::Plain, dims: Dims::ANY, bytes: None, ..t }),
+            // No method of tensors, so it is an object, and what its methods give may be anywhere.
+            None => self.result_of(e),
         }
     }
 

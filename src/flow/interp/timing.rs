@@ -54,6 +54,21 @@ const WAITS: &[&str] = &[
     "isnan",
     "timeit",
 ];
+/// Operations that people time.
+const HEAVY: &[&str] = &[
+    "matmul",
+    "mm",
+    "bmm",
+    "addmm",
+    "baddbmm",
+    "einsum",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "scaled_dot_product_attention",
+    "svd",
+    "inv",
+];
 /// How deep functions that are called in such a stretch are looked into.
 const MAX_DEPTH: u32 = 3;
 
@@ -92,6 +107,21 @@ impl Interp<'_> {
             }
         }
         self.timed_work(here, &timed, e);
+    }
+
+    /// A product of matrices or a convolution is as much work as a model.
+    pub(super) fn check_timed_operation(&mut self, name: &str, result: Value, e: ExprId) {
+        let Value::Tensor(t) = result else { return };
+        if self.muted > 0 || !HEAVY.contains(&name) {
+            return;
+        }
+        let here = self.where_on_gpu(self.get_tensor(t).device);
+        if here == FALSE {
+            return;
+        }
+        if let Some(timed) = self.timed_around(e) {
+            self.timed_work(here, &timed, e);
+        }
     }
 
     fn timed_work(&mut self, here: Cond, timed: &Timed, e: ExprId) {

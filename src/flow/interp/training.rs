@@ -96,7 +96,7 @@ impl Interp<'_> {
     }
 
     /// The modules whose `parameters()` are asked for in an expression.
-    fn modules_of_parameters(&mut self, e: ExprId, modules: &mut Vec<ObjId>) {
+    pub(super) fn modules_of_parameters(&mut self, e: ExprId, modules: &mut Vec<ObjId>) {
         let linked = self.linked();
         let span = linked.ir.span(e);
         for (n, expr) in linked.ir.exprs.iter().enumerate() {
@@ -120,7 +120,8 @@ impl Interp<'_> {
 
     /// A module is about to move: an optimizer that has its state already stays behind.
     pub(super) fn check_optimizers(&mut self, id: ObjId, target: Dd, e: ExprId) {
-        if self.muted > 0 || !self.watch.optimizers.iter().any(|o| o.eager) {
+        let concerned = |o: &Optimizer| o.eager || self.obj(o.id).kind == ObjKind::Instance;
+        if self.muted > 0 || !self.watch.optimizers.iter().any(concerned) {
             return;
         }
         let mut parts = Parts::default();

@@ -6,7 +6,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::atom::AtomId;
-use super::super::diagram::Cond;
+use super::super::diagram::{Cond, Dd};
 use super::super::value::{ObjId, OriginId, OuterId, TensorId, Value};
 use super::{Cell, Device, Interp, ObjKind, Pending};
 use crate::link::ClassKey;
@@ -28,6 +28,8 @@ pub(super) struct Watch {
     pub(super) imported: Option<Place>,
     /// Parts of environment variables.
     pub(super) from_environment: FxHashMap<OuterId, &'static str>,
+    /// What the program has made the number of the only visible GPU, and when.
+    pub(super) physical: Option<(OuterId, Cond)>,
     /// The NCCL group, the bare `cuda` devices, and whether each process has chosen a device.
     pub(super) group: Option<Group>,
     pub(super) bare: Vec<Place>,
@@ -43,6 +45,8 @@ pub(super) struct Watch {
     pub(super) pools: FxHashMap<ObjId, Worker>,
     /// Where the fields of modules under construction were set.
     pub(super) fields: FxHashMap<(ObjId, Sym), Place>,
+    /// Forward hooks that are followed.
+    pub(super) hooks: Vec<super::hooks::Hook>,
     /// Optimizers, with the modules whose parameters they were given.
     pub(super) optimizers: Vec<Optimizer>,
     /// Modules in `nn.DataParallel`, with where they were wrapped, and when.
@@ -58,6 +62,8 @@ pub(super) struct Watch {
     pub(super) accelerated: FxHashMap<ClassKey, bool>,
     /// Attributes of modules that were set where `nn.Module` does not see it.
     pub(super) unseen: FxHashSet<(ObjId, Sym)>,
+    /// Where parameters were before their modules moved.
+    pub(super) left_by_parameters: FxHashSet<Dd>,
     /// Objects that stand for those that each round of a loop gets: batches of a loader, what a generator makes.
     pub(super) anew: FxHashSet<ObjId>,
     /// How many cells there were before the loop that is looked at.
@@ -132,6 +138,7 @@ impl Watch {
             imported: None,
             visible_at: None,
             from_environment: FxHashMap::default(),
+            physical: None,
             group: None,
             bare: Vec::new(),
             selected: false,
@@ -141,6 +148,7 @@ impl Watch {
             worker_told: false,
             pools: FxHashMap::default(),
             fields: FxHashMap::default(),
+            hooks: Vec::new(),
             optimizers: Vec::new(),
             wrapped: Vec::new(),
             scattering: Vec::new(),
@@ -150,6 +158,7 @@ impl Watch {
             accelerated: FxHashMap::default(),
             places_asked: FxHashSet::default(),
             unseen: FxHashSet::default(),
+            left_by_parameters: FxHashSet::default(),
             anew: FxHashSet::default(),
             cells_then: 0,
             autocasts: Vec::new(),
@@ -164,11 +173,13 @@ impl Watch {
     pub(super) fn rewind(&mut self, objects: usize) {
         let old = |id: ObjId| (id.0 as usize) < objects;
         self.fields.retain(|&(id, _), _| old(id));
+        self.hooks.retain(|h| old(h.handle));
         self.optimizers.retain(|o| old(o.id));
         self.wrapped.retain(|&(id, ..)| old(id));
         self.scattering.retain(|&id| old(id));
         self.anew.retain(|&id| old(id));
         self.unseen.retain(|&(id, _)| old(id));
+        self.left_by_parameters.clear();
         self.scalers.retain(|&id, _| old(id));
         self.pools.retain(|&id, _| old(id));
         self.evaluated.retain(|&v, _| matches!(v, Value::Object(id) if old(id)));

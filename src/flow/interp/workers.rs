@@ -78,7 +78,7 @@ impl Interp<'_> {
         for t in parts.tensors {
             let t = self.get_tensor(t);
             if t.certain {
-                self.in_worker(t.device, loader.place, loader);
+                self.in_worker(t.device, loader.place, loader, true);
             }
         }
     }
@@ -168,12 +168,12 @@ impl Interp<'_> {
         let Some(loader) = self.watch.worker else { return };
         if matches!(how, UseKind::Transfer | UseKind::Move | UseKind::Factory | UseKind::LegacyType) {
             let place = self.place(e);
-            self.in_worker(device, place, loader);
+            self.in_worker(device, place, loader, false);
         }
     }
 
-    fn in_worker(&mut self, device: Dd, place: Place, worker: Worker) {
-        for (leaf, d, _) in self.device_leaves(device) {
+    fn in_worker(&mut self, device: Dd, place: Place, worker: Worker, held: bool) {
+        for (leaf, d, origin) in self.device_leaves(device) {
             if !matches!(d, Device::Cuda(_) | Device::CudaSome) {
                 continue;
             }
@@ -187,7 +187,8 @@ impl Interp<'_> {
             if let Some(bite) = bite {
                 self.watch.worker_told = true;
                 let Worker { place: loader, loads, .. } = worker;
-                self.emit(Kind::InWorker { loader, loads }, place, bite, Vec::new());
+                let chain = if held { self.chain(origin) } else { Vec::new() };
+                self.emit(Kind::InWorker { loader, loads, chain }, place, bite, Vec::new());
                 return;
             }
         }

@@ -1,0 +1,115 @@
+//! `with`: what is entered, what the block does, and what leaving it does.
+
+use super::super::value::{ObjId, Value};
+use super::Interp;
+use super::args::Args;
+use crate::ir::{Block, Expr, ExprId};
+use crate::sym::Sym;
+
+/// What PyTorch raises where a device is missing or full, or where tensors are apart, and what these are kinds of.
+const DEVICE_ERRORS: &[&str] = &[
+    "BaseException",
+    "Exception",
+    "RuntimeError",
+    "AssertionError",
+    "TypeError",
+    "OutOfMemoryError",
+    "AcceleratorError",
+];
+
+impl Interp<'_> {
+    pub(super) fn with(&mut self, items: &[(ExprId, Option<ExprId>)], body: Block) {
+        let saved = self.store.get(self.default_device);
+        let mut scoped = false;
+        let casts = self.watch.autocasts.len();
+        let open = self.suspended.len();
+        let mut entered = Vec::new();
+        for &(context, target) in items {
+            self.enter_autocast(self.here().module, context);
+            let manager = self.eval(context);
+            scoped |= self.enter(manager, context);
+            let v = self.entered(manager, context);
+            if let Value::Object(id) = manager {
+                entered.push((id, context));
+            }
+            if let Some(t) = target {
+                self.assign(t, v);
+            }
+        }
+        let (path, returned) = (self.path, self.here().returned);
+        match items.iter().find_map(|&(context, _)| self.expected_error(context)) {
+            Some(awaited) => self.block_that_raises(body, awaited),
+            None => self.block(body),
+        }
+        self.leave_managers(open, path, returned);
+        self.leave(entered);
+        self.watch.autocasts.truncate(casts);
+        if scoped {
+            let cell = self.default_device;
+            self.store.set(cell, saved);
+        }
+    }
+
+    /// Is it `pytest.raises(…)`, `self.assertRaises(…)`, `contextlib.suppress(…)`? Then, whether what PyTorch raises where
+    /// devices are missing, full or mixed is among what they wait for.
+    fn expected_error(&self, context: ExprId) -> Option<bool> {
+        let ir = &self.linked().ir;
+        let Expr::Call(id) = ir.expr(context) else { return None };
+        let call = ir.call(id);
+        if !matches!(self.last_name(call.func)?, "raises" | "assertRaises" | "assertRaisesRegex" | "suppress")
+        {
+            return None;
+        }
+        Some(call.args.iter().any(|a| {
+            let errors = match ir.expr(a.value) {
+                Expr::Tuple(list) => ir.list(list).to_vec(),
+                _ => vec![a.value],
+            };
+            errors.into_iter().filter_map(|e| self.last_name(e)).any(|n| DEVICE_ERRORS.contains(&n))
+        }))
+    }
+
+    /// What raises in such a block ends the block and nothing else; what is waited for is no finding.
+    fn block_that_raises(&mut self, body: Block, awaited: bool) {
+        let before = self.path;
+        self.muted += u32::from(awaited);
+        self.block(body);
+        self.muted -= u32::from(awaited);
+        if !self.live() {
+            self.path = before;
+        }
+    }
+
+    /// Calls `__exit__` as after a block that has raised nothing; the last that was entered is left first.
+    fn leave(&mut self, entered: Vec<(ObjId, ExprId)>) {
+        for (id, context) in entered.into_iter().rev() {
+            if !self.live() {
+                return;
+            }
+            let class = self.obj(id).class;
+            if let Some((m, f)) = class.and_then(|k| self.program.find_method(k, Sym::new("__exit__"))) {
+                let args = Args { positional: vec![(Value::None, context); 3], ..Args::default() };
+                self.call_function(m, f, None, Some(Value::Object(id)), &args, context);
+            }
+        }
+    }
+
+    /// What `with … as name` binds.
+    fn entered(&mut self, manager: Value, e: ExprId) -> Value {
+        match manager {
+            Value::Object(id) => {
+                let enter =
+                    self.obj(id).class.and_then(|k| self.program.find_method(k, Sym::new("__enter__")));
+                match enter {
+                    Some((m, f)) => {
+                        let args = Args::default();
+                        self.call_function(m, f, None, Some(manager), &args, e)
+                    }
+                    None => manager,
+                }
+            }
+            Value::Many(m) => *self.t.values.get(m),
+            _ => self.result_of(e),
+        }
+    }
+}
