@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::ir::FuncId;
-use crate::span::{FileId, Place};
+use crate::flow::Spot;
+use crate::span::Place;
 use crate::world::{Premise, World};
 
 /// The number of a rule, shown as `SD201`.
@@ -131,9 +131,9 @@ pub struct Finding {
     /// Places that a reader would look at first, best first: a file that only leads to the cause is told of it at the
     /// first of them that is in it.
     pub suspects: Vec<Place>,
-    /// Where it was reached from: functions of these files, each interpreted for itself. Only set for what goes wrong
-    /// without CUDA, since that cannot happen if all of them only run where CUDA is.
-    pub entries: Vec<(FileId, FuncId)>,
+    /// From where it was reached. Only set for what goes wrong without CUDA, since that cannot happen if all of these places
+    /// are only reached where CUDA is.
+    pub entries: Vec<Spot>,
     /// What to write instead.
     pub help: Option<String>,
     /// The same as edits, if a machine can make them.

@@ -87,3 +87,9 @@ fn what_only_mentions_itself_is_behind_nothing() {
     let circle = "import torch\n\n\ndef ping(n):\n    torch.cuda.synchronize()\n    return pong(n)\n\n\ndef pong(n):\n    return ping(n)\n";
     assert_eq!(both(&[MARK, START, ("circle.py", circle)], "circle.py"), (1, 1));
 }
+
+#[test]
+fn what_a_function_imports_for_itself_counts_where_it_is_used() {
+    let inside = "def main():\n    from lib.work import Worker\n    from start import start\n\n    start(0)\n    print(Worker(3).work())\n\n\nif __name__ == \"__main__\":\n    main()\n";
+    assert_eq!(script(inside, &[]), (0, 0));
+}

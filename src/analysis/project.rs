@@ -15,7 +15,7 @@ use super::{Analysis, Intake};
 use crate::config::Settings;
 use crate::discover::{Input, is_test, project_files, project_root};
 use crate::finding::Finding;
-use crate::flow::{Behind, QUESTION};
+use crate::flow::{Behind, QUESTION, Spot};
 use crate::link::{ModIdx, Program};
 use crate::source::read;
 use crate::span::FileId;
@@ -51,10 +51,8 @@ pub(super) fn reached_without_cuda(
         }
         let behind = Behind::of(program, &modules(&project, program, intake));
         findings.retain(|f| {
-            let sheltered = |&(file, func): &(FileId, _)| {
-                is_in(&project, file, inputs)
-                    && program.module_of(file).is_some_and(|m| behind.contains(program, m, func))
-            };
+            let sheltered =
+                |spot: &Spot| is_in(&project, spot.file, inputs) && behind.contains(program, spot);
             f.entries.is_empty() || !f.entries.iter().all(sheltered)
         });
     }
@@ -64,7 +62,7 @@ pub(super) fn reached_without_cuda(
 /// The projects of the findings that depend on callers.
 fn projects<'a>(findings: &[Finding], inputs: &'a [Input]) -> Vec<Project<'a>> {
     let mut seen: FxHashSet<(&Path, *const Settings)> = FxHashSet::default();
-    let files: FxHashSet<FileId> = findings.iter().flat_map(|f| &f.entries).map(|&(file, _)| file).collect();
+    let files: FxHashSet<FileId> = findings.iter().flat_map(|f| &f.entries).map(|spot| spot.file).collect();
     let asked = files.into_iter().filter_map(|file| inputs.get(file.0 as usize));
     let firsts = asked.filter(|input| seen.insert((&input.root, Arc::as_ptr(&input.settings))));
     firsts

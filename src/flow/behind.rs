@@ -9,10 +9,11 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ir::{
-    Arg, ArgKind, Block, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Module, Stmt, StmtId, UnaryOp, Var,
+    Arg, ArgKind, Block, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Module, Slot, Stmt, StmtId, UnaryOp,
+    Var,
 };
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
-use crate::span::Span;
+use crate::span::{FileId, Span};
 use crate::sym::Sym;
 
 /// What other code mentions: a function of a file, or a class.
@@ -32,16 +33,28 @@ enum Refusal {
 }
 
 /// A refusal within a function: from where on it holds, and whether callers are held up, too.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Point {
     after: u32,
     refusal: Option<Refusal>,
 }
 
-/// The functions and classes that are behind a refusal.
+/// The functions and classes that are behind a refusal, and the places from where on the others are.
 #[derive(Debug, Default)]
 pub struct Behind {
     nodes: FxHashSet<Node>,
+    points: FxHashMap<(ModIdx, FuncId), Point>,
+}
+
+/// A place in a function of a file (in its body: function 0).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spot {
+    /// The file.
+    pub file: FileId,
+    /// The function that was interpreted for itself.
+    pub entry: FuncId,
+    /// Where in it, in bytes from the beginning of the file.
+    pub at: u32,
 }
 
 /// The function that asks.
@@ -52,9 +65,15 @@ const MAX_ROUNDS: usize = 4;
 impl Behind {
     /// Looks at these files of the program: what they mention, and where they refuse.
     pub fn of(program: &Program, files: &[ModIdx]) -> Self {
-        let points = points(program, files);
-        let mut graph =
-            Graph { program, points, callers: FxHashMap::default(), sheltered: FxHashSet::default() };
+        let imported = imported(program, files);
+        let points = points(program, files, &imported);
+        let mut graph = Graph {
+            program,
+            imported,
+            points,
+            callers: FxHashMap::default(),
+            sheltered: FxHashSet::default(),
+        };
         for &m in files {
             graph.mentions(m);
             graph.subclasses(m);
@@ -72,10 +91,11 @@ impl Behind {
         })
     }
 
-    /// Is the function only reached where CUDA is?
-    pub fn contains(&self, program: &Program, module: ModIdx, func: FuncId) -> bool {
-        !self.nodes.is_empty()
-            && node_of(&program.get(module).ir, module, func).is_some_and(|n| self.nodes.contains(&n))
+    /// Is the place only reached where CUDA is?
+    pub fn contains(&self, program: &Program, spot: &Spot) -> bool {
+        let Some(m) = program.module_of(spot.file) else { return false };
+        self.points.get(&(m, spot.entry)).is_some_and(|p| p.after <= spot.at)
+            || node_of(&program.get(m).ir, m, spot.entry).is_some_and(|n| self.nodes.contains(&n))
     }
 }
 
@@ -93,8 +113,49 @@ fn node_of(ir: &Module, module: ModIdx, mut f: FuncId) -> Option<Node> {
     node
 }
 
+fn node(resolved: Resolved) -> Option<Node> {
+    match resolved {
+        Resolved::Function(m, f) => Some(Node::Function(m, f)),
+        Resolved::Class(key) => Some(Node::Class(key)),
+        Resolved::Module(_) | Resolved::Variable(..) | Resolved::External(_) => None,
+    }
+}
+
+/// What functions import for themselves, by variable.
+type Imported = FxHashMap<(ModIdx, FuncId, Slot), Node>;
+
+fn imported(program: &Program, files: &[ModIdx]) -> Imported {
+    let mut imported = Imported::default();
+    for &m in files {
+        let linked = program.get(m);
+        for (stmt, &at) in linked.ir.stmts.iter().zip(&linked.ir.stmt_spans) {
+            let Stmt::Import(imports) = stmt else { continue };
+            let around = linked.ir.functions.iter().enumerate().skip(1).filter(|(_, f)| f.span.contains(at));
+            let Some((n, _)) = around.max_by_key(|(_, f)| f.span.start) else { continue };
+            let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
+            for import in imports {
+                let target = linked.targets.get(&(import.level, import.module, import.name));
+                let target = target.and_then(|&t| node(program.resolve(t)?));
+                if let (Some(Var::Local(slot)), Some(target)) = (import.target, target) {
+                    imported.insert((m, func, slot), target);
+                }
+            }
+        }
+    }
+    imported
+}
+
+/// The function or class of the project that an expression of a function names.
+fn named(program: &Program, imported: &Imported, m: ModIdx, func: FuncId, e: ExprId) -> Option<Node> {
+    match program.get(m).ir.expr(e) {
+        Expr::Var(Var::Local(slot)) if func != FuncId(0) => imported.get(&(m, func, slot)).copied(),
+        Expr::Var(_) | Expr::Attr { .. } => node(program.resolve_expr(m, e)?),
+        _ => None,
+    }
+}
+
 /// The first refusal of each function.
-fn points(program: &Program, files: &[ModIdx]) -> FxHashMap<(ModIdx, FuncId), Point> {
+fn points(program: &Program, files: &[ModIdx], imported: &Imported) -> FxHashMap<(ModIdx, FuncId), Point> {
     let mut points: FxHashMap<(ModIdx, FuncId), Point> = FxHashMap::default();
     for _ in 0..MAX_ROUNDS {
         let before = points.len();
@@ -105,7 +166,7 @@ fn points(program: &Program, files: &[ModIdx]) -> FxHashMap<(ModIdx, FuncId), Po
                 if points.contains_key(&(m, f)) {
                     continue;
                 }
-                let refuses = Refuses { program, module: m, func: f, known: &points };
+                let refuses = Refuses { program, module: m, func: f, imported, known: &points };
                 if let Some(point) = refuses.block(ir.function(f).body) {
                     points.insert((m, f), point);
                 }
@@ -123,6 +184,7 @@ struct Refuses<'a> {
     program: &'a Program,
     module: ModIdx,
     func: FuncId,
+    imported: &'a Imported,
     known: &'a FxHashMap<(ModIdx, FuncId), Point>,
 }
 
@@ -219,10 +281,10 @@ impl Refuses<'_> {
     fn calls_refusal(&self, e: ExprId) -> bool {
         let Expr::Call(id) = self.ir().expr(e) else { return false };
         let call = self.ir().call(id);
-        let callee = match self.program.resolve_expr(self.module, call.func) {
-            Some(Resolved::Function(m, f)) => Some((m, f)),
-            Some(Resolved::Class(key)) => self.program.find_method(key, Sym::new("__init__")),
-            _ => None,
+        let callee = match named(self.program, self.imported, self.module, self.func, call.func) {
+            Some(Node::Function(m, f)) => Some((m, f)),
+            Some(Node::Class(key)) => self.program.find_method(key, Sym::new("__init__")),
+            None => None,
         };
         let Some((m, f)) = callee else { return false };
         match self.known.get(&(m, f)).and_then(|p| p.refusal) {
@@ -247,6 +309,7 @@ fn gives(ir: &Module, f: FuncId, call: &Call, param: Sym) -> bool {
 
 struct Graph<'a> {
     program: &'a Program,
+    imported: Imported,
     points: FxHashMap<(ModIdx, FuncId), Point>,
     /// Who mentions it; `None` stands for a place that anybody may come to.
     callers: FxHashMap<Node, Vec<Option<Node>>>,
@@ -266,28 +329,26 @@ impl Graph<'_> {
                 continue;
             }
             let owner = ir.function_around(e);
-            let target = match ir.expr(e) {
-                Expr::Var(Var::Local(_)) if owner != FuncId(0) => None,
-                Expr::Var(_) | Expr::Attr { .. } => program.resolve_expr(m, e),
-                _ => None,
-            };
-            let target = match target {
-                Some(Resolved::Function(m, f)) => Node::Function(m, f),
-                Some(Resolved::Class(key)) => Node::Class(key),
-                _ => continue,
-            };
-            if asked.iter().any(|span| span.contains(ir.span(e))) {
-                self.shelter(target);
-            } else {
-                self.mention(m, owner, e, target);
+            if let Some(target) = named(program, &self.imported, m, owner, e) {
+                self.mentioned(m, owner, ir.span(e), target, &asked);
             }
+        }
+    }
+
+    /// Something is mentioned in a function of the file, perhaps in one of the branches where CUDA is.
+    fn mentioned(&mut self, m: ModIdx, owner: FuncId, at: Span, target: Node, asked: &[Span]) {
+        if asked.iter().any(|span| span.contains(at)) {
+            self.shelter(target);
+        } else {
+            self.mention(m, owner, at.start, target);
         }
     }
 
     /// The branches of a file for machines with CUDA.
     fn asked(&self, m: ModIdx) -> Vec<Span> {
         let ir = &self.program.get(m).ir;
-        let refuses = Refuses { program: self.program, module: m, func: FuncId(0), known: &self.points };
+        let (imported, known) = (&self.imported, &self.points);
+        let refuses = Refuses { program: self.program, module: m, func: FuncId(0), imported, known };
         let ifs = ir.stmts.iter().filter_map(|stmt| {
             let Stmt::If { test, then, orelse } = *stmt else { return None };
             let there = match ir.expr(test) {
@@ -306,13 +367,12 @@ impl Graph<'_> {
         self.callers.entry(target).or_default();
     }
 
-    fn mention(&mut self, m: ModIdx, owner: FuncId, e: ExprId, target: Node) {
+    fn mention(&mut self, m: ModIdx, owner: FuncId, at: u32, target: Node) {
         let ir = &self.program.get(m).ir;
         let from = node_of(ir, m, owner);
         if from == Some(target) {
             return;
         }
-        let at = ir.span(e).start;
         let mut f = owner;
         loop {
             if self.points.get(&(m, f)).is_some_and(|p| p.after <= at) {
@@ -377,7 +437,7 @@ impl Graph<'_> {
             }
             behind.extend(more);
         }
-        Behind { nodes: behind }
+        Behind { nodes: behind, points: self.points }
     }
 }
 

@@ -32,7 +32,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::finding::{Code, Finding, Label};
 use crate::flow::event::{Bite, Event, Kind};
-use crate::flow::{Outcome, event};
+use crate::flow::{Outcome, Spot, event};
 use crate::ir::FuncId;
 use crate::link::Program;
 use crate::source::Sources;
@@ -164,13 +164,14 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
     one_cause(findings, cx)
 }
 
-/// The function that was interpreted for itself, if who calls it may have made sure that CUDA is there.
-fn depends_on_callers(event: &Event, finding: &Finding, cx: &Context<'_>) -> Vec<(FileId, FuncId)> {
-    let uses = matches!(event.kind, Kind::Use { backend: None, .. } | Kind::Nccl);
-    match event.entry {
-        Some(entry) if uses && event.symbolic && finding.world == World::NoCuda => vec![(cx.file, entry)],
-        _ => Vec::new(),
+/// From where it was reached, if what comes before that, or who calls, may have made sure that CUDA is there.
+fn depends_on_callers(event: &Event, finding: &Finding, cx: &Context<'_>) -> Vec<Spot> {
+    if !matches!(event.kind, Kind::Use { backend: None, .. } | Kind::Nccl) || finding.world != World::NoCuda {
+        return Vec::new();
     }
+    let outermost = event.stack.first().copied().unwrap_or(event.place);
+    let entry = event.entry.unwrap_or(FuncId(0));
+    vec![Spot { file: cx.file, entry, at: outermost.span.start }]
 }
 
 /// A rule may know the world better than the path does. What the path says of other machines is then not about

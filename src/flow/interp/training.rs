@@ -255,7 +255,7 @@ impl Interp<'_> {
         let cond = if one_id.is_some_and(|ids| ids.len() == 1) {
             self.at_least(1)
         } else {
-            self.watch.wrapped.push((id, place));
+            self.watch.wrapped.push((id, place, self.path));
             let (one, two) = (self.at_least(1), self.at_least(2));
             let not_two = self.d.not(two);
             self.d.and(one, not_two)
@@ -286,9 +286,10 @@ impl Interp<'_> {
 
     /// A module in `nn.DataParallel` is called: on two GPUs or more it must be on the first of them.
     pub(super) fn check_wrapped(&mut self, id: ObjId) {
-        let Some(&(_, place)) = self.watch.wrapped.iter().find(|w| w.0 == id) else { return };
+        let Some(&(_, place, when)) = self.watch.wrapped.iter().find(|w| w.0 == id) else { return };
         let two = self.at_least(2);
-        self.check_on_gpu(id, two, "DataParallel", place);
+        let wrapped = self.d.and(two, when);
+        self.check_on_gpu(id, wrapped, "DataParallel", place);
     }
 
     /// `DistributedDataParallel(model, device_ids=[i])` of a model that is not there.

@@ -49,8 +49,8 @@ pub(super) struct Watch {
     pub(super) hooks: Vec<super::hooks::Hook>,
     /// Optimizers, with the modules whose parameters they were given.
     pub(super) optimizers: Vec<Optimizer>,
-    /// Modules in `nn.DataParallel`, with where they were wrapped.
-    pub(super) wrapped: Vec<(ObjId, Place)>,
+    /// Modules in `nn.DataParallel`, with where they were wrapped, and when.
+    pub(super) wrapped: Vec<(ObjId, Place, Cond)>,
     /// Moves of what may be there already, by place; nothing for those that some round or call needs.
     pub(super) needless: FxHashMap<Place, Option<Pending>>,
     /// What decides whether two things are in one place, where somebody has asked.
@@ -175,7 +175,7 @@ impl Watch {
         self.fields.retain(|&(id, _), _| old(id));
         self.hooks.retain(|h| old(h.handle));
         self.optimizers.retain(|o| old(o.id));
-        self.wrapped.retain(|&(id, _)| old(id));
+        self.wrapped.retain(|&(id, ..)| old(id));
         self.scattering.retain(|&id| old(id));
         self.anew.retain(|&id| old(id));
         self.unseen.retain(|&(id, _)| old(id));
