@@ -138,7 +138,9 @@ impl Interp<'_> {
             return match v {
                 Value::Host(Host::Array | Host::Doubles) => Some(true),
                 Value::Tensor(t) if self.get_tensor(t).certain => Some(false),
-                Value::Int(_) | Value::Str(..) | Value::None | Value::Bool(_) | Value::Object(_) => Some(false),
+                Value::Int(_) | Value::Str(..) | Value::None | Value::Bool(_) | Value::Object(_) => {
+                    Some(false)
+                }
                 _ => None,
             };
         }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::super::atom::Atom;
 use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::store::{Changes, pair};
-use super::super::value::{Role, Host, Tensor, TensorId, Value};
+use super::super::value::{Host, Role, Tensor, TensorId, Value};
 use super::Interp;
 
 /// How deep objects are compared that may stand for each other.
