@@ -134,7 +134,11 @@ impl Interp<'_> {
                     let columns: Vec<Value> = row.into_iter().map(|v| self.many(v)).collect();
                     self.seq(&columns)
                 }
-                None => self.result_of(e),
+                // However many there are, each is a tuple.
+                None => {
+                    let column = self.many(Value::Unknown);
+                    self.many(column)
+                }
             },
             ("map", Some((f, _))) if args.positional.len() == 2 => {
                 let (v, at) = args.positional[1];

@@ -68,6 +68,8 @@ pub(super) struct Watch {
     pub(super) autocasts: Vec<Place>,
     /// Modules in evaluation mode, with where they were put into it.
     pub(super) evaluated: FxHashMap<Value, Place>,
+    /// Outside things that tell PyTorch the type of numbers.
+    pub(super) typed_like: FxHashSet<OuterId>,
     /// Modules in half precision, by where they were made so.
     pub(super) halved: FxHashMap<ObjId, (Place, Cond)>,
     /// CUDA gradient scalers.
@@ -127,6 +129,7 @@ impl Watch {
             visible,
             nccl,
             evaluated: FxHashMap::default(),
+            typed_like: FxHashSet::default(),
             halved: FxHashMap::default(),
             ready_at: None,
             imported: None,
