@@ -5,6 +5,7 @@
 //! intermediate representation. No rule looks at syntax trees.
 
 mod availability;
+mod averages;
 mod carried;
 mod costs;
 pub mod example;
@@ -145,7 +146,8 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
         .chain(stale::remembered(cx))
         .chain(fallbacks::overwritten(cx))
         .chain(graphs::retained(cx))
-        .chain(carried::carried(cx));
+        .chain(carried::carried(cx))
+        .chain(averages::averaged(cx));
     for finding in found.chain(texts) {
         let finding = at_home(finding, cx);
         let code = finding.code;

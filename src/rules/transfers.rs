@@ -3,7 +3,7 @@
 use super::{Context, finding, with_stack};
 use crate::finding::Finding;
 use crate::flow::event::{Event, Kind};
-use crate::ir::{Expr, FuncKind, Module, Var};
+use crate::ir::{Expr, ExprId, FuncKind, Function, Module, Slot, Stmt, Var};
 use crate::span::Span;
 use crate::world::World;
 
@@ -59,7 +59,8 @@ pub(super) fn already_there(event: &Event, cx: &Context<'_>) -> Option<Finding> 
     Some(with_stack(f, event).help("leave the move out"))
 }
 
-/// Is it in a function of another file? That moves for whoever may call it, but a method knows what its object has.
+/// Is it in a function of another file, or something that a method there is given? That moves for whoever may call it, but a
+/// method knows what its object has and what it has made itself.
 fn moves_for_anyone(event: &Event, cx: &Context<'_>) -> bool {
     let place = event.place;
     let Some(module) = cx.program.module_of(place.file).filter(|_| place.file != cx.file) else {
@@ -67,19 +68,39 @@ fn moves_for_anyone(event: &Event, cx: &Context<'_>) -> bool {
     };
     let ir = &cx.program.get(module).ir;
     let around = ir.functions.iter().filter(|f| f.kind == FuncKind::Function && f.span.contains(place.span));
-    around.max_by_key(|f| f.span.start).is_some_and(|f| f.class.is_none() || !is_own(ir, place.span))
+    around.max_by_key(|f| f.span.start).is_some_and(|f| f.class.is_none() || is_given(ir, f, place.span))
 }
 
-/// Is what is moved here an attribute of the method's own object?
-fn is_own(ir: &Module, moved: Span) -> bool {
+/// Is what is moved here something that the method was given, or was taken out of that?
+fn is_given(ir: &Module, method: &Function, moved: Span) -> bool {
+    let parameter = |slot: Slot| method.params.iter().skip(1).any(|p| p.slot == slot);
     let at = ir.expr_spans.iter().rposition(|&at| at == moved);
-    let Some(mut e) = at.map(|n| ir.exprs[n]) else { return true };
+    let Some(slot) = at.and_then(|n| root(ir, ir.exprs[n])) else { return false };
+    parameter(slot)
+        || ir.stmts.iter().zip(&ir.stmt_spans).any(|(s, at)| {
+            let Stmt::Assign { targets, value } = s else { return false };
+            method.span.contains(*at)
+                && ir.list(*targets).iter().any(|&t| parts(ir, t).contains(&Some(slot)))
+                && parts(ir, *value).into_iter().flatten().any(parameter)
+        })
+}
+
+/// The variables that an expression begins with; of a tuple, each one's.
+fn parts(ir: &Module, e: ExprId) -> Vec<Option<Slot>> {
+    match ir.expr(e) {
+        Expr::Tuple(list) => ir.list(list).iter().map(|&x| root(ir, ir.expr(x))).collect(),
+        e => vec![root(ir, e)],
+    }
+}
+
+/// The local variable that an expression begins with: `batch` of `batch["x"].float()`.
+fn root(ir: &Module, mut e: Expr) -> Option<Slot> {
     loop {
         e = match e {
             Expr::Attr { base, .. } | Expr::Index { base, .. } => ir.expr(base),
             Expr::Call(call) => ir.expr(ir.call(call).func),
-            Expr::Var(var) => return var == Var::Local(0),
-            _ => return true,
+            Expr::Var(Var::Local(slot)) => return Some(slot),
+            _ => return None,
         }
     }
 }

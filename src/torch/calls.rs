@@ -104,6 +104,8 @@ pub enum Returns {
     Host,
     /// Amounts of device memory.
     Memory,
+    /// The number of the CUDA device in use.
+    CurrentGpu,
     /// Tensors on the CPU.
     Cpu,
 }
@@ -219,6 +221,7 @@ fn merge(fact: &mut CallFact, path: &str, words: &str) -> Option<()> {
                     "device" => Returns::Device,
                     "host" => Returns::Host,
                     "memory" => Returns::Memory,
+                    "current-gpu" => Returns::CurrentGpu,
                     "cpu" => Returns::Cpu,
                     _ => return None,
                 }

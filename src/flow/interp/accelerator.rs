@@ -38,6 +38,7 @@ impl Interp<'_> {
             }
             Returns::Host => Self::NUMBER,
             Returns::Memory => Value::Host(super::Host::Memory),
+            Returns::CurrentGpu => Value::Host(super::Host::CurrentGpu),
             Returns::Cpu => {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Host, NO_ORIGIN);

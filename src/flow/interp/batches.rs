@@ -194,7 +194,9 @@ impl Interp<'_> {
                 self.tensor(Tensor { device, dims, role: Role::Plain, bytes: None, double: FALSE, ..t })
             }
             Value::Host(Host::Array) => self.made_of_host(Dims::SOME, how),
-            Value::Host(Host::Number | Host::Doubles | Host::Rank) | Value::Int(_) | Value::Bool(_)
+            Value::Host(Host::Number | Host::Doubles | Host::Rank | Host::CurrentGpu)
+            | Value::Int(_)
+            | Value::Bool(_)
                 if how.stacked =>
             {
                 self.made_of_host(Dims::exactly(1), how)

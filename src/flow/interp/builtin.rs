@@ -30,7 +30,7 @@ impl Interp<'_> {
             ("str" | "repr", Some((v, _))) => match v {
                 Value::Device(d) => self.as_text(d, e),
                 Value::Str(..) | Value::Choice(_) => v,
-                Value::Host(Host::Rank | Host::PhysicalGpu) => v,
+                Value::Host(Host::Rank | Host::PhysicalGpu | Host::CurrentGpu) => v,
                 Value::Int(i) => Value::Str(Sym::new(&i.to_string()), NO_ORIGIN),
                 Value::None => Value::Str(Sym::new("None"), NO_ORIGIN),
                 Value::Outer(o) if self.t.get_outer(o).device => {
@@ -42,7 +42,7 @@ impl Interp<'_> {
                 Value::Int(_) | Value::Bool(_) => v,
                 Value::Outer(o) if o == self.known.device_count => v,
                 Value::Outer(o) => self.number_from_environment(o),
-                Value::Host(Host::Rank | Host::PhysicalGpu) => v,
+                Value::Host(Host::Rank | Host::PhysicalGpu | Host::CurrentGpu) => v,
                 Value::Str(s, _) => s.as_str().parse().map_or(Self::NUMBER, Value::Int),
                 _ => Self::NUMBER,
             },
@@ -143,7 +143,11 @@ impl Interp<'_> {
                     let columns: Vec<Value> = row.into_iter().map(|v| self.many(v)).collect();
                     self.seq(&columns)
                 }
-                None => self.result_of(e),
+                // However many there are, each is a tuple.
+                None => {
+                    let column = self.many(Value::Unknown);
+                    self.many(column)
+                }
             },
             ("map", Some((f, _))) if args.positional.len() == 2 => {
                 let (v, at) = args.positional[1];

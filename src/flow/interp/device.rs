@@ -45,6 +45,12 @@ impl Interp<'_> {
             }
             // Bare numbers as devices are accelerator indices: `.to(local_rank)`.
             Value::Host(Host::Number) => Some(self.unknown_device()),
+            // Without CUDA there is none: who asked for it knows by then.
+            Value::Host(Host::CurrentGpu) => {
+                let (there, cuda) = (self.available(None), self.at(Device::CudaSome, NO_ORIGIN));
+                let unknown = self.unknown_device();
+                Some(self.ite_device(there, cuda, unknown))
+            }
             Value::Host(Host::Rank | Host::PhysicalGpu) => {
                 self.check_index_meaning(v, e);
                 Some(self.unknown_device())

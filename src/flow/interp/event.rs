@@ -212,17 +212,22 @@ impl Interp<'_> {
             let split = &self.split;
             reached = self.d.forget(reached, &|atom| !split.contains(&atom));
         }
+        let mut path = self.path;
         for &(atom, truth) in machine {
             let mut c = self.d.atom(atom);
             if !truth {
                 c = self.d.not(c);
             }
             reached = self.d.and(reached, c);
+            path = self.d.and(path, c);
         }
         if reached == FALSE {
             return None;
         }
-        let by_chance = chance.iter().any(|&(atom, truth)| self.implied(reached, atom, truth));
+        // What must have been raised on such a machine is no chance.
+        let by_chance = chance
+            .iter()
+            .any(|&(atom, truth)| self.implied(reached, atom, truth) && !self.implied(path, atom, truth));
         Some(!by_chance && self.d.implies(reached, bad))
     }
 

@@ -306,6 +306,10 @@ impl Interp<'_> {
                 self.check_fixed_visible(i, value, at);
             }
             Value::Outer(o) => {
+                // PyTorch takes the type of its numbers for one of its own, and items of it are assigned: no module.
+                if self.watch.typed_like.contains(&o) {
+                    self.tensor_proofs.insert(o);
+                }
                 if self.is_tensorish(o) {
                     self.assign_tensor_item(b, i, value, at, base, index);
                 } else if let Value::Str(..) = i {

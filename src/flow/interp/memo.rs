@@ -67,9 +67,11 @@ impl Interp<'_> {
         let inside = ir.exprs_in(test);
         inside
             .filter_map(|n| match ir.exprs[n] {
-                Expr::Compare { op, left, right }
-                    if matches!(op, CmpOp::NotEq | CmpOp::Lt | CmpOp::LtE | CmpOp::Gt | CmpOp::GtE) =>
-                {
+                Expr::Compare {
+                    op: CmpOp::NotEq | CmpOp::Lt | CmpOp::LtE | CmpOp::Gt | CmpOp::GtE,
+                    left,
+                    right,
+                } => {
                     let (l, r) = (self.speaks_of_any(left, &kept), self.speaks_of_any(right, &kept));
                     let other = if l { right } else { left };
                     let constant =

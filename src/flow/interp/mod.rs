@@ -20,6 +20,7 @@ mod container;
 mod costs;
 mod created;
 mod decorators;
+mod defaults;
 mod device;
 mod dims;
 mod double;

@@ -492,27 +492,6 @@ impl Interp<'_> {
         }
     }
 
-    /// Is one of PyTorch's layers with weights in the module?
-    fn has_layers(&self, id: ObjId, depth: u32) -> bool {
-        const MAX_LEVELS: u32 = 4;
-        match self.obj(id).kind {
-            ObjKind::ForeignModule(Some(op)) => op.state == State::Yes,
-            _ if depth > MAX_LEVELS => false,
-            ObjKind::List { module: true } | ObjKind::Dict { module: true } => {
-                let items = match self.own(id) {
-                    Value::Seq(s) => self.seq_items(s).to_vec(),
-                    _ => Vec::new(),
-                };
-                items.iter().any(|&v| matches!(v, Value::Object(o) if self.has_layers(o, depth + 1)))
-            }
-            ObjKind::Module => self.obj(id).attrs.iter().any(|&(_, cell)| {
-                matches!(self.store.get(cell), Value::Object(o)
-                    if self.is_module_object(o) && self.has_layers(o, depth + 1))
-            }),
-            _ => false,
-        }
-    }
-
     pub(super) fn some_child(&mut self, id: ObjId, e: ExprId) -> Value {
         let attrs = self.obj(id).attrs.clone();
         let children: Vec<Value> = attrs

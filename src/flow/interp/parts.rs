@@ -2,6 +2,7 @@
 
 use super::super::value::{ObjId, Value};
 use super::{Interp, ObjKind};
+use crate::torch::State;
 
 /// With more modules than these they are not told apart.
 pub(super) const MAX_PARTS: usize = 24;
@@ -86,6 +87,27 @@ impl Interp<'_> {
 
     fn child(&self, name: String, v: Value) -> Option<(String, Value)> {
         matches!(v, Value::Object(o) if self.is_module_object(o)).then_some((name, v))
+    }
+
+    /// Is one of PyTorch's layers with weights in the module?
+    pub(super) fn has_layers(&self, id: ObjId, depth: u32) -> bool {
+        const MAX_LEVELS: u32 = 4;
+        match self.obj(id).kind {
+            ObjKind::ForeignModule(Some(op)) => op.state == State::Yes,
+            _ if depth > MAX_LEVELS => false,
+            ObjKind::List { module: true } | ObjKind::Dict { module: true } => {
+                let items = match self.own(id) {
+                    Value::Seq(s) => self.seq_items(s).to_vec(),
+                    _ => Vec::new(),
+                };
+                items.iter().any(|&v| matches!(v, Value::Object(o) if self.has_layers(o, depth + 1)))
+            }
+            ObjKind::Module => self.obj(id).attrs.iter().any(|&(_, cell)| {
+                matches!(self.store.get(cell), Value::Object(o)
+                    if self.is_module_object(o) && self.has_layers(o, depth + 1))
+            }),
+            _ => false,
+        }
     }
 
     /// How many of a loop's rounds are interpreted one by one, if no more are.

@@ -137,7 +137,7 @@ impl Interp<'_> {
             return;
         }
         for ((device, at), (other, written)) in [(left, right), (right, left)] {
-            if op == CmpOp::Eq && self.compares_with_bare(device, other, at) {
+            if op == CmpOp::Eq && !self.is_bare_cuda(written) && self.compares_with_bare(device, other, at) {
                 return;
             }
             let text = match other {

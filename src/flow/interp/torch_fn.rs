@@ -8,7 +8,7 @@ use super::super::value::{Device, Reason, Role, Tensor, Value};
 use super::Interp;
 use super::args::Args;
 use super::meet::{Party, Rule};
-use crate::ir::ExprId;
+use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;
 use crate::torch::{ArgRule, Elsewhere, Op, ResultRule, Share};
 
@@ -99,6 +99,7 @@ impl Interp<'_> {
         name: &str,
         dims: Dims,
     ) -> Value {
+        self.is_typed_like(args);
         let short = name.rsplit('.').next().unwrap_or(name);
         if matches!(short, "arange" | "zeros" | "ones" | "empty" | "rand" | "randn" | "linspace" | "eye") {
             for &(v, _) in &args.positional {
@@ -201,6 +202,18 @@ impl Interp<'_> {
     }
 
     /// Something from outside that nothing shows to be a tensor.
+    /// `torch.tensor(data, dtype=x.dtype)`: `x` is a tensor, or a module that tells the type of its parameters.
+    fn is_typed_like(&mut self, args: &Args) {
+        let Some((_, at)) = args.keyword("dtype") else { return };
+        let Expr::Attr { base, name } = self.linked().ir.expr(at) else { return };
+        let Expr::Var(_) = self.linked().ir.expr(base) else { return };
+        self.muted += 1;
+        if let (Value::Outer(o), "dtype") = (self.eval(base), name.as_str()) {
+            self.watch.typed_like.insert(o);
+        }
+        self.muted -= 1;
+    }
+
     fn holds_data(&self, v: Value) -> bool {
         match v {
             // What a module's `forward` is given is rather a tensor.

@@ -148,7 +148,14 @@ impl Interp<'_> {
             if let Some(bite) = self.bite(bad, false) {
                 let kind = Kind::OptimizerFirst { optimizer: name, then: here, left: LeftBehind::State };
                 self.emit(kind, place, bite, Vec::new());
-                self.watch.optimizers[n].eager = false;
+                let o = &mut self.watch.optimizers[n];
+                o.eager = false;
+                // What its steps do with them is told with that.
+                let id = o.id;
+                if self.obj(id).kind == ObjKind::Instance {
+                    self.watch.optimizers[n].modules.clear();
+                    self.set_field(id, Sym::new("param_groups"), Value::Unknown);
+                }
             }
         }
     }

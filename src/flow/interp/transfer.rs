@@ -115,7 +115,9 @@ impl Interp<'_> {
                 if text.starts_with("torch.") { None } else { Some(self.unknown_device()) }
             }
             Value::Int(_) | Value::Str(..) | Value::Device(_) | Value::Choice(_) => self.as_device(v, at),
-            Value::Host(Host::Number | Host::Rank | Host::PhysicalGpu) => self.as_device(v, at),
+            Value::Host(Host::Number | Host::Rank | Host::PhysicalGpu | Host::CurrentGpu) => {
+                self.as_device(v, at)
+            }
             // `.to(y.dtype)`
             Value::None | Value::Host(Host::Other) => None,
             _ => Some(self.unknown_device()),

@@ -74,6 +74,8 @@ pub(super) struct Watch {
     pub(super) autocasts: Vec<Place>,
     /// Modules in evaluation mode, with where they were put into it.
     pub(super) evaluated: FxHashMap<Value, Place>,
+    /// Outside things that tell PyTorch the type of numbers.
+    pub(super) typed_like: FxHashSet<OuterId>,
     /// Modules in half precision, by where they were made so.
     pub(super) halved: FxHashMap<ObjId, (Place, Cond)>,
     /// CUDA gradient scalers.
@@ -133,6 +135,7 @@ impl Watch {
             visible,
             nccl,
             evaluated: FxHashMap::default(),
+            typed_like: FxHashSet::default(),
             halved: FxHashMap::default(),
             ready_at: None,
             imported: None,

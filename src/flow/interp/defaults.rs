@@ -1,0 +1,92 @@
+//! Dicts that have a value for every key, and what `get()` gives for a key that is not there.
+
+use super::super::value::{ObjId, Value};
+use super::args::Args;
+use super::{Interp, ObjKind};
+use crate::ir::ExprId;
+use crate::sym::Sym;
+
+/// The field of a `defaultdict` that says whether it holds dicts, or lists, or what makes its values.
+const DEFAULT: &str = " default";
+
+const LIST: ObjKind = ObjKind::List { module: false };
+
+impl Interp<'_> {
+    /// `defaultdict(list)`. What begins with a number is not followed.
+    pub(super) fn default_dict(&mut self, args: &Args, e: ExprId) -> Value {
+        let dict = match args.positional.as_slice() {
+            [(Value::External(path), _)] if args.keywords.is_empty() && !args.open => match path.as_str() {
+                "builtins.dict" => Value::Bool(super::TRUE),
+                "builtins.list" | "builtins.set" | "collections.deque" => Value::Bool(super::FALSE),
+                _ => return self.unknown_call(Value::Unknown, args, e),
+            },
+            // `defaultdict(lambda: torch.zeros(3))`
+            [(factory @ Value::Closure(_), _)] if args.keywords.is_empty() && !args.open => *factory,
+            _ => return self.unknown_call(Value::Unknown, args, e),
+        };
+        let content = self.seq(&[]);
+        let id = self.object(ObjKind::Dict { module: false }, None, content);
+        self.set_field(id, Sym::new(DEFAULT), dict);
+        Value::Object(id)
+    }
+
+    /// `d.get(key, default)` of a script's dict that has no such key.
+    pub(super) fn missing(
+        &mut self,
+        id: ObjId,
+        key: Value,
+        default: Option<Value>,
+        e: ExprId,
+    ) -> Option<Value> {
+        let default = default.filter(|_| !self.symbolic && matches!(key, Value::Str(..) | Value::Int(_)))?;
+        let pairs = self.dict_items(Value::Object(id))?;
+        pairs.chunks(2).all(|pair| self.equal(pair[0], key, e) == super::FALSE).then_some(default)
+    }
+
+    /// `d[key]` of a dict.
+    pub(super) fn dict_item(&mut self, id: ObjId, key: Value, e: ExprId) -> Value {
+        if let Some(state) = self.state_of_each(id) {
+            return state;
+        }
+        match self.get_field(id, Sym::new(DEFAULT)) {
+            Value::Absent => self.dict_get(id, key, e),
+            factory @ Value::Closure(_) => {
+                let default = self.call_value(factory, &Args::default(), e);
+                self.set_default(id, key, default, e)
+            }
+            dict => {
+                // It was perhaps there before, with what somebody else has put into it.
+                let content = self.many(Value::Absent);
+                let kind =
+                    if dict == Value::Bool(super::TRUE) { ObjKind::Dict { module: false } } else { LIST };
+                let default = self.object(kind, None, content);
+                self.set_default(id, key, Value::Object(default), e)
+            }
+        }
+    }
+
+    /// `d.setdefault(key, default)`: what is there, and what is put there if nothing was.
+    pub(super) fn set_default(&mut self, id: ObjId, key: Value, default: Value, e: ExprId) -> Value {
+        let pairs = self.dict_items(Value::Object(id));
+        let equal: Vec<super::Cond> = match &pairs {
+            Some(pairs) => pairs.chunks(2).map(|pair| self.equal(pair[0], key, e)).collect(),
+            None => Vec::new(),
+        };
+        if !equal.contains(&super::TRUE) {
+            let held = self.own(id);
+            self.set_object_item(id, key, default);
+            // It may have been there: then it stays.
+            if pairs.is_none() || equal.iter().any(|&c| c != super::FALSE) {
+                let mut values = match (&pairs, held) {
+                    (Some(pairs), _) => pairs.iter().skip(1).step_by(2).copied().collect(),
+                    (None, Value::Many(m)) => vec![*self.t.values.get(m)],
+                    _ => vec![Value::Unknown],
+                };
+                values.push(default);
+                let content = self.many_of(&values);
+                self.set_own(id, content);
+            }
+        }
+        self.dict_get(id, key, e)
+    }
+}
