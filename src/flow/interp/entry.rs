@@ -271,6 +271,7 @@ impl Interp<'_> {
             o.attrs.retain(|(_, c)| (c.0 as usize) < cells);
         }
         self.globals.retain(|_, c| (c.0 as usize) < cells);
+        self.class_cells.retain(|_, c| (c.0 as usize) < cells);
         self.outer_writes.clear();
         self.evaluated.clear();
     }
