@@ -6,6 +6,7 @@ use crate::finding::{Code, Finding, Label};
 use crate::ir::{Block, Expr, ExprId, Stmt, StmtId, Var};
 use crate::link::Resolved;
 use crate::span::{Place, Span};
+use crate::sym::Sym;
 use crate::torch::{self, Without};
 use crate::world::World;
 
@@ -17,8 +18,12 @@ pub(super) fn overwritten(cx: &Context<'_>) -> Vec<Finding> {
     let Some(file) = File::of(cx) else { return Vec::new() };
     let mut found = Vec::new();
     file.in_blocks(&mut |stmts| {
-        for pair in stmts.windows(2) {
-            let (Some(a), Some(b)) = (file.choice(pair[0]), file.choice(pair[1])) else { continue };
+        // What is printed in between changes nothing.
+        let telling: Vec<StmtId> =
+            stmts.iter().copied().filter(|&s| !matches!(file.ir.stmt(s), Stmt::Expr(_))).collect();
+        for pair in telling.windows(2) {
+            let first = file.choice(pair[0]).or_else(|| file.half_choice(pair[0]));
+            let (Some(a), Some(b)) = (first, file.choice(pair[1])) else { continue };
             if a.target == b.target && a.back_end != b.back_end && a.back_end == "cuda" {
                 found.push(file.fallback_finding(
                     &a,
@@ -32,9 +37,12 @@ pub(super) fn overwritten(cx: &Context<'_>) -> Vec<Finding> {
     found
 }
 
+/// A variable, or an attribute of what one holds.
+type Target = (Var, Option<Sym>);
+
 /// `device = X if X.is_available() else "cpu"`, in either form.
 struct Choice {
-    target: Var,
+    target: Target,
     back_end: &'static str,
 }
 
@@ -85,17 +93,30 @@ impl File<'_> {
         }
     }
 
-    fn variable(&self, targets: &[ExprId]) -> Option<Var> {
+    /// `if torch.cuda.is_available(): device = "cuda"`, of what was the CPU before.
+    fn half_choice(&self, s: StmtId) -> Option<Choice> {
+        let Stmt::If { test, then, orelse } = self.ir.stmt(s) else { return None };
+        let (target, x) = self.only_assignment(*then)?;
+        let back_end = self.asked_for(*test, x)?;
+        (orelse.len == 0 && self.names(x, back_end)).then_some(Choice { target, back_end })
+    }
+
+    fn variable(&self, targets: &[ExprId]) -> Option<Target> {
         match targets {
             [t] => match self.ir.expr(*t) {
-                Expr::Var(v) => Some(v),
+                Expr::Var(v) => Some((v, None)),
+                // `self.device`
+                Expr::Attr { base, name } => match self.ir.expr(base) {
+                    Expr::Var(v) => Some((v, Some(name))),
+                    _ => None,
+                },
                 _ => None,
             },
             _ => None,
         }
     }
 
-    fn only_assignment(&self, block: Block) -> Option<(Var, ExprId)> {
+    fn only_assignment(&self, block: Block) -> Option<(Target, ExprId)> {
         let [s] = self.ir.block(block) else { return None };
         match self.ir.stmt(*s) {
             Stmt::Assign { targets, value } => Some((self.variable(self.ir.list(*targets))?, *value)),

@@ -58,6 +58,32 @@ impl Interp<'_> {
 
     /// A variable of the class body: `device = "cuda"`.
     pub(super) fn class_variable(&mut self, key: ClassKey, name: Sym) -> Option<Value> {
+        let known = self.class_cells.get(&(key, name)).map(|&cell| self.store.get(cell));
+        if let Some(v) = known.filter(|&v| v != Value::Absent) {
+            return Some(v);
+        }
+        let v = self.class_variable_as_written(key, name)?;
+        // A list or dict is one for all that ask for it.
+        if let Value::Object(_) = v {
+            self.set_class_variable(key, name, v);
+        }
+        Some(v)
+    }
+
+    /// `Config.device = "cpu"`
+    fn set_class_variable(&mut self, key: ClassKey, name: Sym, v: Value) {
+        let cell = match self.class_cells.get(&(key, name)) {
+            Some(&cell) => cell,
+            None => {
+                let cell = self.store.alloc(1);
+                self.class_cells.insert((key, name), cell);
+                cell
+            }
+        };
+        self.store.set(cell, v);
+    }
+
+    fn class_variable_as_written(&mut self, key: ClassKey, name: Sym) -> Option<Value> {
         let ir = &self.program.get(key.module).ir;
         let scope = ir.function(ir.class(key.class).body);
         if !scope.slots.contains(&name) {
@@ -229,6 +255,18 @@ impl Interp<'_> {
                     i.set_attr(v, name, value, at);
                     Value::Absent
                 });
+            }
+            Value::Class(key) => {
+                // Where this is not reached it is what the class says.
+                if !self.class_cells.contains_key(&(key, name))
+                    && let Some(before) = self.class_attr(key, name)
+                    && !matches!(before, Value::Object(_))
+                {
+                    let cell = self.store.alloc(1);
+                    self.store.begin(cell, before);
+                    self.class_cells.insert((key, name), cell);
+                }
+                self.set_class_variable(key, name, value);
             }
             // `args.device = …`, `batch.x = …`: what it was is replaced.
             Value::Outer(o) if !matches!(name.as_str(), "data" | "grad" | "requires_grad") => {

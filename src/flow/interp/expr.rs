@@ -447,17 +447,6 @@ impl Interp<'_> {
                 let d = self.at(super::super::value::Device::CudaSome, origin);
                 self.as_text(d, e)
             }
-            // `"cuda:%d" % gpu`
-            (Value::Str(x, _), _)
-                if op == BinOp::Mod && matches!(x.as_str(), "cuda:%d" | "cuda:%s" | "cuda:%i") =>
-            {
-                let prefix = Value::Str(Sym::new("cuda:"), NO_ORIGIN);
-                let index = match b {
-                    Value::Int(i) => Value::Str(Sym::new(&i.to_string()), NO_ORIGIN),
-                    b => b,
-                };
-                self.binary(BinOp::Add, prefix, index, e, l, r)
-            }
             // `"cuda" * torch.cuda.is_available()`
             (Value::Str(..), Value::Bool(c)) if op == BinOp::Mul => {
                 let empty = Value::Str(Sym::new(""), NO_ORIGIN);

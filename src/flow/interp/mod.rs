@@ -171,6 +171,8 @@ pub struct Interp<'p> {
     plugin_atoms: FxHashMap<crate::world::Backend, AtomId>,
     /// Module-level variables: the first cell of each file that has been looked at.
     globals: FxHashMap<ModIdx, Cell>,
+    /// Attributes of classes that are set, or that hold lists and dicts.
+    class_cells: FxHashMap<(ClassKey, Sym), Cell>,
     /// Module-level variables that are being evaluated or have been.
     evaluated: FxHashSet<(ModIdx, u16)>,
     /// Which files import a clock.
@@ -304,6 +306,7 @@ impl<'p> Interp<'p> {
             tests: FxHashMap::default(),
             plugin_atoms: FxHashMap::default(),
             globals: FxHashMap::default(),
+            class_cells: FxHashMap::default(),
             evaluated: FxHashSet::default(),
             clocks: FxHashMap::default(),
             def_paths: FxHashMap::default(),

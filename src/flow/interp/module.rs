@@ -390,6 +390,10 @@ impl Interp<'_> {
                 self.result_of(e)
             }
             "register_full_backward_hook" => self.result_of(e),
+            // A static method, which older versions had for objects only.
+            "generate_square_subsequent_mask" if matches!(self.obj(id).kind, ObjKind::ForeignModule(Some(op)) if op.name.as_str() == "torch.nn.Transformer") => {
+                self.call_external(Sym::new("torch.nn.Transformer.generate_square_subsequent_mask"), args, e)
+            }
             "forward" | "__call__" => self.call_module(id, args, e),
             "encode" | "decode" | "generate" | "predict"
                 if matches!(self.obj(id).kind, ObjKind::ForeignModule(None)) =>
