@@ -409,19 +409,7 @@ impl Interp<'_> {
                     None => found,
                 }
             }
-            // `getattr(torchvision.models, name)`: one of them, whichever.
-            Some(_) => match v {
-                Value::External(path) if holds_models(path.as_str()) => {
-                    Value::External(path.dotted(Sym::new("…")))
-                }
-                _ => self.result_of(e),
-            },
-            None => self.result_of(e),
+            _ => self.result_of(e),
         }
     }
-}
-
-/// A namespace of functions that make models and take no device.
-pub(super) fn holds_models(package: &str) -> bool {
-    matches!(package, "torchvision.models" | "torchvision.models.segmentation" | "torchvision.models.video")
 }

@@ -41,9 +41,6 @@ impl Interp<'_> {
             Value::Host(Host::Array | Host::Doubles) => b,
             Value::Host(Host::Text) | Value::Str(..) => Self::TEXT,
             Value::Host(h @ (Host::Number | Host::Memory)) => Value::Host(h),
-            Value::External(path) if one_of_models(path).is_some() => {
-                one_of_models(path).map_or(Value::Unknown, Value::External)
-            }
             Value::External(path) => {
                 // `os.environ["X"]`
                 let key = super::OuterKey::External(path);
@@ -418,10 +415,4 @@ impl Interp<'_> {
         };
         self.set_own(id, new);
     }
-}
-
-/// `torchvision.models.__dict__[name]`: one of its models, whichever.
-fn one_of_models(namespace: Sym) -> Option<Sym> {
-    let package = namespace.as_str().strip_suffix(".__dict__")?;
-    super::builtin::holds_models(package).then(|| Sym::new(package).dotted(Sym::new("…")))
 }
