@@ -140,6 +140,35 @@ impl Interp<'_> {
         }
     }
 
+    /// `x.cpu().to(device)`, of what is there already.
+    pub(super) fn check_round_trip(&mut self, target: Dd, e: ExprId, base: ExprId) {
+        let ir = &self.linked().ir;
+        let Expr::Call(c) = ir.expr(base) else { return };
+        let Expr::Attr { base: from, name } = ir.expr(ir.call(c).func) else { return };
+        if name.as_str() != "cpu" || !ir.call(c).args.is_empty() {
+            return;
+        }
+        self.muted += 1;
+        let source = self.eval(from);
+        self.muted -= 1;
+        let Value::Tensor(s) = source else { return };
+        let s = self.get_tensor(s);
+        if !s.certain {
+            return;
+        }
+        let places = &self.t.places;
+        let back = self.d.zip(s.device, target, &mut |x, y| {
+            let (x, y) = (places.get(x).0, places.get(y).0);
+            u32::from(x == y && matches!(x, Device::Cuda(_)))
+        });
+        let available = self.available(None);
+        let Some(bad) = back.map(|back| self.d.and(back, available)) else { return };
+        if let Some(bite) = self.bite(bad, false) {
+            let (went, back) = (self.place(base), self.place(e));
+            self.emit(Kind::ThereAndBack { back }, went, bite, Vec::new());
+        }
+    }
+
     /// In a loop, or where the data is.
     fn on_every_call(&self, target: Dd) -> bool {
         !self.here().loops.is_empty()

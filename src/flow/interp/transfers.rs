@@ -25,6 +25,7 @@ impl Interp<'_> {
             self.check_created(t, target, e, base);
             self.check_pageable(t, target, args, e);
             self.check_invariant(t, target, e, base);
+            self.check_round_trip(target, e, base);
         }
         // With a type besides, it is for the type.
         let only_device = matches!(args.values().count(), 0 | 1)
