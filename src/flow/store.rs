@@ -56,11 +56,6 @@ impl Store {
         }
     }
 
-    /// What a new cell has held all along, whatever branch has asked first.
-    pub fn begin(&mut self, cell: Cell, value: Value) {
-        self.cells[cell.0 as usize] = value;
-    }
-
     /// Now.
     pub fn mark(&self) -> Mark {
         Mark(self.trail.len())

@@ -262,8 +262,7 @@ impl Interp<'_> {
                     && let Some(before) = self.class_attr(key, name)
                     && !matches!(before, Value::Object(_))
                 {
-                    let cell = self.store.alloc(1);
-                    self.store.begin(cell, before);
+                    let cell = self.store.alloc_with(before);
                     self.class_cells.insert((key, name), cell);
                 }
                 self.set_class_variable(key, name, value);
