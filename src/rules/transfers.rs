@@ -30,7 +30,7 @@ pub(super) fn pageable(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if super::in_tests(event.place, cx) {
         return None;
     }
-    let message = "`non_blocking=True` does nothing here: the memory is not pinned, and the copy waits";
+    let message = "`non_blocking=True` overlaps with nothing here: the memory is not pinned, and the program waits while it is read";
     let mut f = transfer(602, event, message, "copies from pageable memory");
     if *made != event.place {
         f = f.related(*made, "not pinned here");
