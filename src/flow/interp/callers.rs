@@ -62,14 +62,26 @@ impl Interp<'_> {
         keep_common(&mut self.callers.derived, id, derived);
     }
 
-    /// Unknown code has made this of what it was given: where those are that who calls gives, by all experience.
+    /// Unknown code has made this of tensors that who calls gives: it is where they are, by all experience.
     pub(super) fn is_made_of(&mut self, made: Value, args: &Args) {
         if let Value::Outer(o) = made
             && self.symbolic
-            && args.values().any(|(v, _)| self.is_anywhere(v) || self.is_derived(v))
+            && args.values().any(|(v, _)| self.is_tensor_anywhere(v) || self.is_derived(v))
         {
             self.callers.made_of_given.insert(o);
         }
+    }
+
+    /// Is it, or may it be, a tensor for certain that is wherever who calls wants it?
+    fn is_tensor_anywhere(&self, v: Value) -> bool {
+        self.values_of(v).into_iter().any(|v| {
+            let tensor = match v {
+                Value::Outer(o) => self.is_tensorish(o),
+                Value::Tensor(t) => self.get_tensor(t).certain,
+                _ => false,
+            };
+            tensor && self.is_anywhere(v)
+        })
     }
 
     /// Is it what unknown code made of something that who calls gives, alone or as one of several results? What is
