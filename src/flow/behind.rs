@@ -325,7 +325,8 @@ impl Graph<'_> {
         let asked = self.asked(m);
         for n in 0..ir.exprs.len() {
             let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
-            if skipped.contains(&e) {
+            // Nothing else names a function.
+            if !matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. }) || skipped.contains(&e) {
                 continue;
             }
             let owner = ir.function_around(e);
