@@ -1,7 +1,19 @@
-//! What the program writes into outside things: `args.device = …`, `cfg["gpu"] = …`.
+//! Attributes and methods of outside things, and what the program writes into them: `args.device = …`, `cfg["gpu"] = …`.
 
-use super::super::value::{OuterId, OuterKey, Value};
+use super::super::value::{Device, Host, NO_ORIGIN, OuterId, OuterKey, Value};
+use super::args::Args;
+use super::shown::{only_tensors_do, only_tensors_have, only_tensors_take};
 use super::{Cell, Interp};
+use crate::ir::ExprId;
+use crate::sym::Sym;
+use crate::torch;
+
+/// Methods of models and tensors that nothing else has.
+const MODELS_DO: &[&str] =
+    &["to", "cuda", "cpu", "eval", "state_dict", "parameters", "named_parameters", "half"];
+
+/// Those of them that tensors have as well.
+const MOVES: &[&str] = &["to", "cuda", "cpu", "half"];
 
 impl Interp<'_> {
     /// Writes an attribute or item of an outside thing. A value of which nothing is known is as good as what it came
@@ -72,5 +84,229 @@ impl Interp<'_> {
         let cell = self.store.alloc_with(Value::Outer(part));
         self.outer_writes.insert(part, cell);
         cell
+    }
+
+    pub(super) fn outer_attribute(&mut self, o: OuterId, name: Sym, e: ExprId) -> Value {
+        let text = name.as_str();
+        if only_tensors_have(name) {
+            self.tensor_proofs.insert(o);
+        }
+        if !self.outer_writes.is_empty() {
+            let attr = self.outer_attr(o, name);
+            if let Some(written) = self.written_outside(attr) {
+                return written;
+            }
+        }
+        match text {
+            "device" => {
+                // A tensor's or a module's device, an option of that name: the same symbol either way.
+                let d = self.device_symbol(o, e);
+                Value::Device(d)
+            }
+            "is_cuda" => {
+                let d = self.device_of_outer(o, e);
+                Value::Bool(self.is_device(d, Device::Cuda(None), e))
+            }
+            // Of a `device` parameter, as of any device.
+            "type" if self.t.get_outer(o).device => {
+                let place = self.place(e);
+                let origin = self.origin(place, super::Reason::Given, NO_ORIGIN);
+                Value::Device(self.at(Device::Named(o), origin))
+            }
+            "is_mps" => {
+                let d = self.device_of_outer(o, e);
+                Value::Bool(self.is_device(d, Device::Other(crate::world::Backend::Mps), e))
+            }
+            "shape" | "ndim" => Self::NUMBER,
+            // Of `accelerate`: the number among all processes.
+            "process_index" if self.t.get_outer(o).text.to_ascii_lowercase().contains("accelerator") => {
+                Value::Host(Host::Rank)
+            }
+            "data" | "T" | "mT" | "grad" | "real" | "imag" if self.is_tensorish(o) => {
+                self.tensor_of_outer(o, e)
+            }
+            _ => Value::Outer(self.outer_attr(o, name)),
+        }
+    }
+
+    /// `x.device` of an outside thing: where a tensor or module lives, or what an option says.
+    fn device_symbol(&mut self, o: OuterId, e: ExprId) -> super::Dd {
+        let outer = self.t.get_outer(o);
+        let config = matches!(
+            outer.text.rsplit('.').next().unwrap_or(""),
+            "args"
+                | "cfg"
+                | "config"
+                | "opt"
+                | "opts"
+                | "params"
+                | "hparams"
+                | "options"
+                | "conf"
+                | "flags"
+                | "FLAGS"
+                | "settings"
+        );
+        if config {
+            let named = self.outer_attr(o, self.known.device);
+            let place = self.place(e);
+            let origin = self.origin(place, super::Reason::Given, NO_ORIGIN);
+            return self.at(Device::Named(named), origin);
+        }
+        self.device_of_outer(o, e)
+    }
+
+    pub(super) fn is_tensorish(&self, o: OuterId) -> bool {
+        self.tensor_proofs.contains(&o) || self.t.get_outer(o).tensor
+    }
+
+    /// The value; a number for an outside thing that is used as a size.
+    pub(super) fn number_if_size(&self, v: Value) -> Value {
+        match v {
+            Value::Outer(o) if self.size_proofs.contains(&o) => Self::NUMBER,
+            v => v,
+        }
+    }
+
+    /// The outside thing, taken as a tensor (which must still be shown).
+    pub(super) fn tensor_of_outer(&mut self, o: OuterId, e: ExprId) -> Value {
+        if self.size_proofs.contains(&o) {
+            return Self::NUMBER;
+        }
+        let device = self.device_of_outer(o, e);
+        self.possible_tensor(device)
+    }
+
+    /// By its class or its name: a gradient scaler, a scheduler, a sampler. Their states are numbers.
+    fn holds_numbers(&self, o: OuterId) -> bool {
+        if self.class_outside(o).is_some_and(torch::is_tensorless) {
+            return true;
+        }
+        let text = self.t.get_outer(o).text.to_ascii_lowercase();
+        let last = text.rsplit('.').next().unwrap_or_default();
+        ["scaler", "sched", "sampler", "loader"].iter().any(|w| last.contains(w))
+    }
+
+    /// A method of something from outside.
+    pub(super) fn outer_method(
+        &mut self,
+        o: OuterId,
+        name: Sym,
+        args: &Args,
+        e: ExprId,
+        base: ExprId,
+    ) -> Value {
+        let text = name.as_str();
+        if only_tensors_do(name) || only_tensors_take(name, args) {
+            self.tensor_proofs.insert(o);
+        }
+        // A part that is moved may be data; what it is called says more.
+        let part = matches!(self.t.get_outer(o).key, OuterKey::Item { .. });
+        if MODELS_DO.contains(&text) && !(part && MOVES.contains(&text)) {
+            self.used_as_weights(Value::Outer(o));
+        }
+        if text == "load_state_dict" && !self.holds_numbers(o) {
+            for &(v, _) in args.positional.iter().take(1) {
+                self.used_as_weights(v);
+            }
+        }
+        if args.positional.len() < 2 {
+            self.module_mode(Value::Outer(o), text, args, e);
+        }
+        match text {
+            "items" | "keys" | "values" => {
+                let item = Value::Outer(self.outer_item(o, Value::Unknown));
+                return match text {
+                    "items" => {
+                        let pair = self.seq(&[Self::TEXT, item]);
+                        self.many(pair)
+                    }
+                    "values" => self.many(item),
+                    // Keys are mostly text, but may be devices as well.
+                    _ => self.many(Value::Unknown),
+                };
+            }
+            "get" | "pop" if !args.positional.is_empty() => {
+                let key = args.positional[0].0;
+                let item = self.outer_item(o, key);
+                return self.read_outside(item);
+            }
+            "to" | "cuda" | "cpu" | "type_as" | "xpu" | "npu" | "mps" | "float" | "half" | "double"
+            | "bfloat16" => {
+                let t = self.tensor_of_outer(o, e);
+                return self.tensor_method(t, name, args, e, base);
+            }
+            "startswith" => return self.host_method(Value::Outer(o), name, args, e),
+            // Only modules have them, and they live with it.
+            "parameters" | "buffers" | "named_parameters" | "named_buffers" => {
+                let device = self.device_of_outer(o, e);
+                let p = self.tensor(super::Tensor {
+                    device,
+                    dims: super::super::dims::Dims::ANY,
+                    role: super::Role::Parameter,
+                    certain: true,
+                    bytes: None,
+                    double: super::FALSE,
+                });
+                let item = if text.starts_with("named") { self.seq(&[Self::TEXT, p]) } else { p };
+                return self.many(item);
+            }
+            _ => {}
+        }
+        // `accelerator.pin_memory(tensor)`: no tensor's method.
+        if text == "pin_memory" && !args.positional.is_empty() {
+            return self.unknown_call(Value::Outer(o), args, e);
+        }
+        if crate::torch::method(name).is_some()
+            && !matches!(
+                text,
+                "sort"
+                    | "copy"
+                    | "index"
+                    | "count"
+                    | "format"
+                    | "split"
+                    | "add"
+                    | "apply"
+                    | "update"
+                    | "numpy"
+                    | "size"
+                    | "type"
+                    | "map_"
+            )
+        {
+            let t = self.tensor_of_outer(o, e);
+            let place = self.place(e);
+            let origin = self.origin(place, super::Reason::Given, NO_ORIGIN);
+            self.own_results.insert(origin, o);
+            return self.tensor_method(t, name, args, e, base);
+        }
+        if matches!(text, "numpy" | "size" | "type") {
+            let t = self.tensor_of_outer(o, e);
+            return self.tensor_method(t, name, args, e, base);
+        }
+        for (v, _) in args.values() {
+            self.escape(v, 0);
+        }
+        // The result of an outside thing's method has an identity by what was called.
+        let method = self.outer_attr(o, name);
+        if args.values().next().is_none() {
+            let key = super::OuterKey::Item { base: method, key: Some(Value::None) };
+            let text = self.t.get_outer(method).text.clone();
+            let device = super::args::names_device(name.as_str());
+            let id = self.t.outer(key.clone(), || super::Outer {
+                key,
+                text: if text.is_empty() { text } else { format!("{text}()") },
+                tensor: false,
+                device,
+                varies: false,
+                with: None,
+                default: None,
+            });
+            return Value::Outer(id);
+        }
+        let result = self.result_of(e);
+        self.lives_near(o, args, result);
+        result
     }
 }

@@ -1,0 +1,148 @@
+//! Moving `nn.Module`s: what goes along, and what stays where it is.
+
+use super::super::diagram::Dd;
+use super::super::value::{ObjId, Role, Tensor, Value};
+use super::{Interp, ObjKind};
+use crate::sym::Sym;
+
+impl Interp<'_> {
+    /// Moves a module with everything that is registered in it.
+    pub(super) fn move_module(&mut self, id: ObjId, device: Dd) {
+        let mut seen = Vec::new();
+        self.move_registered(id, device, &mut seen);
+    }
+
+    pub(super) fn move_registered(&mut self, id: ObjId, device: Dd, seen: &mut Vec<ObjId>) {
+        if seen.contains(&id) || seen.len() > 400 {
+            return;
+        }
+        seen.push(id);
+        match self.obj(id).kind {
+            ObjKind::List { module: true } | ObjKind::Dict { module: true } => {
+                let content = self.own(id);
+                let moved = self.move_value(content, device, seen);
+                self.set_own(id, moved);
+            }
+            _ => {
+                if let Value::Device(old) = self.own(id) {
+                    self.leaves_parameters_at(old, device);
+                }
+                self.set_own(id, Value::Device(device));
+            }
+        }
+        if self.moves_itself_by_hand(id) {
+            self.forget_plain(id);
+        }
+        let attrs: Vec<_> = self.obj(id).attrs.clone();
+        for (name, cell) in attrs {
+            if self.watch.unseen.contains(&(id, name)) {
+                continue;
+            }
+            let v = self.store.get(cell);
+            let moved = self.move_value(v, device, seen);
+            self.store.set(cell, moved);
+        }
+    }
+
+    /// A parameter moves in place (`Module._apply` assigns its `.data`): whoever holds the same one elsewhere finds it moved.
+    fn leaves_parameters_at(&mut self, old: Dd, new: Dd) {
+        if old != new {
+            self.watch.left_by_parameters.insert(old);
+        }
+    }
+
+    /// What a variable or a container holds: a parameter that was taken out of a module before that moved may have moved
+    /// with it. Read from the module, it is where the module is.
+    pub(super) fn as_held(&mut self, v: Value) -> Value {
+        let Value::Tensor(id) = v else { return v };
+        if self.watch.left_by_parameters.is_empty() {
+            return v;
+        }
+        let t = self.get_tensor(id);
+        if t.role != Role::Parameter || !self.watch.left_by_parameters.contains(&t.device) {
+            return v;
+        }
+        let device = self.unknown_device();
+        self.tensor(Tensor { device, ..t })
+    }
+
+    /// Has the module's class its own way to move what is not registered?
+    pub(super) fn moves_itself_by_hand(&self, id: ObjId) -> bool {
+        let Some(key) = self.obj(id).class else { return false };
+        let has = |name: &str| self.program.find_method(key, Sym::new(name)).is_some();
+        has("_apply") || self.obj(id).outer.is_some() && (has("to") || has("cuda"))
+    }
+
+    /// Where plain tensors of a module are is not known any more.
+    pub(super) fn forget_plain(&mut self, id: ObjId) {
+        let unknown = self.unknown_device();
+        for (_, cell) in self.obj(id).attrs.clone() {
+            match self.store.get(cell) {
+                Value::Tensor(t) if !self.get_tensor(t).role.registered() => {
+                    let t = self.get_tensor(t);
+                    let v = self.tensor(Tensor { device: unknown, ..t });
+                    self.store.set(cell, v);
+                }
+                Value::Object(o)
+                    if matches!(
+                        self.obj(o).kind,
+                        ObjKind::List { module: false } | ObjKind::Dict { module: false }
+                    ) =>
+                {
+                    let content = self.many(Value::Unknown);
+                    self.set_own(o, content);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What a registered value is after its module has moved.
+    pub(super) fn move_value(&mut self, v: Value, device: Dd, seen: &mut Vec<ObjId>) -> Value {
+        match v {
+            Value::Object(o) if self.is_module_object(o) => {
+                self.move_registered(o, device, seen);
+                v
+            }
+            Value::Tensor(t) => {
+                let t = self.get_tensor(t);
+                if t.role.registered() {
+                    self.leaves_parameters_at(t.device, device);
+                    self.tensor(Tensor { device, ..t })
+                } else if t.certain {
+                    v
+                } else {
+                    // A part of a library's module: a module itself, which moves, or a tensor, which does not.
+                    let device = self.unknown_device();
+                    self.tensor(Tensor { device, ..t })
+                }
+            }
+            Value::Seq(s) => {
+                let items: Vec<Value> =
+                    self.seq_items(s).iter().map(|&v| self.move_value(v, device, seen)).collect();
+                self.seq(&items)
+            }
+            Value::Many(m) => {
+                let item = *self.t.values.get(m);
+                let moved = self.move_value(item, device, seen);
+                self.many(moved)
+            }
+            // Each alternative moves if it is the one that is registered; moving the others does no harm.
+            Value::Choice(d) => {
+                let mut leaves = Vec::new();
+                self.d.leaves(d, &mut leaves);
+                let mut moved = Vec::with_capacity(leaves.len());
+                for leaf in leaves {
+                    let v = *self.t.values.get(leaf);
+                    let new = self.move_value(v, device, seen);
+                    moved.push((leaf, self.t.values.add(new)));
+                }
+                let d = self
+                    .d
+                    .map(d, &mut |p| moved.iter().find(|(old, _)| *old == p).map_or(p, |&(_, new)| new));
+                self.value_of_diagram(d)
+            }
+            v => v,
+        }
+    }
+}

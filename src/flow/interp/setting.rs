@@ -1,0 +1,206 @@
+//! Assignments to attributes: what they register, move and keep.
+
+use super::super::diagram::Dd;
+use super::super::dims::Dims;
+use super::super::value::{Device, ObjId, Reason, Role, Tensor, Value};
+use super::args::Args;
+use super::{Interp, ObjKind};
+use crate::ir::{Expr, ExprId};
+use crate::sym::Sym;
+
+impl Interp<'_> {
+    /// `b.name = value`
+    pub(super) fn set_attr(&mut self, b: Value, name: Sym, value: Value, at: ExprId) {
+        match b {
+            Value::Object(id) => self.set_object_attr(id, name, value, at),
+            Value::Choice(_) => {
+                self.each(b, &mut |i, v| {
+                    i.set_attr(v, name, value, at);
+                    Value::Absent
+                });
+            }
+            Value::Class(key) => {
+                // Where this is not reached it is what the class says.
+                if !self.class_cells.contains_key(&(key, name))
+                    && let Some(before) = self.class_attr(key, name)
+                    && !matches!(before, Value::Object(_))
+                {
+                    let cell = self.store.alloc_with(before);
+                    self.class_cells.insert((key, name), cell);
+                }
+                self.set_class_variable(key, name, value);
+            }
+            // `args.device = …`, `batch.x = …`: what it was is replaced.
+            Value::Outer(o) if !matches!(name.as_str(), "data" | "grad" | "requires_grad") => {
+                let attr = self.outer_attr(o, name);
+                self.write_outside(attr, value);
+            }
+            Value::Tensor(_) if name.as_str() == "requires_grad" && value == Value::Bool(super::TRUE) => {
+                if let Expr::Attr { base, .. } = self.linked().ir.expr(at) {
+                    self.becomes_leaf(b, base);
+                }
+            }
+            Value::Tensor(_) if name.as_str() == "data" => self.assign_data(b, value, at),
+            Value::Module(m) => {
+                if let Some(&slot) = self.program.get(m).names.get(&name) {
+                    let cell = self.global_cell(m, slot);
+                    self.store.set(cell, value);
+                }
+            }
+            _ => {}
+        }
+        if name.as_str() == "data" {
+            self.takes_memory(value, at);
+        }
+    }
+
+    /// `p.data = q`
+    fn assign_data(&mut self, p: Value, q: Value, at: ExprId) {
+        // A placeholder of one number or none: its memory is wanted back.
+        if let Value::Tensor(t) = q
+            && self.get_tensor(t).bytes.is_some_and(|bytes| bytes <= 8)
+        {
+            return;
+        }
+        let parties: Vec<_> =
+            [p, q].into_iter().filter_map(|v| self.party(v, at, super::meet::Rule::STRICT)).collect();
+        self.meet(super::super::event::Meeting::Data, "`.data =`", at, &parties);
+    }
+
+    /// `layer.weight.data = q`: from now on the parameter is where `q` is.
+    fn takes_memory(&mut self, q: Value, at: ExprId) {
+        let ir = &self.linked().ir;
+        let Expr::Attr { base, .. } = ir.expr(at) else { return };
+        let Expr::Attr { base: layer, name } = ir.expr(base) else { return };
+        self.muted += 1;
+        let layer = self.eval(layer);
+        self.muted -= 1;
+        let Value::Object(id) = layer else { return };
+        let device = match q {
+            Value::Tensor(t) => self.get_tensor(t).device,
+            _ => self.unknown_device(),
+        };
+        match (self.get_field(id, name), self.obj(id).kind) {
+            (Value::Tensor(p), _) => {
+                let p = Tensor { device, ..self.get_tensor(p) };
+                let p = self.tensor(p);
+                self.set_field(id, name, p);
+            }
+            // Its other parameters are where they were, unless they are given memory, too.
+            (_, ObjKind::ForeignModule(_)) if !self.is_in_place(self.own(id), device) => {
+                let unknown = self.unknown_device();
+                self.move_module(id, unknown);
+            }
+            _ => {}
+        }
+    }
+
+    /// Are the two known to be one device?
+    fn is_in_place(&self, own: Value, device: Dd) -> bool {
+        let Value::Device(own) = own else { return false };
+        let one = |d: Dd| self.d.as_leaf(d).map(|leaf| self.t.places.get(leaf).0);
+        one(own).is_some_and(|d| d != Device::Unknown && one(device) == Some(d))
+    }
+
+    /// `object.__setattr__(b, name, value)` and `b.__dict__[name] = value`: `nn.Module` does not see it.
+    pub(super) fn set_unseen(&mut self, b: Value, name: Value, value: Value) {
+        let (Value::Object(id), Value::Str(name, _)) = (b, name) else { return };
+        self.set_field(id, name, value);
+        if self.is_module_object(id) {
+            self.watch.unseen.insert((id, name));
+        }
+    }
+
+    fn set_object_attr(&mut self, id: ObjId, name: Sym, value: Value, at: ExprId) {
+        if let Some(setter) = self.setter(id, name) {
+            let args = Args { positional: vec![(value, at)], ..Args::default() };
+            self.call_function(setter.module, setter.func, None, Some(Value::Object(id)), &args, at);
+            return;
+        }
+        self.watch.unseen.remove(&(id, name));
+        if self.is_module_object(id) {
+            self.submodule_replaced(self.get_field(id, name), value, at);
+        }
+        // A registered name keeps its registration: `self.scale = new_tensor` replaces the buffer. In the place of a
+        // parameter PyTorch takes parameters only.
+        let value = match (self.get_field(id, name), value) {
+            (old, Value::Tensor(new)) => {
+                let new = self.get_tensor(new);
+                let of_layer = matches!(self.obj(id).kind, ObjKind::ForeignModule(Some(_)));
+                let role = match old {
+                    _ if new.role.registered() => new.role,
+                    Value::Tensor(old) if self.get_tensor(old).role.registered() => self.get_tensor(old).role,
+                    _ if self.obj(id).reserved.contains(&name) => Role::Buffer,
+                    _ if of_layer && matches!(name.as_str(), "weight" | "bias") => Role::Parameter,
+                    _ => new.role,
+                };
+                self.tensor(Tensor { role, ..new })
+            }
+            (_, v) => v,
+        };
+        let value = if self.obj(id).kind == ObjKind::Module && self.constructing() {
+            let place = self.place(at);
+            self.watch.fields.insert((id, name), place);
+            if self.check_leaf(value, at, "the module", true) {
+                let unknown = self.unknown_device();
+                self.plain_tensor(unknown, Dims::ANY)
+            } else {
+                self.kept(value, at, 0)
+            }
+        } else if self.obj(id).kind == ObjKind::Module && !self.symbolic {
+            self.stored(value, at, 0)
+        } else {
+            value
+        };
+        self.follow_weight(id, name, value);
+        self.set_field(id, name, value);
+    }
+
+    /// A layer of PyTorch's is where its weight is, once it was given another.
+    fn follow_weight(&mut self, id: ObjId, name: Sym, weight: Value) {
+        if let (ObjKind::ForeignModule(Some(_)), true, Value::Tensor(t)) =
+            (self.obj(id).kind, name.as_str().starts_with("weight"), weight)
+        {
+            let device = self.get_tensor(t).device;
+            self.set_own(id, Value::Device(device));
+        }
+    }
+
+    /// The same for `self.grid[i] = value`.
+    pub(super) fn stored_item(&mut self, id: ObjId, value: Value, at: ExprId, base: ExprId) -> Value {
+        let attribute = matches!(self.linked().ir.expr(base), Expr::Attr { .. });
+        let plain = attribute && !self.is_module_object(id) && !self.symbolic && self.in_module();
+        if plain { self.stored(value, at, 0) } else { value }
+    }
+
+    /// A value that a method of a module keeps for later calls: tensors in it that are on the CPU now say where.
+    fn stored(&mut self, v: Value, at: ExprId, depth: u32) -> Value {
+        match v {
+            Value::Tensor(id) => {
+                let t = self.get_tensor(id);
+                if t.role.registered() || !self.is_cpu(t.device) {
+                    return v;
+                }
+                let device = self.because(t.device, at, Reason::Stored);
+                self.tensor(Tensor { device, ..t })
+            }
+            Value::Seq(s) if depth < 2 => {
+                let items: Vec<Value> =
+                    self.seq_items(s).iter().map(|&v| self.stored(v, at, depth + 1)).collect();
+                self.seq(&items)
+            }
+            Value::Many(m) if depth < 2 => {
+                let item = *self.t.values.get(m);
+                let item = self.stored(item, at, depth + 1);
+                self.many(item)
+            }
+            Value::Object(id) if self.obj(id).kind == (ObjKind::List { module: false }) => {
+                let content = self.own(id);
+                let content = self.stored(content, at, depth);
+                self.set_own(id, content);
+                v
+            }
+            v => v,
+        }
+    }
+}
