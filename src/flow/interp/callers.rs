@@ -117,10 +117,7 @@ impl Interp<'_> {
         match v {
             Value::Outer(o) => free(o),
             Value::Tensor(t) => match self.d.as_leaf(self.get_tensor(t).device) {
-                // `torch.tensor(scale)` is where `scale` is, if that is a tensor.
-                Some(leaf) => {
-                    matches!(self.t.places.get(leaf).0, Device::Of(o) if free(o) && self.is_tensorish(o))
-                }
+                Some(leaf) => matches!(self.t.places.get(leaf).0, Device::Of(o) if free(o)),
                 None => false,
             },
             _ => false,

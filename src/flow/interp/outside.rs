@@ -91,11 +91,11 @@ impl Interp<'_> {
         if only_tensors_have(name) {
             self.tensor_proofs.insert(o);
         }
-        if !self.outer_writes.is_empty() {
-            let attr = self.outer_attr(o, name);
-            if let Some(written) = self.written_outside(attr) {
-                return written;
-            }
+        // Asked without making it an attribute that something has read: what has fields is no tensor.
+        if let Some(&attr) = self.t.outer_ids.get(&OuterKey::Attr { base: o, name })
+            && let Some(written) = self.written_outside(attr)
+        {
+            return written;
         }
         match text {
             "device" => {

@@ -147,6 +147,14 @@ impl Interp<'_> {
                 {
                     self.unknown_device()
                 }
+                // `torch.tensor(config.scale - 1)` of what is as likely a number.
+                ResultRule::Data
+                    if name == "torch.tensor"
+                        && matches!(args.positional.first(),
+                            Some(&(Value::Tensor(t), _)) if !self.get_tensor(t).certain) =>
+                {
+                    self.unknown_device()
+                }
                 ResultRule::Data if !parties.is_empty() => self.default_device_or(parties[0].device),
                 ResultRule::Cuda => {
                     let place = self.place(e);
