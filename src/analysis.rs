@@ -1,45 +1,22 @@
 //! The middle of the way, from files to findings: read, lower, follow imports, link, interpret, judge.
 
+mod intake;
 mod project;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rayon::prelude::*;
-use rustc_hash::{FxHashMap, FxHashSet};
 
+pub use self::intake::Analysis;
+use self::intake::{Intake, Loaded, file_id, internal_error, load, plain_finding};
 use crate::discover::Input;
-use crate::finding::{Code, Finding, Label};
+use crate::finding::{Code, Finding};
 use crate::flow::Relevance;
-use crate::ir::Module;
-use crate::link::{Finder, Importer, PathId, Program};
-use crate::lower::{Comment, Kind, Lowered};
+use crate::link::Program;
 use crate::rules::{Context, Found, Limits};
 use crate::shield::shielded;
-use crate::source::{Source, Sources, read};
+use crate::source::Sources;
 use crate::span::{FileId, Place, Span};
-use crate::world::World;
-
-/// What is known of all files.
-#[derive(Debug, Default)]
-pub struct Analysis {
-    /// The files that were asked for, in the order of the inputs; then those that they import.
-    pub sources: Sources,
-    /// Everything that was found, by whatever rule, in no particular order.
-    pub findings: Vec<Finding>,
-    /// The comments that may be suppressions, by file.
-    pub comments: Vec<(FileId, Vec<Comment>)>,
-}
-
-/// A file that has been read.
-struct Loaded {
-    path: PathBuf,
-    name: String,
-    root: PathBuf,
-    /// `None`: whoever needs it can read it again.
-    text: Option<String>,
-    problem: Option<(Code, String)>,
-    lowered: Option<Lowered>,
-}
 
 /// Analyzes files on the current thread pool. Every input gets a source, an empty one if it has no text.
 pub fn analyze(inputs: &[Input]) -> Analysis {
@@ -84,150 +61,6 @@ fn importer<'a>(path: &Path, inputs: &'a [Input]) -> Option<&'a Input> {
     inputs.iter().find(|input| path.starts_with(&input.root)).or(inputs.first())
 }
 
-fn file_id(i: usize) -> FileId {
-    FileId(u32::try_from(i).unwrap_or(u32::MAX))
-}
-
-/// The files that are there so far.
-#[derive(Default)]
-struct Intake {
-    modules: Vec<Module>,
-    finder: Finder,
-    by_path: FxHashMap<PathId, FileId>,
-    importers: Vec<Option<Importer>>,
-}
-
-impl Intake {
-    /// Adds loaded files in order; gives the files that they import and that nobody has loaded yet, each with its
-    /// root.
-    fn take(&mut self, files: Vec<Loaded>, analysis: &mut Analysis) -> Vec<(PathBuf, PathBuf)> {
-        let before = self.modules.len();
-        let mut roots = Vec::new();
-        for loaded in files {
-            self.by_path.insert(self.finder.path_id(&loaded.path), file_id(self.importers.len()));
-            self.importers.push(self.finder.importer(&loaded.path, &loaded.root));
-            let file = analysis.sources.add(match loaded.text {
-                Some(text) => Source::new(loaded.path, loaded.name, text),
-                None => Source::on_disk(loaded.path, loaded.name),
-            });
-            if let Some((code, message)) = loaded.problem {
-                analysis.findings.push(plain_finding(code, message, Place { file, span: Span::default() }));
-            }
-            let Some(lowered) = loaded.lowered else { continue };
-            for error in lowered.errors {
-                let message = format!("syntax error: {}", error.message);
-                analysis.findings.push(plain_finding(Code(1), message, Place { file, span: error.span }));
-            }
-            analysis.comments.push((file, lowered.comments));
-            self.modules.push(lowered.module);
-            roots.push(loaded.root);
-        }
-        let mut wanted = Vec::new();
-        let mut seen: FxHashSet<PathId> = FxHashSet::default();
-        for (module, root) in self.modules[before..].iter().zip(roots) {
-            let Some(importer) = self.importers[module.file.0 as usize] else { continue };
-            for import in &module.imports {
-                for candidate in [import.module, import.whole()] {
-                    let Some(found) = self.finder.find(importer, import.level, candidate) else { continue };
-                    if !self.by_path.contains_key(&found) && seen.insert(found) {
-                        wanted.push((self.finder.path(found).to_path_buf(), root.clone()));
-                    }
-                }
-            }
-        }
-        wanted
-    }
-
-    /// Loads these files, each with its root, and what they import.
-    fn follow(&mut self, mut wanted: Vec<(PathBuf, PathBuf)>, analysis: &mut Analysis) {
-        while !wanted.is_empty() {
-            let base = analysis.sources.len();
-            let more: Vec<Loaded> = wanted
-                .par_iter()
-                .enumerate()
-                .map(|(i, (path, root))| load_import(path, root, file_id(base + i)))
-                .collect();
-            wanted = self.take(more, analysis);
-        }
-    }
-
-    /// The file with this path, if it has been loaded.
-    fn file(&mut self, path: &Path) -> Option<FileId> {
-        let id = self.finder.path_id(path);
-        self.by_path.get(&id).copied()
-    }
-
-    fn link(&mut self) -> Program {
-        Program::link(std::mem::take(&mut self.modules), &mut |file, level, name| {
-            let importer = (*self.importers.get(file.0 as usize)?)?;
-            let path = self.finder.find(importer, level, name)?;
-            self.by_path.get(&path).copied()
-        })
-    }
-}
-
-fn plain_finding(code: Code, message: String, place: Place) -> Finding {
-    Finding::new(code, World::Always, message, Label { place, text: String::new() })
-}
-
-fn load(input: &Input, file: FileId) -> Loaded {
-    let text = shielded(|| match &input.bytes {
-        Some(bytes) => read::decode(bytes.clone()).map(|text| (text, false)),
-        None => read::read(&input.path),
-    });
-    let mut loaded = Loaded {
-        path: input.path.clone(),
-        name: input.name.clone(),
-        root: input.root.to_path_buf(),
-        text: Some(String::new()),
-        problem: None,
-        lowered: None,
-    };
-    match text {
-        Ok(Ok((text, stays))) => lower_into(&mut loaded, text, stays, file),
-        Ok(Err(reason)) => loaded.problem = Some((Code(3), format!("cannot read this file: {reason}"))),
-        Err(panic) => loaded.problem = Some((Code(1), internal_error(&panic))),
-    }
-    loaded
-}
-
-/// A file that is only needed because another one imports it: what is wrong with it is not reported.
-fn load_import(path: &Path, root: &Path, file: FileId) -> Loaded {
-    let mut loaded = Loaded {
-        path: path.to_path_buf(),
-        name: read_name(path, root),
-        root: root.to_path_buf(),
-        text: Some(String::new()),
-        problem: None,
-        lowered: None,
-    };
-    if let Ok(Ok((text, stays))) = shielded(|| read::read(path)) {
-        lower_into(&mut loaded, text, stays, file);
-        loaded.problem = None;
-        if let Some(l) = &mut loaded.lowered {
-            l.errors.clear();
-        }
-    }
-    loaded
-}
-
-fn read_name(path: &Path, root: &Path) -> String {
-    let cwd = std::env::current_dir().unwrap_or_else(|_| root.to_path_buf());
-    crate::source::display_name(path, &cwd)
-}
-
-/// `stays`: the text can be read again.
-fn lower_into(loaded: &mut Loaded, text: String, stays: bool, file: FileId) {
-    let kind = if loaded.path.extension().is_some_and(|e| e == "pyi") { Kind::Stub } else { Kind::Script };
-    match shielded(|| crate::lower::lower(file, &text, kind)) {
-        Ok(lowered) => loaded.lowered = Some(lowered),
-        Err(panic) => loaded.problem = Some((Code(1), internal_error(&panic))),
-    }
-    // Comments that may suppress something are read for certain, and syntax errors are shown.
-    let asked_for = loaded.lowered.as_ref().is_none_or(|l| !l.comments.is_empty() || !l.errors.is_empty());
-    loaded.text = (asked_for || !stays).then_some(text);
-}
-
 fn findings_of(
     file: FileId,
     input: &Input,
@@ -260,9 +93,4 @@ fn findings_of(
             vec![plain_finding(Code(1), internal_error(&panic), place)]
         }
     }
-}
-
-/// The message of the finding that a bug of ours becomes.
-pub fn internal_error(panic: &str) -> String {
-    format!("internal error, please report it with this file: {panic}")
 }

@@ -2,9 +2,20 @@
 
 use std::fmt;
 
-use crate::flow::Spot;
-use crate::span::Place;
+use crate::ir::FuncId;
+use crate::span::{FileId, Place};
 use crate::world::{Premise, World};
+
+/// A place in a function of a file (in its body: function 0).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spot {
+    /// The file.
+    pub file: FileId,
+    /// The function that was interpreted for itself.
+    pub entry: FuncId,
+    /// Where in it, in bytes from the beginning of the file.
+    pub at: u32,
+}
 
 /// The number of a rule, shown as `SD201`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

@@ -11,13 +11,13 @@ use memchr::memmem::Finder;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
-use super::{Analysis, Intake};
+use super::intake::{Analysis, Intake};
 use crate::config::Settings;
-use crate::discover::{Input, is_test, project_files, project_root};
-use crate::finding::Finding;
-use crate::flow::{Behind, QUESTION, Spot};
+use crate::discover::{Input, project_files, project_root};
+use crate::finding::{Finding, Spot};
+use crate::flow::{Behind, QUESTION};
 use crate::link::{ModIdx, Program};
-use crate::source::read;
+use crate::source::{is_test, read};
 use crate::span::FileId;
 
 /// Findings that may depend on callers, by the project that they are in.

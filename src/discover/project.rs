@@ -44,15 +44,3 @@ pub fn project_files(root: &Arc<Path>, settings: &Settings) -> Option<Vec<PathBu
     }
     Some(files)
 }
-
-/// Is the file of the project at this root a test, or does it help tests? Where the project itself stands does not matter.
-pub fn is_test(path: &Path, root: &Path) -> bool {
-    let Some(stem) = path.file_stem().map(|s| s.to_string_lossy()) else { return false };
-    if stem.starts_with("test_") || stem.ends_with("_test") || stem == "conftest" {
-        return true;
-    }
-    let folders = path.strip_prefix(root).ok().and_then(Path::parent);
-    folders.is_some_and(|f| {
-        f.components().any(|c| matches!(c.as_os_str().to_str(), Some("tests" | "test" | "testing")))
-    })
-}

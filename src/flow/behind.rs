@@ -8,12 +8,13 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::finding::Spot;
 use crate::ir::{
     Arg, ArgKind, Block, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Module, Slot, Stmt, StmtId, UnaryOp,
     Var,
 };
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
-use crate::span::{FileId, Span};
+use crate::span::Span;
 use crate::sym::Sym;
 
 /// What other code mentions: a function of a file, or a class.
@@ -44,17 +45,6 @@ struct Point {
 pub struct Behind {
     nodes: FxHashSet<Node>,
     points: FxHashMap<(ModIdx, FuncId), Point>,
-}
-
-/// A place in a function of a file (in its body: function 0).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Spot {
-    /// The file.
-    pub file: FileId,
-    /// The function that was interpreted for itself.
-    pub entry: FuncId,
-    /// Where in it, in bytes from the beginning of the file.
-    pub at: u32,
 }
 
 /// The function that asks.

@@ -19,6 +19,6 @@ mod scan;
 mod store;
 pub mod value;
 
-pub use behind::{Behind, QUESTION, Spot};
+pub use behind::{Behind, QUESTION};
 pub use interp::{Outcome, run_module};
 pub use relevance::Relevance;

@@ -4,6 +4,7 @@
 //! all before it came about, and nothing ever cuts that.
 
 use super::Context;
+use super::carried::THOUGHT_OF;
 use crate::finding::{Code, Finding, Label};
 use crate::ir::{BinOp, Expr, ExprId, Function, Module, Stmt, Var};
 use crate::link::ClassKey;
@@ -12,20 +13,8 @@ use crate::sym::Sym;
 use crate::torch;
 use crate::world::World;
 
-/// Names that say that somebody has thought about the graph, or that it is wanted.
-const THOUGHT_OF: &[&str] = &[
-    "detach",
-    "detach_",
-    "no_grad",
-    "inference_mode",
-    "data",
-    "set_grad_enabled",
-    "item",
-    "numpy",
-    "tolist",
-    "backward",
-    "is_grad_enabled",
-];
+/// Names that say so here besides: that the graph is wanted, or left in another way.
+const ALSO: &[&str] = &["tolist", "backward", "is_grad_enabled"];
 
 /// SD505 graph-retained-by-accumulation, of averages in attributes
 pub(super) fn averaged(cx: &Context<'_>) -> Vec<Finding> {
@@ -115,7 +104,10 @@ impl Method<'_> {
     fn thinks(&self) -> bool {
         let ir = self.ir;
         ir.exprs_of(self.function).any(|n| match ir.exprs[n] {
-            Expr::Attr { name, .. } => THOUGHT_OF.contains(&name.as_str()),
+            Expr::Attr { name, .. } => {
+                let name = name.as_str();
+                THOUGHT_OF.contains(&name) || ALSO.contains(&name)
+            }
             Expr::Call(c) => {
                 matches!(ir.expr(ir.call(c).func), Expr::Var(Var::Unbound(n)) if n.as_str() == "float")
             }

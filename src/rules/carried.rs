@@ -15,17 +15,9 @@ use crate::torch;
 use crate::world::World;
 
 /// Names that say that somebody has thought about the graph.
-const THOUGHT_OF: &[&str] = &[
-    "detach",
-    "detach_",
-    "no_grad",
-    "inference_mode",
-    "data",
-    "set_grad_enabled",
-    "item",
-    "numpy",
-    "retain_graph",
-];
+pub(super) const THOUGHT_OF: &[&str] =
+    &["detach", "detach_", "no_grad", "inference_mode", "data", "set_grad_enabled", "item", "numpy"];
+
 /// Modules of PyTorch that take a state and give a new one.
 const RECURRENT: &[&str] = &["LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"];
 

@@ -31,9 +31,9 @@ use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::finding::{Code, Finding, Label};
+use crate::finding::{Code, Finding, Label, Spot};
 use crate::flow::event::{Bite, Event, Kind};
-use crate::flow::{Outcome, Spot, event};
+use crate::flow::{Outcome, event};
 use crate::ir::FuncId;
 use crate::link::Program;
 use crate::source::Sources;
@@ -364,7 +364,7 @@ fn helps_tests(place: Place, cx: &Context<'_>) -> bool {
 
 /// Is it test code? Its classes live as the tests let them, its files are its own, and it makes small things once.
 fn in_tests(place: Place, cx: &Context<'_>) -> bool {
-    crate::discover::is_test(&cx.sources.get(place.file).path, cx.root)
+    crate::source::is_test(&cx.sources.get(place.file).path, cx.root)
 }
 
 /// Later uses that go wrong for the same reason: at most this many are told.

@@ -9,6 +9,13 @@ use crate::link::Resolved;
 use crate::span::Place;
 use crate::torch;
 
+/// What PyTorch raises where a device is missing or tensors are apart, and what these are kinds of.
+pub(super) const MISSING_DEVICE: &[&str] =
+    &["Exception", "BaseException", "RuntimeError", "AssertionError", "AcceleratorError"];
+
+/// The same where its memory is full.
+pub(super) const OUT_OF_MEMORY: &[&str] = &["Exception", "BaseException", "RuntimeError", "OutOfMemoryError"];
+
 impl Interp<'_> {
     /// Counts work on an accelerator that is known to be there, or on a device that somebody else chooses. An attempt to
     /// use one that may be missing asks whether it is there, and is not counted.
@@ -193,9 +200,8 @@ impl Interp<'_> {
             }
         }
         let catches = |wanted: &[&str]| bare || names.iter().any(|n| wanted.contains(n));
-        let cuda =
-            catches(&["Exception", "BaseException", "RuntimeError", "AssertionError", "AcceleratorError"]);
-        let oom = catches(&["Exception", "BaseException", "RuntimeError", "OutOfMemoryError"]);
+        let cuda = catches(MISSING_DEVICE);
+        let oom = catches(OUT_OF_MEMORY);
         let missing = catches(&["Exception", "BaseException", "AttributeError"]);
         (cuda, oom, missing)
     }

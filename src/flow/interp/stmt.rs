@@ -446,7 +446,6 @@ impl<'p> Interp<'p> {
     }
 }
 
-/// Are two expressions the same names and attributes?
 /// Are they the same name, or the same path of attributes?
 pub(super) fn same(ir: &crate::ir::Module, a: ExprId, b: ExprId) -> bool {
     match (ir.expr(a), ir.expr(b)) {

@@ -3,19 +3,9 @@
 use super::super::value::{ObjId, Value};
 use super::Interp;
 use super::args::Args;
+use super::handlers::{MISSING_DEVICE, OUT_OF_MEMORY};
 use crate::ir::{Block, Expr, ExprId};
 use crate::sym::Sym;
-
-/// What PyTorch raises where a device is missing or full, or where tensors are apart, and what these are kinds of.
-const DEVICE_ERRORS: &[&str] = &[
-    "BaseException",
-    "Exception",
-    "RuntimeError",
-    "AssertionError",
-    "TypeError",
-    "OutOfMemoryError",
-    "AcceleratorError",
-];
 
 impl Interp<'_> {
     pub(super) fn with(&mut self, items: &[(ExprId, Option<ExprId>)], body: Block) {
@@ -65,7 +55,10 @@ impl Interp<'_> {
                 Expr::Tuple(list) => ir.list(list).to_vec(),
                 _ => vec![a.value],
             };
-            errors.into_iter().filter_map(|e| self.last_name(e)).any(|n| DEVICE_ERRORS.contains(&n))
+            errors.into_iter().filter_map(|e| self.last_name(e)).any(|n| {
+                // NumPy is refused with a `TypeError`.
+                MISSING_DEVICE.contains(&n) || OUT_OF_MEMORY.contains(&n) || n == "TypeError"
+            })
         }))
     }
 
