@@ -1,5 +1,6 @@
 //! The middle of the way, from files to findings: read, lower, follow imports, link, interpret, judge.
 
+mod given;
 mod intake;
 mod project;
 
@@ -29,8 +30,8 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     // Imports are followed through the project, so that linting one file finds what linting all of them does.
     intake.follow(wanted, &mut analysis);
     let mut program = intake.link();
-    let relevance = Relevance::of(&program);
-    let found: Found = inputs
+    let mut relevance = Relevance::of(&program);
+    let mut found: Found = inputs
         .par_iter()
         .enumerate()
         .map(|(i, input)| {
@@ -38,6 +39,7 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
             (file, findings_of(file, input, &program, &relevance, &analysis.sources))
         })
         .collect();
+    given::decided_elsewhere(&mut found, inputs, &mut program, &mut relevance, &mut intake, &mut analysis);
     // What an imported file says of itself need not be said again where it is used, whether or not it is linted.
     let others: Found = crate::rules::refers_to(&found)
         .into_par_iter()

@@ -17,6 +17,17 @@ pub struct Spot {
     pub at: u32,
 }
 
+/// A parameter of a function that was interpreted for itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Given {
+    /// The function's file.
+    pub file: FileId,
+    /// The function.
+    pub func: FuncId,
+    /// The position in the signature, from zero.
+    pub index: u16,
+}
+
 /// The number of a rule, shown as `SD201`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Code(pub u16);
@@ -145,6 +156,8 @@ pub struct Finding {
     /// From where it was reached. Only set for what goes wrong without CUDA, since that cannot happen if all of these places
     /// are only reached where CUDA is.
     pub entries: Vec<Spot>,
+    /// The parameter that it is about. Only set where calls in other files may decide that it cannot happen.
+    pub given: Option<Given>,
     /// What to write instead.
     pub help: Option<String>,
     /// The same as edits, if a machine can make them.
@@ -170,6 +183,7 @@ impl Finding {
             stray_from: None,
             suspects: Vec::new(),
             entries: Vec::new(),
+            given: None,
             help: None,
             fix: None,
             verdict: None,

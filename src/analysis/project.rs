@@ -21,9 +21,9 @@ use crate::source::{is_test, read};
 use crate::span::FileId;
 
 /// Findings that may depend on callers, by the project that they are in.
-struct Project<'a> {
+pub(super) struct Project<'a> {
     /// One of its files that were asked for.
-    input: &'a Input,
+    pub(super) input: &'a Input,
     /// All of its files.
     files: Vec<PathBuf>,
 }
@@ -36,18 +36,13 @@ pub(super) fn reached_without_cuda(
     intake: &mut Intake,
     analysis: &mut Analysis,
 ) -> Vec<Finding> {
-    for project in projects(&findings, inputs) {
+    let dependent = findings.iter().flat_map(|f| &f.entries).map(|spot| spot.file);
+    for project in projects(dependent, inputs) {
         let known = modules(&project, program, intake);
-        let missing: Vec<&PathBuf> =
-            project.files.iter().filter(|path| intake.file(path).is_none()).collect();
-        if !missing.is_empty() {
-            if !Behind::asks(program, &known) && !missing.par_iter().any(|path| may_ask(path)) {
-                continue;
-            }
-            let wanted = missing.into_iter().map(|path| (path.clone(), project_root(path))).collect();
-            intake.modules = std::mem::take(program).into_modules();
-            intake.follow(wanted, analysis);
-            *program = intake.link();
+        let asked = Behind::asks(program, &known);
+        let words = [QUESTION];
+        if !complete(&project, program, intake, analysis, &|text| asked || mentions(text, &words)) {
+            continue;
         }
         let behind = Behind::of(program, &modules(&project, program, intake));
         findings.retain(|f| {
@@ -59,10 +54,38 @@ pub(super) fn reached_without_cuda(
     findings
 }
 
-/// The projects of the findings that depend on callers.
-fn projects<'a>(findings: &[Finding], inputs: &'a [Input]) -> Vec<Project<'a>> {
+/// Reads those of the project's files that are not there yet, if the text of one of them may say something. False if none
+/// may, and then none is read.
+pub(super) fn complete(
+    project: &Project<'_>,
+    program: &mut Program,
+    intake: &mut Intake,
+    analysis: &mut Analysis,
+    may_tell: &(dyn Fn(&str) -> bool + Sync),
+) -> bool {
+    let missing: Vec<&PathBuf> = project.files.iter().filter(|path| intake.file(path).is_none()).collect();
+    if missing.is_empty() {
+        return true;
+    }
+    if !missing.par_iter().any(|path| read::read(path).is_ok_and(|(text, _)| may_tell(&text))) {
+        return false;
+    }
+    let wanted = missing.into_iter().map(|path| (path.clone(), project_root(path))).collect();
+    intake.modules = std::mem::take(program).into_modules();
+    intake.follow(wanted, analysis);
+    *program = intake.link();
+    true
+}
+
+/// Is one of the words in the text?
+pub(super) fn mentions(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| Finder::new(word).find(text.as_bytes()).is_some())
+}
+
+/// The projects that these files are in, as far as they were asked for.
+pub(super) fn projects(files: impl Iterator<Item = FileId>, inputs: &[Input]) -> Vec<Project<'_>> {
     let mut seen: FxHashSet<(&Path, *const Settings)> = FxHashSet::default();
-    let files: FxHashSet<FileId> = findings.iter().flat_map(|f| &f.entries).map(|spot| spot.file).collect();
+    let files: FxHashSet<FileId> = files.collect();
     let asked = files.into_iter().filter_map(|file| inputs.get(file.0 as usize));
     let firsts = asked.filter(|input| seen.insert((&input.root, Arc::as_ptr(&input.settings))));
     firsts
@@ -71,19 +94,14 @@ fn projects<'a>(findings: &[Finding], inputs: &'a [Input]) -> Vec<Project<'a>> {
 }
 
 /// Is the file one of those that this project was looked for?
-fn is_in(project: &Project<'_>, file: FileId, inputs: &[Input]) -> bool {
+pub(super) fn is_in(project: &Project<'_>, file: FileId, inputs: &[Input]) -> bool {
     inputs.get(file.0 as usize).is_some_and(|input| {
         input.root == project.input.root && Arc::ptr_eq(&input.settings, &project.input.settings)
     })
 }
 
 /// Those of the project's files that are there, without its tests: what they call, they call in their own ways.
-fn modules(project: &Project<'_>, program: &Program, intake: &mut Intake) -> Vec<ModIdx> {
+pub(super) fn modules(project: &Project<'_>, program: &Program, intake: &mut Intake) -> Vec<ModIdx> {
     let files = project.files.iter().filter(|path| !is_test(path, &project.input.root));
     files.filter_map(|path| program.module_of(intake.file(path)?)).collect()
-}
-
-/// Can something in the file ask whether an accelerator is there?
-fn may_ask(path: &Path) -> bool {
-    read::read(path).is_ok_and(|(text, _)| Finder::new(QUESTION).find(text.as_bytes()).is_some())
 }

@@ -19,7 +19,7 @@ use crate::sym::Sym;
 
 /// What other code mentions: a function of a file, or a class.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Node {
+pub(super) enum Node {
     Function(ModIdx, FuncId),
     Class(ClassKey),
 }
@@ -112,9 +112,9 @@ fn node(resolved: Resolved) -> Option<Node> {
 }
 
 /// What functions import for themselves, by variable.
-type Imported = FxHashMap<(ModIdx, FuncId, Slot), Node>;
+pub(super) type Imported = FxHashMap<(ModIdx, FuncId, Slot), Node>;
 
-fn imported(program: &Program, files: &[ModIdx]) -> Imported {
+pub(super) fn imported(program: &Program, files: &[ModIdx]) -> Imported {
     let mut imported = Imported::default();
     for &m in files {
         let linked = program.get(m);
@@ -136,7 +136,13 @@ fn imported(program: &Program, files: &[ModIdx]) -> Imported {
 }
 
 /// The function or class of the project that an expression of a function names.
-fn named(program: &Program, imported: &Imported, m: ModIdx, func: FuncId, e: ExprId) -> Option<Node> {
+pub(super) fn named(
+    program: &Program,
+    imported: &Imported,
+    m: ModIdx,
+    func: FuncId,
+    e: ExprId,
+) -> Option<Node> {
     match program.get(m).ir.expr(e) {
         Expr::Var(Var::Local(slot)) if func != FuncId(0) => imported.get(&(m, func, slot)).copied(),
         Expr::Var(_) | Expr::Attr { .. } => node(program.resolve_expr(m, e)?),

@@ -10,6 +10,7 @@ pub mod diagram;
 pub mod dims;
 pub mod event;
 mod found;
+mod given;
 mod import_time;
 mod interp;
 mod mention;
@@ -20,5 +21,6 @@ mod store;
 pub mod value;
 
 pub use behind::{Behind, QUESTION};
+pub use given::{Calls, Target};
 pub use interp::{Outcome, run_module};
 pub use relevance::Relevance;

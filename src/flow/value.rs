@@ -344,6 +344,8 @@ pub enum Reason {
     Stored,
     /// The device is the default of a parameter that this call leaves out.
     Defaulted,
+    /// Made of tensors that do not go together, where that has been told. No step of its own.
+    Refused,
     /// Made a text: `device.type`, `str(device)`. No step of its own.
     Text,
 }

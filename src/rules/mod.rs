@@ -31,8 +31,8 @@ use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::finding::{Code, Finding, Label, Spot};
-use crate::flow::event::{Bite, Event, Kind};
+use crate::finding::{Code, Finding, Given, Label, Spot};
+use crate::flow::event::{Bite, DeviceName, Event, Kind};
 use crate::flow::{Outcome, event};
 use crate::ir::FuncId;
 use crate::link::Program;
@@ -137,6 +137,7 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
     let found = outcome.events.iter().filter_map(|event| {
         let mut finding = RULES.iter().find_map(|rule| rule(event, cx))?;
         finding.entries = depends_on_callers(event, &finding, cx);
+        finding.given = depends_on_arguments(event, cx);
         Some(in_its_world(finding, event))
     });
     let texts = message::matched_by_message(cx)
@@ -176,6 +177,13 @@ fn depends_on_callers(event: &Event, finding: &Finding, cx: &Context<'_>) -> Vec
     vec![Spot { file: cx.file, entry, at: outermost.span.start }]
 }
 
+/// The parameter that it is about, if it takes for granted that who calls gives a tensor on some device.
+fn depends_on_arguments(event: &Event, cx: &Context<'_>) -> Option<Given> {
+    let Kind::Mismatch { other, .. } = &event.kind else { return None };
+    let (func, index) = event.parameter?;
+    matches!(other.device, DeviceName::Varies(_)).then_some(Given { file: cx.file, func, index })
+}
+
 /// A rule may know the world better than the path does. What the path says of other machines is then not about
 /// this finding.
 fn in_its_world(mut finding: Finding, event: &Event) -> Finding {
@@ -202,6 +210,9 @@ fn merge(into: &mut Finding, other: Finding) {
         into.entries.clear();
     } else {
         into.entries.extend(other.entries);
+    }
+    if into.given != other.given {
+        into.given = None;
     }
     let places = std::iter::once(other.primary).chain(other.related);
     for label in places {
@@ -423,6 +434,7 @@ fn reason(step: &event::Step) -> &'static str {
         Reason::Stored => "kept here in an attribute",
         Reason::Defaulted => "the device is left to its default here",
         Reason::Text => "named here",
+        Reason::Refused => "made of both here",
         Reason::None => "here",
     }
 }

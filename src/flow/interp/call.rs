@@ -191,6 +191,7 @@ impl Interp<'_> {
                 self.escape(v, 0);
             }
             self.may_have_moved(function.name, receiver);
+            self.forget_written(module, func, receiver);
             if self.live()
                 && !recursive
                 && self.depth < MAX_DEPTH
@@ -233,6 +234,7 @@ impl Interp<'_> {
         };
         if self.gave_up {
             self.may_have_moved(function.name, receiver);
+            self.forget_written(module, func, receiver);
             let made = self.result_of(e);
             self.is_made_of(made, args);
             return made;
@@ -242,6 +244,16 @@ impl Interp<'_> {
             return self.many(v);
         }
         if v == Value::Absent { Value::None } else { v }
+    }
+
+    /// A method that is not followed has given its object other tensors, perhaps on other devices.
+    fn forget_written(&mut self, module: ModIdx, func: FuncId, receiver: Option<Value>) {
+        let Some(Value::Object(id)) = receiver else { return };
+        for &name in self.relevance.assigned.to_self(module, func) {
+            if matches!(self.get_field(id, name), Value::Tensor(_) | Value::Device(_) | Value::Choice(_)) {
+                self.set_field(id, name, Value::Unknown);
+            }
+        }
     }
 
     /// A method that is not followed, and whose name speaks of devices, has done something to where its object is.

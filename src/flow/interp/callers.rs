@@ -7,10 +7,11 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::event::{DeviceName, Event, Kind};
-use super::super::value::{Device, OuterId, OuterKey, Value};
+use super::super::given::{hands_on, is_private};
+use super::super::value::{Device, OriginId, OuterId, OuterKey, Reason, Value};
 use super::Interp;
 use super::args::Args;
-use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Var};
+use crate::ir::{Call, CallId, Expr, ExprId, FuncId, Function};
 use crate::link::Resolved;
 
 /// What has been seen of calls, and of what must be on the host.
@@ -131,6 +132,17 @@ impl Interp<'_> {
         }
     }
 
+    /// The same of what was made of tensors that do not go together: they do, on the host.
+    pub(super) fn refused_to_host(&mut self, origin: OriginId) {
+        let origin = *self.t.origins.get(origin.0);
+        if origin.reason != Reason::Refused {
+            return;
+        }
+        for pending in self.events.iter().filter(|p| p.event.place == origin.place) {
+            self.callers.host.extend(&pending.about);
+        }
+    }
+
     /// Has the entry point shown that one of these must be on the host?
     pub(super) fn any_on_host(&self, about: &[OuterId]) -> bool {
         about.iter().any(|o| self.callers.host.contains(o))
@@ -167,6 +179,7 @@ impl Interp<'_> {
         let marked = events.into_iter().map(|(mut event, func, parameter)| {
             let decided =
                 |event: &Event| event.stack.is_empty() && func.is_some_and(|f| self.is_decided(f, parameter));
+            event.parameter = parameter.filter(|&(f, _)| Some(f) == func);
             event.callers_decide = matches!(event.kind, Kind::Mismatch { .. })
                 && if with_module(&event) { rests } else { decided(&event) };
             event
@@ -179,8 +192,17 @@ impl Interp<'_> {
         let ir = &self.program.get(self.entry).ir;
         let device = |text: &str| ["cuda", "device", "gpu", "accel"].iter().any(|word| text.contains(word));
         let names = ir.functions.iter().flat_map(|f| f.slots.iter());
-        let speaks = ir.exprs.iter().any(|e| match *e {
-            Expr::Attr { name, .. } => name.as_str() == "to" || device(name.as_str()),
+        let stays = |call: &Call| {
+            let cpu = |e| matches!(ir.expr(e), Expr::Str(text) if text.as_str() == "cpu");
+            matches!(&*call.args, [only] if cpu(only.value))
+        };
+        let to_cpu: FxHashSet<ExprId> =
+            ir.calls.iter().filter(|call| stays(call)).map(|call| call.func).collect();
+        let speaks = ir.exprs.iter().enumerate().any(|(n, e)| match *e {
+            Expr::Attr { name, .. } if name.as_str() == "to" => {
+                !to_cpu.contains(&ExprId(u32::try_from(n).unwrap_or(u32::MAX)))
+            }
+            Expr::Attr { name, .. } => device(name.as_str()),
             Expr::Str(text) => device(text.as_str()),
             _ => false,
         });
@@ -251,45 +273,4 @@ fn keep_common(calls: &mut FxHashMap<CallId, Vec<u16>>, call: CallId, now: Vec<u
 fn implied(callee: &Function, named: Expr) -> bool {
     matches!(callee.name.as_str(), "__iter__" | "__next__" | "__getitem__" | "__len__")
         && !matches!(named, Expr::Attr { name, .. } if name == callee.name)
-}
-
-fn is_private(function: &Function) -> bool {
-    let name = function.name.as_str();
-    name.starts_with('_') && !name.starts_with("__")
-}
-
-/// Does the call give for this parameter what the function around it is given, or a part of that?
-fn hands_on(ir: &Module, call: &Call, callee: &Function, index: usize) -> bool {
-    let Some(param) = callee.params.get(index) else { return false };
-    let bound = callee.class.is_some() && callee.params.first().is_some_and(|p| p.name.as_str() == "self");
-    let positional = call
-        .args
-        .iter()
-        .filter(|a| a.kind == ArgKind::Positional)
-        .nth(index - usize::from(bound && index > 0));
-    let by_name = call.args.iter().find(|a| a.kind == ArgKind::Keyword(param.name));
-    let Some(arg) = by_name.or(positional) else { return false };
-    let Some(slot) = root(ir, arg.value) else { return false };
-    let around = ir
-        .functions
-        .iter()
-        .filter(|f| f.kind == FuncKind::Function && f.span.contains(call.paren))
-        .max_by_key(|f| f.span.start);
-    around.is_some_and(|f| {
-        !is_private(f) && f.params.iter().any(|p| p.slot == slot && p.name.as_str() != "self")
-    })
-}
-
-/// The variable that the expression is, or that it begins with: `graph` of `graph.to(x.device)`.
-fn root(ir: &Module, e: ExprId) -> Option<u16> {
-    match ir.expr(e) {
-        Expr::Var(Var::Local(slot)) => Some(slot),
-        Expr::Attr { base, name } if !matches!(name.as_str(), "cpu" | "numpy" | "tolist" | "item") => {
-            root(ir, base)
-        }
-        Expr::Call(id) if matches!(ir.expr(ir.call(id).func), Expr::Attr { .. }) => {
-            root(ir, ir.call(id).func)
-        }
-        _ => None,
-    }
 }

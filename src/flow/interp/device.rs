@@ -116,6 +116,12 @@ impl Interp<'_> {
         self.set_device_or(set, otherwise)
     }
 
+    /// The device of `torch.Tensor(…)`: the default tensor type's, whatever the default device is.
+    pub(super) fn default_type_or(&mut self, otherwise: Dd) -> Dd {
+        let set = self.store.get(self.default_type);
+        self.set_device_or(set, otherwise)
+    }
+
     fn set_device_or(&mut self, set: Value, otherwise: Dd) -> Dd {
         match set {
             Value::Device(d) => d,

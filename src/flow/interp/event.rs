@@ -250,6 +250,7 @@ impl Interp<'_> {
             in_module: self.in_module(),
             speculative: self.speculative,
             callers_decide: false,
+            parameter: None,
             asked_before: self.asked_before,
             entry: self.callers.entry,
             symbolic: self.symbolic,

@@ -73,6 +73,15 @@ impl Interp<'_> {
                     _ => self.result_of(e),
                 }
             }
+            // Of programs as Python runs them: what is traced or scripted takes other branches, on the machine that exports.
+            "torch.jit.is_tracing" | "torch.jit.is_scripting" | "torch.onnx.is_in_onnx_export" => {
+                Value::Bool(super::FALSE)
+            }
+            "torch._C._get_tracing_state" => Value::None,
+            // A tensor is none, whatever its dimensions.
+            "numpy.isscalar" if args.positional.first().is_some_and(|&(v, _)| self.certain(v)) => {
+                Value::Bool(super::FALSE)
+            }
             "torch.set_default_device" => {
                 let d = args.get(0, "device").and_then(|(v, at)| self.as_device(v, at));
                 let cell = self.default_device;
@@ -182,26 +191,26 @@ impl Interp<'_> {
         }
     }
 
+    /// `torch.set_default_tensor_type(…)`: what factories make without `device=`, and `torch.Tensor` always.
     pub(super) fn default_tensor_type(&mut self, args: &Args, e: ExprId) {
         let name = match args.positional.first() {
-            Some(&(Value::Str(s, _), _)) => s.as_str(),
-            Some(&(Value::External(p), _)) => p.as_str(),
-            _ => {
-                let unknown = self.unknown_device();
-                let cell = self.default_device;
-                self.store.set(cell, Value::Device(unknown));
-                return;
-            }
+            Some(&(Value::Str(s, _), _)) => Some(s.as_str()),
+            Some(&(Value::External(p), _)) => Some(p.as_str()),
+            _ => None,
         };
-        let place = self.place(e);
-        let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
-        let cell = self.default_device;
-        if name.starts_with("torch.cuda.") {
-            let d = self.at(Device::Cuda(None), origin);
-            self.check_use(d, e, UseKind::LegacyType, "`torch.set_default_tensor_type()`");
-            self.store.set(cell, Value::Device(d));
-        } else {
-            self.store.set(cell, Value::None);
+        let default = match name {
+            Some(name) if name.starts_with("torch.cuda.") => {
+                let place = self.place(e);
+                let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
+                let d = self.at(Device::Cuda(None), origin);
+                self.check_use(d, e, UseKind::LegacyType, "`torch.set_default_tensor_type()`");
+                Value::Device(d)
+            }
+            Some(_) => Value::None,
+            None => Value::Device(self.unknown_device()),
+        };
+        for cell in [self.default_device, self.default_type] {
+            self.store.set(cell, default);
         }
     }
 
@@ -210,6 +219,11 @@ impl Interp<'_> {
             Some((Value::Tensor(t), _)) => {
                 let t = self.get_tensor(t);
                 self.tensor(Tensor { role: Role::Parameter, ..t })
+            }
+            // Wherever that is.
+            Some((Value::Unknown | Value::Outer(_) | Value::Choice(_), _)) => {
+                let unknown = self.unknown_device();
+                self.parameter(unknown)
             }
             _ => {
                 let device = self.default_device_at(e, Reason::Default);

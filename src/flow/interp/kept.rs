@@ -1,5 +1,7 @@
 //! What modules keep where `.to()` and `parameters()` do not see it, and copies of leaves.
 
+use rustc_hash::FxHashSet;
+
 use super::super::diagram::TRUE;
 use super::super::event::Kind;
 use super::super::value::{Device, ObjId, Reason, Role, Tensor, TensorId, Value};
@@ -11,7 +13,7 @@ use crate::span::Place;
 use crate::sym::Sym;
 use crate::torch::State;
 
-/// How deep classes are followed that make each other.
+/// How deep containers are followed.
 const MAX_CLASSES: u32 = 4;
 
 impl Interp<'_> {
@@ -107,16 +109,33 @@ impl Interp<'_> {
                 self.parts_of(self.own(id), &mut parts, 0);
                 depth < MAX_CLASSES && parts.modules.iter().any(|&m| self.has_weights(m, depth + 1))
             }
-            ObjKind::Module => self.obj(id).class.is_some_and(|k| self.class_has_weights(k, 0)),
+            ObjKind::Module => self.obj(id).class.is_some_and(|k| self.class_has_weights(k)),
             _ => false,
         }
     }
 
     /// Do the class's methods, or those of its bases, make parameters or modules that have some?
-    fn class_has_weights(&self, key: ClassKey, depth: u32) -> bool {
-        if depth > MAX_CLASSES {
-            return false;
+    fn class_has_weights(&self, key: ClassKey) -> bool {
+        if let Some(&known) = self.weighty.borrow().get(&key) {
+            return known;
         }
+        let (mut seen, mut todo) = (FxHashSet::from_iter([key]), vec![key]);
+        let mut has = false;
+        while let Some(class) = todo.pop()
+            && !has
+        {
+            has = self.makes_weights(class, &mut |k| {
+                if seen.insert(k) {
+                    todo.push(k);
+                }
+            });
+        }
+        self.weighty.borrow_mut().insert(key, has);
+        has
+    }
+
+    /// Does the class itself make parameters or layers that have some? `other` is told of the project's modules that it makes.
+    fn makes_weights(&self, key: ClassKey, other: &mut dyn FnMut(ClassKey)) -> bool {
         let info = self.program.class(key);
         let inherits = info.externals.iter().any(|&p| {
             crate::torch::module(p)
@@ -126,28 +145,30 @@ impl Interp<'_> {
             || info.mro.iter().any(|&k| {
                 let linked = self.program.get(k.module);
                 let span = linked.ir.class(k.class).span;
-                linked.ir.exprs.iter().zip(&linked.ir.expr_spans).any(|(e, &at)| {
-                    let Expr::Call(call) = *e else { return false };
-                    span.contains(at) && self.makes_weights(k, linked.ir.call(call).func, depth)
-                })
+                let ir = &linked.ir;
+                ir.calls.iter().any(|c| span.contains(ir.span(c.func)) && self.is_weighty(k, c.func, other))
             })
     }
 
-    fn makes_weights(&self, key: ClassKey, callee: ExprId, depth: u32) -> bool {
+    /// Does the call make a parameter or a layer that has some?
+    fn is_weighty(&self, key: ClassKey, mut callee: ExprId, other: &mut dyn FnMut(ClassKey)) -> bool {
         let ir = &self.program.get(key.module).ir;
         // `def __init__(self, width, layer=nn.Linear)`: the class is a parameter.
         if let Expr::Var(crate::ir::Var::Local(slot)) = ir.expr(callee) {
             let params = &ir.function(ir.function_around(callee)).params;
-            let default = params.iter().find(|p| p.slot == slot).and_then(|p| p.default);
-            return default.is_some_and(|d| depth <= MAX_CLASSES && self.makes_weights(key, d, depth + 1));
+            match params.iter().find(|p| p.slot == slot).and_then(|p| p.default) {
+                Some(default) => callee = default,
+                None => return false,
+            }
         }
         match self.program.resolve_expr(key.module, callee) {
             Some(Resolved::External(path)) => {
                 path.as_str().ends_with("nn.Parameter")
                     || crate::torch::module(path).is_some_and(|m| m.state == State::Yes)
             }
-            Some(Resolved::Class(k)) => {
-                k != key && self.is_module_class(k) && self.class_has_weights(k, depth + 1)
+            Some(Resolved::Class(k)) if self.is_module_class(k) => {
+                other(k);
+                false
             }
             _ => false,
         }

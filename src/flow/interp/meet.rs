@@ -405,7 +405,13 @@ impl Interp<'_> {
                 }
             }
         }
-        let unknown = self.unknown_device();
+        let unknown = match self.events.last().map(|p| (&p.event.kind, p.event.place)) {
+            Some((Kind::Mismatch { .. }, place)) => {
+                let told = self.origin(place, super::Reason::Refused, super::NO_ORIGIN);
+                self.at(Device::Unknown, told)
+            }
+            _ => self.unknown_device(),
+        };
         self.ite_device(bad, unknown, device)
     }
 

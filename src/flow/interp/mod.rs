@@ -79,6 +79,8 @@ mod watch;
 mod with;
 mod workers;
 
+use std::cell::RefCell;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use entry::{Outcome, run_module};
@@ -164,10 +166,14 @@ pub struct Interp<'p> {
     deciders: Vec<AtomId>,
     /// Chances by which alternatives are told apart that are looked at one by one just now.
     split: Vec<AtomId>,
+    /// Classes of modules of which it has been asked whether they have weights.
+    weighty: RefCell<FxHashMap<ClassKey, bool>>,
     /// While positive, nothing is reported.
     muted: u32,
     /// The device of factories without `device=`; a cell, so that branches join it.
     default_device: Cell,
+    /// The device of the default tensor type, which `torch.Tensor` follows alone; a cell, too.
+    default_type: Cell,
     tests: FxHashMap<Test, AtomId>,
     /// `hasattr(torch, "npu")` and the like.
     plugin_atoms: FxHashMap<crate::world::Backend, AtomId>,
@@ -270,6 +276,8 @@ impl<'p> Interp<'p> {
         let default_device = store.alloc(1);
         // Nobody has set one.
         store.set(default_device, Value::None);
+        let default_type = store.alloc(1);
+        store.set(default_type, Value::None);
         let watch = watch::Watch::new(Self::process_cells(&mut store));
         let known = Known {
             forward: Sym::new("forward"),
@@ -303,8 +311,10 @@ impl<'p> Interp<'p> {
             work: 0,
             deciders: Vec::new(),
             split: Vec::new(),
+            weighty: RefCell::default(),
             muted: 0,
             default_device,
+            default_type,
             tests: FxHashMap::default(),
             plugin_atoms: FxHashMap::default(),
             globals: FxHashMap::default(),

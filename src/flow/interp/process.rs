@@ -76,6 +76,7 @@ impl Interp<'_> {
         self.check_set_too_late(key, value, at);
         if key.as_str() == VISIBLE {
             self.remember_number(at);
+            self.hide_all(value);
             let literal = match value {
                 Value::Str(s, _) => Value::Str(s, super::NO_ORIGIN),
                 _ => Value::Unknown,
@@ -262,6 +263,17 @@ impl Interp<'_> {
         if let Some(bite) = self.bite(there, false) {
             let place = self.place(e);
             self.emit(kind, place, bite, Vec::new());
+        }
+    }
+
+    /// `os.environ["CUDA_VISIBLE_DEVICES"] = "-1"`, or nothing: from here on there is no GPU. CUDA stops at the first
+    /// number that is none of its devices (CUDA C++ Programming Guide, "CUDA Environment Variables").
+    fn hide_all(&mut self, value: Value) {
+        let Value::Str(s, _) = value else { return };
+        if s.as_str().is_empty() || s.as_str().trim_start().starts_with("-1") {
+            let there = self.available(None);
+            let hidden = self.d.not(there);
+            self.path = self.d.and(self.path, hidden);
         }
     }
 

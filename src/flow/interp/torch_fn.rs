@@ -171,7 +171,8 @@ impl Interp<'_> {
                 ResultRule::Cpu => {
                     let place = self.place(e);
                     let origin = self.origin(place, Reason::Host, super::NO_ORIGIN);
-                    self.at(Device::Cpu, origin)
+                    let cpu = self.at(Device::Cpu, origin);
+                    if name == "torch.Tensor" { self.default_type_or(cpu) } else { cpu }
                 }
                 ResultRule::Unknown => self.unknown_device(),
                 // `*sizes` cannot bring a device, which is only taken by name.

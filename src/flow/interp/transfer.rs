@@ -210,6 +210,9 @@ impl Interp<'_> {
                 let fine = self.d.or(on_cpu, elsewhere);
                 self.path = self.d.and(self.path, fine);
             }
+            if d == Device::Unknown && self.muted == 0 {
+                self.refused_to_host(origin);
+            }
             if matches!(d, Device::Cuda(_) | Device::CudaSome | Device::Other(_)) {
                 let here = self.d.where_leaf(device, &mut |p| p == leaf);
                 found = Some((d, origin, here));

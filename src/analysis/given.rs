@@ -1,0 +1,111 @@
+//! Findings that take for granted what callers give, where the project's other files say what that is.
+//!
+//! A function that other files of its project call, each with something of their own, is judged by these calls: what they give
+//! is interpreted with them. If none of them comes to the finding, it is dropped.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::intake::{Analysis, Intake};
+use super::project::{complete, is_in, mentions, modules, projects};
+use super::{findings_of, importer};
+use crate::discover::Input;
+use crate::finding::{Finding, Given};
+use crate::flow::{Calls, Relevance, Target};
+use crate::link::{ModIdx, Program};
+use crate::rules::Found;
+use crate::span::FileId;
+
+/// More files than this are not interpreted to see what they give; nor need they be, where so many call it.
+const MAX_CALLERS: usize = 12;
+
+/// Takes out of `found` what calls in other files decide.
+pub(super) fn decided_elsewhere(
+    found: &mut Found,
+    inputs: &[Input],
+    program: &mut Program,
+    relevance: &mut Relevance,
+    intake: &mut Intake,
+    analysis: &mut Analysis,
+) {
+    let given = |found: &Found| -> Vec<Given> { found.values().flatten().filter_map(|f| f.given).collect() };
+    let all = given(found);
+    for project in projects(all.iter().map(|g| g.file), inputs) {
+        let here: Vec<Given> = all.iter().filter(|g| is_in(&project, g.file, inputs)).copied().collect();
+        let targets: FxHashSet<Target> = here.iter().filter_map(|g| target(program, *g)).collect();
+        let names: Vec<&str> = targets.iter().map(|&t| called(program, t)).collect();
+        let size = program.modules.len();
+        if !complete(&project, program, intake, analysis, &|text| mentions(text, &names)) {
+            continue;
+        }
+        if program.modules.len() != size {
+            *relevance = Relevance::of(program);
+        }
+        let calls = Calls::of(program, &modules(&project, program, intake), &targets);
+        let mut said = Said { found, others: FxHashMap::default(), inputs, program, relevance, analysis };
+        let decided: Vec<(FileId, Finding)> = said.decided(&here, &calls);
+        for (file, finding) in decided {
+            if let Some(findings) = found.get_mut(&file) {
+                findings.retain(|f| *f != finding);
+            }
+        }
+    }
+}
+
+fn target(program: &Program, given: Given) -> Option<Target> {
+    Some((program.module_of(given.file)?, given.func))
+}
+
+/// The name by which the function is called; of constructors, the class's.
+fn called(program: &Program, (m, f): Target) -> &'static str {
+    let ir = &program.get(m).ir;
+    let function = ir.function(f);
+    match function.class {
+        Some(class) if function.name.as_str() == "__init__" => ir.class(class).name.as_str(),
+        _ => function.name.as_str(),
+    }
+}
+
+/// What files say, the ones that were asked for and others.
+struct Said<'a> {
+    found: &'a Found,
+    others: Found,
+    inputs: &'a [Input],
+    program: &'a Program,
+    relevance: &'a Relevance,
+    analysis: &'a Analysis,
+}
+
+impl Said<'_> {
+    /// The findings that calls decide, and that none of the files with these calls comes to.
+    fn decided(&mut self, given: &[Given], calls: &Calls) -> Vec<(FileId, Finding)> {
+        let mut decided = Vec::new();
+        for (&file, findings) in self.found {
+            for f in findings {
+                let Some(g) = f.given.filter(|g| given.contains(g)) else { continue };
+                let Some(target) = target(self.program, g) else { continue };
+                let callers = calls.deciding(self.program, target, g.index);
+                let told = callers.iter().take(MAX_CALLERS).any(|&m| self.tells(m, f));
+                if !callers.is_empty() && !told {
+                    decided.push((file, f.clone()));
+                }
+            }
+        }
+        decided
+    }
+
+    /// Does the file come to it, too?
+    fn tells(&mut self, m: ModIdx, f: &Finding) -> bool {
+        let file = self.program.get(m).ir.file;
+        if !self.found.contains_key(&file) && !self.others.contains_key(&file) {
+            let path = &self.analysis.sources.get(file).path;
+            let findings = importer(path, self.inputs).map_or_else(Vec::new, |input| {
+                findings_of(file, input, self.program, self.relevance, &self.analysis.sources)
+            });
+            self.others.insert(file, findings);
+        }
+        let findings = self.found.get(&file).or_else(|| self.others.get(&file));
+        findings.into_iter().flatten().any(|other| {
+            other.roots.contains(&f.primary.place) || other.places().any(|p| f.places().any(|q| p == q))
+        })
+    }
+}
