@@ -93,3 +93,61 @@ fn what_a_function_imports_for_itself_counts_where_it_is_used() {
     let inside = "def main():\n    from lib.work import Worker\n    from start import start\n\n    start(0)\n    print(Worker(3).work())\n\n\nif __name__ == \"__main__\":\n    main()\n";
     assert_eq!(script(inside, &[]), (0, 0));
 }
+
+/// A function of a library that takes for granted that it is given a tensor of the CPU.
+const BOXES: (&str, &str) = (
+    "lib/boxes.py",
+    "import torch\n\n\ndef scaled(boxes: torch.Tensor, width, height):\n    return boxes * torch.tensor([width, height])\n",
+);
+
+/// The findings of SD201 and SD204 in all files, and in the library's alone.
+fn mixed(files: &[(&str, &str)]) -> (usize, usize) {
+    let mut all = vec![MARK, PACKAGE, BOXES];
+    all.extend(files);
+    let project = Project::new(&all);
+    let count = |path: &str| {
+        let run =
+            project.run(&format!("check --isolated --select SD201,SD204 --output-format concise {path}"));
+        run.stdout.lines().filter(|line| line.contains("lib/boxes.py")).count()
+    };
+    (count("."), count("lib/boxes.py"))
+}
+
+const LABELS: (&str, &str) = (
+    "labels.py",
+    "import numpy as np\nimport torch\n\nfrom lib.boxes import scaled\n\n\ndef main(path):\n    found = torch.from_numpy(np.load(path))\n    print(scaled(found, 4, 3))\n",
+);
+
+#[test]
+fn a_function_that_nobody_calls_may_be_given_anything() {
+    assert_eq!(mixed(&[]), (1, 1));
+}
+
+#[test]
+fn calls_in_other_files_say_what_a_function_is_given() {
+    assert_eq!(mixed(&[LABELS]), (0, 0));
+}
+
+#[test]
+fn a_call_that_gives_a_gpus_tensor_comes_to_the_finding() {
+    let model = (
+        "model.py",
+        "import torch\n\nfrom lib.boxes import scaled\n\n\ndef main():\n    found = torch.zeros(5, 2, device=\"cuda\")\n    print(scaled(found, 4, 3))\n\n\nmain()\n",
+    );
+    assert_eq!(mixed(&[LABELS, model]), (1, 1));
+}
+
+#[test]
+fn a_call_that_hands_on_leaves_it_open() {
+    let other = (
+        "more.py",
+        "from lib.boxes import scaled\n\n\ndef twice(boxes):\n    return scaled(boxes, 2, 2)\n",
+    );
+    assert_eq!(mixed(&[LABELS, other]), (1, 1));
+}
+
+#[test]
+fn a_function_that_is_mentioned_but_not_called_is_open() {
+    let table = ("table.py", "from lib.boxes import scaled\n\nACTIONS = {\"scale\": scaled}\n");
+    assert_eq!(mixed(&[table]), (1, 1));
+}

@@ -317,3 +317,18 @@ fn quiet_and_verbose_differ() {
     assert!(run.stderr.contains("samedevice.toml") && run.stderr.contains("files: 1"), "{run:?}");
     assert_eq!(project.run("check -q -v").code, Some(2));
 }
+
+/// Each class makes all the others: whoever followed them one by one would not come to an end.
+#[test]
+fn classes_of_modules_that_make_each_other_are_looked_at_once() {
+    let count = 60;
+    let class = |n: usize| {
+        let others: Vec<String> = (0..count).filter(|&k| k != n).map(|k| format!("Part{k}()")).collect();
+        format!("class Part{n}(nn.Module):\n    def all(self):\n        return [{}]\n", others.join(", "))
+    };
+    let parts: String = (0..count).map(class).collect();
+    let whole = "class Whole(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.parts = [Part0(), Part1()]\n";
+    let text = format!("from torch import nn\n{parts}{whole}");
+    let run = Project::new(&[("circle.py", &text)]).run("check --isolated circle.py");
+    assert_eq!(run.code, Some(0), "{}", run.stdout);
+}

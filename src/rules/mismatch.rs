@@ -79,12 +79,15 @@ fn sides(mut f: Finding, stray: &Operand, other: &Operand) -> Finding {
 }
 
 /// SD206 generator-device-mismatch
-pub(super) fn generator(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+pub(super) fn generator(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (Meeting::Generator, what, stray, other) = mismatch(event)? else { return None };
     // One that nobody gave has no place of its own, and is on the CPU.
     let given = other.place != event.place;
     let (generator, drawn) =
         if stray.place == event.place && given { (other, stray) } else { (stray, other) };
+    if as_tests_like(event, generator, cx) {
+        return None;
+    }
     let message = format!(
         "{what} draws on {} with a generator of {}",
         drawn.device.in_words(),
