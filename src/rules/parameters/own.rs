@@ -50,14 +50,7 @@ pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<
         let Expr::Call(call) = e else { return None };
         look.sends_to_own(file.ir.call(call)).then_some(at)
     })?;
-    // A class that never speaks of offloading may do without.
-    let class = file.ir.class(id);
-    let offloads =
-        file.ir.exprs.iter().zip(&file.ir.expr_spans).any(|(e, &at)| {
-            matches!(e, Expr::Attr { name, .. } if name.as_str() == EXECUTION) && class.span.contains(at)
-        }) || file.ir.function(class.body).slots.iter().any(|s| s.as_str() == "model_cpu_offload_seq");
-    let key = ClassKey { module: file.module, class: id };
-    if !offloads || file.cx.program.find_method(key, Sym::new(EXECUTION)).is_none() {
+    if !offloads(file, ClassKey { module: file.module, class: id }) {
         return None;
     }
     let message = format!(
@@ -68,6 +61,28 @@ pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<
     finding.related.clear();
     finding.help = Some(format!("send it where the parts run: `self.{EXECUTION}`"));
     Some(finding)
+}
+
+/// Has the class a device to run on, and does it speak of offloading, or can its parts be offloaded by a method that a base
+/// gives it?
+fn offloads(file: &File<'_>, key: ClassKey) -> bool {
+    let program = file.cx.program;
+    let class = file.ir.class(key.class);
+    let asks = file.ir.exprs.iter().zip(&file.ir.expr_spans).any(|(e, &at)| {
+        matches!(e, Expr::Attr { name, .. } if name.as_str() == EXECUTION) && class.span.contains(at)
+    });
+    let says = || file.ir.function(class.body).slots.iter().any(|s| s.as_str() == "model_cpu_offload_seq");
+    let inherits = || {
+        let info = program.class(key);
+        info.mro.iter().any(|k| {
+            let ir = &program.get(k.module).ir;
+            ir.functions.iter().any(|f| {
+                let name = f.name.as_str();
+                f.class == Some(k.class) && name.starts_with("enable_") && name.ends_with("_offload")
+            })
+        })
+    };
+    program.find_method(key, Sym::new(EXECUTION)).is_some() && (asks || says() || inherits())
 }
 
 /// A method and two of its parameters.
