@@ -1,6 +1,8 @@
 //! SD210: a function is given a device and does not use it.
 
+mod drawn;
 mod own;
+mod sampled;
 
 use super::Context;
 use super::file::File;
@@ -24,6 +26,8 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
         if function.kind != FuncKind::Function {
             continue;
         }
+        found.extend(drawn::with_given(&file, function));
+        found.extend(sampled::with_graph(&file, function));
         if let Some(own) = own::not_where_it_runs(&file, function) {
             found.push(own);
             continue;

@@ -27,13 +27,6 @@ impl Interp<'_> {
                 self.path = FALSE;
                 Value::None
             }
-            // A configuration, which may set whatever the file has set before.
-            ("exec", Some((text, _))) => {
-                if args.positional.len() == 1 && !matches!(text, Value::Str(..)) && self.here().func.0 == 0 {
-                    self.opened_to_users(e);
-                }
-                Value::None
-            }
             ("str" | "repr", Some((v, _))) => match v {
                 Value::Device(d) => self.as_text(d, e),
                 Value::Str(..) | Value::Choice(_) => v,

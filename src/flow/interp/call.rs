@@ -127,7 +127,7 @@ impl Interp<'_> {
         for (v, _) in args.values() {
             self.escape(v, 0);
         }
-        self.works_for_autocast(f, args, e);
+        self.works_for_autocast(f, e);
         if self.has_hooks(f) {
             self.hooks_after(f, args, Value::Unknown, e);
         }

@@ -14,7 +14,10 @@ impl Interp<'_> {
     pub(super) fn factory_dims(&mut self, name: &str, args: &Args, otherwise: Dims) -> Dims {
         match name {
             // Indices, values and a size.
-            _ if name.ends_with("Tensor") && args.positional.len() == 3 && matches!(args.positional[0].0, Value::Tensor(_)) => {
+            _ if name.ends_with("Tensor")
+                && args.positional.len() == 3
+                && matches!(args.positional[0].0, Value::Tensor(_)) =>
+            {
                 return Dims::SOME;
             }
             "eye" | "tril_indices" | "triu_indices" => return Dims::exactly(2),

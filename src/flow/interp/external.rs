@@ -519,36 +519,6 @@ impl Interp<'_> {
         });
     }
 
-    /// `exec(open("config.py").read())`: a device that the file has named so far is what users have unless they say
-    /// otherwise.
-    pub(super) fn opened_to_users(&mut self, e: ExprId) {
-        let file = self.object(ObjKind::Parser, None, Value::Absent);
-        let slots = self.linked().ir.function(self.here().func).slots.clone();
-        let base = self.here().base;
-        for (slot, &name) in (0..).zip(&slots) {
-            let cell = super::Cell(base.0 + slot);
-            let set = self.store.get(cell);
-            if !matches!(set, Value::Str(..)) || !names_device(name.as_str()) {
-                continue;
-            }
-            let key = OuterKey::Argument { parser: file, name };
-            let id = self.t.outer(key.clone(), || Outer {
-                key,
-                text: name.to_string(),
-                tensor: false,
-                device: true,
-                varies: false,
-                with: None,
-                default: Some(set),
-            });
-            let given = Value::Outer(id);
-            let test = super::Test::Compare(0, given, set);
-            let left = self.flag(test, id, " is left as it is", e);
-            let v = self.ite(left, set, given);
-            self.store.set(cell, v);
-        }
-    }
-
     /// `args.name`
     pub(super) fn argument(&mut self, namespace: ObjId, name: Sym, e: ExprId) -> Value {
         let Value::Object(parser) = self.own(namespace) else { return self.result_of(e) };

@@ -430,18 +430,11 @@ impl Interp<'_> {
         }
     }
 
-    /// What is called stays where it was moved to: so does its work. Of what nobody here knows, the inputs tell.
-    pub(super) fn works_for_autocast(&mut self, f: super::Value, args: &Args, e: ExprId) {
-        if self.watch.autocasts.is_empty() {
-            return;
-        }
-        let inputs = args.positional.iter().filter(|_| matches!(f, super::Value::Outer(_) | super::Value::Unknown));
-        let at_work: Vec<super::Value> = inputs.map(|&(v, _)| v).chain([f]).collect();
-        for v in at_work {
-            if let super::Value::Tensor(t) = v {
-                let device = self.get_tensor(t).device;
-                self.autocast_meets(device, e);
-            }
+    /// What is called stays where it was moved to: so does its work.
+    pub(super) fn works_for_autocast(&mut self, f: super::Value, e: ExprId) {
+        if let super::Value::Tensor(t) = f {
+            let device = self.get_tensor(t).device;
+            self.autocast_meets(device, e);
         }
     }
 

@@ -150,6 +150,15 @@ impl Interp<'_> {
             .all(|&(_, _, origin)| self.chain(origin).first().is_some_and(|s| s.reason == Reason::Kept));
         let frame = self.here();
         let function = self.program.get(frame.module).ir.function(frame.func);
+        // In a loop it is that loop's, and of a caller in another file it says nothing.
+        let mut around = Some(self.frame);
+        while let Some(f) = around {
+            let f = &self.frames[f.0 as usize];
+            if !f.loops.is_empty() || f.module != self.entry {
+                return false;
+            }
+            around = f.caller;
+        }
         if !kept || t.role.registered() || function.name != self.known.forward || self.is_cached() {
             return false;
         }
