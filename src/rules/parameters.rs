@@ -2,7 +2,6 @@
 
 mod drawn;
 mod own;
-mod sampled;
 
 use super::Context;
 use super::file::File;
@@ -27,7 +26,6 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
             continue;
         }
         found.extend(drawn::with_given(&file, function));
-        found.extend(sampled::with_graph(&file, function));
         if let Some(own) = own::not_where_it_runs(&file, function) {
             found.push(own);
             continue;

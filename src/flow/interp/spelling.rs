@@ -160,10 +160,13 @@ impl Interp<'_> {
                     let v = self.eval(base);
                     self.is_named_without_index(v)
                 }
-                _ => {
-                    let v = self.eval(c);
-                    self.is_none_by_default(v)
+                // `gpu_id or device.index`, of which callers may leave out either.
+                Expr::Var(Var::Local(slot)) => {
+                    let params = &ir.function(self.here().func).params;
+                    let default = params.iter().find(|p| p.slot == slot).and_then(|p| p.default);
+                    default.is_some_and(|d| ir.expr(d) == Expr::None)
                 }
+                _ => false,
             });
         self.muted -= 1;
         if none {
@@ -180,14 +183,6 @@ impl Interp<'_> {
                 if matches!(super::device::parse_device(s.as_str()), Some(Device::Cuda(None) | Device::Other(_)))),
             _ => false,
         })
-    }
-
-    fn is_none_by_default(&self, v: Value) -> bool {
-        match v {
-            Value::None => true,
-            Value::Outer(o) => self.default_in_source(o) == Some(Expr::None),
-            _ => false,
-        }
     }
 
     /// What a parameter is that a caller leaves out.
