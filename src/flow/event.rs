@@ -356,7 +356,10 @@ pub enum Kind {
     /// A tensor is moved to where it is.
     AlreadyThere,
     /// The same tensor is moved in every round of a loop.
-    InvariantMove,
+    InvariantMove {
+        /// Not in a loop: in every call of a module.
+        forward: bool,
+    },
     /// A model in evaluation mode is run with gradients in a loop.
     EvaluatedWithGraph,
     /// CUDA autocast around work that follows a device which may be the CPU.

@@ -311,7 +311,7 @@ impl Scan<'_> {
             if fact.accelerator.is_some_and(|a| a.without == Without::Raises) {
                 self.uses(e);
             }
-            matches!(fact.returns, Returns::Cpu | Returns::CpuBatches(_))
+            matches!(fact.returns, Returns::Cpu | Returns::CpuBatches(_) | Returns::Items)
         } else {
             let text = path.as_str();
             text == "torch.device" && call.args.iter().any(|a| self.is_place(e, a.value))

@@ -1,5 +1,6 @@
 //! SD210: a function is given a device and does not use it.
 
+mod drawn;
 mod own;
 
 use super::Context;
@@ -24,6 +25,7 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
         if function.kind != FuncKind::Function {
             continue;
         }
+        found.extend(drawn::with_given(&file, function));
         if let Some(own) = own::not_where_it_runs(&file, function) {
             found.push(own);
             continue;

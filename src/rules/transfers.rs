@@ -107,14 +107,17 @@ fn root(ir: &Module, mut e: Expr) -> Option<Slot> {
 
 /// SD605 loop-invariant-transfer
 pub(super) fn invariant(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
-    let Kind::InvariantMove = &event.kind else { return None };
-    let f = transfer(
-        605,
-        event,
-        "the same tensor is copied again in every round of the loop",
-        "copied every time",
-    );
-    Some(with_stack(f, event).help("move it once, before the loop"))
+    let &Kind::InvariantMove { forward } = &event.kind else { return None };
+    let (message, help) = if forward {
+        (
+            "the same tensor is copied again in every call of the module",
+            "let the module move it: `self.register_buffer(…, persistent=False)`",
+        )
+    } else {
+        ("the same tensor is copied again in every round of the loop", "move it once, before the loop")
+    };
+    let f = transfer(605, event, message, "copied every time");
+    Some(with_stack(f, event).help(help))
 }
 
 /// SD607 timing-without-synchronize

@@ -108,6 +108,8 @@ pub enum Returns {
     CurrentGpu,
     /// Tensors on the CPU.
     Cpu,
+    /// A data set that reads its items from files.
+    Items,
 }
 
 /// Which positional arguments become NumPy arrays.
@@ -223,6 +225,7 @@ fn merge(fact: &mut CallFact, path: &str, words: &str) -> Option<()> {
                     "memory" => Returns::Memory,
                     "current-gpu" => Returns::CurrentGpu,
                     "cpu" => Returns::Cpu,
+                    "items" => Returns::Items,
                     _ => return None,
                 }
             }

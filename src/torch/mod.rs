@@ -177,6 +177,7 @@ fn find_base_class(path: Sym) -> Option<BaseFact> {
             kind: Base::Module,
             moves_for_user: false,
             accelerators: false,
+            offloads: false,
         })
     })
 }

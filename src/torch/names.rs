@@ -16,6 +16,8 @@ pub struct BaseFact {
     pub moves_for_user: bool,
     /// It only makes sense where there are accelerators.
     pub accelerators: bool,
+    /// Its parts may be offloaded: they run on its `_execution_device`, which its `device` then is not.
+    pub offloads: bool,
 }
 
 /// Kinds of base classes.
@@ -79,18 +81,18 @@ impl Classes {
     }
 }
 
-/// `PATH KIND [moves|accelerators]`
+/// `PATH KIND [moves|accelerators|offloads]`, and `offloads` moves as well
 pub fn class(line: &str) -> Option<(Sym, BaseFact)> {
     let mut words = line.split(' ');
     let path = Sym::new(words.next()?);
     let kind = Base::from_name(words.next()?)?;
-    let (moves_for_user, accelerators) = match words.next() {
-        None => (false, false),
-        Some("moves") => (true, false),
-        Some("accelerators") => (false, true),
-        Some(_) => return None,
-    };
-    Some((path, BaseFact { kind, moves_for_user, accelerators }))
+    let word = words.next();
+    if !matches!(word, None | Some("moves" | "accelerators" | "offloads")) {
+        return None;
+    }
+    let offloads = word == Some("offloads");
+    let moves_for_user = offloads || word == Some("moves");
+    Some((path, BaseFact { kind, moves_for_user, accelerators: word == Some("accelerators"), offloads }))
 }
 
 /// Names that mark tests, and packages that only make sense with CUDA.

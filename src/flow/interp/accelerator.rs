@@ -39,6 +39,7 @@ impl Interp<'_> {
             Returns::Host => Self::NUMBER,
             Returns::Memory => Value::Host(super::Host::Memory),
             Returns::CurrentGpu => Value::Host(super::Host::CurrentGpu),
+            Returns::Items => self.data_set_of_files(args, e),
             Returns::Cpu => {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Host, NO_ORIGIN);

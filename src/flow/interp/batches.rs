@@ -170,6 +170,43 @@ impl Interp<'_> {
         self.tensor(Tensor { dims, certain: true, role: Role::Plain, bytes: None, ..t })
     }
 
+    /// `dataset[0]`: what nobody here has seen of an item came from files, as with batches.
+    pub(super) fn item_from_files(&mut self, id: ObjId, i: Value, item: Value, e: ExprId) -> Value {
+        let single = matches!(i, Value::Int(_));
+        let Some(class) =
+            self.obj(id).class.filter(|_| single && matches!(item, Value::Unknown | Value::Outer(_)))
+        else {
+            return item;
+        };
+        let data = self
+            .program
+            .class(class)
+            .externals
+            .iter()
+            .any(|&p| crate::torch::base_class(p).is_some_and(|b| b.kind == crate::torch::Base::Dataset));
+        if data { self.data_from_files(e) } else { item }
+    }
+
+    /// Something that is read from files, unless a transform sends it elsewhere.
+    fn data_from_files(&mut self, e: ExprId) -> Value {
+        let sent = self.linked().ir.exprs.iter().any(|e| matches!(*e, Expr::Attr { name, .. } | Expr::Var(crate::ir::Var::Unbound(name)) if name.as_str() == "ToDevice"));
+        let plain = matches!(self.store.get(self.default_device), Value::Absent | Value::None);
+        if sent || !plain {
+            return self.result_of(e);
+        }
+        self.unseen_batch(e)
+    }
+
+    /// `torch_geometric.datasets.Planetoid(…)`: a data set of graphs.
+    pub(super) fn data_set_of_files(&mut self, args: &Args, e: ExprId) -> Value {
+        let changed = args.open
+            || args
+                .values()
+                .any(|(v, _)| matches!(v, Value::Closure(_) | Value::Bound(_) | Value::Object(_)));
+        let item = if changed { self.result_of(e) } else { self.data_from_files(e) };
+        Value::Object(self.object(ObjKind::Items, None, item))
+    }
+
     /// A batch of which nothing is known.
     fn unseen_batch(&mut self, e: ExprId) -> Value {
         let place = self.place(e);

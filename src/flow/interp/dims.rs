@@ -13,6 +13,13 @@ impl Interp<'_> {
     /// follow a tensor.
     pub(super) fn factory_dims(&mut self, name: &str, args: &Args, otherwise: Dims) -> Dims {
         match name {
+            // Indices, values and a size.
+            _ if name.ends_with("Tensor")
+                && args.positional.len() == 3
+                && matches!(args.positional[0].0, Value::Tensor(_)) =>
+            {
+                return Dims::SOME;
+            }
             "eye" | "tril_indices" | "triu_indices" => return Dims::exactly(2),
             "arange" | "linspace" | "logspace" | "randperm" | "range" | "hann_window" | "hamming_window"
             | "blackman_window" | "bartlett_window" | "kaiser_window" | "fftfreq" | "rfftfreq" => {

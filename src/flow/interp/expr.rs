@@ -240,6 +240,7 @@ impl Interp<'_> {
             };
             return Value::Str(Sym::new(&text), origin);
         }
+        self.check_missing_index(list, e);
         // `f"cuda:{rank}"`: some CUDA device.
         if prefix == "cuda:" && text == prefix {
             for &part in linked.ir.list(list) {

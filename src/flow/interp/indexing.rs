@@ -106,6 +106,8 @@ impl Interp<'_> {
                 (v, i) => self.index(v, i, e, e, e),
             },
             ObjKind::Dict { .. } => self.dict_item(id, i, e),
+            // Part of a data set is one.
+            ObjKind::Items if i == Value::Slice => Value::Object(id),
             ObjKind::Items | ObjKind::Loader => self.own(id),
             ObjKind::Instance if matches!(self.own(id), Value::Seq(_)) => {
                 self.index(self.own(id), i, e, e, e)
@@ -116,7 +118,8 @@ impl Interp<'_> {
                 match method {
                     Some((m, f)) => {
                         let args = Args { positional: vec![(i, e)], ..Args::default() };
-                        self.call_function(m, f, None, Some(Value::Object(id)), &args, e)
+                        let item = self.call_function(m, f, None, Some(Value::Object(id)), &args, e);
+                        self.item_from_files(id, i, item, e)
                     }
                     None => self.result_of(e),
                 }

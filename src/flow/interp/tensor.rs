@@ -347,6 +347,8 @@ impl Interp<'_> {
             _ if t.certain && torch::method(name).is_some() => self.bound(v, None, name),
             // A batch's or a model output's part: with the whole.
             _ if !t.certain => self.tensor(Tensor { role: Role::Plain, dims: Dims::ANY, bytes: None, ..t }),
+            // `batch["user"].x`: no tensor has that, so what came out of the batch is a collection.
+            _ if self.is_of_batch(t) => self.part_of(t),
             _ => self.result_of(e),
         }
     }
@@ -459,15 +461,20 @@ impl Interp<'_> {
     /// A part of something that may be a tensor or a collection of them. What the default `collate_fn` has put
     /// into a batch is a tensor.
     pub(super) fn part_of(&mut self, t: Tensor) -> Value {
-        let batch = self.d.as_leaf(t.device).is_some_and(|p| {
+        let batch = self.is_of_batch(t);
+        let dims = if batch { Dims::SOME } else { Dims::ANY };
+        self.tensor(Tensor { role: Role::Plain, dims, bytes: None, certain: t.certain || batch, ..t })
+    }
+
+    /// Is it where a batch is, and nowhere else?
+    fn is_of_batch(&self, t: Tensor) -> bool {
+        self.d.as_leaf(t.device).is_some_and(|p| {
             let origin = self.t.places.get(p).1;
             let o = self.t.origins.get(origin.0);
             // Pinned by the loader, it is a batch all the same.
             let o = if o.reason == Reason::Pinned { self.t.origins.get(o.from.0) } else { o };
             o.reason == Reason::Batch
-        });
-        let dims = if batch { Dims::SOME } else { Dims::ANY };
-        self.tensor(Tensor { role: Role::Plain, dims, bytes: None, certain: t.certain || batch, ..t })
+        })
     }
 }
 

@@ -125,14 +125,78 @@ impl Interp<'_> {
         if reason == Reason::Batch {
             return;
         }
+        let Some(entered) = self.second_round() else {
+            if self.is_sent_by_each_call(t, base) {
+                self.tell_where(target, e, Kind::InvariantMove { forward: true });
+            }
+            return;
+        };
         let Some(cell) = self.cell_of(base) else { return };
-        let Some(entered) = self.second_round() else { return };
         if self.store.changes(entered).iter().any(|&(c, _)| c == cell)
             || cell.0 as usize >= self.watch.cells_then
         {
             return;
         }
-        self.tell_where(target, e, Kind::InvariantMove);
+        self.tell_where(target, e, Kind::InvariantMove { forward: false });
+    }
+
+    /// `self.table.to(x.device)` in `forward`, of a table that only the module's constructor sets: a model is called again
+    /// and again, and each call copies it.
+    fn is_sent_by_each_call(&mut self, t: Tensor, base: ExprId) -> bool {
+        let Expr::Attr { base: owner, name } = self.linked().ir.expr(base) else { return false };
+        let kept = self
+            .device_leaves(t.device)
+            .iter()
+            .all(|&(_, _, origin)| self.chain(origin).first().is_some_and(|s| s.reason == Reason::Kept));
+        let frame = self.here();
+        let function = self.program.get(frame.module).ir.function(frame.func);
+        // In a loop it is that loop's, and of a caller in another file it says nothing.
+        let mut around = Some(self.frame);
+        while let Some(f) = around {
+            let f = &self.frames[f.0 as usize];
+            if !f.loops.is_empty() || f.module != self.entry {
+                return false;
+            }
+            around = f.caller;
+        }
+        if !kept || t.role.registered() || function.name != self.known.forward || self.is_cached() {
+            return false;
+        }
+        self.muted += 1;
+        let owner = self.eval(owner);
+        self.muted -= 1;
+        let Value::Object(id) = owner else { return false };
+        self.obj(id).kind == super::ObjKind::Module
+            && owner == self.here().receiver
+            && self.obj(id).class.is_some_and(|class| !self.is_set_later(class, name))
+    }
+
+    /// Does a method of the class other than its constructor set the attribute, perhaps by its name?
+    fn is_set_later(&self, class: crate::link::ClassKey, name: Sym) -> bool {
+        self.program.class(class).mro.iter().any(|k| {
+            let ir = &self.program.get(k.module).ir;
+            let span = ir.class(k.class).span;
+            let constructors: Vec<crate::span::Span> = ir
+                .functions
+                .iter()
+                .filter(|f| f.class == Some(k.class) && f.name == self.known.init)
+                .map(|f| f.span)
+                .collect();
+            ir.stmts.iter().zip(&ir.stmt_spans).any(|(s, &at)| {
+                let sets = |t: ExprId| matches!(ir.expr(t), Expr::Attr { name: n, .. } if n == name);
+                span.contains(at)
+                    && !constructors.iter().any(|c| c.contains(at))
+                    && match *s {
+                        crate::ir::Stmt::Assign { targets, .. } => ir.list(targets).iter().any(|&t| match ir.expr(t) {
+                            Expr::Tuple(list) | Expr::List(list) => ir.list(list).iter().any(|&t| sets(t)),
+                            _ => sets(t),
+                        }),
+                        crate::ir::Stmt::Expr(e) => matches!(ir.expr(e), Expr::Call(c)
+                            if matches!(ir.expr(ir.call(c).func), Expr::Var(Var::Unbound(f)) if f.as_str() == "setattr")),
+                        _ => false,
+                    }
+            })
+        })
     }
 
     /// The cell of a variable or attribute.

@@ -3,9 +3,10 @@
 use super::super::file::File;
 use crate::finding::Finding;
 use crate::ir::{ArgKind, Block, Call, Expr, ExprId, Function, Param, Slot, Stmt, StmtId, Var};
-use crate::link::ClassKey;
+use crate::link::{ClassKey, Resolved};
 use crate::span::Span;
 use crate::sym::Sym;
+use crate::torch;
 
 /// `x.to(self.device)` in a method with a parameter `device`.
 pub(super) fn goes_to_own(file: &File<'_>, function: &Function, param: &Param) -> Option<Finding> {
@@ -36,38 +37,72 @@ pub(super) fn goes_to_own(file: &File<'_>, function: &Function, param: &Param) -
 /// Where a pipeline runs while parts of it are offloaded, as `self.device` then is the CPU.
 const EXECUTION: &str = "_execution_device";
 
-/// `x.to(self.device)` in a method of a class that has a device to run on besides.
+/// `x.to(self.device)` in a method of a class that has a device to run on besides, or `x.to(pipe.device)` in a function that
+/// is given such an object.
 pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<Finding> {
-    let receiver = function.params.first().filter(|p| p.name.as_str() == "self")?.slot;
-    let id = function.class?;
     let moves = matches!(function.name.as_str(), "__init__" | "to" | "device" | EXECUTION)
         || function.name.as_str().contains("offload");
     if moves {
         return None;
     }
-    let look = Look { file, function, receiver, device: receiver };
-    let at = file.inside(function).find_map(|(_, e, at)| {
-        let Expr::Call(call) = e else { return None };
-        look.sends_to_own(file.ir.call(call)).then_some(at)
+    let (param, at) = function.params.iter().find_map(|p| {
+        let own = p.name.as_str() == "self" && function.class.is_some();
+        if !own && p.annotation.is_none() {
+            return None;
+        }
+        let look = Look { file, function, receiver: p.slot, device: p.slot };
+        let at = file.inside(function).find_map(|(_, e, at)| {
+            let Expr::Call(call) = e else { return None };
+            look.sends_to_own(file.ir.call(call)).then_some(at)
+        })?;
+        Some((p, at))
     })?;
-    // A class that never speaks of offloading may do without.
-    let class = file.ir.class(id);
-    let offloads =
-        file.ir.exprs.iter().zip(&file.ir.expr_spans).any(|(e, &at)| {
-            matches!(e, Expr::Attr { name, .. } if name.as_str() == EXECUTION) && class.span.contains(at)
-        }) || file.ir.function(class.body).slots.iter().any(|s| s.as_str() == "model_cpu_offload_seq");
-    let key = ClassKey { module: file.module, class: id };
-    if !offloads || file.cx.program.find_method(key, Sym::new(EXECUTION)).is_none() {
+    let offloaded = match (function.class, param.annotation) {
+        (Some(class), None) => offloads(file, ClassKey { module: file.module, class }),
+        (_, Some(annotation)) => match file.cx.program.resolve_expr(file.module, annotation) {
+            Some(Resolved::Class(key)) => offloads(file, key),
+            Some(Resolved::External(path)) => torch::base_class(path).is_some_and(|b| b.offloads),
+            _ => false,
+        },
+        _ => false,
+    };
+    if !offloaded {
         return None;
     }
+    let name = param.name;
     let message = format!(
-        "this goes to `self.device`, and while parts are offloaded that is the CPU: `self.{EXECUTION}` is where they run"
+        "this goes to `{name}.device`, and while parts are offloaded that is the CPU: `{name}.{EXECUTION}` is where they run"
     );
     let mut finding =
         file.parameter_finding(at, message, "the CPU while parts are offloaded", function.name_span);
     finding.related.clear();
-    finding.help = Some(format!("send it where the parts run: `self.{EXECUTION}`"));
+    finding.help = Some(format!("send it where the parts run: `{name}.{EXECUTION}`"));
     Some(finding)
+}
+
+/// Has the class a device to run on, and does it speak of offloading, or can its parts be offloaded by a method that a base
+/// gives it?
+pub(super) fn offloads(file: &File<'_>, key: ClassKey) -> bool {
+    let program = file.cx.program;
+    let ir = &program.get(key.module).ir;
+    let class = ir.class(key.class);
+    let asks = || {
+        ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
+            matches!(e, Expr::Attr { name, .. } if name.as_str() == EXECUTION) && class.span.contains(at)
+        })
+    };
+    let says = || ir.function(class.body).slots.iter().any(|s| s.as_str() == "model_cpu_offload_seq");
+    let info = program.class(key);
+    let inherits = || {
+        info.mro.iter().any(|k| {
+            program.get(k.module).ir.functions.iter().any(|f| {
+                let name = f.name.as_str();
+                f.class == Some(k.class) && name.starts_with("enable_") && name.ends_with("_offload")
+            })
+        })
+    };
+    program.find_method(key, Sym::new(EXECUTION)).is_some() && (asks() || says() || inherits())
+        || info.externals.iter().any(|&p| torch::base_class(p).is_some_and(|b| b.offloads))
 }
 
 /// A method and two of its parameters.
