@@ -117,6 +117,16 @@ impl Interp<'_> {
         if depth > MAX_CLASSES {
             return false;
         }
+        // Classes that are made of classes in several ways would be looked at once for each of them.
+        if let Some(&known) = self.weighty.borrow().get(&(key, depth)) {
+            return known;
+        }
+        let found = self.finds_weights(key, depth);
+        self.weighty.borrow_mut().insert((key, depth), found);
+        found
+    }
+
+    fn finds_weights(&self, key: ClassKey, depth: u32) -> bool {
         let info = self.program.class(key);
         let inherits = info.externals.iter().any(|&p| {
             crate::torch::module(p)

@@ -79,6 +79,8 @@ mod watch;
 mod with;
 mod workers;
 
+use std::cell::RefCell;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use entry::{Outcome, run_module};
@@ -146,6 +148,8 @@ pub struct Interp<'p> {
     limit: u32,
     /// Modules with a hook that may move them, their inputs or their outputs at every call.
     hooked: FxHashSet<ObjId>,
+    /// Classes that have been asked for weights, each with how many others were asked about it before.
+    weighty: RefCell<FxHashMap<(ClassKey, u32), bool>>,
     /// Methods that return tuples or dicts.
     several: FxHashMap<(ModIdx, FuncId), bool>,
     /// What functions give that are not followed.
@@ -293,6 +297,7 @@ impl<'p> Interp<'p> {
             steps: 0,
             limit: MAX_STEPS,
             hooked: FxHashSet::default(),
+            weighty: RefCell::default(),
             several: FxHashMap::default(),
             summaries: FxHashMap::default(),
             heavy: FxHashSet::default(),
