@@ -45,6 +45,9 @@ pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<
     if moves {
         return None;
     }
+    // Most classes have no such device, which is told sooner than what a method does.
+    let key = ClassKey { module: file.module, class: id };
+    file.cx.program.find_method(key, Sym::new(EXECUTION))?;
     let look = Look { file, function, receiver, device: receiver };
     let at = file.inside(function).find_map(|(_, e, at)| {
         let Expr::Call(call) = e else { return None };
@@ -56,8 +59,7 @@ pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<
         file.ir.exprs.iter().zip(&file.ir.expr_spans).any(|(e, &at)| {
             matches!(e, Expr::Attr { name, .. } if name.as_str() == EXECUTION) && class.span.contains(at)
         }) || file.ir.function(class.body).slots.iter().any(|s| s.as_str() == "model_cpu_offload_seq");
-    let key = ClassKey { module: file.module, class: id };
-    if !offloads || file.cx.program.find_method(key, Sym::new(EXECUTION)).is_none() {
+    if !offloads {
         return None;
     }
     let message = format!(
