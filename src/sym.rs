@@ -4,13 +4,12 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::hash::BuildHasher;
 use std::sync::{LazyLock, OnceLock, PoisonError, RwLock};
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
-/// An interned string.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// An interned string; the empty one by default.
+#[derive(Default, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sym(u32);
 
 #[derive(Default)]
@@ -57,17 +56,49 @@ const ROOM: usize = 1 << 16;
 /// A name with its text, so that to know it again nothing else needs to be read.
 #[derive(Clone, Copy)]
 struct Recent {
-    text: [u8; 27],
-    length: u8,
+    key: Key,
     id: u32,
+}
+
+/// A short text as numbers: equal texts have equal keys, and no others have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Key {
+    words: [u64; 3],
+    length: u32,
 }
 
 impl Recent {
     /// No name has this length.
-    const NONE: Self = Self { text: [0; 27], length: u8::MAX, id: 0 };
+    const NONE: Self = Self { key: Key { words: [0; 3], length: u32::MAX }, id: 0 };
+}
 
-    fn is(&self, text: &[u8]) -> bool {
-        usize::from(self.length) == text.len() && self.text.get(..text.len()) == Some(text)
+impl Key {
+    /// Longer texts have no key.
+    const LONGEST: usize = 24;
+
+    /// The words of a text overlap where it does not fill them.
+    fn of(text: &[u8]) -> Option<Self> {
+        let length = u32::try_from(text.len()).ok().filter(|_| text.len() <= Self::LONGEST)?;
+        let words = if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+            let second = if text.len() > 16 { text[8..].first_chunk() } else { None };
+            [*first, *second.unwrap_or(&[0; 8]), *last].map(u64::from_le_bytes)
+        } else if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+            [u64::from(u32::from_le_bytes(*first)), 0, u64::from(u32::from_le_bytes(*last))]
+        } else {
+            let bytes = text.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+            [bytes, 0, 0]
+        };
+        Some(Self { words, length })
+    }
+
+    /// Its place among those that are remembered.
+    const fn slot(self) -> usize {
+        const K: u64 = 0x9E37_79B9_7F4A_7C15;
+        let [a, b, c] = self.words;
+        let x = (a ^ b.rotate_left(29) ^ self.length as u64).wrapping_mul(K);
+        let x = (x ^ (x >> 32) ^ c).wrapping_mul(K);
+        // The upper bits are the better ones.
+        (x >> 40) as usize & (RECENT_NAMES - 1)
     }
 }
 
@@ -77,20 +108,13 @@ impl Sym {
 
     /// The symbol of `text`.
     pub fn new(text: &str) -> Self {
-        let bytes = text.as_bytes();
-        if bytes.len() > Recent::NONE.text.len() {
-            return Self(intern(text));
-        }
+        let Some(key) = Key::of(text.as_bytes()) else { return Self(intern(text)) };
         RECENT.with_borrow_mut(|recent| {
-            let hash = FxBuildHasher.hash_one(bytes);
-            // The upper bits are the better ones.
-            let slot = &mut recent[(hash >> 32) as usize & (RECENT_NAMES - 1)];
-            if !slot.is(bytes) {
-                slot.id = intern(text);
-                slot.text[..bytes.len()].copy_from_slice(bytes);
-                slot.length = u8::try_from(bytes.len()).unwrap_or(u8::MAX);
+            let known = &mut recent[key.slot()];
+            if known.key != key {
+                *known = Recent { key, id: intern(text) };
             }
-            Self(slot.id)
+            Self(known.id)
         })
     }
 

@@ -18,21 +18,19 @@ pub struct Assigned {
 impl Assigned {
     /// Looks at every method of the program, on the current thread pool.
     pub fn of(program: &Program) -> Self {
-        let of_file = |ir: &Module, own: bool| {
+        let of_file = |ir: &Module| -> (Vec<Box<[Sym]>>, Vec<Box<[Sym]>>) {
             let of_function = |f: &crate::ir::Function| {
-                let mut names = Vec::new();
-                let receiver = f.params.first().map(|p| Expr::Var(Var::Local(p.slot)));
+                let mut names = Names::default();
                 if f.class.is_some() {
-                    collect(ir, f.body, &|base| !own || Some(ir.expr(base)) == receiver, &mut names);
+                    let receiver = f.params.first().map(|p| Expr::Var(Var::Local(p.slot)));
+                    collect(ir, f.body, receiver, &mut names);
                 }
-                names.into_boxed_slice()
+                (names.all.into_boxed_slice(), names.own.into_boxed_slice())
             };
-            ir.functions.iter().map(of_function).collect()
+            ir.functions.iter().map(of_function).unzip()
         };
-        Self {
-            attributes: program.modules.par_iter().map(|m| of_file(&m.ir, false)).collect(),
-            own: program.modules.par_iter().map(|m| of_file(&m.ir, true)).collect(),
-        }
+        let (attributes, own) = program.modules.par_iter().map(|m| of_file(&m.ir)).unzip();
+        Self { attributes, own }
     }
 
     /// The names that a method assigns.
@@ -46,35 +44,52 @@ impl Assigned {
     }
 }
 
-fn collect(ir: &Module, block: Block, of: &dyn Fn(ExprId) -> bool, names: &mut Vec<Sym>) {
-    let mut target = |t: ExprId| {
-        if let Expr::Attr { base, name } = ir.expr(t)
-            && !names.contains(&name)
-            && of(base)
-        {
-            names.push(name);
+/// Names of attributes, in the order in which they are met.
+#[derive(Default)]
+struct Names {
+    all: Vec<Sym>,
+    /// Of the object that the method belongs to.
+    own: Vec<Sym>,
+}
+
+impl Names {
+    fn target(&mut self, ir: &Module, t: ExprId, receiver: Option<Expr>) {
+        let Expr::Attr { base, name } = ir.expr(t) else { return };
+        if !self.all.contains(&name) {
+            self.all.push(name);
         }
-    };
-    let mut inner = Vec::new();
-    for &s in ir.block(block) {
+        if Some(ir.expr(base)) == receiver && !self.own.contains(&name) {
+            self.own.push(name);
+        }
+    }
+}
+
+fn collect(ir: &Module, block: Block, receiver: Option<Expr>, names: &mut Names) {
+    let statements = ir.block(block);
+    for &s in statements {
         match ir.stmt(s) {
-            Stmt::Assign { targets, .. } => ir.list(*targets).iter().for_each(|&t| target(t)),
-            Stmt::AugAssign { target: t, .. } | Stmt::AnnAssign { target: t, value: Some(_), .. } => {
-                target(*t)
+            Stmt::Assign { targets, .. } => {
+                ir.list(*targets).iter().for_each(|&t| names.target(ir, t, receiver))
             }
-            Stmt::If { then, orelse, .. } => inner.extend([*then, *orelse]),
-            Stmt::For { body, orelse, .. } | Stmt::While { body, orelse, .. } => {
-                inner.extend([*body, *orelse])
-            }
-            Stmt::With { body, .. } => inner.push(*body),
-            Stmt::Try { body, handlers, orelse, finally } => {
-                inner.extend([*body, *orelse, *finally]);
-                inner.extend(handlers.iter().map(|h| h.body));
+            Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, value: Some(_), .. } => {
+                names.target(ir, *target, receiver)
             }
             _ => {}
         }
     }
-    for block in inner {
-        collect(ir, block, of, names);
+    let mut below = |block: Block| collect(ir, block, receiver, names);
+    for &s in statements {
+        match ir.stmt(s) {
+            Stmt::If { then, orelse, .. } => [*then, *orelse].into_iter().for_each(&mut below),
+            Stmt::For { body, orelse, .. } | Stmt::While { body, orelse, .. } => {
+                [*body, *orelse].into_iter().for_each(&mut below)
+            }
+            Stmt::With { body, .. } => below(*body),
+            Stmt::Try { body, handlers, orelse, finally } => {
+                [*body, *orelse, *finally].into_iter().for_each(&mut below);
+                handlers.iter().for_each(|h| below(h.body));
+            }
+            _ => {}
+        }
     }
 }

@@ -59,6 +59,9 @@ struct Node {
     paths: u32,
 }
 
+/// Room for as many nodes as most files need; a power of two.
+const USUAL: usize = 1 << 8;
+
 /// One atom with the truth that a path through a diagram gives it.
 pub type Literal = (AtomId, bool);
 
@@ -83,12 +86,14 @@ pub struct Diagrams {
 
 impl Default for Diagrams {
     fn default() -> Self {
+        let mut negations = Vec::with_capacity(USUAL);
+        negations.extend([1, 0]);
         let mut d = Self {
-            nodes: Vec::new(),
-            unique: vec![0; 1 << 8],
+            nodes: Vec::with_capacity(USUAL),
+            unique: vec![0; USUAL],
             inner: 0,
             leaves: Vec::new(),
-            negations: vec![1, 0],
+            negations,
             memo: Vec::new(),
             fuel: 0,
             bound: 0,
@@ -400,6 +405,15 @@ impl Diagrams {
         }
         self.leaves(Dd(n.hi), out);
         self.leaves(Dd(n.lo), out);
+    }
+
+    /// Does a leaf's payload satisfy the test?
+    pub fn any_leaf(&self, d: Dd, test: &dyn Fn(u32) -> bool) -> bool {
+        let n = self.nodes[d.0 as usize];
+        if n.level == LEAF {
+            return test(n.hi);
+        }
+        self.any_leaf(Dd(n.hi), test) || self.any_leaf(Dd(n.lo), test)
     }
 
     /// Calls `f` with the literals of each way in which the condition holds, in the atoms' order.

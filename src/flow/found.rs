@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::ir::{FuncId, Slot};
+use crate::ir::{ExprId, FuncId, Slot};
 use crate::link::ModIdx;
 
 /// What one file's text says.
@@ -21,6 +21,8 @@ pub(super) struct Found {
     pub(super) calls: Vec<u32>,
     /// Functions that ask something about the machine.
     pub(super) asking: FxHashSet<FuncId>,
+    /// The expressions that speak of `torch.Generator`, in order.
+    pub(super) generators: Vec<ExprId>,
     /// Functions that make tensors where another one is: `device=x.device`.
     pub(super) beside: FxHashSet<FuncId>,
 }

@@ -4,8 +4,12 @@ use super::found::Node;
 use super::scan::{Scan, names_place};
 use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Slot, Var};
 use crate::link::{Binding, ClassKey, ModIdx, Resolved, Target};
-use crate::sym::Sym;
+use crate::sym::{Answers, Sym};
 use crate::torch::{self, Kind, Returns, State, Without};
+
+thread_local! {
+    static SEEDS: Answers = const { Answers::new() };
+}
 
 impl Scan<'_> {
     pub(super) fn attribute(&mut self, e: ExprId, base: ExprId, name: Sym, asked: bool) {
@@ -17,6 +21,9 @@ impl Scan<'_> {
             } else {
                 self.seed(e);
             }
+        }
+        if name == self.names.generators {
+            self.found.generators.push(e);
         }
         // `torch.cuda.FloatTensor`
         if name.as_str().ends_with("Tensor") && self.is_package(base) {
@@ -172,10 +179,13 @@ impl Scan<'_> {
 
     /// An imported name that is a seed wherever it is used.
     pub(super) fn is_seed(&self, path: Sym) -> bool {
-        let text = path.as_str();
-        let last = text.rsplit('.').next().unwrap_or(text);
-        text.starts_with("torch.cuda.") && text != "torch.cuda.is_available"
-            || self.names.seeds.contains(&Sym::new(last))
+        SEEDS.with(|known| {
+            known.ask(path, |text| {
+                let last = text.rsplit('.').next().unwrap_or(text);
+                text.starts_with("torch.cuda.") && text != "torch.cuda.is_available"
+                    || self.names.seeds.contains(&Sym::new(last))
+            })
+        })
     }
 
     pub(super) fn call(&mut self, e: ExprId, call: &Call) {

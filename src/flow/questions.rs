@@ -1,5 +1,9 @@
 //! Which functions ask about the machine, so that what they call may count on an answer.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 use super::scan::Scan;
 use crate::ir::{Expr, ExprId, Var};
 use crate::sym::{Answers, Sym};
@@ -11,36 +15,38 @@ thread_local! {
     static ASKS: Answers = const { Answers::new() };
 }
 
+/// They, looked for all at once: every name of every file is asked about.
+static WORDS: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(ASKING).ok());
+
 fn asks(name: Sym) -> bool {
-    let says = |name: &str| {
-        let name = name.to_ascii_lowercase();
-        ASKING.iter().any(|word| name.contains(word))
-    };
-    ASKS.with(|known| known.ask(name, says))
+    ASKS.with(|known| known.ask(name, |name| WORDS.as_ref().is_some_and(|words| words.is_match(name))))
 }
 
 impl Scan<'_> {
-    /// Finds the functions that ask about the machine: by name, or by comparing something with the name of a device.
-    pub(super) fn questions(&mut self) {
-        let variables = self.ir.functions.iter().any(|f| f.slots.iter().any(|&name| asks(name)));
-        for n in 0..self.ir.exprs.len() {
-            let e = ExprId(super::found::number(n));
-            let asks = match self.ir.exprs[n] {
-                Expr::Attr { name, .. } | Expr::Var(Var::Unbound(name)) => asks(name),
-                Expr::Var(Var::Local(slot)) if variables => {
-                    let owner = self.owner(e);
-                    let name = self.ir.function(owner).slots.get(usize::from(slot)).copied();
-                    name.is_some_and(asks)
-                }
-                Expr::Compare { left, right, .. } => [left, right]
-                    .into_iter()
-                    .any(|side| matches!(self.ir.expr(side), Expr::Str(s) if super::scan::names_place(s))),
-                _ => false,
-            };
-            if asks {
+    /// Notes the function around the expression if that asks about the machine: by name, or by comparing something with the
+    /// name of a device. `variables`: does any variable of the file ask by its name?
+    pub(super) fn question(&mut self, e: ExprId, expr: Expr, variables: bool) {
+        let asks = match expr {
+            Expr::Attr { name, .. } | Expr::Var(Var::Unbound(name)) => asks(name),
+            Expr::Var(Var::Local(slot)) if variables => {
                 let owner = self.owner(e);
-                self.found.asking.insert(owner);
+                let name = self.ir.function(owner).slots.get(usize::from(slot)).copied();
+                name.is_some_and(asks)
             }
+            Expr::Compare { left, right, .. } => [left, right]
+                .into_iter()
+                .any(|side| matches!(self.ir.expr(side), Expr::Str(s) if super::scan::names_place(s))),
+            _ => false,
+        };
+        if asks {
+            let owner = self.owner(e);
+            self.found.asking.insert(owner);
         }
+    }
+
+    /// Does a variable ask about the machine by its name?
+    pub(super) fn has_asking_variables(&self) -> bool {
+        self.ir.functions.iter().any(|f| f.slots.iter().any(|&name| asks(name)))
     }
 }

@@ -13,9 +13,9 @@ use super::assigned::Assigned;
 use super::found::{Found, Node, number};
 use super::import_time::ImportTime;
 use super::scan::{Names, Scan};
-use crate::ir::{Expr, FuncId};
+use crate::ir::{Expr, ExprId, FuncId, Module};
 use crate::link::{ModIdx, Program};
-use crate::sym::Sym;
+use crate::sym::{Answers, Sym};
 
 /// What is known of each function of a program.
 #[derive(Debug, Default)]
@@ -46,6 +46,8 @@ struct Facts {
     pub(super) of_constructor: Vec<bool>,
     /// Something that mentions it, or mentions what does, asks about the machine.
     pub(super) asked_before: Vec<bool>,
+    /// The expressions that speak of `torch.Generator`, in order.
+    pub(super) generators: Vec<ExprId>,
     /// Those that make tensors where another one is.
     pub(super) beside: FxHashSet<FuncId>,
 }
@@ -78,6 +80,7 @@ impl Relevance {
                 calls: Vec::new(),
                 of_constructor: vec![false; m.ir.functions.len()],
                 asked_before: Vec::new(),
+                generators: Vec::new(),
                 beside: FxHashSet::default(),
             })
             .collect();
@@ -112,6 +115,7 @@ impl Relevance {
             facts.near = near[start..start + facts.own.len()].to_vec();
             facts.telling = telling[start..start + facts.own.len()].to_vec();
             facts.asked_before = asked_before[start..start + facts.own.len()].to_vec();
+            facts.generators.clone_from(&found[m].generators);
             facts.beside.clone_from(&found[m].beside);
         }
         Self { modules, imports: ImportTime::of(program), assigned: Assigned::of(program) }
@@ -145,6 +149,17 @@ impl Relevance {
         self.modules.get(module.0 as usize).is_some_and(|m| m.beside.contains(&func))
     }
 
+    /// Does the function, which is in this file, speak of `torch.Generator`?
+    pub fn mentions_generators(&self, module: ModIdx, ir: &Module, func: FuncId) -> bool {
+        let all = self.modules.get(module.0 as usize).map_or(&[][..], |m| &m.generators);
+        // Most files never do.
+        if all.is_empty() {
+            return false;
+        }
+        let range = ir.exprs_of(ir.function(func));
+        all.iter().any(|e| range.contains(&(e.0 as usize)))
+    }
+
     /// May whoever calls the function have asked whether an accelerator is there?
     pub fn asked_before(&self, module: ModIdx, func: FuncId) -> bool {
         let facts = self.modules.get(module.0 as usize);
@@ -168,8 +183,13 @@ impl Relevance {
     }
 }
 
+thread_local! {
+    static ENVIRONMENT: Answers = const { Answers::new() };
+}
+
 fn is_environment(text: Sym) -> bool {
-    ["CUDA", "VISIBLE_DEVICES"].iter().any(|part| text.as_str().contains(part))
+    let says = |text: &str| ["CUDA", "VISIBLE_DEVICES"].iter().any(|part| text.contains(part));
+    ENVIRONMENT.with(|known| known.ask(text, says))
 }
 
 /// Marks private methods that their class calls from its constructor and nowhere else.

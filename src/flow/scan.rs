@@ -8,7 +8,7 @@ use super::found::{Found, Node, key, number};
 use crate::ir::{Expr, ExprId, FuncId, FuncKind, Module, Slot, Stmt, Var};
 use crate::link::{Binding, ClassKey, ModIdx, Program, Resolved};
 use crate::span::Span;
-use crate::sym::Sym;
+use crate::sym::{Answers, Sym};
 use crate::torch::{self, Without};
 
 /// Names that are looked for, as symbols.
@@ -23,6 +23,8 @@ pub(super) struct Names {
     pub(super) init: Sym,
     pub(super) device: Sym,
     pub(super) generator: Sym,
+    /// The class.
+    pub(super) generators: Sym,
     pub(super) to: Sym,
     /// Functions that ask what the machine has.
     questions: FxHashSet<Sym>,
@@ -62,6 +64,7 @@ impl Names {
             init: Sym::new("__init__"),
             device: Sym::new("device"),
             generator: Sym::new("generator"),
+            generators: Sym::new("Generator"),
             to: Sym::new("to"),
             questions: set(&["is_available", "device_count", "is_initialized", "is_bf16_supported"]),
             registering: set(&["register_buffer", "register_parameter"]),
@@ -101,6 +104,7 @@ impl<'a> Scan<'a> {
             same: Vec::new(),
             calls: vec![0; ir.functions.len()],
             asking: FxHashSet::default(),
+            generators: Vec::new(),
             beside: FxHashSet::default(),
         };
         let begun = Cell::new(0);
@@ -126,8 +130,10 @@ impl<'a> Scan<'a> {
         // What functions and classes hold of expressions; those in others are in their ranges, too.
         let functions = self.ir.functions.iter().filter(|f| f.parent == Some(FuncId(0)));
         let mut inner = functions.map(|f| f.exprs.clone()).peekable();
+        let variables = self.has_asking_variables();
         for n in 0..self.ir.exprs.len() {
             let e = ExprId(number(n));
+            self.question(e, self.ir.exprs[n], variables);
             while inner.next_if(|range| range.end <= e.0).is_some() {}
             match self.ir.exprs[n] {
                 // No variable of the file's own.
@@ -141,7 +147,6 @@ impl<'a> Scan<'a> {
         }
         self.statements();
         self.enclosing();
-        self.questions();
         self.found.seeds.sort_unstable_by_key(|&n| key(n));
         self.found.seeds.dedup();
         self.found
@@ -268,17 +273,14 @@ impl<'a> Scan<'a> {
         f
     }
 
-    /// What a seed or mention at this place belongs to: a function, or variables of the module.
-    pub(super) fn nodes_at(&self, owner: FuncId, span: Span, f: &mut dyn FnMut(Node)) {
-        f(Node::Function(self.module, owner));
-        if owner == FuncId(0) {
-            let at = self.top.partition_point(|(s, _)| s.start <= span.start);
-            if let Some((s, slots)) = at.checked_sub(1).and_then(|i| self.top.get(i))
-                && s.contains(span)
-            {
-                slots.iter().for_each(|&slot| f(Node::Variable(self.module, slot)));
-            }
+    /// The variables of the module that the statement binds in which this place is, if it is in no function.
+    fn bound_at(&self, owner: FuncId, span: Span) -> &[Slot] {
+        if owner != FuncId(0) {
+            return &[];
         }
+        let at = self.top.partition_point(|(s, _)| s.start <= span.start);
+        let statement = at.checked_sub(1).and_then(|i| self.top.get(i)).filter(|(s, _)| s.contains(span));
+        statement.map_or(&[], |(_, slots)| slots)
     }
 
     pub(super) fn seed(&mut self, e: ExprId) {
@@ -288,33 +290,38 @@ impl<'a> Scan<'a> {
 
     /// Notes that the function around the expression tells of a device without deciding it.
     pub(super) fn hint(&mut self, e: ExprId) {
-        let nodes = self.nodes(self.owner(e), self.ir.span(e));
-        self.found.hints.extend(nodes);
+        let mut hints = std::mem::take(&mut self.found.hints);
+        hints.extend(self.nodes(self.owner(e), self.ir.span(e)));
+        self.found.hints = hints;
     }
 
     /// Notes that the function around the expression uses an accelerator.
     pub(super) fn uses(&mut self, e: ExprId) {
-        let nodes = self.nodes(self.owner(e), self.ir.span(e));
-        self.found.uses.extend(nodes);
+        let mut uses = std::mem::take(&mut self.found.uses);
+        uses.extend(self.nodes(self.owner(e), self.ir.span(e)));
+        self.found.uses = uses;
     }
 
-    fn nodes(&self, owner: FuncId, span: Span) -> Vec<Node> {
-        let mut nodes = Vec::new();
-        self.nodes_at(owner, span, &mut |n| nodes.push(n));
-        nodes
+    /// What a seed or mention at this place belongs to: a function, or variables of the module.
+    fn nodes(&self, owner: FuncId, span: Span) -> impl Iterator<Item = Node> + use<'_, 'a> {
+        let variables = self.bound_at(owner, span).iter().map(|&slot| Node::Variable(self.module, slot));
+        std::iter::once(Node::Function(self.module, owner)).chain(variables)
     }
 
     pub(super) fn seed_in(&mut self, owner: FuncId, span: Span) {
-        let nodes = self.nodes(owner, span);
-        self.found.seeds.extend(nodes);
+        let mut seeds = std::mem::take(&mut self.found.seeds);
+        seeds.extend(self.nodes(owner, span));
+        self.found.seeds = seeds;
     }
 
     pub(super) fn edge(&mut self, owner: FuncId, span: Span, to: Node) {
+        let (mut seen, mut edges) = (std::mem::take(&mut self.seen), std::mem::take(&mut self.found.edges));
         for from in self.nodes(owner, span) {
-            if from != to && self.seen.insert((from, to)) {
-                self.found.edges.push((from, to));
+            if from != to && seen.insert((from, to)) {
+                edges.push((from, to));
             }
         }
+        (self.seen, self.found.edges) = (seen, edges);
     }
 
     pub(super) fn is_module_class(&self, key: ClassKey) -> bool {
@@ -462,7 +469,14 @@ impl<'a> Scan<'a> {
 
 /// A device that is not the caller's to choose.
 pub(super) fn names_place(s: Sym) -> bool {
-    let text = s.as_str();
+    PLACES.with(|known| known.ask(s, is_place))
+}
+
+thread_local! {
+    static PLACES: Answers = const { Answers::new() };
+}
+
+fn is_place(text: &str) -> bool {
     let kind = text.split_once(':').map_or(text, |(kind, _)| kind);
     kind == "cpu"
         || kind == "cuda"

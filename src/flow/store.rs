@@ -106,19 +106,19 @@ impl Store {
 }
 
 /// Pairs up two branches' writes: each cell with the value that either gave it.
-pub fn pair(a: &Changes, b: &Changes) -> Vec<(Cell, Option<Value>, Option<Value>)> {
-    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
-    let mut all = Vec::with_capacity(a.len().max(b.len()));
-    loop {
-        let cell = match (a.peek(), b.peek()) {
-            (Some((x, _)), Some((y, _))) => *x.min(y),
-            (Some((one, _)), None) | (None, Some((one, _))) => *one,
-            (None, None) => return all,
+pub fn pair(a: &Changes, b: &Changes) -> impl Iterator<Item = (Cell, Option<Value>, Option<Value>)> {
+    let (mut a, mut b) = (a.iter(), b.iter());
+    std::iter::from_fn(move || {
+        let (x, y) = (a.as_slice().first(), b.as_slice().first());
+        let cell = match (x, y) {
+            (Some(x), Some(y)) => x.0.min(y.0),
+            (Some(one), None) | (None, Some(one)) => one.0,
+            (None, None) => return None,
         };
-        let x = a.next_if(|(c, _)| *c == cell).map(|&(_, v)| v);
-        let y = b.next_if(|(c, _)| *c == cell).map(|&(_, v)| v);
-        all.push((cell, x, y));
-    }
+        let x = x.filter(|x| x.0 == cell).and_then(|_| a.next()).map(|&(_, v)| v);
+        let y = y.filter(|y| y.0 == cell).and_then(|_| b.next()).map(|&(_, v)| v);
+        Some((cell, x, y))
+    })
 }
 
 #[cfg(test)]
@@ -136,7 +136,7 @@ mod tests {
             (Cell(4), Some(x), Some(y)),
             (Cell(7), None, Some(y)),
         ];
-        assert_eq!(pair(&a, &b), pairs);
+        assert!(pair(&a, &b).eq(pairs));
     }
 
     #[test]

@@ -84,6 +84,8 @@ pub struct Linked {
     pub names: FxHashMap<Sym, Slot>,
     /// What the file's imports name.
     pub targets: FxHashMap<(u32, Sym, Option<Sym>), Target>,
+    /// Does it import anything from its own package: `from . import name`?
+    siblings: bool,
     /// Star imports, in order.
     pub stars: Vec<Target>,
     /// The classes' resolved bases.
@@ -100,6 +102,8 @@ pub struct Program {
     /// The files.
     pub modules: Vec<Linked>,
     by_file: FxHashMap<FileId, ModIdx>,
+    /// What every name belongs to that nothing binds.
+    builtins: Sym,
     /// Which files speak of Apple's devices, once somebody has asked.
     about_mps: OnceLock<Vec<bool>>,
 }
@@ -114,7 +118,8 @@ impl Program {
             modules.iter().enumerate().map(|(i, m)| (m.file, index(i))).collect();
         let (modules, submodules): (Vec<_>, Vec<_>) =
             modules.into_iter().map(|ir| link_module(ir, &by_file, find)).unzip();
-        let mut program = Self { modules, by_file, about_mps: OnceLock::new() };
+        let builtins = Sym::new("builtins");
+        let mut program = Self { modules, by_file, builtins, about_mps: OnceLock::new() };
         shadowed::resolve(&mut program, &submodules);
         classes::resolve(&mut program);
         program.mark_calls();
@@ -158,10 +163,9 @@ impl Program {
                 Binding::Value(_) | Binding::Complex => Some(Resolved::Variable(module, slot)),
             };
         }
-        if linked.ir.imports.is_empty() {
-            return None;
-        }
-        if let Some(&target) = linked.targets.get(&(1, Sym::EMPTY, Some(name))) {
+        if linked.siblings
+            && let Some(&target) = linked.targets.get(&(1, Sym::EMPTY, Some(name)))
+        {
             return self.follow(target, depth);
         }
         linked.stars.iter().rev().find_map(|&star| match star {
@@ -202,9 +206,9 @@ impl Program {
                     r => Some(r),
                 }
             }
-            Expr::Var(Var::Unbound(name)) => self
-                .lookup(module, name)
-                .or_else(|| Some(Resolved::External(Sym::new("builtins").dotted(name)))),
+            Expr::Var(Var::Unbound(name)) => {
+                self.lookup(module, name).or_else(|| Some(Resolved::External(self.builtins.dotted(name))))
+            }
             Expr::Attr { base, name } => match self.resolve_expr(module, base)? {
                 Resolved::Module(m) => self.lookup(m, name),
                 Resolved::External(path) => Some(Resolved::External(path.dotted(name))),
@@ -359,6 +363,7 @@ fn link_module(
         names,
         targets,
         stars,
+        siblings: ir.imports.iter().any(|i| i.level == 1 && i.module == Sym::EMPTY && i.name.is_some()),
         methods,
         classes: Vec::new(),
         calls: FxHashMap::default(),

@@ -3,6 +3,8 @@
 //! Who then imports `mean` from the package gets the function, and not the file. The package's names are known only
 //! when its file has been linked, so this is a second look.
 
+use rustc_hash::FxHashMap;
+
 use super::{Binder, Binding, ModIdx, Program, Resolved, Target};
 use crate::sym::Sym;
 
@@ -14,12 +16,15 @@ pub(super) type Submodules = Vec<(ImportKey, ModIdx)>;
 
 /// Lets such imports name what the package does, where that is a function or a class.
 pub(super) fn resolve(program: &mut Program, found: &[Submodules]) {
-    let shadowed: Vec<Submodules> = found
-        .iter()
-        .map(|imports| {
-            imports.iter().filter(|(key, package)| gives(program, key, *package)).copied().collect()
+    // Many files import the same few names, and a package that re-exports all of its parts takes long to search.
+    let mut known: FxHashMap<(ModIdx, Sym), bool> = FxHashMap::default();
+    let mut gives = |&(key, package): &(ImportKey, ModIdx)| {
+        key.2.is_some_and(|name| {
+            *known.entry((package, name)).or_insert_with(|| gives(program, name, package))
         })
-        .collect();
+    };
+    let shadowed: Vec<Submodules> =
+        found.iter().map(|imports| imports.iter().filter(|i| gives(i)).copied().collect()).collect();
     for (n, imports) in shadowed.into_iter().enumerate().filter(|(_, imports)| !imports.is_empty()) {
         let linked = &mut program.modules[n];
         for (key, package) in imports {
@@ -37,7 +42,6 @@ pub(super) fn resolve(program: &mut Program, found: &[Submodules]) {
 }
 
 /// Does the package's own file bind the name to a function or a class?
-fn gives(program: &Program, key: &ImportKey, package: ModIdx) -> bool {
-    let named = key.2.and_then(|name| program.lookup(package, name));
-    matches!(named, Some(Resolved::Function(..) | Resolved::Class(_)))
+fn gives(program: &Program, name: Sym, package: ModIdx) -> bool {
+    matches!(program.lookup(package, name), Some(Resolved::Function(..) | Resolved::Class(_)))
 }

@@ -90,7 +90,7 @@ impl<'a> Lowerer<'a> {
     fn module_body(&mut self, text: &str, body: &'a [AstStmt]) {
         let mut scope = Scope::new(FuncId(0), FuncKind::Module, None);
         bind_body(&mut scope, body, self.walrus);
-        if memmem::find(text.as_bytes(), b"global").is_some() {
+        if declares_globals(text.as_bytes()) {
             bind_globals(&mut scope, body, self.walrus);
         }
         self.scopes.push(scope);
@@ -175,6 +175,13 @@ impl<'a> Lowerer<'a> {
         self.module.stmt_pool.extend(self.stmts.drain(mark..));
         Block { start, len: number(self.module.stmt_pool.len()) - start }
     }
+}
+
+/// May there be a `global` statement in the file? It is a word with something like a space behind it.
+fn declares_globals(text: &[u8]) -> bool {
+    const WORD: &[u8] = b"global";
+    let spaced = |at: usize| matches!(text.get(at + WORD.len()), Some(b' ' | b'\t' | b'\x0c' | b'\\'));
+    memmem::find_iter(text, WORD).any(spaced)
 }
 
 /// An index as the arenas store it. A text of less than 2 GiB has fewer nodes than that.

@@ -18,20 +18,18 @@ pub(super) fn overwritten(cx: &Context<'_>) -> Vec<Finding> {
     let Some(file) = File::of(cx) else { return Vec::new() };
     let mut found = Vec::new();
     file.in_blocks(&mut |stmts| {
+        let mut before: Option<(StmtId, Choice)> = None;
         // What is printed in between changes nothing.
-        let telling: Vec<StmtId> =
-            stmts.iter().copied().filter(|&s| !matches!(file.ir.stmt(s), Stmt::Expr(_))).collect();
-        for pair in telling.windows(2) {
-            let first = file.choice(pair[0]).or_else(|| file.half_choice(pair[0]));
-            let (Some(a), Some(b)) = (first, file.choice(pair[1])) else { continue };
-            if a.target == b.target && a.back_end != b.back_end && a.back_end == "cuda" {
-                found.push(file.fallback_finding(
-                    &a,
-                    &b,
-                    file.ir.stmt_span(pair[0]),
-                    file.ir.stmt_span(pair[1]),
-                ));
+        for &s in stmts.iter().filter(|&&s| !matches!(file.ir.stmt(s), Stmt::Expr(_))) {
+            let choice = file.choice(s);
+            if let (Some((first, a)), Some(b)) = (&before, &choice)
+                && a.target == b.target
+                && a.back_end != b.back_end
+                && a.back_end == "cuda"
+            {
+                found.push(file.fallback_finding(a, b, file.ir.stmt_span(*first), file.ir.stmt_span(s)));
             }
+            before = choice.or_else(|| file.half_choice(s)).map(|choice| (s, choice));
         }
     });
     found
@@ -73,7 +71,7 @@ impl File<'_> {
 
     fn choice(&self, s: StmtId) -> Option<Choice> {
         match self.ir.stmt(s) {
-            Stmt::Assign { targets, value } => {
+            Stmt::Assign { targets, value } if self.may_choose(*value) => {
                 let target = self.variable(self.ir.list(*targets))?;
                 let Expr::IfElse { test, then, orelse } = self.ir.expr(self.inside_device(*value)) else {
                     return None;
@@ -137,11 +135,21 @@ impl File<'_> {
     fn inside_device(&self, e: ExprId) -> ExprId {
         let Expr::Call(c) = self.ir.expr(e) else { return e };
         let call = self.ir.call(c);
+        let [only] = &*call.args else { return e };
         let device = matches!(self.cx.program.resolve_expr(self.module, call.func),
             Some(Resolved::External(p)) if p.as_str() == "torch.device");
-        match &*call.args {
-            [only] if device => only.value,
-            _ => e,
+        if device { only.value } else { e }
+    }
+
+    /// Is it an expression with two outcomes, or a call that may hand one on?
+    fn may_choose(&self, e: ExprId) -> bool {
+        match self.ir.expr(e) {
+            Expr::IfElse { .. } => true,
+            Expr::Call(c) => match &*self.ir.call(c).args {
+                [only] => matches!(self.ir.expr(only.value), Expr::IfElse { .. }),
+                _ => false,
+            },
+            _ => false,
         }
     }
 

@@ -125,7 +125,8 @@ impl Interp<'_> {
             Held::Anything => false,
         };
         let makes = |&(m, f): &(ModIdx, FuncId)| {
-            self.relevance.decides(m, f) && !module || self.mentions_generators(m, f)
+            self.relevance.decides(m, f) && !module
+                || self.relevance.mentions_generators(m, &self.program.get(m).ir, f)
         };
         let makers: Vec<&(ModIdx, FuncId)> = setters.iter().filter(|s| makes(s)).collect();
         let made_somewhere: Vec<bool> =
@@ -162,14 +163,6 @@ impl Interp<'_> {
             now = next;
         }
         nothing
-    }
-
-    /// Does the function speak of `torch.Generator`?
-    fn mentions_generators(&self, module: ModIdx, func: FuncId) -> bool {
-        let ir = &self.program.get(module).ir;
-        let exprs = &ir.exprs[ir.exprs_of(ir.function(func))];
-        let generator = Sym::new("Generator");
-        exprs.iter().any(|e| matches!(*e, Expr::Attr { name, .. } if name == generator))
     }
 
     /// What the attributes are after one call of a method.

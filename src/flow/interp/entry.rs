@@ -5,6 +5,7 @@ use super::super::diagram::{FALSE, TRUE};
 use super::super::event::{Event, Kind};
 use super::super::relevance::Relevance;
 use super::super::value::{FrameId, ObjId, OuterKey, Value};
+use super::files::Files;
 use super::{Cell, Interp, Outer};
 use crate::ir::{ClassId, FuncId, FuncKind};
 use crate::link::{ClassKey, ModIdx, Program};
@@ -32,12 +33,13 @@ struct Found {
 
 /// Interprets a file of the program.
 pub fn run_module(program: &Program, relevance: &Relevance, module: ModIdx) -> Outcome {
-    let mut i = Interp::new(program, relevance, module);
-    let mut out = Found::default();
+    let files = Files(program);
+    let (cuda_only, refuses) = (files.cuda_only_file(module), files.refuses_without_cuda(module));
     if relevance.is_idle(module) {
-        let (cuda_only, refuses) = (i.cuda_only_file(module), i.refuses_without_cuda(module));
         return Outcome { cuda_only, refuses, ..Outcome::default() };
     }
+    let mut i = Interp::new(program, relevance, module);
+    let mut out = Found::default();
     i.run_body(&mut out);
     i.run_functions(&mut out);
     i.run_classes(&mut out);
@@ -48,8 +50,8 @@ pub fn run_module(program: &Program, relevance: &Relevance, module: ModIdx) -> O
     let events = i.mark_decided(out.events);
     Outcome {
         events: with_shadows(super::reveal::joined(events)),
-        cuda_only: i.cuda_only_file(module),
-        refuses: i.refuses_without_cuda(module),
+        cuda_only,
+        refuses,
         exhausted: out.exhausted,
     }
 }

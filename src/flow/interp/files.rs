@@ -5,16 +5,20 @@ use super::super::diagram::{Cond, TRUE};
 use super::super::event::{Bite, Kind};
 use super::Interp;
 use crate::ir::{Expr, ExprId, FuncId, Module, Slot, Stmt};
-use crate::link::{Binding, ModIdx, Resolved, Target};
+use crate::link::{Binding, ModIdx, Program, Resolved, Target};
 use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch::{self};
 use crate::world::Backend;
 
-impl Interp<'_> {
+/// The files of a program, for questions about one as a whole.
+#[derive(Clone, Copy)]
+pub(super) struct Files<'p>(pub(super) &'p Program);
+
+impl Files<'_> {
     /// Is the file plainly written for CUDA alone?
-    pub(super) fn cuda_only_file(&mut self, module: ModIdx) -> bool {
-        let linked = self.program.get(module);
+    pub(super) fn cuda_only_file(self, module: ModIdx) -> bool {
+        let linked = self.0.get(module);
         let ir = &linked.ir;
         let Some(body) = ir.functions.first() else { return false };
         let at_top = |s: &Stmt| match s {
@@ -33,8 +37,8 @@ impl Interp<'_> {
 
     /// `from .backend import _backend`, of the kernels that another file of the project has compiled as it is imported, unless
     /// there is a way on without them.
-    fn imports_kernels(&self, module: ModIdx) -> bool {
-        let linked = self.program.get(module);
+    fn imports_kernels(self, module: ModIdx) -> bool {
+        let linked = self.0.get(module);
         let ir = &linked.ir;
         let mut kernels = ir.stmts.iter().zip(&ir.stmt_spans).filter(|(stmt, _)| {
             let Stmt::Import(imports) = stmt else { return false };
@@ -48,33 +52,33 @@ impl Interp<'_> {
     }
 
     /// `_backend = load(name=…, sources=["kernel.cu"])`
-    fn are_kernels(&self, module: ModIdx, name: Sym) -> bool {
-        let linked = self.program.get(module);
+    fn are_kernels(self, module: ModIdx, name: Sym) -> bool {
+        let linked = self.0.get(module);
         let slot = linked.names.get(&name).copied().unwrap_or(Slot::MAX);
         let Some(&Binding::Value(e)) = linked.bindings.get(usize::from(slot)) else { return false };
         let Expr::Call(call) = linked.ir.expr(e) else { return false };
-        let loads = matches!(self.program.resolve_expr(module, linked.ir.call(call).func),
+        let loads = matches!(self.0.resolve_expr(module, linked.ir.call(call).func),
             Some(Resolved::External(path)) if path.as_str() == "torch.utils.cpp_extension.load");
         let kernel = |n: usize| matches!(linked.ir.exprs[n], Expr::Str(s) if s.as_str().ends_with(".cu"));
         loads && linked.ir.exprs_in(e).any(kernel)
     }
 
     /// `@triton.jit`, wherever in the file that was imported: the other functions are there to start the kernel.
-    fn defines_kernels(&self, module: ModIdx) -> bool {
-        let ir = &self.program.get(module).ir;
+    fn defines_kernels(self, module: ModIdx) -> bool {
+        let ir = &self.0.get(module).ir;
         ir.functions.iter().flat_map(|f| ir.list(f.decorators)).any(|&d| {
             let target = match ir.expr(d) {
                 Expr::Call(call) => ir.call(call).func,
                 _ => d,
             };
-            let resolved = self.program.resolve_expr(module, target);
+            let resolved = self.0.resolve_expr(module, target);
             matches!(resolved, Some(Resolved::External(path)) if torch::cuda_only_import(path))
         })
     }
 
     /// Does a function of the file refuse to go on without CUDA? Then the others may count on it.
-    pub(super) fn refuses_without_cuda(&mut self, module: ModIdx) -> bool {
-        let ir = &self.program.get(module).ir;
+    pub(super) fn refuses_without_cuda(self, module: ModIdx) -> bool {
+        let ir = &self.0.get(module).ir;
         (1..ir.functions.len()).any(|n| {
             let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
             ir.block(ir.function(func).body).iter().any(|&s| match ir.stmt(s) {
@@ -93,26 +97,31 @@ impl Interp<'_> {
     }
 
     /// `importlib.import_module("fused_adam_cuda")`: an extension that only a CUDA build has.
-    fn loads_extension(&self, module: ModIdx) -> bool {
-        let ir = &self.program.get(module).ir;
+    fn loads_extension(self, module: ModIdx) -> bool {
+        let ir = &self.0.get(module).ir;
+        let imports = Sym::new("import_module");
         ir.calls.iter().any(|call| {
-            let named = call.args.first().is_some_and(|a| match ir.expr(a.value) {
-                Expr::Str(s) => s.as_str().contains("cuda") || torch::cuda_only_import(s),
-                _ => false,
-            });
-            named && matches!(ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "import_module")
+            let named = || {
+                call.args.first().is_some_and(|a| match ir.expr(a.value) {
+                    Expr::Str(s) => s.as_str().contains("cuda") || torch::cuda_only_import(s),
+                    _ => false,
+                })
+            };
+            matches!(ir.expr(call.func), Expr::Attr { name, .. } if name == imports) && named()
         })
     }
 
-    pub(super) fn asks_for_cuda(&self, module: ModIdx, e: ExprId) -> bool {
-        let ir = &self.program.get(module).ir;
+    fn asks_for_cuda(self, module: ModIdx, e: ExprId) -> bool {
+        let ir = &self.0.get(module).ir;
         let Expr::Call(call) = ir.expr(e) else { return false };
-        let Some(Resolved::External(path)) = self.program.resolve_expr(module, ir.call(call).func) else {
+        let Some(Resolved::External(path)) = self.0.resolve_expr(module, ir.call(call).func) else {
             return false;
         };
         path.as_str() == "torch.cuda.is_available"
     }
+}
 
+impl Interp<'_> {
     /// What a file's imports outside of branches say of the machine: it cannot do without those plug-ins.
     pub(super) fn plugins_at_top(&mut self, module: ModIdx) -> Cond {
         let ir = &self.program.get(module).ir;

@@ -231,7 +231,7 @@ impl<'p> Interp<'p> {
     pub(super) fn each(&mut self, v: Value, f: Alternative<'_, 'p>) -> Value {
         match v {
             Value::Choice(d) => {
-                let first = if self.is_in_two_formats(v) { Some(true) } else { None };
+                let first = if self.is_in_two_formats(d) { Some(true) } else { None };
                 self.each_below(d, first, &RefCell::new(f))
             }
             v => f(self, v),
@@ -240,10 +240,10 @@ impl<'p> Interp<'p> {
 
     /// Is it a tensor here and an array there? Who keeps both asks again and again which of them it is, in words that
     /// nobody here understands: that one answer differs from the next does not happen.
-    fn is_in_two_formats(&self, v: Value) -> bool {
-        let values = self.values_of(v);
-        values.iter().any(|v| matches!(v, Value::Tensor(_)))
-            && values.iter().any(|v| matches!(v, Value::Host(Host::Array | Host::Doubles)))
+    fn is_in_two_formats(&self, d: Dd) -> bool {
+        let value = |leaf| *self.t.values.get(leaf);
+        self.d.any_leaf(d, &|leaf| matches!(value(leaf), Value::Tensor(_)))
+            && self.d.any_leaf(d, &|leaf| matches!(value(leaf), Value::Host(Host::Array | Host::Doubles)))
     }
 
     /// `first` is given where the alternatives are formats: is none of them decided yet?

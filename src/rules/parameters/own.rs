@@ -45,9 +45,10 @@ pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<
     if moves {
         return None;
     }
+    // Most classes have no such device, which is told sooner than what a function does.
     let (param, at) = function.params.iter().find_map(|p| {
         let own = p.name.as_str() == "self" && function.class.is_some();
-        if !own && p.annotation.is_none() {
+        if !own && p.annotation.is_none() || !is_offloaded(file, function, p) {
             return None;
         }
         let look = Look { file, function, receiver: p.slot, device: p.slot };
@@ -57,18 +58,6 @@ pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<
         })?;
         Some((p, at))
     })?;
-    let offloaded = match (function.class, param.annotation) {
-        (Some(class), None) => offloads(file, ClassKey { module: file.module, class }),
-        (_, Some(annotation)) => match file.cx.program.resolve_expr(file.module, annotation) {
-            Some(Resolved::Class(key)) => offloads(file, key),
-            Some(Resolved::External(path)) => torch::base_class(path).is_some_and(|b| b.offloads),
-            _ => false,
-        },
-        _ => false,
-    };
-    if !offloaded {
-        return None;
-    }
     let name = param.name;
     let message = format!(
         "this goes to `{name}.device`, and while parts are offloaded that is the CPU: `{name}.{EXECUTION}` is where they run"
@@ -78,6 +67,19 @@ pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<
     finding.related.clear();
     finding.help = Some(format!("send it where the parts run: `{name}.{EXECUTION}`"));
     Some(finding)
+}
+
+/// Is the parameter an object whose parts are offloaded: `self`, or by its annotation?
+fn is_offloaded(file: &File<'_>, function: &Function, param: &Param) -> bool {
+    match (function.class, param.annotation) {
+        (Some(class), None) => offloads(file, ClassKey { module: file.module, class }),
+        (_, Some(annotation)) => match file.cx.program.resolve_expr(file.module, annotation) {
+            Some(Resolved::Class(key)) => offloads(file, key),
+            Some(Resolved::External(path)) => torch::base_class(path).is_some_and(|b| b.offloads),
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// Has the class a device to run on, and does it speak of offloading, or can its parts be offloaded by a method that a base
@@ -101,7 +103,7 @@ pub(super) fn offloads(file: &File<'_>, key: ClassKey) -> bool {
             })
         })
     };
-    program.find_method(key, Sym::new(EXECUTION)).is_some() && (asks() || says() || inherits())
+    program.find_method(key, Sym::new(EXECUTION)).is_some() && (says() || asks() || inherits())
         || info.externals.iter().any(|&p| torch::base_class(p).is_some_and(|b| b.offloads))
 }
 
