@@ -36,6 +36,7 @@ mod guard;
 mod handlers;
 mod hooks;
 mod indexing;
+mod indexless;
 mod instance;
 mod iteration;
 mod join;

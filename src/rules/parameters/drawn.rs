@@ -28,6 +28,9 @@ pub(super) fn with_given(file: &File<'_>, function: &Function) -> Option<Finding
     let label = "raises where the generator is on another device";
     let mut finding = file.parameter_finding(at, message, label, function.name_span);
     finding.code = Code(206);
+    for given in &mut finding.related {
+        "given a generator here".clone_into(&mut given.text);
+    }
     finding.help =
         Some("draw where the generator is, `device=generator.device`, and move what is drawn".to_owned());
     Some(finding)
