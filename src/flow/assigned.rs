@@ -6,19 +6,22 @@ use crate::ir::{Block, Expr, ExprId, FuncId, Module, Stmt, Var};
 use crate::link::{ModIdx, Program};
 use crate::sym::Sym;
 
+/// Names, for each function of a file.
+type Lists = Vec<Box<[Sym]>>;
+
 /// What functions assign besides their own variables.
 #[derive(Debug, Default)]
 pub struct Assigned {
     /// For each file and function, the names of the attributes that its statements assign, nested blocks included.
-    attributes: Vec<Vec<Box<[Sym]>>>,
+    attributes: Vec<Lists>,
     /// The same, of the object that a method belongs to alone.
-    own: Vec<Vec<Box<[Sym]>>>,
+    own: Vec<Lists>,
 }
 
 impl Assigned {
     /// Looks at every method of the program, on the current thread pool.
     pub fn of(program: &Program) -> Self {
-        let of_file = |ir: &Module| -> (Vec<Box<[Sym]>>, Vec<Box<[Sym]>>) {
+        let of_file = |ir: &Module| -> (Lists, Lists) {
             let of_function = |f: &crate::ir::Function| {
                 let mut names = Names::default();
                 if f.class.is_some() {
