@@ -139,10 +139,8 @@ fn a_call_that_gives_a_gpus_tensor_comes_to_the_finding() {
 
 #[test]
 fn a_call_that_hands_on_leaves_it_open() {
-    let other = (
-        "more.py",
-        "from lib.boxes import scaled\n\n\ndef twice(boxes):\n    return scaled(boxes, 2, 2)\n",
-    );
+    let other =
+        ("more.py", "from lib.boxes import scaled\n\n\ndef twice(boxes):\n    return scaled(boxes, 2, 2)\n");
     assert_eq!(mixed(&[LABELS, other]), (1, 1));
 }
 
