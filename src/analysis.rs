@@ -51,6 +51,7 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
         .collect();
     let findings = crate::rules::told_once(found, &others);
     let findings = project::reached_without_cuda(findings, inputs, &mut program, &mut intake, &mut analysis);
+    let findings = project::saved_elsewhere(findings, inputs, &mut program, &mut intake, &mut analysis);
     analysis.findings.extend(findings);
     analysis.comments.retain(|(file, _)| (file.0 as usize) < asked);
     // The process ends soon: to free this piece by piece takes longer than to leave it.

@@ -1,6 +1,7 @@
 //! Taking files in: reading and lowering them, following what they import, linking.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,6 +14,7 @@ use crate::lower::{Comment, Kind, Lowered};
 use crate::shield::shielded;
 use crate::source::{Source, Sources, read};
 use crate::span::{FileId, Place, Span};
+use crate::sym::Sym;
 use crate::world::World;
 
 /// What is known of all files.
@@ -44,6 +46,9 @@ pub(super) struct Intake {
     finder: Finder,
     by_path: FxHashMap<PathId, FileId>,
     importers: Vec<Option<Importer>>,
+    /// What a project's `setup.py` builds for CUDA alone, by its root, and by file where there is any.
+    extensions: FxHashMap<PathBuf, Arc<[Sym]>>,
+    built: FxHashMap<FileId, Arc<[Sym]>>,
 }
 
 impl Intake {
@@ -61,6 +66,11 @@ impl Intake {
             });
             if let Some((code, message)) = loaded.problem {
                 analysis.findings.push(plain_finding(code, message, Place { file, span: Span::default() }));
+            }
+            let built =
+                self.extensions.entry(loaded.root.clone()).or_insert_with_key(|root| extensions(root));
+            if !built.is_empty() {
+                self.built.insert(file, built.clone());
             }
             let Some(lowered) = loaded.lowered else { continue };
             for error in lowered.errors {
@@ -107,12 +117,28 @@ impl Intake {
     }
 
     pub(super) fn link(&mut self) -> Program {
-        Program::link(std::mem::take(&mut self.modules), &mut |file, level, name| {
+        let mut program = Program::link(std::mem::take(&mut self.modules), &mut |file, level, name| {
             let importer = (*self.importers.get(file.0 as usize)?)?;
             let path = self.finder.find(importer, level, name)?;
             self.by_path.get(&path).copied()
-        })
+        });
+        program.extensions.clone_from(&self.built);
+        program
     }
+}
+
+/// The modules that the project's `setup.py` builds with `CUDAExtension(name=…)`.
+fn extensions(root: &Path) -> Arc<[Sym]> {
+    let text = read::read(&root.join("setup.py")).map(|(text, _)| text).unwrap_or_default();
+    let calls = text.split("CUDAExtension(").skip(1);
+    let names = calls.filter_map(|call| {
+        let call = call.trim_start();
+        let first = call.strip_prefix("name").map_or(call, |rest| rest.trim_start().trim_start_matches('='));
+        let first = first.trim_start();
+        let quote = first.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+        Some(Sym::new(first[1..].split(quote).next()?))
+    });
+    names.collect()
 }
 
 pub(super) fn plain_finding(code: Code, message: String, place: Place) -> Finding {

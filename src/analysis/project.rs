@@ -1,5 +1,5 @@
-//! What the rest of the project says of a function: the files that the run did not ask for are read, too, where a
-//! finding may depend on who calls it.
+//! What the rest of the project says of a function, or of a file that is loaded: the files that the run did not ask for are
+//! read, too, where a finding may depend on who calls it, or on who has written that.
 //!
 //! Which files a project has does not depend on what is linted, so neither does what is told. It is asked for only once
 //! there is a finding that it could do away with, and only of projects of a usual size.
@@ -14,11 +14,14 @@ use rustc_hash::FxHashSet;
 use super::intake::{Analysis, Intake};
 use crate::config::Settings;
 use crate::discover::{Input, project_files, project_root};
-use crate::finding::{Finding, Spot};
-use crate::flow::{Behind, QUESTION};
+use crate::finding::{Code, Finding, Spot};
+use crate::flow::{Behind, Load, QUESTION, Writers};
 use crate::link::{ModIdx, Program};
 use crate::source::{is_test, read};
 use crate::span::FileId;
+
+/// `torch.load` without `map_location`.
+const LOAD: Code = Code(105);
 
 /// Findings that may depend on callers, by the project that they are in.
 pub(super) struct Project<'a> {
@@ -49,6 +52,35 @@ pub(super) fn reached_without_cuda(
             let sheltered =
                 |spot: &Spot| is_in(&project, spot.file, inputs) && behind.contains(program, spot);
             f.entries.is_empty() || !f.entries.iter().all(sheltered)
+        });
+    }
+    findings
+}
+
+/// The findings without those about loads of what the project itself has saved from the CPU.
+pub(super) fn saved_elsewhere(
+    mut findings: Vec<Finding>,
+    inputs: &[Input],
+    program: &mut Program,
+    intake: &mut Intake,
+    analysis: &mut Analysis,
+) -> Vec<Finding> {
+    let known = |f: &Finding, program: &Program| -> Option<Vec<Load>> {
+        let places = if f.roots.is_empty() { vec![f.primary.place] } else { f.roots.clone() };
+        let loads = places.into_iter().map(|place| Load::at(program, place));
+        loads.collect::<Option<Vec<Load>>>().filter(|_| f.code == LOAD)
+    };
+    let files = findings.iter().filter(|f| known(f, program).is_some()).map(|f| f.primary.place.file);
+    for project in projects(files.collect::<Vec<_>>().into_iter(), inputs) {
+        let here = |f: &Finding| is_in(&project, f.primary.place.file, inputs);
+        let loads: Vec<Load> =
+            findings.iter().filter(|f| here(f)).filter_map(|f| known(f, program)).flatten().collect();
+        let words: Vec<&str> = loads.iter().flat_map(Load::words).collect();
+        complete(&project, program, intake, analysis, &|text| mentions(text, &words));
+        let writers = Writers::of(program, &modules(&project, program, intake));
+        findings.retain(|f| {
+            let loads = known(f, program).filter(|_| here(f));
+            !loads.is_some_and(|loads| loads.iter().all(|load| writers.on_the_host(load)))
         });
     }
     findings

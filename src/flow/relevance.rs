@@ -44,6 +44,8 @@ struct Facts {
     pub(super) environment: bool,
     /// Private, and called by the constructor of its own class alone.
     pub(super) of_constructor: Vec<bool>,
+    /// Methods that their class calls from its constructor and nowhere else, whether or not others may.
+    pub(super) sets_up: Vec<bool>,
     /// Something that mentions it, or mentions what does, asks about the machine.
     pub(super) asked_before: Vec<bool>,
     /// The expressions that speak of `torch.Generator`, in order.
@@ -79,6 +81,7 @@ impl Relevance {
                 environment: m.ir.exprs.iter().any(|e| matches!(e, Expr::Str(s) if is_environment(*s))),
                 calls: Vec::new(),
                 of_constructor: vec![false; m.ir.functions.len()],
+                sets_up: vec![false; m.ir.functions.len()],
                 asked_before: Vec::new(),
                 generators: Vec::new(),
                 beside: FxHashSet::default(),
@@ -177,6 +180,12 @@ impl Relevance {
         facts.and_then(|m| m.of_constructor.get(func.0 as usize)).copied().unwrap_or(false)
     }
 
+    /// Is the method one that its class calls only while an object is made?
+    pub fn sets_up(&self, module: ModIdx, func: FuncId) -> bool {
+        let facts = self.modules.get(module.0 as usize);
+        facts.and_then(|m| m.sets_up.get(func.0 as usize)).copied().unwrap_or(false)
+    }
+
     /// Does the function itself decide a device somewhere?
     pub fn decides(&self, module: ModIdx, func: FuncId) -> bool {
         self.modules.get(module.0 as usize).and_then(|m| m.own.get(func.0 as usize)).copied().unwrap_or(true)
@@ -192,20 +201,24 @@ fn is_environment(text: Sym) -> bool {
     ENVIRONMENT.with(|known| known.ask(text, says))
 }
 
-/// Marks private methods that their class calls from its constructor and nowhere else.
+/// Marks methods that their class calls from its constructor and nowhere else; private ones are called by nobody besides.
 fn constructors_helpers(program: &Program, found: &[Found], modules: &mut [Facts]) {
     let init = Sym::new("__init__");
     let name = |(m, f): (ModIdx, FuncId)| program.get(m).ir.function(f).name;
     let same = || found.iter().flat_map(|f| &f.same);
     for &(caller, (m, f)) in same() {
         let callee = name((m, f));
-        if name(caller) == init && callee.as_str().starts_with('_') && !callee.as_str().starts_with("__") {
-            modules[m.0 as usize].of_constructor[f.0 as usize] = true;
+        if name(caller) == init {
+            let facts = &mut modules[m.0 as usize];
+            facts.sets_up[f.0 as usize] = true;
+            facts.of_constructor[f.0 as usize] =
+                callee.as_str().starts_with('_') && !callee.as_str().starts_with("__");
         }
     }
     for &(caller, (m, f)) in same() {
         if name(caller) != init {
             modules[m.0 as usize].of_constructor[f.0 as usize] = false;
+            modules[m.0 as usize].sets_up[f.0 as usize] = false;
         }
     }
 }

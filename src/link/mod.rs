@@ -7,7 +7,7 @@ mod finder;
 mod mps;
 mod shadowed;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
@@ -104,6 +104,8 @@ pub struct Program {
     by_file: FxHashMap<FileId, ModIdx>,
     /// What every name belongs to that nothing binds.
     builtins: Sym,
+    /// The modules that a file's project builds for CUDA alone, by file.
+    pub extensions: FxHashMap<FileId, Arc<[Sym]>>,
     /// Which files speak of Apple's devices, once somebody has asked.
     about_mps: OnceLock<Vec<bool>>,
 }
@@ -119,7 +121,8 @@ impl Program {
         let (modules, submodules): (Vec<_>, Vec<_>) =
             modules.into_iter().map(|ir| link_module(ir, &by_file, find)).unzip();
         let builtins = Sym::new("builtins");
-        let mut program = Self { modules, by_file, builtins, about_mps: OnceLock::new() };
+        let extensions = FxHashMap::default();
+        let mut program = Self { modules, by_file, builtins, extensions, about_mps: OnceLock::new() };
         shadowed::resolve(&mut program, &submodules);
         classes::resolve(&mut program);
         program.mark_calls();
@@ -129,6 +132,12 @@ impl Program {
     /// The files as they were before they were linked.
     pub fn into_modules(self) -> Vec<Module> {
         self.modules.into_iter().map(|linked| linked.ir).collect()
+    }
+
+    /// Is the name that of a module which the file's project builds for CUDA alone?
+    pub fn is_extension(&self, module: ModIdx, name: Sym) -> bool {
+        let known = self.extensions.get(&self.get(module).ir.file);
+        known.is_some_and(|names| names.contains(&name))
     }
 
     /// The file's place in the program.

@@ -89,14 +89,8 @@ impl File<'_> {
             return;
         }
         let fresh = |target: ExprId| {
-            self.ir.block(body).iter().any(|&s| match self.ir.stmt(s) {
-                Stmt::Assign { targets, .. } => self
-                    .ir
-                    .list(*targets)
-                    .iter()
-                    .any(|&t| same(self.ir, t, target) || same(self.ir, t, whole(self.ir, target))),
-                _ => false,
-            })
+            let anew = |s: &StmtId| self.is_given_anew(self.ir.stmt(*s), target);
+            self.ir.block(body).iter().any(anew) || self.is_reset(target, &within)
         };
         for (n, stmt) in self.ir.stmts.iter().enumerate() {
             let at = self.ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
@@ -127,6 +121,34 @@ impl File<'_> {
                 found.push(self.finding(Place { file: self.cx.file, span: at }));
             }
         }
+    }
+
+    /// Does the statement give the sum, or what it is an item of, another value?
+    fn is_given_anew(&self, stmt: &Stmt, sum: ExprId) -> bool {
+        let ir = self.ir;
+        let is_it = |t: ExprId| same(ir, t, sum) || same(ir, t, whole(ir, sum));
+        matches!(*stmt, Stmt::Assign { targets, .. } if ir.list(targets).iter().any(|&t| is_it(t)))
+    }
+
+    /// Is the sum begun anew behind a test that comes true again and again, such as `if (i + 1) % steps == 0`? So many rounds
+    /// hang together, and no more. A test of the sum itself, or of a variable against a constant, is one of the first round.
+    fn is_reset(&self, sum: ExprId, within: &dyn Fn(Span) -> bool) -> bool {
+        let ir = self.ir;
+        let mentions =
+            |e: ExprId| ir.exprs_in(e).any(|n| same(ir, ExprId(u32::try_from(n).unwrap_or(u32::MAX)), sum));
+        let first = |test: ExprId| {
+            let constant = |e: ExprId| matches!(ir.expr(e), Expr::Int(_) | Expr::None);
+            mentions(test)
+                || matches!(ir.expr(test), Expr::Compare { left, right, .. }
+                    if matches!(ir.expr(left), Expr::Var(_) | Expr::Attr { .. }) && constant(right))
+        };
+        ir.stmts.iter().zip(&ir.stmt_spans).any(|(s, &at)| match *s {
+            Stmt::If { test, then, .. } if within(at) && !first(test) => ir.block(then).iter().any(|&s| {
+                let anew = matches!(*ir.stmt(s), Stmt::Assign { value, .. } if !mentions(value));
+                anew && self.is_given_anew(ir.stmt(s), sum)
+            }),
+            _ => false,
+        })
     }
 
     fn finding(&self, place: Place) -> Finding {

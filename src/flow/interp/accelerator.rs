@@ -112,11 +112,23 @@ impl Interp<'_> {
                     || matches!(device, Some((Value::Int(i), _)) if i < 0 && a.none_is_harmless);
                 if !harmless && !a.context {
                     let what = format!("`{path}()`");
+                    let told = self.events.len();
                     self.use_of_device(device, backend, e, UseKind::Query, &what);
+                    // Whatever device the object names, it raises without CUDA: what follows has it.
+                    if backend.is_none() && self.events.len() == told && self.raises_for_any(device) {
+                        let there = self.available(None);
+                        self.path = self.d.and(self.path, there);
+                    }
                 }
                 None
             }
         }
+    }
+
+    /// `torch.device(…)`, whatever it is of.
+    fn raises_for_any(&self, device: Option<(Value, ExprId)>) -> bool {
+        device.is_some_and(|(v, _)| self.values_of(v).iter().all(|v| matches!(v, Value::Device(_))))
+            && !self.caught_around()
     }
 
     /// `torch.backends.mps.is_built()`: true as a rule on a machine that has the accelerator or not, so that it is no

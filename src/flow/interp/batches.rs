@@ -101,6 +101,11 @@ impl Interp<'_> {
 
     /// A batch of a data set whose items are collated as PyTorch does it.
     fn batch_of(&mut self, data: Value, args: &Args, e: ExprId) -> Value {
+        // Rows of what has been put on a device are there.
+        if let Value::Tensor(t) = data {
+            let device = self.get_tensor(t).device;
+            return self.possible_tensor(device);
+        }
         let Some(item) = self.item_of(data, e) else { return self.unseen_batch(e) };
         let stacked = args.get(1, "batch_size").is_none_or(|(v, _)| v != Value::None) && !args.open;
         let known = match data {

@@ -150,7 +150,14 @@ impl Interp<'_> {
                     self.follows_its_argument(id);
                 }
             }
-            None => self.fill_fields(id, key, args, e),
+            None => {
+                self.fill_fields(id, key, args, e);
+                if args.keyword("accelerator").is_some() {
+                    for base in self.program.class(key).externals.clone() {
+                        self.refuses_without(base, args);
+                    }
+                }
+            }
         }
         Value::Object(id)
     }

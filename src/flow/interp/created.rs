@@ -93,6 +93,7 @@ impl Interp<'_> {
         self.here().func.0 == 0
             || name.starts_with("test")
             || matches!(name, "__init__" | "setUp" | "setup_method")
+            || self.relevance.sets_up(self.here().module, self.here().func)
     }
 
     /// A variable that went to the device and comes back, and that nothing else has in the meantime or ever.

@@ -1,5 +1,7 @@
 //! Entry points: a file's body, then each of its functions for itself.
 
+use rustc_hash::FxHashSet;
+
 use super::super::atom::Atom;
 use super::super::diagram::{FALSE, TRUE};
 use super::super::event::{Event, Kind};
@@ -41,8 +43,13 @@ pub fn run_module(program: &Program, relevance: &Relevance, module: ModIdx) -> O
     let mut i = Interp::new(program, relevance, module);
     let mut out = Found::default();
     i.run_body(&mut out);
-    i.run_functions(&mut out);
-    i.run_classes(&mut out);
+    // What is only handed over comes last: then it is known where, and under which guards.
+    let last = i.only_handed(module);
+    if !i.broken {
+        i.run_functions(&mut out, &last, false);
+        i.run_classes(&mut out);
+        i.run_functions(&mut out, &last, true);
+    }
     let texts = &i.watch.texts;
     out.events.retain(|(e, ..)| {
         !matches!(e.kind, Kind::DeviceCompared { string: true, .. }) || !texts.contains(&e.place)
@@ -187,8 +194,8 @@ impl Interp<'_> {
             }
     }
 
-    /// Module-level functions, each with symbols for parameters.
-    fn run_functions(&mut self, out: &mut Found) {
+    /// Module-level functions, each with symbols for parameters: those that are only handed over, or the others.
+    fn run_functions(&mut self, out: &mut Found, last: &FxHashSet<FuncId>, handed: bool) {
         let module = self.entry;
         let ir = &self.program.get(module).ir;
         for (n, f) in ir.functions.iter().enumerate() {
@@ -198,9 +205,16 @@ impl Interp<'_> {
                 && f.class.is_none()
                 && f.parent == Some(FuncId(0))
                 && !called
+                && last.contains(&func) == handed
                 && self.relevance.is_live(module, func)
             {
+                let before = self.path;
+                if handed {
+                    let when = self.handed_over(module, func);
+                    self.path = self.d.and(before, when);
+                }
                 self.run_entry(module, func, None, None, out);
+                self.path = before;
             }
         }
     }

@@ -303,7 +303,10 @@ impl Interp<'_> {
         }
         match self.program.lookup(module, name) {
             Some(r) => self.resolved(r),
-            None => Value::External(self.known.builtins.dotted(name)),
+            None => {
+                self.check_bound(name, module);
+                Value::External(self.known.builtins.dotted(name))
+            }
         }
     }
 

@@ -14,6 +14,7 @@ use crate::world::Backend;
 impl Interp<'_> {
     pub(super) fn call_external(&mut self, path: Sym, args: &Args, e: ExprId) -> Value {
         let text = path.as_str();
+        self.hands_over(text, args);
         if let Some(name) = text.strip_prefix("builtins.") {
             return self.builtin(Sym::new(name), args, e);
         }
@@ -123,6 +124,13 @@ impl Interp<'_> {
             }
             "torch.save" => {
                 self.remember_saved(args);
+                return None;
+            }
+            "urllib.request.urlretrieve"
+            | "torch.hub.download_url_to_file"
+            | "gdown.download"
+            | "wget.download" => {
+                self.remember_download(text, args);
                 return None;
             }
             _ if text.starts_with("torch.utils.data.") => return self.data_utility(text, args, e),

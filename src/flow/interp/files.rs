@@ -24,7 +24,8 @@ impl Files<'_> {
         let at_top = |s: &Stmt| match s {
             Stmt::Import(imports) => imports.iter().any(|i| {
                 // `import fused_dense_cuda`: an extension that only a CUDA build has.
-                let extension = i.name.is_none() && i.module.as_str().ends_with("_cuda");
+                let extension = i.name.is_none() && i.module.as_str().ends_with("_cuda")
+                    || self.program.is_extension(module, i.module);
                 let known = torch::cuda_only_import(i.whole()) || torch::cuda_only_import(i.module);
                 i.level == 0 && (known || extension)
             }),
@@ -33,6 +34,17 @@ impl Files<'_> {
         ir.block(body.body).iter().any(|&s| at_top(ir.stmt(s)))
             || self.defines_kernels(module)
             || self.imports_kernels(module)
+            || self.compiles_kernels(module)
+    }
+
+    /// `import amp_C` in a function, of an extension that the project builds for CUDA alone: what follows has it.
+    pub(super) fn imports_extension(&mut self, import: &crate::ir::Import) {
+        let here = self.here();
+        let function = here.func != FuncId(0) && here.tries.is_empty();
+        if function && import.level == 0 && self.program.is_extension(here.module, import.module) {
+            let there = self.available(None);
+            self.path = self.d.and(self.path, there);
+        }
     }
 
     /// `from .backend import _backend`, of the kernels that another file of the project has compiled as it is imported, unless
@@ -43,7 +55,8 @@ impl Files<'_> {
         let mut kernels = ir.stmts.iter().zip(&ir.stmt_spans).filter(|(stmt, _)| {
             let Stmt::Import(imports) = stmt else { return false };
             imports.iter().any(|i| match linked.targets.get(&(i.level, i.module, i.name)) {
-                Some(&Target::Member(m, name)) => self.are_kernels(m, name),
+                Some(&Target::Member(m, name)) => self.are_kernels(m, name) || self.compiles_kernels(m),
+                Some(&Target::Module(m)) => self.compiles_kernels(m),
                 _ => false,
             })
         });
@@ -56,6 +69,23 @@ impl Files<'_> {
         let linked = self.0.get(module);
         let slot = linked.names.get(&name).copied().unwrap_or(Slot::MAX);
         let Some(&Binding::Value(e)) = linked.bindings.get(usize::from(slot)) else { return false };
+        self.compiles(module, e)
+    }
+
+    /// Does the file compile kernels as it is imported, whatever the machine?
+    pub(super) fn compiles_kernels(&self, module: ModIdx) -> bool {
+        let ir = &self.program.get(module).ir;
+        let Some(body) = ir.functions.first() else { return false };
+        ir.block(body.body).iter().any(|&s| match *ir.stmt(s) {
+            Stmt::Assign { value, .. } => self.compiles(module, value),
+            Stmt::Expr(e) => self.compiles(module, e),
+            _ => false,
+        })
+    }
+
+    /// `load(name=…, sources=["kernel.cu"])`
+    fn compiles(&self, module: ModIdx, e: ExprId) -> bool {
+        let linked = self.program.get(module);
         let Expr::Call(call) = linked.ir.expr(e) else { return false };
         let loads = matches!(self.0.resolve_expr(module, linked.ir.call(call).func),
             Some(Resolved::External(path)) if path.as_str() == "torch.utils.cpp_extension.load");

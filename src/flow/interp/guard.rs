@@ -102,6 +102,7 @@ impl Interp<'_> {
         let reached = self.d.and(self.path, here);
         let inverted = backend.is_none()
             && how != UseKind::Query
+            && self.is_decided_here(origin)
             && (self.d.implies(reached, absent) || self.only_another(reached, absent));
         let origin = self.literal_of(origin).filter(|&p| p != place);
         self.emit(
@@ -127,6 +128,14 @@ impl Interp<'_> {
         let fine = self.d.or(elsewhere, needed);
         let fine = self.d.or(fine, shadow);
         self.path = self.d.and(self.path, fine);
+    }
+
+    /// Was the device written down in the function that is interpreted? What another one has decided stands in no branch here.
+    fn is_decided_here(&self, origin: OriginId) -> bool {
+        let ir = &self.linked().ir;
+        let whole = self.here().func.0 == 0;
+        let function = ir.function(self.here().func).span;
+        self.literal_of(origin).is_none_or(|p| p.file == ir.file && (whole || function.contains(p.span)))
     }
 
     /// Is it certain, where CUDA is absent, that another back end is there? Then that was what was asked for.

@@ -28,6 +28,11 @@ impl Interp<'_> {
 
     pub(super) fn is_instance(&mut self, v: Value, at: ExprId, args: &Args, e: ExprId) -> Value {
         let Some(&(class, _)) = args.positional.get(1) else { return self.result_of(e) };
+        if let Value::Object(id) = v
+            && let Some(wrapped) = self.is_wrapper(id, class, e)
+        {
+            return Value::Bool(wrapped);
+        }
         if let Some(known) = self.known_instance(v, class) {
             return Value::Bool(if known { TRUE } else { FALSE });
         }
@@ -40,6 +45,11 @@ impl Interp<'_> {
                 if path.as_str() == "torch.Tensor" && self.is_given_a_tensor(o) =>
             {
                 TRUE
+            }
+            // One of CUDA's is there, and only where that is.
+            (v, Value::External(path)) if is_cuda_class(path) => {
+                let (kind, there) = (self.instance_flag(v, class, at, e), self.is_on_cuda(v, e));
+                self.d.and(kind, there)
             }
             (Value::Outer(o), Value::External(path)) if is_tensor_class(path) => {
                 // In the branch where it is one, it is one.
@@ -87,6 +97,7 @@ impl Interp<'_> {
             },
             (Value::Outer(o), class) => {
                 let is = self.named_flag(o, class, at);
+                self.is_of_another_library(Value::Outer(o), class, is);
                 if self.classes_of_the_host(class) {
                     self.is_no_tensor(o, is);
                 }
@@ -97,9 +108,76 @@ impl Interp<'_> {
                 }
                 is
             }
-            _ => self.unknown_test(e),
+            _ => {
+                let is = self.unknown_test(e);
+                self.is_of_another_library(v, class, is);
+                is
+            }
         };
         Value::Bool(cond)
+    }
+
+    /// Whether the value is of the class, apart from where it is.
+    fn instance_flag(&mut self, v: Value, class: Value, at: ExprId, e: ExprId) -> super::Cond {
+        match v {
+            Value::Outer(o) => {
+                self.tensor_proofs.insert(o);
+                self.named_flag(o, class, at)
+            }
+            _ => self.unknown_test(e),
+        }
+    }
+
+    /// `x.is_cuda`
+    fn is_on_cuda(&mut self, v: Value, e: ExprId) -> super::Cond {
+        let cuda = super::Device::Cuda(None);
+        let device = match v {
+            Value::Outer(o) => self.at(super::Device::Of(o), super::NO_ORIGIN),
+            Value::Tensor(t) => self.get_tensor(t).device,
+            _ => return self.unknown_on(cuda, e),
+        };
+        self.is_device(device, cuda, e)
+    }
+
+    /// Is the module one of these wrappers for several devices? The wrapper stands for what it wraps, so one that may have been
+    /// wrapped may be either; nothing if the class is none of them, or where others may have made it.
+    fn is_wrapper(&mut self, id: super::ObjId, class: Value, e: ExprId) -> Option<super::Cond> {
+        let wrappers = match class {
+            Value::External(path) => is_wrapper_class(path),
+            Value::Seq(classes) => {
+                let classes = self.t.seqs.get(classes.0);
+                !classes.is_empty()
+                    && classes.iter().all(|&c| matches!(c, Value::External(path) if is_wrapper_class(path)))
+            }
+            _ => false,
+        };
+        let plain = match self.obj(id).kind {
+            ObjKind::ForeignModule(Some(_))
+            | ObjKind::List { module: true }
+            | ObjKind::Dict { module: true } => true,
+            ObjKind::Module => self.obj(id).class.is_some_and(|k| !self.program.class(k).unknown_base),
+            _ => false,
+        };
+        if !wrappers || !plain || self.obj(id).outer.is_some() {
+            return None;
+        }
+        let [threads, processes] = self.watch.wraps.get(&id).copied().unwrap_or([FALSE; 2]);
+        let when = self.d.or(threads, processes);
+        if when == FALSE {
+            return Some(FALSE);
+        }
+        let either = self.unknown_test(e);
+        Some(self.d.and(when, either))
+    }
+
+    /// The module is wrapped here: in `DistributedDataParallel` if it says `processes`, else in `DataParallel`.
+    pub(super) fn wrap(&mut self, args: &Args, processes: bool) {
+        if let Some((Value::Object(id), _)) = args.get(0, "module") {
+            let path = self.path;
+            let wraps = self.watch.wraps.entry(id).or_insert([FALSE; 2]);
+            let when = &mut wraps[usize::from(processes)];
+            *when = self.d.or(*when, path);
+        }
     }
 
     /// Tensors, containers and plain values tell their classes; a class's instances may be of another one.
@@ -183,6 +261,27 @@ impl Interp<'_> {
         })
     }
 
+    /// Where this holds the value is of a class that is neither PyTorch's nor the project's: nobody here knows its methods.
+    fn is_of_another_library(&mut self, v: Value, class: Value, when: super::Cond) {
+        let foreign = |path: Sym| {
+            let text = path.as_str();
+            text.contains('.') && !["torch.", "builtins.", "numpy."].iter().any(|p| text.starts_with(p))
+        };
+        if matches!(class, Value::External(path) if foreign(path) && !is_module_path(path)) {
+            let before = self.foreign_kinds.get(&v).copied().unwrap_or(FALSE);
+            let when = self.d.or(before, when);
+            self.foreign_kinds.insert(v, when);
+        }
+    }
+
+    /// Is this reached only if the value is of such a class?
+    pub(super) fn is_foreign_here(&mut self, v: Value) -> bool {
+        match self.foreign_kinds.get(&v) {
+            Some(&when) => self.d.implies(self.path, when),
+            None => false,
+        }
+    }
+
     /// Where this holds the outside thing is no tensor.
     fn is_no_tensor(&mut self, o: super::OuterId, when: super::Cond) {
         let before = self.no_tensors.get(&o).copied().unwrap_or(FALSE);
@@ -239,6 +338,17 @@ impl Interp<'_> {
 /// `torch.Tensor`, `torch.FloatTensor`, …
 fn is_tensor_class(path: Sym) -> bool {
     path.as_str().starts_with("torch.") && path.as_str().ends_with("Tensor")
+}
+
+/// `DataParallel`, `DistributedDataParallel`
+fn is_wrapper_class(path: Sym) -> bool {
+    let path = crate::torch::canonical(path);
+    matches!(path.as_str(), "torch.nn.DataParallel" | "torch.nn.parallel.DistributedDataParallel")
+}
+
+/// `torch.cuda.FloatTensor`
+fn is_cuda_class(path: Sym) -> bool {
+    path.as_str().starts_with("torch.cuda.") && path.as_str().ends_with("Tensor")
 }
 
 /// `torch.nn.Module`, or one of PyTorch's layers.

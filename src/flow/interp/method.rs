@@ -217,6 +217,13 @@ impl Interp<'_> {
         {
             self.is_needed(e);
         }
+        // `if isinstance(layer, other.Linear): layer.cuda(device)`: that class says what it does.
+        if !self.foreign_kinds.is_empty()
+            && matches!(name.as_str(), "to" | "cuda" | "cpu")
+            && self.is_foreign_here(receiver)
+        {
+            return self.result_of(e);
+        }
         match receiver {
             Value::Choice(_) => self.each(receiver, &mut |i, r| i.call_method(r, name, args, e, base)),
             Value::Tensor(_) => self.tensor_method(receiver, name, args, e, base),

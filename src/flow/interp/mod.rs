@@ -33,6 +33,7 @@ mod external;
 mod files;
 mod frame;
 mod guard;
+mod handing;
 mod handlers;
 mod hooks;
 mod indexing;
@@ -50,6 +51,7 @@ mod method;
 mod module;
 mod module_call;
 mod moving;
+mod names;
 mod operation;
 mod optimizer_state;
 mod outside;
@@ -229,6 +231,14 @@ pub struct Interp<'p> {
     shallow: u32,
     /// What those would have been given.
     unbuilt: FxHashMap<ObjId, args::Args>,
+    /// When values have been asked to be of a class of another library.
+    foreign_kinds: FxHashMap<Value, Cond>,
+    /// Files of which all names are known that their code may read.
+    closed: FxHashMap<ModIdx, bool>,
+    /// The file's body ends before its end.
+    broken: bool,
+    /// When functions are handed to something that calls them.
+    handed: FxHashMap<(ModIdx, FuncId), Cond>,
     /// What the calls in sight say of the functions they call.
     callers: callers::Callers,
     /// Tests of caches, by where they stand; what their outcomes depend on, by activation.
@@ -345,6 +355,10 @@ impl<'p> Interp<'p> {
             probed: FALSE,
             shallow: 0,
             unbuilt: FxHashMap::default(),
+            foreign_kinds: FxHashMap::default(),
+            closed: FxHashMap::default(),
+            broken: false,
+            handed: FxHashMap::default(),
             callers: callers::Callers::default(),
             memo_tests: FxHashMap::default(),
             memos: FxHashMap::default(),

@@ -23,6 +23,9 @@ const STARTS_PROCESSES: &[&str] =
 impl Interp<'_> {
     /// Calls that this file is about; `None` to go on with what else is known of them.
     pub(super) fn process_call(&mut self, text: &str, args: &Args, e: ExprId) -> Option<Value> {
+        if args.keyword("accelerator").is_some() {
+            self.refuses_without(Sym::new(text), args);
+        }
         match text {
             "os.environ.setdefault" | "os.putenv" => {
                 if let (Some((key, _)), Some((v, _))) = (args.get(0, "key"), args.get(1, "default")) {

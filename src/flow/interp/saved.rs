@@ -24,6 +24,65 @@ impl Interp<'_> {
         self.saved.insert(file, when);
     }
 
+    /// A file that is fetched from an address that is written down holds what is published there, whether it is fetched now or
+    /// was before: `urlretrieve(url, file)`, `open(file, "wb")` in a function that asks for such an address.
+    pub(super) fn remember_download(&mut self, path: &str, args: &Args) {
+        let at = match path {
+            "urllib.request.urlretrieve"
+            | "torch.hub.download_url_to_file"
+            | "gdown.download"
+            | "wget.download" => 1,
+            "open" => 0,
+            _ => return,
+        };
+        let keyword = ["file", "filename", "dst", "output", "out"].into_iter().find_map(|k| args.keyword(k));
+        let Some((v, e)) = args.positional.get(at).copied().or(keyword) else { return };
+        let binary = |(v, _)| matches!(v, Value::Str(mode, _) if mode.as_str().contains('w') && mode.as_str().contains('b'));
+        if path == "open" && !(args.get(1, "mode").is_some_and(binary) && self.asks_an_address()) {
+            return;
+        }
+        if path != "open" && !args.get(0, "url").is_some_and(|(v, e)| self.is_address(v, e)) {
+            return;
+        }
+        let mut name = String::new();
+        self.muted += 1;
+        let known = self.spell_value(v, e, &mut name, &mut MAX_PARTS.clone());
+        self.muted -= 1;
+        if known.is_some() {
+            self.saved.insert(Sym::new(&name), TRUE);
+        }
+    }
+
+    /// Is it an address, or does it begin with the text of one?
+    fn is_address(&self, v: Value, e: ExprId) -> bool {
+        let address = |s: &str| s.starts_with("http://") || s.starts_with("https://");
+        if let Value::Str(s, _) = v {
+            return address(s.as_str());
+        }
+        let ir = &self.linked().ir;
+        let e = match ir.expr(e) {
+            Expr::Var(var) => self.given_before(var, e).unwrap_or(e),
+            _ => e,
+        };
+        ir.exprs_in(e).any(|n| matches!(ir.exprs[n], Expr::Str(s) if address(s.as_str())))
+    }
+
+    /// Does the function fetch something from an address that is written down?
+    fn asks_an_address(&self) -> bool {
+        let (linked, module) = (self.linked(), self.here().module);
+        let ir = &linked.ir;
+        let within = ir.function(self.here().func).span;
+        let whole = self.here().func.0 == 0;
+        ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
+            let Expr::Call(id) = *e else { return false };
+            let call = ir.call(id);
+            (whole || within.contains(at))
+                && matches!(self.program.resolve_expr(module, call.func), Some(Resolved::External(path))
+                    if matches!(path.as_str(), "requests.get" | "urllib.request.urlopen" | "urllib.request.Request"))
+                && call.args.first().is_some_and(|a| self.is_address(Value::Unknown, a.value))
+        })
+    }
+
     /// When this very run has written the file before, as far as the machine and its user decide that. Whether the
     /// epoch was the best one so far does not matter: some epoch was.
     pub(super) fn saved_before(&mut self, args: &Args) -> Cond {

@@ -118,6 +118,21 @@ impl Interp<'_> {
             return;
         }
         self.watch.unseen.remove(&(id, name));
+        // Where this is not reached the device is what the user says.
+        let device = match value {
+            Value::Str(s, _) => super::device::parse_device(s.as_str()).is_some(),
+            Value::Device(_) => true,
+            _ => false,
+        };
+        if device
+            && self.obj(id).kind == ObjKind::Namespace
+            && matches!(self.own(id), Value::Object(_))
+            && !self.obj(id).attrs.iter().any(|&(n, _)| n == name)
+        {
+            let before = self.argument(id, name, at);
+            let cell = self.store.alloc_with(before);
+            self.objects[id.0 as usize].attrs.push((name, cell));
+        }
         if self.is_module_object(id) {
             self.submodule_replaced(self.get_field(id, name), value, at);
         }

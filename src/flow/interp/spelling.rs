@@ -388,7 +388,10 @@ impl Interp<'_> {
         if !known || self.obj(id).outer.is_some() || self.in_module() || self.asked_whether() {
             return false;
         }
-        let Some(bite) = self.bite(TRUE, false) else { return false };
+        // `DistributedDataParallel` has one (torch/nn/parallel/distributed.py), and stands for what it wraps.
+        let wrapped = self.watch.wraps.get(&id).map_or(super::FALSE, |wraps| wraps[1]);
+        let plain = self.d.not(wrapped);
+        let Some(bite) = self.bite(plain, false) else { return false };
         let place = self.place(e);
         self.emit(Kind::NoDevice, place, bite, Vec::new());
         true

@@ -41,10 +41,14 @@ impl Interp<'_> {
             "torch.nn.DataParallel" => {
                 self.check_device_list(path, args, e);
                 self.data_parallel(args, e);
+                self.wrap(args, false);
                 // The wrapper stands for what it wraps: it moves it, and calls it.
                 return args.get(0, "module").map(|(v, _)| v);
             }
-            "torch.nn.parallel.DistributedDataParallel" => self.distributed_parallel(args, e),
+            "torch.nn.parallel.DistributedDataParallel" => {
+                self.wrap(args, true);
+                self.distributed_parallel(args, e);
+            }
             "torch.cuda.amp.GradScaler"
             | "torch.amp.GradScaler"
             | "torch.cuda.amp.grad_scaler.GradScaler" => {

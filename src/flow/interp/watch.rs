@@ -51,6 +51,9 @@ pub(super) struct Watch {
     pub(super) optimizers: Vec<Optimizer>,
     /// Modules in `nn.DataParallel`, with where they were wrapped, and when.
     pub(super) wrapped: Vec<(ObjId, Place, Cond)>,
+    /// Modules that are wrapped for several devices, and when in `DataParallel` and in `DistributedDataParallel`: the
+    /// wrapper and what it wraps are one object.
+    pub(super) wraps: FxHashMap<ObjId, [Cond; 2]>,
     /// Moves of what may be there already, by place; nothing for those that some round or call needs.
     pub(super) needless: FxHashMap<Place, Option<Pending>>,
     /// What decides whether two things are in one place, where somebody has asked.
@@ -135,6 +138,7 @@ impl Watch {
             visible,
             nccl,
             evaluated: FxHashMap::default(),
+            wraps: FxHashMap::default(),
             typed_like: FxHashSet::default(),
             halved: FxHashMap::default(),
             ready_at: None,

@@ -1,0 +1,95 @@
+//! Functions that are handed over as values: `partial(work, n)`, `pool.map(work, items)`, `spawn(work, nprocs=n)`. Whoever gets
+//! one calls it, so the place is a call with the guards of that place.
+
+use rustc_hash::FxHashSet;
+
+use super::super::diagram::{Cond, FALSE, TRUE};
+use super::super::value::Value;
+use super::Interp;
+use super::args::Args;
+use crate::ir::{Expr, ExprId, FuncId, FuncKind, Var};
+use crate::link::{Binding, ModIdx};
+use crate::sym::Sym;
+
+impl Interp<'_> {
+    /// A call of something outside gets functions. `spawn` starts no process where there is no GPU to start one for.
+    pub(super) fn hands_over(&mut self, callee: &str, args: &Args) {
+        for (v, _) in args.values() {
+            let Value::Closure(id) = v else { continue };
+            let closure = *self.t.closures.get(id.0);
+            if closure.module != self.entry {
+                continue;
+            }
+            let mut when = self.path;
+            let each = Value::Outer(self.known.device_count);
+            let spawns = callee.ends_with(".spawn") || callee.ends_with(".start_processes");
+            if spawns && args.get(2, "nprocs").is_some_and(|(n, _)| n == each) {
+                let some = self.at_least(1);
+                when = self.d.and(when, some);
+            }
+            let key = (closure.module, closure.func);
+            let before = self.handed.get(&key).copied().unwrap_or(FALSE);
+            let when = self.d.or(before, when);
+            self.handed.insert(key, when);
+        }
+    }
+
+    /// When the function is handed to something that calls it, as far as the machine decides that.
+    pub(super) fn handed_over(&mut self, module: ModIdx, func: FuncId) -> Cond {
+        match self.handed.get(&(module, func)).copied() {
+            Some(when) => self.settled(when),
+            None => TRUE,
+        }
+    }
+
+    /// The functions of a file that it mentions only to hand them over.
+    pub(super) fn only_handed(&self, module: ModIdx) -> FxHashSet<FuncId> {
+        let linked = self.program.get(module);
+        let ir = &linked.ir;
+        let function = |e: ExprId| {
+            let slot = match ir.expr(e) {
+                Expr::Var(Var::Global(slot)) => slot,
+                Expr::Var(Var::Local(slot)) if ir.function_around(e) == FuncId(0) => slot,
+                _ => return None,
+            };
+            match linked.bindings.get(usize::from(slot)) {
+                Some(&Binding::Def(f)) if ir.function(f).kind == FuncKind::Function => Some(f),
+                _ => None,
+            }
+        };
+        let given: FxHashSet<ExprId> = ir
+            .calls
+            .iter()
+            .flat_map(|c| &*c.args)
+            .map(|a| a.value)
+            .filter(|&e| function(e).is_some())
+            .collect();
+        let mut handed: FxHashSet<FuncId> = given.iter().filter_map(|&e| function(e)).collect();
+        // Few files hand over any.
+        if handed.is_empty() {
+            return handed;
+        }
+        for n in 0..ir.exprs.len() {
+            let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
+            if let Some(f) = function(e)
+                && !given.contains(&e)
+            {
+                handed.remove(&f);
+            }
+        }
+        handed
+    }
+
+    /// `Trainer(accelerator="gpu")`: Lightning refuses where there is none.
+    pub(super) fn refuses_without(&mut self, class: Sym, args: &Args) {
+        let Some((Value::Str(kind, _), _)) = args.keyword("accelerator") else { return };
+        let lightning = ["lightning.", "pytorch_lightning.", "lightning_fabric."];
+        let class = class.as_str();
+        let known = lightning.iter().any(|l| class.starts_with(l))
+            && ["Trainer", "Fabric", "LightningLite"].iter().any(|name| class.ends_with(name));
+        if known && matches!(kind.as_str(), "gpu" | "cuda") && !self.caught_around() {
+            let there = self.available(None);
+            self.path = self.d.and(self.path, there);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What the project's own `torch.save` says of a file that is loaded, whatever part of the project is linted.
+
+mod support;
+
+use support::Project;
+
+const MARK: (&str, &str) = ("pyproject.toml", "[project]\nname = \"x\"\n");
+const LOAD: &str = "import torch\n\n\ndef restore(model, folder):\n    model.load_state_dict(torch.load(f\"{folder}/best_weights.pt\"))\n";
+
+/// The findings of SD105 with a program that saves in this way, when all is linted and when the one that loads is linted alone.
+fn both(save: &str) -> (usize, usize) {
+    let project = Project::new(&[MARK, ("train.py", save), ("infer.py", LOAD)]);
+    let count = |path: &str| {
+        let run = project.run(&format!("check --isolated --select SD105 --output-format concise {path}"));
+        run.stdout.lines().filter(|line| line.contains("SD105 ")).count()
+    };
+    (count("."), count("infer.py"))
+}
+
+fn saving(value: &str, path: &str) -> String {
+    format!("import torch\n\n\ndef keep(model, folder, state):\n    torch.save({value}, {path})\n")
+}
+
+const PATH: &str = "folder + \"/best_weights.pt\"";
+
+#[test]
+fn copies_on_the_cpu_are_told_of_none() {
+    assert_eq!(both(&saving("{k: v.cpu() for k, v in model.state_dict().items()}", PATH)), (0, 0));
+    assert_eq!(both(&saving("model.cpu().state_dict()", PATH)), (0, 0));
+    assert_eq!(both(&saving("torch.load(folder, map_location=\"cpu\")[\"model\"]", PATH)), (0, 0));
+}
+
+#[test]
+fn what_is_wherever_the_model_is_is_told() {
+    assert_eq!(both(&saving("model.state_dict()", PATH)), (1, 1));
+    assert_eq!(both(&saving("{\"model\": state.cpu(), \"other\": model.state_dict()}", PATH)), (1, 1));
+}
+
+#[test]
+fn what_is_not_known_is_told() {
+    assert_eq!(both(&saving("state", PATH)), (1, 1));
+}
+
+#[test]
+fn another_file_says_nothing() {
+    assert_eq!(both(&saving("state.cpu()", "folder + \"/last_weights.pt\"")), (1, 1));
+}
+
+#[test]
+fn the_callers_of_a_helper_name_the_file_and_what_is_in_it() {
+    let text = "import torch\n\n\ndef write(path, value):\n    torch.save(value, path)\n\n\ndef keep(model, folder):\n    write(folder + \"/best_weights.pt\", {k: v.cpu() for k, v in model.items()})\n";
+    assert_eq!(both(text), (0, 0));
+}
