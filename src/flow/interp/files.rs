@@ -25,7 +25,7 @@ impl Files<'_> {
             Stmt::Import(imports) => imports.iter().any(|i| {
                 // `import fused_dense_cuda`: an extension that only a CUDA build has.
                 let extension = i.name.is_none() && i.module.as_str().ends_with("_cuda")
-                    || self.program.is_extension(module, i.module);
+                    || self.0.is_extension(module, i.module);
                 let known = torch::cuda_only_import(i.whole()) || torch::cuda_only_import(i.module);
                 i.level == 0 && (known || extension)
             }),
@@ -35,16 +35,6 @@ impl Files<'_> {
             || self.defines_kernels(module)
             || self.imports_kernels(module)
             || self.compiles_kernels(module)
-    }
-
-    /// `import amp_C` in a function, of an extension that the project builds for CUDA alone: what follows has it.
-    pub(super) fn imports_extension(&mut self, import: &crate::ir::Import) {
-        let here = self.here();
-        let function = here.func != FuncId(0) && here.tries.is_empty();
-        if function && import.level == 0 && self.program.is_extension(here.module, import.module) {
-            let there = self.available(None);
-            self.path = self.d.and(self.path, there);
-        }
     }
 
     /// `from .backend import _backend`, of the kernels that another file of the project has compiled as it is imported, unless
@@ -73,8 +63,8 @@ impl Files<'_> {
     }
 
     /// Does the file compile kernels as it is imported, whatever the machine?
-    pub(super) fn compiles_kernels(&self, module: ModIdx) -> bool {
-        let ir = &self.program.get(module).ir;
+    pub(super) fn compiles_kernels(self, module: ModIdx) -> bool {
+        let ir = &self.0.get(module).ir;
         let Some(body) = ir.functions.first() else { return false };
         ir.block(body.body).iter().any(|&s| match *ir.stmt(s) {
             Stmt::Assign { value, .. } => self.compiles(module, value),
@@ -84,8 +74,8 @@ impl Files<'_> {
     }
 
     /// `load(name=…, sources=["kernel.cu"])`
-    fn compiles(&self, module: ModIdx, e: ExprId) -> bool {
-        let linked = self.program.get(module);
+    fn compiles(self, module: ModIdx, e: ExprId) -> bool {
+        let linked = self.0.get(module);
         let Expr::Call(call) = linked.ir.expr(e) else { return false };
         let loads = matches!(self.0.resolve_expr(module, linked.ir.call(call).func),
             Some(Resolved::External(path)) if path.as_str() == "torch.utils.cpp_extension.load");
@@ -152,6 +142,16 @@ impl Files<'_> {
 }
 
 impl Interp<'_> {
+    /// `import amp_C` in a function, of an extension that the project builds for CUDA alone: what follows has it.
+    pub(super) fn imports_extension(&mut self, import: &crate::ir::Import) {
+        let here = self.here();
+        let function = here.func != FuncId(0) && here.tries.is_empty();
+        if function && import.level == 0 && self.program.is_extension(here.module, import.module) {
+            let there = self.available(None);
+            self.path = self.d.and(self.path, there);
+        }
+    }
+
     /// What a file's imports outside of branches say of the machine: it cannot do without those plug-ins.
     pub(super) fn plugins_at_top(&mut self, module: ModIdx) -> Cond {
         let ir = &self.program.get(module).ir;
