@@ -1,7 +1,7 @@
 //! What a file is called, as far as the source says it: the last part of its path, with a hole for whatever is not written
 //! down.
 
-use super::writers::Site;
+use super::site::Site;
 use crate::ir::{ArgKind, BinOp, Call, Expr, ExprId, ExprList, FuncId, Module, Stmt, Var};
 use crate::link::{Binding, Program, Resolved};
 

@@ -1,8 +1,20 @@
 //! What a variable of a function holds where it is used, by the statements before that.
 
-use super::stored::{Stored, binds};
 use crate::ir::{Block, Expr, ExprId, Module, Stmt, StmtId, Var};
 use crate::span::Span;
+
+/// Where the tensors of a value are, as far as the source says it; of several the first that holds of one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Stored {
+    /// On a GPU, or wherever a module is.
+    Elsewhere,
+    /// Nothing is known.
+    Unknown,
+    /// On the CPU for certain.
+    Host,
+    /// There are none.
+    Plain,
+}
 
 /// What a variable holds where it is used.
 pub(super) struct Given<'a> {
@@ -82,7 +94,7 @@ impl<'a> Given<'a> {
             }
             Expr::Index { base, .. } if ir.expr(base) == Expr::Var(self.var) => self.values.push(value),
             // One of several: nothing is known of it.
-            Expr::Tuple(_) | Expr::List(_) if binds(ir, target, self.var) => {
+            Expr::Tuple(_) | Expr::List(_) if ir.binds(target, self.var) => {
                 self.held = Some(Some(Stored::Unknown))
             }
             _ => {}

@@ -19,6 +19,7 @@ mod mention;
 mod questions;
 mod relevance;
 mod scan;
+mod site;
 mod store;
 mod stored;
 pub mod value;

@@ -1,26 +1,13 @@
 //! Where the tensors of what is handed to `torch.save` are: copies on the CPU, numbers, or on whatever the program works with.
 
 use super::behind::{Imported, Node, named};
-use super::held::Given;
-use super::writers::{Callers, MAX_CALLERS, Site, argument};
+use super::held::{Given, Stored};
+use super::site::{Callers, MAX_CALLERS, Site, argument};
 use crate::ir::{Call, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch;
-
-/// Where the tensors of a value are, as far as the source says it; of several the first that holds of one.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Stored {
-    /// On a GPU, or wherever a module is.
-    Elsewhere,
-    /// Nothing is known.
-    Unknown,
-    /// On the CPU for certain.
-    Host,
-    /// There are none.
-    Plain,
-}
 
 /// Longest chain of expressions that is followed.
 const MAX_DEPTH: u32 = 12;
@@ -352,25 +339,16 @@ fn looped(ir: &Module, var: Var, at: Span) -> Option<ExprId> {
         Expr::Comp(id) => Some(&ir.comp(id).generators),
         _ => None,
     });
-    let of_comp = generators.flatten().find(|g| binds(ir, g.target, var) && !within(g.iter));
+    let of_comp = generators.flatten().find(|g| ir.binds(g.target, var) && !within(g.iter));
     if let Some(generator) = of_comp {
         return Some(generator.iter);
     }
     let loops = ir.stmts.iter().zip(&ir.stmt_spans).filter(|(_, span)| span.contains(at));
     let mut of_loop = loops.filter_map(|(stmt, _)| match *stmt {
-        Stmt::For { target, iter, .. } if binds(ir, target, var) && !within(iter) => Some(iter),
+        Stmt::For { target, iter, .. } if ir.binds(target, var) && !within(iter) => Some(iter),
         _ => None,
     });
     of_loop.next()
-}
-
-/// Does a target bind the variable?
-pub(super) fn binds(ir: &Module, target: ExprId, var: Var) -> bool {
-    match ir.expr(target) {
-        Expr::Var(bound) => bound == var,
-        Expr::Tuple(list) | Expr::List(list) => ir.list(list).iter().any(|&t| binds(ir, t, var)),
-        _ => false,
-    }
 }
 
 /// The function that is defined under a name in another one.

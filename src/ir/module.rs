@@ -112,6 +112,15 @@ impl Module {
         &self.functions[id.0 as usize]
     }
 
+    /// Does the target of an assignment or a loop bind the variable?
+    pub fn binds(&self, target: ExprId, var: Var) -> bool {
+        match self.expr(target) {
+            Expr::Var(bound) => bound == var,
+            Expr::Tuple(list) | Expr::List(list) => self.list(list).iter().any(|&t| self.binds(t, var)),
+            _ => false,
+        }
+    }
+
     /// The innermost function or class body that the expression stands in; the module's own otherwise.
     pub fn function_around(&self, id: ExprId) -> FuncId {
         let inner = &self.functions[1.min(self.functions.len())..];

@@ -44,6 +44,7 @@ mod join;
 mod kept;
 mod loading;
 mod loops;
+mod made;
 mod managers;
 mod meet;
 mod memo;

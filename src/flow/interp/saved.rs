@@ -253,21 +253,12 @@ impl Interp<'_> {
                 {
                     Some((span.start, Some(value)))
                 }
-                Stmt::For { target, .. } if span.contains(at) && binds(ir, target, var) => {
+                Stmt::For { target, .. } if span.contains(at) && ir.binds(target, var) => {
                     Some((span.start, None))
                 }
                 _ => None,
             })
             .max_by_key(|&(start, _)| start)
             .and_then(|(_, value)| value)
-    }
-}
-
-/// Does the target of a loop bind the variable?
-fn binds(ir: &crate::ir::Module, target: ExprId, var: Var) -> bool {
-    match ir.expr(target) {
-        Expr::Var(bound) => bound == var,
-        Expr::Tuple(list) | Expr::List(list) => ir.list(list).iter().any(|&t| binds(ir, t, var)),
-        _ => false,
     }
 }
