@@ -34,7 +34,8 @@ pub(super) fn goes_to_own(file: &File<'_>, function: &Function, param: &Param) -
     Some(file.parameter_finding(at, message, "not where the caller wants it", function.name_span))
 }
 
-/// Where a pipeline runs while parts of it are offloaded, as `self.device` then is the CPU.
+/// Where a pipeline runs while parts of it are offloaded, as `self.device` then is the CPU (`enable_model_cpu_offload`) or `meta`
+/// (`enable_sequential_cpu_offload`).
 const EXECUTION: &str = "_execution_device";
 
 /// `x.to(self.device)` in a method of a class that has a device to run on besides, or `x.to(pipe.device)` in a function that
@@ -60,10 +61,10 @@ pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<
     })?;
     let name = param.name;
     let message = format!(
-        "this goes to `{name}.device`, and while parts are offloaded that is the CPU: `{name}.{EXECUTION}` is where they run"
+        "this goes to `{name}.device`, and while parts are offloaded that is the CPU or `meta`: `{name}.{EXECUTION}` is where they run"
     );
     let mut finding =
-        file.parameter_finding(at, message, "the CPU while parts are offloaded", function.name_span);
+        file.parameter_finding(at, message, "not where offloaded parts run", function.name_span);
     finding.related.clear();
     finding.help = Some(format!("send it where the parts run: `{name}.{EXECUTION}`"));
     Some(finding)
