@@ -5,10 +5,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::intake::{Analysis, Intake};
-use super::project::{complete, is_in, mentions, modules, projects};
-use super::{findings_of, importer};
-use crate::discover::Input;
+use super::judged::{findings_of, importer};
+use super::project::{Reading, mentions, projects};
 use crate::finding::{Finding, Given};
 use crate::flow::{Calls, Relevance, Target};
 use crate::link::{ModIdx, Program};
@@ -19,29 +17,24 @@ use crate::span::FileId;
 const MAX_CALLERS: usize = 12;
 
 /// Takes out of `found` what calls in other files decide.
-pub(super) fn decided_elsewhere(
-    found: &mut Found,
-    inputs: &[Input],
-    program: &mut Program,
-    relevance: &mut Relevance,
-    intake: &mut Intake,
-    analysis: &mut Analysis,
-) {
+pub(super) fn decided_elsewhere(found: &mut Found, reading: &mut Reading<'_>, relevance: &mut Relevance) {
+    let inputs = reading.inputs;
     let given = |found: &Found| -> Vec<Given> { found.values().flatten().filter_map(|f| f.given).collect() };
     let all = given(found);
     for project in projects(all.iter().map(|g| g.file), inputs) {
-        let here: Vec<Given> = all.iter().filter(|g| is_in(&project, g.file, inputs)).copied().collect();
-        let targets: FxHashSet<Target> = here.iter().filter_map(|g| target(program, *g)).collect();
-        let names: Vec<&str> = targets.iter().map(|&t| called(program, t)).collect();
-        let size = program.modules.len();
-        if !complete(&project, program, intake, analysis, &|text| mentions(text, &names)) {
+        let here: Vec<Given> = all.iter().filter(|g| project.holds(g.file, inputs)).copied().collect();
+        let targets: FxHashSet<Target> = here.iter().filter_map(|g| target(&reading.program, *g)).collect();
+        let names: Vec<&str> = targets.iter().map(|&t| called(&reading.program, t)).collect();
+        let size = reading.program.modules.len();
+        if !project.complete(reading, &|text| mentions(text, &names)) {
             continue;
         }
-        if program.modules.len() != size {
-            *relevance = Relevance::of(program);
+        if reading.program.modules.len() != size {
+            *relevance = Relevance::of(&reading.program);
         }
-        let calls = Calls::of(program, &modules(&project, program, intake), &targets);
-        let mut said = Said { found, others: FxHashMap::default(), inputs, program, relevance, analysis };
+        let files = project.modules(reading);
+        let calls = Calls::of(&reading.program, &files, &targets);
+        let mut said = Said { found, others: FxHashMap::default(), reading, relevance };
         let decided: Vec<(FileId, Finding)> = said.decided(&here, &calls);
         for (file, finding) in decided {
             if let Some(findings) = found.get_mut(&file) {
@@ -69,10 +62,8 @@ fn called(program: &Program, (m, f): Target) -> &'static str {
 struct Said<'a> {
     found: &'a Found,
     others: Found,
-    inputs: &'a [Input],
-    program: &'a Program,
+    reading: &'a Reading<'a>,
     relevance: &'a Relevance,
-    analysis: &'a Analysis,
 }
 
 impl Said<'_> {
@@ -82,8 +73,8 @@ impl Said<'_> {
         for (&file, findings) in self.found {
             for f in findings {
                 let Some(g) = f.given.filter(|g| given.contains(g)) else { continue };
-                let Some(target) = target(self.program, g) else { continue };
-                let callers = calls.deciding(self.program, target, g.index);
+                let Some(target) = target(&self.reading.program, g) else { continue };
+                let callers = calls.deciding(&self.reading.program, target, g.index);
                 let told = callers.iter().take(MAX_CALLERS).any(|&m| self.tells(m, f));
                 if !callers.is_empty() && !told {
                     decided.push((file, f.clone()));
@@ -95,11 +86,12 @@ impl Said<'_> {
 
     /// Does the file come to it, too?
     fn tells(&mut self, m: ModIdx, f: &Finding) -> bool {
-        let file = self.program.get(m).ir.file;
+        let Reading { inputs, program, analysis, .. } = self.reading;
+        let file = program.get(m).ir.file;
         if !self.found.contains_key(&file) && !self.others.contains_key(&file) {
-            let path = &self.analysis.sources.get(file).path;
-            let findings = importer(path, self.inputs).map_or_else(Vec::new, |input| {
-                findings_of(file, input, self.program, self.relevance, &self.analysis.sources)
+            let path = &analysis.sources.get(file).path;
+            let findings = importer(path, inputs).map_or_else(Vec::new, |input| {
+                findings_of(file, input, program, self.relevance, &analysis.sources)
             });
             self.others.insert(file, findings);
         }

@@ -23,6 +23,16 @@ use crate::span::FileId;
 /// `torch.load` without `map_location`.
 const LOAD: Code = Code(105);
 
+/// What has been read so far of the files that were asked for and of their projects, and what reads more.
+pub(super) struct Reading<'a> {
+    /// The files that were asked for.
+    pub(super) inputs: &'a [Input],
+    /// All files that are there, linked.
+    pub(super) program: Program,
+    pub(super) intake: Intake,
+    pub(super) analysis: Analysis,
+}
+
 /// Findings that may depend on callers, by the project that they are in.
 pub(super) struct Project<'a> {
     /// One of its files that were asked for.
@@ -32,25 +42,20 @@ pub(super) struct Project<'a> {
 }
 
 /// The findings without those about machines without CUDA that are in functions which only run where CUDA is.
-pub(super) fn reached_without_cuda(
-    mut findings: Vec<Finding>,
-    inputs: &[Input],
-    program: &mut Program,
-    intake: &mut Intake,
-    analysis: &mut Analysis,
-) -> Vec<Finding> {
+pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    let inputs = reading.inputs;
     let dependent = findings.iter().flat_map(|f| &f.entries).map(|spot| spot.file);
     for project in projects(dependent, inputs) {
-        let known = modules(&project, program, intake);
-        let asked = Behind::asks(program, &known);
-        let words = [QUESTION];
-        if !complete(&project, program, intake, analysis, &|text| asked || mentions(text, &words)) {
+        let known = project.modules(reading);
+        let asked = Behind::asks(&reading.program, &known);
+        if !project.complete(reading, &|text| asked || mentions(text, &[QUESTION])) {
             continue;
         }
-        let behind = Behind::of(program, &modules(&project, program, intake));
+        let files = project.modules(reading);
+        let program = &reading.program;
+        let behind = Behind::of(program, &files);
         findings.retain(|f| {
-            let sheltered =
-                |spot: &Spot| is_in(&project, spot.file, inputs) && behind.contains(program, spot);
+            let sheltered = |spot: &Spot| project.holds(spot.file, inputs) && behind.contains(program, spot);
             f.entries.is_empty() || !f.entries.iter().all(sheltered)
         });
     }
@@ -58,26 +63,28 @@ pub(super) fn reached_without_cuda(
 }
 
 /// The findings without those about loads of what the project itself has saved from the CPU.
-pub(super) fn saved_elsewhere(
-    mut findings: Vec<Finding>,
-    inputs: &[Input],
-    program: &mut Program,
-    intake: &mut Intake,
-    analysis: &mut Analysis,
-) -> Vec<Finding> {
+pub(super) fn saved_elsewhere(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    let inputs = reading.inputs;
     let known = |f: &Finding, program: &Program| -> Option<Vec<Load>> {
         let places = if f.roots.is_empty() { vec![f.primary.place] } else { f.roots.clone() };
         let loads = places.into_iter().map(|place| Load::at(program, place));
         loads.collect::<Option<Vec<Load>>>().filter(|_| f.code == LOAD)
     };
-    let files = findings.iter().filter(|f| known(f, program).is_some()).map(|f| f.primary.place.file);
+    let dependent = findings.iter().filter(|f| known(f, &reading.program).is_some());
+    let files = dependent.map(|f| f.primary.place.file);
     for project in projects(files.collect::<Vec<_>>().into_iter(), inputs) {
-        let here = |f: &Finding| is_in(&project, f.primary.place.file, inputs);
-        let loads: Vec<Load> =
-            findings.iter().filter(|f| here(f)).filter_map(|f| known(f, program)).flatten().collect();
+        let here = |f: &Finding| project.holds(f.primary.place.file, inputs);
+        let loads: Vec<Load> = findings
+            .iter()
+            .filter(|f| here(f))
+            .filter_map(|f| known(f, &reading.program))
+            .flatten()
+            .collect();
         let words: Vec<&str> = loads.iter().flat_map(Load::words).collect();
-        complete(&project, program, intake, analysis, &|text| mentions(text, &words));
-        let writers = Writers::of(program, &modules(&project, program, intake));
+        project.complete(reading, &|text| mentions(text, &words));
+        let files = project.modules(reading);
+        let program = &reading.program;
+        let writers = Writers::of(program, &files);
         findings.retain(|f| {
             let loads = known(f, program).filter(|_| here(f));
             !loads.is_some_and(|loads| loads.iter().all(|load| writers.on_the_host(load)))
@@ -86,27 +93,42 @@ pub(super) fn saved_elsewhere(
     findings
 }
 
-/// Reads those of the project's files that are not there yet, if the text of one of them may say something. False if none
-/// may, and then none is read.
-pub(super) fn complete(
-    project: &Project<'_>,
-    program: &mut Program,
-    intake: &mut Intake,
-    analysis: &mut Analysis,
-    may_tell: &(dyn Fn(&str) -> bool + Sync),
-) -> bool {
-    let missing: Vec<&PathBuf> = project.files.iter().filter(|path| intake.file(path).is_none()).collect();
-    if missing.is_empty() {
-        return true;
+impl Project<'_> {
+    /// Reads those of the project's files that are not there yet, if the text of one of them may say something. False if none
+    /// may, and then none is read.
+    pub(super) fn complete(
+        &self,
+        reading: &mut Reading<'_>,
+        may_tell: &(dyn Fn(&str) -> bool + Sync),
+    ) -> bool {
+        let Reading { program, intake, analysis, .. } = reading;
+        let missing: Vec<&PathBuf> = self.files.iter().filter(|path| intake.file(path).is_none()).collect();
+        if missing.is_empty() {
+            return true;
+        }
+        if !missing.par_iter().any(|path| read::read(path).is_ok_and(|(text, _)| may_tell(&text))) {
+            return false;
+        }
+        let wanted = missing.into_iter().map(|path| (path.clone(), project_root(path))).collect();
+        intake.modules = std::mem::take(program).into_modules();
+        intake.follow(wanted, analysis);
+        *program = intake.link();
+        true
     }
-    if !missing.par_iter().any(|path| read::read(path).is_ok_and(|(text, _)| may_tell(&text))) {
-        return false;
+
+    /// Is the file one of those that this project was looked for?
+    pub(super) fn holds(&self, file: FileId, inputs: &[Input]) -> bool {
+        inputs.get(file.0 as usize).is_some_and(|input| {
+            input.root == self.input.root && Arc::ptr_eq(&input.settings, &self.input.settings)
+        })
     }
-    let wanted = missing.into_iter().map(|path| (path.clone(), project_root(path))).collect();
-    intake.modules = std::mem::take(program).into_modules();
-    intake.follow(wanted, analysis);
-    *program = intake.link();
-    true
+
+    /// Those of the project's files that are there, without its tests: what they call, they call in their own ways.
+    pub(super) fn modules(&self, reading: &mut Reading<'_>) -> Vec<ModIdx> {
+        let Reading { program, intake, .. } = reading;
+        let files = self.files.iter().filter(|path| !is_test(path, &self.input.root));
+        files.filter_map(|path| program.module_of(intake.file(path)?)).collect()
+    }
 }
 
 /// Is one of the words in the text?
@@ -123,17 +145,4 @@ pub(super) fn projects(files: impl Iterator<Item = FileId>, inputs: &[Input]) ->
     firsts
         .filter_map(|input| Some(Project { input, files: project_files(&input.root, &input.settings)? }))
         .collect()
-}
-
-/// Is the file one of those that this project was looked for?
-pub(super) fn is_in(project: &Project<'_>, file: FileId, inputs: &[Input]) -> bool {
-    inputs.get(file.0 as usize).is_some_and(|input| {
-        input.root == project.input.root && Arc::ptr_eq(&input.settings, &project.input.settings)
-    })
-}
-
-/// Those of the project's files that are there, without its tests: what they call, they call in their own ways.
-pub(super) fn modules(project: &Project<'_>, program: &Program, intake: &mut Intake) -> Vec<ModIdx> {
-    let files = project.files.iter().filter(|path| !is_test(path, &project.input.root));
-    files.filter_map(|path| program.module_of(intake.file(path)?)).collect()
 }

@@ -1,0 +1,53 @@
+//! One file, interpreted and judged.
+
+use std::path::Path;
+
+use super::intake::{internal_error, plain_finding};
+use crate::discover::Input;
+use crate::finding::{Code, Finding};
+use crate::flow::Relevance;
+use crate::link::Program;
+use crate::rules::{Context, Limits};
+use crate::shield::shielded;
+use crate::source::Sources;
+use crate::span::{FileId, Place, Span};
+
+/// An input of the project that the file is in, for its settings.
+pub(super) fn importer<'a>(path: &Path, inputs: &'a [Input]) -> Option<&'a Input> {
+    inputs.iter().find(|input| path.starts_with(&input.root)).or(inputs.first())
+}
+
+/// What the rules say of the file.
+pub(super) fn findings_of(
+    file: FileId,
+    input: &Input,
+    program: &Program,
+    relevance: &Relevance,
+    sources: &Sources,
+) -> Vec<Finding> {
+    let Some(module) = program.module_of(file) else { return Vec::new() };
+    let judged = shielded(|| {
+        let outcome = crate::flow::run_module(program, relevance, module);
+        let limits = Limits {
+            oom_threshold: input.settings.oom_threshold,
+            max_accelerator_memory: input.settings.max_accelerator_memory,
+        };
+        let cx = Context {
+            file,
+            root: &input.root,
+            sources,
+            program,
+            cuda_only: outcome.cuda_only,
+            refuses: outcome.refuses,
+            limits,
+        };
+        crate::rules::judge(&outcome, &cx)
+    });
+    match judged {
+        Ok(findings) => findings,
+        Err(panic) => {
+            let place = Place { file, span: Span::default() };
+            vec![plain_finding(Code(1), internal_error(&panic), place)]
+        }
+    }
+}
