@@ -158,6 +158,8 @@ pub struct Finding {
     pub entries: Vec<Spot>,
     /// The parameter that it is about. Only set where calls in other files may decide that it cannot happen.
     pub given: Option<Given>,
+    /// A tensor or module of it is on the CPU because that is the default device, in a function that is interpreted for itself.
+    pub by_default: bool,
     /// What to write instead.
     pub help: Option<String>,
     /// The same as edits, if a machine can make them.
@@ -184,6 +186,7 @@ impl Finding {
             suspects: Vec::new(),
             entries: Vec::new(),
             given: None,
+            by_default: false,
             help: None,
             fix: None,
             verdict: None,

@@ -15,7 +15,7 @@ use super::intake::{Analysis, Intake};
 use crate::config::Settings;
 use crate::discover::{Input, project_files, project_root};
 use crate::finding::{Code, Finding, Spot};
-use crate::flow::{Behind, Load, QUESTION, Writers};
+use crate::flow::{Behind, Elsewhere, Load, QUESTION, SETTERS, Writers};
 use crate::link::{ModIdx, Program};
 use crate::source::{is_test, read};
 use crate::span::FileId;
@@ -93,6 +93,27 @@ pub(super) fn saved_elsewhere(mut findings: Vec<Finding>, reading: &mut Reading<
     findings
 }
 
+/// The findings without those about what functions make on the CPU by default, where the programs that use them have set
+/// another default.
+pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    let inputs = reading.inputs;
+    let dependent: Vec<FileId> =
+        findings.iter().filter(|f| f.by_default).map(|f| f.primary.place.file).collect();
+    for project in projects(dependent.into_iter(), inputs) {
+        // A library is there for programs that are not in sight.
+        if project.is_built() || !project.complete(reading, &|text| mentions(text, &SETTERS)) {
+            continue;
+        }
+        let files = project.modules(reading);
+        let program = &reading.program;
+        let elsewhere = Elsewhere::of(program, &files);
+        let set =
+            |f: &Finding| f.places().any(|p| program.module_of(p.file).is_some_and(|m| elsewhere.reaches(m)));
+        findings.retain(|f| !(f.by_default && project.holds(f.primary.place.file, inputs) && set(f)));
+    }
+    findings
+}
+
 impl Project<'_> {
     /// Reads those of the project's files that are not there yet, if the text of one of them may say something. False if none
     /// may, and then none is read.
@@ -114,6 +135,11 @@ impl Project<'_> {
         intake.follow(wanted, analysis);
         *program = intake.link();
         true
+    }
+
+    /// Is it made to be installed?
+    fn is_built(&self) -> bool {
+        ["setup.py", "setup.cfg", "pyproject.toml"].iter().any(|name| self.input.root.join(name).exists())
     }
 
     /// Is the file one of those that this project was looked for?

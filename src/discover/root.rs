@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-const MARKERS: [&str; 6] =
-    ["pyproject.toml", "samedevice.toml", ".samedevice.toml", "setup.py", "setup.cfg", ".git"];
+const MARKERS: [&str; 5] = ["pyproject.toml", "samedevice.toml", ".samedevice.toml", "setup.cfg", ".git"];
 
 /// Finds projects' roots and remembers what it saw on the way.
 #[derive(Debug, Default)]
@@ -30,7 +29,10 @@ impl Roots {
         if let Some(known) = self.marked.get(folder) {
             return known.clone();
         }
-        let root = if MARKERS.iter().any(|mark| folder.join(mark).exists()) {
+        let has = |name: &str| folder.join(name).exists();
+        // In a package `setup.py` is one of its modules.
+        let built = || has("setup.py") && !has("__init__.py");
+        let root = if MARKERS.into_iter().any(has) || built() {
             Some(folder.into())
         } else {
             folder.parent().and_then(|parent| self.marked(parent))
@@ -61,6 +63,11 @@ mod tests {
             fs::write(dir.path().join(file), "").expect("a file");
         }
         assert_eq!(project_root(&inner.join("x.py")), dir.path().join("a"));
+        fs::write(inner.join("setup.py"), "").expect("a file");
+        assert_eq!(project_root(&inner), dir.path().join("a"), "a module of the package");
+        fs::write(dir.path().join("setup.py"), "").expect("a file");
+        assert_eq!(project_root(&inner), dir.path());
+        fs::remove_file(dir.path().join("setup.py")).expect("a file");
         fs::write(dir.path().join("setup.cfg"), "").expect("a file");
         assert_eq!(project_root(&inner), dir.path());
     }

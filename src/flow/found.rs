@@ -21,6 +21,8 @@ pub(super) struct Found {
     pub(super) calls: Vec<u32>,
     /// Functions that ask something about the machine.
     pub(super) asking: FxHashSet<FuncId>,
+    /// Functions that are handed over by one that runs only where its decorators let it.
+    pub(super) handed: FxHashSet<FuncId>,
     /// The expressions that speak of `torch.Generator`, in order.
     pub(super) generators: Vec<ExprId>,
     /// Functions that make tensors where another one is: `device=x.device`.

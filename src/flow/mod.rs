@@ -6,6 +6,8 @@
 mod assigned;
 pub mod atom;
 mod behind;
+mod decorated;
+mod default_device;
 pub mod diagram;
 pub mod dims;
 pub mod event;
@@ -26,6 +28,7 @@ pub mod value;
 mod writers;
 
 pub use behind::{Behind, QUESTION};
+pub use default_device::{Elsewhere, SETTERS};
 pub use given::{Calls, Target};
 pub use interp::{Outcome, run_module};
 pub use relevance::Relevance;

@@ -19,7 +19,7 @@ thread_local! {
 static WORDS: LazyLock<Option<AhoCorasick>> =
     LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(ASKING).ok());
 
-fn asks(name: Sym) -> bool {
+pub(super) fn asks(name: Sym) -> bool {
     ASKS.with(|known| known.ask(name, |name| WORDS.as_ref().is_some_and(|words| words.is_match(name))))
 }
 

@@ -48,6 +48,8 @@ struct Facts {
     pub(super) sets_up: Vec<bool>,
     /// Something that mentions it, or mentions what does, asks about the machine.
     pub(super) asked_before: Vec<bool>,
+    /// Those that a function hands over which runs only where its decorators let it.
+    pub(super) handed: FxHashSet<FuncId>,
     /// The expressions that speak of `torch.Generator`, in order.
     pub(super) generators: Vec<ExprId>,
     /// Those that make tensors where another one is.
@@ -83,6 +85,7 @@ impl Relevance {
                 of_constructor: vec![false; m.ir.functions.len()],
                 sets_up: vec![false; m.ir.functions.len()],
                 asked_before: Vec::new(),
+                handed: FxHashSet::default(),
                 generators: Vec::new(),
                 beside: FxHashSet::default(),
             })
@@ -118,6 +121,7 @@ impl Relevance {
             facts.near = near[start..start + facts.own.len()].to_vec();
             facts.telling = telling[start..start + facts.own.len()].to_vec();
             facts.asked_before = asked_before[start..start + facts.own.len()].to_vec();
+            facts.handed.clone_from(&found[m].handed);
             facts.generators.clone_from(&found[m].generators);
             facts.beside.clone_from(&found[m].beside);
         }
@@ -167,6 +171,11 @@ impl Relevance {
     pub fn asked_before(&self, module: ModIdx, func: FuncId) -> bool {
         let facts = self.modules.get(module.0 as usize);
         facts.and_then(|m| m.asked_before.get(func.0 as usize)).copied().unwrap_or(true)
+    }
+
+    /// Does a function that runs only where its decorators let it hand this one over, to be called?
+    pub fn is_handed_over(&self, module: ModIdx, func: FuncId) -> bool {
+        self.modules.get(module.0 as usize).is_some_and(|m| m.handed.contains(&func))
     }
 
     /// How many calls interpreting the function takes, roughly.

@@ -104,6 +104,7 @@ impl<'a> Scan<'a> {
             same: Vec::new(),
             calls: vec![0; ir.functions.len()],
             asking: FxHashSet::default(),
+            handed: FxHashSet::default(),
             generators: Vec::new(),
             beside: FxHashSet::default(),
         };
@@ -147,6 +148,7 @@ impl<'a> Scan<'a> {
         }
         self.statements();
         self.enclosing();
+        self.decorated();
         self.found.seeds.sort_unstable_by_key(|&n| key(n));
         self.found.seeds.dedup();
         self.found

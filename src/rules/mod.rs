@@ -32,7 +32,8 @@ use std::path::Path;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::finding::{Code, Finding, Given, Label, Spot};
-use crate::flow::event::{Bite, DeviceName, Event, Kind};
+use crate::flow::event::{Bite, DeviceName, Event, Kind, Operand};
+use crate::flow::value::Reason;
 use crate::flow::{Outcome, event};
 use crate::ir::FuncId;
 use crate::link::Program;
@@ -138,6 +139,7 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
         let mut finding = RULES.iter().find_map(|rule| rule(event, cx))?;
         finding.entries = depends_on_callers(event, &finding, cx);
         finding.given = depends_on_arguments(event, cx);
+        finding.by_default = depends_on_default(event);
         Some(in_its_world(finding, event))
     });
     let texts = message::matched_by_message(cx)
@@ -184,6 +186,15 @@ fn depends_on_arguments(event: &Event, cx: &Context<'_>) -> Option<Given> {
     matches!(other.device, DeviceName::Varies(_)).then_some(Given { file: cx.file, func, index })
 }
 
+/// Does it take for granted that a function makes its tensors and modules on the CPU unless it says otherwise?
+fn depends_on_default(event: &Event) -> bool {
+    let Kind::Mismatch { stray, other, .. } = &event.kind else { return false };
+    let by_default = |side: &Operand| {
+        side.chain.last().is_some_and(|s| matches!(s.reason, Reason::Default | Reason::Module))
+    };
+    event.symbolic && (by_default(stray) || by_default(other))
+}
+
 /// A rule may know the world better than the path does. What the path says of other machines is then not about
 /// this finding.
 fn in_its_world(mut finding: Finding, event: &Event) -> Finding {
@@ -211,6 +222,7 @@ fn merge(into: &mut Finding, other: Finding) {
     } else {
         into.entries.extend(other.entries);
     }
+    into.by_default &= other.by_default;
     if into.given != other.given {
         into.given = None;
     }

@@ -51,13 +51,20 @@ impl File<'_> {
         let ir = self.ir;
         let within = |spans: &[Span], span: Span| spans.iter().any(|s| s.contains(span));
         let body: Vec<Span> = ir.block(handler.body).iter().map(|&s| ir.stmt_span(s)).collect();
-        let first: Vec<ExprId> =
-            self.calls().filter(|(_, at)| tried.contains(*at)).map(|(call, _)| call.func).collect();
+        let inner: Vec<Span> = self.handlers_in(tried).collect();
+        let first: Vec<ExprId> = self
+            .calls()
+            .filter(|&(_, at)| tried.contains(at) && !within(&inner, at))
+            .map(|(call, _)| call.func)
+            .collect();
         let function = self.function_around(handler.span);
+        // What comes before it is known which error this is, tidies up.
+        let known = self.asked(handler).map_or(handler.head.end, |at| at.end);
         self.calls()
-            .filter(|&(_, at)| within(&body, at) && !self.deferred(at, handler.span))
+            .filter(|&(_, at)| at.start >= known && within(&body, at) && !self.deferred(at, handler.span))
             .find(|(call, _)| {
                 self.works(call.func)
+                    && !self.takes_the_error(call, handler)
                     && (first.iter().any(|&f| same(ir, f, call.func)) || self.recurses(call.func, function))
             })
             .map(|(_, at)| at)
@@ -82,17 +89,37 @@ impl File<'_> {
             return true;
         }
         let broad = names.iter().any(|n| matches!(*n, "RuntimeError" | "Exception" | "AcceleratorError"));
-        broad
-            && self.ir.exprs.iter().zip(&self.ir.expr_spans).any(|(e, &at)| {
-                handler.span.contains(at)
-                    && match *e {
-                        Expr::Str(s) => s.as_str().to_ascii_lowercase().contains("out of memory"),
-                        Expr::Call(c) => self
-                            .last_name(self.ir.call(c).func)
-                            .is_some_and(|n| n.to_ascii_lowercase().contains("oom")),
-                        _ => false,
-                    }
-            })
+        broad && self.asked(handler).is_some()
+    }
+
+    /// Where the handler asks first whether memory has run out.
+    fn asked(&self, handler: &Handler) -> Option<Span> {
+        let asks = |e: &Expr| match *e {
+            Expr::Str(s) => s.as_str().to_ascii_lowercase().contains("out of memory"),
+            Expr::Call(c) => {
+                self.last_name(self.ir.call(c).func).is_some_and(|n| n.to_ascii_lowercase().contains("oom"))
+            }
+            _ => false,
+        };
+        let all = self.ir.exprs.iter().zip(&self.ir.expr_spans);
+        all.filter(|&(e, &at)| handler.span.contains(at) && asks(e))
+            .map(|(_, &at)| at)
+            .min_by_key(|at| at.start)
+    }
+
+    /// The handlers of the `try` statements in there.
+    fn handlers_in(&self, outer: Span) -> impl Iterator<Item = Span> {
+        let all = self.ir.stmts.iter().filter_map(|stmt| match stmt {
+            Stmt::Try { handlers, .. } => Some(handlers),
+            _ => None,
+        });
+        all.flatten().map(|h| h.span).filter(move |&at| outer.contains(at))
+    }
+
+    /// Is the call given the error that the handler has caught? Then it asks about it, or tells of it.
+    fn takes_the_error(&self, call: &Call, handler: &Handler) -> bool {
+        let error = |e| matches!(self.ir.expr(e), Expr::Var(v) if Some(v) == handler.name);
+        call.args.iter().any(|a| error(a.value))
     }
 
     fn caught(&self, types: ExprId) -> Vec<&'static str> {

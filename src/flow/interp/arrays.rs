@@ -95,6 +95,15 @@ const ARRAYS_KEEP: &[&str] = &[
     "var",
     "vstack",
 ];
+/// NumPy functions and methods that give one number, unless they are told an axis.
+const REDUCE: &[&str] =
+    &["argmax", "argmin", "average", "max", "mean", "median", "min", "prod", "ptp", "std", "sum", "var"];
+/// NumPy functions that give a number of numbers.
+const OF_NUMBERS: &[&str] = &[
+    "abs", "add", "ceil", "clip", "cos", "divide", "exp", "expm1", "floor", "log", "log10", "log1p", "log2",
+    "maximum", "minimum", "multiply", "power", "round", "sin", "sqrt", "square", "subtract", "tan", "tanh",
+];
+
 impl Interp<'_> {
     /// The result of a NumPy function: of 64 bits by default, by `dtype`, or by its arguments.
     pub(super) fn array_of(&self, name: &str, args: &Args) -> Value {
@@ -119,7 +128,15 @@ impl Interp<'_> {
             }),
             None => false,
         };
-        if doubles { Self::DOUBLES } else { Self::ARRAY }
+        Self::array_or_number(doubles, Self::gives_number(name, args, 1))
+    }
+
+    const fn array_or_number(doubles: bool, number: bool) -> Value {
+        match (doubles, number) {
+            (true, _) => Self::DOUBLES,
+            (false, true) => Self::NUMBER,
+            (false, false) => Self::ARRAY,
+        }
     }
 
     /// A method of an array that has numbers of 64 bits, or may have them.
@@ -128,7 +145,17 @@ impl Interp<'_> {
             "astype" => args.get(0, "dtype").is_some_and(|(v, _)| self.is_numpy_double(v)),
             name => array == Self::DOUBLES && ARRAYS_KEEP.contains(&name),
         };
-        if doubles { Self::DOUBLES } else { Self::ARRAY }
+        Self::array_or_number(doubles, Self::gives_number(name.as_str(), args, 0))
+    }
+
+    /// Does the function give one number: of all that is in an array, or of numbers alone? `arrays` are the positional
+    /// arguments that come before the axis.
+    fn gives_number(name: &str, args: &Args, arrays: usize) -> bool {
+        let axis = args.positional.len() > arrays || !args.keywords.is_empty() || args.open;
+        let number = |v: Value| matches!(v, Value::Int(_) | Self::NUMBER);
+        let only = |mut values: std::slice::Iter<'_, (Value, ExprId)>| values.all(|&(v, _)| number(v));
+        REDUCE.contains(&name) && !axis
+            || OF_NUMBERS.contains(&name) && !args.positional.is_empty() && only(args.positional.iter())
     }
 
     fn is_numpy_double(&self, dtype: Value) -> bool {

@@ -74,6 +74,10 @@ impl Interp<'_> {
                 FALSE
             }
             (Value::Object(x), Value::Object(y)) if x == y => TRUE,
+            (Value::Seq(x), Value::Seq(y)) => match (self.numbers_in(x), self.numbers_in(y)) {
+                (Some(x), Some(y)) => constant(x == y),
+                _ => self.unknown_test(e),
+            },
             (Value::External(x), Value::External(y)) => constant(x == y),
             // `kind == "MULTI_GPU"`, whatever `kind` is: somebody has decided about devices.
             (v, Value::Str(s, _)) | (Value::Str(s, _), v) if speaks_of_devices(s.as_str()) => {
@@ -81,6 +85,12 @@ impl Interp<'_> {
             }
             _ => self.unknown_test(e),
         }
+    }
+
+    /// The numbers of a tuple that has nothing else.
+    fn numbers_in(&self, s: super::super::value::SeqId) -> Option<Vec<i64>> {
+        let number = |&v: &Value| if let Value::Int(n) = v { Some(n) } else { None };
+        self.seq_items(s).iter().map(number).collect()
     }
 
     /// Is it a `torch.device` or the name of one, and nothing that somebody outside may have given as a number?
@@ -292,6 +302,15 @@ impl Interp<'_> {
                 self.d.atom(atom)
             }
             (Value::Int(x), Value::Int(y)) => constant(in_order(op, x, y)),
+            // `capability < (8, 0)`, after `capability = (0, 0)`
+            (Value::Choice(_), Value::Seq(_)) => {
+                let r = self.each(a, &mut |i, v| Value::Bool(i.order(op, v, b, e)));
+                self.as_cond(r, e)
+            }
+            (Value::Seq(x), Value::Seq(y)) => match (self.numbers_in(x), self.numbers_in(y)) {
+                (Some(x), Some(y)) => constant(in_order(op, x, y)),
+                _ => self.unknown_test(e),
+            },
             // `get_device()` where there is one, and -1 elsewhere.
             (Value::Choice(_), Value::Int(_))
                 if self.values_of(a).iter().any(|v| matches!(v, Value::Device(_))) =>

@@ -275,8 +275,8 @@ pub(super) fn ordered(test: u8, x: i64, y: i64) -> Option<bool> {
     ops.into_iter().find(|&op| test == ORDERED + op as u8).map(|op| in_order(op, x, y))
 }
 
-/// Does the comparison hold between two numbers?
-pub(super) fn in_order(op: CmpOp, x: i64, y: i64) -> bool {
+/// Does the comparison hold between two numbers, or two tuples of some?
+pub(super) fn in_order<T: PartialOrd>(op: CmpOp, x: T, y: T) -> bool {
     match op {
         CmpOp::Lt => x < y,
         CmpOp::LtE => x <= y,

@@ -237,8 +237,12 @@ impl Interp<'_> {
         match (name.as_str(), first) {
             ("append" | "appendleft", Some((v, at))) => {
                 self.check_accumulated(v, e);
-                let v =
-                    if self.constructing() && !self.is_module_object(id) { self.kept(v, at, 1) } else { v };
+                let v = match self.is_module_object(id) {
+                    // `ParameterList` makes parameters of tensors.
+                    true => self.as_parameters(v),
+                    false if self.constructing() => self.kept(v, at, 1),
+                    false => v,
+                };
                 self.note_appended(id, v);
                 // Inside a loop the number of elements is not known.
                 let new = match (self.own(id), self.here().loops.iter().all(|l| l.exact)) {

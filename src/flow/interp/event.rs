@@ -252,6 +252,7 @@ impl Interp<'_> {
             callers_decide: false,
             parameter: None,
             asked_before: self.asked_before,
+            handed_on: self.handed_on,
             entry: self.callers.entry,
             symbolic: self.symbolic,
             also: Vec::new(),

@@ -248,6 +248,7 @@ impl Interp<'_> {
             }
             Value::Tensor(t) if self.get_tensor(t).certain => Some(path == "torch.Tensor"),
             Value::Str(..) => Some(path == "builtins.str"),
+            Value::Device(_) => Some(false),
             _ => None,
         }
     }

@@ -7,7 +7,7 @@ use super::super::event::Kind;
 use super::super::value::{Device, ObjId, Reason, Role, Tensor, TensorId, Value};
 use super::watch::Parts;
 use super::{Interp, ObjKind};
-use crate::ir::{Expr, ExprId};
+use crate::ir::{Call, Expr, ExprId, Module, Slot, Stmt, Var};
 use crate::link::{ClassKey, Resolved};
 use crate::span::Place;
 use crate::sym::Sym;
@@ -146,15 +146,16 @@ impl Interp<'_> {
                 let linked = self.program.get(k.module);
                 let span = linked.ir.class(k.class).span;
                 let ir = &linked.ir;
-                ir.calls.iter().any(|c| span.contains(ir.span(c.func)) && self.is_weighty(k, c.func, other))
+                ir.calls.iter().any(|c| span.contains(ir.span(c.func)) && self.is_weighty(k, c, other))
             })
     }
 
     /// Does the call make a parameter or a layer that has some?
-    fn is_weighty(&self, key: ClassKey, mut callee: ExprId, other: &mut dyn FnMut(ClassKey)) -> bool {
+    fn is_weighty(&self, key: ClassKey, call: &Call, other: &mut dyn FnMut(ClassKey)) -> bool {
         let ir = &self.program.get(key.module).ir;
+        let mut callee = call.func;
         // `def __init__(self, width, layer=nn.Linear)`: the class is a parameter.
-        if let Expr::Var(crate::ir::Var::Local(slot)) = ir.expr(callee) {
+        if let Expr::Var(Var::Local(slot)) = ir.expr(callee) {
             let params = &ir.function(ir.function_around(callee)).params;
             match params.iter().find(|p| p.slot == slot).and_then(|p| p.default) {
                 Some(default) => callee = default,
@@ -164,6 +165,7 @@ impl Interp<'_> {
         match self.program.resolve_expr(key.module, callee) {
             Some(Resolved::External(path)) => {
                 path.as_str().ends_with("nn.Parameter")
+                    && !call.args.first().is_some_and(|a| is_handed(ir, a.value))
                     || crate::torch::module(path).is_some_and(|m| m.state == State::Yes)
             }
             Some(Resolved::Class(k)) if self.is_module_class(k) => {
@@ -261,5 +263,27 @@ impl Interp<'_> {
             let plain = self.tensor(Tensor { role: Role::Plain, ..t });
             self.assign(base, plain);
         }
+    }
+}
+
+/// Is it a variable to which its function assigns nothing? What it was given is wherever that was made.
+fn is_handed(ir: &Module, e: ExprId) -> bool {
+    let Expr::Var(Var::Local(slot)) = ir.expr(e) else { return false };
+    let function = ir.function(ir.function_around(e));
+    let assigns = |s: &Stmt| match s {
+        Stmt::Assign { targets, .. } => ir.list(*targets).iter().any(|&t| names(ir, t, slot)),
+        Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } => names(ir, *target, slot),
+        _ => false,
+    };
+    !ir.stmts[ir.stmts_of(function)].iter().any(assigns)
+}
+
+/// Does the target bind this variable?
+fn names(ir: &Module, target: ExprId, slot: Slot) -> bool {
+    match ir.expr(target) {
+        Expr::Var(Var::Local(s)) => s == slot,
+        Expr::Tuple(list) | Expr::List(list) => ir.list(list).iter().any(|&t| names(ir, t, slot)),
+        Expr::Star(inner) => names(ir, inner, slot),
+        _ => false,
     }
 }

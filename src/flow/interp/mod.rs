@@ -221,6 +221,8 @@ pub struct Interp<'p> {
     entry: ModIdx,
     speculative: bool,
     asked_before: bool,
+    /// A function that runs only where its decorators let it hands over the one that is interpreted for itself.
+    handed_on: bool,
     symbolic: bool,
     /// Functions of the entry's file that its own body has called.
     interpreted: FxHashSet<FuncId>,
@@ -350,6 +352,7 @@ impl<'p> Interp<'p> {
             entry,
             speculative: false,
             asked_before: false,
+            handed_on: false,
             symbolic: false,
             interpreted: FxHashSet::default(),
             wrappers: FxHashMap::default(),

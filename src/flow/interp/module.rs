@@ -75,6 +75,12 @@ impl Interp<'_> {
         }
     }
 
+    /// Is it, in one of the cases, a tensor that moves with its module?
+    pub(super) fn is_registered_tensor(&self, v: Value) -> bool {
+        let registered = |v| matches!(v, Value::Tensor(t) if self.get_tensor(t).role.registered());
+        self.values_of(v).into_iter().any(registered)
+    }
+
     pub(super) fn has_state(&self, id: ObjId) -> bool {
         match self.obj(id).kind {
             ObjKind::ForeignModule(Some(op)) => self.is_stateful(id, op),
@@ -316,9 +322,16 @@ impl Interp<'_> {
 
     pub(super) fn register(&mut self, id: ObjId, name: Sym, args: &Args) {
         let Some((field, _)) = args.get(0, "name") else { return };
+        let known = matches!(field, Value::Str(..));
         let field = self.field_name(id, field);
         let wanted = if name.as_str() == "register_buffer" { "tensor" } else { "param" };
         let Some((v, _)) = args.get(1, wanted) else { return };
+        // It may take the place of any of a layer's own.
+        if !known && matches!(self.obj(id).kind, ObjKind::ForeignModule(_)) {
+            let unknown = self.unknown_device();
+            self.move_module(id, unknown);
+            return;
+        }
         let role = if wanted == "tensor" { Role::Buffer } else { Role::Parameter };
         let v = match v {
             Value::Tensor(_) | Value::Choice(_) => self.with_role(v, role),

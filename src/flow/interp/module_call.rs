@@ -188,8 +188,12 @@ impl Interp<'_> {
         // Tensors that the constructor was given live with the module, but may have been left behind.
         let stateful = self.is_stateful(id, op);
         if op.state == State::Yes {
-            for (_, cell) in self.obj(id).attrs.clone() {
-                parties.extend(self.party(self.store.get(cell), e, Rule::STRICT));
+            for (name, cell) in self.obj(id).attrs.clone() {
+                let v = self.store.get(cell);
+                // It computes with nothing else that somebody has hung on it.
+                if self.is_registered_tensor(v) || op.constructor.iter().any(|p| p.tensor && p.name == name) {
+                    parties.extend(self.party(v, e, Rule::STRICT));
+                }
             }
         }
         if stateful {

@@ -56,7 +56,9 @@ impl Interp<'_> {
                 let [nccl_name, other] = ["nccl", "gloo"].map(|s| Value::Str(Sym::new(s), super::NO_ORIGIN));
                 return Some(self.ite(nccl, nccl_name, other));
             }
-            "torch.cuda.set_device" => self.watch.selected = true,
+            "torch.cuda.set_device"
+            | "torch.accelerator.set_device_index"
+            | "torch.accelerator.set_device_idx" => self.watch.selected = true,
             _ if text.starts_with("torch.distributed.") && args.keyword("group").is_none() => {
                 let fact = crate::torch::call(Sym::new(text));
                 for arg in fact.map(|f| &*f.collective).unwrap_or_default() {
@@ -452,7 +454,9 @@ impl Interp<'_> {
         }
         modules.into_iter().any(|m| {
             self.program.get(m).ir.exprs.iter().any(|e| match e {
-                Expr::Attr { name, .. } => name.as_str() == "set_device",
+                Expr::Attr { name, .. } => {
+                    matches!(name.as_str(), "set_device" | "set_device_index" | "set_device_idx")
+                }
                 Expr::Str(s) => s.as_str() == VISIBLE,
                 _ => false,
             })

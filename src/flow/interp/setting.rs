@@ -175,6 +175,7 @@ impl Interp<'_> {
     fn follow_weight(&mut self, id: ObjId, name: Sym, weight: Value) {
         if let (ObjKind::ForeignModule(Some(_)), true, Value::Tensor(t)) =
             (self.obj(id).kind, name.as_str().starts_with("weight"), weight)
+            && self.get_tensor(t).role.registered()
         {
             let device = self.get_tensor(t).device;
             self.set_own(id, Value::Device(device));

@@ -34,8 +34,11 @@ impl Interp<'_> {
             }
             _ => {}
         }
-        let given =
-            if op.accepts.device { args.keyword("device").filter(|(v, _)| *v != Value::None) } else { None };
+        let given = if op.accepts.device {
+            named(op, args, "device").filter(|(v, _)| *v != Value::None)
+        } else {
+            None
+        };
         let device = match given {
             Some((v, at)) => {
                 let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
@@ -102,5 +105,13 @@ impl Interp<'_> {
             }
             _ => {}
         }
+    }
+}
+
+/// What the constructor is given for the parameter of this name, by keyword or in its place.
+fn named(op: &ModuleOp, args: &Args, name: &str) -> Option<(Value, ExprId)> {
+    match op.constructor.iter().position(|p| p.name.as_str() == name) {
+        Some(position) => args.get(position, name),
+        None => args.keyword(name),
     }
 }

@@ -1,0 +1,90 @@
+//! Which programs of a project set PyTorch's default device, and which files they use.
+//!
+//! A function that is interpreted for itself makes its tensors on the CPU, as PyTorch does unless it is told otherwise. A program
+//! that has called `torch.set_default_device` or `torch.set_default_tensor_type` makes them elsewhere, in the project's other
+//! files as well.
+
+use rustc_hash::FxHashSet;
+
+use crate::ir::{Call, Expr, Module};
+use crate::link::{ModIdx, Program, Resolved, Target};
+
+/// The functions that set it, as texts mention them.
+pub const SETTERS: [&str; 2] = ["set_default_device", "set_default_tensor_type"];
+
+/// The files that only programs use which have set another default device than the CPU.
+#[derive(Debug, Default)]
+pub struct Elsewhere(FxHashSet<ModIdx>);
+
+impl Elsewhere {
+    /// Looks for such programs among these files: what no other file imports is a program, or there for others.
+    pub fn of(program: &Program, files: &[ModIdx]) -> Self {
+        let setters: FxHashSet<ModIdx> = files.iter().copied().filter(|&m| sets(program, m)).collect();
+        if setters.is_empty() {
+            return Self::default();
+        }
+        let imported: FxHashSet<ModIdx> =
+            files.iter().flat_map(|&m| imports(program, m).filter(move |&other| other != m)).collect();
+        let (mut set, mut not) = (FxHashSet::default(), FxHashSet::default());
+        for &m in files.iter().filter(|m| !imported.contains(m)) {
+            let used = used(program, m);
+            let places = if used.is_disjoint(&setters) { &mut not } else { &mut set };
+            places.extend(used);
+        }
+        set.retain(|m| !not.contains(m));
+        Self(set)
+    }
+
+    /// Do only such programs use the file?
+    pub fn reaches(&self, file: ModIdx) -> bool {
+        self.0.contains(&file)
+    }
+}
+
+/// The files of the project that the file imports.
+fn imports(program: &Program, m: ModIdx) -> impl Iterator<Item = ModIdx> {
+    let linked = program.get(m);
+    linked.targets.values().chain(&linked.stars).filter_map(|target| match *target {
+        Target::Module(m) | Target::Member(m, _) => Some(m),
+        Target::External(_) => None,
+    })
+}
+
+/// The file and what it imports, directly or not.
+fn used(program: &Program, m: ModIdx) -> FxHashSet<ModIdx> {
+    let (mut used, mut work) = (FxHashSet::default(), vec![m]);
+    while let Some(m) = work.pop() {
+        if used.insert(m) {
+            work.extend(imports(program, m));
+        }
+    }
+    used
+}
+
+/// Does the file say that tensors are made elsewhere than on the CPU?
+fn sets(program: &Program, m: ModIdx) -> bool {
+    let ir = &program.get(m).ir;
+    ir.calls.iter().any(|call| {
+        let named = matches!(ir.expr(call.func), Expr::Attr { name, .. } if SETTERS.contains(&name.as_str()));
+        let resolved = || program.resolve_expr(m, call.func);
+        let sets = named
+            || matches!(ir.expr(call.func), Expr::Var(_))
+                && matches!(resolved(), Some(Resolved::External(path))
+                    if SETTERS.iter().any(|name| path.as_str() == format!("torch.{name}")));
+        sets && !stays(ir, call)
+    })
+}
+
+/// Is it the CPU, or another type on the CPU, that the call names? What it computes may be any.
+fn stays(ir: &Module, call: &Call) -> bool {
+    let Some(arg) = call.args.first() else { return true };
+    match ir.expr(arg.value) {
+        Expr::Str(s) => !["cuda", "mps", "xpu", "npu", "hpu"].iter().any(|d| s.as_str().contains(d)),
+        Expr::None => true,
+        // `torch.DoubleTensor`, and not `torch.cuda.DoubleTensor`
+        Expr::Attr { base, name } => {
+            name.as_str().ends_with("Tensor") && matches!(ir.expr(base), Expr::Var(_))
+        }
+        _ => false,
+    }
+}
