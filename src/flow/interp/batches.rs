@@ -345,6 +345,12 @@ impl Interp<'_> {
                 let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.pinned(v, e)).collect();
                 self.seq(&items)
             }
+            Value::Many(m) => {
+                let item = *self.t.values.get(m);
+                let item = self.pinned(item, e);
+                self.many(item)
+            }
+            Value::Choice(_) => self.each(item, &mut |i, v| i.pinned(v, e)),
             Value::Object(id)
                 if matches!(
                     self.obj(id).kind,

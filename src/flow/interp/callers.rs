@@ -10,6 +10,7 @@ use super::super::event::{DeviceName, Event, Kind};
 use super::super::given::{hands_on, is_private};
 use super::super::value::{Device, OriginId, OuterId, OuterKey, Reason, Value};
 use super::Interp;
+use super::allocation::dtype_width;
 use super::args::Args;
 use crate::ir::{Call, CallId, Expr, ExprId, FuncId, Function};
 use crate::link::Resolved;
@@ -192,9 +193,14 @@ impl Interp<'_> {
         let ir = &self.program.get(self.entry).ir;
         let device = |text: &str| ["cuda", "device", "gpu", "accel"].iter().any(|word| text.contains(word));
         let names = ir.functions.iter().flat_map(|f| f.slots.iter());
+        // `.to("cpu")`, `.to(torch.float32)`
         let stays = |call: &Call| {
             let cpu = |e| matches!(ir.expr(e), Expr::Str(text) if text.as_str() == "cpu");
-            matches!(&*call.args, [only] if cpu(only.value))
+            let dtype = |e| {
+                matches!(self.program.resolve_expr(self.entry, e),
+                    Some(Resolved::External(path)) if dtype_width(path.as_str()).is_some())
+            };
+            matches!(&*call.args, [only] if cpu(only.value) || dtype(only.value))
         };
         let to_cpu: FxHashSet<ExprId> =
             ir.calls.iter().filter(|call| stays(call)).map(|call| call.func).collect();

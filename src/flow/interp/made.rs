@@ -37,8 +37,8 @@ impl Interp<'_> {
                 let t = self.get_tensor(t);
                 self.tensor(Tensor { role: Role::Parameter, ..t })
             }
-            // Wherever that is.
-            Some((Value::Unknown | Value::Outer(_) | Value::Choice(_), _)) => {
+            // Wherever that is; an object is a tensor of a class of its own.
+            Some((Value::Unknown | Value::Outer(_) | Value::Choice(_) | Value::Object(_), _)) => {
                 let unknown = self.unknown_device();
                 self.parameter(unknown)
             }
