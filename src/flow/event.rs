@@ -81,6 +81,8 @@ pub struct Operand {
     pub device: DeviceName,
     /// Why it is there, nearest first.
     pub chain: Vec<Step>,
+    /// It is where a module is whose call led here: one of its weights.
+    pub of_module: bool,
 }
 
 /// A device as messages name it.

@@ -182,7 +182,12 @@ pub(super) fn function_of(place: Place, cx: &Context<'_>) -> Option<(u32, u32)> 
 /// SD202 module-input-mismatch
 pub(super) fn module_input(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
-    if meeting != Meeting::ModuleInput {
+    let called = handed_over(event, stray, other);
+    // A weight that the module's own `forward` brings together with what it was given.
+    let weight = matches!(meeting, Meeting::Operator | Meeting::Function)
+        && stray.of_module != other.of_module
+        && called.is_some();
+    if meeting != Meeting::ModuleInput && !weight {
         return None;
     }
     // Inside a method the module's own device is a symbol: a tensor made there is SD204's.
@@ -192,7 +197,7 @@ pub(super) fn module_input(event: &Event, _cx: &Context<'_>) -> Option<Finding> 
     let message =
         format!("{what} meets tensors on {} and on {}", stray.device.in_words(), other.device.in_words());
     let mut f = meeting_finding(202, event, message)?;
-    if let Some(place) = handed_over(event, stray, other) {
+    if let Some(place) = called {
         let inner = std::mem::replace(&mut f.primary.place, place);
         f.related.retain(|l| l.place != place);
         f.related.insert(0, Label { place: inner, text: "they meet here".to_owned() });

@@ -91,6 +91,11 @@ impl Interp<'_> {
         let backend = match a.accelerator {
             Accelerator::Cuda => None,
             Accelerator::Backend(b) => Some(b),
+            Accelerator::Any if a.without == Without::Availability => {
+                return Some(Value::Bool(self.any_accelerator()));
+            }
+            // How many of whatever is there says nothing of CUDA.
+            Accelerator::Any if a.without == Without::Count => return Some(Self::NUMBER),
             Accelerator::Any => return None,
         };
         if let (Some(b), true) = (backend, a.accelerator.needs_plugin()) {
@@ -123,6 +128,16 @@ impl Interp<'_> {
                 None
             }
         }
+    }
+
+    /// Some accelerator is there: CUDA, or another one.
+    fn any_accelerator(&mut self) -> Cond {
+        let mut some = self.available(None);
+        for b in super::external::CURRENT {
+            let there = self.available(Some(b));
+            some = self.d.or(some, there);
+        }
+        some
     }
 
     /// `torch.device(…)`, whatever it is of.

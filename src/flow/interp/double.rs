@@ -165,6 +165,18 @@ impl Interp<'_> {
         outer.device || outer.text.contains("device")
     }
 
+    /// Something from outside, or arithmetic with nothing but such things, that nothing has shown to be a tensor.
+    pub(super) fn never_shown(&self, v: Value) -> bool {
+        match v {
+            Value::Outer(o) => !self.is_tensorish(o),
+            Value::Tensor(t) => {
+                let leaves = self.device_leaves(self.get_tensor(t).device);
+                leaves.iter().all(|&(_, d, _)| matches!(d, Device::Of(o) if !self.is_tensorish(o)))
+            }
+            _ => false,
+        }
+    }
+
     /// The result of an operator or method, with what is known of its type.
     pub(super) fn with_double(
         &mut self,

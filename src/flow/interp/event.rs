@@ -330,6 +330,7 @@ impl Interp<'_> {
 
     /// One side of a meeting, for messages.
     pub(super) fn operand(&self, e: ExprId, device: Device, origin: OriginId) -> Operand {
+        let of_module = self.is_of_called_module(device, origin);
         let device = match device {
             Device::Cpu => DeviceName::Known("cpu".into()),
             Device::Cuda(None) | Device::CudaSome => DeviceName::Known("cuda".into()),
@@ -347,7 +348,7 @@ impl Interp<'_> {
             }
             Device::Unknown => DeviceName::Known("unknown".into()),
         };
-        Operand { place: self.place(e), device, chain: self.chain(origin) }
+        Operand { place: self.place(e), device, chain: self.chain(origin), of_module }
     }
 }
 

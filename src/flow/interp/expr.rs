@@ -467,9 +467,7 @@ impl Interp<'_> {
             (Value::Choice(_), _) => self.each(a, &mut |i, v| i.binary(op, v, b, e, l, r)),
             (_, Value::Choice(_)) => self.each(b, &mut |i, v| i.binary(op, a, v, e, l, r)),
             // A number, most likely: what comes of it is as precise as the array.
-            (Value::Host(Host::Doubles), Value::Outer(o)) | (Value::Outer(o), Value::Host(Host::Doubles))
-                if !self.is_tensorish(o) =>
-            {
+            (Value::Host(Host::Doubles), v) | (v, Value::Host(Host::Doubles)) if self.never_shown(v) => {
                 Self::DOUBLES
             }
             (Value::Tensor(_) | Value::Outer(_), _) | (_, Value::Tensor(_) | Value::Outer(_)) => {

@@ -11,6 +11,9 @@ use crate::sym::Sym;
 use crate::torch::{self, Elsewhere};
 use crate::world::Backend;
 
+/// What may be the current accelerator instead of CUDA.
+pub(super) const CURRENT: [Backend; 4] = [Backend::Xpu, Backend::Mps, Backend::Npu, Backend::Hpu];
+
 impl Interp<'_> {
     pub(super) fn call_external(&mut self, path: Sym, args: &Args, e: ExprId) -> Value {
         let text = path.as_str();
@@ -57,7 +60,7 @@ impl Interp<'_> {
                 let place = self.place(e);
                 let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
                 let mut built_for = self.at(Device::Cuda(None), origin);
-                for b in [Backend::Xpu, Backend::Mps, Backend::Npu, Backend::Hpu] {
+                for b in CURRENT {
                     let (cuda, there) = (self.available(None), self.available(Some(b)));
                     let not_cuda = self.d.not(cuda);
                     let (only, other) = (self.d.and(there, not_cuda), self.at(Device::Other(b), origin));

@@ -1,6 +1,7 @@
 //! What is made, or decides where things are made, by calls that the tables cannot describe: the default tensor type,
-//! parameters, generators.
+//! parameters, generators; and what a function makes where the machine says.
 
+use super::super::diagram::Dd;
 use super::super::event::UseKind;
 use super::super::value::{Device, Reason, Role, Tensor, Value};
 use super::args::Args;
@@ -8,6 +9,30 @@ use super::{Interp, NO_ORIGIN, ObjKind};
 use crate::ir::ExprId;
 
 impl Interp<'_> {
+    /// Has this very function put it on CUDA where there is CUDA, and nowhere else, whatever it is given? Where that was
+    /// done without asking, the use of CUDA is what is wrong. Asked of what meets something that is in one place, wherever
+    /// somebody wants it.
+    pub(super) fn chosen_here(&mut self, device: Dd, other: Dd) -> bool {
+        let of = |leaf: u32| matches!(self.t.places.get(leaf).0, Device::Of(_));
+        if self.d.as_leaf(device).is_some() || !self.d.as_leaf(other).is_some_and(of) {
+            return false;
+        }
+        let leaves = self.device_leaves(device);
+        let [(leaf, Device::Cuda(None), origin), (_, Device::Cpu, _)] = leaves[..] else { return false };
+        let ir = &self.program.get(self.here().module).ir;
+        let function = ir.function(self.here().func);
+        let mut at = origin;
+        while at != NO_ORIGIN {
+            let o = self.t.origins.get(at.0);
+            if o.place.file != ir.file || !function.span.contains(o.place.span) {
+                return false;
+            }
+            at = o.from;
+        }
+        let there = self.available(None);
+        self.here().func.0 != 0 && self.d.where_leaf(device, &mut |p| p == leaf) == there
+    }
+
     /// `torch.set_default_tensor_type(…)`: what factories make without `device=`, and `torch.Tensor` always.
     pub(super) fn default_tensor_type(&mut self, args: &Args, e: ExprId) {
         let name = match args.positional.first() {

@@ -53,6 +53,8 @@ enum Difference {
     Cpu { first: bool },
     /// Two accelerators, or two GPUs.
     Accelerators,
+    /// One (the first if `first`) is on CUDA since there is CUDA, the other wherever somebody wants it.
+    Chosen { first: bool },
 }
 
 /// What comes of two parties.
@@ -71,7 +73,9 @@ const MAX_CLASHES: usize = 6;
 struct Clash {
     bad: Cond,
     pair: (Device, OriginId, Device, OriginId),
-    first_is_cpu: bool,
+    /// The first is the one that is in the wrong place.
+    first_is_stray: bool,
+    difference: Difference,
 }
 
 impl Interp<'_> {
@@ -162,7 +166,7 @@ impl Interp<'_> {
             return Pair::Refused;
         }
         let involved = self.accelerator_condition(da, db);
-        let (host, other) = if clash.first_is_cpu { (a.device, db) } else { (b.device, da) };
+        let (host, other) = if clash.first_is_stray { (a.device, db) } else { (b.device, da) };
         if matches!(other, Device::Of(_) | Device::Named(_)) && self.flag_decides(host, involved) {
             return Pair::Unreached;
         }
@@ -188,8 +192,11 @@ impl Interp<'_> {
         let before = self.path;
         for (d, origin) in [(da, oa), (db, ob)] {
             if let Device::Of(o) | Device::Named(o) = d {
-                let on_cuda = self.if_on_cuda(o);
-                self.path = self.d.and(self.path, on_cuda);
+                let there = match clash.difference {
+                    Difference::Chosen { .. } => self.outer_is_on(o, "cpu"),
+                    _ => self.if_on_cuda(o),
+                };
+                self.path = self.d.and(self.path, there);
             }
             // Nor is that it is a tensor, of which this is the device, or whatever else has one.
             if let Device::Of(o) = d {
@@ -221,7 +228,7 @@ impl Interp<'_> {
         let about = [da, db].into_iter().filter_map(|d| if let Device::Of(o) = d { Some(o) } else { None });
         let about: Vec<OuterId> = about.collect();
         let (x, y) = (self.operand(a.expr, da, oa), self.operand(b.expr, db, ob));
-        let (stray, other) = if clash.first_is_cpu { (x, y) } else { (y, x) };
+        let (stray, other) = if clash.first_is_stray { (x, y) } else { (y, x) };
         let place = self.place(at);
         let kind =
             Kind::Mismatch { meeting, what: what.to_owned(), stray: Box::new(stray), other: Box::new(other) };
@@ -418,12 +425,13 @@ impl Interp<'_> {
     /// When two parties differ, with each pair of devices that the path allows.
     fn clashes(&mut self, a: &Party, b: &Party) -> Vec<Clash> {
         let mut pairs: Vec<(u32, u32)> = Vec::new();
+        let chosen = (self.chosen_here(a.device, b.device), self.chosen_here(b.device, a.device));
         let zipped = {
             let places = &self.t.places;
             let outers = &self.t.outers;
             let differ = |x: u32, y: u32| {
                 let ((da, _), (db, _)) = (*places.get(x), *places.get(y));
-                refused(difference(da, db, outers), a, b)
+                refused(difference(da, db, chosen, outers), a, b)
             };
             self.d.zip(a.device, b.device, &mut |x, y| {
                 let bad = differ(x, y);
@@ -439,9 +447,12 @@ impl Interp<'_> {
             let here = self.d.zip(a.device, b.device, &mut |p, q| u32::from(p == x && q == y));
             if here.is_some_and(|here| self.d.and(self.path, here) != FALSE) {
                 let ((da, oa), (db, ob)) = (*self.t.places.get(x), *self.t.places.get(y));
-                let first_is_cpu =
-                    matches!(difference(da, db, &self.t.outers), Difference::Cpu { first: true });
-                clashes.push(Clash { bad, pair: (da, oa, db, ob), first_is_cpu });
+                let difference = difference(da, db, chosen, &self.t.outers);
+                let first_is_stray = matches!(
+                    difference,
+                    Difference::Cpu { first: true } | Difference::Chosen { first: true }
+                );
+                clashes.push(Clash { bad, pair: (da, oa, db, ob), first_is_stray, difference });
                 if clashes.len() == MAX_CLASHES {
                     break;
                 }
@@ -466,16 +477,23 @@ fn refused(difference: Difference, a: &Party, b: &Party) -> bool {
         Difference::None => false,
         Difference::Cpu { first: true } => pair(a, b),
         Difference::Cpu { first: false } => pair(b, a),
-        Difference::Accelerators => a.rule.share == Share::Must && b.rule.share == Share::Must,
+        Difference::Chosen { .. } | Difference::Accelerators => {
+            a.rule.share == Share::Must && b.rule.share == Share::Must
+        }
     }
 }
 
-fn difference(a: Device, b: Device, outers: &[super::Outer]) -> Difference {
+fn difference(a: Device, b: Device, chosen: (bool, bool), outers: &[super::Outer]) -> Difference {
     use Device::{Cpu, Cuda, CudaSome, Meta, Named, Of, Other, Unknown};
     let varies = |d: Device| match d {
         Named(o) => outers[o.0 as usize].device,
         Of(o) => outers[o.0 as usize].varies,
         _ => false,
+    };
+    // What lives with a module is where that is, and what a module fixes has a rule of its own.
+    let given = |o: OuterId| {
+        let outer = &outers[o.0 as usize];
+        outer.varies && outer.with.is_none() && !matches!(outer.key, OuterKey::Receiver { .. })
     };
     match (a, b) {
         (Unknown | Meta, _) | (_, Unknown | Meta) | (Cpu, Cpu) => Difference::None,
@@ -486,6 +504,8 @@ fn difference(a: Device, b: Device, outers: &[super::Outer]) -> Difference {
         (Cuda(Some(x)), Cuda(Some(y))) if x != y => Difference::Accelerators,
         (Other(x), Other(y)) if x != y => Difference::Accelerators,
         (Other(_), Cuda(_) | CudaSome) | (Cuda(_) | CudaSome, Other(_)) => Difference::Accelerators,
+        (Cuda(None), Of(o)) if chosen.0 && given(o) => Difference::Chosen { first: true },
+        (Of(o), Cuda(None)) if chosen.1 && given(o) => Difference::Chosen { first: false },
         _ => Difference::None,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::dims::Dims;
 use super::super::event::Meeting;
-use super::super::value::{Device, ObjId, OuterId, Value};
+use super::super::value::{Device, ObjId, OriginId, OuterId, Value};
 use super::args::Args;
 use super::meet::{Party, Rule};
 use super::{Interp, ObjKind};
@@ -10,6 +10,25 @@ use crate::ir::ExprId;
 use crate::torch::{ModuleOp, Share, State};
 
 impl Interp<'_> {
+    /// Is that where a module is whose call leads here, and for the same reason?
+    pub(super) fn is_of_called_module(&self, device: Device, origin: OriginId) -> bool {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            if frame.site.is_none() || !frame.class.is_some_and(|k| self.is_module_class(k)) {
+                return false;
+            }
+            if let (true, Value::Object(id)) = (frame.module_call, frame.receiver)
+                && let Value::Device(d) = self.own(id)
+                && self.device_leaves(d).iter().any(|&(_, at, why)| at == device && why == origin)
+            {
+                return true;
+            }
+            at = frame.caller;
+        }
+        false
+    }
+
     /// `module(args)`
     pub(super) fn call_module(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
         let this = Value::Object(id);
