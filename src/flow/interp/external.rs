@@ -400,7 +400,7 @@ impl Interp<'_> {
             (ObjKind::Distribution(_), "sample" | "rsample" | "sample_n") => {
                 let parameters = self.distribution_parameters(id, e);
                 self.meet(super::super::event::Meeting::Function, &format!("`.{name}()`"), e, &parameters);
-                self.own(id)
+                self.drawn(id, args)
             }
             (ObjKind::Distribution(op), "log_prob" | "cdf" | "icdf") => {
                 let mut parties = self.distribution_parameters(id, e);
@@ -414,9 +414,9 @@ impl Interp<'_> {
                     parties.extend(self.party(v, at, super::meet::Rule::ARITHMETIC));
                 }
                 self.meet(super::super::event::Meeting::Function, &format!("`.{name}()`"), e, &parties);
-                self.own(id)
+                self.density(id)
             }
-            (ObjKind::Distribution(_), "entropy") => self.own(id),
+            (ObjKind::Distribution(_), "entropy") => self.density(id),
             (ObjKind::Inert, "load_state_dict") => {
                 for &(v, _) in args.positional.iter().take(1) {
                     self.used_as_weights(v);
@@ -430,16 +430,6 @@ impl Interp<'_> {
             (ObjKind::Inert, _) => self.result_of(e),
             _ => self.unknown_call(Value::Unknown, args, e),
         }
-    }
-
-    pub(super) fn distribution_parameters(&mut self, id: ObjId, e: ExprId) -> Vec<super::meet::Party> {
-        let attrs = self.obj(id).attrs.clone();
-        let mut parties = Vec::new();
-        for (_, cell) in attrs {
-            let v = self.store.get(cell);
-            parties.extend(self.party(v, e, super::meet::Rule::ARITHMETIC));
-        }
-        parties
     }
 
     pub(super) fn add_argument(&mut self, parser: ObjId, args: &Args) {

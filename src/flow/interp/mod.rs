@@ -24,6 +24,7 @@ mod defaults;
 mod device;
 mod dims;
 mod double;
+mod distributions;
 mod emptiness;
 mod entry;
 mod evaluation;

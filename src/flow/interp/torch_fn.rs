@@ -383,22 +383,6 @@ impl Interp<'_> {
         }
         self.apply_op(op, None, args, e, name)
     }
-
-    fn distribution(&mut self, op: &'static Op, args: &Args, e: ExprId) -> Value {
-        let parties = self.parties(op, None, args);
-        let device = self.result_device(&parties);
-        let clash = parties.iter().any(|p| p.device != device);
-        if clash && op.distribution.as_ref().is_some_and(|d| d.fails_at_construction) {
-            self.meet(Meeting::Function, &format!("`{}`", short(op.name)), e, &parties);
-        }
-        let sample = self.plain_tensor(device, Dims::ANY);
-        let id = self.object(super::ObjKind::Distribution(op), None, sample);
-        for (i, p) in parties.iter().enumerate() {
-            let v = self.plain_tensor(p.device, Dims::SOME);
-            self.set_field(id, Sym::new(&format!(" {i}")), v);
-        }
-        Value::Object(id)
-    }
 }
 
 /// The last part of a dotted name.
