@@ -107,6 +107,19 @@ impl DeviceName {
     }
 }
 
+/// Why a device never equals something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Compared {
+    /// It is no text.
+    Text,
+    /// That has no index, and a tensor's device has one.
+    Tensors,
+    /// That has no index, and this device was given one.
+    Indexed,
+    /// No device's type is called that.
+    Type,
+}
+
 /// One reason in a chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step {
@@ -295,15 +308,15 @@ pub enum Kind {
     },
     /// A string where a device is wanted, and none is of that name.
     InvalidDevice {
-        /// The string.
+        /// The string; empty for a type of numbers in its place.
         text: String,
     },
     /// A `torch.device` is compared with something that it never equals.
     DeviceCompared {
         /// With what.
         with: String,
-        /// It is a string.
-        string: bool,
+        /// Why not.
+        how: Compared,
     },
     /// `.device` of a module that has none.
     NoDevice,

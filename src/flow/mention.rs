@@ -201,11 +201,27 @@ impl Scan<'_> {
         if call.args.iter().any(|a| a.kind == ArgKind::Keyword(self.names.generator)) {
             self.seed(e);
         }
-        if call
-            .args
-            .iter()
-            .any(|a| a.kind == ArgKind::Keyword(self.names.device) && self.is_index(e, a.value))
+        if call.args.iter().any(|a| {
+            a.kind == ArgKind::Keyword(self.names.device)
+                && (self.is_index(e, a.value) || self.is_type(a.value))
+        }) {
+            self.seed(e);
+        }
+        // What a module makes itself is not.
+        if let Expr::Attr { name, .. } = self.ir.expr(call.func)
+            && name == self.names.numpy
+            && let function = self.ir.function(owner)
+            && function.name == self.names.forward
+            && let Some(class) = function.class
+            && self.is_module_class(ClassKey { module: self.module, class })
         {
+            self.seed(e);
+        }
+        // What a tokenizer gives is on the CPU.
+        if call.args.iter().any(|a| {
+            a.kind == ArgKind::Keyword(self.names.return_tensors)
+                && matches!(self.ir.expr(a.value), Expr::Str(s) if s.as_str() == "pt")
+        }) {
             self.seed(e);
         }
         // `.type(torch.FloatTensor)` is for the CPU.
@@ -286,6 +302,20 @@ impl Scan<'_> {
             Expr::Call(_) => false,
             _ => false,
         }
+    }
+
+    /// `device.type == "gpu"`
+    pub(super) fn compares_type(&self, left: ExprId, right: ExprId) -> bool {
+        [(left, right), (right, left)].into_iter().any(|(of, text)| {
+            matches!(self.ir.expr(of), Expr::Attr { name, .. } if name.as_str() == "type")
+                && matches!(self.ir.expr(text), Expr::Str(s) if super::spelled::is_no_device_type(s.as_str()))
+        })
+    }
+
+    /// `x.dtype`: the type of numbers, where a device belongs.
+    fn is_type(&self, e: ExprId) -> bool {
+        matches!(self.ir.expr(e), Expr::Attr { name, .. }
+            if name.as_str() == "dtype" || super::spelled::is_number_type(name.as_str()))
     }
 
     pub(super) fn external(&mut self, e: ExprId, path: Sym, call: &Call) {

@@ -22,6 +22,7 @@ mod questions;
 mod relevance;
 mod scan;
 mod site;
+mod spelled;
 mod store;
 mod stored;
 pub mod value;

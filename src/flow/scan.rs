@@ -26,6 +26,11 @@ pub(super) struct Names {
     /// The class.
     pub(super) generators: Sym,
     pub(super) to: Sym,
+    /// The method that demands a tensor on the host.
+    pub(super) numpy: Sym,
+    pub(super) forward: Sym,
+    /// The argument by which tokenizers are told to give tensors.
+    pub(super) return_tensors: Sym,
     /// Functions that ask what the machine has.
     questions: FxHashSet<Sym>,
     /// Methods by which a module takes a tensor as its own.
@@ -66,6 +71,9 @@ impl Names {
             generator: Sym::new("generator"),
             generators: Sym::new("Generator"),
             to: Sym::new("to"),
+            numpy: Sym::new("numpy"),
+            forward: Sym::new("forward"),
+            return_tensors: Sym::new("return_tensors"),
             questions: set(&["is_available", "device_count", "is_initialized", "is_bf16_supported"]),
             registering: set(&["register_buffer", "register_parameter"]),
         }
@@ -143,6 +151,7 @@ impl<'a> Scan<'a> {
                 Expr::Attr { base, name } => self.attribute(e, base, name, asked.contains(&e)),
                 Expr::Var(var) => self.variable(e, var),
                 Expr::Call(id) => self.call(e, self.ir.call(id)),
+                Expr::Compare { left, right, .. } if self.compares_type(left, right) => self.seed(e),
                 _ => {}
             }
         }

@@ -2,7 +2,7 @@
 
 use super::{Context, finding, reason, with_stack};
 use crate::finding::Finding;
-use crate::flow::event::{Event, Kind};
+use crate::flow::event::{Compared, Event, Kind};
 use crate::flow::value::Reason;
 use crate::world::World;
 
@@ -11,6 +11,11 @@ pub(super) fn invalid(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let Kind::InvalidDevice { text } = &event.kind else { return None };
     let (message, help) = if text == "cuda:cuda" {
         ("this puts a device behind `cuda:`, where its index belongs".to_owned(), "use the device as it is")
+    } else if text.is_empty() {
+        (
+            "a type of numbers stands where PyTorch wants a device".to_owned(),
+            "write `dtype=`, or name the device",
+        )
     } else {
         let help = match text.as_str() {
             "gpu" | "GPU" | "CUDA" | "Cuda" => "PyTorch calls it `cuda`",
@@ -25,15 +30,21 @@ pub(super) fn invalid(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
 
 /// SD802 device-compared-with-string
 pub(super) fn compared(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
-    let Kind::DeviceCompared { with, string } = &event.kind else { return None };
-    let message = if *string {
-        format!("a `torch.device` never equals a string, not even {with:?}")
-    } else {
-        format!("a tensor's device has an index and never equals `{with}`")
+    let Kind::DeviceCompared { with, how } = &event.kind else { return None };
+    let message = match how {
+        Compared::Text => format!("a `torch.device` never equals a string, not even {with:?}"),
+        Compared::Tensors => format!("a tensor's device has an index and never equals `{with}`"),
+        Compared::Indexed => format!("this device has an index and never equals `{with}`"),
+        Compared::Type => format!("the type of no device is {with:?}"),
     };
-    let mut f = finding(802, event, message, event.place, "compare `.type` instead");
-    if *string || f.world != World::Cuda {
+    let label = if *how == Compared::Type { "never equal" } else { "compare `.type` instead" };
+    let mut f = finding(802, event, message, event.place, label);
+    if *how != Compared::Tensors || f.world != World::Cuda {
         f.world = World::Always;
+    }
+    if *how == Compared::Type {
+        let help = "the types are `cuda`, `cpu`, `mps`, …, without an index: `x.device.type == \"cuda\"`";
+        return Some(with_stack(f, event).help(help));
     }
     Some(with_stack(f, event).help("compare the type: `x.device.type == \"cuda\"`, or ask `x.is_cuda`"))
 }

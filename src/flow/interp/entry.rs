@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::super::atom::Atom;
 use super::super::diagram::{FALSE, TRUE};
-use super::super::event::{Event, Kind};
+use super::super::event::{Compared, Event, Kind};
 use super::super::relevance::Relevance;
 use super::super::value::{FrameId, ObjId, OuterKey, Value};
 use super::files::Files;
@@ -52,7 +52,7 @@ pub fn run_module(program: &Program, relevance: &Relevance, module: ModIdx) -> O
     }
     let texts = &i.watch.texts;
     out.events.retain(|(e, ..)| {
-        !matches!(e.kind, Kind::DeviceCompared { string: true, .. }) || !texts.contains(&e.place)
+        !matches!(e.kind, Kind::DeviceCompared { how: Compared::Text, .. }) || !texts.contains(&e.place)
     });
     let events = i.mark_decided(out.events);
     Outcome {

@@ -1,7 +1,7 @@
 //! Devices as values: strings that name none, comparisons that never hold, modules without a device.
 
-use super::super::diagram::TRUE;
-use super::super::event::Kind;
+use super::super::diagram::{Cond, TRUE};
+use super::super::event::{Compared, Kind};
 use super::super::value::{Device, ObjId, OuterKey, Value};
 use super::{Interp, ObjKind};
 use crate::ir::{CmpOp, Expr, ExprId, Module, Param, Stmt, Var};
@@ -103,6 +103,7 @@ impl Interp<'_> {
             .any(|m| self.program.get(m).ir.exprs.iter().any(|e| matches!(e, Expr::Str(t) if *t == s)))
     }
 
+    /// `text` names no device; without a text, it is the type of numbers.
     pub(super) fn tell_invalid(&mut self, text: &str, e: ExprId) {
         if let Some(bite) = self.bite(TRUE, false) {
             let place = self.place(e);
@@ -136,14 +137,16 @@ impl Interp<'_> {
         if !matches!(op, CmpOp::Eq | CmpOp::NotEq) {
             return;
         }
+        if self.check_type_compare(op, left, right) {
+            return;
+        }
         for ((device, at), (other, written)) in [(left, right), (right, left)] {
             if op == CmpOp::Eq && !self.is_bare_cuda(written) && self.compares_with_bare(device, other, at) {
                 return;
             }
             let text = match other {
                 Value::Str(s, _)
-                    if super::device::parse_device(s.as_str()).is_some()
-                        && matches!(self.linked().ir.expr(written), Expr::Str(_)) =>
+                    if super::device::parse_device(s.as_str()).is_some() && self.is_text_here(written) =>
                 {
                     s.as_str().to_owned()
                 }
@@ -151,7 +154,7 @@ impl Interp<'_> {
                 _ => continue,
             };
             let string = matches!(other, Value::Str(..));
-            let place = self.place(at);
+            let (place, indexed) = (self.place(at), !string && self.is_indexed(device));
             let mut certain = match device {
                 Value::Choice(_) | Value::Outer(_) => string && self.is_no_text(device, at),
                 _ => false,
@@ -161,48 +164,32 @@ impl Interp<'_> {
                 continue;
             }
             if matches!(device, Value::Device(_)) {
-                certain = string && self.is_known_device(device) || self.is_device_object(at, string);
+                certain =
+                    string && self.is_known_device(device) || indexed || self.is_device_object(at, string);
             }
             if self.muted > 0 || !certain {
                 continue;
             }
-            if let Some(bite) = self.bite(TRUE, false) {
-                self.emit(Kind::DeviceCompared { with: text, string }, place, bite, Vec::new());
-            }
+            let how = match (string, indexed) {
+                (true, _) => Compared::Text,
+                (false, true) => Compared::Indexed,
+                (false, false) => Compared::Tensors,
+            };
+            self.tell_compared(at, text, how, TRUE);
             return;
         }
     }
 
-    /// `x.device == self.device`, where that was made of `"cuda"`: a tensor's has an index.
-    fn compares_with_bare(&mut self, device: Value, other: Value, at: ExprId) -> bool {
-        let (Value::Device(own), Value::Device(wanted)) = (device, other) else { return false };
-        let (places, origins) = (&self.t.places, &self.t.origins);
-        let bare = |p: u32| {
-            let (d, origin) = *places.get(p);
-            d == Device::Cuda(None) && origins.get(origin.0).reason == super::Reason::Literal
-        };
-        let mut leaves = Vec::new();
-        self.d.leaves(wanted, &mut leaves);
-        if !leaves.into_iter().any(bare) || self.is_text(wanted) {
-            return false;
+    /// `differ`: where the two are never equal.
+    pub(super) fn tell_compared(&mut self, at: ExprId, with: String, how: Compared, differ: Cond) {
+        if let Some(bite) = self.bite(differ, false) {
+            let place = self.place(at);
+            self.emit(Kind::DeviceCompared { with, how }, place, bite, Vec::new());
         }
-        let on_cuda = |p: u32| matches!(places.get(p).0, Device::Cuda(_) | Device::CudaSome);
-        let differ = self.d.zip(own, wanted, &mut |x, y| u32::from(on_cuda(x) && bare(y)));
-        let Some(differ) = differ.filter(|&c| c != super::FALSE) else { return false };
-        if self.muted > 0 || !self.is_device_object(at, false) {
-            return false;
-        }
-        let there = self.available(None);
-        let differ = self.d.and(differ, there);
-        let Some(bite) = self.bite(differ, false) else { return false };
-        let with = "torch.device(\"cuda\")".to_owned();
-        let place = self.place(at);
-        self.emit(Kind::DeviceCompared { with, string: false }, place, bite, Vec::new());
-        true
     }
 
     /// Is the value a `torch.device` in every world?
-    fn is_known_device(&self, v: Value) -> bool {
+    pub(super) fn is_known_device(&self, v: Value) -> bool {
         let Value::Device(d) = v else { return false };
         let known = |d| {
             matches!(d, Device::Cpu | Device::Cuda(_) | Device::CudaSome | Device::Meta | Device::Other(_))
@@ -285,7 +272,7 @@ impl Interp<'_> {
     }
 
     /// Is the expression certainly a `torch.device` (a tensor's one, if `any` is false)?
-    fn is_device_object(&mut self, e: ExprId, any: bool) -> bool {
+    pub(super) fn is_device_object(&mut self, e: ExprId, any: bool) -> bool {
         match self.linked().ir.expr(e) {
             Expr::Attr { base, name } if name == self.known.device => {
                 self.muted += 1;
@@ -335,7 +322,7 @@ impl Interp<'_> {
         })
     }
 
-    fn is_parameter(&self, var: Var) -> bool {
+    pub(super) fn is_parameter(&self, var: Var) -> bool {
         let function = self.linked().ir.function(self.here().func);
         matches!(var, Var::Local(slot) if function.params.iter().any(|p| p.slot == slot))
     }

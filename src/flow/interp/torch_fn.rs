@@ -114,6 +114,7 @@ impl Interp<'_> {
             if op.accepts.device { args.keyword("device").filter(|(v, _)| *v != Value::None) } else { None };
         let device = if let Some((v, at)) = given {
             self.check_device_string(v, e);
+            self.check_no_dtype(at, e);
             let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
             self.check_use(d, e, UseKind::Factory, &format!("`{short}()`"));
             self.check_generator(d, args, e, short);
