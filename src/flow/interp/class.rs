@@ -1,12 +1,16 @@
 //! Classes of the project: what they are, and making instances.
 
-use super::super::value::{Closure, NO_ORIGIN, ObjId, Reason, Role, Tensor, Value};
+use super::super::diagram::Dd;
+use super::super::value::{Closure, Device, NO_ORIGIN, ObjId, Reason, Role, Tensor, Value};
 use super::args::Args;
 use super::{Interp, ObjKind};
 use crate::ir::{ClassId, Expr, ExprId, Stmt};
 use crate::link::ClassKey;
 use crate::sym::Sym;
 use crate::torch::{Base, Decorator};
+
+/// The maps by which a model is spread over all GPUs.
+const SPREAD: &[&str] = &["auto", "balanced", "balanced_low_0", "sequential"];
 
 /// How a function in a class body takes its receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -319,20 +323,42 @@ impl Interp<'_> {
     /// An instance of a class that another library defines, or restored from somewhere: a module on the CPU.
     pub(super) fn foreign_instance(&mut self, class: Option<ClassKey>, args: &Args, e: ExprId) -> Value {
         let placed = args.open
-            || [
-                "device_map",
-                "device",
-                "low_cpu_mem_usage",
-                "quantization_config",
-                "load_in_8bit",
-                "load_in_4bit",
-            ]
-            .iter()
-            .any(|k| args.keyword(k).is_some());
-        let device = if placed { self.unknown_device() } else { self.default_device_at(e, Reason::Module) };
+            || ["device", "low_cpu_mem_usage", "quantization_config", "load_in_8bit", "load_in_4bit"]
+                .iter()
+                .any(|k| args.keyword(k).is_some());
+        let device = match args.keyword("device_map") {
+            _ if placed => self.unknown_device(),
+            Some((Value::None, _)) | None => self.default_device_at(e, Reason::Module),
+            Some((map, at)) => {
+                let device = self.mapped_device(map, at);
+                self.because(device, e, Reason::Made)
+            }
+        };
         let id = self.object(ObjKind::ForeignModule(None), class, Value::Device(device));
         self.made_in_half(id, args, e);
         Value::Object(id)
+    }
+
+    /// `device_map="auto"`: one GPU has all of the model, and several share it, with hooks that bring each part its
+    /// inputs (accelerate/big_modeling.py, `dispatch_model`).
+    fn mapped_device(&mut self, map: Value, at: ExprId) -> Dd {
+        let spread = match map {
+            Value::Str(s, _) => SPREAD.contains(&s.as_str()),
+            Value::Device(_) => false,
+            _ => return self.unknown_device(),
+        };
+        let unknown = self.unknown_device();
+        let device = match self.as_device(map, at) {
+            Some(d) if !spread => d,
+            _ => self.at(Device::CudaSome, NO_ORIGIN),
+        };
+        let there = self.available(None);
+        let device = self.ite_device(there, device, unknown);
+        if !spread {
+            return device;
+        }
+        let several = self.at_least(2);
+        self.ite_device(several, unknown, device)
     }
 
     /// A tensor that a module owns, on its device.

@@ -1,4 +1,4 @@
-//! What tokenizers give.
+//! What tokenizers and processors give.
 //!
 //! With `return_tensors="pt"` the encodings of a tokenizer are tensors that `torch.tensor` makes: on the default device
 //! (transformers/tokenization_utils_base.py, `BatchEncoding.convert_to_tensors`). A batch of them moves in place, gives its
@@ -14,6 +14,10 @@ use crate::sym::Sym;
 
 /// What every encoding has; more may be in it.
 const PARTS: &[&str] = &["input_ids", "attention_mask"];
+/// What processors of sounds and images give besides, some of it.
+const PROCESSED: &[&str] = &["input_ids", "attention_mask", "input_values", "input_features", "pixel_values"];
+/// What they are called. They may leave tensors where those are.
+const PROCESSORS: &[&str] = &["processor", "featureextractor", "feature_extractor"];
 
 impl Interp<'_> {
     /// Something from outside is called: if it is a tokenizer that is to give tensors, these.
@@ -22,27 +26,49 @@ impl Interp<'_> {
         if !matches!(kind, Value::Str(s, _) if s.as_str() == "pt") {
             return None;
         }
-        if !self.is_tokenizer(callee) || args.keyword("device").is_some() {
+        let parts = if self.is_called(callee, &["tokenizer"]) { PARTS } else { PROCESSED };
+        let processes =
+            || self.is_called(callee, PROCESSORS) && args.values().all(|(v, _)| self.is_host_data(v));
+        if parts != PARTS && !processes() || args.keyword("device").is_some() {
             return None;
         }
         let device = self.default_device_at(e, Reason::Default);
         let tensor = self.plain_tensor(device, Dims::SOME);
         let pairs: Vec<Value> =
-            PARTS.iter().flat_map(|part| [Value::Str(Sym::new(part), NO_ORIGIN), tensor]).collect();
+            parts.iter().flat_map(|part| [Value::Str(Sym::new(part), NO_ORIGIN), tensor]).collect();
         let content = self.seq(&pairs);
         Some(Value::Object(self.object(ObjKind::Dict { module: false }, None, content)))
     }
 
-    /// Is it called one, or does what made it say so, as in `AutoTokenizer.from_pretrained(…)`?
-    fn is_tokenizer(&self, o: OuterId) -> bool {
+    /// Is it no tensor, and holds none?
+    fn is_host_data(&self, v: Value) -> bool {
+        match v {
+            Value::Str(..) | Value::Host(_) | Value::Bool(_) | Value::Int(_) | Value::None => true,
+            Value::Object(id) if matches!(self.obj(id).kind, ObjKind::List { module: false }) => {
+                match self.own(id) {
+                    Value::Many(m) => self.is_host_data(*self.t.values.get(m)),
+                    Value::Seq(s) => self.seq_items(s).iter().all(|&v| self.is_host_data(v)),
+                    _ => false,
+                }
+            }
+            _ => false,
+        }
+    }
+
+    /// Is it called so, or does what made it say so, as in `AutoTokenizer.from_pretrained(…)`?
+    fn is_called(&self, o: OuterId, words: &[&str]) -> bool {
         let outer = self.t.get_outer(o);
-        let says = |text: &str| text.to_ascii_lowercase().contains("tokenizer");
+        let says = |text: &str| {
+            let text = text.to_ascii_lowercase();
+            words.iter().any(|word| text.contains(word))
+        };
         match outer.key {
             OuterKey::Attr { name, .. } => says(name.as_str()),
             OuterKey::Result { module, expr, .. } => match self.program.get(module).ir.expr(expr) {
                 Expr::Call(call) => {
                     let made = self.program.get(module).ir.call(call).func;
                     matches!(self.program.resolve_expr(module, made), Some(Resolved::External(path)) if says(path.as_str()))
+                        || says(&outer.text)
                 }
                 _ => false,
             },
