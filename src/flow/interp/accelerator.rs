@@ -193,6 +193,23 @@ impl Interp<'_> {
             }
         };
         self.check_use(d, e, how, what);
+        if backend.is_none() {
+            self.check_refused_cpu(d, e, how, what);
+        }
+    }
+
+    /// What is for CUDA devices alone is given a device that is the CPU without CUDA: `torch.cuda.set_device(device)`
+    /// raises there (torch/cuda/_utils.py, `_get_device_index`). A number below zero does nothing.
+    pub(super) fn check_refused_cpu(&mut self, d: super::Dd, e: ExprId, how: UseKind, what: &str) {
+        if self.is_text(d) {
+            return;
+        }
+        for (leaf, device, _) in self.device_leaves(d) {
+            if device == Device::Cpu {
+                let here = self.d.where_leaf(d, &mut |p| p == leaf);
+                self.check_leaf_use(here, NO_ORIGIN, None, None, e, how, what);
+            }
+        }
     }
 
     /// `library.Detector(device="cuda")`: another library is told to put what it makes there.

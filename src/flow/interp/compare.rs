@@ -299,7 +299,13 @@ impl Interp<'_> {
                         atom
                     }
                 };
-                self.d.atom(atom)
+                let enough = self.d.atom(atom);
+                // Nothing is taken of the memory of a device that is not there.
+                if matches!((a, op, b), (_, CmpOp::Gt, Value::Int(0..)) | (_, CmpOp::GtE, Value::Int(1..))) {
+                    let there = self.available(None);
+                    return self.d.and(enough, there);
+                }
+                enough
             }
             (Value::Int(x), Value::Int(y)) => constant(in_order(op, x, y)),
             // `capability < (8, 0)`, after `capability = (0, 0)`

@@ -359,7 +359,9 @@ impl Interp<'_> {
         self.muted -= 1;
         if matches!(device, Some((Value::None | Value::Device(_), _))) && fact.none_is_harmless {
             if let Some((Value::Device(d), _)) = device {
-                self.check_use(d, e, UseKind::Query, &format!("`with {path}`"));
+                let what = format!("`with {path}`");
+                self.check_use(d, e, UseKind::Query, &what);
+                self.check_refused_cpu(d, e, UseKind::Query, &what);
             }
             return;
         }
