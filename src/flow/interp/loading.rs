@@ -78,14 +78,14 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it a parameter of the function that a script's own call has left to its default, `None`?
+    /// Is it a parameter of the function that a call in sight has left to its default, `None`?
     fn is_left_out(&self, at: ExprId) -> bool {
         let ir = &self.linked().ir;
         let Expr::Var(Var::Local(slot)) = ir.expr(at) else { return false };
         let params = &ir.function(self.here().func).params;
         let optional = |p: &&crate::ir::Param| p.default.is_some_and(|d| ir.expr(d) == Expr::None);
         let param = params.iter().find(|p| p.slot == slot).filter(optional);
-        !self.symbolic && self.here().site.is_some() && param.is_some()
+        self.here().site.is_some() && param.is_some()
     }
 
     /// The value is used as weights: if `torch.load` gave it, that matters.
@@ -118,6 +118,12 @@ impl Interp<'_> {
         let ir = &self.linked().ir;
         let Expr::Call(call) = ir.expr(e) else { return false };
         let Some(file) = ir.call(call).args.first().map(|a| a.value) else { return false };
+        let location = |call: &crate::ir::Call| {
+            let says = |k: ArgKind| matches!(k, ArgKind::Keyword(k) if k.as_str() == "map_location");
+            call.args.iter().find(|a| says(a.kind)).map(|a| a.value)
+        };
+        // What is handed on in both places says no more there than here.
+        let own = location(ir.call(call));
         let within = ir.function(self.here().func).span;
         let whole = self.here().func.0 == 0;
         ir.exprs.iter().zip(&ir.expr_spans).any(|(&other, &at)| {
@@ -126,9 +132,10 @@ impl Interp<'_> {
                 return false;
             }
             let other = ir.call(other);
-            let says = |k: ArgKind| matches!(k, ArgKind::Keyword(k) if k.as_str() == "map_location");
+            let elsewhere =
+                |e: ExprId| ir.expr(e) != Expr::None && !own.is_some_and(|own| super::stmt::same(ir, own, e));
             (whole || within.contains(at))
-                && other.args.iter().any(|a| says(a.kind) && ir.expr(a.value) != Expr::None)
+                && location(other).is_some_and(elsewhere)
                 && other.args.first().is_some_and(|a| super::stmt::same(ir, a.value, file))
         })
     }
