@@ -9,7 +9,7 @@ use super::watch::Parts;
 use super::{Interp, ObjKind};
 use crate::ir::{Call, Expr, ExprId, Module, Slot, Stmt, Var};
 use crate::link::{ClassKey, Resolved};
-use crate::span::Place;
+use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::torch::State;
 
@@ -36,6 +36,9 @@ impl Interp<'_> {
                 if held.modules.len() == 1 && self.exact_elements(v).is_some_and(|items| items.len() == 1) {
                     continue;
                 }
+                if self.moves_foreign(id, name, &held) {
+                    continue;
+                }
                 if self.unseen(id, &held, &registered) && self.tell_unregistered(place, container, &held) {
                     self.forget_places(v, &held);
                     break;
@@ -52,6 +55,35 @@ impl Interp<'_> {
             || ["_apply", "to", "cuda", "parameters", "named_parameters", "children", "modules"]
                 .into_iter()
                 .any(own)
+    }
+
+    /// `for part in self.parts: part.to(x.device)`, where they are another library's: then somebody has thought of them.
+    fn moves_foreign(&self, id: ObjId, field: Sym, held: &Parts) -> bool {
+        let foreign = |m: &ObjId| self.obj(*m).kind == ObjKind::ForeignModule(None);
+        let Some(key) = self.obj(id).class.filter(|_| held.modules.iter().any(foreign)) else { return false };
+        let ir = &self.program.get(key.module).ir;
+        let class = ir.class(key.class).span;
+        let moved = |stmt: &Stmt| match *stmt {
+            Stmt::Expr(e) => match ir.expr(e) {
+                Expr::Call(call) => match ir.expr(ir.call(call).func) {
+                    Expr::Attr { base, name } => {
+                        matches!(name.as_str(), "to" | "cuda") && matches!(ir.expr(base), Expr::Var(_))
+                    }
+                    _ => false,
+                },
+                _ => false,
+            },
+            _ => false,
+        };
+        let methods = ir.functions.iter().filter(|f| class.contains(f.span) && f.span != class);
+        methods.filter(|f| f.name != self.known.init).any(|f| {
+            let within = |at: &Span| f.span.contains(*at);
+            let named = |(e, at): (&Expr, &Span)| {
+                within(at) && matches!(*e, Expr::Attr { name, .. } if name == field)
+            };
+            ir.exprs.iter().zip(&ir.expr_spans).any(named)
+                && ir.stmts.iter().zip(&ir.stmt_spans).any(|(s, at)| within(at) && moved(s))
+        })
     }
 
     fn plain_container(&self, v: Value) -> Option<&'static str> {
@@ -104,6 +136,8 @@ impl Interp<'_> {
     pub(super) fn has_weights(&self, id: ObjId, depth: u32) -> bool {
         match self.obj(id).kind {
             ObjKind::ForeignModule(Some(op)) => op.state != State::Unknown && self.is_stateful(id, op),
+            // Of another library, which has no reason to make modules of what has none.
+            ObjKind::ForeignModule(None) => true,
             ObjKind::List { module: true } | ObjKind::Dict { module: true } => {
                 let mut parts = Parts::default();
                 self.parts_of(self.own(id), &mut parts, 0);
