@@ -2,7 +2,7 @@
 
 use super::super::diagram::Dd;
 use super::super::event::Kind;
-use super::super::value::{Device, Host, Reason, Role, Tensor, Value};
+use super::super::value::{Device, Host, OuterKey, Reason, Role, Tensor, Value};
 use super::Interp;
 use super::args::Args;
 use crate::ir::ExprId;
@@ -202,6 +202,9 @@ impl Interp<'_> {
         self.d.leaves(device, &mut leaves);
         for leaf in leaves {
             let (d, origin) = *self.t.places.get(leaf);
+            if self.check_own_to_host(device, leaf, operand, at, what) {
+                return;
+            }
             if let (Device::Of(o) | Device::Named(o), 0) = (d, self.muted) {
                 // It would have raised elsewhere.
                 self.taken_to_host(d);
@@ -225,6 +228,26 @@ impl Interp<'_> {
         let tensor = Box::new(self.operand(operand, d, origin));
         let place = self.place(at);
         self.emit(Kind::ToHost { what: what.to_owned(), tensor }, place, bite, Vec::new());
+    }
+
+    /// In `forward`, what is made with a module's own parameters is where the module is: with CUDA, not on the host.
+    fn check_own_to_host(&mut self, device: Dd, leaf: u32, operand: ExprId, at: ExprId, what: &str) -> bool {
+        let (d, origin) = *self.t.places.get(leaf);
+        let Device::Of(o) = d else { return false };
+        let here = self.here();
+        let forward = self.program.get(here.module).ir.function(here.func).name == self.known.forward;
+        let own = matches!(self.t.get_outer(o).key, OuterKey::Receiver { .. }) && forward && self.in_module();
+        if !own || self.muted > 0 || self.for_no_tensors() {
+            return false;
+        }
+        let here = self.d.where_leaf(device, &mut |p| p == leaf);
+        let there = self.available(None);
+        let bad = self.d.and(here, there);
+        let Some(bite) = self.bite(bad, false) else { return false };
+        let tensor = Box::new(self.operand(operand, d, origin));
+        let place = self.place(at);
+        self.emit(Kind::ToHost { what: what.to_owned(), tensor }, place, bite, Vec::new());
+        true
     }
 }
 
