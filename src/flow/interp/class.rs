@@ -201,10 +201,19 @@ impl Interp<'_> {
         self.shallow -= 1;
         self.muted -= 1;
         self.path = path;
-        if let Value::Device(d) = device {
+        // Where it has not gone since it was made, its constructor says where it is.
+        if let Value::Device(d) = device
+            && !self.is_as_made(d)
+        {
             self.move_module(id, d);
         }
         true
+    }
+
+    /// Is it where a module was made, and where nobody has moved it?
+    fn is_as_made(&self, d: super::Dd) -> bool {
+        let origin = self.d.as_leaf(d).map(|leaf| self.t.places.get(leaf).1);
+        origin.is_some_and(|o| self.t.origins.get(o.0).reason == Reason::Module)
     }
 
     /// An instance before its `__init__`.

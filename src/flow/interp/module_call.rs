@@ -63,8 +63,10 @@ impl Interp<'_> {
                 return self.possible_tensor(device);
             }
             ObjKind::Module => {
-                // Its layers show what they are given to be tensors.
-                if args.values().any(|(v, _)| matches!(v, Value::Outer(o) if self.awaits_proof(o))) {
+                // Its layers show what they are given to be tensors, and where each of several results is.
+                let awaited =
+                    args.values().any(|(v, _)| matches!(v, Value::Outer(o) if self.awaits_proof(o)));
+                if awaited || self.returns_several(id) {
                     self.build_now(id, e);
                 }
                 let key = self.obj(id).class;

@@ -75,7 +75,9 @@ impl Interp<'_> {
             State::Yes => self.get_field(id, Sym::new(STATELESS)) == Value::Absent,
             State::No => false,
             State::Sometimes | State::Unknown => {
-                self.obj(id).attrs.iter().any(|&(_, c)| matches!(self.store.get(c), Value::Tensor(_)))
+                // A number joins tensors wherever they are.
+                let held = |v| matches!(v, Value::Tensor(t) if self.get_tensor(t).dims != Dims::ZERO);
+                self.obj(id).attrs.iter().any(|&(_, c)| held(self.store.get(c)))
             }
         }
     }
