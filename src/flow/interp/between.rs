@@ -63,6 +63,9 @@ impl Interp<'_> {
         let made: Vec<Held> = names.iter().map(|&name| self.held(self.get_field(id, name))).collect();
         let agreed = self.agreed(key, id, &setters, &names, &made);
         for (&name, &held) in names.iter().zip(&agreed) {
+            if self.rests(id, name) && self.only_added_to(&setters, name) {
+                continue;
+            }
             let known = matches!(held, Held::Tensor { .. } | Held::Generator(_)) && !self.may_miss(key, name);
             if known || self.get_field(id, name) != Value::Absent {
                 let v = if known { self.value_of(held) } else { Value::Unknown };

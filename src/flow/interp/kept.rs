@@ -48,7 +48,7 @@ impl Interp<'_> {
     }
 
     /// A class with its own way to move, or to list parameters, knows what it keeps.
-    fn keeps_its_own_books(&self, id: ObjId) -> bool {
+    pub(super) fn keeps_its_own_books(&self, id: ObjId) -> bool {
         let Some(key) = self.obj(id).class else { return true };
         let own = |name: &str| self.program.find_method(key, Sym::new(name)).is_some();
         self.is_moved_for_user(key)

@@ -5,6 +5,7 @@
 //! bound every dimension; past one, the answer is "unknown" and nothing more is said.
 
 mod accelerator;
+mod added;
 mod allocation;
 mod args;
 mod arrays;
