@@ -272,69 +272,6 @@ impl Interp<'_> {
         there
     }
 
-    /// Is the CPU side there on purpose, and the other one wherever the caller wants it? A module that nobody
-    /// has moved yet, or a tensor that was brought to the host, sets the terms: who calls has to follow them.
-    fn by_convention(&self, da: Device, oa: OriginId, db: Device, ob: OriginId) -> bool {
-        let (cpu, other, made) = match (da, db) {
-            (Device::Cpu, d) => (oa, d, ob),
-            (d, Device::Cpu) => (ob, d, oa),
-            _ => return false,
-        };
-        let free = match other {
-            Device::Of(o) => {
-                let outer = self.t.get_outer(o);
-                outer.with.is_none() && !matches!(outer.key, OuterKey::Receiver { .. })
-            }
-            Device::Named(_) => false,
-            _ => return false,
-        };
-        if let Device::Of(o) = other
-            && self.is_saved_weight(o)
-        {
-            return true;
-        }
-        if free && self.inside_resting_module() {
-            return true;
-        }
-        let mut at = cpu;
-        while at != super::NO_ORIGIN {
-            let o = self.t.origins.get(at.0);
-            // A method that makes tensors where another one is follows that one wherever it is.
-            if o.reason == super::Reason::Moved
-                && self.was_made_there(made)
-                && (self.here().site.is_none() || matches!(self.here().receiver, Value::Object(_)))
-            {
-                return false;
-            }
-            if matches!(
-                o.reason,
-                super::Reason::Module | super::Reason::Moved | super::Reason::Made | super::Reason::Loaded
-            ) {
-                return free;
-            }
-            at = o.from;
-        }
-        cpu == super::NO_ORIGIN
-    }
-
-    /// Is a method of a module being interpreted that was made here, on the CPU, and that nobody has moved?
-    fn inside_resting_module(&self) -> bool {
-        let mut at = Some(self.frame);
-        while let Some(f) = at {
-            let frame = &self.frames[f.0 as usize];
-            if let Value::Object(id) = frame.receiver
-                && self.obj(id).kind == super::ObjKind::Module
-                && self.obj(id).outer.is_none()
-                && frame.module_call
-                && matches!(self.own(id), Value::Device(d) if self.is_cpu(d))
-            {
-                return true;
-            }
-            at = frame.caller;
-        }
-        false
-    }
-
     /// Is the tensor on the CPU since the user has said so, and on an accelerator otherwise? Then what lives wherever
     /// somebody wants it is on the CPU, too.
     fn flag_decides(&mut self, device: Dd, there: Cond) -> bool {
@@ -353,7 +290,7 @@ impl Interp<'_> {
     }
 
     /// An entry of a dict of weights, `state["encoder.weight"]`: who edits those has loaded them to the host.
-    fn is_saved_weight(&self, o: OuterId) -> bool {
+    pub(super) fn is_saved_weight(&self, o: OuterId) -> bool {
         match self.t.get_outer(o).key {
             OuterKey::Item { base, key } => {
                 let dotted = matches!(key, Some(Value::Str(s, _)) if s.as_str().contains('.'));
@@ -364,7 +301,7 @@ impl Interp<'_> {
     }
 
     /// Was it made with `device=x.device`? Then it is there whatever `x` is.
-    fn was_made_there(&self, o: OriginId) -> bool {
+    pub(super) fn was_made_there(&self, o: OriginId) -> bool {
         o != super::NO_ORIGIN && self.t.origins.get(o.0).reason == super::Reason::Made
     }
 

@@ -17,6 +17,7 @@ mod callers;
 mod class;
 mod compare;
 mod cond;
+mod convention;
 mod container;
 mod costs;
 mod created;

@@ -1,0 +1,80 @@
+//! Meetings that are no accident: the CPU side sets the terms, and who calls follows them.
+
+use super::super::value::{Device, OriginId, OuterKey, Reason, Value};
+use super::Interp;
+use crate::span::Place;
+
+impl Interp<'_> {
+    /// Is the CPU side there on purpose, and the other one wherever the caller wants it? A module that nobody
+    /// has moved yet, or a tensor that was brought to the host, sets the terms: who calls has to follow them.
+    pub(super) fn by_convention(&self, da: Device, oa: OriginId, db: Device, ob: OriginId) -> bool {
+        let (cpu, other, made) = match (da, db) {
+            (Device::Cpu, d) => (oa, d, ob),
+            (d, Device::Cpu) => (ob, d, oa),
+            _ => return false,
+        };
+        let free = match other {
+            Device::Of(o) => {
+                let outer = self.t.get_outer(o);
+                outer.with.is_none() && !matches!(outer.key, OuterKey::Receiver { .. })
+            }
+            Device::Named(_) => false,
+            _ => return false,
+        };
+        if let Device::Of(o) = other
+            && self.is_saved_weight(o)
+        {
+            return true;
+        }
+        if free && self.inside_resting_module() {
+            return true;
+        }
+        let mut at = cpu;
+        while at != super::NO_ORIGIN {
+            let o = self.t.origins.get(at.0);
+            // A method that makes tensors where another one is follows that one wherever it is.
+            if o.reason == Reason::Moved
+                && self.was_made_there(made)
+                && (self.here().site.is_none() || matches!(self.here().receiver, Value::Object(_)))
+            {
+                return false;
+            }
+            if o.reason == Reason::Module {
+                return free && !self.is_made_for(o.place, other);
+            }
+            if matches!(o.reason, Reason::Moved | Reason::Made | Reason::Loaded) {
+                return free;
+            }
+            at = o.from;
+        }
+        cpu == super::NO_ORIGIN
+    }
+
+    /// Is a method of a module being interpreted that was made here, on the CPU, and that nobody has moved?
+    fn inside_resting_module(&self) -> bool {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            if let Value::Object(id) = frame.receiver
+                && self.obj(id).kind == super::ObjKind::Module
+                && self.obj(id).outer.is_none()
+                && frame.module_call
+                && matches!(self.own(id), Value::Device(d) if self.is_cpu(d))
+            {
+                return true;
+            }
+            at = frame.caller;
+        }
+        false
+    }
+
+    /// Was a module made here, by the very function that is given the tensor? Who calls that knows nothing of the module,
+    /// and gives a tensor from wherever it is.
+    fn is_made_for(&self, made: Place, given: Device) -> bool {
+        let Device::Of(o) = given else { return false };
+        let outer = self.t.get_outer(o);
+        let OuterKey::Param { module, func, .. } = outer.key else { return false };
+        let ir = &self.program.get(module).ir;
+        outer.tensor && made.file == ir.file && ir.function(func).span.contains(made.span)
+    }
+}
