@@ -2,7 +2,7 @@
 
 use super::super::dims::Dims;
 use super::super::event::Meeting;
-use super::super::value::{Host, ObjId, OuterId, Role, Tensor, Value};
+use super::super::value::{Host, ObjId, OuterId, Role, Tensor, TensorId, Value};
 use super::args::Args;
 use super::container::plain_key;
 use super::meet::Rule;
@@ -224,6 +224,12 @@ impl Interp<'_> {
         matches!(i, Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).dims.some())
     }
 
+    /// Is it a tensor that picks more than one number can, as an index?
+    fn picks_several(&self, t: TensorId) -> bool {
+        let t = self.get_tensor(t);
+        t.certain && t.dims != Dims::ZERO && !t.dims.perhaps_a_number()
+    }
+
     /// May it be a tensor that is used as an index? A bare parameter is as likely a number, and must still be shown to be
     /// one.
     fn may_pick(&self, i: Value) -> bool {
@@ -257,10 +263,7 @@ impl Interp<'_> {
         let mut parties = vec![whole];
         for v in indices {
             let index_tensor = match v {
-                Value::Tensor(t) => {
-                    let t = self.get_tensor(t);
-                    t.certain && t.dims != Dims::ZERO && !t.dims.perhaps_a_number()
-                }
+                Value::Tensor(t) => self.picks_several(t),
                 v => self.may_pick(v),
             };
             if index_tensor {
@@ -342,7 +345,7 @@ impl Interp<'_> {
             v => vec![v],
         };
         let mut parties = vec![whole];
-        let mut listed = false;
+        let (mut listed, mut single) = (false, false);
         let mut unproven: Vec<OuterId> = Vec::new();
         for v in indices {
             match v {
@@ -353,7 +356,9 @@ impl Interp<'_> {
                         _ => None,
                     }));
                 }
-                Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).dims.some() => {
+                // A number that is a tensor is taken from wherever it is.
+                Value::Tensor(t) if self.picks_several(t) => {
+                    single |= !self.get_tensor(t).dims.some();
                     parties.extend(self.party(v, index, rule(1)));
                 }
                 // Becomes a tensor where the whole is.
@@ -363,7 +368,7 @@ impl Interp<'_> {
             }
         }
         // Through integers and slices the value is copied, from wherever it is.
-        if (parties.len() > 1 || listed) && matches!(value, Value::Tensor(_)) {
+        if (parties.len() > 1 || listed) && !single && matches!(value, Value::Tensor(_)) {
             parties.extend(self.party(value, at, rule(2)));
         }
         if parties.len() > 1 {

@@ -209,6 +209,10 @@ impl Interp<'_> {
         if along_dimension(name, args) {
             return self.seq(&[tensor, tensor]);
         }
+        if gives_indices(name, args) {
+            let indices = self.plain_tensor(device, Dims::exactly(1));
+            return self.many(indices);
+        }
         self.shaped_result(name, tensor, device)
     }
 
@@ -253,4 +257,13 @@ fn along_dimension(name: &str, args: &Args) -> bool {
     let number = |v: Value| matches!(v, Value::Int(_) | Value::Host(Host::Number));
     let dim = args.keyword("dim").into_iter().chain(args.positional.iter().copied().take(2));
     matches!(name, "max" | "min" | "median" | "nanmedian") && dim.into_iter().any(|(v, _)| number(v))
+}
+
+/// `torch.where(mask)`, `x.nonzero(as_tuple=True)`: gives the indices along each dimension.
+fn gives_indices(name: &str, args: &Args) -> bool {
+    match name.rsplit('.').next().unwrap_or(name) {
+        "where" => name != "where" && args.values().count() == 1 && !args.open,
+        "nonzero" => args.keyword("as_tuple").is_some_and(|(v, _)| v == Value::Bool(super::TRUE)),
+        _ => false,
+    }
 }
