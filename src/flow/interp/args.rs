@@ -402,6 +402,23 @@ pub(super) fn says_tensor(ir: &crate::ir::Module, e: ExprId) -> bool {
     parts.iter().any(|&p| says_tensor(ir, p)) && parts.iter().all(|p| plain(p) || says_tensor(ir, *p))
 }
 
+/// `list[Tensor]`, `tuple[Tensor, ...]`, `Sequence[Tensor]`: does the annotation say that each item is a tensor?
+pub(super) fn says_tensors(ir: &crate::ir::Module, e: ExprId) -> bool {
+    let Expr::Index { base, index } = ir.expr(e) else { return false };
+    let items = match ir.expr(index) {
+        Expr::Tuple(list) => ir.list(list).to_vec(),
+        _ => vec![index],
+    };
+    match plain_annotation(ir, base) {
+        Some("Optional") => says_tensors(ir, index),
+        Some("list" | "List" | "tuple" | "Tuple" | "Sequence" | "Iterable") => {
+            let rest = |&e: &ExprId| matches!(ir.expr(e), Expr::Ellipsis);
+            says_tensor_alone(ir, items[0]) && items.iter().all(|e| rest(e) || says_tensor_alone(ir, *e))
+        }
+        _ => false,
+    }
+}
+
 fn names_tensor(ir: &crate::ir::Module, e: ExprId) -> bool {
     plain_annotation(ir, e).is_some_and(|n| {
         matches!(

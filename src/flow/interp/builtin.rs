@@ -346,10 +346,20 @@ impl Interp<'_> {
                 }
                 total
             }
-            Iteration::Any(item) => match item {
-                Value::Tensor(_) => item,
-                Value::Host(_) | Value::Int(_) => Self::NUMBER,
-                _ => self.result_of(e),
+            Iteration::Any(item) => match *self.members(item) {
+                // Of several that are each there, all are added.
+                [first, ref rest @ ..] if !rest.is_empty() => {
+                    let mut total = first;
+                    for &more in rest {
+                        total = self.binary(crate::ir::BinOp::Add, total, more, e, at, at);
+                    }
+                    total
+                }
+                _ => match item {
+                    Value::Tensor(_) => item,
+                    Value::Host(_) | Value::Int(_) => Self::NUMBER,
+                    _ => self.result_of(e),
+                },
             },
         }
     }

@@ -141,6 +141,7 @@ impl Interp<'_> {
                     self.part_of(t)
                 }
             }
+            Value::Outer(o) if self.has_rows(o) => self.row_outside(o, at),
             Value::Outer(o) => Value::Outer(self.outer_item(o, Value::Unknown)),
             Value::Object(id) => match (self.obj(id).kind, self.own(id)) {
                 (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Many(m)) => self.each_of(m),

@@ -409,7 +409,8 @@ impl Interp<'_> {
         }
         let parent = self.t.get_outer(base);
         // What a loop takes out of something may be anywhere: batches are on the CPU, whoever gives the loader.
-        let varies = parent.varies && (key.is_some() || parent.with.is_some());
+        let tensor = self.holds_tensors(base);
+        let varies = parent.varies && (key.is_some() || parent.with.is_some() || tensor);
         let with = parent.with;
         let text = match parent.text.as_str() {
             "" => String::new(),
@@ -418,7 +419,7 @@ impl Interp<'_> {
         self.t.outer(outer.clone(), || Outer {
             key: outer,
             text,
-            tensor: false,
+            tensor,
             device: false,
             varies,
             with,

@@ -224,7 +224,8 @@ impl Interp<'_> {
         let plain = |i: &Self, d: Device| !matches!(d, Device::Of(o) if i.has_fields(o) && !asked(i, o));
         let needs =
             [(da, oa), (db, ob)].into_iter().filter(|&(d, o)| !(self.was_made_there(o) && plain(self, d)));
-        let needs: Vec<OuterId> = needs.filter_map(|(d, _)| self.needs_proof(d)).collect();
+        let needs = needs.filter_map(|(d, _)| self.needs_proof(d));
+        let needs: Vec<OuterId> = needs.filter(|&o| !self.is_gradient(o)).collect();
         let about = [da, db].into_iter().filter_map(|d| if let Device::Of(o) = d { Some(o) } else { None });
         let about: Vec<OuterId> = about.collect();
         let (x, y) = (self.operand(a.expr, da, oa), self.operand(b.expr, db, ob));

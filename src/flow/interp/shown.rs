@@ -4,9 +4,10 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashSet;
 
-use super::super::value::{Device, Host, Value};
+use super::super::value::{Device, Host, OuterId, OuterKey, Value};
 use super::args::Args;
 use super::{Dd, Interp};
+use crate::ir::{Expr, ExprId, Var};
 use crate::sym::Sym;
 
 /// Attributes and methods that only tensors have: who has one of them is a tensor.
@@ -203,11 +204,78 @@ pub(super) fn only_tensors_take(name: Sym, args: &Args) -> bool {
 }
 
 impl Interp<'_> {
+    /// Handed over in a list of tensors: it is one, and so is what its own method made it of.
+    pub(super) fn shown_in_list(&mut self, v: Value) {
+        match v {
+            Value::Outer(o) => {
+                self.tensor_proofs.insert(o);
+            }
+            Value::Tensor(t) => {
+                let device = self.get_tensor(t).device;
+                if let Some(o) = self.made_by_own_method(device) {
+                    self.tensor_proofs.insert(o);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// `y.to(found.device)`: the function that is interpreted for itself moves something to where a call's result is, which
+    /// may be anywhere, then.
+    pub(super) fn goes_after(&mut self, target: Dd, args: &Args) {
+        let asked = args.get(0, "device").and_then(|(_, at)| self.asked_for_its_device(at));
+        if let (Some(name), Some(leaf)) = (asked, self.d.as_leaf(target))
+            && let Device::Of(o) = self.t.places.get(leaf).0
+            && self.is_result(o)
+            && self.symbolic
+            && self.here().site.is_none()
+        {
+            let outer = &mut self.t.outers[o.0 as usize];
+            (outer.varies, outer.text) = (true, name.to_string());
+        }
+    }
+
+    /// `found` in `found.device`, a variable of the function.
+    fn asked_for_its_device(&self, e: ExprId) -> Option<Sym> {
+        let ir = &self.linked().ir;
+        let Expr::Attr { base, name } = ir.expr(e) else { return None };
+        match ir.expr(base) {
+            Expr::Var(Var::Local(slot)) if name == self.known.device => {
+                ir.function(self.here().func).slots.get(usize::from(slot)).copied()
+            }
+            _ => None,
+        }
+    }
+
+    /// Of two operands one is taken for a tensor, and the other one has been asked for its device: it is one, too.
+    pub(super) fn shown_by_company(&mut self, a: Value, b: Value) {
+        for (v, other) in [(a, b), (b, a)] {
+            if let Value::Outer(o) = v
+                && matches!(other, Value::Tensor(_))
+                && self.is_result(o)
+                && self.t.get_outer(o).varies
+            {
+                self.tensor_proofs.insert(o);
+            }
+        }
+    }
+
+    fn is_result(&self, o: OuterId) -> bool {
+        matches!(self.t.get_outer(o).key, OuterKey::Result { .. })
+    }
+
+    /// The outside thing whose own method gave what is on this device.
+    fn made_by_own_method(&self, device: Dd) -> Option<OuterId> {
+        let (place, origin) = *self.t.places.get(self.d.as_leaf(device)?);
+        match place {
+            Device::Of(_) => self.own_results.get(&origin).copied(),
+            _ => None,
+        }
+    }
+
     /// A method of this name is called on what an outside thing's own method gave: is that thing a tensor?
     pub(super) fn shown_by_result(&mut self, device: Dd, name: Sym) {
-        if let Some(leaf) = self.d.as_leaf(device)
-            && let (Device::Of(_), origin) = *self.t.places.get(leaf)
-            && let Some(&o) = self.own_results.get(&origin)
+        if let Some(o) = self.made_by_own_method(device)
             && only_tensors_do(name)
         {
             self.tensor_proofs.insert(o);

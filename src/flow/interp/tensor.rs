@@ -181,6 +181,7 @@ impl Interp<'_> {
         r: ExprId,
     ) -> Value {
         let (a, b) = (self.number_if_size(a), self.number_if_size(b));
+        self.shown_by_company(a, b);
         let rule = |p: usize| op.and_then(|o| o.positional(p)).map_or(Rule::ARITHMETIC, Rule::from);
         let (x, y) = (self.party(a, l, rule(0)), self.party(b, r, rule(1)));
         let certain = self.certain(a) || self.certain(b);

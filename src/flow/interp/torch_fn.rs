@@ -56,11 +56,18 @@ impl Interp<'_> {
     ) {
         let r = rule.map_or(Rule { share: Share::Unknown, ..Rule::STRICT }, Rule::from);
         let list = rule.is_some_and(|r| r.list);
-        if let Value::Outer(o) = v {
-            // Handed to a tensor function where a tensor goes: it is one.
-            if !list && rule.is_some_and(|rule| only_tensors_go(op, rule)) {
-                self.tensor_proofs.insert(o);
+        let v = match v {
+            Value::Outer(o) if list && self.holds_tensors(o) => {
+                Value::Outer(self.outer_item(o, Value::Unknown))
             }
+            v => v,
+        };
+        // Handed to a tensor function where a tensor goes: it is one.
+        if let Value::Outer(o) = v
+            && !list
+            && rule.is_some_and(|rule| only_tensors_go(op, rule))
+        {
+            self.tensor_proofs.insert(o);
         }
         if let Some(p) = self.party(v, at, r) {
             parties.push(p);
@@ -72,9 +79,7 @@ impl Interp<'_> {
                 v => self.exact_elements(v).unwrap_or_default(),
             };
             for item in items {
-                if let Value::Outer(o) = item {
-                    self.tensor_proofs.insert(o);
-                }
+                self.shown_in_list(item);
                 if let Some(p) = self.party(item, at, r) {
                     parties.push(p);
                 }
@@ -272,6 +277,13 @@ impl Interp<'_> {
         e: ExprId,
     ) {
         if !op.out_must_match {
+            return;
+        }
+        // `out=(values, indices)`
+        if let Value::Seq(several) = v {
+            for v in self.seq_items(several).to_vec() {
+                self.check_out(op, what, v, at, parties, args, e);
+            }
             return;
         }
         let Some(out) = self.party(v, at, Rule::STRICT) else { return };

@@ -1,0 +1,62 @@
+//! Outside things that are made of tensors: what a loop takes out of them, and an item of them, is one.
+
+use super::super::dims::Dims;
+use super::super::value::{OuterId, OuterKey, Role, Tensor, Value};
+use super::Interp;
+use super::args::says_tensors;
+use crate::ir::{ExprId, FuncId};
+use crate::link::{ClassKey, ModIdx};
+
+impl Interp<'_> {
+    /// Is it a tensor, and nobody asks whether it is one?
+    pub(super) fn has_rows(&self, o: OuterId) -> bool {
+        self.is_tensorish(o) && !self.no_tensors.contains_key(&o) && !self.other_kinds.contains_key(&o)
+    }
+
+    /// A row of an outside tensor: a number, if the tensor is a vector.
+    pub(super) fn row_outside(&mut self, o: OuterId, at: ExprId) -> Value {
+        let device = self.device_of_outer(o, at);
+        self.tensor(Tensor {
+            device,
+            dims: Dims::ANY.picked(),
+            role: Role::Plain,
+            certain: true,
+            bytes: None,
+            double: super::FALSE,
+        })
+    }
+
+    /// Is each item of the outside thing a tensor: a parameter `list[Tensor]`, and what `ctx.save_for_backward` has kept?
+    pub(super) fn holds_tensors(&self, o: OuterId) -> bool {
+        match self.t.get_outer(o).key {
+            OuterKey::Param { module, func, index } => {
+                let ir = &self.program.get(module).ir;
+                let param = ir.function(func).params.get(usize::from(index));
+                param.and_then(|p| p.annotation).is_some_and(|a| says_tensors(ir, a))
+            }
+            OuterKey::Attr { base, name } => {
+                let first = match self.t.get_outer(base).key {
+                    OuterKey::Param { module, func, index: 0 } => Some((module, func)),
+                    _ => None,
+                };
+                name.as_str() == "saved_tensors" && first.is_some_and(|(m, f)| self.is_backward(m, f))
+            }
+            _ => false,
+        }
+    }
+
+    /// Is it what `backward` is given: a tensor, where it is used like one?
+    pub(super) fn is_gradient(&self, o: OuterId) -> bool {
+        match self.t.get_outer(o).key {
+            OuterKey::Param { module, func, index } => index > 0 && self.is_backward(module, func),
+            _ => false,
+        }
+    }
+
+    /// Is it the `backward` of an `autograd.Function`, which is given tensors after its context?
+    fn is_backward(&self, module: ModIdx, func: FuncId) -> bool {
+        let function = self.program.get(module).ir.function(func);
+        function.name.as_str() == "backward"
+            && function.class.is_some_and(|class| self.is_autograd_function(ClassKey { module, class }))
+    }
+}
