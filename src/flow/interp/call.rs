@@ -185,7 +185,10 @@ impl Interp<'_> {
         if module == self.entry {
             self.is_given(function, receiver.is_some(), args, e);
         }
-        let skipped = self.depth >= MAX_DEPTH || recursive || self.skipped(module, func, receiver, args);
+        let skipped = self.depth >= MAX_DEPTH
+            || recursive
+            || self.skipped(module, func, receiver, args)
+            || self.only_hands_on(module, func, receiver, args, e);
         if !self.live() || skipped {
             for (v, _) in args.values() {
                 self.escape(v, 0);

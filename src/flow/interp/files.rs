@@ -77,8 +77,11 @@ impl Files<'_> {
     fn compiles(self, module: ModIdx, e: ExprId) -> bool {
         let linked = self.0.get(module);
         let Expr::Call(call) = linked.ir.expr(e) else { return false };
-        let loads = matches!(self.0.resolve_expr(module, linked.ir.call(call).func),
-            Some(Resolved::External(path)) if path.as_str() == "torch.utils.cpp_extension.load");
+        let call = linked.ir.call(call);
+        // It takes a name and the sources: most calls at top level, which are of loggers, need not be resolved.
+        let loads = call.args.len() > 1
+            && matches!(self.0.resolve_expr(module, call.func),
+                Some(Resolved::External(path)) if path.as_str() == "torch.utils.cpp_extension.load");
         let kernel = |n: usize| matches!(linked.ir.exprs[n], Expr::Str(s) if s.as_str().ends_with(".cu"));
         loads && linked.ir.exprs_in(e).any(kernel)
     }

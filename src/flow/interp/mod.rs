@@ -64,6 +64,7 @@ mod outside;
 mod own;
 mod own_optimizer;
 mod parts;
+mod passing;
 mod precision;
 mod process;
 mod reveal;
@@ -249,6 +250,8 @@ pub struct Interp<'p> {
     handed: FxHashMap<(ModIdx, FuncId), Cond>,
     /// What the calls in sight say of the functions they call.
     callers: callers::Callers,
+    /// The expression whose value nobody looks at, with its activation.
+    unused: Option<(FrameId, ExprId)>,
     /// Tests of caches, by where they stand; what their outcomes depend on, by activation.
     memo_tests: FxHashMap<(ModIdx, ExprId), Vec<crate::span::Span>>,
     memos: FxHashMap<AtomId, FrameId>,
@@ -369,6 +372,7 @@ impl<'p> Interp<'p> {
             broken: false,
             handed: FxHashMap::default(),
             callers: callers::Callers::default(),
+            unused: None,
             memo_tests: FxHashMap::default(),
             memos: FxHashMap::default(),
             watch,

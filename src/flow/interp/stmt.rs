@@ -156,7 +156,7 @@ impl<'p> Interp<'p> {
     }
 
     fn expression_statement(&mut self, e: ExprId) {
-        let v = self.eval(e);
+        let v = self.eval_unused(e);
         self.check_discarded(e, v);
     }
 
