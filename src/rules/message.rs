@@ -102,6 +102,10 @@ impl Texts<'_> {
                     Expr::Attr { base, name } if matches!(name.as_str(), "__str__" | "__repr__") => {
                         self.is_exception(base)
                     }
+                    // `" ".join(str(x) for x in e.args)`
+                    Expr::Attr { name, .. } if name.as_str() == "join" => {
+                        first.is_some_and(|x| self.is_message(x, depth + 1))
+                    }
                     Expr::Attr { base, .. } => self.is_message(base, depth + 1),
                     _ => false,
                 }
@@ -115,7 +119,8 @@ impl Texts<'_> {
                 self.is_message(then, depth + 1) || self.is_message(orelse, depth + 1)
             }
             Expr::Or(list) => ir.list(list).iter().any(|&x| self.is_message(x, depth + 1)),
-            Expr::Var(var) => self.values(var).any(|x| self.is_message(x, depth + 1)),
+            Expr::Comp(id) => self.is_message(ir.comp(id).element, depth + 1),
+            Expr::Var(var) => self.values(var).chain(self.drawn(var)).any(|x| self.is_message(x, depth + 1)),
             _ => false,
         }
     }
@@ -132,6 +137,22 @@ impl Texts<'_> {
             }
             _ => None,
         })
+    }
+
+    /// What loops and comprehensions of the function take a variable from: a part of a message is one.
+    fn drawn(&self, var: Var) -> impl Iterator<Item = ExprId> + '_ {
+        let ir = self.ir;
+        let inside =
+            move |e: ExprId| function_around(ir, ir.span(e)).map(|f| f.span) == self.function.map(|f| f.span);
+        let of_comps = ir.comps.iter().flat_map(|c| c.generators.iter().map(|g| (g.target, g.iter)));
+        let of_loops = ir.stmts.iter().filter_map(|s| match *s {
+            Stmt::For { target, iter, .. } => Some((target, iter)),
+            _ => None,
+        });
+        of_comps
+            .chain(of_loops)
+            .filter(move |&(target, iter)| ir.expr(target) == Expr::Var(var) && inside(iter))
+            .map(|(_, iter)| iter)
     }
 
     /// Is it an exception that may be an out-of-memory error, among others?
