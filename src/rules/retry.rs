@@ -234,7 +234,7 @@ impl File<'_> {
         }
     }
 
-    /// The function around calls itself, by its name or through `self`.
+    /// The function around calls itself, by its name, in a file or in another function, or through `self`.
     fn recurses(&self, callee: ExprId, function: Option<&Function>) -> bool {
         let Some(function) = function else { return false };
         match self.ir.expr(callee) {
@@ -243,6 +243,7 @@ impl File<'_> {
                     && name == function.name
                     && matches!(self.ir.expr(base), Expr::Var(Var::Local(0)))
             }
+            Expr::Var(Var::Enclosing { .. }) => self.nested(callee).is_some_and(|f| f.span == function.span),
             Expr::Var(_) => match self.cx.program.resolve_expr(self.module, callee) {
                 Some(Resolved::Function(m, f)) => {
                     m == self.module && self.ir.function(f).span == function.span
@@ -250,6 +251,22 @@ impl File<'_> {
                 _ => false,
             },
             _ => false,
+        }
+    }
+
+    /// The function that is defined in another one under the name that the callee has there.
+    fn nested(&self, callee: ExprId) -> Option<&Function> {
+        let ir = self.ir;
+        let Expr::Var(Var::Enclosing { depth, slot }) = ir.expr(callee) else { return None };
+        let around = ir.function_around(callee);
+        let owner = (0..depth).try_fold(around, |f, _| ir.function(f).parent)?;
+        let mut named = ir.stmts.iter().filter_map(|s| match *s {
+            Stmt::Def(f, Var::Local(n)) if n == slot && ir.function(f).parent == Some(owner) => Some(f),
+            _ => None,
+        });
+        match (named.next(), named.next()) {
+            (Some(f), None) => Some(ir.function(f)),
+            _ => None,
         }
     }
 
