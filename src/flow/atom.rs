@@ -47,6 +47,11 @@ pub enum Atom {
         /// Is that device an accelerator? Then what is not there may be on the CPU, and needs no accelerator.
         accelerator: bool,
     },
+    /// "The operating system is this one": it says nothing of what the machine has besides.
+    Platform {
+        /// As a person would say it: `sys.platform is darwin`.
+        text: String,
+    },
     /// Any other condition.
     Opaque {
         /// Where it is asked.

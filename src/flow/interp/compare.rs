@@ -73,6 +73,11 @@ impl Interp<'_> {
             (Value::Device(d), Value::Int(_)) | (Value::Int(_), Value::Device(d)) if self.is_no_number(d) => {
                 FALSE
             }
+            (Value::External(path), Value::Str(s, _)) | (Value::Str(s, _), Value::External(path))
+                if super::platform::is_platform(path) =>
+            {
+                self.on_platform(s.as_str())
+            }
             (Value::Object(x), Value::Object(y)) if x == y => TRUE,
             (Value::Seq(x), Value::Seq(y)) => match (self.numbers_in(x), self.numbers_in(y)) {
                 (Some(x), Some(y)) => constant(x == y),

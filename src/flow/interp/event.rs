@@ -111,6 +111,14 @@ impl Interp<'_> {
                     let clause = if truth { format!("`{text}`") } else { format!("not `{text}`") };
                     (Some(clause), truth == *accelerator, 1)
                 }
+                // Nobody who asks for the system has asked for the device.
+                Atom::Platform { text } => {
+                    let clause = if truth { format!("`{text}`") } else { format!("not `{text}`") };
+                    set.push((atom, truth));
+                    set_clauses.push(clause.clone());
+                    way.conditions.push(clause);
+                    continue;
+                }
                 Atom::Shadow { place } => {
                     if truth {
                         way.shadow = Some(*place);

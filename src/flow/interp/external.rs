@@ -21,7 +21,7 @@ impl Interp<'_> {
         if let Some(name) = text.strip_prefix("builtins.") {
             return self.builtin(Sym::new(name), args, e);
         }
-        if let Some(v) = self.process_call(text, args, e) {
+        if let Some(v) = self.process_call(text, args, e).or_else(|| self.platform_call(text, args)) {
             return v;
         }
         if let Some(v) = self.fork_call(text, args, e) {

@@ -65,6 +65,7 @@ mod own;
 mod own_optimizer;
 mod parts;
 mod passing;
+mod platform;
 mod precision;
 mod process;
 mod reveal;
