@@ -485,6 +485,7 @@ impl Interp<'_> {
     pub(super) fn define(&mut self, func: FuncId) -> Value {
         let module = self.here().module;
         self.def_paths.insert((module, func), self.path);
+        self.check_tests_of_defaults(func);
         let nested = self.program.get(module).ir.function(self.here().func).kind == FuncKind::Function;
         let frame = nested.then_some(self.frame);
         self.closure(module, func, frame)

@@ -28,7 +28,9 @@ impl Interp<'_> {
         let key = ClassKey { module, class };
         for &(_, f) in &self.program.get(module).ir.class(class).methods {
             self.def_paths.insert((module, f), self.path);
+            self.check_tests_of_defaults(f);
         }
+        self.check_tests_of_class(class);
         Value::Class(key)
     }
 

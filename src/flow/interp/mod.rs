@@ -23,6 +23,7 @@ mod costs;
 mod created;
 mod decorators;
 mod defaults;
+mod defined;
 mod device;
 mod device_types;
 mod dims;
