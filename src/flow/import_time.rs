@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::ir::{Expr, ExprId, FuncKind, Module, Stmt, StmtId};
+use crate::ir::{Block, Expr, ExprId, FuncId, FuncKind, Module, Stmt, StmtId};
 use crate::link::{ModIdx, Program, Resolved, Target};
 use crate::span::Span;
 use crate::sym::Sym;
@@ -59,13 +59,17 @@ fn body(program: &Program, module: ModIdx) -> (bool, Vec<ModIdx>) {
     // Most files name CUDA nowhere.
     let names_cuda = ir.exprs.iter().any(|e| matches!(e, Expr::Attr { name, .. } if *name == cuda))
         || ir.imports.iter().any(|i| i.module.as_str().starts_with("torch.") || i.name == Some(cuda));
-    let asks = names_cuda && ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
+    let asks = ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
         let Expr::Call(call) = *e else { return false };
         let func = ir.call(call).func;
         // Most calls are of plain names or methods of variables: only dotted names can be PyTorch's.
         matches!(ir.expr(func), Expr::Attr { .. } | Expr::Var(_))
             && now(at)
-            && matches!(program.resolve_expr(module, func), Some(Resolved::External(path)) if asks_cuda(path))
+            && match program.resolve_expr(module, func) {
+                Some(Resolved::External(path)) => names_cuda && asks_cuda(path),
+                Some(Resolved::Function(m, f)) => Always { program, module: m }.asks(f, MOST_CALLS),
+                _ => false,
+            }
     });
     let mut imports = Vec::new();
     for (n, s) in ir.stmts.iter().enumerate() {
@@ -83,6 +87,86 @@ fn body(program: &Program, module: ModIdx) -> (bool, Vec<ModIdx>) {
         }
     }
     (asks, imports)
+}
+
+/// Calls in calls that are followed.
+const MOST_CALLS: u32 = 4;
+
+/// What functions of a file do whenever they are called.
+struct Always<'a> {
+    program: &'a Program,
+    module: ModIdx,
+}
+
+impl Always<'_> {
+    /// Does the function ask CUDA something before anything else decides?
+    fn asks(&self, func: FuncId, depth: u32) -> bool {
+        let function = self.ir().function(func);
+        let deferred = function.is_generator || function.is_async || function.decorators.len > 0;
+        !deferred && self.block_asks(function.body, depth).unwrap_or(false)
+    }
+
+    fn ir(&self) -> &Module {
+        &self.program.get(self.module).ir
+    }
+
+    /// The answer of a block; nothing if what comes after it decides.
+    fn block_asks(&self, block: Block, depth: u32) -> Option<bool> {
+        self.ir().block(block).iter().find_map(|&s| self.statement_asks(s, depth))
+    }
+
+    fn statement_asks(&self, s: StmtId, depth: u32) -> Option<bool> {
+        let asks = |e: ExprId| self.expression_asks(e, depth);
+        let yes = |asks: bool| asks.then_some(true);
+        match *self.ir().stmt(s) {
+            Stmt::Expr(e) | Stmt::Assign { value: e, .. } | Stmt::AugAssign { value: e, .. } => yes(asks(e)),
+            Stmt::AnnAssign { value, .. } => yes(value.is_some_and(asks)),
+            Stmt::Return(value) => Some(value.is_some_and(asks)),
+            Stmt::With { ref items, body } => {
+                yes(items.iter().any(|&(e, _)| asks(e))).or_else(|| self.block_asks(body, depth))
+            }
+            Stmt::Try { body, .. } => self.block_asks(body, depth),
+            // Whichever way it goes on from here, it is one of several.
+            Stmt::If { test, .. } | Stmt::While { test, .. } => Some(asks(test)),
+            Stmt::For { iter, .. } => yes(asks(iter)),
+            Stmt::Raise { .. } | Stmt::Assert { .. } | Stmt::Match { .. } => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Does evaluating the expression ask, whatever comes of its tests?
+    fn expression_asks(&self, e: ExprId, depth: u32) -> bool {
+        let ir = self.ir();
+        let asks = |e: ExprId| self.expression_asks(e, depth);
+        match ir.expr(e) {
+            Expr::Call(id) => {
+                let call = ir.call(id);
+                call.args.iter().any(|a| asks(a.value)) || asks(call.func) || self.call_asks(call.func, depth)
+            }
+            Expr::IfElse { test, .. } => asks(test),
+            Expr::And(list) | Expr::Or(list) => ir.list(list).first().is_some_and(|&x| asks(x)),
+            Expr::Attr { base, .. } => asks(base),
+            Expr::Index { base, index } => asks(base) || asks(index),
+            Expr::Unary { operand, .. } => asks(operand),
+            Expr::Binary { left, right, .. } | Expr::Compare { left, right, .. } => asks(left) || asks(right),
+            Expr::Tuple(list)
+            | Expr::List(list)
+            | Expr::Set(list)
+            | Expr::Dict(list)
+            | Expr::Format(list) => ir.list(list).iter().any(|&x| asks(x)),
+            _ => false,
+        }
+    }
+
+    fn call_asks(&self, func: ExprId, depth: u32) -> bool {
+        match self.program.resolve_expr(self.module, func) {
+            Some(Resolved::External(path)) => asks_cuda(path),
+            Some(Resolved::Function(module, f)) => {
+                depth > 0 && Always { program: self.program, module }.asks(f, depth - 1)
+            }
+            _ => false,
+        }
+    }
 }
 
 /// Code that does not run at import: functions' bodies, and what stands behind `if __name__ == "__main__"`. Outermost
