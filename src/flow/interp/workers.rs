@@ -57,7 +57,7 @@ impl Interp<'_> {
             ObjKind::Items => self.own(data),
             _ => Value::Unknown,
         };
-        if let Some((f @ (Value::Closure(_) | Value::Bound(_)), at)) = args.get(6, "collate_fn") {
+        if let Some((f, at)) = args.get(6, "collate_fn").filter(|&(f, _)| self.is_followed(f)) {
             let items = self.many(item);
             let args = Args { positional: vec![(items, at)], ..Args::default() };
             self.call_value(f, &args, e);
@@ -68,6 +68,22 @@ impl Interp<'_> {
         (self.watch.worker, self.watch.worker_told) = (before.0, before.1);
         if !told {
             self.check_items(item, worker);
+        }
+    }
+
+    /// A function of the project, perhaps with some of what it is given, or an object of its that is called as one.
+    fn is_followed(&self, f: Value) -> bool {
+        match f {
+            Value::Closure(_) | Value::Bound(_) => true,
+            Value::Object(id) => match self.obj(id).kind {
+                ObjKind::Partial => true,
+                ObjKind::Instance => {
+                    let call = Sym::new("__call__");
+                    self.obj(id).class.is_some_and(|k| self.program.find_method(k, call).is_some())
+                }
+                _ => false,
+            },
+            _ => false,
         }
     }
 
