@@ -73,7 +73,7 @@ impl Interp<'_> {
             if names.contains(&"OutOfMemoryError") {
                 return;
             }
-            if !names.iter().any(|n| matches!(*n, "BaseException" | "Exception" | "RuntimeError")) {
+            if !drops_all(&names) {
                 continue;
             }
             let ir = &self.linked().ir;
@@ -235,6 +235,12 @@ impl Interp<'_> {
         }
         false
     }
+}
+
+/// Does who catches these errors get out-of-memory errors without having asked for them?
+pub(super) fn drops_all(names: &[&str]) -> bool {
+    !names.contains(&"OutOfMemoryError")
+        && names.iter().any(|n| matches!(*n, "BaseException" | "Exception" | "RuntimeError"))
 }
 
 /// Does the statement keep nothing of an error? An assignment may be what the code below asks.

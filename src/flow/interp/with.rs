@@ -1,10 +1,13 @@
 //! `with`: what is entered, what the block does, and what leaving it does.
 
+use super::super::diagram::TRUE;
+use super::super::event::Kind;
 use super::super::value::{ObjId, Value};
-use super::Interp;
 use super::args::Args;
-use super::handlers::{MISSING_DEVICE, OUT_OF_MEMORY};
+use super::handlers::{MISSING_DEVICE, OUT_OF_MEMORY, drops_all};
+use super::{Interp, TryFrame};
 use crate::ir::{Block, Expr, ExprId};
+use crate::link::Resolved;
 use crate::sym::Sym;
 
 impl Interp<'_> {
@@ -28,7 +31,10 @@ impl Interp<'_> {
         }
         let (path, returned) = (self.path, self.here().returned);
         match items.iter().find_map(|&(context, _)| self.expected_error(context)) {
-            Some(awaited) => self.block_that_raises(body, awaited),
+            Some(awaited) => {
+                let drops = items.iter().find(|&&(context, _)| self.drops_every_error(context));
+                self.block_that_drops(body, awaited, drops.map(|&(context, _)| context));
+            }
             None => self.block(body),
         }
         self.leave_managers(open, path, returned);
@@ -60,6 +66,42 @@ impl Interp<'_> {
                 MISSING_DEVICE.contains(&n) || OUT_OF_MEMORY.contains(&n) || n == "TypeError"
             })
         }))
+    }
+
+    /// Is it `contextlib.suppress(…)` of errors that say nothing of what happened, those of full memory among them?
+    fn drops_every_error(&self, context: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let Expr::Call(id) = ir.expr(context) else { return false };
+        let call = ir.call(id);
+        let suppresses = matches!(self.program.resolve_expr(self.here().module, call.func),
+            Some(Resolved::External(path)) if path.as_str() == "contextlib.suppress");
+        suppresses && drops_all(&call.args.iter().flat_map(|a| self.names_of(a.value)).collect::<Vec<_>>())
+    }
+
+    /// Such a block. Has it worked on a device, out-of-memory errors go the way of all others.
+    fn block_that_drops(&mut self, body: Block, awaited: bool, drops: Option<ExprId>) {
+        let Some(context) = drops else { return self.block_that_raises(body, awaited) };
+        let (before, work) = (self.path, self.work);
+        self.here_mut().tries.push(TryFrame {
+            start: before,
+            survived: TRUE,
+            catches_cuda: false,
+            catches_oom: true,
+            catches_missing: false,
+        });
+        self.block_that_raises(body, awaited);
+        self.here_mut().tries.pop();
+        if self.work > work {
+            let after = std::mem::replace(&mut self.path, before);
+            let there = self.available(None);
+            if let Some(bite) = self.bite(there, false) {
+                let place = self.place(context);
+                self.emit(Kind::Swallowed { said: None }, place, bite, Vec::new());
+            }
+            self.path = after;
+        }
+        // What is dropped here does not reach handlers further out.
+        self.work = work;
     }
 
     /// What raises in such a block ends the block and nothing else; what is waited for is no finding.
