@@ -7,10 +7,12 @@
 use std::ops::Range;
 
 use super::Context;
+use super::graphs::same;
 use crate::finding::{Code, Finding, Label};
-use crate::ir::{Call, Expr, ExprId, Module, Stmt, StmtId, Var};
+use crate::ir::{Call, Expr, ExprId, Module, Stmt, StmtId};
 use crate::link::{ModIdx, Resolved};
 use crate::span::{Place, Span};
+use crate::sym::Sym;
 use crate::torch;
 use crate::world::World;
 
@@ -54,7 +56,7 @@ impl File<'_> {
             let call = self.ir.call(c);
             let made = self.names(self.ir.list(targets));
             let Some((state, moved)) = self.carries(value, call, &made) else { continue };
-            if self.thinks() || !self.is_recurrent(call) {
+            if self.thinks() || self.is_cut(state, at) || !self.is_recurrent(call) {
                 continue;
             }
             let Some((what, kept)) = self.leaks(state, &made) else { continue };
@@ -89,12 +91,12 @@ impl File<'_> {
             && !self.ir.functions.iter().any(|f| inside(f.span))
     }
 
-    /// The local variables among targets, tuples included.
-    fn names(&self, targets: &[ExprId]) -> Vec<Var> {
+    /// The variables and attributes among targets, tuples included.
+    fn names(&self, targets: &[ExprId]) -> Vec<ExprId> {
         let mut names = Vec::new();
         for &t in targets {
             match self.ir.expr(t) {
-                Expr::Var(v) => names.push(v),
+                Expr::Var(_) | Expr::Attr { .. } => names.push(t),
                 Expr::Tuple(list) | Expr::List(list) => names.extend(self.names(self.ir.list(list))),
                 _ => {}
             }
@@ -103,35 +105,39 @@ impl File<'_> {
     }
 
     /// The argument that one of the results becomes, in the call itself or by the round's only other assignment to it.
-    fn carries(&self, at: ExprId, call: &Call, made: &[Var]) -> Option<(Var, Option<Span>)> {
+    fn carries(&self, at: ExprId, call: &Call, made: &[ExprId]) -> Option<(ExprId, Option<Span>)> {
         let [_, rest @ ..] = &*call.args else { return None };
         rest.iter().find_map(|a| {
-            let Expr::Var(state) = self.ir.expr(a.value) else { return None };
+            let state = a.value;
+            if !matches!(self.ir.expr(state), Expr::Var(_) | Expr::Attr { .. }) {
+                return None;
+            }
             let given = self.given_to(state, at);
-            if made.contains(&state) {
+            if made.iter().any(|&m| same(self.ir, m, state)) {
                 return given.is_empty().then_some((state, None));
             }
             match given.as_slice() {
-                &[(value, at)] => matches!(self.ir.expr(value), Expr::Var(v) if made.contains(&v))
-                    .then_some((state, Some(at))),
+                &[(value, at)] => made.iter().any(|&m| same(self.ir, m, value)).then_some((state, Some(at))),
                 _ => None,
             }
         })
     }
 
     /// What the rounds assign to a variable, but for the results of this call.
-    fn given_to(&self, state: Var, cell: ExprId) -> Vec<(ExprId, Span)> {
+    fn given_to(&self, state: ExprId, cell: ExprId) -> Vec<(ExprId, Span)> {
         let mut given = Vec::new();
         for (s, at) in self.stmts() {
             let Stmt::Assign { targets, value } = *s else { continue };
             for &t in self.ir.list(targets) {
                 match (self.ir.expr(t), self.ir.expr(value)) {
                     // `state = cell(x, state)` is what is looked for; another call cuts or makes it.
-                    (Expr::Var(v), Expr::Call(_)) if v == state && value == cell => {}
-                    (Expr::Var(v), _) if v == state => given.push((value, at)),
+                    (_, Expr::Call(_)) if same(self.ir, t, state) && value == cell => {}
+                    (Expr::Var(_) | Expr::Attr { .. }, _) if same(self.ir, t, state) => {
+                        given.push((value, at));
+                    }
                     (Expr::Tuple(names), Expr::Tuple(values)) => {
                         for (&n, &v) in self.ir.list(names).iter().zip(self.ir.list(values)) {
-                            if self.ir.expr(n) == Expr::Var(state) {
+                            if same(self.ir, n, state) {
                                 given.push((v, at));
                             }
                         }
@@ -143,8 +149,37 @@ impl File<'_> {
         given
     }
 
-    fn mentions(&self, e: ExprId, var: Var) -> bool {
-        self.ir.exprs[self.ir.exprs_in(e)].contains(&Expr::Var(var))
+    fn mentions(&self, e: ExprId, place: ExprId) -> bool {
+        self.ir.exprs_in(e).any(|n| same(self.ir, ExprId(u32::try_from(n).unwrap_or(u32::MAX)), place))
+    }
+
+    /// Is an attribute cut elsewhere: by what the rounds call, which gives it another value, or by anybody who takes a
+    /// detached one?
+    fn is_cut(&self, state: ExprId, at: Span) -> bool {
+        let ir = self.ir;
+        let Expr::Attr { name: state, .. } = ir.expr(state) else { return false };
+        let is_it = |e: ExprId| matches!(ir.expr(e), Expr::Attr { name, .. } if name == state);
+        let detached = ir.exprs.iter().any(|e| match *e {
+            Expr::Attr { base, name } if THOUGHT_OF.contains(&name.as_str()) => {
+                ir.exprs_in(base).any(|n| is_it(ExprId(u32::try_from(n).unwrap_or(u32::MAX))))
+            }
+            _ => false,
+        });
+        let called = |name: Sym| {
+            ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &span)| {
+                self.round.contains(span)
+                    && matches!(*e, Expr::Call(c)
+                        if matches!(ir.expr(ir.call(c).func), Expr::Attr { name: n, .. } if n == name))
+            })
+        };
+        detached
+            || ir.stmts.iter().zip(&ir.stmt_spans).any(|(s, &span)| match *s {
+                Stmt::Assign { targets, .. } if span != at => ir
+                    .list(targets)
+                    .iter()
+                    .any(|&t| is_it(t) && called(ir.function(ir.function_around(t)).name)),
+                _ => false,
+            })
     }
 
     /// Does the function around, or the loop's own code, say anything of graphs?
@@ -182,7 +217,7 @@ impl File<'_> {
                     .externals
                     .iter()
                     .any(|&p| torch::base_class(p).is_some_and(|b| b.kind == torch::Base::Module));
-                let Some((m, f)) = program.find_method(key, crate::sym::Sym::new("forward")) else {
+                let Some((m, f)) = program.find_method(key, Sym::new("forward")) else {
                     return false;
                 };
                 let ir = &program.get(m).ir;
@@ -201,7 +236,7 @@ impl File<'_> {
     fn made_from(&self, target: ExprId) -> Option<ExprId> {
         let name = |e: ExprId| match self.ir.expr(e) {
             Expr::Attr { name, .. } => Some((name, None)),
-            Expr::Var(v) => Some((crate::sym::Sym::new(""), Some(v))),
+            Expr::Var(v) => Some((Sym::new(""), Some(v))),
             _ => None,
         };
         let wanted = name(target)?;
@@ -224,7 +259,7 @@ impl File<'_> {
     }
 
     /// Where each round is differentiated for itself, or where the states go that outlive the loop.
-    fn leaks(&self, state: Var, made: &[Var]) -> Option<(&'static str, Span)> {
+    fn leaks(&self, state: ExprId, made: &[ExprId]) -> Option<(&'static str, Span)> {
         let calls = self.ir.exprs.iter().zip(&self.ir.expr_spans).filter_map(|(e, &at)| match *e {
             Expr::Call(c) if self.is_innermost(at) => Some((self.ir.call(c), at)),
             _ => None,

@@ -3,10 +3,13 @@
 //! A loss whose `backward()` has been called in a round of a loop is not differentiated again; a sum or list that
 //! outlives the round keeps its graph all the same.
 
+mod dicts;
+mod meters;
+
 use super::Context;
 use crate::finding::{Code, Finding, Label};
-use crate::ir::{BinOp, Block, Call, Expr, ExprId, Function, Module, Stmt, StmtId, Var};
-use crate::link::{ClassKey, ModIdx, Resolved};
+use crate::ir::{BinOp, Block, Call, Expr, ExprId, Module, Stmt, StmtId, Var};
+use crate::link::ModIdx;
 use crate::span::{Place, Span};
 use crate::sym::{Answers, Sym};
 use crate::world::World;
@@ -83,6 +86,7 @@ impl File<'_> {
             .flat_map(|(l, at)| self.summed(*l, &within).into_iter().map(|s| (s, *at)))
             .collect();
         losses.extend(summed);
+        self.put_into_dicts(&mut losses, &within);
         losses.retain(|(l, at)| !self.rebound(l.var, &|x| within(x) && x.start > at.start));
         let losses: Vec<Loss> = losses.into_iter().map(|(l, _)| l).collect();
         if losses.is_empty() {
@@ -111,7 +115,7 @@ impl File<'_> {
                     _ => None,
                 },
                 Stmt::Expr(e) => {
-                    self.handed_over(*e, &losses, found);
+                    self.handed_over(*e, &losses, &fresh, found);
                     self.appended(*e)
                 }
                 _ => None,
@@ -200,89 +204,6 @@ impl File<'_> {
         }
     }
 
-    /// The dict whose values a loss is the sum of: `loss = sum(losses.values())`.
-    fn summed(&self, loss: Loss, within: &dyn Fn(Span) -> bool) -> Option<Loss> {
-        let ir = self.ir;
-        if loss.slot != Slot::Itself {
-            return None;
-        }
-        ir.stmts.iter().find_map(|s| {
-            let Stmt::Assign { targets, value } = *s else { return None };
-            let given = ir.list(targets).iter().any(|&t| ir.expr(t) == Expr::Var(loss.var));
-            if !given || !within(ir.span(value)) {
-                return None;
-            }
-            self.dict_summed(value).map(|var| Loss { var, slot: Slot::Every })
-        })
-    }
-
-    /// `sum(losses.values())`, `sum(loss for loss in losses.values())`: the dict.
-    fn dict_summed(&self, e: ExprId) -> Option<Var> {
-        let ir = self.ir;
-        let Expr::Call(c) = ir.expr(e) else { return None };
-        let call = ir.call(c);
-        let is_sum = matches!(ir.expr(call.func), Expr::Var(Var::Unbound(n)) if n.as_str() == "sum");
-        let mut over = call.args.first().filter(|_| is_sum)?.value;
-        if let Expr::Comp(id) = ir.expr(over)
-            && let comp = ir.comp(id)
-            && let [one] = &*comp.generators
-        {
-            if ir.expr(one.target) != ir.expr(comp.element) || one.conditions.len > 0 {
-                return None;
-            }
-            over = one.iter;
-        }
-        match self.parts_of(over)? {
-            (var, Part::Value) => Some(var),
-            _ => None,
-        }
-    }
-
-    /// The dict that an expression goes through, and by what: `losses`, `losses.keys()`, `losses.values()`.
-    fn parts_of(&self, e: ExprId) -> Option<(Var, Part)> {
-        let ir = self.ir;
-        match ir.expr(e) {
-            Expr::Var(v) => Some((v, Part::Key)),
-            Expr::Call(c) if ir.call(c).args.is_empty() => {
-                let Expr::Attr { base, name } = ir.expr(ir.call(c).func) else { return None };
-                let Expr::Var(v) = ir.expr(base) else { return None };
-                match name.as_str() {
-                    "keys" => Some((v, Part::Key)),
-                    "values" => Some((v, Part::Value)),
-                    "items" => Some((v, Part::Both)),
-                    _ => None,
-                }
-            }
-            _ => None,
-        }
-    }
-
-    /// The dict that a variable is a key or value of, each in turn, where the place is reached for every one.
-    fn turn_of(&self, var: Var, at: Span) -> Option<(Var, Part)> {
-        let ir = self.ir;
-        ir.stmts.iter().find_map(|s| {
-            let Stmt::For { target, iter, body, .. } = *s else { return None };
-            // Behind an `if` it may be some of them only.
-            let reached = ir.block(body).iter().any(|&s| {
-                ir.stmt_span(s).contains(at)
-                    && matches!(ir.stmt(s), Stmt::Expr(_) | Stmt::Assign { .. } | Stmt::AugAssign { .. })
-            });
-            if !reached {
-                return None;
-            }
-            let (dict, part) = self.parts_of(iter)?;
-            match (ir.expr(target), part) {
-                (Expr::Var(v), Part::Key | Part::Value) if v == var => Some((dict, part)),
-                (Expr::Tuple(list), Part::Both) => match *ir.list(list) {
-                    [k, _] if ir.expr(k) == Expr::Var(var) => Some((dict, Part::Key)),
-                    [_, v] if ir.expr(v) == Expr::Var(var) => Some((dict, Part::Value)),
-                    _ => None,
-                },
-                _ => None,
-            }
-        })
-    }
-
     /// Is the variable given a value made of itself afterwards, such as `loss = loss.item()`? Or one of its slots any?
     fn rebound(&self, v: Var, within: &dyn Fn(Span) -> bool) -> bool {
         let mentions = |at: Span| {
@@ -308,7 +229,8 @@ impl File<'_> {
             Expr::Var(v) => {
                 losses.contains(&Loss { var: v, slot: Slot::Itself })
                     || matches!(self.turn_of(v, self.ir.span(e)), Some((dict, Part::Value))
-                        if losses.iter().any(|l| l.var == dict && l.slot != Slot::Itself))
+                        if losses.iter().any(|l| l.var == dict && l.slot != Slot::Itself)
+                            && !self.rebound(v, &|at| self.in_scope(at)))
             }
             Expr::Index { base, index } => {
                 let Expr::Var(var) = self.ir.expr(base) else { return false };
@@ -362,91 +284,6 @@ impl File<'_> {
             })
         })
     }
-
-    /// `meter.update(loss, n)`: does the project's own meter add up what it is given?
-    fn handed_over(&self, e: ExprId, losses: &[Loss], found: &mut Vec<Finding>) {
-        let Expr::Call(c) = self.ir.expr(e) else { return };
-        let call = self.ir.call(c);
-        let Expr::Attr { base, name } = self.ir.expr(call.func) else { return };
-        // `meter.update(losses)`: the whole dict.
-        let dict =
-            |e: ExprId| losses.iter().any(|l| l.slot == Slot::Every && self.ir.expr(e) == Expr::Var(l.var));
-        let given = call.args.iter().position(|a| self.holds(a.value, losses) || dict(a.value));
-        let Some(position) = given else { return };
-        let slot = if dict(call.args[position].value) { Slot::Every } else { Slot::Itself };
-        let Some(key) = self.class_of(base) else { return };
-        let Some((m, f)) = self.cx.program.find_method(key, name) else { return };
-        let ir = &self.cx.program.get(m).ir;
-        let method = ir.function(f);
-        let param = match call.args[position].kind {
-            crate::ir::ArgKind::Positional => method.params.get(position + 1),
-            crate::ir::ArgKind::Keyword(k) => method.params.iter().find(|p| p.name == k),
-            _ => None,
-        };
-        let Some(param) = param else { return };
-        let there = File { cx: self.cx, module: m, ir, scope: method.span };
-        if let Some(at) = there.adds_up(method, Loss { var: Var::Local(param.slot), slot }) {
-            let place = Place { file: ir.file, span: at };
-            let site = Place { file: self.cx.file, span: self.ir.span(e) };
-            found.push(self.finding(place).related(site, "given the loss here"));
-        }
-    }
-
-    /// The statement of a method that adds its parameter to what the object keeps.
-    fn adds_up(&self, method: &Function, given: Loss) -> Option<Span> {
-        let ir = self.ir;
-        let inside = |at: Span| method.span.contains(at);
-        let rebound = ir.stmts.iter().enumerate().any(|(n, s)| {
-            inside(ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX))))
-                && matches!(s, Stmt::Assign { targets, .. }
-                    if ir.list(*targets).iter().any(|&t| ir.expr(t) == Expr::Var(given.var)))
-        });
-        if rebound || method.decorators.len > 0 {
-            return None;
-        }
-        ir.stmts.iter().enumerate().find_map(|(n, s)| {
-            let at = ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
-            let kept = match s {
-                Stmt::AugAssign { target, op: BinOp::Add, value } => Some((*target, *value)),
-                Stmt::Expr(e) => self.appended(*e),
-                _ => None,
-            };
-            let (target, value) = kept.filter(|_| inside(at))?;
-            (matches!(ir.expr(whole(ir, target)), Expr::Attr { .. }) && self.holds(value, &[given]))
-                .then_some(at)
-        })
-    }
-
-    /// The project's class that a variable or attribute is made from, if every assignment says the same.
-    fn class_of(&self, e: ExprId) -> Option<ClassKey> {
-        let mut class = None;
-        let name = |e: ExprId| match self.ir.expr(e) {
-            Expr::Attr { name, .. } => Some(name),
-            _ => None::<Sym>,
-        };
-        for s in &self.ir.stmts {
-            let Stmt::Assign { targets, value } = s else { continue };
-            let here = self.in_scope(self.ir.span(*value));
-            let is_it = |t: ExprId| here && same(self.ir, t, e) || name(e).is_some() && name(t) == name(e);
-            for &t in self.ir.list(*targets) {
-                let made = match (self.ir.expr(t), self.ir.expr(*value)) {
-                    // `meter, total = Meter(), 0.0`
-                    (Expr::Tuple(names), Expr::Tuple(values)) => {
-                        let pairs = self.ir.list(names).iter().zip(self.ir.list(values));
-                        pairs.into_iter().find(|&(&t, _)| is_it(t)).map(|(_, &v)| v)
-                    }
-                    _ => is_it(t).then_some(*value),
-                };
-                let Some(made) = made else { continue };
-                let Expr::Call(c) = self.ir.expr(made) else { return None };
-                match self.cx.program.resolve_expr(self.module, self.ir.call(c).func) {
-                    Some(Resolved::Class(key)) if class.is_none_or(|k| k == key) => class = Some(key),
-                    _ => return None,
-                }
-            }
-        }
-        class
-    }
 }
 
 /// What an item belongs to: `totals` of `totals[key]`.
@@ -466,7 +303,7 @@ fn takes_from(ir: &Module, e: ExprId, target: ExprId) -> bool {
 }
 
 /// Are two expressions the same names, attributes and constant keys?
-fn same(ir: &Module, a: ExprId, b: ExprId) -> bool {
+pub(super) fn same(ir: &Module, a: ExprId, b: ExprId) -> bool {
     match (ir.expr(a), ir.expr(b)) {
         (Expr::Var(x), Expr::Var(y)) => x == y,
         (Expr::Attr { base: x, name: n }, Expr::Attr { base: y, name: m }) => n == m && same(ir, x, y),
