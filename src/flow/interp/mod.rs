@@ -9,6 +9,8 @@ mod added;
 mod allocation;
 mod args;
 mod arrays;
+mod asked_for;
+mod autocast;
 mod batches;
 mod between;
 mod builtin;

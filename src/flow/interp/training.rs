@@ -1,13 +1,12 @@
-//! Optimizers, wrappers for several GPUs, autocast and process groups.
+//! Optimizers, wrappers for several GPUs and process groups.
 
-use super::super::diagram::Dd;
+use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::event::{Kind, LeftBehind};
 use super::super::value::{Device, ObjId, Reason, Value};
 use super::args::Args;
 use super::watch::{Optimizer, Parts};
 use super::{Interp, ObjKind};
-use crate::ir::{ArgKind, Expr, ExprId};
-use crate::link::{ModIdx, Resolved};
+use crate::ir::ExprId;
 use crate::span::Place;
 use crate::sym::Sym;
 use crate::torch;
@@ -99,29 +98,6 @@ impl Interp<'_> {
         Value::Object(id)
     }
 
-    /// The modules whose `parameters()` are asked for in an expression.
-    pub(super) fn modules_of_parameters(&mut self, e: ExprId, modules: &mut Vec<ObjId>) {
-        let linked = self.linked();
-        let span = linked.ir.span(e);
-        for (n, expr) in linked.ir.exprs.iter().enumerate() {
-            let Expr::Call(call) = *expr else { continue };
-            let Expr::Attr { base, name } = linked.ir.expr(linked.ir.call(call).func) else { continue };
-            if matches!(name.as_str(), "parameters" | "named_parameters")
-                && span.contains(linked.ir.expr_spans[n])
-                && matches!(linked.ir.expr(base), Expr::Var(_) | Expr::Attr { .. })
-            {
-                self.muted += 1;
-                let v = self.eval(base);
-                self.muted -= 1;
-                if let Value::Object(id) = v
-                    && self.is_module_object(id)
-                {
-                    modules.push(id);
-                }
-            }
-        }
-    }
-
     /// A module is about to move: an optimizer that has its state already stays behind.
     pub(super) fn check_optimizers(&mut self, id: ObjId, target: Dd, e: ExprId) {
         let concerned = |o: &Optimizer| o.eager || self.obj(o.id).kind == ObjKind::Instance;
@@ -158,8 +134,7 @@ impl Interp<'_> {
                 let id = o.id;
                 if self.obj(id).kind == ObjKind::Instance {
                     self.watch.optimizers[n].modules.clear();
-                    self.set_field(id, Sym::new("param_groups"), Value::Unknown);
-                }
+                    }
             }
         }
     }
@@ -216,6 +191,7 @@ impl Interp<'_> {
     pub(super) fn training_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) {
         match name.as_str() {
             "add_param_group" => {
+                self.set_field(id, Sym::new("param_groups"), Value::Unknown);
                 for o in &mut self.watch.optimizers {
                     if o.id == id {
                         o.replaced = None;
@@ -232,7 +208,7 @@ impl Interp<'_> {
                     (self.watch.scalers.get(&id), args.get(0, "outputs"))
                 {
                     let device = self.get_tensor(t).device;
-                    self.cuda_autocast_meets(device, place, e);
+                    self.cuda_autocast_meets(device, place, TRUE, e);
                 }
             }
             _ => {}
@@ -350,15 +326,38 @@ impl Interp<'_> {
 
     /// `init_process_group("nccl")` where no GPU may be.
     fn process_group(&mut self, args: &Args, e: ExprId) {
-        let Some((Value::Str(backend, _), _)) = args.get(0, "backend") else { return };
-        if backend.as_str() != "nccl" || self.caught_around() {
+        let Some((backend, at)) = args.get(0, "backend") else { return };
+        let chosen = match backend {
+            Value::Choice(_) => self.each(backend, &mut |i, v| Value::Bool(i.is_nccl(v, at))),
+            v => Value::Bool(self.is_nccl(v, at)),
+        };
+        let Value::Bool(chosen) = chosen else { return };
+        if chosen == FALSE || self.caught_around() {
             return;
         }
         let there = self.available(None);
         let absent = self.d.not(there);
-        if let Some(bite) = self.bite(absent, true) {
+        let bad = self.d.and(chosen, absent);
+        // Whatever picks the back end knows about devices.
+        self.d.support(chosen, &mut self.deciders);
+        let bite = self.bite(bad, true);
+        self.deciders.clear();
+        if let Some(bite) = bite {
             let place = self.place(e);
             self.emit(Kind::Nccl, place, bite, Vec::new());
+        }
+    }
+
+    /// Is it the name of NCCL, or an option that has that name unless the user says otherwise?
+    fn is_nccl(&mut self, v: Value, at: ExprId) -> Cond {
+        let nccl = |v| matches!(v, Value::Str(s, _) if s.as_str() == "nccl");
+        match v {
+            Value::Outer(o) => match self.t.get_outer(o).default {
+                Some(default) if nccl(default) => self.outer_equal(o, default, at),
+                _ => FALSE,
+            },
+            v if nccl(v) => TRUE,
+            _ => FALSE,
         }
     }
 
@@ -378,101 +377,5 @@ impl Interp<'_> {
         let place = self.place(e);
         self.watch.scalers.insert(id, place);
         Some(Value::Object(id))
-    }
-
-    /// Is the expression a call of CUDA autocast that is switched on whatever the device?
-    pub(super) fn cuda_autocast(&mut self, module: ModIdx, e: ExprId) -> Option<Place> {
-        let linked = self.program.get(module);
-        let Expr::Call(call) = linked.ir.expr(e) else { return None };
-        let call = linked.ir.call(call);
-        let Some(Resolved::External(path)) = self.program.resolve_expr(module, call.func) else {
-            return None;
-        };
-        let old = match torch::canonical(path).as_str() {
-            "torch.cuda.amp.autocast" => true,
-            "torch.autocast" => false,
-            _ => return None,
-        };
-        let mut positional = 0;
-        for arg in &call.args {
-            let on = match (arg.kind, linked.ir.expr(arg.value)) {
-                (ArgKind::Positional, value) => {
-                    positional += 1;
-                    match (old, positional, value) {
-                        (true, 1, value) => value == Expr::True,
-                        (false, 1, Expr::Str(s)) => s.as_str() == "cuda",
-                        (false, 1, _) => false,
-                        _ => true,
-                    }
-                }
-                (ArgKind::Keyword(name), value) => match (name.as_str(), value) {
-                    ("enabled", value) => value == Expr::True,
-                    ("device_type", Expr::Str(s)) => s.as_str() == "cuda",
-                    ("device_type", _) => false,
-                    _ => true,
-                },
-                _ => false,
-            };
-            if !on {
-                return None;
-            }
-        }
-        Some(Place { file: linked.ir.file, span: linked.ir.span(e) })
-    }
-
-    /// A CUDA autocast around what follows. In a method of a module that work is wherever the module is.
-    pub(super) fn enter_autocast(&mut self, module: ModIdx, e: ExprId) {
-        let Some(place) = self.cuda_autocast(module, e) else { return };
-        self.watch.autocasts.push(place);
-        if !self.in_module() || self.constructing() {
-            return;
-        }
-        let there = self.available(None);
-        let absent = self.d.not(there);
-        if let Some(bite) = self.bite(absent, true) {
-            self.emit(Kind::CudaAutocast { follows: place }, place, bite, Vec::new());
-        }
-    }
-
-    /// What is called stays where it was moved to: so does its work.
-    pub(super) fn works_for_autocast(&mut self, f: super::Value, e: ExprId) {
-        if let super::Value::Tensor(t) = f {
-            let device = self.get_tensor(t).device;
-            self.autocast_meets(device, e);
-        }
-    }
-
-    /// Work on a device, perhaps inside of a CUDA autocast.
-    pub(super) fn autocast_meets(&mut self, device: Dd, e: ExprId) {
-        if let (Some(&place), 0) = (self.watch.autocasts.last(), self.muted) {
-            self.cuda_autocast_meets(device, place, e);
-        }
-    }
-
-    /// The device is the CPU where CUDA is not there: somebody chose it, and autocast does not follow.
-    fn cuda_autocast_meets(&mut self, device: Dd, place: Place, e: ExprId) {
-        let leaves = self.device_leaves(device);
-        let chosen = leaves.iter().any(|(_, d, _)| matches!(d, Device::Cuda(_) | Device::CudaSome));
-        for (leaf, d, origin) in leaves {
-            let follows = match d {
-                Device::Cpu => chosen,
-                Device::Named(o) => self.t.get_outer(o).device,
-                // `pipeline.to(accelerator.device)`
-                Device::Of(_) => self.t.origins.get(origin.0).reason == super::Reason::Moved,
-                _ => false,
-            };
-            if !follows {
-                continue;
-            }
-            let here = self.d.where_leaf(device, &mut |p| p == leaf);
-            let there = self.available(None);
-            let absent = self.d.not(there);
-            let bad = self.d.and(here, absent);
-            if let Some(bite) = self.bite(bad, true) {
-                let follows = self.place(e);
-                self.emit(Kind::CudaAutocast { follows }, place, bite, Vec::new());
-                return;
-            }
-        }
     }
 }

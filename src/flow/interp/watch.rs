@@ -73,8 +73,8 @@ pub(super) struct Watch {
     pub(super) cells_then: usize,
     /// Modules that bring their inputs to themselves.
     pub(super) scattering: Vec<ObjId>,
-    /// Regions and decorators of CUDA autocast around what is interpreted, innermost last.
-    pub(super) autocasts: Vec<Place>,
+    /// Regions and decorators of CUDA autocast around what is interpreted, with when they are on, innermost last.
+    pub(super) autocasts: Vec<(Place, Cond)>,
     /// Modules in evaluation mode, with where they were put into it.
     pub(super) evaluated: FxHashMap<Value, Place>,
     /// Outside things that tell PyTorch the type of numbers.
