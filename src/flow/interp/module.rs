@@ -356,8 +356,9 @@ impl Interp<'_> {
     }
 
     pub(super) fn some_parameter(&mut self, id: ObjId, e: ExprId) -> Value {
-        let device = self.module_device(id, 0);
-        let device = self.because(device, e, Reason::Module);
+        let then = self.module_device(id, 0);
+        let device = self.because(then, e, Reason::Module);
+        self.give_out(id, then, device);
         let p = self.parameter(device);
         match p {
             // The weights of PyTorch's layers have dimensions.

@@ -51,18 +51,37 @@ impl Interp<'_> {
         }
     }
 
-    /// What a variable or a container holds: a parameter that was taken out of a module before that moved may have moved
-    /// with it. Read from the module, it is where the module is.
+    /// A module gives out its parameters, of which `device` is known: they are where it is.
+    pub(super) fn give_out(&mut self, id: ObjId, now: Dd, device: Dd) {
+        let given = self.watch.given_out.entry(device).or_default();
+        if !given.contains(&(id, now)) {
+            given.push((id, now));
+        }
+    }
+
+    /// What a variable or a container holds: a parameter that was taken out of a module before that moved has moved with
+    /// it, or may have, where it is not known whose it is. Read from the module, it is where the module is.
     pub(super) fn as_held(&mut self, v: Value) -> Value {
         let Value::Tensor(id) = v else { return v };
-        if self.watch.left_by_parameters.is_empty() {
-            return v;
-        }
         let t = self.get_tensor(id);
-        if t.role != Role::Parameter || !self.watch.left_by_parameters.contains(&t.device) {
+        if t.role != Role::Parameter {
             return v;
         }
-        let device = self.unknown_device();
+        let device = match self.watch.given_out.get(&t.device).map(Vec::as_slice) {
+            Some(&[(module, then)]) => match self.module_device(module, 0) {
+                now if now == then => return v,
+                now => now,
+            },
+            Some(given) => {
+                let given = given.to_vec();
+                if given.into_iter().all(|(module, then)| self.module_device(module, 0) == then) {
+                    return v;
+                }
+                self.unknown_device()
+            }
+            None if self.watch.left_by_parameters.contains(&t.device) => self.unknown_device(),
+            None => return v,
+        };
         self.tensor(Tensor { device, ..t })
     }
 

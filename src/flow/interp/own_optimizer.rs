@@ -34,24 +34,34 @@ impl Interp<'_> {
             Some((v, _)) => self.dict_items(v),
             None => None,
         };
-        let params = self.builtin_list(params, at, e);
-        let groups = match params {
-            // Groups, as dicts, are what they are.
-            Value::Object(list) if self.holds_dicts(list) => params,
-            params => {
-                let key = Value::Str(Sym::new("params"), NO_ORIGIN);
-                let mut items = vec![key, params];
-                items.extend(defaults.unwrap_or_default());
-                let content = self.seq(&items);
-                let group = Value::Object(self.object(DICT, None, content));
-                self.list(&[group])
-            }
-        };
+        let groups = self.groups_of((params, at), defaults.unwrap_or_default(), e);
         let content = self.seq(&[]);
         let state = self.object(DICT, None, content);
         self.set_field(state, Sym::new(EACH), Value::None);
         self.set_field(id, Sym::new("param_groups"), groups);
         self.set_field(id, Sym::new("state"), Value::Object(state));
+    }
+
+    /// What `param_groups` is of an optimizer that is given these parameters, and these settings for all of them.
+    pub(super) fn groups_of(
+        &mut self,
+        (params, at): (Value, ExprId),
+        settings: Vec<Value>,
+        e: ExprId,
+    ) -> Value {
+        let params = self.builtin_list(params, at, e);
+        match params {
+            // Groups, as dicts, are what they are.
+            Value::Object(list) if self.holds_dicts(list) => params,
+            params => {
+                let key = Value::Str(Sym::new("params"), NO_ORIGIN);
+                let mut items = vec![key, params];
+                items.extend(settings);
+                let content = self.seq(&items);
+                let group = Value::Object(self.object(DICT, None, content));
+                self.list(&[group])
+            }
+        }
     }
 
     fn builtin_list(&mut self, params: Value, at: ExprId, e: ExprId) -> Value {

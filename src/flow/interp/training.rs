@@ -80,6 +80,10 @@ impl Interp<'_> {
                 }
             }
             self.modules_of_parameters(at, &mut modules);
+            if !self.symbolic && !args.open {
+                let groups = self.groups_of((params, at), Vec::new(), e);
+                self.set_field(id, Sym::new("param_groups"), groups);
+            }
         }
         let place = self.place(e);
         let eager = EAGER.contains(&name);
@@ -134,7 +138,8 @@ impl Interp<'_> {
                 let id = o.id;
                 if self.obj(id).kind == ObjKind::Instance {
                     self.watch.optimizers[n].modules.clear();
-                    }
+                    self.set_field(id, Sym::new("param_groups"), Value::Unknown);
+                }
             }
         }
     }

@@ -67,6 +67,8 @@ pub(super) struct Watch {
     pub(super) unseen: FxHashSet<(ObjId, Sym)>,
     /// Where parameters were before their modules moved.
     pub(super) left_by_parameters: FxHashSet<Dd>,
+    /// Parameters that modules have given out, by what is known of their place: the modules, with where they were.
+    pub(super) given_out: FxHashMap<Dd, Vec<(ObjId, Dd)>>,
     /// Objects that stand for those that each round of a loop gets: batches of a loader, what a generator makes.
     pub(super) anew: FxHashSet<ObjId>,
     /// How many cells there were before the loop that is looked at.
@@ -166,6 +168,7 @@ impl Watch {
             places_asked: FxHashSet::default(),
             unseen: FxHashSet::default(),
             left_by_parameters: FxHashSet::default(),
+            given_out: FxHashMap::default(),
             anew: FxHashSet::default(),
             cells_then: 0,
             autocasts: Vec::new(),
@@ -187,6 +190,7 @@ impl Watch {
         self.anew.retain(|&id| old(id));
         self.unseen.retain(|&(id, _)| old(id));
         self.left_by_parameters.clear();
+        self.given_out.clear();
         self.scalers.retain(|&id, _| old(id));
         self.pools.retain(|&id, _| old(id));
         self.evaluated.retain(|&v, _| matches!(v, Value::Object(id) if old(id)));
