@@ -187,7 +187,14 @@ impl Interp<'_> {
             Value::Seq(classes) => {
                 let known: Vec<_> =
                     self.t.seqs.get(classes.0).iter().map(|&c| self.known_instance(v, c)).collect();
-                return if known.contains(&Some(true)) {
+                // Whatever can be gone over like this one, it is one or the other.
+                let either = |name| {
+                    let path = Value::External(Sym::new(name));
+                    self.t.seqs.get(classes.0).contains(&path)
+                };
+                let sequence =
+                    matches!(v, Value::Seq(_)) && either("builtins.list") && either("builtins.tuple");
+                return if sequence || known.contains(&Some(true)) {
                     Some(true)
                 } else if known.iter().all(|k| *k == Some(false)) {
                     Some(false)
