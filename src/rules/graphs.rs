@@ -92,8 +92,10 @@ impl File<'_> {
         if losses.is_empty() {
             return;
         }
-        let fresh = |target: ExprId| {
-            let anew = |s: &StmtId| self.is_given_anew(self.ir.stmt(*s), target);
+        // By another statement than the one that adds to it.
+        let fresh = |target: ExprId, adds: Span| {
+            let anew =
+                |s: &StmtId| self.ir.stmt_span(*s) != adds && self.is_given_anew(self.ir.stmt(*s), target);
             self.ir.block(body).iter().any(anew) || self.is_reset(target, &within)
         };
         for (n, stmt) in self.ir.stmts.iter().enumerate() {
@@ -121,7 +123,7 @@ impl File<'_> {
                 _ => None,
             };
             let Some((target, value)) = kept else { continue };
-            if self.holds(value, &losses) && !fresh(target) && !self.is_differentiated(target) {
+            if self.holds(value, &losses) && !fresh(target, at) && !self.is_differentiated(target) {
                 found.push(self.finding(Place { file: self.cx.file, span: at }));
             }
         }

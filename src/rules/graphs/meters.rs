@@ -13,7 +13,7 @@ impl File<'_> {
         &self,
         e: ExprId,
         losses: &[Loss],
-        fresh: &dyn Fn(ExprId) -> bool,
+        fresh: &dyn Fn(ExprId, Span) -> bool,
         found: &mut Vec<Finding>,
     ) {
         let Expr::Call(c) = self.ir.expr(e) else { return };
@@ -27,7 +27,7 @@ impl File<'_> {
         let given = call.args.iter().position(|a| self.holds(a.value, losses) || dict(a.value).is_some());
         let Some(position) = given else { return };
         let slot = dict(call.args[position].value).unwrap_or(Slot::Itself);
-        if fresh(base) {
+        if fresh(base, self.ir.span(e)) {
             return;
         }
         let Some(key) = self.class_of(base) else { return };
