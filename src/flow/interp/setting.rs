@@ -4,6 +4,7 @@ use super::super::diagram::Dd;
 use super::super::dims::Dims;
 use super::super::value::{Device, ObjId, Reason, Role, Tensor, Value};
 use super::args::Args;
+use super::cond::speaks_of_devices;
 use super::{Interp, ObjKind};
 use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;
@@ -118,9 +119,11 @@ impl Interp<'_> {
             return;
         }
         self.watch.unseen.remove(&(id, name));
-        // Where this is not reached the device is what the user says.
+        // Where this is not reached the device, or the back end, is what the user says.
         let device = match value {
-            Value::Str(s, _) => super::device::parse_device(s.as_str()).is_some(),
+            Value::Str(s, _) => {
+                super::device::parse_device(s.as_str()).is_some() || speaks_of_devices(name.as_str())
+            }
             Value::Device(_) => true,
             _ => false,
         };
