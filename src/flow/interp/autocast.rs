@@ -58,7 +58,8 @@ impl Interp<'_> {
     }
 
     /// When `enabled=` is on, whatever the device: as far as it is a constant, a switch of the command line for mixed
-    /// precision, or the machine's own answer. Of what else decides nobody knows whether it has asked for the device.
+    /// precision that is on unless the user says otherwise, or the machine's own answer. Of what else decides nobody
+    /// knows whether it has asked for the device.
     fn switched_on(&mut self, module: ModIdx, e: ExprId) -> Cond {
         if module != self.here().module {
             return if self.program.get(module).ir.expr(e) == Expr::True { TRUE } else { FALSE };
@@ -73,9 +74,13 @@ impl Interp<'_> {
         }
     }
 
-    /// `args.amp`
+    /// `args.amp`, on by default
     fn is_precision_switch(&self, o: OuterId) -> bool {
-        let OuterKey::Argument { name, .. } = self.t.get_outer(o).key else { return false };
+        let outer = self.t.get_outer(o);
+        let OuterKey::Argument { name, .. } = outer.key else { return false };
+        if outer.default != Some(Value::Bool(TRUE)) {
+            return false;
+        }
         let precision = |word: &str| {
             matches!(word, "amp" | "fp16" | "half" | "mixed" | "precision" | "autocast" | "float16" | "use")
         };
