@@ -7,7 +7,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::ir::{Call, Expr, Module};
-use crate::link::{ModIdx, Program, Resolved, Target};
+use crate::link::{ModIdx, Program, Resolved};
 
 /// The functions that set it, as texts mention them.
 pub const SETTERS: [&str; 2] = ["set_default_device", "set_default_tensor_type"];
@@ -24,7 +24,7 @@ impl Elsewhere {
             return Self::default();
         }
         let imported: FxHashSet<ModIdx> =
-            files.iter().flat_map(|&m| imports(program, m).filter(move |&other| other != m)).collect();
+            files.iter().flat_map(|&m| program.imports(m).filter(move |&other| other != m)).collect();
         let (mut set, mut not) = (FxHashSet::default(), FxHashSet::default());
         for &m in files.iter().filter(|m| !imported.contains(m)) {
             let used = used(program, m);
@@ -41,21 +41,12 @@ impl Elsewhere {
     }
 }
 
-/// The files of the project that the file imports.
-fn imports(program: &Program, m: ModIdx) -> impl Iterator<Item = ModIdx> {
-    let linked = program.get(m);
-    linked.targets.values().chain(&linked.stars).filter_map(|target| match *target {
-        Target::Module(m) | Target::Member(m, _) => Some(m),
-        Target::External(_) => None,
-    })
-}
-
 /// The file and what it imports, directly or not.
 fn used(program: &Program, m: ModIdx) -> FxHashSet<ModIdx> {
     let (mut used, mut work) = (FxHashSet::default(), vec![m]);
     while let Some(m) = work.pop() {
         if used.insert(m) {
-            work.extend(imports(program, m));
+            work.extend(program.imports(m));
         }
     }
     used

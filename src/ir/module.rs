@@ -117,6 +117,7 @@ impl Module {
         match self.expr(target) {
             Expr::Var(bound) => bound == var,
             Expr::Tuple(list) | Expr::List(list) => self.list(list).iter().any(|&t| self.binds(t, var)),
+            Expr::Star(rest) => self.binds(rest, var),
             _ => false,
         }
     }

@@ -4,6 +4,7 @@
 
 mod classes;
 mod finder;
+mod imports;
 mod mps;
 mod shadowed;
 

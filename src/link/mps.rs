@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{Linked, ModIdx, Program, Target};
+use super::{Linked, ModIdx, Program};
 use crate::ir::Expr;
 use crate::sym::Answers;
 
@@ -16,10 +16,7 @@ impl Program {
                 return true;
             }
             if seen.insert(m) {
-                open.extend(self.get(m).targets.values().filter_map(|t| match *t {
-                    Target::Module(m) | Target::Member(m, _) => Some(m),
-                    Target::External(_) => None,
-                }));
+                open.extend(self.imports(m));
             }
         }
         false

@@ -132,12 +132,7 @@ impl Interp<'_> {
             if !follows {
                 continue;
             }
-            let here = self.d.where_leaf(device, &mut |p| p == leaf);
-            let there = self.available(None);
-            let absent = self.d.not(there);
-            let bad = self.d.and(here, absent);
-            let bad = self.d.and(bad, enabled);
-            if let Some(bite) = self.bite(bad, true) {
+            if let Some(bite) = self.bite_without_cuda(device, leaf, enabled) {
                 let follows = self.place(e);
                 self.emit(Kind::CudaAutocast { follows }, place, bite, Vec::new());
                 return;

@@ -7,7 +7,7 @@ use super::super::event::Kind;
 use super::super::value::{Device, ObjId, Reason, Role, Tensor, TensorId, Value};
 use super::watch::Parts;
 use super::{Interp, ObjKind};
-use crate::ir::{Call, Expr, ExprId, Module, Slot, Stmt, Var};
+use crate::ir::{Call, Expr, ExprId, Module, Stmt, Var};
 use crate::link::{ClassKey, Resolved};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
@@ -302,22 +302,12 @@ impl Interp<'_> {
 
 /// Is it a variable to which its function assigns nothing? What it was given is wherever that was made.
 fn is_handed(ir: &Module, e: ExprId) -> bool {
-    let Expr::Var(Var::Local(slot)) = ir.expr(e) else { return false };
+    let Expr::Var(var @ Var::Local(_)) = ir.expr(e) else { return false };
     let function = ir.function(ir.function_around(e));
     let assigns = |s: &Stmt| match s {
-        Stmt::Assign { targets, .. } => ir.list(*targets).iter().any(|&t| names(ir, t, slot)),
-        Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } => names(ir, *target, slot),
+        Stmt::Assign { targets, .. } => ir.list(*targets).iter().any(|&t| ir.binds(t, var)),
+        Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } => ir.binds(*target, var),
         _ => false,
     };
     !ir.stmts[ir.stmts_of(function)].iter().any(assigns)
-}
-
-/// Does the target bind this variable?
-fn names(ir: &Module, target: ExprId, slot: Slot) -> bool {
-    match ir.expr(target) {
-        Expr::Var(Var::Local(s)) => s == slot,
-        Expr::Tuple(list) | Expr::List(list) => ir.list(list).iter().any(|&t| names(ir, t, slot)),
-        Expr::Star(inner) => names(ir, inner, slot),
-        _ => false,
-    }
 }

@@ -1,7 +1,7 @@
 //! Half precision on a device that may be the CPU.
 
 use super::super::diagram::{Cond, Dd, FALSE, TRUE};
-use super::super::event::Kind;
+use super::super::event::{Bite, Kind};
 use super::super::value::{Device, ObjId, Value};
 use super::Interp;
 use super::args::Args;
@@ -66,6 +66,16 @@ impl Interp<'_> {
         }
     }
 
+    /// Where CUDA is not there and this holds, is the device this one of those that it may be?
+    pub(super) fn bite_without_cuda(&mut self, device: Dd, leaf: u32, when: Cond) -> Option<Bite> {
+        let here = self.d.where_leaf(device, &mut |p| p == leaf);
+        let there = self.available(None);
+        let absent = self.d.not(there);
+        let bad = self.d.and(here, absent);
+        let bad = self.d.and(bad, when);
+        self.bite(bad, true)
+    }
+
     /// Somebody chose a device by a check, and where CUDA is not there it is the CPU: half precision stays.
     fn check_half(&mut self, device: Dd, (place, halved): (Place, Cond), moved: Option<Place>) {
         let leaves = self.device_leaves(device);
@@ -76,12 +86,7 @@ impl Interp<'_> {
             if d != Device::Cpu {
                 continue;
             }
-            let here = self.d.where_leaf(device, &mut |p| p == leaf);
-            let there = self.available(None);
-            let absent = self.d.not(there);
-            let bad = self.d.and(here, absent);
-            let bad = self.d.and(bad, halved);
-            if let Some(bite) = self.bite(bad, true) {
+            if let Some(bite) = self.bite_without_cuda(device, leaf, halved) {
                 self.emit(Kind::HalfOnCpu { moved }, place, bite, Vec::new());
                 return;
             }

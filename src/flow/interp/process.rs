@@ -443,10 +443,8 @@ impl Interp<'_> {
         let mut modules = vec![self.entry];
         let mut at = 0;
         while at < modules.len() && modules.len() < 60 {
-            for t in self.program.get(modules[at]).targets.values() {
-                if let Target::Module(m) | Target::Member(m, _) = *t
-                    && !modules.contains(&m)
-                {
+            for m in self.program.imports(modules[at]) {
+                if !modules.contains(&m) {
                     modules.push(m);
                 }
             }
