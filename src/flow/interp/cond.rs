@@ -235,9 +235,9 @@ impl Interp<'_> {
         self.d.atom(atom)
     }
 
-    /// The condition that a handler of this `try` was reached.
-    pub(super) fn caught_atom(&mut self) -> Cond {
-        let atom = self.atoms.add(Atom::Caught);
+    /// The condition that a handler of this `try` was reached, and whether that is the only way past it.
+    pub(super) fn caught_atom(&mut self, only_way: bool) -> Cond {
+        let atom = self.atoms.add(Atom::Caught { only_way });
         self.d.atom(atom)
     }
 

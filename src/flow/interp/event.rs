@@ -130,8 +130,8 @@ impl Interp<'_> {
                 // No program counts on that.
                 Atom::Partly if truth => return None,
                 Atom::Raised | Atom::Partly => (None, false, 2),
-                Atom::Caught if truth => (None, false, 2),
-                Atom::Caught => {
+                Atom::Caught { .. } if truth => (None, false, 2),
+                Atom::Caught { .. } => {
                     usual.push((atom, truth));
                     (None, false, 0)
                 }
@@ -232,10 +232,12 @@ impl Interp<'_> {
         if reached == FALSE {
             return None;
         }
-        // What must have been raised on such a machine is no chance.
-        let by_chance = chance
-            .iter()
-            .any(|&(atom, truth)| self.implied(reached, atom, truth) && !self.implied(path, atom, truth));
+        // What must have been raised on such a machine is no chance; but a test that fails only for a value from before a
+        // `try` that raised is none that was written for it.
+        let by_chance = chance.iter().any(|&(atom, truth)| {
+            let aside = matches!(self.atoms.get(atom), Atom::Caught { only_way: false });
+            self.implied(reached, atom, truth) && (aside || !self.implied(path, atom, truth))
+        });
         Some(!by_chance && self.d.implies(reached, bad))
     }
 
