@@ -303,7 +303,10 @@ impl Interp<'_> {
                 let object = self.t.bounds.get(b.0).receiver;
                 self.set_unseen(object, i, value);
             }
-            Value::Tensor(_) => self.assign_tensor_item(b, i, value, at, base, index),
+            Value::Tensor(t) => {
+                self.assign_tensor_item(b, i, value, at, base, index);
+                self.batch_is_changed(self.get_tensor(t), i, base);
+            }
             Value::External(path) if path.as_str() == "os.environ" => {
                 self.set_environment(i, value, at);
                 self.check_fixed_visible(i, value, at);
