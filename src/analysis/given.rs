@@ -6,7 +6,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::judged::{findings_of, importer};
-use super::project::{Reading, mentions, projects};
+use super::project::{Project, Reading, mentions, projects};
 use crate::finding::{Finding, Given};
 use crate::flow::{Calls, Relevance, Target};
 use crate::link::{ModIdx, Program};
@@ -24,22 +24,40 @@ pub(super) fn decided_elsewhere(found: &mut Found, reading: &mut Reading<'_>, re
     for project in projects(all.iter().map(|g| g.file), inputs) {
         let here: Vec<Given> = all.iter().filter(|g| project.holds(g.file, inputs)).copied().collect();
         let targets: FxHashSet<Target> = here.iter().filter_map(|g| target(&reading.program, *g)).collect();
-        let names: Vec<&str> = targets.iter().map(|&t| called(&reading.program, t)).collect();
         let size = reading.program.modules.len();
-        if !project.complete(reading, &|text| mentions(text, &names)) {
-            continue;
-        }
+        let Some(calls) = calls_of(targets, &project, reading) else { continue };
         if reading.program.modules.len() != size {
             *relevance = Relevance::of(&reading.program);
         }
-        let files = project.modules(reading);
-        let calls = Calls::of(&reading.program, &files, &targets);
         let mut said = Said { found, others: FxHashMap::default(), reading, relevance };
         let decided: Vec<(FileId, Finding)> = said.decided(&here, &calls);
         for (file, finding) in decided {
             if let Some(findings) = found.get_mut(&file) {
                 findings.retain(|f| *f != finding);
             }
+        }
+    }
+}
+
+/// The calls of these functions in the project, and of those that hand on to them what they are given; none if it is too
+/// large to be read for that.
+fn calls_of(
+    mut targets: FxHashSet<Target>,
+    project: &Project<'_>,
+    reading: &mut Reading<'_>,
+) -> Option<Calls> {
+    loop {
+        let names: Vec<&str> = targets.iter().map(|&t| called(&reading.program, t)).collect();
+        if !project.complete(reading, &|text| mentions(text, &names)) {
+            return None;
+        }
+        let files = project.modules(reading);
+        let calls = Calls::of(&reading.program, &files, &targets);
+        let more = calls.handing_on(&reading.program);
+        let before = targets.len();
+        targets.extend(more);
+        if targets.len() == before {
+            return Some(calls);
         }
     }
 }
