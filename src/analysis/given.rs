@@ -19,7 +19,9 @@ const MAX_CALLERS: usize = 12;
 /// Takes out of `found` what calls in other files decide.
 pub(super) fn decided_elsewhere(found: &mut Found, reading: &mut Reading<'_>, relevance: &mut Relevance) {
     let inputs = reading.inputs;
-    let given = |found: &Found| -> Vec<Given> { found.values().flatten().filter_map(|f| f.given).collect() };
+    let given = |found: &Found| -> Vec<Given> {
+        found.values().flatten().flat_map(|f| f.given.iter().copied()).collect()
+    };
     let all = given(found);
     for project in projects(all.iter().map(|g| g.file), inputs) {
         let here: Vec<Given> = all.iter().filter(|g| project.holds(g.file, inputs)).copied().collect();
@@ -90,16 +92,21 @@ impl Said<'_> {
         let mut decided = Vec::new();
         for (&file, findings) in self.found {
             for f in findings {
-                let Some(g) = f.given.filter(|g| given.contains(g)) else { continue };
-                let Some(target) = target(&self.reading.program, g) else { continue };
-                let callers = calls.deciding(&self.reading.program, target, g.index);
-                let told = callers.iter().take(MAX_CALLERS).any(|&m| self.tells(m, f));
-                if !callers.is_empty() && !told {
+                if !f.given.is_empty()
+                    && f.given.iter().all(|g| given.contains(g) && self.is_decided(*g, f, calls))
+                {
                     decided.push((file, f.clone()));
                 }
             }
         }
         decided
+    }
+
+    /// Do calls decide what is given there, and does none of their files come to the finding?
+    fn is_decided(&mut self, given: Given, f: &Finding, calls: &Calls) -> bool {
+        let Some(target) = target(&self.reading.program, given) else { return false };
+        let callers = calls.deciding(&self.reading.program, target, given.index);
+        !callers.is_empty() && !callers.iter().take(MAX_CALLERS).any(|&m| self.tells(m, f))
     }
 
     /// Does the file come to it, too?

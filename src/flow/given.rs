@@ -15,7 +15,7 @@ use crate::sym::Sym;
 pub type Target = (ModIdx, FuncId);
 
 /// So many functions may hand on what they are given before it arrives.
-const MAX_HANDS: u32 = 3;
+pub(super) const MAX_HANDS: u32 = 3;
 
 /// Where functions are called.
 #[derive(Debug, Default)]
@@ -132,13 +132,14 @@ pub(super) fn is_private(function: &Function) -> bool {
     name.starts_with('_') && !name.starts_with("__")
 }
 
-/// Does the call give for this parameter what the function around it is given, or a part of that?
-pub(super) fn hands_on(ir: &Module, call: &Call, callee: &Function, index: usize) -> bool {
-    handed_on(ir, call, callee, index).is_some()
-}
-
-/// The function around such a call, and the position of its parameter.
-fn handed_on(ir: &Module, call: &Call, callee: &Function, index: usize) -> Option<(FuncId, usize)> {
+/// The function around the call, and the position of its parameter, if the call gives for this parameter what that function
+/// is given, or a part of that.
+pub(super) fn handed_on(
+    ir: &Module,
+    call: &Call,
+    callee: &Function,
+    index: usize,
+) -> Option<(FuncId, usize)> {
     let param = callee.params.get(index)?;
     let bound = callee.class.is_some() && callee.params.first().is_some_and(|p| p.name.as_str() == "self");
     let positional = call
