@@ -138,6 +138,14 @@ impl Interp<'_> {
             }
             _ if text.starts_with("torch.utils.data.") => return self.data_utility(text, args, e),
             "argparse.ArgumentParser" => Value::Object(self.object(ObjKind::Parser, None, Value::Absent)),
+            "dataclasses.replace" => self.replaced(args),
+            // `field(default_factory=torch.cuda.is_available)`
+            "dataclasses.field" => match args.keyword("default_factory") {
+                Some((factory @ Value::External(path), _)) if path.as_str().starts_with("torch.") => {
+                    self.call_value(factory, &Args::default(), e)
+                }
+                _ => return None,
+            },
             "copy.copy" | "copy.deepcopy" => {
                 args.positional.first().map_or(Value::Unknown, |&(v, _)| self.deep_copy(v, 0))
             }

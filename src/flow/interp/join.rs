@@ -64,6 +64,12 @@ impl<'p> Interp<'p> {
                 let item = self.ite(cond, x, y);
                 self.many(item)
             }
+            // Nobody knows how many, be it none: `for name, p in …: if p.requires_grad: kept[name] = p`.
+            (Value::Seq(s), Value::Many(m)) | (Value::Many(m), Value::Seq(s))
+                if self.t.seqs.get(s.0).is_empty() && matches!(self.t.values.get(m), Value::Tensor(_)) =>
+            {
+                Value::Many(m)
+            }
             _ => self.choice(cond, a, b),
         }
     }
