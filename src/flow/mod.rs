@@ -6,6 +6,7 @@
 mod assigned;
 pub mod atom;
 mod behind;
+mod cuda_only;
 mod decorated;
 mod default_device;
 pub mod diagram;
