@@ -8,7 +8,7 @@ use super::super::atom::{Atom, backend, gpus_at_least};
 use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::{OuterId, Value};
 use super::{Interp, ObjKind, Test};
-use crate::ir::{CmpOp, Expr, ExprId, ExprList, FuncId, UnaryOp, Var};
+use crate::ir::{CmpOp, Expr, ExprId, ExprList, UnaryOp, Var};
 use crate::link::ModIdx;
 use crate::sym::Sym;
 use crate::world::Backend;
@@ -177,14 +177,7 @@ impl Interp<'_> {
         let ir = &self.program.get(module).ir;
         let name = match ir.expr(e) {
             Expr::Attr { name, .. } => name,
-            Expr::Var(var) => {
-                let (func, slot) = match var {
-                    Var::Local(slot) => (ir.function_around(e), slot),
-                    Var::Global(slot) => (FuncId(0), slot),
-                    _ => return None,
-                };
-                ir.function(func).slots.get(usize::from(slot)).copied()?
-            }
+            Expr::Var(_) => ir.variable_of(e)?,
             _ => self.key_of(module, e)?,
         };
         speaks_of_devices(name.as_str()).then_some(name)

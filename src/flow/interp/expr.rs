@@ -526,5 +526,6 @@ fn arithmetic(op: BinOp, x: i64, y: i64) -> Value {
 /// Keys under which checkpoints keep weights.
 fn names_weights(key: &str) -> bool {
     key.ends_with("state_dict")
-        || matches!(key, "model" | "optimizer" | "net" | "weights" | "params" | "generator" | "ema")
+        || key.ends_with("_weights")
+        || matches!(key, "model" | "optimizer" | "optim" | "net" | "weights" | "params" | "generator" | "ema")
 }

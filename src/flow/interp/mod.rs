@@ -22,6 +22,7 @@ mod cond;
 mod container;
 mod convention;
 mod costs;
+mod composed;
 mod created;
 mod decorators;
 mod defaults;
