@@ -29,7 +29,7 @@ mod stored;
 pub mod value;
 mod writers;
 
-pub use behind::{Behind, QUESTION};
+pub use behind::{Behind, GPUS, QUESTION};
 pub use default_device::{Elsewhere, SETTERS};
 pub use given::{Calls, Target};
 pub use interp::{Outcome, run_module};

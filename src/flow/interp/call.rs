@@ -27,6 +27,10 @@ impl Interp<'_> {
                 let mut receiver = self.eval(base);
                 let args = self.arguments(call);
                 self.handed_as_weights(name, &args);
+                // `model = model.cuda()`, of which nothing else is known: a part that moves has weights.
+                if matches!(receiver, Value::Tensor(_)) && name.as_str() == "load_state_dict" {
+                    args.positional.iter().take(1).for_each(|&(v, _)| self.used_as_weights(v));
+                }
                 if matches!(linked.ir.expr(base), Expr::Compare { .. }) {
                     receiver = self.each(receiver, &mut |i, r| match r {
                         Value::Bool(_) => i.compared_tensor(r, base, name, &args),
