@@ -181,7 +181,8 @@ fn built_for_cuda(text: &str, names: &mut Vec<Sym>) {
                 continue;
             }
             let call = text[at + maker.len()..].trim_start();
-            let first = call.strip_prefix("name").map_or(call, |rest| rest.trim_start().trim_start_matches('='));
+            let first =
+                call.strip_prefix("name").map_or(call, |rest| rest.trim_start().trim_start_matches('='));
             let first = first.trim_start();
             let Some(quote) = first.chars().next().filter(|c| matches!(c, '"' | '\'')) else { continue };
             names.extend(first[1..].split(quote).next().map(Sym::new));

@@ -81,7 +81,9 @@ impl Behind {
             let imported = ir.imports.iter().any(|i| i.name == Some(question));
             let given = |k: ArgKind| matches!(k, ArgKind::Keyword(name) if name == gpus);
             let given = ir.calls.iter().any(|call| call.args.iter().any(|a| given(a.kind)));
-            imported || given || ir.exprs.iter().any(|e| matches!(e, Expr::Attr { name, .. } if *name == question))
+            imported
+                || given
+                || ir.exprs.iter().any(|e| matches!(e, Expr::Attr { name, .. } if *name == question))
         })
     }
 
@@ -461,7 +463,9 @@ fn is_given_gpus(ir: &Module, at: Span) -> bool {
     let handed = |call: &Call| {
         // The class is an argument further in: what the options themselves mention runs here.
         let within = ir.span(call.func).contains(at);
-        within && asks(call) && matches!(ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "options")
+        within
+            && asks(call)
+            && matches!(ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "options")
     };
     ir.functions.iter().any(|f| f.span.contains(at) && decorated(f.decorators))
         || ir.classes.iter().any(|c| c.span.contains(at) && decorated(c.decorators))

@@ -65,9 +65,8 @@ fn add_imports<'a>(ir: &'a Module, block: Block, found: &mut Vec<&'a Import>) {
             Stmt::Import(imports) => found.extend(imports),
             // `except ImportError: raise RuntimeError(…)`: there is no way on without it.
             Stmt::Try { body, handlers, .. } => {
-                let raises = |b: Block| {
-                    ir.block(b).last().is_some_and(|&s| matches!(ir.stmt(s), Stmt::Raise { .. }))
-                };
+                let raises =
+                    |b: Block| ir.block(b).last().is_some_and(|&s| matches!(ir.stmt(s), Stmt::Raise { .. }));
                 if !handlers.is_empty() && handlers.iter().all(|h| raises(h.body)) {
                     add_imports(ir, *body, found);
                 }
@@ -82,7 +81,8 @@ fn imports_extension(program: &Program, module: ModIdx) -> Option<Reach> {
     let reach = |i: &Import| {
         // `import fused_dense_cuda`: an extension by its name.
         let named = i.name.is_none() && i.module.as_str().ends_with("_cuda");
-        let built = named || program.is_extension(module, i.module) || program.is_extension(module, i.whole());
+        let built =
+            named || program.is_extension(module, i.module) || program.is_extension(module, i.whole());
         let known = torch::cuda_only_reach(i.whole()).max(torch::cuda_only_reach(i.module));
         if built { Some(Reach::Importers) } else { known }
     };

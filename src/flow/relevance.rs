@@ -10,8 +10,8 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use super::assigned::Assigned;
-use super::found::{Found, Node, number};
 use super::cuda_only::CudaOnly;
+use super::found::{Found, Node, number};
 use super::import_time::ImportTime;
 use super::scan::{Names, Scan};
 use crate::ir::{Expr, ExprId, FuncId, Module};
@@ -128,7 +128,12 @@ impl Relevance {
             facts.generators.clone_from(&found[m].generators);
             facts.beside.clone_from(&found[m].beside);
         }
-        Self { modules, imports: ImportTime::of(program), cuda_only: CudaOnly::of(program), assigned: Assigned::of(program) }
+        Self {
+            modules,
+            imports: ImportTime::of(program),
+            cuda_only: CudaOnly::of(program),
+            assigned: Assigned::of(program),
+        }
     }
 
     /// Has the file nothing in it that decides a device, or that the environment of the process depends on?

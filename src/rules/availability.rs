@@ -59,9 +59,10 @@ fn for_accelerators(place: Place, cx: &Context<'_>) -> bool {
     let linked = cx.program.get(module);
     linked.ir.classes.iter().zip(&linked.classes).any(|(class, info)| {
         class.span.contains(place.span)
-            && info.externals.iter().any(|&p| {
-                torch::base_class(p).is_some_and(|b| b.accelerators) || torch::cuda_only_import(p)
-            })
+            && info
+                .externals
+                .iter()
+                .any(|&p| torch::base_class(p).is_some_and(|b| b.accelerators) || torch::cuda_only_import(p))
     })
 }
 

@@ -128,10 +128,7 @@ impl File<'_> {
             let Some((target, value)) = kept else { continue };
             // A list keeps what it is given, a sum is made anew.
             let recorded = matches!(stmt, Stmt::Expr(_)) || !self.without_graph(at);
-            if recorded
-                && self.holds(value, &losses)
-                && !fresh(target, at)
-                && !self.is_differentiated(target)
+            if recorded && self.holds(value, &losses) && !fresh(target, at) && !self.is_differentiated(target)
             {
                 found.push(self.finding(Place { file: self.cx.file, span: at }));
             }

@@ -344,7 +344,13 @@ impl File<'_> {
         (!given).then_some((name, default))
     }
 
-    pub(super) fn parameter_finding(&self, at: Span, message: String, label: &str, function: Span) -> Finding {
+    pub(super) fn parameter_finding(
+        &self,
+        at: Span,
+        message: String,
+        label: &str,
+        function: Span,
+    ) -> Finding {
         let place = |span| Place { file: self.cx.file, span };
         let label = Label { place: place(at), text: label.to_owned() };
         Finding::new(Code(210), World::Cuda, message, label)

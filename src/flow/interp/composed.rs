@@ -57,7 +57,8 @@ impl Interp<'_> {
                 if self.fills_on_device(call) {
                     return Made::Tensors;
                 }
-                let of = match (self.program.resolve_expr(self.here().module, call.func), ir.expr(call.func)) {
+                let of = match (self.program.resolve_expr(self.here().module, call.func), ir.expr(call.func))
+                {
                     (Some(Resolved::External(path)), _) => {
                         let path = crate::torch::canonical(path);
                         TOGETHER.contains(&path.as_str()).then_some(Made::Numbers)
@@ -79,7 +80,10 @@ impl Interp<'_> {
                 ir.list(list).iter().fold(Made::Numbers, |made, &x| made.max(self.made_of(x, depth)))
             }
             Expr::Index { base, index } => {
-                let plain = matches!(ir.expr(index), Expr::Slice(_) | Expr::None | Expr::Ellipsis | Expr::Int(_) | Expr::Tuple(_));
+                let plain = matches!(
+                    ir.expr(index),
+                    Expr::Slice(_) | Expr::None | Expr::Ellipsis | Expr::Int(_) | Expr::Tuple(_)
+                );
                 if plain { self.made_of(base, depth) } else { self.number_or_not(e) }
             }
             Expr::Var(Var::Local(_)) => match self.only_given(e) {
@@ -97,9 +101,9 @@ impl Interp<'_> {
         let uses = ir.exprs_of(function).filter(|&n| ir.exprs[n] == ir.expr(e)).count();
         let mut given = ir.stmts[ir.stmts_of(function)].iter().filter_map(|s| match *s {
             Stmt::Assign { targets, value } => match ir.list(targets) {
-                &[t] if ir.expr(t) == ir.expr(e) => Some(value),
+                [t] if ir.expr(*t) == ir.expr(e) => Some(value),
                 // `rows, columns = torch.meshgrid(…)`
-                &[t] => match (ir.expr(t), ir.expr(value)) {
+                [t] => match (ir.expr(*t), ir.expr(value)) {
                     (Expr::Tuple(names), Expr::Call(_)) => {
                         ir.list(names).iter().any(|&x| ir.expr(x) == ir.expr(e)).then_some(value)
                     }

@@ -147,7 +147,9 @@ impl Interp<'_> {
         if let Some(key) = self.key_of(module, e) {
             return speaks_of_devices(key.as_str()).then(|| format!("…[\"{key}\"]"));
         }
-        let written = |e: ExprId| matches!(ir.expr(e), Expr::Int(_) | Expr::Str(_) | Expr::None | Expr::True | Expr::False);
+        let written = |e: ExprId| {
+            matches!(ir.expr(e), Expr::Int(_) | Expr::Str(_) | Expr::None | Expr::True | Expr::False)
+        };
         match ir.expr(e) {
             Expr::Compare { left, right, .. } if written(right) => self.asked_of(module, left),
             Expr::Call(call) => {

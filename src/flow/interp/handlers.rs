@@ -193,7 +193,8 @@ impl Interp<'_> {
                 Some(e) => (self.names_of(e), passes_on(ir, h)),
             })
             .collect();
-        let catches = |wanted: &[&str]| named.iter().any(|(names, _)| names.iter().any(|n| wanted.contains(n)));
+        let catches =
+            |wanted: &[&str]| named.iter().any(|(names, _)| names.iter().any(|n| wanted.contains(n)));
         let broad = |names: &[&str]| names.iter().any(|n| matches!(*n, "Exception" | "BaseException"));
         // A program that tidies up after any error and raises it again has not reckoned with this one; what a library's
         // function does is for its callers to know.

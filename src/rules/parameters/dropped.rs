@@ -86,7 +86,8 @@ impl Look<'_> {
             return None;
         }
         let name = self.name();
-        let message = format!("without CUDA `{name}` is lost: the `else` is that of `{name} or …` as a whole");
+        let message =
+            format!("without CUDA `{name}` is lost: the `else` is that of `{name} or …` as a whole");
         let mut finding =
             self.file.parameter_finding(at, message, "whatever the caller wants", self.function.name_span);
         finding.world = World::NoCuda;
@@ -128,8 +129,12 @@ impl Look<'_> {
         })?;
         let message =
             format!("`{}` is given `{}`, and this is about the current GPU", self.function.name, self.name());
-        let mut finding =
-            self.file.parameter_finding(at, message, "not the one that the caller means", self.function.name_span);
+        let mut finding = self.file.parameter_finding(
+            at,
+            message,
+            "not the one that the caller means",
+            self.function.name_span,
+        );
         finding.help = Some(format!("pass it on: `{path}({})`", self.name()));
         Some(finding)
     }
@@ -185,9 +190,7 @@ impl Look<'_> {
         };
         match ir.expr(value) {
             Expr::Or(list) => ir.list(list).first().is_some_and(|&x| self.is_own(x)),
-            Expr::IfElse { test, then, orelse } => {
-                none(test) && (self.is_own(then) != self.is_own(orelse))
-            }
+            Expr::IfElse { test, then, orelse } => none(test) && (self.is_own(then) != self.is_own(orelse)),
             _ => false,
         }
     }
