@@ -15,7 +15,7 @@ use super::intake::{Analysis, Intake};
 use crate::config::Settings;
 use crate::discover::{Input, project_files, project_root};
 use crate::finding::{Code, Finding, Spot};
-use crate::flow::{Behind, Elsewhere, Load, QUESTION, SETTERS, Writers};
+use crate::flow::{Behind, Elsewhere, GPUS, Load, QUESTION, SETTERS, Writers};
 use crate::link::{ModIdx, Program};
 use crate::source::{is_test, read};
 use crate::span::FileId;
@@ -48,7 +48,7 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
     for project in projects(dependent, inputs) {
         let known = project.modules(reading);
         let asked = Behind::asks(&reading.program, &known);
-        if !project.complete(reading, &|text| asked || mentions(text, &[QUESTION])) {
+        if !project.complete(reading, &|text| asked || mentions(text, &[QUESTION, GPUS])) {
             continue;
         }
         let files = project.modules(reading);

@@ -49,6 +49,8 @@ pub struct Behind {
 
 /// The function that asks.
 pub const QUESTION: &str = "is_available";
+/// The keyword by which a scheduler is asked for GPUs.
+pub const GPUS: &str = "num_gpus";
 /// How often calls of what refuses are followed.
 const MAX_ROUNDS: usize = 4;
 
@@ -73,11 +75,15 @@ impl Behind {
 
     /// Does anything in these files ask whether an accelerator is there?
     pub fn asks(program: &Program, files: &[ModIdx]) -> bool {
-        let question = Sym::new(QUESTION);
+        let (question, gpus) = (Sym::new(QUESTION), Sym::new(GPUS));
         files.iter().any(|&m| {
             let ir = &program.get(m).ir;
             let imported = ir.imports.iter().any(|i| i.name == Some(question));
-            imported || ir.exprs.iter().any(|e| matches!(e, Expr::Attr { name, .. } if *name == question))
+            let given = |k: ArgKind| matches!(k, ArgKind::Keyword(name) if name == gpus);
+            let given = ir.calls.iter().any(|call| call.args.iter().any(|a| given(a.kind)));
+            imported
+                || given
+                || ir.exprs.iter().any(|e| matches!(e, Expr::Attr { name, .. } if *name == question))
         })
     }
 
@@ -332,9 +338,10 @@ impl Graph<'_> {
         }
     }
 
-    /// Something is mentioned in a function of the file, perhaps in one of the branches where CUDA is.
+    /// Something is mentioned in a function of the file, perhaps in one of the branches where CUDA is, or where somebody else
+    /// gives the GPUs.
     fn mentioned(&mut self, m: ModIdx, owner: FuncId, at: Span, target: Node, asked: &[Span]) {
-        if asked.iter().any(|span| span.contains(at)) {
+        if asked.iter().any(|span| span.contains(at)) || is_given_gpus(&self.program.get(m).ir, at) {
             self.shelter(target);
         } else {
             self.mention(m, owner, at.start, target);
@@ -436,6 +443,33 @@ impl Graph<'_> {
         }
         Behind { nodes: behind, points: self.points }
     }
+}
+
+/// Is the place where a scheduler gives GPUs: in a class or function with `@ray.remote(num_gpus=1)`, or the one that is handed over in
+/// `ray.remote(Actor).options(num_gpus=n)`?
+fn is_given_gpus(ir: &Module, at: Span) -> bool {
+    let asks = |call: &Call| {
+        call.args.iter().any(|a| {
+            let some = !matches!(ir.expr(a.value), Expr::Int(0) | Expr::None);
+            matches!(a.kind, ArgKind::Keyword(name) if name.as_str() == GPUS) && some
+        })
+    };
+    if !ir.calls.iter().any(asks) {
+        return false;
+    }
+    let decorated = |decorators: crate::ir::ExprList| {
+        ir.list(decorators).iter().any(|&d| matches!(ir.expr(d), Expr::Call(id) if asks(ir.call(id))))
+    };
+    let handed = |call: &Call| {
+        // The class is an argument further in: what the options themselves mention runs here.
+        let within = ir.span(call.func).contains(at);
+        within
+            && asks(call)
+            && matches!(ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "options")
+    };
+    ir.functions.iter().any(|f| f.span.contains(at) && decorated(f.decorators))
+        || ir.classes.iter().any(|c| c.span.contains(at) && decorated(c.decorators))
+        || ir.calls.iter().any(handed)
 }
 
 /// Mentions by which nothing runs: annotations, bases, `isinstance`.

@@ -36,6 +36,8 @@ pub struct Event {
     pub symbolic: bool,
     /// Later uses that go wrong for the same reason, and that the first one comes before.
     pub also: Vec<Place>,
+    /// Is a file on the way there plainly written for CUDA alone?
+    pub cuda_only: bool,
     /// Does the function's name say that its caller wants an accelerator (`def cuda(self)`, `to_gpu`)?
     pub asked_for: bool,
 }

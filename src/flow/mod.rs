@@ -6,6 +6,7 @@
 mod assigned;
 pub mod atom;
 mod behind;
+mod cuda_only;
 mod decorated;
 mod default_device;
 pub mod diagram;
@@ -28,7 +29,7 @@ mod stored;
 pub mod value;
 mod writers;
 
-pub use behind::{Behind, QUESTION};
+pub use behind::{Behind, GPUS, QUESTION};
 pub use default_device::{Elsewhere, SETTERS};
 pub use given::{Calls, Target};
 pub use interp::{Outcome, run_module};

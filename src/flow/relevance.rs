@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use super::assigned::Assigned;
+use super::cuda_only::CudaOnly;
 use super::found::{Found, Node, number};
 use super::import_time::ImportTime;
 use super::scan::{Names, Scan};
@@ -22,6 +23,8 @@ use crate::sym::{Answers, Sym};
 pub struct Relevance {
     /// What importing a file does to CUDA.
     pub imports: ImportTime,
+    /// Which files cannot be imported without what only a CUDA build has.
+    pub cuda_only: CudaOnly,
     /// Which attributes methods assign.
     pub assigned: Assigned,
     modules: Vec<Facts>,
@@ -125,7 +128,12 @@ impl Relevance {
             facts.generators.clone_from(&found[m].generators);
             facts.beside.clone_from(&found[m].beside);
         }
-        Self { modules, imports: ImportTime::of(program), assigned: Assigned::of(program) }
+        Self {
+            modules,
+            imports: ImportTime::of(program),
+            cuda_only: CudaOnly::of(program),
+            assigned: Assigned::of(program),
+        }
     }
 
     /// Has the file nothing in it that decides a device, or that the environment of the process depends on?

@@ -133,6 +133,17 @@ impl Module {
         FuncId(u32::try_from(at).unwrap_or(0))
     }
 
+    /// The name of the variable that an expression is; of a builtin, that.
+    pub fn variable_of(&self, e: ExprId) -> Option<Sym> {
+        let (func, slot) = match self.expr(e) {
+            Expr::Var(Var::Local(slot)) => (self.function_around(e), slot),
+            Expr::Var(Var::Global(slot)) => (FuncId(0), slot),
+            Expr::Var(Var::Unbound(name)) => return Some(name),
+            _ => return None,
+        };
+        self.function(func).slots.get(usize::from(slot)).copied()
+    }
+
     /// The class.
     pub fn class(&self, id: ClassId) -> &Class {
         &self.classes[id.0 as usize]

@@ -40,7 +40,7 @@ const ACCELERATORS: &[&str] = &["cuda", "gpu", "xpu", "npu", "hpu", "mlu", "musa
 /// Has whoever calls this function chosen an accelerator? By its file's, its class's or its base's name, or because
 /// its file refuses to go on without one elsewhere.
 pub(super) fn chosen(event: &Event, cx: &Context<'_>) -> bool {
-    cx.cuda_only && !several_gpus(event)
+    (cx.cuda_only || event.cuda_only) && !several_gpus(event)
         || event.symbolic
             && (cx.refuses
                 || super::helps_tests(event.place, cx)
@@ -59,7 +59,10 @@ fn for_accelerators(place: Place, cx: &Context<'_>) -> bool {
     let linked = cx.program.get(module);
     linked.ir.classes.iter().zip(&linked.classes).any(|(class, info)| {
         class.span.contains(place.span)
-            && info.externals.iter().any(|&p| torch::base_class(p).is_some_and(|b| b.accelerators))
+            && info
+                .externals
+                .iter()
+                .any(|&p| torch::base_class(p).is_some_and(|b| b.accelerators) || torch::cuda_only_import(p))
     })
 }
 

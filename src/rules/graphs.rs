@@ -9,10 +9,13 @@ mod meters;
 use super::Context;
 use crate::finding::{Code, Finding, Label};
 use crate::ir::{BinOp, Block, Call, Expr, ExprId, Module, Stmt, StmtId, Var};
-use crate::link::ModIdx;
+use crate::link::{ModIdx, Resolved};
 use crate::span::{Place, Span};
 use crate::sym::{Answers, Sym};
 use crate::world::World;
+
+/// Under these nothing is recorded.
+const CUTS: &[&str] = &["no_grad", "inference_mode"];
 
 thread_local! {
     static BACKWARD: Answers = const { Answers::new() };
@@ -123,7 +126,10 @@ impl File<'_> {
                 _ => None,
             };
             let Some((target, value)) = kept else { continue };
-            if self.holds(value, &losses) && !fresh(target, at) && !self.is_differentiated(target) {
+            // A list keeps what it is given, a sum is made anew.
+            let recorded = matches!(stmt, Stmt::Expr(_)) || !self.without_graph(at);
+            if recorded && self.holds(value, &losses) && !fresh(target, at) && !self.is_differentiated(target)
+            {
                 found.push(self.finding(Place { file: self.cx.file, span: at }));
             }
         }
@@ -263,6 +269,22 @@ impl File<'_> {
             (Expr::Attr { base, name }, [a]) if name.as_str() == "append" => Some((base, a.value)),
             _ => None,
         }
+    }
+
+    /// Is it under `with torch.no_grad():`, where a sum has no graph whatever it is made of?
+    fn without_graph(&self, at: Span) -> bool {
+        let ir = self.ir;
+        let named = |n: usize| {
+            matches!(ir.exprs[n], Expr::Attr { name, .. } | Expr::Var(Var::Unbound(name)) if CUTS.contains(&name.as_str()))
+                || matches!(self.cx.program.resolve_expr(self.module, ExprId(u32::try_from(n).unwrap_or(u32::MAX))),
+                    Some(Resolved::External(path)) if CUTS.iter().any(|cut| path.as_str().ends_with(cut)))
+        };
+        ir.stmts.iter().zip(&ir.stmt_spans).any(|(stmt, span)| match stmt {
+            Stmt::With { items, .. } => {
+                span.contains(at) && items.iter().any(|&(manager, _)| ir.exprs_in(manager).any(named))
+            }
+            _ => false,
+        })
     }
 
     fn in_scope(&self, at: Span) -> bool {

@@ -383,9 +383,18 @@ fn finding(code: u16, event: &Event, message: String, primary: Place, label: &st
 
 /// Is it in a file of the tests that has none itself? Who calls it skips where it cannot run.
 fn helps_tests(place: Place, cx: &Context<'_>) -> bool {
-    let tests = |f: &crate::ir::Function| f.name.as_str().starts_with("test");
-    in_tests(place, cx)
-        && cx.program.module_of(place.file).is_some_and(|m| !cx.program.get(m).ir.functions.iter().any(tests))
+    in_tests(place, cx) && !defines(place, "test", cx)
+}
+
+/// Is it in a file of the tests that has some? A program that trains and tests may be called `train_test.py`.
+fn has_tests(place: Place, cx: &Context<'_>) -> bool {
+    in_tests(place, cx) && defines(place, "test_", cx)
+}
+
+/// Does the file define a function whose name begins so?
+fn defines(place: Place, name: &str, cx: &Context<'_>) -> bool {
+    let named = |f: &crate::ir::Function| f.name.as_str().starts_with(name);
+    cx.program.module_of(place.file).is_some_and(|m| cx.program.get(m).ir.functions.iter().any(named))
 }
 
 /// Is it test code? Its classes live as the tests let them, its files are its own, and it makes small things once.

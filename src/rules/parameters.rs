@@ -1,6 +1,7 @@
 //! SD210: a function is given a device and does not use it.
 
 mod drawn;
+mod dropped;
 mod own;
 
 use super::Context;
@@ -44,6 +45,10 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
                 found.push(overwritten);
                 continue;
             }
+            if let Some(lost) = dropped::lost(&file, function, param) {
+                found.push(lost);
+                continue;
+            }
             if file.mentions(function, param.slot) {
                 found.extend(file.not_passed_on(function, param.slot));
             } else if !any && !file.is_interface(function) {
@@ -58,7 +63,7 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
 const LOADED: &str = "this is loaded to where it was saved from";
 
 impl File<'_> {
-    fn inside(&self, function: &Function) -> impl Iterator<Item = (usize, Expr, Span)> {
+    pub(super) fn inside(&self, function: &Function) -> impl Iterator<Item = (usize, Expr, Span)> {
         let body = function.exprs.start as usize..function.exprs.end as usize;
         let exprs = body.clone().zip(&self.ir.exprs[body.clone()]).zip(&self.ir.expr_spans[body]);
         exprs.map(|((n, e), at)| (n, *e, *at))
@@ -101,7 +106,7 @@ impl File<'_> {
     }
 
     /// `"cuda"`, `torch.device(…)`, or one of two such.
-    fn chooses_device(&self, e: ExprId) -> bool {
+    pub(super) fn chooses_device(&self, e: ExprId) -> bool {
         match self.ir.expr(e) {
             Expr::Str(s) => matches!(s.as_str(), "cpu" | "cuda" | "cuda:0" | "mps"),
             Expr::IfElse { then, orelse, .. } => self.chooses_device(then) && self.chooses_device(orelse),
@@ -339,7 +344,13 @@ impl File<'_> {
         (!given).then_some((name, default))
     }
 
-    fn parameter_finding(&self, at: Span, message: String, label: &str, function: Span) -> Finding {
+    pub(super) fn parameter_finding(
+        &self,
+        at: Span,
+        message: String,
+        label: &str,
+        function: Span,
+    ) -> Finding {
         let place = |span| Place { file: self.cx.file, span };
         let label = Label { place: place(at), text: label.to_owned() };
         Finding::new(Code(210), World::Cuda, message, label)

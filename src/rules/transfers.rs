@@ -17,7 +17,9 @@ fn transfer(code: u16, event: &Event, message: &str, label: &str) -> Finding {
 /// SD601 created-then-moved
 pub(super) fn created(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::CreatedThenMoved = &event.kind else { return None };
-    if super::in_tests(event.place, cx) {
+    // Wherever it is made, a test that does it does so once.
+    let from = event.stack.first().copied().unwrap_or(event.place);
+    if super::in_tests(event.place, cx) || super::has_tests(from, cx) {
         return None;
     }
     let f = transfer(601, event, "this tensor is made on the CPU and then copied", "made there, moved here");

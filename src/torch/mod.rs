@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashMap;
 
 pub use calls::{Accelerator, AcceleratorCall, Arg, CallFact, Decorator, Numpy, Returns, Without};
-pub use names::{Base, BaseFact, TestGuard};
+pub use names::{Base, BaseFact, Reach, TestGuard};
 pub use operators::{
     Accepts, ArgRule, ConstructorParameter, Distribution, Elsewhere, Kind, ModuleOp, Op, ResultRule, Share,
     State,
@@ -80,7 +80,7 @@ thread_local! {
     /// Their public names.
     static CANONICAL: RefCell<FxHashMap<Sym, Sym>> = RefCell::default();
     /// Modules whose import says whether a file is for CUDA alone.
-    static CUDA_ONLY: RefCell<FxHashMap<Sym, bool>> = RefCell::default();
+    static CUDA_ONLY: RefCell<FxHashMap<Sym, Option<Reach>>> = RefCell::default();
     /// Decorators' names.
     static GUARDS: RefCell<FxHashMap<Sym, Option<TestGuard>>> = RefCell::default();
 }
@@ -189,6 +189,11 @@ pub fn test_guard(name: Sym) -> Option<TestGuard> {
 
 /// Whether a file that imports this dotted path is plainly written for CUDA alone.
 pub fn cuda_only_import(path: Sym) -> bool {
+    cuda_only_reach(path).is_some()
+}
+
+/// Which files an import of this dotted path says to be written for CUDA alone, if any.
+pub fn cuda_only_reach(path: Sym) -> Option<Reach> {
     CUDA_ONLY
         .with_borrow_mut(|known| *known.entry(path).or_insert_with(|| MARKED.cuda_only_import(path.as_str())))
 }

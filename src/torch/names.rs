@@ -99,10 +99,19 @@ pub fn class(line: &str) -> Option<(Sym, BaseFact)> {
 #[derive(Debug, Default)]
 pub struct Marks {
     guards: Vec<(&'static str, TestGuard)>,
-    imports: Vec<&'static str>,
+    imports: Vec<(&'static str, Reach)>,
     plugins: Vec<(&'static str, Backend)>,
     written: Vec<(&'static str, &'static str)>,
     tensorless: Vec<&'static str>,
+}
+
+/// For which files an import says that they are for CUDA alone.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Reach {
+    /// The one that has it.
+    Alone,
+    /// All that cannot be imported without that one.
+    Importers,
 }
 
 /// One line of `data/marks.txt`.
@@ -110,7 +119,7 @@ pub enum Mark {
     /// A decorator's last name, `*` standing for anything, and what it implies.
     Guard(&'static str, TestGuard),
     /// A module that a CUDA-only file imports; `*` at the end stands for anything.
-    Import(&'static str),
+    Import(&'static str, Reach),
     /// A module that brings a back end.
     Plugin(&'static str, Backend),
     /// A class whose objects name in this attribute a file that they have written.
@@ -126,7 +135,7 @@ impl Marks {
         for mark in lines(text).filter_map(mark) {
             match mark {
                 Mark::Guard(pattern, guard) => marks.guards.push((pattern, guard)),
-                Mark::Import(pattern) => marks.imports.push(pattern),
+                Mark::Import(pattern, reach) => marks.imports.push((pattern, reach)),
                 Mark::Plugin(pattern, backend) => marks.plugins.push((pattern, backend)),
                 Mark::Written(pattern, attribute) => marks.written.push((pattern, attribute)),
                 Mark::Tensorless(pattern) => marks.tensorless.push(pattern),
@@ -158,11 +167,12 @@ impl Marks {
         self.tensorless.iter().any(|pattern| matches(pattern, class))
     }
 
-    /// Whether importing this dotted path makes a module plainly CUDA-only.
-    pub fn cuda_only_import(&self, path: &str) -> bool {
-        self.imports.iter().any(|pattern| {
+    /// Whether importing this dotted path makes a module plainly CUDA-only, and which others.
+    pub fn cuda_only_import(&self, path: &str) -> Option<Reach> {
+        let found = self.imports.iter().find(|(pattern, _)| {
             matches(pattern, path) || path.strip_prefix(pattern).is_some_and(|rest| rest.starts_with('.'))
-        })
+        });
+        found.map(|&(_, reach)| reach)
     }
 }
 
@@ -170,7 +180,8 @@ impl Marks {
 pub fn mark(line: &'static str) -> Option<Mark> {
     let mut words = line.split(' ');
     let mark = match (words.next()?, words.next()?, words.next()) {
-        ("import", pattern, None) => Mark::Import(pattern),
+        ("import", pattern, None) => Mark::Import(pattern, Reach::Importers),
+        ("import", pattern, Some("alone")) => Mark::Import(pattern, Reach::Alone),
         ("tensorless", pattern, None) => Mark::Tensorless(pattern),
         ("written", pattern, Some(attribute)) => Mark::Written(pattern, attribute),
         ("plugin", pattern, Some(name)) => Mark::Plugin(pattern, Backend::from_name(name)?),

@@ -26,6 +26,11 @@ impl Interp<'_> {
             Expr::Attr { base, name } => {
                 let mut receiver = self.eval(base);
                 let args = self.arguments(call);
+                self.handed_as_weights(name, &args);
+                // `model = model.cuda()`, of which nothing else is known: a part that moves has weights.
+                if matches!(receiver, Value::Tensor(_)) && name.as_str() == "load_state_dict" {
+                    args.positional.iter().take(1).for_each(|&(v, _)| self.used_as_weights(v));
+                }
                 if matches!(linked.ir.expr(base), Expr::Compare { .. }) {
                     receiver = self.each(receiver, &mut |i, r| match r {
                         Value::Bool(_) => i.compared_tensor(r, base, name, &args),
@@ -37,6 +42,11 @@ impl Interp<'_> {
             _ => {
                 let f = self.eval(call.func);
                 let args = self.arguments(call);
+                if !self.loads.is_empty()
+                    && let Some(name) = linked.ir.variable_of(call.func)
+                {
+                    self.handed_as_weights(name, &args);
+                }
                 self.call_value(f, &args, e)
             }
         }
@@ -121,6 +131,9 @@ impl Interp<'_> {
             return tokens;
         }
         if let Value::Outer(model) = f {
+            if !self.loads.is_empty() {
+                self.used_as_weights(f);
+            }
             self.check_outer_evaluation(model, args, e);
             self.check_timed_call(args, e);
         }
@@ -184,6 +197,9 @@ impl Interp<'_> {
         let recursive = self.active(module, func, args);
         if module == self.entry {
             self.is_given(function, receiver.is_some(), args, e);
+        }
+        if !self.loads.is_empty() {
+            self.taken_for_weights(function, receiver.is_some(), args);
         }
         let skipped = self.depth >= MAX_DEPTH
             || recursive

@@ -8,7 +8,7 @@ use super::super::atom::{Atom, backend, gpus_at_least};
 use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::{OuterId, Value};
 use super::{Interp, ObjKind, Test};
-use crate::ir::{CmpOp, Expr, ExprId, ExprList, UnaryOp};
+use crate::ir::{CmpOp, Expr, ExprId, ExprList, UnaryOp, Var};
 use crate::link::ModIdx;
 use crate::sym::Sym;
 use crate::world::Backend;
@@ -131,15 +131,58 @@ impl Interp<'_> {
     pub(super) fn unknown_test(&mut self, e: ExprId) -> Cond {
         let test = Test::Expr(self.here().module, e, self.frame, self.pass);
         if !self.tests.contains_key(&test)
-            && let Some(key) = self.key_of(self.here().module, e)
-            && speaks_of_devices(key.as_str())
+            && let Some(text) = self.asked_of(self.here().module, e)
         {
-            let atom = Atom::Flag { text: format!("…[\"{key}\"]"), about_devices: true, default: None };
+            let atom = Atom::Flag { text, about_devices: true, default: None };
             let atom = self.atoms.add(atom);
             self.d.keep(atom);
             self.tests.insert(test, atom);
         }
         self.named_test(test, e)
+    }
+
+    /// What a test of nothing known asks for, if that speaks of devices: `conf["use_gpu"]`, `len(gpu_ids) > 0`.
+    fn asked_of(&self, module: ModIdx, e: ExprId) -> Option<String> {
+        let ir = &self.program.get(module).ir;
+        if let Some(key) = self.key_of(module, e) {
+            return speaks_of_devices(key.as_str()).then(|| format!("…[\"{key}\"]"));
+        }
+        let written = |e: ExprId| {
+            matches!(ir.expr(e), Expr::Int(_) | Expr::Str(_) | Expr::None | Expr::True | Expr::False)
+        };
+        match ir.expr(e) {
+            Expr::Compare { left, right, .. } if written(right) => self.asked_of(module, left),
+            Expr::Call(call) => {
+                let call = ir.call(call);
+                let counts = matches!(ir.expr(call.func), Expr::Var(Var::Unbound(f)) if f.as_str() == "len" || f.as_str() == "int");
+                let [argument] = &*call.args else { return None };
+                let name = self.converted(module, argument.value).filter(|_| counts)?;
+                Some(format!("…({name})"))
+            }
+            _ => None,
+        }
+    }
+
+    /// The name of the only argument of a function that is called by its name, if that speaks of devices.
+    fn converted_by(&self, module: ModIdx, e: ExprId) -> Option<Sym> {
+        let ir = &self.program.get(module).ir;
+        let Expr::Call(call) = ir.expr(e) else { return None };
+        let call = ir.call(call);
+        let [argument] = &*call.args else { return None };
+        let named = matches!(ir.expr(call.func), Expr::Var(_));
+        self.converted(module, argument.value).filter(|_| named)
+    }
+
+    /// The last name of what is turned into something else, if that speaks of devices: `use_cuda` of
+    /// `strtobool(options["use_cuda"])`.
+    fn converted(&self, module: ModIdx, e: ExprId) -> Option<Sym> {
+        let ir = &self.program.get(module).ir;
+        let name = match ir.expr(e) {
+            Expr::Attr { name, .. } => name,
+            Expr::Var(_) => ir.variable_of(e)?,
+            _ => self.key_of(module, e)?,
+        };
+        speaks_of_devices(name.as_str()).then_some(name)
     }
 
     /// `"use_gpu"` of `conf["use_gpu"]` and of `conf.get("use_gpu")`: a flag of that name.
@@ -216,6 +259,13 @@ impl Interp<'_> {
                 if known.text.is_empty() || known.text == "get()" =>
             {
                 self.key_of(module, expr).map_or(known.text.clone(), |key| format!("…[\"{key}\"]"))
+            }
+            // `strtobool(options["use_cuda"])`: the same flag in another form.
+            super::OuterKey::Result { module, expr, .. } if !speaks_of_devices(&known.text) => {
+                match self.converted_by(module, expr) {
+                    Some(name) => format!("{}({name})", known.text.trim_end_matches("()")),
+                    None => known.text.clone(),
+                }
             }
             _ => known.text.clone(),
         }

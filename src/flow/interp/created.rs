@@ -26,7 +26,7 @@ const FILLED_ON_DEVICE: &[&str] = &[
 /// Of these, the ones whose numbers depend on the device.
 const RANDOM: &[&str] = &["torch.rand", "torch.randn", "torch.randint", "torch.randperm"];
 /// Methods that give numbers made of the same ones alone, in another shape or type.
-const OF_ITSELF: &[&str] = &[
+pub(super) const OF_ITSELF: &[&str] = &[
     "view",
     "reshape",
     "unsqueeze",
@@ -72,7 +72,8 @@ impl Interp<'_> {
             return;
         }
         let value = self.assigned_before(base).unwrap_or(base);
-        if self.comes_from(value, made) {
+        let every_call = self.on_every_call(target) && !self.is_kept(e);
+        if self.comes_from(value, made) || every_call && self.is_put_together(value) {
             self.tell_where(target, e, Kind::CreatedThenMoved);
         }
     }
@@ -271,7 +272,7 @@ impl Interp<'_> {
     }
 
     /// As far as anybody can see, it is no tensor or array of the host.
-    fn is_number(&mut self, e: ExprId) -> bool {
+    pub(super) fn is_number(&mut self, e: ExprId) -> bool {
         self.muted += 1;
         let v = self.eval(e);
         self.muted -= 1;
@@ -283,7 +284,7 @@ impl Interp<'_> {
     }
 
     /// Is it a factory that could fill the tensor elsewhere just as well?
-    fn fills_on_device(&self, call: &Call) -> bool {
+    pub(super) fn fills_on_device(&self, call: &Call) -> bool {
         let Some(Resolved::External(path)) = self.program.resolve_expr(self.here().module, call.func) else {
             return false;
         };

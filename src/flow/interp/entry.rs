@@ -36,7 +36,7 @@ struct Found {
 /// Interprets a file of the program.
 pub fn run_module(program: &Program, relevance: &Relevance, module: ModIdx) -> Outcome {
     let files = Files(program);
-    let (cuda_only, refuses) = (files.cuda_only_file(module), files.refuses_without_cuda(module));
+    let (cuda_only, refuses) = (files.cuda_only_file(relevance, module), files.refuses_without_cuda(module));
     if relevance.is_idle(module) {
         return Outcome { cuda_only, refuses, ..Outcome::default() };
     }

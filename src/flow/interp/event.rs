@@ -253,6 +253,7 @@ impl Interp<'_> {
 
     /// Tells the rules, unless the outside things in `needs` turn out to be no tensors.
     pub(super) fn emit(&mut self, kind: Kind, place: Place, bite: Bite, needs: Vec<OuterId>) {
+        let cuda_only = matches!(kind, Kind::Use { .. }) && self.through_cuda_only();
         let event = Event {
             kind,
             place,
@@ -268,9 +269,26 @@ impl Interp<'_> {
             entry: self.callers.entry,
             symbolic: self.symbolic,
             also: Vec::new(),
+            cuda_only,
             asked_for: self.asked_for(),
         };
         self.events.push(Pending { event, needs, about: Vec::new(), function: self.callers.entry });
+    }
+
+    /// Is one of the functions that lead here in a file that is plainly written for CUDA alone? Then nobody comes here
+    /// without it.
+    fn through_cuda_only(&mut self) -> bool {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            let (module, caller) = (frame.module, frame.caller);
+            let (files, relevance) = (super::files::Files(self.program), self.relevance);
+            if *self.cuda_only.entry(module).or_insert_with(|| files.cuda_only_file(relevance, module)) {
+                return true;
+            }
+            at = caller;
+        }
+        false
     }
 
     /// Does the name of a function around say that the caller wants an accelerator?

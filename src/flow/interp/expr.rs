@@ -495,7 +495,12 @@ impl Interp<'_> {
             self.extend_list(id, v, value);
             return;
         }
-        let new = self.augmented(op, old, v, target, value);
+        // What is counted up in a loop is another number in each round, and nobody knows how many rounds there are.
+        let counted = self.here().loops.last().is_some_and(|l| !l.exact);
+        let new = match (old, v) {
+            (Value::Int(_), Value::Int(_)) if counted => Self::NUMBER,
+            _ => self.augmented(op, old, v, target, value),
+        };
         self.assign(target, new);
     }
 
@@ -526,5 +531,6 @@ fn arithmetic(op: BinOp, x: i64, y: i64) -> Value {
 /// Keys under which checkpoints keep weights.
 fn names_weights(key: &str) -> bool {
     key.ends_with("state_dict")
-        || matches!(key, "model" | "optimizer" | "net" | "weights" | "params" | "generator" | "ema")
+        || key.ends_with("_weights")
+        || matches!(key, "model" | "optimizer" | "optim" | "net" | "weights" | "params" | "generator" | "ema")
 }

@@ -1,8 +1,10 @@
 //! What a file as a whole says of the machine.
 
 use super::super::atom::backend;
+use super::super::cuda_only::{compiles, compiles_at};
 use super::super::diagram::{Cond, TRUE};
 use super::super::event::{Bite, Kind};
+use super::super::relevance::Relevance;
 use super::Interp;
 use crate::ir::{Expr, ExprId, FuncId, Module, Slot, Stmt};
 use crate::link::{Binding, ModIdx, Program, Resolved, Target};
@@ -17,24 +19,8 @@ pub(super) struct Files<'p>(pub(super) &'p Program);
 
 impl Files<'_> {
     /// Is the file plainly written for CUDA alone?
-    pub(super) fn cuda_only_file(self, module: ModIdx) -> bool {
-        let linked = self.0.get(module);
-        let ir = &linked.ir;
-        let Some(body) = ir.functions.first() else { return false };
-        let at_top = |s: &Stmt| match s {
-            Stmt::Import(imports) => imports.iter().any(|i| {
-                // `import fused_dense_cuda`: an extension that only a CUDA build has.
-                let extension = i.name.is_none() && i.module.as_str().ends_with("_cuda")
-                    || self.0.is_extension(module, i.module);
-                let known = torch::cuda_only_import(i.whole()) || torch::cuda_only_import(i.module);
-                i.level == 0 && (known || extension)
-            }),
-            _ => false,
-        };
-        ir.block(body.body).iter().any(|&s| at_top(ir.stmt(s)))
-            || self.defines_kernels(module)
-            || self.imports_kernels(module)
-            || self.compiles_kernels(module)
+    pub(super) fn cuda_only_file(self, relevance: &Relevance, module: ModIdx) -> bool {
+        relevance.cuda_only.contains(module) || self.defines_kernels(module) || self.imports_kernels(module)
     }
 
     /// `from .backend import _backend`, of the kernels that another file of the project has compiled as it is imported, unless
@@ -45,8 +31,8 @@ impl Files<'_> {
         let mut kernels = ir.stmts.iter().zip(&ir.stmt_spans).filter(|(stmt, _)| {
             let Stmt::Import(imports) = stmt else { return false };
             imports.iter().any(|i| match linked.targets.get(&(i.level, i.module, i.name)) {
-                Some(&Target::Member(m, name)) => self.are_kernels(m, name) || self.compiles_kernels(m),
-                Some(&Target::Module(m)) => self.compiles_kernels(m),
+                Some(&Target::Member(m, name)) => self.are_kernels(m, name) || compiles(self.0, m),
+                Some(&Target::Module(m)) => compiles(self.0, m),
                 _ => false,
             })
         });
@@ -59,31 +45,7 @@ impl Files<'_> {
         let linked = self.0.get(module);
         let slot = linked.names.get(&name).copied().unwrap_or(Slot::MAX);
         let Some(&Binding::Value(e)) = linked.bindings.get(usize::from(slot)) else { return false };
-        self.compiles(module, e)
-    }
-
-    /// Does the file compile kernels as it is imported, whatever the machine?
-    pub(super) fn compiles_kernels(self, module: ModIdx) -> bool {
-        let ir = &self.0.get(module).ir;
-        let Some(body) = ir.functions.first() else { return false };
-        ir.block(body.body).iter().any(|&s| match *ir.stmt(s) {
-            Stmt::Assign { value, .. } => self.compiles(module, value),
-            Stmt::Expr(e) => self.compiles(module, e),
-            _ => false,
-        })
-    }
-
-    /// `load(name=…, sources=["kernel.cu"])`
-    fn compiles(self, module: ModIdx, e: ExprId) -> bool {
-        let linked = self.0.get(module);
-        let Expr::Call(call) = linked.ir.expr(e) else { return false };
-        let call = linked.ir.call(call);
-        // It takes a name and the sources: most calls at top level, which are of loggers, need not be resolved.
-        let loads = call.args.len() > 1
-            && matches!(self.0.resolve_expr(module, call.func),
-                Some(Resolved::External(path)) if path.as_str() == "torch.utils.cpp_extension.load");
-        let kernel = |n: usize| matches!(linked.ir.exprs[n], Expr::Str(s) if s.as_str().ends_with(".cu"));
-        loads && linked.ir.exprs_in(e).any(kernel)
+        compiles_at(self.0, module, e)
     }
 
     /// `@triton.jit`, wherever in the file that was imported: the other functions are there to start the kernel.
@@ -145,13 +107,21 @@ impl Files<'_> {
 }
 
 impl Interp<'_> {
-    /// `import amp_C` in a function, of an extension that the project builds for CUDA alone: what follows has it.
+    /// `import amp_C` in a function, of an extension that the project builds for CUDA alone: what follows has it. At the top of a
+    /// file, in a `try`, that is the rest of its body, and wherever a variable says that it came to its end.
     pub(super) fn imports_extension(&mut self, import: &crate::ir::Import) {
         let here = self.here();
-        let function = here.func != FuncId(0) && here.tries.is_empty();
-        if function && import.level == 0 && self.program.is_extension(here.module, import.module) {
+        let (top, tried) = (here.func == FuncId(0), !here.tries.is_empty());
+        if import.level > 0 || top != tried {
+            return;
+        }
+        let known = || torch::cuda_only_import(import.whole()) || torch::cuda_only_import(import.module);
+        if self.program.is_extension(here.module, import.module) || top && known() {
             let there = self.available(None);
             self.path = self.d.and(self.path, there);
+            if let Some(tried) = self.here_mut().tries.last_mut() {
+                tried.imported = there;
+            }
         }
     }
 

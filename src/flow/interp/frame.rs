@@ -115,6 +115,8 @@ pub(super) struct LoopFrame {
 pub(super) struct TryFrame {
     /// What must hold if nothing has been raised so far.
     pub(super) survived: Cond,
+    /// What is there if all imports in it have succeeded.
+    pub(super) imported: Cond,
     /// When the `try` is reached.
     pub(super) start: Cond,
     pub(super) catches_cuda: bool,

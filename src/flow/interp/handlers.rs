@@ -186,21 +186,22 @@ impl Interp<'_> {
     /// What handlers catch: a missing accelerator, an out-of-memory error.
     pub(super) fn caught(&self, handlers: &[Handler]) -> (bool, bool, bool) {
         let ir = &self.linked().ir;
-        let mut names: Vec<&'static str> = Vec::new();
-        let mut bare = false;
-        for h in handlers {
-            match h.types {
-                None => bare = true,
-                Some(e) => match ir.expr(e) {
-                    Expr::Tuple(list) => {
-                        names.extend(ir.list(list).iter().filter_map(|&x| self.last_name(x)))
-                    }
-                    _ => names.extend(self.last_name(e)),
-                },
-            }
-        }
-        let catches = |wanted: &[&str]| bare || names.iter().any(|n| wanted.contains(n));
-        let cuda = catches(MISSING_DEVICE);
+        let named: Vec<(Vec<&'static str>, bool)> = handlers
+            .iter()
+            .map(|h| match h.types {
+                None => (vec!["BaseException"], passes_on(ir, h)),
+                Some(e) => (self.names_of(e), passes_on(ir, h)),
+            })
+            .collect();
+        let catches =
+            |wanted: &[&str]| named.iter().any(|(names, _)| names.iter().any(|n| wanted.contains(n)));
+        let broad = |names: &[&str]| names.iter().any(|n| matches!(*n, "Exception" | "BaseException"));
+        // A program that tidies up after any error and raises it again has not reckoned with this one; what a library's
+        // function does is for its callers to know.
+        let own = self.here().module == self.entry;
+        let cuda = named.iter().any(|(names, on)| {
+            names.iter().any(|n| MISSING_DEVICE.contains(n)) && !(own && *on && broad(names))
+        });
         let oom = catches(OUT_OF_MEMORY);
         let missing = catches(&["Exception", "BaseException", "AttributeError"]);
         (cuda, oom, missing)
@@ -235,6 +236,12 @@ impl Interp<'_> {
         }
         false
     }
+}
+
+/// Does the handler end by raising what it was given, and nothing before?
+fn passes_on(ir: &Module, handler: &Handler) -> bool {
+    let last = ir.block(handler.body).last().map(|&s| ir.stmt(s));
+    matches!(last, Some(Stmt::Raise { exception: None, .. }))
 }
 
 /// Does who catches these errors get out-of-memory errors without having asked for them?

@@ -4,7 +4,7 @@ use super::super::event::{Kind, UseKind};
 use super::super::value::{OuterKey, Reason, Value};
 use super::Interp;
 use super::args::Args;
-use crate::ir::{ArgKind, Expr, ExprId, Stmt, Var};
+use crate::ir::{ArgKind, Expr, ExprId, Function, Stmt, Var};
 use crate::span::Span;
 use crate::sym::Sym;
 
@@ -109,6 +109,30 @@ impl Interp<'_> {
             match self.t.get_outer(o).key {
                 OuterKey::Attr { base, .. } | OuterKey::Item { base, .. } => o = base,
                 _ => return,
+            }
+        }
+    }
+
+    /// `load_pretrained(model, torch.load(path))`: who is given it says what it is.
+    pub(super) fn handed_as_weights(&mut self, callee: Sym, args: &Args) {
+        // What loads its state says so by what it is: schedulers do that as well.
+        if self.loads.is_empty() || callee.as_str() == "load_state_dict" || !named_as_weights(&[callee]) {
+            return;
+        }
+        let given: Vec<Value> = args.values().map(|(v, _)| v).collect();
+        given.into_iter().for_each(|v| self.used_as_weights(v));
+    }
+
+    /// `def restore(self, state_dict)`: the parameter says what it is given.
+    pub(super) fn taken_for_weights(&mut self, function: &Function, bound: bool, args: &Args) {
+        for (n, param) in function.params.iter().enumerate() {
+            if !named_as_weights(&[param.name]) {
+                continue;
+            }
+            let at = n.checked_sub(usize::from(bound)).and_then(|n| args.positional.get(n));
+            let given = at.map(|&(v, _)| v).or_else(|| args.keyword(param.name.as_str()).map(|(v, _)| v));
+            if let Some(v) = given {
+                self.used_as_weights(v);
             }
         }
     }

@@ -18,6 +18,7 @@ mod call;
 mod callers;
 mod class;
 mod compare;
+mod composed;
 mod cond;
 mod container;
 mod convention;
@@ -191,6 +192,8 @@ pub struct Interp<'p> {
     tests: FxHashMap<Test, AtomId>,
     /// `hasattr(torch, "npu")` and the like.
     plugin_atoms: FxHashMap<crate::world::Backend, AtomId>,
+    /// Which files are plainly written for CUDA alone, as far as that was asked.
+    cuda_only: FxHashMap<ModIdx, bool>,
     /// Module-level variables: the first cell of each file that has been looked at.
     globals: FxHashMap<ModIdx, Cell>,
     /// Attributes of classes that are set, or that hold lists and dicts.
@@ -345,6 +348,7 @@ impl<'p> Interp<'p> {
             default_type,
             tests: FxHashMap::default(),
             plugin_atoms: FxHashMap::default(),
+            cuda_only: FxHashMap::default(),
             globals: FxHashMap::default(),
             class_cells: FxHashMap::default(),
             evaluated: FxHashSet::default(),

@@ -325,6 +325,7 @@ impl<'p> Interp<'p> {
         self.here_mut().tries.push(TryFrame {
             start: before,
             survived: TRUE,
+            imported: TRUE,
             catches_cuda,
             catches_oom,
             catches_missing,
@@ -334,7 +335,8 @@ impl<'p> Interp<'p> {
         self.block(body);
         let returns = self.here().returned != returned;
         let worked = self.work > work;
-        let survived = self.here_mut().tries.pop().map_or(TRUE, |t| t.survived);
+        let tried = self.here_mut().tries.pop();
+        let (survived, imported) = tried.map_or((TRUE, TRUE), |t| (t.survived, t.imported));
         self.path = self.d.and(self.path, survived);
         let in_body = self.store.changes(mark);
         if self.live() {
@@ -363,7 +365,10 @@ impl<'p> Interp<'p> {
             let (reached, raised) = if probe {
                 (missing, missing)
             } else {
-                (reachable, if asks { self.raised_atom() } else { self.caught_atom(good_path) })
+                let raised = if asks { self.raised_atom() } else { self.caught_atom(good_path) };
+                // Without what an import needs, it has raised.
+                let not_imported = self.d.not(imported);
+                (reachable, self.d.or(raised, not_imported))
             };
             self.path = reached;
             // The handler may be reached after any part of the body.

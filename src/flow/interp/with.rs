@@ -85,6 +85,7 @@ impl Interp<'_> {
         self.here_mut().tries.push(TryFrame {
             start: before,
             survived: TRUE,
+            imported: TRUE,
             catches_cuda: false,
             catches_oom: true,
             catches_missing: false,

@@ -27,6 +27,7 @@ impl File<'_> {
         let given = call.args.iter().position(|a| self.holds(a.value, losses) || dict(a.value).is_some());
         let Some(position) = given else { return };
         let slot = dict(call.args[position].value).unwrap_or(Slot::Itself);
+        let recorded = !self.without_graph(self.ir.span(e));
         if fresh(base, self.ir.span(e)) {
             return;
         }
@@ -41,15 +42,16 @@ impl File<'_> {
         };
         let Some(param) = param else { return };
         let there = File { cx: self.cx, module: m, ir, scope: method.span };
-        if let Some(at) = there.adds_up(method, Loss { var: Var::Local(param.slot), slot }) {
+        if let Some(at) = there.adds_up(method, Loss { var: Var::Local(param.slot), slot }, recorded) {
             let place = Place { file: ir.file, span: at };
             let site = Place { file: self.cx.file, span: self.ir.span(e) };
             found.push(self.finding(place).related(site, "given the loss here"));
         }
     }
 
-    /// The statement of a method that adds its parameter to what the object keeps.
-    fn adds_up(&self, method: &Function, given: Loss) -> Option<Span> {
+    /// The statement of a method that adds its parameter to what the object keeps; with its graph only where that is recorded,
+    /// if to a sum.
+    fn adds_up(&self, method: &Function, given: Loss, recorded: bool) -> Option<Span> {
         let ir = self.ir;
         let inside = |at: Span| method.span.contains(at);
         let rebound = ir.stmts.iter().enumerate().any(|(n, s)| {
@@ -63,7 +65,9 @@ impl File<'_> {
         ir.stmts.iter().enumerate().find_map(|(n, s)| {
             let at = ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
             let kept = match s {
-                Stmt::AugAssign { target, op: BinOp::Add, value } => Some((*target, *value)),
+                Stmt::AugAssign { target, op: BinOp::Add, value } if recorded && !self.without_graph(at) => {
+                    Some((*target, *value))
+                }
                 Stmt::Expr(e) => self.appended(*e),
                 _ => None,
             };

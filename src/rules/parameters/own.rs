@@ -16,7 +16,11 @@ pub(super) fn goes_to_own(file: &File<'_>, function: &Function, param: &Param) -
     }
     let look = Look { file, function, receiver, device: param.slot };
     let statements: Vec<(&Stmt, Span)> = look.statements().collect();
-    if statements.iter().any(|(s, _)| look.decides(s)) {
+    // What is sent before its own device becomes the new one is sent to the old one.
+    let last = file.ir.block(function.body).iter().find(|&&s| look.takes_over(file.ir.stmt(s)));
+    let until = last.map(|&s| file.ir.stmt_span(s));
+    let decides = |s: &Stmt, at: Span| look.decides(s) && until != Some(at);
+    if statements.iter().any(|&(s, at)| decides(s, at)) {
         return None;
     }
     // What is sent there at the end, or by a test of the parameter, is sent there on purpose.
@@ -27,7 +31,9 @@ pub(super) fn goes_to_own(file: &File<'_>, function: &Function, param: &Param) -
         .collect();
     let at = file.inside(function).find_map(|(_, e, at)| {
         let Expr::Call(call) = e else { return None };
-        let sent = look.sends_to_own(file.ir.call(call)) && !purpose.iter().any(|p| p.contains(at));
+        let sent = look.sends_to_own(file.ir.call(call))
+            && !purpose.iter().any(|p| p.contains(at))
+            && until.is_none_or(|until| at.end <= until.start);
         sent.then_some(at)
     })?;
     let message = format!("`{}` is given `device`, and this goes to `self.device`", function.name);
@@ -164,6 +170,12 @@ impl<'a> Look<'a> {
         }
     }
 
+    /// `self.device = device`
+    fn takes_over(&self, s: &Stmt) -> bool {
+        let Stmt::Assign { targets, value } = *s else { return false };
+        matches!(*self.file.ir.list(targets), [t] if self.is_own(t)) && self.is_parameter(value)
+    }
+
     fn asks(&self, test: ExprId) -> bool {
         self.any_within(self.file.ir.span(test), |e| self.is_parameter(e))
     }
@@ -184,8 +196,18 @@ impl<'a> Look<'a> {
         };
         call.args.iter().enumerate().any(|(n, arg)| match arg.kind {
             ArgKind::Positional => n == 0 && method && self.is_own(arg.value),
-            ArgKind::Keyword(name) => name.as_str() == "device" && self.is_own(arg.value),
+            ArgKind::Keyword(name) => {
+                name.as_str() == "device" && self.is_own(arg.value) || self.is_option(arg.value)
+            }
             _ => false,
         })
+    }
+
+    /// `{"device": self.device}`
+    fn is_option(&self, e: ExprId) -> bool {
+        let ir = self.file.ir;
+        let Expr::Dict(list) = ir.expr(e) else { return false };
+        let device = |key: ExprId| matches!(ir.expr(key), Expr::Str(s) if s.as_str() == "device");
+        ir.list(list).chunks(2).any(|pair| matches!(*pair, [k, v] if device(k) && self.is_own(v)))
     }
 }

@@ -1,0 +1,141 @@
+//! Which files cannot be imported without what only a CUDA build has.
+//!
+//! A file needs CUDA if its own body, on every way through it, imports an extension that is built for CUDA alone, compiles kernels, or
+//! imports another file of the project that does. What stands in a branch, or in a `try` that goes on, is a choice.
+
+use crate::ir::{Block, Expr, ExprId, FuncId, Import, Module, Stmt};
+use crate::link::{ModIdx, Program, Resolved, Target};
+use crate::sym::Sym;
+use crate::torch::{self, Reach};
+
+/// The files that cannot be imported without CUDA.
+#[derive(Debug, Default)]
+pub struct CudaOnly(Vec<bool>);
+
+impl CudaOnly {
+    /// Looks at every file of the program.
+    pub fn of(program: &Program) -> Self {
+        let all = || (0..program.modules.len()).map(|n| ModIdx(u32::try_from(n).unwrap_or(u32::MAX)));
+        let known = |m| imports_extension(program, m).max(compiles(program, m).then_some(Reach::Importers));
+        let seeds: Vec<Option<Reach>> = all().map(known).collect();
+        let alone: Vec<bool> = seeds.iter().map(Option::is_some).collect();
+        let mut needs: Vec<bool> = seeds.iter().map(|&reach| reach == Some(Reach::Importers)).collect();
+        let mut work: Vec<ModIdx> = all().filter(|m| needs[m.0 as usize]).collect();
+        if work.is_empty() {
+            return Self(alone);
+        }
+        let mut importers: Vec<Vec<ModIdx>> = vec![Vec::new(); needs.len()];
+        for m in all() {
+            let linked = program.get(m);
+            for i in first_imports(&linked.ir) {
+                let target = linked.targets.get(&(i.level, i.module, i.name));
+                if let Some(&(Target::Module(t) | Target::Member(t, _))) = target {
+                    importers[t.0 as usize].push(m);
+                }
+            }
+        }
+        while let Some(m) = work.pop() {
+            for &importer in &importers[m.0 as usize] {
+                if !std::mem::replace(&mut needs[importer.0 as usize], true) {
+                    work.push(importer);
+                }
+            }
+        }
+        Self(needs.into_iter().zip(alone).map(|(importer, own)| importer || own).collect())
+    }
+
+    /// Is CUDA there wherever the file has been imported?
+    pub fn contains(&self, module: ModIdx) -> bool {
+        self.0.get(module.0 as usize).copied().unwrap_or(false)
+    }
+}
+
+/// What is imported whenever the file is.
+fn first_imports(ir: &Module) -> Vec<&Import> {
+    let mut found = Vec::new();
+    if let Some(body) = ir.functions.first() {
+        add_imports(ir, body.body, &mut found);
+    }
+    found
+}
+
+fn add_imports<'a>(ir: &'a Module, block: Block, found: &mut Vec<&'a Import>) {
+    for &s in ir.block(block) {
+        match ir.stmt(s) {
+            Stmt::Import(imports) => found.extend(imports),
+            // `except ImportError: raise RuntimeError(…)`: there is no way on without it.
+            Stmt::Try { body, handlers, .. } => {
+                let raises =
+                    |b: Block| ir.block(b).last().is_some_and(|&s| matches!(ir.stmt(s), Stmt::Raise { .. }));
+                if !handlers.is_empty() && handlers.iter().all(|h| raises(h.body)) {
+                    add_imports(ir, *body, found);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Does the file itself import what only a CUDA build has, and for which files does that count?
+fn imports_extension(program: &Program, module: ModIdx) -> Option<Reach> {
+    let reach = |i: &Import| {
+        // `import fused_dense_cuda`: an extension by its name.
+        let named = i.name.is_none() && i.module.as_str().ends_with("_cuda");
+        let built =
+            named || program.is_extension(module, i.module) || program.is_extension(module, i.whole());
+        let known = torch::cuda_only_reach(i.whole()).max(torch::cuda_only_reach(i.module));
+        if built { Some(Reach::Importers) } else { known }
+    };
+    first_imports(&program.get(module).ir).into_iter().filter(|i| i.level == 0).filter_map(reach).max()
+}
+
+/// Does the file compile kernels as it is imported, whatever the machine?
+pub(super) fn compiles(program: &Program, module: ModIdx) -> bool {
+    let ir = &program.get(module).ir;
+    let Some(body) = ir.functions.first() else { return false };
+    ir.block(body.body).iter().any(|&s| match *ir.stmt(s) {
+        Stmt::Assign { value, .. } | Stmt::Expr(value) => compiles_at(program, module, value),
+        _ => false,
+    })
+}
+
+/// `load(name=…, sources=["kernel.cu"])`, or a call of the project's function that does it.
+pub(super) fn compiles_at(program: &Program, module: ModIdx, e: ExprId) -> bool {
+    let ir = &program.get(module).ir;
+    let Expr::Call(call) = ir.expr(e) else { return false };
+    let call = ir.call(call);
+    // It takes a name and the sources, and who has wrapped it calls the wrapper `load` or `build` something: most calls at
+    // top level, which are of loggers, need not be resolved.
+    let loads = matches!(ir.expr(call.func), Expr::Attr { name, .. } if name.as_str().contains("load"));
+    if call.args.len() < 2 && !loads {
+        return false;
+    }
+    let kernel = |ir: &Module, n: usize| matches!(ir.exprs[n], Expr::Str(s) if s.as_str().ends_with(".cu"));
+    match program.resolve_expr(module, call.func) {
+        Some(Resolved::External(path)) => is_loader(path) && ir.exprs_in(e).any(|n| kernel(ir, n)),
+        Some(Resolved::Function(m, f)) => {
+            let ir = &program.get(m).ir;
+            let range = range_of(ir, f);
+            range.clone().any(|n| kernel(ir, n)) && range.into_iter().any(|n| calls_loader(program, m, n))
+        }
+        _ => false,
+    }
+}
+
+/// The expressions of a function and of those in it.
+fn range_of(ir: &Module, f: FuncId) -> std::ops::Range<usize> {
+    let function = ir.function(f);
+    let inner = ir.functions.iter().filter(|g| function.span.contains(g.span)).map(|g| g.exprs.end);
+    let end = inner.max().unwrap_or(function.exprs.end);
+    function.exprs.start as usize..(end as usize).min(ir.exprs.len())
+}
+
+fn calls_loader(program: &Program, module: ModIdx, n: usize) -> bool {
+    let ir = &program.get(module).ir;
+    let Expr::Call(call) = ir.exprs[n] else { return false };
+    matches!(program.resolve_expr(module, ir.call(call).func), Some(Resolved::External(path)) if is_loader(path))
+}
+
+fn is_loader(path: Sym) -> bool {
+    path.as_str() == "torch.utils.cpp_extension.load"
+}
