@@ -131,10 +131,15 @@ impl Interp<'_> {
         if self.has_hooks(f) {
             self.hooks_after(f, args, Value::Unknown, e);
         }
+        if let Value::Outer(model) = f
+            && let Some(v) = self.call_outside_module(model, args, e)
+        {
+            return v;
+        }
         match f {
             // `model(x)` of a model that came from outside: a tensor, if anything, where that lives.
             Value::Tensor(id) if !self.get_tensor(id).certain => {
-                let d = self.get_tensor(id).device;
+                let d = self.call_moved(self.get_tensor(id).device, args, e);
                 let t = super::Tensor { certain: false, ..self.get_tensor(id) };
                 self.tensor(super::Tensor { device: d, dims: super::super::dims::Dims::ANY, ..t })
             }
