@@ -50,12 +50,15 @@ impl Interp<'_> {
             name.as_str(),
             "float" | "double" | "half" | "bfloat16" | "bool" | "byte" | "to" | "type"
         );
-        if !casts && !super::shown::only_tensors_do(name) && !super::shown::only_tensors_take(name, args) {
-            return test;
-        }
+        let shows =
+            casts || super::shown::only_tensors_do(name) || super::shown::only_tensors_take(name, args);
         self.muted += 1;
         let (l, r) = (self.eval(left), self.eval(right));
         self.muted -= 1;
+        let proven = |v: Value| matches!(v, Value::Outer(o) if self.is_tensorish(o));
+        if !shows && !(crate::torch::method(name).is_some() && (proven(l) || proven(r))) {
+            return test;
+        }
         self.each(l, &mut |i, l| i.shown_by_comparison(l, r, test, base))
     }
 

@@ -242,6 +242,9 @@ impl Interp<'_> {
         }
         let bound: Vec<Party> =
             parties.iter().filter(|p| p.rule.share != Share::Unknown || stateful).copied().collect();
+        if stateful {
+            self.lives_with_layers(&bound);
+        }
         let refused = self.meet(Meeting::ModuleInput, &format!("`{name}`"), e, &bound);
         let inputs = parties[parties.len() - inputs..].to_vec();
         let device = self.result_device(&inputs);
@@ -255,6 +258,19 @@ impl Interp<'_> {
             }
             "LSTMCell" | "GRU" | "RNN" | "MultiheadAttention" => self.seq(&[out, out]),
             _ => out,
+        }
+    }
+
+    /// What `forward` gives to a layer with weights is where these are, whoever calls it.
+    fn lives_with_layers(&mut self, parties: &[Party]) {
+        for party in parties {
+            for (_, device, _) in self.device_leaves(party.device) {
+                if let Device::Of(o) = device
+                    && self.t.get_outer(o).with.is_some()
+                {
+                    self.watch.with_layers.insert(o);
+                }
+            }
         }
     }
 

@@ -99,6 +99,7 @@ impl Interp<'_> {
         }
         match text {
             "device" => {
+                self.watch.asked_for_device.insert(o);
                 // A tensor's or a module's device, an option of that name: the same symbol either way.
                 let d = self.device_symbol(o, e);
                 Value::Device(d)

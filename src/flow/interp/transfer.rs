@@ -267,14 +267,18 @@ impl Interp<'_> {
         outer.device && named && !asked
     }
 
+    /// Is it the module whose `forward` is interpreted?
+    pub(super) fn is_own(&self, o: OuterId) -> bool {
+        let here = self.here();
+        let forward = self.program.get(here.module).ir.function(here.func).name == self.known.forward;
+        matches!(self.t.get_outer(o).key, OuterKey::Receiver { .. }) && forward && self.in_module()
+    }
+
     /// In `forward`, what is made with a module's own parameters is where the module is: with CUDA, not on the host.
     fn check_own_to_host(&mut self, device: Dd, leaf: u32, operand: ExprId, at: ExprId, what: &str) -> bool {
         let (d, origin) = *self.t.places.get(leaf);
         let Device::Of(o) = d else { return false };
-        let here = self.here();
-        let forward = self.program.get(here.module).ir.function(here.func).name == self.known.forward;
-        let own = matches!(self.t.get_outer(o).key, OuterKey::Receiver { .. }) && forward && self.in_module();
-        if !own || self.muted > 0 || self.for_no_tensors() {
+        if !self.is_own(o) || self.muted > 0 || self.for_no_tensors() {
             return false;
         }
         let here = self.d.where_leaf(device, &mut |p| p == leaf);
