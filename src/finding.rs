@@ -156,8 +156,8 @@ pub struct Finding {
     /// From where it was reached. Only set for what goes wrong without CUDA, since that cannot happen if all of these places
     /// are only reached where CUDA is.
     pub entries: Vec<Spot>,
-    /// The parameter that it is about. Only set where calls in other files may decide that it cannot happen.
-    pub given: Option<Given>,
+    /// The parameters that it is about, by the ways to it. Only set where calls in other files may decide that it cannot happen.
+    pub given: Vec<Given>,
     /// A tensor or module of it is on the CPU because that is the default device, in a function that is interpreted for itself.
     pub by_default: bool,
     /// What to write instead.
@@ -185,7 +185,7 @@ impl Finding {
             stray_from: None,
             suspects: Vec::new(),
             entries: Vec::new(),
-            given: None,
+            given: Vec::new(),
             by_default: false,
             help: None,
             fix: None,

@@ -6,7 +6,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::judged::{findings_of, importer};
-use super::project::{Reading, mentions, projects};
+use super::project::{Project, Reading, mentions, projects};
 use crate::finding::{Finding, Given};
 use crate::flow::{Calls, Relevance, Target};
 use crate::link::{ModIdx, Program};
@@ -19,27 +19,47 @@ const MAX_CALLERS: usize = 12;
 /// Takes out of `found` what calls in other files decide.
 pub(super) fn decided_elsewhere(found: &mut Found, reading: &mut Reading<'_>, relevance: &mut Relevance) {
     let inputs = reading.inputs;
-    let given = |found: &Found| -> Vec<Given> { found.values().flatten().filter_map(|f| f.given).collect() };
+    let given = |found: &Found| -> Vec<Given> {
+        found.values().flatten().flat_map(|f| f.given.iter().copied()).collect()
+    };
     let all = given(found);
     for project in projects(all.iter().map(|g| g.file), inputs) {
         let here: Vec<Given> = all.iter().filter(|g| project.holds(g.file, inputs)).copied().collect();
         let targets: FxHashSet<Target> = here.iter().filter_map(|g| target(&reading.program, *g)).collect();
-        let names: Vec<&str> = targets.iter().map(|&t| called(&reading.program, t)).collect();
         let size = reading.program.modules.len();
-        if !project.complete(reading, &|text| mentions(text, &names)) {
-            continue;
-        }
+        let Some(calls) = calls_of(targets, &project, reading) else { continue };
         if reading.program.modules.len() != size {
             *relevance = Relevance::of(&reading.program);
         }
-        let files = project.modules(reading);
-        let calls = Calls::of(&reading.program, &files, &targets);
         let mut said = Said { found, others: FxHashMap::default(), reading, relevance };
         let decided: Vec<(FileId, Finding)> = said.decided(&here, &calls);
         for (file, finding) in decided {
             if let Some(findings) = found.get_mut(&file) {
                 findings.retain(|f| *f != finding);
             }
+        }
+    }
+}
+
+/// The calls of these functions in the project, and of those that hand on to them what they are given; none if it is too
+/// large to be read for that.
+fn calls_of(
+    mut targets: FxHashSet<Target>,
+    project: &Project<'_>,
+    reading: &mut Reading<'_>,
+) -> Option<Calls> {
+    loop {
+        let names: Vec<&str> = targets.iter().map(|&t| called(&reading.program, t)).collect();
+        if !project.complete(reading, &|text| mentions(text, &names)) {
+            return None;
+        }
+        let files = project.modules(reading);
+        let calls = Calls::of(&reading.program, &files, &targets);
+        let more = calls.handing_on(&reading.program);
+        let before = targets.len();
+        targets.extend(more);
+        if targets.len() == before {
+            return Some(calls);
         }
     }
 }
@@ -72,16 +92,21 @@ impl Said<'_> {
         let mut decided = Vec::new();
         for (&file, findings) in self.found {
             for f in findings {
-                let Some(g) = f.given.filter(|g| given.contains(g)) else { continue };
-                let Some(target) = target(&self.reading.program, g) else { continue };
-                let callers = calls.deciding(&self.reading.program, target, g.index);
-                let told = callers.iter().take(MAX_CALLERS).any(|&m| self.tells(m, f));
-                if !callers.is_empty() && !told {
+                if !f.given.is_empty()
+                    && f.given.iter().all(|g| given.contains(g) && self.is_decided(*g, f, calls))
+                {
                     decided.push((file, f.clone()));
                 }
             }
         }
         decided
+    }
+
+    /// Do calls decide what is given there, and does none of their files come to the finding?
+    fn is_decided(&mut self, given: Given, f: &Finding, calls: &Calls) -> bool {
+        let Some(target) = target(&self.reading.program, given) else { return false };
+        let callers = calls.deciding(&self.reading.program, target, given.index);
+        !callers.is_empty() && !callers.iter().take(MAX_CALLERS).any(|&m| self.tells(m, f))
     }
 
     /// Does the file come to it, too?

@@ -64,10 +64,7 @@ pub enum Atom {
     /// "The `try` body got that far before it raised."
     Partly,
     /// "The `try` body raised what is caught here": that it did not is no coincidence.
-    Caught {
-        /// Whether only a handler leads past the statement, as its body returns: what follows is written for that.
-        only_way: bool,
-    },
+    Caught,
     /// "What has been reported did not raise."
     Past,
     /// "What nothing guards at this place has gone well, though the accelerator is not there." It has not: what is so

@@ -1,8 +1,8 @@
 //! Which calls in other files give a function its arguments.
 //!
 //! A function that is interpreted for itself has outside things for its parameters. Calls in its own file say what it is
-//! really given (`interp/callers.rs`); here are those in the project's other files. One that hands on what its own
-//! function is given leaves the parameter open.
+//! really given (`interp/callers.rs`); here are those in the project's other files. Of one that hands on what its own
+//! function is given, the calls of that function decide.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -14,7 +14,10 @@ use crate::sym::Sym;
 /// A function of the project.
 pub type Target = (ModIdx, FuncId);
 
-/// Where functions are called from other files.
+/// So many functions may hand on what they are given before it arrives.
+pub(super) const MAX_HANDS: u32 = 3;
+
+/// Where functions are called.
 #[derive(Debug, Default)]
 pub struct Calls {
     sites: FxHashMap<Target, Vec<(ModIdx, CallId)>>,
@@ -31,24 +34,65 @@ impl Calls {
         search.calls
     }
 
-    /// The other files that call the function, if all of these calls give something of their own for this parameter (by
-    /// its position in the signature), be it that nothing is known of that.
+    /// The functions that hand on what they are given to one of those that were looked for: who calls these decides, too.
+    pub fn handing_on(&self, program: &Program) -> FxHashSet<Target> {
+        let mut found = FxHashSet::default();
+        for (target, sites) in &self.sites {
+            let callee = program.get(target.0).ir.function(target.1);
+            for &(m, call) in sites {
+                let ir = &program.get(m).ir;
+                let indices = 0..callee.params.len();
+                let hands = indices.into_iter().find_map(|n| handed_on(ir, ir.call(call), callee, n));
+                found.extend(hands.map(|(f, _)| (m, f)).filter(|f| !self.sites.contains_key(f)));
+            }
+        }
+        found
+    }
+
+    /// The files whose calls give the function its argument for this parameter (by its position in the signature), if all
+    /// of these calls give something of their own, be it that nothing is known of that. Of one that hands on what its own
+    /// function is given, the files that call this function.
     pub fn deciding(&self, program: &Program, target: Target, index: u16) -> Vec<ModIdx> {
-        let Some(sites) = self.sites.get(&target) else { return Vec::new() };
-        let callee = program.get(target.0).ir.function(target.1);
-        let open = sites.iter().any(|&(m, call)| {
-            let ir = &program.get(m).ir;
-            let call = ir.call(call);
-            let unpacks = call.args.iter().any(|a| matches!(a.kind, ArgKind::Star | ArgKind::DoubleStar));
-            unpacks || hands_on(ir, call, callee, usize::from(index))
-        });
-        if open {
+        let mut files = Vec::new();
+        if !self.decide(program, target, usize::from(index), MAX_HANDS, &mut files) {
             return Vec::new();
         }
-        let mut files: Vec<ModIdx> = sites.iter().map(|&(m, _)| m).collect();
         files.sort_unstable();
         files.dedup();
         files
+    }
+
+    /// Adds the files; false if a call leaves it open, or nobody calls the function.
+    fn decide(
+        &self,
+        program: &Program,
+        target: Target,
+        index: usize,
+        hands: u32,
+        files: &mut Vec<ModIdx>,
+    ) -> bool {
+        let Some(sites) = self.sites.get(&target) else { return false };
+        let callee = program.get(target.0).ir.function(target.1);
+        let before = files.len();
+        let decided = sites.iter().all(|&(m, call)| {
+            let ir = &program.get(m).ir;
+            let call = ir.call(call);
+            // What the function's own file gives it has been looked at, and leaves it open.
+            let looked_at = hands == MAX_HANDS && m == target.0;
+            if call.args.iter().any(|a| matches!(a.kind, ArgKind::Star | ArgKind::DoubleStar)) {
+                return looked_at;
+            }
+            match handed_on(ir, call, callee, index) {
+                Some((f, param)) => {
+                    hands > 0 && self.decide(program, (m, f), param, hands - 1, files) || looked_at
+                }
+                None => {
+                    files.extend((!looked_at).then_some(m));
+                    true
+                }
+            }
+        });
+        decided && files.len() > before
     }
 }
 
@@ -65,9 +109,7 @@ impl Search<'_> {
         for (n, call) in ir.calls.iter().enumerate() {
             let around = ir.function_around(call.func);
             let id = CallId(u32::try_from(n).unwrap_or(u32::MAX));
-            if let Some(target) = self.called(m, around, call.func)
-                && target.0 != m
-            {
+            if let Some(target) = self.called(m, around, call.func) {
                 self.calls.sites.entry(target).or_default().push((m, id));
             }
         }
@@ -90,9 +132,15 @@ pub(super) fn is_private(function: &Function) -> bool {
     name.starts_with('_') && !name.starts_with("__")
 }
 
-/// Does the call give for this parameter what the function around it is given, or a part of that?
-pub(super) fn hands_on(ir: &Module, call: &Call, callee: &Function, index: usize) -> bool {
-    let Some(param) = callee.params.get(index) else { return false };
+/// The function around the call, and the position of its parameter, if the call gives for this parameter what that function
+/// is given, or a part of that.
+pub(super) fn handed_on(
+    ir: &Module,
+    call: &Call,
+    callee: &Function,
+    index: usize,
+) -> Option<(FuncId, usize)> {
+    let param = callee.params.get(index)?;
     let bound = callee.class.is_some() && callee.params.first().is_some_and(|p| p.name.as_str() == "self");
     let positional = call
         .args
@@ -100,16 +148,15 @@ pub(super) fn hands_on(ir: &Module, call: &Call, callee: &Function, index: usize
         .filter(|a| a.kind == ArgKind::Positional)
         .nth(index - usize::from(bound && index > 0));
     let by_name = call.args.iter().find(|a| a.kind == ArgKind::Keyword(param.name));
-    let Some(arg) = by_name.or(positional) else { return false };
-    let Some(slot) = root(ir, arg.value) else { return false };
-    let around = ir
+    let slot = root(ir, by_name.or(positional)?.value)?;
+    let (n, around) = ir
         .functions
         .iter()
-        .filter(|f| f.kind == FuncKind::Function && f.span.contains(call.paren))
-        .max_by_key(|f| f.span.start);
-    around.is_some_and(|f| {
-        !is_private(f) && f.params.iter().any(|p| p.slot == slot && p.name.as_str() != "self")
-    })
+        .enumerate()
+        .filter(|(_, f)| f.kind == FuncKind::Function && f.span.contains(call.paren))
+        .max_by_key(|(_, f)| f.span.start)?;
+    let given = around.params.iter().position(|p| p.slot == slot && p.name.as_str() != "self");
+    given.filter(|_| !is_private(around)).map(|given| (FuncId(u32::try_from(n).unwrap_or(u32::MAX)), given))
 }
 
 /// The variable that the expression is, or that it begins with: `graph` of `graph.to(x.device)`.

@@ -138,7 +138,7 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
     let found = outcome.events.iter().filter_map(|event| {
         let mut finding = RULES.iter().find_map(|rule| rule(event, cx))?;
         finding.entries = depends_on_callers(event, &finding, cx);
-        finding.given = depends_on_arguments(event, cx);
+        finding.given = depends_on_arguments(event, cx).into_iter().collect();
         finding.by_default = depends_on_default(event);
         Some(in_its_world(finding, event))
     });
@@ -223,8 +223,11 @@ fn merge(into: &mut Finding, other: Finding) {
         into.entries.extend(other.entries);
     }
     into.by_default &= other.by_default;
-    if into.given != other.given {
-        into.given = None;
+    // All that it takes for granted must be wrong for it to be.
+    if other.given.is_empty() || into.given.is_empty() {
+        into.given.clear();
+    } else {
+        into.given.extend(other.given.into_iter().filter(|g| !into.given.contains(g)).collect::<Vec<_>>());
     }
     let places = std::iter::once(other.primary).chain(other.related);
     for label in places {

@@ -174,7 +174,7 @@ class Guard(torch.overrides.TorchFunctionMode):
             # It would ask for the device of the storage, which is not where the tensor is taken to be.
             kwargs.setdefault("device", args[0].device)
         if name in ("__getitem__", "__setitem__"):
-            args = (args[0], self.key(args[0], args[1]), *args[2:])
+            args = (args[0], self.key(args[0], args[1], reads=name == "__getitem__"), *args[2:])
         try:
             return func(*args, **kwargs)
         except RuntimeError as error:
@@ -190,11 +190,13 @@ class Guard(torch.overrides.TorchFunctionMode):
         return func(*args, **kwargs)
 
     @staticmethod
-    def key(tensor, key):
-        """The index of `tensor[key]`, on a device where it may be."""
+    def key(tensor, key, reads):
+        """The index of `tensor[key]`, on a device where it may be: reading refuses one that is elsewhere, writing brings it along
+        (ATen/native/IndexingUtils.h, expandTensors)."""
         keys = key if isinstance(key, tuple) else (key,)
         if any(isinstance(k, torch.Tensor) and k.device.type != "cpu" and k.device != tensor.device for k in keys):
-            MACHINE.fault("mismatch", RuntimeError("indices should be either on cpu or on the same device"))
+            if reads:
+                MACHINE.fault("mismatch", RuntimeError("indices should be either on cpu or on the same device"))
             key = tree_map(lambda k: k.to(tensor.device) if isinstance(k, torch.Tensor) else k, key)
         return key
 

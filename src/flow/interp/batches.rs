@@ -223,6 +223,32 @@ impl Interp<'_> {
         self.tensor(Tensor { dims: Dims::SOME, ..t })
     }
 
+    /// `for key in batch: … batch[key]`: what nobody has seen is indexed by what it gives, so it is a dict.
+    pub(super) fn goes_over_keys(&self, iterable: Value, target: ExprId, at: ExprId) -> bool {
+        let Value::Tensor(t) = iterable else { return false };
+        let t = self.get_tensor(t);
+        if t.certain || !self.is_of_batch(t) {
+            return false;
+        }
+        let ir = &self.linked().ir;
+        let (Expr::Var(key), Expr::Var(whole)) = (ir.expr(target), ir.expr(at)) else { return false };
+        let is = |e: ExprId, wanted| matches!(ir.expr(e), Expr::Var(v) if v == wanted);
+        ir.exprs[ir.exprs_of(ir.function(self.here().func))]
+            .iter()
+            .any(|e| matches!(*e, Expr::Index { base, index } if is(base, whole) && is(index, key)))
+    }
+
+    /// `batch["y"] = y`: no tensor has such items, and what the batch holds from now on is not only what came with it.
+    pub(super) fn batch_is_changed(&mut self, t: Tensor, key: Value, base: ExprId) {
+        if !t.certain
+            && self.is_of_batch(t)
+            && matches!(key, Value::Str(..) | Value::Host(Host::Text))
+            && matches!(self.linked().ir.expr(base), Expr::Var(_))
+        {
+            self.assign(base, Value::Unknown);
+        }
+    }
+
     /// What becomes of items like this one, or of a part of them.
     fn collated(&mut self, item: Value, how: Collation, depth: u32) -> Value {
         if depth > MAX_NESTING {

@@ -7,7 +7,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::event::{DeviceName, Event, Kind};
-use super::super::given::{hands_on, is_private};
+use super::super::given::{MAX_HANDS, handed_on, is_private};
 use super::super::value::{Device, OriginId, OuterId, OuterKey, Reason, Value};
 use super::Interp;
 use super::allocation::dtype_width;
@@ -178,8 +178,10 @@ impl Interp<'_> {
         };
         let rests = events.iter().any(|(event, ..)| with_module(event)) && self.modules_rest();
         let marked = events.into_iter().map(|(mut event, func, parameter)| {
-            let decided =
-                |event: &Event| event.stack.is_empty() && func.is_some_and(|f| self.is_decided(f, parameter));
+            let decided = |event: &Event| {
+                let own = event.stack.is_empty() || parameter.is_some_and(|(f, _)| Some(f) == func);
+                own && func.is_some_and(|f| self.is_decided(f, parameter, MAX_HANDS))
+            };
             event.parameter = parameter.filter(|&(f, _)| Some(f) == func);
             event.callers_decide = matches!(event.kind, Kind::Mismatch { .. })
                 && if with_module(&event) { rests } else { decided(&event) };
@@ -241,8 +243,8 @@ impl Interp<'_> {
     }
 
     /// Do calls in sight decide what this function is given? One that hands on what its own function is given leaves
-    /// it open; any other decides, be it that nothing is known of what it gives.
-    fn is_decided(&self, func: FuncId, parameter: Option<Parameter>) -> bool {
+    /// it open, unless calls decide that; any other decides, be it that nothing is known of what it gives.
+    fn is_decided(&self, func: FuncId, parameter: Option<Parameter>, hands: u32) -> bool {
         let linked = self.program.get(self.entry);
         let Some(sites) = linked.calls.get(&func) else { return false };
         let function = linked.ir.function(func);
@@ -254,14 +256,26 @@ impl Interp<'_> {
         }
         let mut open = false;
         for &site in sites {
-            open |= match self.callers.given.get(&site) {
+            let handed = handed_on(&linked.ir, linked.ir.call(site), function, usize::from(index));
+            let leaves_open = match self.callers.given.get(&site) {
                 Some(parameters) if parameters.contains(&index) => true,
                 Some(_) if derived(&site) => true,
                 Some(_) => return true,
-                None => hands_on(&linked.ir, linked.ir.call(site), function, usize::from(index)),
+                None => handed.is_some(),
             };
+            if leaves_open && hands > 0 && handed.is_some_and(|(f, n)| self.hands_decided(f, n, hands - 1)) {
+                return true;
+            }
+            open |= leaves_open;
         }
         !open
+    }
+
+    /// Do calls in sight decide what a function is given that hands it on? One that nobody calls is there for others.
+    fn hands_decided(&self, func: FuncId, index: usize, hands: u32) -> bool {
+        let called = self.program.get(self.entry).calls.contains_key(&func);
+        let index = u16::try_from(index).unwrap_or(u16::MAX);
+        called && self.is_decided(func, Some((func, index)), hands)
     }
 }
 

@@ -223,12 +223,18 @@ impl Interp<'_> {
         if !self.is_module_class(key) {
             return self.object(ObjKind::Instance, Some(key), Value::Absent);
         }
-        let device = if self.is_moved_for_user(key) {
+        // A wrapper is where its module is.
+        let device = if self.is_moved_for_user(key) || self.wraps_module(key) {
             self.unknown_device()
         } else {
             self.default_device_at(e, Reason::Module)
         };
         self.object(ObjKind::Module, Some(key), Value::Device(device))
+    }
+
+    /// `class Parallel(nn.DataParallel)`
+    fn wraps_module(&self, key: ClassKey) -> bool {
+        self.program.class(key).externals.iter().any(|&path| super::instance::is_wrapper_class(path))
     }
 
     /// A class without `__init__`: a dataclass, a named tuple, or a class that only inherits from others.

@@ -32,6 +32,15 @@ impl Interp<'_> {
         Value::Bool(cond)
     }
 
+    /// What holds where the condition does, and what holds elsewhere.
+    fn either(&mut self, c: Cond, there: bool, elsewhere: bool) -> Cond {
+        match (there, elsewhere) {
+            (true, false) => c,
+            (false, true) => self.d.not(c),
+            (same, _) => constant(same),
+        }
+    }
+
     /// `a == b` and `a is b`.
     pub(super) fn equal(&mut self, a: Value, b: Value, e: ExprId) -> Cond {
         if let Some(c) = self.device_equal(a, b, e).or_else(|| self.device_equal(b, a, e)) {
@@ -49,6 +58,9 @@ impl Interp<'_> {
             (Value::Bool(x), Value::Bool(y)) => {
                 let not = self.d.not(y);
                 self.d.ite(x, y, not).unwrap_or_else(|| self.unknown_test(e))
+            }
+            (Value::Bool(c), Value::Int(n)) | (Value::Int(n), Value::Bool(c)) => {
+                self.either(c, n == 1, n == 0)
             }
             (Value::None, Value::None) => TRUE,
             (Value::Outer(o), v) | (v, Value::Outer(o)) => self.outer_equal(o, v, e),
@@ -313,6 +325,8 @@ impl Interp<'_> {
                 enough
             }
             (Value::Int(x), Value::Int(y)) => constant(in_order(op, x, y)),
+            // A truth value is a number, 0 or 1.
+            (Value::Bool(c), Value::Int(n)) => self.either(c, in_order(op, 1, n), in_order(op, 0, n)),
             // `capability < (8, 0)`, after `capability = (0, 0)`
             (Value::Choice(_), Value::Seq(_)) => {
                 let r = self.each(a, &mut |i, v| Value::Bool(i.order(op, v, b, e)));

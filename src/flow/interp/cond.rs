@@ -235,9 +235,10 @@ impl Interp<'_> {
         self.d.atom(atom)
     }
 
-    /// The condition that a handler of this `try` was reached, and whether that is the only way past it.
-    pub(super) fn caught_atom(&mut self, only_way: bool) -> Cond {
-        let atom = self.atoms.add(Atom::Caught { only_way });
+    /// The condition that a handler of a `try` was reached, given where its body leads past it without.
+    pub(super) fn caught_atom(&mut self, unraised: Cond) -> Cond {
+        let atom = self.atoms.add(Atom::Caught);
+        self.unraised.insert(atom, unraised);
         self.d.atom(atom)
     }
 

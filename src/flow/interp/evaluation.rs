@@ -4,7 +4,7 @@ use super::super::event::Kind;
 use super::super::value::{Device, ObjId, OuterId, Value};
 use super::args::Args;
 use super::{Cond, FALSE, Interp};
-use crate::ir::{Expr, ExprId, FuncId, Module, Stmt, StmtId, Var};
+use crate::ir::{ArgKind, Expr, ExprId, FuncId, Module, Stmt, StmtId, Var};
 use crate::link::ModIdx;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
@@ -24,7 +24,11 @@ const ABOUT_GRADIENTS: &[&str] = &[
     "jacobian",
     "vjp",
     "jvp",
+    VOLATILE,
 ];
+
+/// `Variable(x, volatile=True)`, by which PyTorch before 0.4 left the graph out.
+const VOLATILE: &str = "volatile";
 
 /// Names that say that a function trains what it has at hand. Around its callers they say nothing of it.
 const ABOUT_TRAINING: &[&str] = &["train", "optimizer", "step"];
@@ -199,6 +203,11 @@ impl Interp<'_> {
                         .first()
                         .and_then(|f| f.slots.get(usize::from(slot)))
                         .is_some_and(|&name| about(name)),
+                    Expr::Call(call) if words.contains(&VOLATILE) => ir
+                        .call(call)
+                        .args
+                        .iter()
+                        .any(|a| matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == VOLATILE)),
                     _ => false,
                 }
         })

@@ -1,7 +1,7 @@
 //! From a suspicion to an event: is there a machine on which it happens, and what else must hold?
 
 use super::super::atom::{Atom, AtomId, GPU_ATOMS};
-use super::super::diagram::{Cond, FALSE, Literal};
+use super::super::diagram::{Cond, FALSE, Literal, TRUE};
 use super::super::event::{Bite, DeviceName, Event, Kind, Operand};
 use super::super::value::{Device, OriginId, OuterId};
 use super::{Interp, Pending};
@@ -130,8 +130,8 @@ impl Interp<'_> {
                 // No program counts on that.
                 Atom::Partly if truth => return None,
                 Atom::Raised | Atom::Partly => (None, false, 2),
-                Atom::Caught { .. } if truth => (None, false, 2),
-                Atom::Caught { .. } => {
+                Atom::Caught if truth => (None, false, 2),
+                Atom::Caught => {
                     usual.push((atom, truth));
                     (None, false, 0)
                 }
@@ -220,23 +220,25 @@ impl Interp<'_> {
             let split = &self.split;
             reached = self.d.forget(reached, &|atom| !split.contains(&atom));
         }
-        let mut path = self.path;
+        let (mut path, mut hardware) = (self.path, TRUE);
         for &(atom, truth) in machine {
             let mut c = self.d.atom(atom);
             if !truth {
                 c = self.d.not(c);
             }
+            hardware = self.d.and(hardware, c);
             reached = self.d.and(reached, c);
             path = self.d.and(path, c);
         }
         if reached == FALSE {
             return None;
         }
-        // What must have been raised on such a machine is no chance; but a test that fails only for a value from before a
-        // `try` that raised is none that was written for it.
+        // What must have been raised on such a machine is no chance. Where the `try` may go well there, too, nothing must:
+        // only a test of what it would have changed leads here.
         let by_chance = chance.iter().any(|&(atom, truth)| {
-            let aside = matches!(self.atoms.get(atom), Atom::Caught { only_way: false });
-            self.implied(reached, atom, truth) && (aside || !self.implied(path, atom, truth))
+            let unraised = self.unraised.get(&atom).copied().unwrap_or(FALSE);
+            let may_go_well = self.d.and(unraised, hardware) != FALSE;
+            self.implied(reached, atom, truth) && (may_go_well || !self.implied(path, atom, truth))
         });
         Some(!by_chance && self.d.implies(reached, bad))
     }

@@ -303,7 +303,10 @@ impl Interp<'_> {
                 let object = self.t.bounds.get(b.0).receiver;
                 self.set_unseen(object, i, value);
             }
-            Value::Tensor(_) => self.assign_tensor_item(b, i, value, at, base, index),
+            Value::Tensor(t) => {
+                self.assign_tensor_item(b, i, value, at, base, index);
+                self.batch_is_changed(self.get_tensor(t), i, base);
+            }
             Value::External(path) if path.as_str() == "os.environ" => {
                 self.set_environment(i, value, at);
                 self.check_fixed_visible(i, value, at);
@@ -348,13 +351,14 @@ impl Interp<'_> {
             Value::Seq(id) => self.seq_items(id).to_vec(),
             v => vec![v],
         };
-        let mut parties = vec![whole];
-        let (mut listed, mut single) = (false, false);
+        // Where an index is does not matter: what is written through it brings it along. It only decides whether the
+        // value is copied, from wherever it is, as through integers and slices, or put.
+        let (mut put, mut single) = (false, false);
         let mut unproven: Vec<OuterId> = Vec::new();
         for v in indices {
             match v {
                 Value::Outer(_) | Value::Choice(_) if self.may_pick(v) => {
-                    parties.extend(self.party(v, index, rule(1)));
+                    put |= self.party(v, index, rule(1)).is_some();
                     unproven.extend(self.values_of(v).into_iter().filter_map(|v| match v {
                         Value::Outer(o) => Some(o),
                         _ => None,
@@ -363,21 +367,22 @@ impl Interp<'_> {
                 // A number that is a tensor is taken from wherever it is.
                 Value::Tensor(t) if self.picks_several(t) => {
                     single |= !self.get_tensor(t).dims.some();
-                    parties.extend(self.party(v, index, rule(1)));
+                    put |= self.party(v, index, rule(1)).is_some();
                 }
                 // Becomes a tensor where the whole is.
-                Value::Object(id) => listed |= matches!(self.obj(id).kind, ObjKind::List { module: false }),
-                Value::Host(Host::Array) => listed = true,
+                Value::Object(id) => put |= matches!(self.obj(id).kind, ObjKind::List { module: false }),
+                Value::Host(Host::Array) => put = true,
                 _ => {}
             }
         }
-        // Through integers and slices the value is copied, from wherever it is.
-        if (parties.len() > 1 || listed) && !single && matches!(value, Value::Tensor(_)) {
-            parties.extend(self.party(value, at, rule(2)));
-        }
-        if parties.len() > 1 {
+        let number = |t| self.get_tensor(t).dims.none() == Some(true);
+        if put
+            && !single
+            && matches!(value, Value::Tensor(t) if !number(t))
+            && let Some(value) = self.party(value, at, rule(2))
+        {
             let before = self.events.len();
-            self.meet(Meeting::Assignment, "assignment through an index", at, &parties);
+            self.meet(Meeting::Assignment, "assignment through an index", at, &[whole, value]);
             // Through a number the value would be copied.
             for pending in self.events.iter_mut().skip(before) {
                 pending.needs.extend(&unproven);

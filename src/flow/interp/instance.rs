@@ -349,7 +349,7 @@ fn is_tensor_class(path: Sym) -> bool {
 }
 
 /// `DataParallel`, `DistributedDataParallel`
-fn is_wrapper_class(path: Sym) -> bool {
+pub(super) fn is_wrapper_class(path: Sym) -> bool {
     let path = crate::torch::canonical(path);
     matches!(path.as_str(), "torch.nn.DataParallel" | "torch.nn.parallel.DistributedDataParallel")
 }

@@ -256,7 +256,7 @@ impl<'p> Interp<'p> {
         let (atom, hi, lo) = self.d.root(d);
         let cond = self.d.atom(atom);
         // That the alternative was looked at does not make it likely.
-        let chance = matches!(self.atoms.get(atom), Atom::Raised | Atom::Partly | Atom::Caught { .. })
+        let chance = matches!(self.atoms.get(atom), Atom::Raised | Atom::Partly | Atom::Caught)
             || first == Some(false) && !atom.is_hardware();
         let open = chance && !self.implied(self.path, atom, true) && !self.implied(self.path, atom, false);
         let split = self.split.len();

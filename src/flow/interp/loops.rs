@@ -48,7 +48,7 @@ impl<'p> Interp<'p> {
 
     fn for_each(&mut self, target: ExprId, iter: ExprId, iterable: Value, body: Block, orelse: Block) {
         let before = self.path;
-        let exact = self.rounds(iterable, iter);
+        let exact = self.rounds(iterable, target, iter);
         let deep = self.here().loops.len() >= TWO_PASS_DEPTH;
         let most = if let Iteration::Exact(items) = &exact { self.most_rounds(items) } else { 0 };
         let unrolled = matches!(&exact, Iteration::Exact(items) if items.len() <= most);
@@ -272,7 +272,7 @@ impl<'p> Interp<'p> {
         let linked = self.linked();
         let iterable = self.eval(generator.iter);
         let runs = self.runs(generator.iter);
-        let (items, mut exact) = match self.rounds(iterable, generator.iter) {
+        let (items, mut exact) = match self.rounds(iterable, generator.target, generator.iter) {
             Iteration::Exact(items) if items.len() <= 12 => (items, true),
             Iteration::Exact(items) => (vec![self.joined(&items)], false),
             Iteration::Any(item) => (vec![item], false),
@@ -318,7 +318,10 @@ impl<'p> Interp<'p> {
     }
 
     /// What a loop goes over. Rounds that differ by a number only are not told apart when there are many.
-    fn rounds(&mut self, iterable: Value, at: ExprId) -> Iteration {
+    fn rounds(&mut self, iterable: Value, target: ExprId, at: ExprId) -> Iteration {
+        if self.goes_over_keys(iterable, target, at) {
+            return Iteration::Any(Self::TEXT);
+        }
         match self.iteration(iterable, at) {
             Iteration::Exact(items)
                 if items.len() > 4 && items.iter().all(|v| matches!(v, Value::Int(_))) =>

@@ -262,6 +262,8 @@ pub struct Interp<'p> {
     /// Tests of caches, by where they stand; what their outcomes depend on, by activation.
     memo_tests: FxHashMap<(ModIdx, ExprId), Vec<crate::span::Span>>,
     memos: FxHashMap<AtomId, FrameId>,
+    /// Where the body of a `try` leads past it, by the atom of its handler.
+    unraised: FxHashMap<AtomId, Cond>,
     /// Facts about objects that are no part of the state.
     watch: watch::Watch,
     known: Known,
@@ -383,6 +385,7 @@ impl<'p> Interp<'p> {
             unused: None,
             memo_tests: FxHashMap::default(),
             memos: FxHashMap::default(),
+            unraised: FxHashMap::default(),
             watch,
             known,
         }

@@ -1,5 +1,7 @@
 //! Moving `nn.Module`s: what goes along, and what stays where it is.
 
+use rustc_hash::FxHashSet;
+
 use super::super::diagram::Dd;
 use super::super::value::{ObjId, Role, Tensor, Value};
 use super::{Interp, ObjKind};
@@ -8,15 +10,14 @@ use crate::sym::Sym;
 impl Interp<'_> {
     /// Moves a module with everything that is registered in it.
     pub(super) fn move_module(&mut self, id: ObjId, device: Dd) {
-        let mut seen = Vec::new();
+        let mut seen = FxHashSet::default();
         self.move_registered(id, device, &mut seen);
     }
 
-    pub(super) fn move_registered(&mut self, id: ObjId, device: Dd, seen: &mut Vec<ObjId>) {
-        if seen.contains(&id) || seen.len() > 400 {
+    pub(super) fn move_registered(&mut self, id: ObjId, device: Dd, seen: &mut FxHashSet<ObjId>) {
+        if !seen.insert(id) {
             return;
         }
-        seen.push(id);
         match self.obj(id).kind {
             ObjKind::List { module: true } | ObjKind::Dict { module: true } => {
                 let content = self.own(id);
@@ -117,7 +118,7 @@ impl Interp<'_> {
     }
 
     /// What a registered value is after its module has moved.
-    pub(super) fn move_value(&mut self, v: Value, device: Dd, seen: &mut Vec<ObjId>) -> Value {
+    pub(super) fn move_value(&mut self, v: Value, device: Dd, seen: &mut FxHashSet<ObjId>) -> Value {
         match v {
             Value::Object(o) if self.is_module_object(o) => {
                 self.move_registered(o, device, seen);

@@ -365,7 +365,7 @@ impl<'p> Interp<'p> {
             let (reached, raised) = if probe {
                 (missing, missing)
             } else {
-                (reachable, if asks { self.raised_atom() } else { self.caught_atom(returns) })
+                (reachable, if asks { self.raised_atom() } else { self.caught_atom(good_path) })
             };
             self.path = reached;
             // The handler may be reached after any part of the body.

@@ -431,6 +431,10 @@ impl Interp<'_> {
             "share_memory_" | "requires_grad_" => {
                 return self.tensor(t);
             }
+            "update" if !t.certain => {
+                self.batch_is_changed(t, Self::TEXT, base);
+                return Value::None;
+            }
             "items" | "values" | "keys" if !t.certain => {
                 let item = self.part_of(t);
                 return match name.as_str() {
@@ -477,7 +481,7 @@ impl Interp<'_> {
     }
 
     /// Is it where a batch is, and nowhere else?
-    fn is_of_batch(&self, t: Tensor) -> bool {
+    pub(super) fn is_of_batch(&self, t: Tensor) -> bool {
         self.d.as_leaf(t.device).is_some_and(|p| {
             let origin = self.t.places.get(p).1;
             let o = self.t.origins.get(origin.0);
