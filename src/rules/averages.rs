@@ -6,7 +6,7 @@
 use super::Context;
 use super::carried::THOUGHT_OF;
 use crate::finding::{Code, Finding, Label};
-use crate::ir::{BinOp, Expr, ExprId, Function, Module, Stmt, Var};
+use crate::ir::{Arg, BinOp, Expr, ExprId, Function, Module, Stmt, Var};
 use crate::link::ClassKey;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
@@ -65,6 +65,7 @@ impl Method<'_> {
                 candidates.push((ir.stmt_spans[n], name, rest));
             }
         }
+        found.extend(self.in_place().into_iter().map(|at| self.finding(at)));
         if candidates.is_empty() || self.thinks() {
             return;
         }
@@ -73,6 +74,62 @@ impl Method<'_> {
                 found.push(self.finding(at));
             }
         }
+    }
+
+    /// `self.level.mul_(0.9).add_(0.1 * m)` in `forward`, where `m` is a moment of what it is given: what a layer is given in
+    /// training has a graph, and from then on the buffer has one.
+    fn in_place(&self) -> Vec<Span> {
+        let ir = self.ir;
+        if self.function.name.as_str() != "forward" || self.thinks() {
+            return Vec::new();
+        }
+        let moments = self.moments();
+        let taken = |n: usize| matches!(ir.exprs[n], Expr::Var(v) if moments.contains(&v));
+        let averages = |e: ExprId| {
+            let Some((kept, "add_", given)) = self.method(e) else { return false };
+            let Some((level, "mul_", _)) = self.method(kept) else { return false };
+            self.own(level).is_some() && given.iter().any(|a| ir.exprs_in(a.value).any(taken))
+        };
+        ir.stmts_of(self.function)
+            .filter(|&n| matches!(ir.stmts[n], Stmt::Expr(e) if averages(e)))
+            .map(|n| ir.stmt_spans[n])
+            .collect()
+    }
+
+    /// `base.name(args)`
+    fn method(&self, e: ExprId) -> Option<(ExprId, &'static str, &[Arg])> {
+        let Expr::Call(c) = self.ir.expr(e) else { return None };
+        let call = self.ir.call(c);
+        let Expr::Attr { base, name } = self.ir.expr(call.func) else { return None };
+        Some((base, name.as_str(), &call.args))
+    }
+
+    /// Variables that are means or variances of what the method was given, and of nothing else.
+    fn moments(&self) -> Vec<Var> {
+        let ir = self.ir;
+        let params: Vec<Var> = self.function.params.iter().skip(1).map(|p| Var::Local(p.slot)).collect();
+        let moment = |e: ExprId| {
+            self.method(e).is_some_and(|(base, name, _)| {
+                let given = matches!(ir.expr(base), Expr::Var(v) if params.contains(&v));
+                given && matches!(name, "mean" | "var" | "std" | "sum")
+            })
+        };
+        let mut found = Vec::new();
+        for n in ir.stmts_of(self.function) {
+            let Stmt::Assign { targets, value } = ir.stmts[n] else { continue };
+            let [target] = *ir.list(targets) else { continue };
+            let pairs = match (ir.expr(target), ir.expr(value)) {
+                (Expr::Tuple(t), Expr::Tuple(v)) => {
+                    ir.list(t).iter().copied().zip(ir.list(v).iter().copied()).collect()
+                }
+                _ => vec![(target, value)],
+            };
+            found.extend(pairs.into_iter().filter_map(|(t, v)| match ir.expr(t) {
+                Expr::Var(var) if moment(v) => Some(var),
+                _ => None,
+            }));
+        }
+        found
     }
 
     /// `self.name`

@@ -60,12 +60,15 @@ impl Interp<'_> {
             name.as_str(),
             "float" | "double" | "half" | "bfloat16" | "bool" | "byte" | "to" | "type"
         );
-        if !casts && !super::shown::only_tensors_do(name) && !super::shown::only_tensors_take(name, args) {
-            return test;
-        }
+        let shows =
+            casts || super::shown::only_tensors_do(name) || super::shown::only_tensors_take(name, args);
         self.muted += 1;
         let (l, r) = (self.eval(left), self.eval(right));
         self.muted -= 1;
+        let proven = |v: Value| matches!(v, Value::Outer(o) if self.is_tensorish(o));
+        if !shows && !(crate::torch::method(name).is_some() && (proven(l) || proven(r))) {
+            return test;
+        }
         self.each(l, &mut |i, l| i.shown_by_comparison(l, r, test, base))
     }
 
@@ -144,10 +147,15 @@ impl Interp<'_> {
         if self.has_hooks(f) {
             self.hooks_after(f, args, Value::Unknown, e);
         }
+        if let Value::Outer(model) = f
+            && let Some(v) = self.call_outside_module(model, args, e)
+        {
+            return v;
+        }
         match f {
             // `model(x)` of a model that came from outside: a tensor, if anything, where that lives.
             Value::Tensor(id) if !self.get_tensor(id).certain => {
-                let d = self.get_tensor(id).device;
+                let d = self.call_moved(self.get_tensor(id).device, args, e);
                 let t = super::Tensor { certain: false, ..self.get_tensor(id) };
                 self.tensor(super::Tensor { device: d, dims: super::super::dims::Dims::ANY, ..t })
             }

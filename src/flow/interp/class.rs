@@ -213,7 +213,7 @@ impl Interp<'_> {
     }
 
     /// Is it where a module was made, and where nobody has moved it?
-    fn is_as_made(&self, d: super::Dd) -> bool {
+    pub(super) fn is_as_made(&self, d: super::Dd) -> bool {
         let origin = self.d.as_leaf(d).map(|leaf| self.t.places.get(leaf).1);
         origin.is_some_and(|o| self.t.origins.get(o.0).reason == Reason::Module)
     }

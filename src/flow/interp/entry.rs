@@ -289,6 +289,7 @@ impl Interp<'_> {
         }
         self.globals.retain(|_, c| (c.0 as usize) < cells);
         self.outer_writes.retain(|_, c| (c.0 as usize) < cells);
+        self.outer_moves.retain(|_, c| (c.0 as usize) < cells);
         self.class_cells.retain(|_, c| (c.0 as usize) < cells);
         self.evaluated.clear();
     }

@@ -289,6 +289,7 @@ impl Interp<'_> {
         for v in self.values_of(v) {
             match v {
                 Value::Outer(o) if self.is_asked_otherwise(o) => return None,
+                Value::Outer(o) if self.is_of_batch_outside(o) => {}
                 Value::Outer(o) => needs.push(o),
                 v if self.certain(v) => {}
                 _ => return None,

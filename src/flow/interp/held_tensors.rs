@@ -45,6 +45,23 @@ impl Interp<'_> {
         }
     }
 
+    /// Is it a part of what a loop takes out of a data loader: `for x, y in loader`, `batch["x"]`? A batch as a whole may be an
+    /// object that moves in place; what it is made of are tensors. So is what has a device and is so deep in what a loop
+    /// goes over, whatever that is called.
+    pub(super) fn is_of_batch_outside(&self, o: OuterId) -> bool {
+        let part_of = |o: OuterId| match self.t.get_outer(o).key {
+            OuterKey::Item { base, .. } => Some(base),
+            _ => None,
+        };
+        let (Some(mut whole), mut depth) = (part_of(o), 0) else { return false };
+        while let Some(base) = part_of(whole) {
+            (whole, depth) = (base, depth + 1);
+        }
+        let text = self.t.get_outer(whole).text.to_ascii_lowercase();
+        let from_loader = text.rsplit('.').next().is_some_and(|name| name.contains("loader"));
+        depth > 0 && (from_loader || self.watch.asked_for_device.contains(&o))
+    }
+
     /// Is it what `backward` is given: a tensor, where it is used like one?
     pub(super) fn is_gradient(&self, o: OuterId) -> bool {
         match self.t.get_outer(o).key {

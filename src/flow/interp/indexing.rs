@@ -342,6 +342,10 @@ impl Interp<'_> {
         if let Value::Tensor(t) = b {
             let t = self.get_tensor(t);
             self.read_into(t, &[value], at);
+            // What may be a dict takes keys from anywhere.
+            if !t.certain {
+                return;
+            }
         }
         let indices: Vec<Value> = match i {
             Value::Seq(id) => self.seq_items(id).to_vec(),

@@ -360,6 +360,15 @@ impl Interp<'_> {
         self.ite_device(bad, unknown, device)
     }
 
+    /// Do two devices differ in some way that a strict operation refuses?
+    pub(super) fn may_clash(&mut self, a: Dd, b: Dd) -> bool {
+        let (places, outers) = (&self.t.places, &self.t.outers);
+        let differ = |x: u32, y: u32| {
+            difference(places.get(x).0, places.get(y).0, (false, false), outers) != Difference::None
+        };
+        self.d.zip(a, b, &mut |x, y| u32::from(differ(x, y))).is_some_and(|bad| bad != FALSE)
+    }
+
     /// When two parties differ, with each pair of devices that the path allows.
     fn clashes(&mut self, a: &Party, b: &Party) -> Vec<Clash> {
         let mut pairs: Vec<(u32, u32)> = Vec::new();

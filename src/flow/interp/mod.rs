@@ -65,6 +65,7 @@ mod names;
 mod operation;
 mod optimizer_state;
 mod outside;
+mod outside_modules;
 mod own;
 mod own_optimizer;
 mod parts;
@@ -223,6 +224,8 @@ pub struct Interp<'p> {
     constants: FxHashMap<AtomId, OuterId>,
     /// What was assigned to attributes and items of outside things.
     outer_writes: FxHashMap<OuterId, Cell>,
+    /// What `.to()` has made of outside things, which moves those in place that are modules.
+    outer_moves: FxHashMap<OuterId, Cell>,
     events: Vec<Pending>,
     /// `torch.load` calls, by their result, that become events when it turns out to be weights.
     loads: FxHashMap<OuterId, Pending>,
@@ -363,6 +366,7 @@ impl<'p> Interp<'p> {
             size_proofs: FxHashSet::default(),
             constants: FxHashMap::default(),
             outer_writes: FxHashMap::default(),
+            outer_moves: FxHashMap::default(),
             events: Vec::new(),
             loads: FxHashMap::default(),
             saved: FxHashMap::default(),

@@ -66,7 +66,7 @@ impl Interp<'_> {
                 // Its layers show what they are given to be tensors, and where each of several results is.
                 let awaited =
                     args.values().any(|(v, _)| matches!(v, Value::Outer(o) if self.awaits_proof(o)));
-                if awaited || self.returns_several(id) {
+                if awaited || self.returns_several(id) || self.is_given_from_elsewhere(id, args) {
                     self.build_now(id, e);
                 }
                 let key = self.obj(id).class;
@@ -135,6 +135,25 @@ impl Interp<'_> {
             },
             Value::Outer(o) => !self.awaits_proof(o),
             _ => true,
+        })
+    }
+
+    /// Is it given a tensor that is certainly not where the module is? Only its layers can tell whether that is refused: it
+    /// may move its inputs, or have nothing that they meet.
+    fn is_given_from_elsewhere(&mut self, id: ObjId, args: &Args) -> bool {
+        if !self.unbuilt.contains_key(&id) {
+            return false;
+        }
+        let own = self.module_device(id, 0);
+        // A part that its module has not taken along is one that this keeps where `.to()` does not see it.
+        if self.in_module() && self.is_as_made(own) {
+            return false;
+        }
+        args.values().any(|(v, at)| match v {
+            Value::Tensor(_) | Value::Choice(_) => {
+                self.tensor_place(v, at).is_some_and(|(d, _)| self.may_clash(own, d))
+            }
+            _ => false,
         })
     }
 
@@ -223,6 +242,9 @@ impl Interp<'_> {
         }
         let bound: Vec<Party> =
             parties.iter().filter(|p| p.rule.share != Share::Unknown || stateful).copied().collect();
+        if stateful {
+            self.lives_with_layers(&bound);
+        }
         let refused = self.meet(Meeting::ModuleInput, &format!("`{name}`"), e, &bound);
         let inputs = parties[parties.len() - inputs..].to_vec();
         let device = self.result_device(&inputs);
@@ -236,6 +258,19 @@ impl Interp<'_> {
             }
             "LSTMCell" | "GRU" | "RNN" | "MultiheadAttention" => self.seq(&[out, out]),
             _ => out,
+        }
+    }
+
+    /// What `forward` gives to a layer with weights is where these are, whoever calls it.
+    fn lives_with_layers(&mut self, parties: &[Party]) {
+        for party in parties {
+            for (_, device, _) in self.device_leaves(party.device) {
+                if let Device::Of(o) = device
+                    && self.t.get_outer(o).with.is_some()
+                {
+                    self.watch.with_layers.insert(o);
+                }
+            }
         }
     }
 

@@ -99,6 +99,7 @@ impl Interp<'_> {
         }
         match text {
             "device" => {
+                self.watch.asked_for_device.insert(o);
                 // A tensor's or a module's device, an option of that name: the same symbol either way.
                 let d = self.device_symbol(o, e);
                 Value::Device(d)
@@ -210,6 +211,7 @@ impl Interp<'_> {
                 self.used_as_weights(v);
             }
         }
+        self.shown_as_module(o, name);
         if args.positional.len() < 2 {
             self.module_mode(Value::Outer(o), text, args, e);
         }
@@ -234,7 +236,11 @@ impl Interp<'_> {
             "to" | "cuda" | "cpu" | "type_as" | "xpu" | "npu" | "mps" | "float" | "half" | "double"
             | "bfloat16" => {
                 let t = self.tensor_of_outer(o, e);
-                return self.tensor_method(t, name, args, e, base);
+                let moved = self.tensor_method(t, name, args, e, base);
+                if matches!(text, "to" | "cuda" | "cpu") {
+                    self.goes_along(o, moved);
+                }
+                return moved;
             }
             "startswith" => return self.host_method(Value::Outer(o), name, args, e),
             // Only modules have them, and they live with it.

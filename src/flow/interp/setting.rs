@@ -96,6 +96,24 @@ impl Interp<'_> {
         }
     }
 
+    /// `x.data = x.data.cuda()` of a variable's tensor that is no module's: it is there from now on, and nothing else is.
+    pub(super) fn moves_alone(&mut self, target: ExprId, moved: Value) -> bool {
+        let ir = &self.linked().ir;
+        let (Expr::Attr { base, .. }, Value::Tensor(moved)) = (ir.expr(target), moved) else { return false };
+        let Expr::Var(_) = ir.expr(base) else { return false };
+        self.muted += 1;
+        let held = self.eval(base);
+        self.muted -= 1;
+        let Value::Tensor(held) = held else { return false };
+        let held = self.get_tensor(held);
+        if held.role.registered() || !held.certain {
+            return false;
+        }
+        let there = self.tensor(Tensor { device: self.get_tensor(moved).device, ..held });
+        self.assign(base, there);
+        true
+    }
+
     /// Are the two known to be one device?
     fn is_in_place(&self, own: Value, device: Dd) -> bool {
         let Value::Device(own) = own else { return false };

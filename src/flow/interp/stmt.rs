@@ -34,7 +34,9 @@ impl<'p> Interp<'p> {
                 self.check_reference(v, *value);
                 for &target in linked.ir.list(*targets) {
                     if self.moves_itself(target, *value) {
-                        self.forget_modules();
+                        if !self.moves_alone(target, v) {
+                            self.forget_modules();
+                        }
                     } else {
                         self.assign(target, v);
                     }

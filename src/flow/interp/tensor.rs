@@ -151,10 +151,11 @@ impl Interp<'_> {
             CmpOp::LtE => ("le", "`<=`"),
             CmpOp::Gt => ("gt", "`>`"),
             CmpOp::GtE => ("ge", "`>=`"),
-            CmpOp::In | CmpOp::NotIn if matches!(b, Value::Tensor(_)) => ("eq", "`in`"),
+            // What may be a dict of results is asked for a key.
+            CmpOp::In | CmpOp::NotIn if self.is_certain(b) => ("eq", "`in`"),
             _ => return None,
         };
-        let certain = |i: &Self, v: Value| matches!(v, Value::Tensor(id) if i.get_tensor(id).certain);
+        let certain = |i: &Self, v: Value| i.is_certain(v);
         if !certain(self, a) && !certain(self, b) {
             let uncertain = |v| matches!(v, Value::Tensor(_));
             if !uncertain(a) && !uncertain(b) {
@@ -166,6 +167,11 @@ impl Interp<'_> {
         }
         let method = torch::method(Sym::new(name));
         Some(self.two_tensors(method, Meeting::Operator, sign, a, b, e, l, r))
+    }
+
+    /// Is it certainly a tensor, and no dict or tuple of tensors?
+    pub(super) fn is_certain(&self, v: Value) -> bool {
+        matches!(v, Value::Tensor(id) if self.get_tensor(id).certain)
     }
 
     #[expect(clippy::too_many_arguments, reason = "two operands with their expressions")]
@@ -366,6 +372,9 @@ impl Interp<'_> {
         let Value::Tensor(id) = v else { return Value::Unknown };
         let t = self.get_tensor(id);
         self.shown_by_result(t.device, name);
+        if !t.certain {
+            self.moved_is_module(t.device, name);
+        }
         if name.as_str() == "bfloat16" {
             self.cast_to_bfloat16(t.device, e);
         }

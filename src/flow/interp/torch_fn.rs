@@ -323,6 +323,10 @@ impl Interp<'_> {
                 let cpu = self.at(Device::Cpu, super::NO_ORIGIN);
                 self.generator_meets(v, at, cpu, e, short(op.name));
             }
+            // An input of `forward` as it is may be meant for the host.
+            if matches!(v, Value::Outer(_)) {
+                continue;
+            }
             let Some((device, _)) = self.tensor_place(v, at) else { continue };
             let _ = self.check_on_cpu(device, at, e, what);
         }
@@ -335,7 +339,9 @@ impl Interp<'_> {
         for leaf in leaves {
             let (d, origin) = *self.t.places.get(leaf);
             let named = matches!(d, Device::Named(o) if self.t.get_outer(o).device);
-            if !named && !matches!(d, Device::Cuda(_) | Device::CudaSome | Device::Other(_)) {
+            // Made of what a layer has been given: with CUDA, the module may be there.
+            let own = matches!(d, Device::Of(o) if self.watch.with_layers.contains(&o) || self.is_own(o));
+            if !named && !own && !matches!(d, Device::Cuda(_) | Device::CudaSome | Device::Other(_)) {
                 continue;
             }
             let here = self.d.where_leaf(device, &mut |p| p == leaf);

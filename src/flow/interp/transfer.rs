@@ -2,9 +2,9 @@
 
 use super::super::diagram::Dd;
 use super::super::event::Kind;
-use super::super::value::{Device, Host, OuterKey, Reason, Role, Tensor, Value};
-use super::Interp;
+use super::super::value::{Device, Host, OuterId, OuterKey, Reason, Role, Tensor, Value};
 use super::args::Args;
+use super::{Interp, Test};
 use crate::ir::ExprId;
 use crate::sym::Sym;
 
@@ -187,7 +187,7 @@ impl Interp<'_> {
         let forced =
             args.get(0, "force").is_some_and(|(v, _)| v == Value::Bool(super::TRUE) || v == Value::Unknown);
         self.check_read(t, e);
-        if !forced {
+        if !forced && !self.check_named_to_host(t, base, e) {
             self.check_host(t.device, base, e, &format!("`.{name}()`"));
         }
         if t.double == super::TRUE {
@@ -231,14 +231,54 @@ impl Interp<'_> {
         self.emit(Kind::ToHost { what: what.to_owned(), tensor }, place, bite, Vec::new());
     }
 
+    /// What was moved to the device that a parameter or an option names, and that nobody has asked about: who lets others
+    /// choose has more than the host in mind.
+    fn check_named_to_host(&mut self, t: Tensor, operand: ExprId, at: ExprId) -> bool {
+        let Some(leaf) = self.d.as_leaf(t.device) else { return false };
+        let (Device::Named(o), origin) = *self.t.places.get(leaf) else { return false };
+        let certain = t.certain || self.watch.moved_modules.contains(&origin);
+        if !certain || self.muted > 0 || self.for_no_tensors() || !self.is_left_to_others(o) {
+            return false;
+        }
+        let there = self.available(None);
+        let Some(bite) = self.bite(there, false) else { return false };
+        let tensor = Box::new(self.operand(operand, Device::Named(o), origin));
+        let place = self.place(at);
+        self.emit(Kind::ToHost { what: "`.numpy()`".into(), tensor }, place, bite, Vec::new());
+        true
+    }
+
+    /// Is it a device that whoever calls must name, and that nothing here has asked about?
+    fn is_left_to_others(&self, o: OuterId) -> bool {
+        let outer = self.t.get_outer(o);
+        let named = match outer.key {
+            OuterKey::Param { module, func, index } => {
+                let params = &self.program.get(module).ir.function(func).params;
+                params.get(usize::from(index)).is_some_and(|p| p.default.is_none())
+            }
+            _ => outer.default.is_none(),
+        };
+        let about = |v: Value| v == Value::Outer(o);
+        let asked = self.tests.keys().any(|test| match *test {
+            Test::Compare(_, a, b) => about(a) || about(b),
+            Test::Truth(v) => about(v),
+            _ => false,
+        });
+        outer.device && named && !asked
+    }
+
+    /// Is it the module whose `forward` is interpreted?
+    pub(super) fn is_own(&self, o: OuterId) -> bool {
+        let here = self.here();
+        let forward = self.program.get(here.module).ir.function(here.func).name == self.known.forward;
+        matches!(self.t.get_outer(o).key, OuterKey::Receiver { .. }) && forward && self.in_module()
+    }
+
     /// In `forward`, what is made with a module's own parameters is where the module is: with CUDA, not on the host.
     fn check_own_to_host(&mut self, device: Dd, leaf: u32, operand: ExprId, at: ExprId, what: &str) -> bool {
         let (d, origin) = *self.t.places.get(leaf);
         let Device::Of(o) = d else { return false };
-        let here = self.here();
-        let forward = self.program.get(here.module).ir.function(here.func).name == self.known.forward;
-        let own = matches!(self.t.get_outer(o).key, OuterKey::Receiver { .. }) && forward && self.in_module();
-        if !own || self.muted > 0 || self.for_no_tensors() {
+        if !self.is_own(o) || self.muted > 0 || self.for_no_tensors() {
             return false;
         }
         let here = self.d.where_leaf(device, &mut |p| p == leaf);

@@ -89,6 +89,14 @@ pub(super) struct Watch {
     pub(super) texts: FxHashSet<Place>,
     /// What given layers have made, and of which given tensors.
     pub(super) near: FxHashMap<OuterId, OuterId>,
+    /// Outside things whose `.device` the program has read.
+    pub(super) asked_for_device: FxHashSet<OuterId>,
+    /// Inputs of `forward` that have been given to layers with weights.
+    pub(super) with_layers: FxHashSet<OuterId>,
+    /// Outside things that have shown to be modules.
+    pub(super) shown_modules: FxHashSet<OuterId>,
+    /// The same by the moves that they come from.
+    pub(super) moved_modules: FxHashSet<OriginId>,
     /// Copies of leaves that nobody else holds, by where they were made.
     pub(super) fresh_copies: Vec<Place>,
 }
@@ -175,6 +183,10 @@ impl Watch {
             scalers: FxHashMap::default(),
             fresh_copies: Vec::new(),
             near: FxHashMap::default(),
+            asked_for_device: FxHashSet::default(),
+            with_layers: FxHashSet::default(),
+            shown_modules: FxHashSet::default(),
+            moved_modules: FxHashSet::default(),
             texts: FxHashSet::default(),
         }
     }

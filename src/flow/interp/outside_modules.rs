@@ -1,0 +1,142 @@
+//! Modules of which nobody here sees the class: what is moved with `.to()` and called is one, and it has moved in place.
+
+use super::super::dims::Dims;
+use super::super::event::Meeting;
+use super::super::value::{Device, NO_ORIGIN, OriginId, OuterId, Reason, Value};
+use super::args::Args;
+use super::meet::{Party, Rule};
+use super::{Dd, Interp};
+use crate::ir::ExprId;
+use crate::sym::Sym;
+
+/// Methods that modules have and tensors do not.
+const ONLY_MODULES: &[&str] = &[
+    "eval",
+    "train",
+    "state_dict",
+    "load_state_dict",
+    "parameters",
+    "named_parameters",
+    "buffers",
+    "modules",
+    "children",
+    "zero_grad",
+];
+
+impl Interp<'_> {
+    /// `x.name(…)` of something from outside: what has such a method is a module, with weights somewhere.
+    pub(super) fn shown_as_module(&mut self, o: OuterId, name: Sym) {
+        if ONLY_MODULES.contains(&name.as_str()) {
+            self.watch.shown_modules.insert(o);
+            if let Some(Value::Tensor(moved)) = self.as_moved(o) {
+                self.moved_is_module(self.get_tensor(moved).device, name);
+            }
+        }
+    }
+
+    /// The same of what a move has given.
+    pub(super) fn moved_is_module(&mut self, device: Dd, name: Sym) {
+        if ONLY_MODULES.contains(&name.as_str()) {
+            let origins = self.device_leaves(device).into_iter().map(|(.., origin)| origin);
+            self.watch.moved_modules.extend(origins.filter(|&o| o != NO_ORIGIN));
+        }
+    }
+
+    /// `model.to(device)` has given this. If it is a module, whose name it was is there from here on.
+    pub(super) fn goes_along(&mut self, o: OuterId, moved: Value) {
+        let Value::Tensor(id) = moved else { return };
+        if self.watch.shown_modules.contains(&o) {
+            let device = self.get_tensor(id).device;
+            self.moved_is_module(device, Sym::new("eval"));
+        }
+        let cell = match self.outer_moves.get(&o) {
+            Some(&cell) => cell,
+            // Where nobody moves it, it stays where it was.
+            None => self.store.alloc_with(Value::Outer(o)),
+        };
+        self.outer_moves.insert(o, cell);
+        self.store.set(cell, moved);
+    }
+
+    /// The outside thing that is called, as its last move has left it. Tensors cannot be called, so it is a module.
+    fn as_moved(&self, o: OuterId) -> Option<Value> {
+        let &cell = self.outer_moves.get(&o)?;
+        Some(self.store.get(cell)).filter(|&v| v != Value::Outer(o))
+    }
+
+    /// `model(x)` of something from outside, if it tells where the result is.
+    pub(super) fn call_outside_module(&mut self, model: OuterId, args: &Args, e: ExprId) -> Option<Value> {
+        let device = match self.as_moved(model) {
+            Some(moved) => {
+                let (device, _) = self.tensor_place(moved, e)?;
+                self.call_moved(device, args, e)
+            }
+            None => self.where_its_inputs_are(model, args)?,
+        };
+        Some(self.possible_tensor(device))
+    }
+
+    /// What has been moved to this device is called: it is a module, and gives something there. That its inputs must be there
+    /// is certain only of what has more of a module: a pipeline brings them along.
+    pub(super) fn call_moved(&mut self, device: Dd, args: &Args, e: ExprId) -> Dd {
+        let shown = |&(.., origin): &(u32, Device, OriginId)| self.watch.moved_modules.contains(&origin);
+        if !self.device_leaves(device).iter().any(shown) {
+            return device;
+        }
+        let module = Party { expr: e, device, dims: Dims::SOME, rule: Rule::STRICT };
+        let mut parties = vec![module];
+        for (v, at) in args.values() {
+            let Value::Tensor(t) = v else { continue };
+            let t = self.get_tensor(t);
+            if t.dims == Dims::ZERO {
+                continue;
+            }
+            // What is given beside something that is there may be wanted on the host: lengths, say.
+            if !self.may_clash(device, t.device) {
+                return device;
+            }
+            if t.certain && self.was_left_on_the_host(t.device) {
+                parties.extend(self.party(v, at, Rule::STRICT));
+            }
+        }
+        let refused = self.meet(Meeting::ModuleInput, "the module", e, &parties);
+        if refused { self.unless_refused(&parties, device) } else { device }
+    }
+
+    /// Where a module that came from outside must be, since all that it is given is there.
+    fn where_its_inputs_are(&mut self, model: OuterId, args: &Args) -> Option<Dd> {
+        if !self.watch.shown_modules.contains(&model) {
+            return None;
+        }
+        let mut place = None;
+        for (v, at) in args.values() {
+            let device = match v {
+                Value::Tensor(t) if self.get_tensor(t).certain => self.tensor_place(v, at)?.0,
+                Value::None | Value::Bool(_) | Value::Int(_) | Value::Host(_) | Value::Str(..) => continue,
+                _ => return None,
+            };
+            if !self.is_somewhere(device) || place.is_some_and(|d| d != device) {
+                return None;
+            }
+            place = Some(device);
+        }
+        place
+    }
+
+    /// Is it data that came to the host from elsewhere, a batch or an array, and that nobody has moved? What a program makes
+    /// or moves for a model that it does not know follows rules of its own.
+    fn was_left_on_the_host(&self, device: Dd) -> bool {
+        self.is_somewhere(device)
+            && self.device_leaves(device).iter().all(|&(_, d, origin)| {
+                let chain = self.chain(origin);
+                let has = |reason: Reason| chain.iter().any(|step| step.reason == reason);
+                d != Device::Cpu || (has(Reason::Batch) || has(Reason::Host)) && !has(Reason::Moved)
+            })
+    }
+
+    /// Is it on the CPU or an accelerator, in every world?
+    fn is_somewhere(&self, device: Dd) -> bool {
+        let known = |d: Device| matches!(d, Device::Cpu | Device::Cuda(_) | Device::CudaSome);
+        self.device_leaves(device).iter().all(|&(_, d, _)| known(d))
+    }
+}
