@@ -209,7 +209,9 @@ impl Interp<'_> {
     /// `mask is None`, of a parameter that is `None` unless the caller says otherwise: who leaves it out gets here.
     fn asks_for_default(&self, test: Test, outer: OuterId) -> bool {
         let Test::Compare(0, _, Value::None) = test else { return false };
-        let super::OuterKey::Param { module, func, index } = self.t.get_outer(outer).key else { return false };
+        let super::OuterKey::Param { module, func, index } = self.t.get_outer(outer).key else {
+            return false;
+        };
         let ir = &self.program.get(module).ir;
         let param = ir.function(func).params.get(usize::from(index));
         param.and_then(|p| p.default).is_some_and(|d| ir.expr(d) == Expr::None)

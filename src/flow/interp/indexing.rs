@@ -185,11 +185,22 @@ impl Interp<'_> {
         if !t.certain
             && let Value::Str(..) | Value::Int(_) = i
         {
-            return self.part_of(t);
+            return self.numbered_part(t, i);
         }
         self.check_index(b, i, e, base, index);
         let dims = self.indexed_dims(t.dims, i, index);
         self.tensor(Tensor { dims, role: Role::Plain, bytes: None, ..t })
+    }
+
+    /// An item of what is a tensor or a collection of some: of a tensor it is as likely a number.
+    fn numbered_part(&mut self, t: Tensor, i: Value) -> Value {
+        match self.part_of(t) {
+            Value::Tensor(part) if matches!(i, Value::Int(_)) && self.get_tensor(part).dims == Dims::ANY => {
+                let part = self.get_tensor(part);
+                self.tensor(Tensor { dims: Dims::ANY.picked(), ..part })
+            }
+            part => part,
+        }
     }
 
     pub(super) fn index_outer(

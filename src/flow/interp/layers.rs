@@ -85,7 +85,12 @@ impl Interp<'_> {
     }
 
     /// What a layer of an `nn.Sequential` gives of which nothing is known: it is where its input is.
-    pub(super) fn given_by_unknown_layer(&mut self, layer: Value, (input, at): (Value, ExprId), out: Value) -> Value {
+    pub(super) fn given_by_unknown_layer(
+        &mut self,
+        layer: Value,
+        (input, at): (Value, ExprId),
+        out: Value,
+    ) -> Value {
         let unknown = |v| matches!(v, Value::Outer(_) | Value::Unknown);
         if !unknown(layer) || !unknown(out) {
             return out;

@@ -259,7 +259,8 @@ impl Interp<'_> {
 
     /// Is it as likely a number: something from outside, or what has been computed from it and numbers?
     fn is_unproven(&self, v: Value) -> bool {
-        let unproven = |d: Device| matches!(d, Device::Of(o) if !self.is_tensorish(o) && self.needs_proof(d).is_some());
+        let unproven =
+            |d: Device| matches!(d, Device::Of(o) if !self.is_tensorish(o) && self.needs_proof(d).is_some());
         match v {
             Value::Outer(o) => !self.is_tensorish(o),
             Value::Tensor(id) if !self.get_tensor(id).certain => {
