@@ -186,8 +186,7 @@ impl Interp<'_> {
     ) -> Value {
         let (a, b) = (self.number_if_size(a), self.number_if_size(b));
         self.shown_by_company(a, b);
-        if self.is_empty(a) || self.is_empty(b) {
-            // It stands for one that is not there: nobody computes with it.
+        if self.stands_for_nothing(a, b, r) || self.stands_for_nothing(b, a, l) {
             let device = self.unknown_device();
             return self.plain_tensor(device, Dims::ANY);
         }
@@ -252,9 +251,15 @@ impl Interp<'_> {
         }
     }
 
-    /// `torch.empty(0)`
-    fn is_empty(&self, v: Value) -> bool {
-        matches!(v, Value::Tensor(id) if self.get_tensor(id).bytes == Some(0))
+    /// `torch.empty(0)`, where something of the caller's is computed with: in place of one that is not there, so that
+    /// nobody gets here with it.
+    fn stands_for_nothing(&mut self, v: Value, other: Value, at: ExprId) -> bool {
+        let Value::Tensor(id) = v else { return false };
+        if self.get_tensor(id).bytes != Some(0) {
+            return false;
+        }
+        let Some((d, _)) = self.tensor_place(other, at) else { return false };
+        self.device_leaves(d).iter().any(|&(_, at, _)| matches!(at, Device::Of(_)))
     }
 
     /// Is it as likely a number: something from outside, or what has been computed from it and numbers?
