@@ -367,6 +367,7 @@ impl Interp<'_> {
             "to" => {
                 // A batch encoding moves in place and gives itself.
                 if let Some(device) = self.target_of_to(args, e) {
+                    self.check_use(device, e, super::super::event::UseKind::Transfer, "`.to()`");
                     let moved = self.move_all(content, device);
                     self.set_own(id, moved);
                 }
