@@ -136,6 +136,13 @@ impl Scan<'_> {
             Var::Global(slot) => self.global(e, slot),
             // In module-level code the slot is the module's.
             Var::Local(slot) if self.owner(e) == FuncId(0) => self.global(e, slot),
+            // What a function imports for itself: PyTorch, that is. Of the project's own functions it is those that are
+            // expensive to import, and what they do is mostly beside the point.
+            Var::Local(_) | Var::Enclosing { .. } => {
+                if let Some(r @ Resolved::External(_)) = self.program.resolve_expr(self.module, e) {
+                    self.mention(e, r);
+                }
+            }
             Var::Unbound(name) if name.as_str().starts_with("reveal_") => self.seed(e),
             // `from helpers import *`
             Var::Unbound(name) if !self.program.get(self.module).stars.is_empty() => {
@@ -232,13 +239,13 @@ impl Scan<'_> {
             self.seed(e);
         }
         let callee = match self.ir.expr(call.func) {
-            Expr::Var(Var::Local(_)) if owner != FuncId(0) => None,
             Expr::Var(_) | Expr::Attr { .. } => self.program.resolve_expr(self.module, call.func),
             _ => None,
         };
+        let for_itself = self.program.is_local_import(self.module, call.func);
         match callee {
             Some(Resolved::External(path)) => self.external(e, path, call),
-            Some(Resolved::Class(key)) => {
+            Some(Resolved::Class(key)) if !for_itself => {
                 if let Some((m, f)) = self.program.find_method(key, self.names.init) {
                     self.edge(owner, self.ir.span(e), Node::Function(m, f));
                 }

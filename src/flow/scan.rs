@@ -146,7 +146,9 @@ impl<'a> Scan<'a> {
             while inner.next_if(|range| range.end <= e.0).is_some() {}
             match self.ir.exprs[n] {
                 // No variable of the file's own.
-                Expr::Var(Var::Local(_)) if inner.peek().is_some_and(|range| range.contains(&e.0)) => {}
+                Expr::Var(Var::Local(_))
+                    if inner.peek().is_some_and(|range| range.contains(&e.0))
+                        && !self.program.is_local_import(self.module, e) => {}
                 Expr::Str(s) if names_place(s) && !compared.contains(&e) => self.seed(e),
                 Expr::Attr { base, name } => self.attribute(e, base, name, asked.contains(&e)),
                 Expr::Var(var) => self.variable(e, var),

@@ -5,6 +5,7 @@
 mod classes;
 mod finder;
 mod imports;
+mod local;
 mod mps;
 mod shadowed;
 
@@ -83,6 +84,8 @@ pub struct Linked {
     pub bindings: Vec<Binding>,
     /// Module-level names.
     pub names: FxHashMap<Sym, Slot>,
+    /// What the functions' own imports name, by variable.
+    local_imports: local::LocalImports,
     /// What the file's imports name.
     pub targets: FxHashMap<(u32, Sym, Option<Sym>), Target>,
     /// Does it import anything from its own package: `from . import name`?
@@ -199,10 +202,13 @@ impl Program {
 
     /// What a name or dotted name at module level means, without evaluating anything.
     pub fn resolve_expr(&self, module: ModIdx, expr: ExprId) -> Option<Resolved> {
-        let ir = &self.get(module).ir;
+        let linked = self.get(module);
+        let ir = &linked.ir;
         match ir.expr(expr) {
-            // A name of the function around says nothing here.
-            Expr::Var(Var::Local(_)) if ir.function_around(expr).0 != 0 => None,
+            // Of the names of functions only those say something here that are imported.
+            Expr::Var(var @ (Var::Local(_) | Var::Enclosing { .. })) if ir.function_around(expr).0 != 0 => {
+                self.imported_by_function(linked, expr, var)
+            }
             Expr::Var(Var::Local(slot) | Var::Global(slot)) => {
                 let name = *ir.functions.first()?.slots.get(slot as usize)?;
                 match self.lookup(module, name)? {
@@ -369,6 +375,7 @@ fn link_module(
     }
     // A function that declares a name `global` and writes it is rare: such names have no other binding.
     let linked = Linked {
+        local_imports: local::of(&ir, &targets),
         bindings,
         names,
         targets,

@@ -212,6 +212,7 @@ impl Interp<'_> {
         let skipped = self.depth >= MAX_DEPTH
             || recursive
             || self.skipped(module, func, receiver, args)
+            || self.is_dispatched(module, function.decorators)
             || self.only_hands_on(module, func, receiver, args, e);
         if !self.live() || skipped {
             for (v, _) in args.values() {
@@ -222,6 +223,7 @@ impl Interp<'_> {
             if self.live()
                 && !recursive
                 && self.depth < MAX_DEPTH
+                && !self.is_dispatched(module, function.decorators)
                 && let Some(v) = self.by_summary(module, func, args, e)
             {
                 return v;

@@ -230,6 +230,8 @@ impl Interp<'_> {
                     let name = if name.is_empty() { "…" } else { name.as_str() };
                     let text = [name, suffix].concat();
                     let about_devices = speaks_of_devices(&text) || self.annotated_for_devices(outer);
+                    let left_out = !about_devices && self.asks_for_default(test, outer);
+                    let default = if left_out { Some(true) } else { default };
                     Atom::Flag { text, about_devices, default }
                 };
                 let guards = matches!(atom, Atom::Flag { about_devices: true, .. });
@@ -245,6 +247,17 @@ impl Interp<'_> {
             }
         };
         self.d.atom(atom)
+    }
+
+    /// `mask is None`, of a parameter that is `None` unless the caller says otherwise: who leaves it out gets here.
+    fn asks_for_default(&self, test: Test, outer: OuterId) -> bool {
+        let Test::Compare(0, _, Value::None) = test else { return false };
+        let super::OuterKey::Param { module, func, index } = self.t.get_outer(outer).key else {
+            return false;
+        };
+        let ir = &self.program.get(module).ir;
+        let param = ir.function(func).params.get(usize::from(index));
+        param.and_then(|p| p.default).is_some_and(|d| ir.expr(d) == Expr::None)
     }
 
     /// What a flag is called: `conf["use_gpu"]` by its key.

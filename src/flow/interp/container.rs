@@ -144,7 +144,10 @@ impl Interp<'_> {
             Value::Outer(o) if self.has_rows(o) => self.row_outside(o, at),
             Value::Outer(o) => Value::Outer(self.outer_item(o, Value::Unknown)),
             Value::Object(id) => match (self.obj(id).kind, self.own(id)) {
-                (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Many(m)) => self.each_of(m),
+                (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Many(m)) => {
+                    let item = self.each_of(m);
+                    self.layer(id, item).map_or(item, |home| self.possible_tensor(home))
+                }
                 (ObjKind::Loader | ObjKind::Items, item) => item,
                 _ => Value::Unknown,
             },
@@ -364,6 +367,7 @@ impl Interp<'_> {
             "to" => {
                 // A batch encoding moves in place and gives itself.
                 if let Some(device) = self.target_of_to(args, e) {
+                    self.check_use(device, e, super::super::event::UseKind::Transfer, "`.to()`");
                     let moved = self.move_all(content, device);
                     self.set_own(id, moved);
                 }

@@ -29,6 +29,17 @@ impl Interp<'_> {
         cond
     }
 
+    /// `@singledispatch`: which function runs is up to the arguments' types, and this one mostly raises.
+    pub(super) fn is_dispatched(&self, module: ModIdx, decorators: crate::ir::ExprList) -> bool {
+        let ir = &self.program.get(module).ir;
+        ir.list(decorators).iter().any(|&d| match self.program.resolve_expr(module, d) {
+            Some(Resolved::External(path)) => {
+                matches!(path.as_str(), "functools.singledispatch" | "functools.singledispatchmethod")
+            }
+            _ => false,
+        })
+    }
+
     /// What the machine must have for a function to be reached through the project's own decorators, as far as
     /// interpreting what they make of it tells.
     pub(super) fn wrapper_guard(&mut self, module: ModIdx, func: FuncId) -> Cond {

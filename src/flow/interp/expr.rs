@@ -428,7 +428,11 @@ impl Interp<'_> {
     }
 
     pub(super) fn binary(&mut self, op: BinOp, a: Value, b: Value, e: ExprId, l: ExprId, r: ExprId) -> Value {
-        let (a, b) = (self.number_if_size(a), self.number_if_size(b));
+        let constant = |v| match v {
+            Value::External(path) if super::tensor::is_constant(path) => Self::NUMBER,
+            v => v,
+        };
+        let (a, b) = (self.number_if_size(constant(a)), self.number_if_size(constant(b)));
         match (a, b) {
             (Value::Host(Host::Memory), Value::Host(_) | Value::Int(_))
             | (Value::Host(_) | Value::Int(_), Value::Host(Host::Memory)) => Value::Host(Host::Memory),

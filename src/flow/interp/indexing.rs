@@ -2,7 +2,7 @@
 
 use super::super::dims::Dims;
 use super::super::event::Meeting;
-use super::super::value::{Host, ObjId, OuterId, Role, Tensor, TensorId, Value};
+use super::super::value::{Host, ObjId, OuterId, Reason, Role, Tensor, TensorId, Value};
 use super::args::Args;
 use super::container::plain_key;
 use super::meet::Rule;
@@ -103,9 +103,15 @@ impl Interp<'_> {
             ObjKind::List { .. } => match (self.own(id), i) {
                 (Value::Many(_), Value::Slice) => Value::Object(id),
                 (v @ Value::Seq(_), Value::Slice) => self.index(v, i, e, e, e),
-                (v, i) => self.index(v, i, e, e, e),
+                (v, i) => {
+                    let item = self.index(v, i, e, e, e);
+                    self.layer(id, item).map_or(item, |home| self.possible_tensor(home))
+                }
             },
-            ObjKind::Dict { .. } => self.dict_item(id, i, e),
+            ObjKind::Dict { .. } => {
+                let item = self.dict_item(id, i, e);
+                self.layer(id, item).map_or(item, |home| self.possible_tensor(home))
+            }
             // Part of a data set is one.
             ObjKind::Items if i == Value::Slice => Value::Object(id),
             ObjKind::Items | ObjKind::Loader => self.own(id),
@@ -179,11 +185,22 @@ impl Interp<'_> {
         if !t.certain
             && let Value::Str(..) | Value::Int(_) = i
         {
-            return self.part_of(t);
+            return self.numbered_part(t, i);
         }
         self.check_index(b, i, e, base, index);
         let dims = self.indexed_dims(t.dims, i, index);
         self.tensor(Tensor { dims, role: Role::Plain, bytes: None, ..t })
+    }
+
+    /// An item of what is a tensor or a collection of some: of a tensor it is as likely a number.
+    fn numbered_part(&mut self, t: Tensor, i: Value) -> Value {
+        match self.part_of(t) {
+            Value::Tensor(part) if matches!(i, Value::Int(_)) && self.get_tensor(part).dims == Dims::ANY => {
+                let part = self.get_tensor(part);
+                self.tensor(Tensor { dims: Dims::ANY.picked(), ..part })
+            }
+            part => part,
+        }
     }
 
     pub(super) fn index_outer(
@@ -230,6 +247,16 @@ impl Interp<'_> {
         t.certain && t.dims != Dims::ZERO && !t.dims.perhaps_a_number()
     }
 
+    /// Has it been moved to its device? That is no number, and no module either if it is used as an index.
+    fn is_moved_index(&self, t: TensorId) -> bool {
+        let t = self.get_tensor(t);
+        let moved = |p: u32| {
+            let origin = self.t.places.get(p).1;
+            origin != super::NO_ORIGIN && self.t.origins.get(origin.0).reason == Reason::Moved
+        };
+        t.dims != Dims::ZERO && !t.dims.perhaps_a_number() && self.d.as_leaf(t.device).is_some_and(moved)
+    }
+
     /// May it be a tensor that is used as an index? A bare parameter is as likely a number, and must still be shown to be
     /// one.
     fn may_pick(&self, i: Value) -> bool {
@@ -263,7 +290,7 @@ impl Interp<'_> {
         let mut parties = vec![whole];
         for v in indices {
             let index_tensor = match v {
-                Value::Tensor(t) => self.picks_several(t),
+                Value::Tensor(t) => self.picks_several(t) || self.is_moved_index(t),
                 v => self.may_pick(v),
             };
             if index_tensor {

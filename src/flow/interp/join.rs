@@ -184,7 +184,23 @@ impl<'p> Interp<'p> {
                 let items: Vec<Value> = x.iter().zip(y.iter()).map(|(&p, &q)| self.blend(p, q)).collect();
                 self.seq(&items)
             }
+            // `x = 0`, and lists of such made of it by a loop: no tensor at any rate.
+            (a, b) if self.is_of_numbers(a, 0) && self.is_of_numbers(b, 0) => Value::Host(Host::Other),
             _ => Value::Unknown,
+        }
+    }
+
+    /// Is it a number, or are there only numbers in it?
+    fn is_of_numbers(&self, v: Value, depth: u32) -> bool {
+        let inside = |v: &Value| self.is_of_numbers(*v, depth + 1);
+        match v {
+            _ if depth > MAX_ALIKE => false,
+            Value::Int(_) | Value::Host(Host::Number | Host::Other) => true,
+            Value::Seq(s) => self.seq_items(s).iter().all(inside),
+            Value::Many(m) => inside(self.t.values.get(m)),
+            Value::Object(id) => self.is_plain_list(id) && inside(&self.own(id)),
+            Value::Choice(_) => self.values_of(v).iter().all(inside),
+            _ => false,
         }
     }
 

@@ -200,7 +200,7 @@ impl Interp<'_> {
             }
             // Nor is that it is a tensor, of which this is the device, or whatever else has one.
             if let Device::Of(o) = d {
-                let there = if self.was_made_there(origin) {
+                let there = if self.was_put_there(origin) {
                     self.may_have_a_device(o)
                 } else {
                     self.may_be_a_tensor(o)
@@ -223,7 +223,7 @@ impl Interp<'_> {
         let asked = |i: &Self, o: OuterId| i.tests.contains_key(&super::compare::has_test(o, device));
         let plain = |i: &Self, d: Device| !matches!(d, Device::Of(o) if i.has_fields(o) && !asked(i, o));
         let needs =
-            [(da, oa), (db, ob)].into_iter().filter(|&(d, o)| !(self.was_made_there(o) && plain(self, d)));
+            [(da, oa), (db, ob)].into_iter().filter(|&(d, o)| !(self.was_put_there(o) && plain(self, d)));
         let needs = needs.filter_map(|(d, _)| self.needs_proof(d));
         let needs: Vec<OuterId> = needs.filter(|&o| !self.is_gradient(o)).collect();
         let about = [da, db].into_iter().filter_map(|d| if let Device::Of(o) = d { Some(o) } else { None });
@@ -304,6 +304,12 @@ impl Interp<'_> {
     /// Was it made with `device=x.device`? Then it is there whatever `x` is.
     pub(super) fn was_made_there(&self, o: OriginId) -> bool {
         o != super::NO_ORIGIN && self.t.origins.get(o.0).reason == super::Reason::Made
+    }
+
+    /// The same of what was moved: `y.to(x.device)`.
+    fn was_put_there(&self, o: OriginId) -> bool {
+        self.was_made_there(o)
+            || o != super::NO_ORIGIN && self.t.origins.get(o.0).reason == super::Reason::Moved
     }
 
     /// The outside thing that must turn out to be a tensor for this device to count.

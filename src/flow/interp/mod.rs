@@ -51,6 +51,7 @@ mod instance;
 mod iteration;
 mod join;
 mod kept;
+mod layers;
 mod loading;
 mod loops;
 mod made;

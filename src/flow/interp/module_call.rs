@@ -286,7 +286,8 @@ impl Interp<'_> {
         let Some(&(mut v, at)) = args.positional.first() else { return self.result_of(e) };
         for child in children {
             let args = Args { positional: vec![(v, at)], ..Args::default() };
-            v = self.call_value(child, &args, e);
+            let out = self.call_value(child, &args, e);
+            v = self.given_by_unknown_layer(child, (v, at), out);
         }
         v
     }

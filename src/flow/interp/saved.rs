@@ -8,7 +8,7 @@ use super::super::value::{OuterId, OuterKey, Value};
 use super::args::Args;
 use super::{Cond, FALSE, Interp};
 use crate::ir::{Expr, ExprId, Stmt, Var};
-use crate::link::{ModIdx, Resolved};
+use crate::link::Resolved;
 use crate::sym::Sym;
 use crate::torch;
 
@@ -109,25 +109,10 @@ impl Interp<'_> {
         let ir = &self.program.get(module).ir;
         let Expr::Call(call) = ir.expr(expr) else { return None };
         let class = ir.call(call).func;
-        let found = self.program.resolve_expr(module, class).or_else(|| self.imported_around(module, class));
-        match found? {
+        match self.program.resolve_expr(module, class)? {
             Resolved::External(path) => Some(path),
             _ => None,
         }
-    }
-
-    /// What a name means that the function around imports for itself.
-    fn imported_around(&self, module: ModIdx, name: ExprId) -> Option<Resolved> {
-        let linked = self.program.get(module);
-        let Expr::Var(var) = linked.ir.expr(name) else { return None };
-        let function = linked.ir.function(linked.ir.function_around(name));
-        let mut imports =
-            linked.ir.stmts[linked.ir.stmts_of(function)].iter().filter_map(|stmt| match stmt {
-                Stmt::Import(imports) => imports.iter().find(|i| i.target == Some(var)),
-                _ => None,
-            });
-        let import = imports.next()?;
-        self.program.resolve(*linked.targets.get(&(import.level, import.module, import.name))?)
     }
 
     /// What tells one file from another: the same text for the same name.

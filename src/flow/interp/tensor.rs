@@ -155,7 +155,11 @@ impl Interp<'_> {
             CmpOp::In | CmpOp::NotIn if self.is_certain(b) => ("eq", "`in`"),
             _ => return None,
         };
-        let certain = |i: &Self, v: Value| i.is_certain(v);
+        let certain = |i: &Self, v: Value| match v {
+            Value::Tensor(id) => i.get_tensor(id).certain,
+            Value::Outer(o) => i.t.get_outer(o).tensor && !i.no_tensors.contains_key(&o),
+            _ => false,
+        };
         if !certain(self, a) && !certain(self, b) {
             let uncertain = |v| matches!(v, Value::Tensor(_));
             if !uncertain(a) && !uncertain(b) {
@@ -188,17 +192,21 @@ impl Interp<'_> {
     ) -> Value {
         let (a, b) = (self.number_if_size(a), self.number_if_size(b));
         self.shown_by_company(a, b);
+        if self.stands_for_nothing(a, b, r) || self.stands_for_nothing(b, a, l) {
+            let device = self.unknown_device();
+            return self.plain_tensor(device, Dims::ANY);
+        }
         let rule = |p: usize| op.and_then(|o| o.positional(p)).map_or(Rule::ARITHMETIC, Rule::from);
         let (x, y) = (self.party(a, l, rule(0)), self.party(b, r, rule(1)));
-        let certain = self.certain(a) || self.certain(b);
+        let shown = |v| matches!(v, Value::Outer(o) if self.is_tensorish(o));
+        let certain = self.certain(a) || self.certain(b) || shown(a) || shown(b);
         match (x, y) {
             (Some(x), Some(y)) => {
                 // A number, as far as anybody has seen: then the result is where the tensor is. Were it a tensor
                 // elsewhere, that has been told.
-                let unproven = |i: &Self, v: Value| matches!(v, Value::Outer(o) if !i.is_tensorish(o));
                 let alone = match (self.certain(a), self.certain(b)) {
-                    (true, false) if unproven(self, b) && x.dims.some() => Some(x),
-                    (false, true) if unproven(self, a) && y.dims.some() => Some(y),
+                    (true, false) if self.is_unproven(b) && x.dims.some() => Some(x),
+                    (false, true) if self.is_unproven(a) && y.dims.some() => Some(y),
                     _ => None,
                 };
                 let refused = self.meet(meeting, what, e, &[x, y]);
@@ -246,6 +254,30 @@ impl Interp<'_> {
                 })
             }
             (None, None) => Value::Unknown,
+        }
+    }
+
+    /// `torch.empty(0)`, where something of the caller's is computed with: in place of one that is not there, so that
+    /// nobody gets here with it.
+    fn stands_for_nothing(&mut self, v: Value, other: Value, at: ExprId) -> bool {
+        let Value::Tensor(id) = v else { return false };
+        if self.get_tensor(id).bytes != Some(0) {
+            return false;
+        }
+        let Some((d, _)) = self.tensor_place(other, at) else { return false };
+        self.device_leaves(d).iter().any(|&(_, at, _)| matches!(at, Device::Of(_)))
+    }
+
+    /// Is it as likely a number: something from outside, or what has been computed from it and numbers?
+    fn is_unproven(&self, v: Value) -> bool {
+        let unproven =
+            |d: Device| matches!(d, Device::Of(o) if !self.is_tensorish(o) && self.needs_proof(d).is_some());
+        match v {
+            Value::Outer(o) => !self.is_tensorish(o),
+            Value::Tensor(id) if !self.get_tensor(id).certain => {
+                self.d.as_leaf(self.get_tensor(id).device).is_some_and(|p| unproven(self.t.places.get(p).0))
+            }
+            _ => false,
         }
     }
 
@@ -496,13 +528,15 @@ impl Interp<'_> {
 fn known_host(v: Value) -> bool {
     match v {
         Value::Host(_) | Value::Int(_) | Value::Bool(_) | Value::None | Value::Str(..) | Value::Slice => true,
-        // `math.pi`
-        Value::External(path) => {
-            let path = path.as_str();
-            path.starts_with("math.")
-                || path.starts_with("numpy.")
-                || matches!(path, "torch.pi" | "torch.inf" | "torch.e")
-        }
+        Value::External(path) => is_constant(path),
         _ => false,
     }
+}
+
+/// `math.pi`
+pub(super) fn is_constant(path: Sym) -> bool {
+    let path = path.as_str();
+    path.starts_with("math.")
+        || path.starts_with("numpy.")
+        || matches!(path, "torch.pi" | "torch.inf" | "torch.e" | "torch.nan")
 }

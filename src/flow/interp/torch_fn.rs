@@ -234,6 +234,12 @@ impl Interp<'_> {
             // What a module's `forward` is given is rather a tensor.
             Value::Outer(o) => !self.is_tensorish(o) && self.t.get_outer(o).with.is_none(),
             Value::Unknown => true,
+            // Numbers or lists of them, whichever it is.
+            Value::Choice(_) => self.values_of(v).into_iter().all(|v| match v {
+                Value::Tensor(_) | Value::Choice(_) => false,
+                Value::Outer(_) => self.holds_data(v),
+                _ => true,
+            }),
             _ => false,
         }
     }

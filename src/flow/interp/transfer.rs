@@ -156,6 +156,8 @@ impl Interp<'_> {
             }
             Value::External(path) => path.as_str(),
             Value::Str(s, _) => s.as_str(),
+            // `x.dtype`, a `dtype` parameter: no device comes with it.
+            Value::Outer(o) if self.t.get_outer(o).text.ends_with("dtype") => return TypeTarget::Dtype,
             Value::Unknown | Value::Outer(_) | Value::Choice(_) => {
                 return TypeTarget::Place(self.unknown_device());
             }

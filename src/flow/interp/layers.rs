@@ -1,0 +1,103 @@
+//! Layers that came from outside: `nn.ModuleList(layers)` of a parameter, `self.net = net`.
+//!
+//! Nothing is known of what they compute. But they live with the module that holds them, and what is computed from tensors
+//! that are there, too, is there as well.
+
+use super::super::diagram::Dd;
+use super::super::value::{Device, ObjId, Value};
+use super::args::Args;
+use super::{Interp, ObjKind};
+use crate::ir::ExprId;
+
+impl Interp<'_> {
+    /// The device of a module that is wherever its user wants it: one whose methods are interpreted for themselves.
+    fn home(&self, module: ObjId) -> Option<Dd> {
+        let Value::Device(d) = self.own(module) else { return None };
+        let leaf = self.d.as_leaf(d)?;
+        matches!(self.t.places.get(leaf).0, Device::Of(_)).then_some(d)
+    }
+
+    /// A layer out of a list of them: if nothing is known of it, a module that lives with the one that holds the list.
+    pub(super) fn layer(&self, list: ObjId, item: Value) -> Option<Dd> {
+        let kind = self.obj(list).kind;
+        if !matches!(kind, ObjKind::List { module: true } | ObjKind::Dict { module: true })
+            || !matches!(item, Value::Unknown | Value::Outer(_))
+        {
+            return None;
+        }
+        self.holder_here(list).and_then(|holder| self.home(holder))
+    }
+
+    /// The module among those whose methods are running that has this for an attribute.
+    fn holder_here(&self, part: ObjId) -> Option<ObjId> {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            if let Value::Object(id) = frame.receiver
+                && self.obj(id).kind == ObjKind::Module
+                && self.obj(id).attrs.iter().any(|&(_, cell)| self.store.get(cell) == Value::Object(part))
+            {
+                return Some(id);
+            }
+            at = frame.caller;
+        }
+        None
+    }
+
+    /// What a module's attribute from outside gives, called with tensors that live with the module, and with nothing that
+    /// is elsewhere: a tensor, if anything, that does so, too.
+    pub(super) fn given_by_layer(&mut self, module: ObjId, layer: Value, args: &Args, out: Value) -> Value {
+        if self.obj(module).kind != ObjKind::Module
+            || !matches!((layer, out), (Value::Outer(_), Value::Outer(_)))
+        {
+            return out;
+        }
+        let Some(home) = self.home(module) else { return out };
+        let mut any = false;
+        for (v, at) in args.values() {
+            match self.is_at(v, at, home) {
+                Some(true) => any = true,
+                Some(false) => return out,
+                None => {}
+            }
+        }
+        if any { self.possible_tensor(home) } else { out }
+    }
+
+    /// Does it live there? Not known of what may be no tensor.
+    fn is_at(&mut self, v: Value, at: ExprId, home: Dd) -> Option<bool> {
+        let device = |i: &Self, d: Dd| i.d.as_leaf(d).map(|p| i.t.places.get(p).0);
+        let there = device(self, home);
+        match v {
+            Value::Tensor(_) | Value::Choice(_) => {
+                let (d, _) = self.tensor_place(v, at)?;
+                match device(self, d) {
+                    Some(Device::Unknown) => None,
+                    d => Some(d == there),
+                }
+            }
+            Value::Outer(o) => match (self.t.get_outer(o).with, there) {
+                (Some(with), Some(Device::Of(module))) => Some(with == module),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// What a layer of an `nn.Sequential` gives of which nothing is known: it is where its input is.
+    pub(super) fn given_by_unknown_layer(
+        &mut self,
+        layer: Value,
+        (input, at): (Value, ExprId),
+        out: Value,
+    ) -> Value {
+        let unknown = |v| matches!(v, Value::Outer(_) | Value::Unknown);
+        if !unknown(layer) || !unknown(out) {
+            return out;
+        }
+        match self.tensor_place(input, at) {
+            Some((d, _)) => self.possible_tensor(d),
+            None => out,
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What functions import for themselves: `def load(path): import torch`.
+//!
+//! A name that a function imports means the same all over it, as one that the file imports does, unless the function gives
+//! it something else as well.
+
+use rustc_hash::FxHashMap;
+
+use super::{Linked, ModIdx, Program, Resolved, Target};
+use crate::ir::{Expr, ExprId, FuncId, Module, Slot, Stmt, StmtId, Var};
+use crate::sym::Sym;
+
+/// The variables of functions that hold an import, and what that names.
+pub(super) type LocalImports = FxHashMap<(FuncId, Slot), Target>;
+
+/// The imports in functions of a file whose imports name these targets.
+pub(super) fn of(ir: &Module, targets: &FxHashMap<(u32, Sym, Option<Sym>), Target>) -> LocalImports {
+    let mut found = LocalImports::default();
+    for (n, stmt) in ir.stmts.iter().enumerate() {
+        let Stmt::Import(imports) = stmt else { continue };
+        let func = function_of(ir, StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
+        if func == FuncId(0) {
+            continue;
+        }
+        for import in imports {
+            let target = targets.get(&(import.level, import.module, import.name));
+            if let (Some(Var::Local(slot)), Some(&target)) = (import.target, target) {
+                found.entry((func, slot)).or_insert(target);
+            }
+        }
+    }
+    found
+}
+
+/// The innermost function that a statement stands in; the module's body is number 0.
+fn function_of(ir: &Module, stmt: StmtId) -> FuncId {
+    let at = ir.stmt_span(stmt);
+    let around = ir.functions.iter().enumerate().skip(1).filter(|(_, f)| f.span.contains(at));
+    let innermost = around.max_by_key(|(_, f)| f.span.start).map_or(0, |(n, _)| n);
+    FuncId(u32::try_from(innermost).unwrap_or(0))
+}
+
+impl Program {
+    /// What a variable means in an expression of a function, if that function or one around it imports it.
+    pub(super) fn imported_by_function(&self, linked: &Linked, expr: ExprId, var: Var) -> Option<Resolved> {
+        if linked.local_imports.is_empty() {
+            return None;
+        }
+        let (depth, slot) = match var {
+            Var::Local(slot) => (0, slot),
+            Var::Enclosing { depth, slot } => (depth, slot),
+            Var::Global(_) | Var::Unbound(_) => return None,
+        };
+        let mut func = linked.ir.function_around(expr);
+        for _ in 0..depth {
+            func = linked.ir.function(func).parent?;
+        }
+        self.resolve(*linked.local_imports.get(&(func, slot))?)
+    }
+
+    /// Is the name a variable that a function has imported?
+    pub fn is_local_import(&self, module: ModIdx, expr: ExprId) -> bool {
+        let linked = self.get(module);
+        match linked.ir.expr(expr) {
+            Expr::Var(var) => self.imported_by_function(linked, expr, var).is_some(),
+            _ => false,
+        }
+    }
+}
