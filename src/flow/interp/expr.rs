@@ -499,8 +499,8 @@ impl Interp<'_> {
             self.extend_list(id, v, value);
             return;
         }
-        // What is counted up in a loop is another number in each round, and nobody knows how many rounds there are.
-        let counted = self.here().loops.last().is_some_and(|l| !l.exact);
+        // What is counted up for each of many is another number in each round, and nobody knows how many rounds there are.
+        let counted = self.here().loops.last().is_some_and(|l| l.open);
         let new = match (old, v) {
             (Value::Int(_), Value::Int(_)) if counted => Self::NUMBER,
             _ => self.augmented(op, old, v, target, value),

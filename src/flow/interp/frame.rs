@@ -107,6 +107,8 @@ pub(super) struct LoopFrame {
     pub(super) branches: u32,
     /// Its rounds are interpreted one by one.
     pub(super) exact: bool,
+    /// It goes over something of which nobody knows how much it is.
+    pub(super) open: bool,
     /// What its rounds have put into lists, and when.
     pub(super) appended: Vec<(ObjId, Value, Cond)>,
 }

@@ -52,7 +52,8 @@ impl<'p> Interp<'p> {
         let deep = self.here().loops.len() >= TWO_PASS_DEPTH;
         let most = if let Iteration::Exact(items) = &exact { self.most_rounds(items) } else { 0 };
         let unrolled = matches!(&exact, Iteration::Exact(items) if items.len() <= most);
-        self.here_mut().loops.push(LoopFrame { exact: unrolled, ..LoopFrame::default() });
+        let open = matches!(exact, Iteration::Any(_));
+        self.here_mut().loops.push(LoopFrame { exact: unrolled, open, ..LoopFrame::default() });
         match exact {
             // A short literal sequence is unrolled: `for m in (encoder, decoder): m.to(device)`.
             Iteration::Exact(items) => {
