@@ -221,7 +221,9 @@ impl Interp<'_> {
         match i {
             Value::Slice => self.tensor_of_outer(o, e),
             Value::Seq(id) if self.seq_items(id).contains(&Value::Slice) => {
-                if self.seq_items(id).iter().any(|&v| self.picks_from_tensors(v)) {
+                // `edges[:, kept]`: whatever has several dimensions, and a tensor picks from one.
+                let certain = |&v: &Value| matches!(v, Value::Tensor(t) if self.get_tensor(t).certain);
+                if self.seq_items(id).iter().any(certain) {
                     self.tensor_proofs.insert(o);
                 }
                 self.check_index(Value::Outer(o), i, e, base, index);
