@@ -76,6 +76,13 @@ impl Interp<'_> {
                         (Value::Object(id), n) => Some(self.field_name(id, n)),
                         _ => None,
                     };
+                    // `setattr(self, key, function(value))`: any of its fields may be that.
+                    if let Value::Object(id) = v
+                        && self.obj(id).kind == ObjKind::Instance
+                        && !matches!(args.positional[1].0, Value::Str(..))
+                    {
+                        self.forget_plain(id);
+                    }
                     match (v, n) {
                         // `setattr(layers, "0", layer)`
                         (Value::Object(id), Some(n)) if self.is_numbered(id, n) => {

@@ -256,10 +256,24 @@ impl Interp<'_> {
     fn run_methods(&mut self, key: ClassKey, instance: ObjId, methods: &[(Sym, FuncId)], out: &mut Found) {
         for &(name, func) in methods {
             let done = self.interpreted.contains(&func) && !self.is_module_class(key);
-            if name != self.known.init && !done && !self.relevance.is_of_constructor(key.module, func) {
+            if name != self.known.init
+                && !done
+                && !self.is_hidden(key, name)
+                && !self.relevance.is_of_constructor(key.module, func)
+            {
                 self.run_entry(key.module, func, Some(key), Some(instance), out);
             }
         }
+    }
+
+    /// `__rows` of a class in which nothing says that name: Python mangles it, so nobody else can.
+    fn is_hidden(&self, key: ClassKey, name: Sym) -> bool {
+        let text = name.as_str();
+        if !text.starts_with("__") || text.ends_with("__") {
+            return false;
+        }
+        let ir = &self.program.get(key.module).ir;
+        !ir.exprs.iter().any(|e| matches!(*e, crate::ir::Expr::Attr { name: said, .. } if said == name))
     }
 
     /// The methods of a class that may have something to say; none, and there is no need for an instance.

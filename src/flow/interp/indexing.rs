@@ -187,6 +187,10 @@ impl Interp<'_> {
         {
             return self.numbered_part(t, i);
         }
+        // That raises now, and gave a number before PyTorch 0.4: `loss.data[0]`.
+        if t.dims == Dims::ZERO && matches!(i, Value::Int(_)) {
+            return Value::Unknown;
+        }
         self.check_index(b, i, e, base, index);
         let dims = self.indexed_dims(t.dims, i, index);
         self.tensor(Tensor { dims, role: Role::Plain, bytes: None, ..t })
@@ -320,6 +324,13 @@ impl Interp<'_> {
                     s.set_item(v, i, value, at, base, index);
                     Value::Absent
                 });
+            }
+            Value::Object(id)
+                if self.obj(id).kind == ObjKind::Instance
+                    && let Some((m, f)) = self.own_method(id, "__setitem__") =>
+            {
+                let args = Args { positional: vec![(i, index), (value, at)], ..Args::default() };
+                self.call_function(m, f, None, Some(b), &args, at);
             }
             Value::Object(id) => {
                 // What a module's constructor puts into a container is as unregistered as what it appends to one.

@@ -93,7 +93,7 @@ impl Interp<'_> {
         has("_apply") || self.obj(id).outer.is_some() && (has("to") || has("cuda"))
     }
 
-    /// Where plain tensors of a module are is not known any more.
+    /// Where plain tensors of a module are is not known any more, nor what it remembers of that.
     pub(super) fn forget_plain(&mut self, id: ObjId) {
         let unknown = self.unknown_device();
         for (_, cell) in self.obj(id).attrs.clone() {
@@ -103,6 +103,7 @@ impl Interp<'_> {
                     let v = self.tensor(Tensor { device: unknown, ..t });
                     self.store.set(cell, v);
                 }
+                Value::Device(_) => self.store.set(cell, Value::Device(unknown)),
                 Value::Object(o)
                     if matches!(
                         self.obj(o).kind,
