@@ -241,7 +241,8 @@ impl Interp<'_> {
                     // A mask takes as many as it has and gives one; numbers give as many as they have for one.
                     return Dims::SOME;
                 }
-                (_, Value::Int(_)) => dims = dims.picked(),
+                (_, Value::Int(_) | Value::Host(Host::Number)) => dims = dims.picked(),
+                (_, Value::Tensor(t)) if self.get_tensor(t).dims == Dims::ZERO => dims = dims.picked(),
                 // A number takes one; what else it may be keeps at least as many.
                 _ => dims = Dims::at_least(dims.minus(1).least()),
             }
