@@ -10,8 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::finding::Spot;
 use crate::ir::{
-    Arg, ArgKind, Block, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Module, Slot, Stmt, StmtId, UnaryOp,
-    Var,
+    Arg, ArgKind, Block, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Module, Stmt, StmtId, UnaryOp, Var,
 };
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::span::Span;
@@ -57,15 +56,9 @@ const MAX_ROUNDS: usize = 4;
 impl Behind {
     /// Looks at these files of the program: what they mention, and where they refuse.
     pub fn of(program: &Program, files: &[ModIdx]) -> Self {
-        let imported = imported(program, files);
-        let points = points(program, files, &imported);
-        let mut graph = Graph {
-            program,
-            imported,
-            points,
-            callers: FxHashMap::default(),
-            sheltered: FxHashSet::default(),
-        };
+        let points = points(program, files);
+        let mut graph =
+            Graph { program, points, callers: FxHashMap::default(), sheltered: FxHashSet::default() };
         for &m in files {
             graph.mentions(m);
             graph.subclasses(m);
@@ -117,47 +110,16 @@ fn node(resolved: Resolved) -> Option<Node> {
     }
 }
 
-/// What functions import for themselves, by variable.
-pub(super) type Imported = FxHashMap<(ModIdx, FuncId, Slot), Node>;
-
-pub(super) fn imported(program: &Program, files: &[ModIdx]) -> Imported {
-    let mut imported = Imported::default();
-    for &m in files {
-        let linked = program.get(m);
-        for (stmt, &at) in linked.ir.stmts.iter().zip(&linked.ir.stmt_spans) {
-            let Stmt::Import(imports) = stmt else { continue };
-            let around = linked.ir.functions.iter().enumerate().skip(1).filter(|(_, f)| f.span.contains(at));
-            let Some((n, _)) = around.max_by_key(|(_, f)| f.span.start) else { continue };
-            let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
-            for import in imports {
-                let target = linked.targets.get(&(import.level, import.module, import.name));
-                let target = target.and_then(|&t| node(program.resolve(t)?));
-                if let (Some(Var::Local(slot)), Some(target)) = (import.target, target) {
-                    imported.insert((m, func, slot), target);
-                }
-            }
-        }
-    }
-    imported
-}
-
 /// The function or class of the project that an expression of a function names.
-pub(super) fn named(
-    program: &Program,
-    imported: &Imported,
-    m: ModIdx,
-    func: FuncId,
-    e: ExprId,
-) -> Option<Node> {
+pub(super) fn named(program: &Program, m: ModIdx, e: ExprId) -> Option<Node> {
     match program.get(m).ir.expr(e) {
-        Expr::Var(Var::Local(slot)) if func != FuncId(0) => imported.get(&(m, func, slot)).copied(),
         Expr::Var(_) | Expr::Attr { .. } => node(program.resolve_expr(m, e)?),
         _ => None,
     }
 }
 
 /// The first refusal of each function.
-fn points(program: &Program, files: &[ModIdx], imported: &Imported) -> FxHashMap<(ModIdx, FuncId), Point> {
+fn points(program: &Program, files: &[ModIdx]) -> FxHashMap<(ModIdx, FuncId), Point> {
     let mut points: FxHashMap<(ModIdx, FuncId), Point> = FxHashMap::default();
     for _ in 0..MAX_ROUNDS {
         let before = points.len();
@@ -168,7 +130,7 @@ fn points(program: &Program, files: &[ModIdx], imported: &Imported) -> FxHashMap
                 if points.contains_key(&(m, f)) {
                     continue;
                 }
-                let refuses = Refuses { program, module: m, func: f, imported, known: &points };
+                let refuses = Refuses { program, module: m, func: f, known: &points };
                 if let Some(point) = refuses.block(ir.function(f).body) {
                     points.insert((m, f), point);
                 }
@@ -186,7 +148,6 @@ struct Refuses<'a> {
     program: &'a Program,
     module: ModIdx,
     func: FuncId,
-    imported: &'a Imported,
     known: &'a FxHashMap<(ModIdx, FuncId), Point>,
 }
 
@@ -283,7 +244,7 @@ impl Refuses<'_> {
     fn calls_refusal(&self, e: ExprId) -> bool {
         let Expr::Call(id) = self.ir().expr(e) else { return false };
         let call = self.ir().call(id);
-        let callee = match named(self.program, self.imported, self.module, self.func, call.func) {
+        let callee = match named(self.program, self.module, call.func) {
             Some(Node::Function(m, f)) => Some((m, f)),
             Some(Node::Class(key)) => self.program.find_method(key, Sym::new("__init__")),
             None => None,
@@ -311,7 +272,6 @@ fn gives(ir: &Module, f: FuncId, call: &Call, param: Sym) -> bool {
 
 struct Graph<'a> {
     program: &'a Program,
-    imported: Imported,
     points: FxHashMap<(ModIdx, FuncId), Point>,
     /// Who mentions it; `None` stands for a place that anybody may come to.
     callers: FxHashMap<Node, Vec<Option<Node>>>,
@@ -332,7 +292,7 @@ impl Graph<'_> {
                 continue;
             }
             let owner = ir.function_around(e);
-            if let Some(target) = named(program, &self.imported, m, owner, e) {
+            if let Some(target) = named(program, m, e) {
                 self.mentioned(m, owner, ir.span(e), target, &asked);
             }
         }
@@ -351,8 +311,7 @@ impl Graph<'_> {
     /// The branches of a file for machines with CUDA.
     fn asked(&self, m: ModIdx) -> Vec<Span> {
         let ir = &self.program.get(m).ir;
-        let (imported, known) = (&self.imported, &self.points);
-        let refuses = Refuses { program: self.program, module: m, func: FuncId(0), imported, known };
+        let refuses = Refuses { program: self.program, module: m, func: FuncId(0), known: &self.points };
         let ifs = ir.stmts.iter().filter_map(|stmt| {
             let Stmt::If { test, then, orelse } = *stmt else { return None };
             let there = match ir.expr(test) {

@@ -6,7 +6,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::behind::{Imported, Node, imported, named};
+use super::behind::{Node, named};
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Var};
 use crate::link::{ModIdx, Program};
 use crate::sym::Sym;
@@ -26,8 +26,7 @@ pub struct Calls {
 impl Calls {
     /// Looks for calls of `targets` in these files of the program.
     pub fn of(program: &Program, files: &[ModIdx], targets: &FxHashSet<Target>) -> Self {
-        let mut search =
-            Search { program, imported: imported(program, files), targets, calls: Self::default() };
+        let mut search = Search { program, targets, calls: Self::default() };
         for &m in files {
             search.file(m);
         }
@@ -98,7 +97,6 @@ impl Calls {
 
 struct Search<'a> {
     program: &'a Program,
-    imported: Imported,
     targets: &'a FxHashSet<Target>,
     calls: Calls,
 }
@@ -107,9 +105,8 @@ impl Search<'_> {
     fn file(&mut self, m: ModIdx) {
         let ir = &self.program.get(m).ir;
         for (n, call) in ir.calls.iter().enumerate() {
-            let around = ir.function_around(call.func);
             let id = CallId(u32::try_from(n).unwrap_or(u32::MAX));
-            if let Some(target) = self.called(m, around, call.func) {
+            if let Some(target) = self.called(m, call.func) {
                 self.calls.sites.entry(target).or_default().push((m, id));
             }
         }
@@ -117,8 +114,8 @@ impl Search<'_> {
 
     /// The function that the call is of. A method of what nobody knows is not followed where it is called, so such a call
     /// decides nothing.
-    fn called(&self, m: ModIdx, around: FuncId, func: ExprId) -> Option<Target> {
-        let target = match named(self.program, &self.imported, m, around, func)? {
+    fn called(&self, m: ModIdx, func: ExprId) -> Option<Target> {
+        let target = match named(self.program, m, func)? {
             Node::Function(m, f) => (m, f),
             Node::Class(key) => self.program.find_method(key, Sym::new("__init__"))?,
         };
@@ -149,14 +146,13 @@ pub(super) fn handed_on(
         .nth(index - usize::from(bound && index > 0));
     let by_name = call.args.iter().find(|a| a.kind == ArgKind::Keyword(param.name));
     let slot = root(ir, by_name.or(positional)?.value)?;
-    let (n, around) = ir
-        .functions
-        .iter()
-        .enumerate()
-        .filter(|(_, f)| f.kind == FuncKind::Function && f.span.contains(call.paren))
-        .max_by_key(|(_, f)| f.span.start)?;
+    let mut id = ir.function_around(call.func);
+    while ir.function(id).kind != FuncKind::Function {
+        id = ir.function(id).parent?;
+    }
+    let around = ir.function(id);
     let given = around.params.iter().position(|p| p.slot == slot && p.name.as_str() != "self");
-    given.filter(|_| !is_private(around)).map(|given| (FuncId(u32::try_from(n).unwrap_or(u32::MAX)), given))
+    given.filter(|_| !is_private(around)).map(|given| (id, given))
 }
 
 /// The variable that the expression is, or that it begins with: `graph` of `graph.to(x.device)`.

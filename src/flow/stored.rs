@@ -1,6 +1,6 @@
 //! Where the tensors of what is handed to `torch.save` are: copies on the CPU, numbers, or on whatever the program works with.
 
-use super::behind::{Imported, Node, named};
+use super::behind::{Node, named};
 use super::held::{Given, Stored};
 use super::site::{Callers, MAX_CALLERS, Site, argument};
 use crate::ir::{Call, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
@@ -15,7 +15,6 @@ const MAX_DEPTH: u32 = 12;
 /// The look at what is saved.
 pub(super) struct Contents<'a> {
     pub(super) program: &'a Program,
-    pub(super) imported: &'a Imported,
     pub(super) callers: &'a Callers,
 }
 
@@ -139,7 +138,7 @@ impl Contents<'_> {
             return Stored::Host;
         }
         let ir = &self.program.get(site.module).ir;
-        if let Some(node) = named(self.program, self.imported, site.module, site.func, call.func) {
+        if let Some(node) = named(self.program, site.module, call.func) {
             return match node {
                 Node::Function(m, f) => self.result(site, call, m, f, depth),
                 Node::Class(_) => Stored::Unknown,
@@ -267,7 +266,7 @@ impl Contents<'_> {
                 Some(f) => (site.module, f),
                 None => return false,
             },
-            Expr::Var(_) => match named(self.program, self.imported, site.module, site.func, e) {
+            Expr::Var(_) => match named(self.program, site.module, e) {
                 Some(Node::Function(m, f)) => (m, f),
                 _ => return false,
             },

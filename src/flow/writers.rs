@@ -3,7 +3,7 @@
 //! The project's own calls of `torch.save` say what is in its files. One writes what a load reads if it is in the method
 //! that belongs to the load's (`save_network` to `load_network`), or if its file has the same name.
 
-use super::behind::{Imported, Node, imported, named};
+use super::behind::{Node, named};
 use super::file_names::{agree, is_beside_source, is_distinctive, longest_piece, names};
 use super::held::Stored;
 use super::site::{Callers, MAX_CALLERS, Site, argument};
@@ -77,14 +77,12 @@ fn counterpart(program: &Program, module: ModIdx, mut func: FuncId) -> Option<(M
 pub struct Writers<'a> {
     program: &'a Program,
     saves: Vec<(Site<'static>, CallId)>,
-    imported: Imported,
     callers: Callers,
 }
 
 impl<'a> Writers<'a> {
     /// Those in these files.
     pub fn of(program: &'a Program, files: &[ModIdx]) -> Self {
-        let imported = imported(program, files);
         let (mut saves, mut callers) = (Vec::new(), Callers::default());
         for &m in files {
             let ir = &program.get(m).ir;
@@ -94,12 +92,12 @@ impl<'a> Writers<'a> {
                 let callee = ir.call(id).func;
                 if is_save(program, m, callee) {
                     saves.push((Site::of(m, func), id));
-                } else if let Some(Node::Function(to, f)) = named(program, &imported, m, func, callee) {
+                } else if let Some(Node::Function(to, f)) = named(program, m, callee) {
                     callers.entry((to, f)).or_default().push((Site::of(m, func), id));
                 }
             }
         }
-        Self { program, saves, imported, callers }
+        Self { program, saves, callers }
     }
 
     /// Does the load find nothing that was on a GPU when it was saved?
@@ -162,7 +160,7 @@ impl<'a> Writers<'a> {
     fn stored(&self, site: &Site<'_>, call: CallId) -> Option<Stored> {
         let ir = &self.program.get(site.module).ir;
         let what = argument(ir.call(call), 0, Sym::new("obj"))?;
-        let contents = Contents { program: self.program, imported: &self.imported, callers: &self.callers };
+        let contents = Contents { program: self.program, callers: &self.callers };
         Some(contents.of(site, what))
     }
 }

@@ -29,7 +29,7 @@ impl Interp<'_> {
         if ONLY_MODULES.contains(&name.as_str()) {
             self.watch.shown_modules.insert(o);
             if let Some(Value::Tensor(moved)) = self.as_moved(o) {
-                self.moved_is_module(self.get_tensor(moved).device, name);
+                self.is_module_there(self.get_tensor(moved).device);
             }
         }
     }
@@ -37,9 +37,14 @@ impl Interp<'_> {
     /// The same of what a move has given.
     pub(super) fn moved_is_module(&mut self, device: Dd, name: Sym) {
         if ONLY_MODULES.contains(&name.as_str()) {
-            let origins = self.device_leaves(device).into_iter().map(|(.., origin)| origin);
-            self.watch.moved_modules.extend(origins.filter(|&o| o != NO_ORIGIN));
+            self.is_module_there(device);
         }
+    }
+
+    /// What has moved there is a module.
+    fn is_module_there(&mut self, device: Dd) {
+        let origins = self.device_leaves(device).into_iter().map(|(.., origin)| origin);
+        self.watch.moved_modules.extend(origins.filter(|&o| o != NO_ORIGIN));
     }
 
     /// `model.to(device)` has given this. If it is a module, whose name it was is there from here on.
@@ -47,7 +52,7 @@ impl Interp<'_> {
         let Value::Tensor(id) = moved else { return };
         if self.watch.shown_modules.contains(&o) {
             let device = self.get_tensor(id).device;
-            self.moved_is_module(device, Sym::new("eval"));
+            self.is_module_there(device);
         }
         let cell = match self.outer_moves.get(&o) {
             Some(&cell) => cell,
