@@ -12,6 +12,8 @@ const MARKERS: [&str; 5] = ["pyproject.toml", "samedevice.toml", ".samedevice.to
 pub struct Roots {
     /// The nearest marked folder upwards, by folder.
     marked: FxHashMap<PathBuf, Option<Arc<Path>>>,
+    /// The folder that holds the top-most package, by folder.
+    unpackaged: FxHashMap<PathBuf, Arc<Path>>,
 }
 
 impl Roots {
@@ -21,8 +23,17 @@ impl Roots {
         if let Some(root) = self.marked(folder) {
             return root;
         }
-        let in_package = |folder: &&Path| folder.join("__init__.py").exists();
-        folder.ancestors().find(|folder| !in_package(folder)).unwrap_or(folder).into()
+        self.unpackaged(folder)
+    }
+
+    fn unpackaged(&mut self, folder: &Path) -> Arc<Path> {
+        if let Some(known) = self.unpackaged.get(folder) {
+            return Arc::clone(known);
+        }
+        let above = folder.parent().filter(|_| folder.join("__init__.py").exists());
+        let root = above.map_or_else(|| folder.into(), |parent| self.unpackaged(parent));
+        self.unpackaged.insert(folder.to_owned(), Arc::clone(&root));
+        root
     }
 
     fn marked(&mut self, folder: &Path) -> Option<Arc<Path>> {
