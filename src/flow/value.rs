@@ -114,6 +114,8 @@ pub enum Host {
     Array,
     /// An array that is certainly of 64-bit floating point, or a number out of one.
     Doubles,
+    /// A number, or an array of them: what NumPy makes of something of which nobody knows which it is.
+    Numbers,
     /// The number of the CUDA device in use.
     CurrentGpu,
     /// An amount of device memory, as the machine has it.

@@ -587,4 +587,5 @@ impl<'p> Interp<'p> {
     const TEXT: Value = Value::Host(Host::Text);
     const ARRAY: Value = Value::Host(Host::Array);
     const DOUBLES: Value = Value::Host(Host::Doubles);
+    const NUMBERS: Value = Value::Host(Host::Numbers);
 }
