@@ -249,6 +249,13 @@ pub enum OuterKey {
         /// The pass of the loops around it.
         pass: u32,
     },
+    /// An attribute of an object of the project that nobody here has seen set.
+    Field {
+        /// The object.
+        object: ObjId,
+        /// The attribute.
+        name: Sym,
+    },
     /// An external name's attribute or value, such as `os.environ`.
     External(Sym),
     /// A command-line argument (its parser, its destination).

@@ -2,7 +2,7 @@
 
 use super::super::value::{Closure, Device, Host, ObjId, OuterKey, Value};
 use super::args::Args;
-use super::{Interp, ObjKind};
+use super::{Interp, ObjKind, Outer};
 use crate::ir::ExprId;
 use crate::link::ClassKey;
 use crate::sym::Sym;
@@ -110,11 +110,29 @@ impl Interp<'_> {
                 self.optimizer_escapes(id);
                 self.result_of(e)
             }
-            _ => match self.obj(id).outer {
+            kind => match self.obj(id).outer {
                 Some(o) => Value::Outer(self.outer_attr(o, name)),
+                None if kind == ObjKind::Instance && self.watch.half_made.contains(&id) => {
+                    self.unknown_field(id, name)
+                }
                 None => self.result_of(e),
             },
         }
+    }
+
+    /// An attribute of an object whose constructor was not followed to its end: the same whenever it is read.
+    fn unknown_field(&mut self, object: ObjId, name: Sym) -> Value {
+        let key = OuterKey::Field { object, name };
+        let outer = self.t.outer(key.clone(), || Outer {
+            key,
+            text: String::new(),
+            tensor: false,
+            device: false,
+            varies: false,
+            with: None,
+            default: None,
+        });
+        Value::Outer(outer)
     }
 
     fn property(&mut self, v: Value, _id: ObjId, _e: ExprId) -> Value {
