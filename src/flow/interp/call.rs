@@ -177,6 +177,7 @@ impl Interp<'_> {
             ObjKind::Module | ObjKind::ForeignModule(_) => {
                 let d = self.unknown_device();
                 self.move_module(id, d);
+                self.forget_mode(v);
             }
             ObjKind::Inert => self.optimizer_escapes(id),
             ObjKind::List { .. } | ObjKind::Dict { .. } => {
@@ -265,6 +266,9 @@ impl Interp<'_> {
             )
         };
         if self.gave_up {
+            for v in args.values().map(|(v, _)| v).chain(receiver).collect::<Vec<_>>() {
+                self.forget_mode(v);
+            }
             self.may_have_moved(function.name, receiver);
             self.forget_written(module, func, receiver);
             self.is_half_made(function.name, receiver);

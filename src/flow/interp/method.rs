@@ -77,6 +77,9 @@ impl Interp<'_> {
     }
 
     fn object_attr(&mut self, id: ObjId, name: Sym, e: ExprId) -> Value {
+        if name == self.known.training && self.obj(id).kind == ObjKind::Module {
+            return self.training_mode(id, e);
+        }
         let v = self.get_field(id, name);
         if v != Value::Absent {
             return self.property(v, id, e);

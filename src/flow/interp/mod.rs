@@ -59,6 +59,7 @@ mod managers;
 mod meet;
 mod memo;
 mod method;
+mod mode;
 mod module;
 mod module_call;
 mod moving;
@@ -236,6 +237,8 @@ pub struct Interp<'p> {
     suspended: Vec<managers::Suspended>,
     /// The file whose functions are the entry points.
     entry: ModIdx,
+    /// What has a lower number was made before the entry point began.
+    made_before: usize,
     speculative: bool,
     asked_before: bool,
     /// A function that runs only where its decorators let it hands over the one that is interpreted for itself.
@@ -289,6 +292,7 @@ struct Known {
     builtins: Sym,
     init: Sym,
     device: Sym,
+    training: Sym,
     device_count: OuterId,
 }
 
@@ -319,6 +323,7 @@ impl<'p> Interp<'p> {
             builtins: Sym::new("builtins"),
             init: Sym::new("__init__"),
             device: Sym::new("device"),
+            training: Sym::new("training"),
             device_count,
         };
         Self {
@@ -373,6 +378,7 @@ impl<'p> Interp<'p> {
             saved: FxHashMap::default(),
             suspended: Vec::new(),
             entry,
+            made_before: 0,
             speculative: false,
             asked_before: false,
             handed_on: false,
