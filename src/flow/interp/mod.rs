@@ -90,6 +90,7 @@ mod timing;
 mod tokens;
 mod torch_fn;
 mod torch_module;
+mod traced;
 mod training;
 mod transfer;
 mod transfers;
