@@ -49,7 +49,7 @@ fn calls_of(
     reading: &mut Reading<'_>,
 ) -> Option<Calls> {
     loop {
-        let names: Vec<&str> = targets.iter().map(|&t| called(&reading.program, t)).collect();
+        let names: Vec<&str> = targets.iter().flat_map(|&t| names(&reading.program, t)).collect();
         if !project.complete(reading, &|text| mentions(text, &names)) {
             return None;
         }
@@ -68,14 +68,13 @@ fn target(program: &Program, given: Given) -> Option<Target> {
     Some((program.module_of(given.file)?, given.func))
 }
 
-/// The name by which the function is called; of constructors, the class's.
-fn called(program: &Program, (m, f): Target) -> &'static str {
+/// The name by which the function is called, and that of the class that it is a method of.
+fn names(program: &Program, (m, f): Target) -> Vec<&'static str> {
     let ir = &program.get(m).ir;
     let function = ir.function(f);
-    match function.class {
-        Some(class) if function.name.as_str() == "__init__" => ir.class(class).name.as_str(),
-        _ => function.name.as_str(),
-    }
+    let class = function.class.map(|class| ir.class(class).name.as_str());
+    let own = Some(function.name.as_str()).filter(|name| !matches!(*name, "__init__" | "__call__"));
+    own.into_iter().chain(class).collect()
 }
 
 /// What files say, the ones that were asked for and others.
@@ -106,7 +105,7 @@ impl Said<'_> {
     fn is_decided(&mut self, given: Given, f: &Finding, calls: &Calls) -> bool {
         let Some(target) = target(&self.reading.program, given) else { return false };
         let callers = calls.deciding(&self.reading.program, target, given.index);
-        !callers.is_empty() && !callers.iter().take(MAX_CALLERS).any(|&m| self.tells(m, f))
+        callers.is_some_and(|files| !files.iter().take(MAX_CALLERS).any(|&m| self.tells(m, f)))
     }
 
     /// Does the file come to it, too?

@@ -7,8 +7,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::behind::{Node, named};
+use super::methods::{gives_host, made, receivers};
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Var};
-use crate::link::{ModIdx, Program};
+use crate::link::{ClassKey, ModIdx, Program};
 use crate::sym::Sym;
 
 /// A function of the project.
@@ -21,6 +22,11 @@ pub(super) const MAX_HANDS: u32 = 3;
 #[derive(Debug, Default)]
 pub struct Calls {
     sites: FxHashMap<Target, Vec<(ModIdx, CallId)>>,
+    /// Calls of methods through objects.
+    through_objects: FxHashMap<Target, Vec<(ModIdx, CallId)>>,
+    /// Classes of which objects are made that work on the host, and those of which others are made.
+    on_host: FxHashSet<ClassKey>,
+    made_otherwise: FxHashSet<ClassKey>,
 }
 
 impl Calls {
@@ -50,15 +56,37 @@ impl Calls {
 
     /// The files whose calls give the function its argument for this parameter (by its position in the signature), if all
     /// of these calls give something of their own, be it that nothing is known of that. Of one that hands on what its own
-    /// function is given, the files that call this function.
-    pub fn deciding(&self, program: &Program, target: Target, index: u16) -> Vec<ModIdx> {
+    /// function is given, the files that call this function. No files if all that is given is on the host; nothing if the
+    /// calls leave it open.
+    pub fn deciding(&self, program: &Program, target: Target, index: u16) -> Option<Vec<ModIdx>> {
+        let index = usize::from(index);
+        let host = self.only_host(program, target, index);
         let mut files = Vec::new();
-        if !self.decide(program, target, usize::from(index), MAX_HANDS, &mut files) {
-            return Vec::new();
+        let named = self.sites.contains_key(&target);
+        if named && !self.decide(program, target, index, MAX_HANDS, &mut files)
+            || !named && host != Some(true)
+        {
+            return None;
+        }
+        if host == Some(false) {
+            return None;
         }
         files.sort_unstable();
         files.dedup();
-        files
+        Some(files)
+    }
+
+    /// Do the calls through objects give what is on the host, all of them? Nothing if there are none.
+    fn only_host(&self, program: &Program, target: Target, index: usize) -> Option<bool> {
+        let callee = program.get(target.0).ir.function(target.1);
+        let param = callee.params.get(index)?;
+        let sites = self.through_objects.get(&target).map_or(&[][..], |sites| sites);
+        let host = |&(m, call): &(ModIdx, CallId)| {
+            gives_host(program, m, program.get(m).ir.call(call), index, param.name)
+        };
+        let on_host = class_of(program, target)
+            .is_some_and(|key| self.on_host.contains(&key) && !self.made_otherwise.contains(&key));
+        (on_host || !sites.is_empty()).then(|| sites.iter().all(host))
     }
 
     /// Adds the files; false if a call leaves it open, or nobody calls the function.
@@ -104,10 +132,27 @@ struct Search<'a> {
 impl Search<'_> {
     fn file(&mut self, m: ModIdx) {
         let ir = &self.program.get(m).ir;
+        let method = |key, name| self.program.find_method(key, name).filter(|t| self.targets.contains(t));
+        let name = |&(t, f): &Target| self.program.get(t).ir.function(f).name;
+        if self.targets.iter().any(|&t| class_of(self.program, t).is_some()) {
+            for (key, host) in made(self.program, m) {
+                let made = if host { &mut self.calls.on_host } else { &mut self.calls.made_otherwise };
+                made.extend(&self.program.class(key).mro);
+            }
+        }
+        let names: FxHashSet<Sym> = self.targets.iter().map(name).collect();
         for (n, call) in ir.calls.iter().enumerate() {
             let id = CallId(u32::try_from(n).unwrap_or(u32::MAX));
             if let Some(target) = self.called(m, call.func) {
                 self.calls.sites.entry(target).or_default().push((m, id));
+            } else if let Expr::Attr { name, .. } = ir.expr(call.func)
+                && names.contains(&name)
+            {
+                for target in
+                    receivers(self.program, m, call.func).into_iter().filter_map(|k| method(k, name))
+                {
+                    self.calls.through_objects.entry(target).or_default().push((m, id));
+                }
             }
         }
     }
@@ -121,6 +166,11 @@ impl Search<'_> {
         };
         self.targets.contains(&target).then_some(target)
     }
+}
+
+/// The class that the function is a method of.
+fn class_of(program: &Program, (module, f): Target) -> Option<ClassKey> {
+    program.get(module).ir.function(f).class.map(|class| ClassKey { module, class })
 }
 
 /// Does its name say that it is there for its own file alone?

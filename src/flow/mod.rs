@@ -19,6 +19,7 @@ mod held;
 mod import_time;
 mod interp;
 mod mention;
+mod methods;
 mod questions;
 mod relevance;
 mod scan;

@@ -232,10 +232,38 @@ fn constructors_helpers(program: &Program, found: &[Found], modules: &mut [Facts
                 callee.as_str().starts_with('_') && !callee.as_str().starts_with("__");
         }
     }
-    for &(caller, (m, f)) in same() {
-        if name(caller) != init {
-            modules[m.0 as usize].of_constructor[f.0 as usize] = false;
-            modules[m.0 as usize].sets_up[f.0 as usize] = false;
+    // And those that only such methods call.
+    loop {
+        let mut more = false;
+        for &(caller, (m, f)) in same() {
+            let private = name((m, f)).as_str().starts_with('_') && !name((m, f)).as_str().starts_with("__");
+            let within = modules[caller.0.0 as usize].of_constructor[caller.1.0 as usize];
+            let facts = &mut modules[m.0 as usize];
+            if within && private && !facts.of_constructor[f.0 as usize] {
+                facts.of_constructor[f.0 as usize] = true;
+                more = true;
+            }
+        }
+        if !more {
+            break;
+        }
+    }
+    loop {
+        let mut fewer = false;
+        for &(caller, (m, f)) in same() {
+            let within =
+                name(caller) == init || modules[caller.0.0 as usize].of_constructor[caller.1.0 as usize];
+            let facts = &mut modules[m.0 as usize];
+            if name(caller) != init {
+                facts.sets_up[f.0 as usize] = false;
+            }
+            if !within && facts.of_constructor[f.0 as usize] {
+                facts.of_constructor[f.0 as usize] = false;
+                fewer = true;
+            }
+        }
+        if !fewer {
+            break;
         }
     }
 }

@@ -114,6 +114,8 @@ pub enum Host {
     Array,
     /// An array that is certainly of 64-bit floating point, or a number out of one.
     Doubles,
+    /// A number, or an array of them: what NumPy makes of something of which nobody knows which it is.
+    Numbers,
     /// The number of the CUDA device in use.
     CurrentGpu,
     /// An amount of device memory, as the machine has it.
@@ -246,6 +248,13 @@ pub enum OuterKey {
         frame: FrameId,
         /// The pass of the loops around it.
         pass: u32,
+    },
+    /// An attribute of an object of the project that nobody here has seen set.
+    Field {
+        /// The object.
+        object: ObjId,
+        /// The attribute.
+        name: Sym,
     },
     /// An external name's attribute or value, such as `os.environ`.
     External(Sym),

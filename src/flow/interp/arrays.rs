@@ -103,6 +103,8 @@ const OF_NUMBERS: &[&str] = &[
     "abs", "add", "ceil", "clip", "cos", "divide", "exp", "expm1", "floor", "log", "log10", "log1p", "log2",
     "maximum", "minimum", "multiply", "power", "round", "sin", "sqrt", "square", "subtract", "tan", "tanh",
 ];
+/// Methods after which an array has dimensions.
+const SHAPES: &[&str] = &["flatten", "ravel", "repeat", "reshape", "nonzero", "tolist"];
 
 impl Interp<'_> {
     /// The result of a NumPy function: of 64 bits by default, by `dtype`, or by its arguments.
@@ -128,7 +130,10 @@ impl Interp<'_> {
             }),
             None => false,
         };
-        Self::array_or_number(doubles, Self::gives_number(name, args, 1))
+        match Self::array_or_number(doubles, Self::gives_number(name, args, 1)) {
+            Self::ARRAY if self.may_give_number(name, args) => Self::NUMBERS,
+            v => v,
+        }
     }
 
     const fn array_or_number(doubles: bool, number: bool) -> Value {
@@ -139,13 +144,47 @@ impl Interp<'_> {
         }
     }
 
+    /// May it just as well be a number: `np.log(a / b)`, of which nobody knows that one of them is an array, a product of
+    /// all that is in two arrays, a draw without a size?
+    fn may_give_number(&self, name: &str, args: &Args) -> bool {
+        let axis = args.keyword("axis").is_some() || args.open;
+        if OF_NUMBERS.contains(&name) {
+            return !args.positional.is_empty()
+                && !args.open
+                && args.positional.iter().take(2).all(|&(v, _)| !self.has_elements(v));
+        }
+        let sized = args.keyword("size").is_some() || args.open;
+        match name {
+            "dot" | "inner" | "vdot" | "trace" | "linalg.det" => true,
+            "linalg.norm" => args.positional.len() < 3 && !axis,
+            "trapz" | "trapezoid" | "quantile" | "percentile" | "nanmean" | "nanmax" | "nanmin"
+            | "nansum" | "count_nonzero" => !axis,
+            "random.randint" => args.positional.len() < 3 && !sized,
+            "random.choice" => args.positional.len() < 2 && !sized,
+            _ => false,
+        }
+    }
+
+    /// Is it an array or a list for certain?
+    fn has_elements(&self, v: Value) -> bool {
+        match v {
+            Self::ARRAY | Self::DOUBLES | Value::Seq(_) | Value::Many(_) | Value::Object(_) => true,
+            Value::Tensor(id) => self.get_tensor(id).dims.some(),
+            _ => false,
+        }
+    }
+
     /// A method of an array that has numbers of 64 bits, or may have them.
     pub(super) fn array_method(&self, array: Value, name: Sym, args: &Args) -> Value {
         let doubles = match name.as_str() {
             "astype" => args.get(0, "dtype").is_some_and(|(v, _)| self.is_numpy_double(v)),
             name => array == Self::DOUBLES && ARRAYS_KEEP.contains(&name),
         };
-        Self::array_or_number(doubles, Self::gives_number(name.as_str(), args, 0))
+        match Self::array_or_number(doubles, Self::gives_number(name.as_str(), args, 0)) {
+            // What is given a shape has one.
+            Self::ARRAY if array == Self::NUMBERS && !SHAPES.contains(&name.as_str()) => Self::NUMBERS,
+            v => v,
+        }
     }
 
     /// Does the function give one number: of all that is in an array, or of numbers alone? `arrays` are the positional

@@ -177,6 +177,7 @@ impl Interp<'_> {
             ObjKind::Module | ObjKind::ForeignModule(_) => {
                 let d = self.unknown_device();
                 self.move_module(id, d);
+                self.forget_mode(v);
             }
             ObjKind::Inert => self.optimizer_escapes(id),
             ObjKind::List { .. } | ObjKind::Dict { .. } => {
@@ -220,6 +221,9 @@ impl Interp<'_> {
             }
             self.may_have_moved(function.name, receiver);
             self.forget_written(module, func, receiver);
+            if self.is_heavy(module, func) {
+                self.is_half_made(function.name, receiver);
+            }
             if self.live()
                 && !recursive
                 && self.depth < MAX_DEPTH
@@ -262,8 +266,12 @@ impl Interp<'_> {
             )
         };
         if self.gave_up {
+            for v in args.values().map(|(v, _)| v).chain(receiver).collect::<Vec<_>>() {
+                self.forget_mode(v);
+            }
             self.may_have_moved(function.name, receiver);
             self.forget_written(module, func, receiver);
+            self.is_half_made(function.name, receiver);
             let made = self.result_of(e);
             self.is_made_of(made, args);
             return made;
@@ -273,6 +281,15 @@ impl Interp<'_> {
             return self.many(v);
         }
         if v == Value::Absent { Value::None } else { v }
+    }
+
+    /// The constructor of an object, or of one of its bases, was given up: what it has set is not known.
+    fn is_half_made(&mut self, method: Sym, receiver: Option<Value>) {
+        if method == self.known.init
+            && let Some(Value::Object(id)) = receiver
+        {
+            self.watch.half_made.insert(id);
+        }
     }
 
     /// A method that is not followed has given its object other tensors, perhaps on other devices.

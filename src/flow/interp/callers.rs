@@ -13,7 +13,7 @@ use super::Interp;
 use super::allocation::dtype_width;
 use super::args::Args;
 use crate::ir::{Call, CallId, Expr, ExprId, FuncId, Function};
-use crate::link::Resolved;
+use crate::link::{ClassKey, Resolved};
 
 /// What has been seen of calls, and of what must be on the host.
 #[derive(Default)]
@@ -29,6 +29,11 @@ pub(super) struct Callers {
     derived: FxHashMap<CallId, Vec<u16>>,
     /// What unknown code made of things that are wherever somebody outside wants them.
     made_of_given: FxHashSet<OuterId>,
+    /// Classes whose modules are run to be written down, and those whose modules are called.
+    pub(super) traced: FxHashSet<ClassKey>,
+    pub(super) called: FxHashSet<ClassKey>,
+    /// While positive, what runs is such a run.
+    pub(super) tracing: u32,
     /// Outside tensors that the entry point itself takes to NumPy as they are: who calls it keeps them on the host.
     host: FxHashSet<OuterId>,
 }
@@ -184,7 +189,11 @@ impl Interp<'_> {
             };
             event.parameter = parameter.filter(|&(f, _)| Some(f) == func);
             event.callers_decide = matches!(event.kind, Kind::Mismatch { .. })
-                && if with_module(&event) { rests } else { decided(&event) };
+                && if with_module(&event) {
+                    rests || self.is_only_traced(&event, parameter)
+                } else {
+                    decided(&event)
+                };
             event
         });
         marked.collect()

@@ -153,7 +153,7 @@ impl Interp<'_> {
             },
             Value::Host(Host::Text | Host::Number) | Value::Str(..) => Self::TEXT,
             // A number or a row.
-            Value::Host(Host::Array) => Value::Host(Host::Other),
+            Value::Host(Host::Array) => Self::NUMBERS,
             Value::Host(h) => Value::Host(h),
             _ => Value::Unknown,
         };

@@ -183,7 +183,7 @@ impl Interp<'_> {
             | "matrix_rank" | "cond" | "multi_dot" | "vecdot" | "tensordot" | "kthvalue" | "mode"
             | "quantile" | "nanquantile" | "searchsorted" | "cov" | "corrcoef" | "trapz" | "trapezoid"
             | "view_as" | "reshape_as" | "kl_div" => Dims::ANY,
-            _ if name.ends_with("_loss") || name.contains("cross_entropy") => Dims::ANY,
+            _ if name.ends_with("_loss") || name.contains("cross_entropy") => loss_dims(method, args),
             _ => all(),
         }
     }
@@ -249,6 +249,14 @@ impl Interp<'_> {
         }
         if kept { dims.broadcast(Dims::SOME) } else { dims }
     }
+}
+
+/// Of a loss: the mean, unless it is told to do otherwise.
+fn loss_dims(method: bool, args: &Args) -> Dims {
+    let told = ["reduction", "reduce", "size_average"].iter().any(|name| args.keyword(name).is_some());
+    // Input, target and weights come before that.
+    let plain = !told && !method && !args.open && !args.open_names && args.positional.len() < 4;
+    if plain { Dims::ZERO } else { Dims::ANY }
 }
 
 /// `torch.einsum("ij,jk->ik", …)` says it.

@@ -411,6 +411,7 @@ impl Interp<'_> {
             self.asked_before = self.relevance.asked_before(module, func);
             let parent = None::<FrameId>;
             self.callers.entry = Some(func);
+            self.made_before = objects;
             self.run(module, func, parent, receiver, class, None, None, false);
         }
         self.collect(out);

@@ -42,6 +42,7 @@ const DIFFERENTIATES: &[&str] = &["backward", "manual_backward"];
 impl Interp<'_> {
     /// `module.eval()` and `module.train()`.
     pub(super) fn module_mode(&mut self, module: Value, name: &str, args: &Args, e: ExprId) {
+        self.sets_mode(module, name, args);
         match name {
             "eval" => {
                 let place = self.place(e);

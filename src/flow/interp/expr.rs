@@ -480,6 +480,7 @@ impl Interp<'_> {
             }
             (Value::Host(Host::Doubles), _) | (_, Value::Host(Host::Doubles)) => Self::DOUBLES,
             (Value::Host(Host::Array), _) | (_, Value::Host(Host::Array)) => Self::ARRAY,
+            (Value::Host(Host::Numbers), _) | (_, Value::Host(Host::Numbers)) => Self::NUMBERS,
             (Value::Host(Host::Text) | Value::Str(..), _) => Self::TEXT,
             (
                 Value::Host(_) | Value::Int(_) | Value::Bool(_),

@@ -38,7 +38,9 @@ impl Interp<'_> {
                 self.index(self.own(id), i, e, base, index)
             }
             Value::Object(id) => self.index_object(id, i, e),
-            Value::Host(Host::Array | Host::Doubles) => b,
+            // A number or a row.
+            Value::Host(Host::Array) if matches!(i, Value::Int(_) | Self::NUMBER) => Self::NUMBERS,
+            Value::Host(Host::Array | Host::Doubles | Host::Numbers) => b,
             Value::Host(Host::Text) | Value::Str(..) => Self::TEXT,
             Value::Host(h @ (Host::Number | Host::Memory)) => Value::Host(h),
             Value::External(path) => {

@@ -265,7 +265,9 @@ impl<'p> Interp<'p> {
     fn is_in_two_formats(&self, d: Dd) -> bool {
         let value = |leaf| *self.t.values.get(leaf);
         self.d.any_leaf(d, &|leaf| matches!(value(leaf), Value::Tensor(_)))
-            && self.d.any_leaf(d, &|leaf| matches!(value(leaf), Value::Host(Host::Array | Host::Doubles)))
+            && self.d.any_leaf(d, &|leaf| {
+                matches!(value(leaf), Value::Host(Host::Array | Host::Doubles | Host::Numbers))
+            })
     }
 
     /// `first` is given where the alternatives are formats: is none of them decided yet?

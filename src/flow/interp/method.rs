@@ -2,7 +2,7 @@
 
 use super::super::value::{Closure, Device, Host, ObjId, OuterKey, Value};
 use super::args::Args;
-use super::{Interp, ObjKind};
+use super::{Interp, ObjKind, Outer};
 use crate::ir::ExprId;
 use crate::link::ClassKey;
 use crate::sym::Sym;
@@ -49,7 +49,8 @@ impl Interp<'_> {
                 self.result_of(e)
             }
             Value::Host(Host::Doubles) if matches!(name.as_str(), "T" | "real" | "flat") => b,
-            Value::Host(Host::Array | Host::Doubles) => Self::ARRAY,
+            Self::NUMBERS if matches!(name.as_str(), "T" | "real") => b,
+            Value::Host(Host::Array | Host::Doubles | Host::Numbers) => Self::ARRAY,
             // Of what `max(dim=0)`, `sort()` and the like give.
             Value::Seq(id) => match (&*self.seq_items(id), name.as_str()) {
                 (&[values, _], "values") => values,
@@ -76,6 +77,9 @@ impl Interp<'_> {
     }
 
     fn object_attr(&mut self, id: ObjId, name: Sym, e: ExprId) -> Value {
+        if name == self.known.training && self.obj(id).kind == ObjKind::Module {
+            return self.training_mode(id, e);
+        }
         let v = self.get_field(id, name);
         if v != Value::Absent {
             return self.property(v, id, e);
@@ -109,11 +113,29 @@ impl Interp<'_> {
                 self.optimizer_escapes(id);
                 self.result_of(e)
             }
-            _ => match self.obj(id).outer {
+            kind => match self.obj(id).outer {
                 Some(o) => Value::Outer(self.outer_attr(o, name)),
+                None if kind == ObjKind::Instance && self.watch.half_made.contains(&id) => {
+                    self.unknown_field(id, name)
+                }
                 None => self.result_of(e),
             },
         }
+    }
+
+    /// An attribute of an object whose constructor was not followed to its end: the same whenever it is read.
+    fn unknown_field(&mut self, object: ObjId, name: Sym) -> Value {
+        let key = OuterKey::Field { object, name };
+        let outer = self.t.outer(key.clone(), || Outer {
+            key,
+            text: String::new(),
+            tensor: false,
+            device: false,
+            varies: false,
+            with: None,
+            default: None,
+        });
+        Value::Outer(outer)
     }
 
     fn property(&mut self, v: Value, _id: ObjId, _e: ExprId) -> Value {

@@ -59,6 +59,7 @@ mod managers;
 mod meet;
 mod memo;
 mod method;
+mod mode;
 mod module;
 mod module_call;
 mod moving;
@@ -89,6 +90,7 @@ mod timing;
 mod tokens;
 mod torch_fn;
 mod torch_module;
+mod traced;
 mod training;
 mod transfer;
 mod transfers;
@@ -236,6 +238,8 @@ pub struct Interp<'p> {
     suspended: Vec<managers::Suspended>,
     /// The file whose functions are the entry points.
     entry: ModIdx,
+    /// What has a lower number was made before the entry point began.
+    made_before: usize,
     speculative: bool,
     asked_before: bool,
     /// A function that runs only where its decorators let it hands over the one that is interpreted for itself.
@@ -289,6 +293,7 @@ struct Known {
     builtins: Sym,
     init: Sym,
     device: Sym,
+    training: Sym,
     device_count: OuterId,
 }
 
@@ -319,6 +324,7 @@ impl<'p> Interp<'p> {
             builtins: Sym::new("builtins"),
             init: Sym::new("__init__"),
             device: Sym::new("device"),
+            training: Sym::new("training"),
             device_count,
         };
         Self {
@@ -373,6 +379,7 @@ impl<'p> Interp<'p> {
             saved: FxHashMap::default(),
             suspended: Vec::new(),
             entry,
+            made_before: 0,
             speculative: false,
             asked_before: false,
             handed_on: false,
@@ -587,4 +594,5 @@ impl<'p> Interp<'p> {
     const TEXT: Value = Value::Host(Host::Text);
     const ARRAY: Value = Value::Host(Host::Array);
     const DOUBLES: Value = Value::Host(Host::Doubles);
+    const NUMBERS: Value = Value::Host(Host::Numbers);
 }

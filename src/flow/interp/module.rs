@@ -133,10 +133,6 @@ impl Interp<'_> {
                 _ => self.result_of(e),
             },
             "module" => Value::Object(id),
-            "training" => match self.obj(id).outer {
-                Some(o) => Value::Outer(self.outer_attr(o, name)),
-                None => self.result_of(e),
-            },
             "in_features" | "out_features" | "in_channels" | "out_channels" | "embedding_dim"
             | "num_embeddings" | "hidden_size" | "num_layers" | "eps" | "stride" | "padding"
             | "kernel_size" | "groups" => Self::NUMBER,

@@ -42,6 +42,7 @@ impl Interp<'_> {
 
     fn call_module_itself(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
         let kind = self.obj(id).kind;
+        self.module_is_called(self.obj(id).class);
         if !matches!(kind, ObjKind::List { .. }) {
             self.check_wrapped(id);
         }

@@ -2,7 +2,7 @@
 
 use super::super::diagram::Dd;
 use super::super::dims::Dims;
-use super::super::event::Meeting;
+use super::super::event::{Kind, Meeting};
 use super::super::value::{Host, Reason, Value};
 use super::Interp;
 use super::args::Args;
@@ -51,10 +51,21 @@ impl Interp<'_> {
             self.check_out(op, &what, v, at, &parties, args, e);
         }
         // What has been told of is taken as mended: the rest may have causes of its own.
-        let refused = refused && self.events.len() == told;
+        let refused = refused && (self.events.len() == told || self.stray_was_moved());
         let result = self.op_result(op, &parties, args, e, refused, name);
         self.check_timed_operation(name.rsplit('.').next().unwrap_or(name), result, e);
         self.with_double(result, op, receiver, args, e)
+    }
+
+    /// Has what was told last to be in the wrong place been moved there? Then it may as well be the other side that is meant
+    /// to follow, and nobody knows where the two are once that is mended.
+    fn stray_was_moved(&self) -> bool {
+        match self.events.last().map(|p| &p.event.kind) {
+            Some(Kind::Mismatch { stray, .. }) => {
+                stray.chain.first().is_some_and(|step| step.reason == Reason::Moved)
+            }
+            _ => false,
+        }
     }
 
     /// The first tensor argument that is one thing or another, by condition: which, and which element of it if it is a

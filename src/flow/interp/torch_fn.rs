@@ -352,7 +352,12 @@ impl Interp<'_> {
             }
             let here = self.d.where_leaf(device, &mut |p| p == leaf);
             let there = self.accelerator_condition(d, Device::Cpu);
-            let bad = self.d.and(here, there);
+            let mut bad = self.d.and(here, there);
+            // What the program has asked about where it is.
+            if let Device::Of(o) | Device::Named(o) = d {
+                let asked = self.if_on_cuda(o);
+                bad = self.d.and(bad, asked);
+            }
             let Some(bite) = self.bite(bad, false).filter(|_| !self.for_no_tensors()) else { continue };
             let other = self.operand(operand, Device::Cpu, super::NO_ORIGIN);
             let stray = self.operand(operand, d, origin);

@@ -65,6 +65,8 @@ pub(super) struct Watch {
     pub(super) accelerated: FxHashMap<ClassKey, bool>,
     /// Attributes of modules that were set where `nn.Module` does not see it.
     pub(super) unseen: FxHashSet<(ObjId, Sym)>,
+    /// Objects whose constructors were given up.
+    pub(super) half_made: FxHashSet<ObjId>,
     /// Where parameters were before their modules moved.
     pub(super) left_by_parameters: FxHashSet<Dd>,
     /// Parameters that modules have given out, by what is known of their place: the modules, with where they were.
@@ -175,6 +177,7 @@ impl Watch {
             accelerated: FxHashMap::default(),
             places_asked: FxHashSet::default(),
             unseen: FxHashSet::default(),
+            half_made: FxHashSet::default(),
             left_by_parameters: FxHashSet::default(),
             given_out: FxHashMap::default(),
             anew: FxHashSet::default(),
@@ -201,6 +204,7 @@ impl Watch {
         self.scattering.retain(|&id| old(id));
         self.anew.retain(|&id| old(id));
         self.unseen.retain(|&(id, _)| old(id));
+        self.half_made.retain(|&id| old(id));
         self.left_by_parameters.clear();
         self.given_out.clear();
         self.scalers.retain(|&id, _| old(id));
