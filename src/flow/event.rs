@@ -24,6 +24,8 @@ pub struct Event {
     /// Was the function interpreted for itself although calls in sight say what it is given? Then they are
     /// judged instead.
     pub callers_decide: bool,
+    /// The function puts other things where the parameter is that it is about, so it counts on any place of that.
+    pub followed: bool,
     /// The parameter of that function on which the devices depend, by its position in the signature.
     pub parameter: Option<(FuncId, u16)>,
     /// May that code have asked whether an accelerator is there?

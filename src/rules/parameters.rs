@@ -55,8 +55,20 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
                 found.extend(file.made_elsewhere(function, param.name));
             }
         }
+        found.extend(file.own_not_passed_on(function));
     }
     found
+}
+
+/// A device that a function has at hand.
+struct Given {
+    /// Its variable.
+    slot: u16,
+    /// Where it comes from, and in words.
+    at: Span,
+    told: &'static str,
+    /// The function has chosen it for itself.
+    own: bool,
 }
 
 /// A load is a matter of its own, whatever was given.
@@ -229,26 +241,102 @@ impl File<'_> {
     /// A call of a function of the project that takes a device as well, has another default, and is not given it.
     fn not_passed_on(&self, function: &Function, slot: u16) -> Option<Finding> {
         // What is rebound, or decided inside, is not the caller's any more.
-        let rebound = self.ir.stmts.iter().enumerate().any(|(n, s)| {
-            let at = self.ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
-            matches!(s, Stmt::Assign { targets, .. } if function.span.contains(at)
-                && self.ir.list(*targets).iter().any(|&t| self.ir.expr(t) == Expr::Var(Var::Local(slot))))
-        });
-        if rebound {
+        let rebound = !self.assignments(function, slot).is_empty();
+        let given = Given { slot, at: function.name_span, told: "given a device here", own: false };
+        (!rebound).then(|| self.left_out(function, &given))?
+    }
+
+    /// The same of a device that the function has chosen for itself, and gives to others: `device = args.device`.
+    fn own_not_passed_on(&self, function: &Function) -> Option<Finding> {
+        let name = |slot: u16| function.slots.get(usize::from(slot)).map(|n| n.as_str());
+        let slot = (0..u16::try_from(function.slots.len()).ok()?).find(|&s| name(s) == Some("device"))?;
+        if function.params.iter().any(|p| p.slot == slot) {
             return None;
         }
-        self.inside(function).find_map(|(_, e, at)| {
+        let &[(at, value)] = &*self.assignments(function, slot) else { return None };
+        let picked = self.picks_device(value);
+        let given = Given { slot, at, told: "chosen here", own: true };
+        (picked && self.is_handed_out(function, slot)).then(|| self.left_out(function, &given))?
+    }
+
+    /// `args.device`, `options.pop("device")`, `torch.device(args.device)`, `pick_device(…)`, or one of two that are written
+    /// down: nothing that has only one value.
+    fn picks_device(&self, e: ExprId) -> bool {
+        let speaks = |n: Sym| n.as_str().contains("device");
+        match self.ir.expr(e) {
+            Expr::Attr { name, .. } => speaks(name),
+            Expr::Index { index, .. } => matches!(self.ir.expr(index), Expr::Str(s) if speaks(s)),
+            Expr::Call(c) => {
+                let call = self.ir.call(c);
+                let first = call.args.first().map(|a| self.ir.expr(a.value));
+                let named = match self.ir.expr(call.func) {
+                    Expr::Attr { name, .. } => speaks(name),
+                    Expr::Var(_) => self.ir.variable_of(call.func).is_some_and(speaks),
+                    _ => false,
+                };
+                match first {
+                    Some(Expr::Str(s)) => speaks(s),
+                    _ => named,
+                }
+            }
+            Expr::IfElse { .. } => self.chooses_device(e),
+            _ => false,
+        }
+    }
+
+    /// Is the variable given to calls, as `device=device` or `x.to(device)`?
+    fn is_handed_out(&self, function: &Function, slot: u16) -> bool {
+        let it = |e: ExprId| self.ir.expr(e) == Expr::Var(Var::Local(slot));
+        self.inside(function).any(|(_, e, _)| {
+            let Expr::Call(c) = e else { return false };
+            let call = self.ir.call(c);
+            let to = matches!(self.ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "to");
+            call.args.iter().any(|a| match a.kind {
+                ArgKind::Keyword(k) => k.as_str() == "device" && it(a.value),
+                _ => to && it(a.value),
+            })
+        })
+    }
+
+    /// The statements of a function that assign a variable, with what they assign.
+    fn assignments(&self, function: &Function, slot: u16) -> Vec<(Span, ExprId)> {
+        let body = self.ir.stmts_of(function);
+        let is_it = |&t: &ExprId| self.ir.expr(t) == Expr::Var(Var::Local(slot));
+        let stmts = self.ir.stmts[body.clone()].iter().zip(&self.ir.stmt_spans[body]);
+        stmts
+            .filter_map(|(s, &at)| match *s {
+                Stmt::Assign { targets, value } if self.ir.list(targets).iter().any(is_it) => {
+                    Some((at, value))
+                }
+                Stmt::AnnAssign { target, value: Some(value), .. } if is_it(&target) => Some((at, value)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The first call that could be given the device that the function has, and is left to another default.
+    fn left_out(&self, function: &Function, given: &Given) -> Option<Finding> {
+        self.inside(function).filter(|(.., at)| at.start > given.at.start).find_map(|(_, e, at)| {
             let Expr::Call(c) = e else { return None };
             let call = self.ir.call(c);
             let (name, default) = self.left_to_default(call)?;
             // Kept on the host on purpose: whoever takes it from there sends it to the device.
-            let later = || self.comes_later(function, slot, at) || self.results_follow(function, slot, at);
-            if default.as_str() == "cpu" && later() {
+            let later = || {
+                self.comes_later(function, given.slot, at) || self.results_follow(function, given.slot, at)
+            };
+            // What is read to the host, and given back to nobody, goes on from there by itself: a checkpoint.
+            let read = || given.own && self.is_statement(at);
+            if default.as_str() == "cpu" && (later() || read()) {
                 return None;
             }
             let message = format!("`{name}` takes a device as well, and is left to its default, `{default}`");
-            Some(self.parameter_finding(at, message, "the device is not passed on", function.name_span))
+            Some(self.device_finding(at, message, "the device is not passed on", (given.at, given.told)))
         })
+    }
+
+    /// Does nobody look at what is written there?
+    fn is_statement(&self, at: Span) -> bool {
+        self.ir.stmts.iter().any(|s| matches!(*s, Stmt::Expr(e) if self.ir.span(e) == at))
     }
 
     /// Is the parameter also given to what is made of the call's result, or to a function that is called later?
@@ -351,10 +439,14 @@ impl File<'_> {
         label: &str,
         function: Span,
     ) -> Finding {
+        self.device_finding(at, message, label, (function, "given a device here"))
+    }
+
+    fn device_finding(&self, at: Span, message: String, label: &str, (from, told): (Span, &str)) -> Finding {
         let place = |span| Place { file: self.cx.file, span };
         let label = Label { place: place(at), text: label.to_owned() };
         Finding::new(Code(210), World::Cuda, message, label)
-            .related(place(function), "given a device here")
+            .related(place(from), told)
             .help("pass it on: `device=device`")
     }
 }

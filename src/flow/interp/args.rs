@@ -383,23 +383,70 @@ fn says_module(ir: &crate::ir::Module, e: ExprId) -> bool {
 
 /// Does the annotation say that the thing is a tensor, and never `None`?
 pub(super) fn says_tensor_alone(ir: &crate::ir::Module, e: ExprId) -> bool {
-    matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. } | Expr::Str(_)) && says_tensor(ir, e)
+    let one = matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. } | Expr::Str(_));
+    (one || says_shape(ir, e)) && says_tensor(ir, e)
 }
 
 /// Does the annotation say that the thing is a tensor, if it is anything that lives on a device? Numbers and arrays do not.
 pub(super) fn says_tensor(ir: &crate::ir::Module, e: ExprId) -> bool {
-    let parts = match ir.expr(e) {
-        Expr::Index { base, index } if plain_annotation(ir, base) == Some("Union") => match ir.expr(index) {
-            Expr::Tuple(list) => ir.list(list).to_vec(),
-            _ => vec![index],
-        },
-        Expr::Binary { op: crate::ir::BinOp::BitOr, left, right } => vec![left, right],
-        _ => return names_tensor(ir, e),
+    says_tensor_apart_from(ir, e, &[])
+}
+
+/// The same of what is none of these classes, by their names: `str | Tensor` of what is no `str`.
+pub(super) fn says_tensor_apart_from(ir: &crate::ir::Module, e: ExprId, others: &[&str]) -> bool {
+    let mut parts = Vec::new();
+    alternatives(ir, e, &mut parts);
+    if let [only] = *parts {
+        return says_one_tensor(ir, only);
+    }
+    let other = |p: ExprId| {
+        let name = match ir.expr(p) {
+            Expr::Index { base, .. } => plain_annotation(ir, base),
+            _ => plain_annotation(ir, p),
+        };
+        name.is_some_and(|name| others.iter().any(|o| o.eq_ignore_ascii_case(name)))
     };
-    let plain = |&p: &ExprId| {
+    let plain = |p: ExprId| {
         ir.expr(p) == Expr::None || matches!(plain_annotation(ir, p), Some("int" | "float" | "ndarray"))
     };
-    parts.iter().any(|&p| says_tensor(ir, p)) && parts.iter().all(|p| plain(p) || says_tensor(ir, *p))
+    parts.iter().any(|&p| says_one_tensor(ir, p))
+        && parts.iter().all(|&p| plain(p) || other(p) || says_one_tensor(ir, p))
+}
+
+/// The parts of a union, and of unions in it.
+fn alternatives(ir: &crate::ir::Module, e: ExprId, parts: &mut Vec<ExprId>) {
+    match ir.expr(e) {
+        Expr::Index { base, index } if plain_annotation(ir, base) == Some("Union") => match ir.expr(index) {
+            Expr::Tuple(list) => ir.list(list).iter().for_each(|&p| alternatives(ir, p, parts)),
+            _ => alternatives(ir, index, parts),
+        },
+        Expr::Binary { op: crate::ir::BinOp::BitOr, left, right } => {
+            alternatives(ir, left, parts);
+            alternatives(ir, right, parts);
+        }
+        _ => parts.push(e),
+    }
+}
+
+fn says_one_tensor(ir: &crate::ir::Module, e: ExprId) -> bool {
+    match ir.expr(e) {
+        Expr::Index { base, index } if plain_annotation(ir, base) == Some("Optional") => {
+            says_tensor(ir, index)
+        }
+        _ => names_tensor(ir, e) || says_shape(ir, e),
+    }
+}
+
+/// `Float[Tensor, "batch width"]`, as jaxtyping has it: a tensor with its type and shape.
+fn says_shape(ir: &crate::ir::Module, e: ExprId) -> bool {
+    const TYPED: &[&str] = &[
+        "Float", "Float16", "Float32", "Float64", "BFloat16", "Int", "Int8", "Int16", "Int32", "Int64",
+        "UInt", "UInt8", "Integer", "Bool", "Num", "Real", "Inexact", "Complex", "Shaped",
+    ];
+    let Expr::Index { base, index } = ir.expr(e) else { return false };
+    let Expr::Tuple(list) = ir.expr(index) else { return false };
+    plain_annotation(ir, base).is_some_and(|name| TYPED.contains(&name))
+        && ir.list(list).first().is_some_and(|&array| names_tensor(ir, array))
 }
 
 /// `list[Tensor]`, `tuple[Tensor, ...]`, `Sequence[Tensor]`: does the annotation say that each item is a tensor?

@@ -1,6 +1,6 @@
 //! Whose parameters an optimizer is given.
 
-use super::super::value::{ObjId, Value};
+use super::super::value::{ObjId, OuterId, Value};
 use super::Interp;
 use crate::ir::{Expr, ExprId, Module, Stmt, Var};
 
@@ -8,13 +8,22 @@ use crate::ir::{Expr, ExprId, Module, Stmt, Var};
 const MOST_PARTS: usize = 12;
 
 impl Interp<'_> {
-    /// The modules whose `parameters()` are asked for in an expression.
-    pub(super) fn modules_of_parameters(&mut self, e: ExprId, modules: &mut Vec<ObjId>) {
+    /// The modules whose `parameters()` are asked for in an expression: those that are known, and those that came from
+    /// outside.
+    pub(super) fn modules_of_parameters(&mut self, e: ExprId) -> (Vec<ObjId>, Vec<OuterId>) {
         let mut said = vec![e];
         self.said_of(e, &mut said);
+        let (mut modules, mut outside) = (Vec::new(), Vec::new());
         for part in said {
-            self.modules_asked_in(part, modules);
+            for v in self.modules_asked_in(part) {
+                match v {
+                    Value::Object(id) if self.is_module_object(id) => modules.push(id),
+                    Value::Outer(o) => outside.push(o),
+                    _ => {}
+                }
+            }
         }
+        (modules, outside)
     }
 
     /// What the variables in an expression were given in this function: `groups = [{"params": model.parameters()}]`, and
@@ -48,7 +57,8 @@ impl Interp<'_> {
         }
     }
 
-    fn modules_asked_in(&mut self, e: ExprId, modules: &mut Vec<ObjId>) {
+    fn modules_asked_in(&mut self, e: ExprId) -> Vec<Value> {
+        let mut owners = Vec::new();
         let linked = self.linked();
         let span = linked.ir.span(e);
         for (n, expr) in linked.ir.exprs.iter().enumerate() {
@@ -59,15 +69,11 @@ impl Interp<'_> {
                 && matches!(linked.ir.expr(base), Expr::Var(_) | Expr::Attr { .. })
             {
                 self.muted += 1;
-                let v = self.eval(base);
+                owners.push(self.eval(base));
                 self.muted -= 1;
-                if let Value::Object(id) = v
-                    && self.is_module_object(id)
-                {
-                    modules.push(id);
-                }
             }
         }
+        owners
     }
 }
 

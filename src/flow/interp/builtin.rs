@@ -81,7 +81,7 @@ impl Interp<'_> {
                         && self.obj(id).kind == ObjKind::Instance
                         && !matches!(args.positional[1].0, Value::Str(..))
                     {
-                        self.forget_plain(id);
+                        self.forget_plain(id, None);
                     }
                     match (v, n) {
                         // `setattr(layers, "0", layer)`

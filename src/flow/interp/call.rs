@@ -181,8 +181,8 @@ impl Interp<'_> {
             }
             ObjKind::Inert => self.optimizer_escapes(id),
             ObjKind::List { .. } | ObjKind::Dict { .. } => {
-                if let Some(items) = self.exact_elements(self.own(id)) {
-                    for v in items {
+                for content in self.values_of(self.own(id)) {
+                    for v in self.exact_elements(content).unwrap_or_default() {
                         self.escape(v, depth + 1);
                     }
                 }

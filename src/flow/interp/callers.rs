@@ -9,9 +9,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::super::event::{DeviceName, Event, Kind};
 use super::super::given::{MAX_HANDS, handed_on, is_private};
 use super::super::value::{Device, OriginId, OuterId, OuterKey, Reason, Value};
-use super::Interp;
 use super::allocation::dtype_width;
 use super::args::Args;
+use super::{Dd, Interp};
 use crate::ir::{Call, CallId, Expr, ExprId, FuncId, Function};
 use crate::link::{ClassKey, Resolved};
 
@@ -36,6 +36,8 @@ pub(super) struct Callers {
     pub(super) tracing: u32,
     /// Outside tensors that the entry point itself takes to NumPy as they are: who calls it keeps them on the host.
     host: FxHashSet<OuterId>,
+    /// Outside things that the entry point itself follows, wherever they are: `y.to(x.device)`.
+    followed: FxHashSet<OuterId>,
 }
 
 /// A parameter of the function that is interpreted for itself.
@@ -149,6 +151,21 @@ impl Interp<'_> {
         }
     }
 
+    /// The entry point puts something where an outside thing is.
+    pub(super) fn follows(&mut self, target: Dd) {
+        if self.symbolic && self.here().site.is_none() {
+            let places = self.device_leaves(target).into_iter().map(|(_, device, _)| device);
+            self.callers
+                .followed
+                .extend(places.filter_map(|d| if let Device::Of(o) = d { Some(o) } else { None }));
+        }
+    }
+
+    /// Does the entry point follow one of these, so that it counts on any place of it, whoever calls?
+    pub(super) fn any_followed(&self, about: &[OuterId]) -> bool {
+        about.iter().any(|o| self.callers.followed.contains(o))
+    }
+
     /// Has the entry point shown that one of these must be on the host?
     pub(super) fn any_on_host(&self, about: &[OuterId]) -> bool {
         about.iter().any(|o| self.callers.host.contains(o))
@@ -157,6 +174,7 @@ impl Interp<'_> {
     /// The next entry point makes its own demands.
     pub(super) fn forget_host(&mut self) {
         self.callers.host.clear();
+        self.callers.followed.clear();
     }
 
     /// The parameter of the entry point that one of these is, or is a part of.
@@ -187,8 +205,9 @@ impl Interp<'_> {
                 let own = event.stack.is_empty() || parameter.is_some_and(|(f, _)| Some(f) == func);
                 own && func.is_some_and(|f| self.is_decided(f, parameter, MAX_HANDS))
             };
-            event.parameter = parameter.filter(|&(f, _)| Some(f) == func);
+            event.parameter = parameter.filter(|&(f, _)| Some(f) == func && !event.followed);
             event.callers_decide = matches!(event.kind, Kind::Mismatch { .. })
+                && !event.followed
                 && if with_module(&event) {
                     rests || self.is_only_traced(&event, parameter)
                 } else {

@@ -269,6 +269,8 @@ impl Interp<'_> {
                 };
                 self.d.and(flag, there)
             }
+            // The same question the other way round.
+            (Cpu, Named(_) | Of(_)) => self.leaf_is(wanted, device, e),
             (Unknown, _) | (_, Unknown | Named(_) | Of(_)) => self.unknown_on(wanted, e),
             _ => FALSE,
         }
@@ -431,6 +433,15 @@ impl Interp<'_> {
                     let keys: Vec<Value> = self.seq_items(s).iter().step_by(2).copied().collect();
                     let keys = self.seq(&keys);
                     self.contains(keys, item, e)
+                }
+                (ObjKind::Dict { .. }, content @ Value::Choice(_)) => {
+                    let r = self.each(content, &mut |i, c| {
+                        let Value::Seq(s) = c else { return Value::Unknown };
+                        let keys: Vec<Value> = i.seq_items(s).iter().step_by(2).copied().collect();
+                        let keys = i.seq(&keys);
+                        Value::Bool(i.contains(keys, item, e))
+                    });
+                    self.as_cond(r, e)
                 }
                 _ => self.unknown_test(e),
             },

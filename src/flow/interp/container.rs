@@ -52,6 +52,21 @@ impl Interp<'_> {
         }
     }
 
+    /// The same of a dict that has other keys here than there: all that it may have.
+    fn all_pairs(&self, id: ObjId) -> Option<Vec<Value>> {
+        let Value::Choice(_) = self.own(id) else { return self.dict_items(Value::Object(id)) };
+        let mut pairs: Vec<Value> = Vec::new();
+        for content in self.values_of(self.own(id)) {
+            let Value::Seq(s) = content else { return None };
+            for pair in self.seq_items(s).chunks(2) {
+                if !pairs.chunks(2).any(|known| known == pair) {
+                    pairs.extend(pair);
+                }
+            }
+        }
+        Some(pairs)
+    }
+
     /// As many elements as a target list wants.
     pub(super) fn elements(&mut self, v: Value, wanted: usize, at: ExprId) -> Vec<Value> {
         if let Some(items) = self.exact_elements(v) {
@@ -304,7 +319,7 @@ impl Interp<'_> {
             _ => Value::Unknown,
         };
         match name.as_str() {
-            "items" => match self.dict_items(Value::Object(id)) {
+            "items" => match self.all_pairs(id) {
                 Some(items) => {
                     let pairs: Vec<Value> = items.chunks(2).map(|p| self.seq(p)).collect();
                     self.seq(&pairs)
@@ -315,7 +330,7 @@ impl Interp<'_> {
                     self.many(pair)
                 }
             },
-            "values" => match self.dict_items(Value::Object(id)) {
+            "values" => match self.all_pairs(id) {
                 Some(items) => {
                     let values: Vec<Value> = items.iter().skip(1).step_by(2).copied().collect();
                     self.seq(&values)
@@ -334,6 +349,10 @@ impl Interp<'_> {
             },
             "get" | "pop" if !args.positional.is_empty() => {
                 let (key, default) = (args.positional[0].0, args.positional.get(1).map(|&(v, _)| v));
+                if let Value::Choice(_) = self.own(id) {
+                    let default = default.or((name.as_str() == "get").then_some(Value::None));
+                    return self.item_of_either(id, key, default.unwrap_or(Value::Absent));
+                }
                 match self.missing(id, key, default.or((name.as_str() == "get").then_some(Value::None)), e) {
                     Some(v) => v,
                     None => self.dict_get(id, key, e),
@@ -392,6 +411,7 @@ impl Interp<'_> {
                 let moved = self.move_all(item, device);
                 self.many(moved)
             }
+            Value::Choice(_) => self.each(v, &mut |i, v| i.move_all(v, device)),
             v => v,
         }
     }
@@ -457,6 +477,12 @@ impl Interp<'_> {
     }
 }
 
+/// Is it a key that is written down?
+pub(super) fn is_plain_key(v: Value) -> bool {
+    matches!(v, Value::Str(..) | Value::Int(_))
+}
+
+/// The key without where it was written.
 pub(super) fn plain_key(v: Value) -> Value {
     match v {
         Value::Str(s, _) => Value::Str(s, NO_ORIGIN),

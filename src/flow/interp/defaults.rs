@@ -1,13 +1,18 @@
-//! Dicts that have a value for every key, and what `get()` gives for a key that is not there.
+//! Dicts that have a value for every key, what `get()` gives for a key that is not there, and dicts that have other keys
+//! here than there: `if wanted: losses["edges"] = …`.
 
-use super::super::value::{ObjId, Value};
+use super::super::value::{ObjId, SeqId, Value};
 use super::args::Args;
-use super::{Interp, ObjKind};
+use super::container::{is_plain_key, plain_key};
+use super::{Interp, MAX_ELEMENTS, ObjKind};
 use crate::ir::ExprId;
 use crate::sym::Sym;
 
 /// The field of a `defaultdict` that says whether it holds dicts, or lists, or what makes its values.
 const DEFAULT: &str = " default";
+
+/// With more different sets of keys than this a dict's items are not told apart.
+const MAX_CONTENTS: usize = 16;
 
 const LIST: ObjKind = ObjKind::List { module: false };
 
@@ -88,5 +93,45 @@ impl Interp<'_> {
             }
         }
         self.dict_get(id, key, e)
+    }
+
+    /// The item of a dict that has other keys here than there, and `missing` where it is not in it.
+    pub(super) fn item_of_either(&mut self, id: ObjId, key: Value, missing: Value) -> Value {
+        let content = self.own(id);
+        self.each(content, &mut |i, content| {
+            let Value::Seq(s) = content else { return Value::Unknown };
+            let pairs = i.seq_items(s);
+            let keys = || pairs.iter().step_by(2);
+            if !is_plain_key(key) || !keys().all(|&k| is_plain_key(k)) {
+                return Value::Unknown;
+            }
+            let wanted = plain_key(key);
+            pairs.chunks(2).find(|p| plain_key(p[0]) == wanted).map_or(missing, |p| p[1])
+        })
+    }
+
+    /// The same for `losses["edges"] = value`.
+    pub(super) fn set_item_of_either(&mut self, id: ObjId, key: Value, value: Value) {
+        let content = self.own(id);
+        let new = if self.values_of(content).len() > MAX_CONTENTS {
+            self.many(Value::Unknown)
+        } else {
+            self.each(content, &mut |i, content| match content {
+                Value::Seq(s) if is_plain_key(key) => i.with_pair(s, key, value),
+                _ => Value::Unknown,
+            })
+        };
+        self.set_own(id, new);
+    }
+
+    /// A dict's content with one more item, or another value for one.
+    pub(super) fn with_pair(&mut self, content: SeqId, key: Value, value: Value) -> Value {
+        let mut items = self.seq_items(content).to_vec();
+        let wanted = plain_key(key);
+        match items.chunks_mut(2).find(|p| plain_key(p[0]) == wanted) {
+            Some(pair) => pair[1] = value,
+            None => items.extend([key, value]),
+        }
+        if items.len() > 2 * MAX_ELEMENTS { self.many(Value::Unknown) } else { self.seq(&items) }
     }
 }

@@ -50,9 +50,11 @@ impl Interp<'_> {
             }
             "normal" => Dims::ANY,
             _ if name.ends_with("Tensor") => match first {
-                Value::Tensor(_) => Dims::ANY,
+                Value::Tensor(t) if self.get_tensor(t).certain => Dims::ANY,
                 // From a list, or of a size, whatever is known of it.
-                Value::Outer(_) | Value::Unknown => Dims::SOME,
+                Value::Outer(_) | Value::Unknown | Value::Tensor(_) => Dims::SOME,
+                // An array, or what arithmetic makes of some: NumPy's scalars they refuse.
+                Value::Host(_) if args.positional.len() == 1 => Dims::SOME,
                 Value::Seq(_) | Value::Object(_) => self.data_dims(first, 0),
                 _ => self.size_dims(args, 0),
             },

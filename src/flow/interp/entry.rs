@@ -147,7 +147,7 @@ impl Interp<'_> {
         }
         self.end_group();
         self.end_transfers();
-        for pending in std::mem::take(&mut self.events) {
+        for mut pending in std::mem::take(&mut self.events) {
             // What has a field of its own is a batch or the like, which knows how to move.
             if matches!(pending.event.kind, super::super::event::Kind::Discarded { .. })
                 && pending.needs.iter().any(|&o| self.has_fields(o))
@@ -160,6 +160,7 @@ impl Interp<'_> {
                 && !self.any_on_host(&pending.about)
             {
                 let parameter = self.parameter_of(&pending.about);
+                pending.event.followed = self.any_followed(&pending.about);
                 out.events.push((pending.event, pending.function, parameter));
             }
         }
@@ -346,7 +347,10 @@ impl Interp<'_> {
         }
         self.objects[id.0 as usize].outer = Some(outer);
         if !self.is_module_class(key) {
+            let made: Vec<(Sym, Value)> =
+                self.obj(id).attrs.iter().map(|&(name, cell)| (name, self.store.get(cell))).collect();
             self.between_calls(key, id);
+            self.move_by_hand(key, id, &made, outer);
         }
         if self.is_module_class(key) {
             // A program that moves it to MPS or to nothing never has it on CUDA.

@@ -263,6 +263,7 @@ impl Interp<'_> {
             in_module: self.in_module(),
             speculative: self.speculative,
             callers_decide: false,
+            followed: false,
             parameter: None,
             asked_before: self.asked_before,
             handed_on: self.handed_on,

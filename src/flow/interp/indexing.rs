@@ -4,9 +4,8 @@ use super::super::dims::Dims;
 use super::super::event::Meeting;
 use super::super::value::{Host, ObjId, OuterId, Reason, Role, Tensor, TensorId, Value};
 use super::args::Args;
-use super::container::plain_key;
 use super::meet::Rule;
-use super::{Interp, MAX_ELEMENTS, ObjKind};
+use super::{Interp, ObjKind};
 use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;
 
@@ -169,6 +168,11 @@ impl Interp<'_> {
                 let v = self.each_of(m);
                 if v == Value::Unknown { self.result_of(e) } else { v }
             }
+            // Where the key is missing, this raises.
+            Value::Choice(_) => match self.item_of_either(id, key, Value::Absent) {
+                Value::Absent => self.result_of(e),
+                v => v,
+            },
             _ => self.result_of(e),
         }
     }
@@ -434,6 +438,9 @@ impl Interp<'_> {
 
     pub(super) fn set_object_item(&mut self, id: ObjId, i: Value, value: Value) {
         let content = self.own(id);
+        if let (ObjKind::Dict { module: false }, Value::Choice(_)) = (self.obj(id).kind, content) {
+            return self.set_item_of_either(id, i, value);
+        }
         // `ParameterDict` and `ParameterList` register what they get.
         let registers =
             matches!(self.obj(id).kind, ObjKind::List { module: true } | ObjKind::Dict { module: true });
@@ -450,13 +457,7 @@ impl Interp<'_> {
                 self.seq(&items)
             }
             (ObjKind::Dict { .. }, Value::Seq(s), Value::Str(..) | Value::Int(_)) => {
-                let mut items = self.seq_items(s).to_vec();
-                let key = plain_key(i);
-                match items.chunks_mut(2).find(|p| plain_key(p[0]) == key) {
-                    Some(pair) => pair[1] = value,
-                    None => items.extend([i, value]),
-                }
-                if items.len() > 2 * MAX_ELEMENTS { self.many(Value::Unknown) } else { self.seq(&items) }
+                self.with_pair(s, i, value)
             }
             (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Seq(s), _) => {
                 let items = self.seq_items(s).to_vec();

@@ -101,6 +101,9 @@ impl Interp<'_> {
                 if self.classes_of_the_host(class) {
                     self.is_no_tensor(o, is);
                 }
+                if self.leaves_a_tensor(o, class) {
+                    self.tensor_proofs.insert(o);
+                }
                 if self.classes_of_others(class) {
                     let before = self.other_kinds.get(&o).copied().unwrap_or(FALSE);
                     let other = self.d.or(before, is);
@@ -267,6 +270,23 @@ impl Interp<'_> {
         ir.function(func).params.get(usize::from(index)).is_some_and(|p| {
             p.default.is_none() && p.annotation.is_some_and(|a| super::args::says_tensor_alone(ir, a))
         })
+    }
+
+    /// A parameter that is a tensor by its annotation unless it is of the class that is asked for: `Union[str, Tensor]`.
+    fn leaves_a_tensor(&self, o: super::OuterId, class: Value) -> bool {
+        let super::OuterKey::Param { module, func, index } = self.t.get_outer(o).key else { return false };
+        let classes = match class {
+            Value::Seq(classes) => self.seq_items(classes).to_vec(),
+            one => vec![one],
+        };
+        let name = |v: &Value| match *v {
+            Value::External(path) => path.as_str().strip_prefix("builtins."),
+            _ => None,
+        };
+        let others: Vec<&str> = classes.iter().filter_map(name).collect();
+        let ir = &self.program.get(module).ir;
+        let annotation = ir.function(func).params.get(usize::from(index)).and_then(|p| p.annotation);
+        !others.is_empty() && annotation.is_some_and(|a| super::args::says_tensor_apart_from(ir, a, &others))
     }
 
     /// Where this holds the value is of a class that is neither PyTorch's nor the project's: nobody here knows its methods.

@@ -69,6 +69,7 @@ mod optimizer_state;
 mod outside;
 mod outside_modules;
 mod own;
+mod own_moves;
 mod own_optimizer;
 mod parts;
 mod passing;

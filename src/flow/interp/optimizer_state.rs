@@ -1,9 +1,10 @@
 //! The state of optimizers: it stays where the parameters were when it was made or loaded.
 
 use super::super::event::{Kind, LeftBehind};
-use super::super::value::{Device, ObjId, Reason};
-use super::Interp;
+use super::super::value::{Device, NO_ORIGIN, ObjId, Reason, Value};
+use super::args::Args;
 use super::watch::State;
+use super::{Dd, Interp};
 use crate::ir::{Expr, ExprId};
 
 /// Optimizers that have a state for each parameter from the first step on, whatever they are given.
@@ -11,29 +12,62 @@ pub(super) const STATEFUL: &[&str] =
     &["Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adadelta", "RMSprop", "Rprop", "ASGD", "Adafactor"];
 
 impl Interp<'_> {
+    /// Has an optimizer of this class a state from its first step on? SGD has one if it is given a momentum.
+    pub(super) fn steps_make_state(&self, name: &str, args: &Args) -> bool {
+        let zero = |v: Value, at: ExprId| match self.linked().ir.expr(at) {
+            Expr::Float(number) => number == 0.0,
+            _ => matches!(v, Value::Int(0) | Value::None),
+        };
+        STATEFUL.contains(&name)
+            || name == "SGD" && args.get(2, "momentum").is_some_and(|(v, at)| !zero(v, at))
+    }
+
     /// An optimizer has a state from here on, where the parameters are now.
     pub(super) fn state_made(&mut self, id: ObjId, e: ExprId) {
         let place = self.place(e);
         let Some(n) = self.watch.optimizers.iter().position(|o| o.id == id && o.stateful) else { return };
-        let Some(&module) = self.watch.optimizers[n].modules.first() else { return };
-        if self.muted > 0 || !self.has_weights(module, 0) {
+        if self.muted > 0 {
             return;
         }
-        let device = self.module_device(module, 0);
+        let device = match self.watch.optimizers[n].modules.first() {
+            Some(&module) if self.has_weights(module, 0) => self.module_device(module, 0),
+            Some(_) => return,
+            None => match self.outside_before_move(n, e) {
+                Some(device) => device,
+                None => return,
+            },
+        };
         self.watch.optimizers[n].state = Some(State { device, place, path: self.path });
+    }
+
+    /// Where the modules from outside are that an optimizer is for, which nobody has moved yet: who moves them later has
+    /// them on the CPU until then.
+    fn outside_before_move(&mut self, n: usize, e: ExprId) -> Option<Dd> {
+        let outside = self.watch.optimizers[n].outside.clone();
+        let resting = !outside.is_empty() && outside.iter().all(|&o| self.moved_to(o, e).is_none());
+        resting.then(|| self.at(Device::Cpu, NO_ORIGIN))
+    }
+
+    /// Where the parameters are that an optimizer is for.
+    fn parameters_now(&mut self, n: usize, e: ExprId) -> Option<Dd> {
+        let optimizer = &self.watch.optimizers[n];
+        match (optimizer.modules.first(), optimizer.outside.first()) {
+            (Some(&module), _) => Some(self.module_device(module, 0)),
+            (None, Some(&o)) => self.moved_to(o, e),
+            (None, None) => None,
+        }
     }
 
     /// A step with a state that is on the CPU still, of parameters that have been moved since.
     pub(super) fn steps_with_state(&mut self, id: ObjId, e: ExprId) {
         let Some(n) = self.watch.optimizers.iter().position(|o| o.id == id) else { return };
         let Some(State { device, place, path }) = self.watch.optimizers[n].state else {
-            if self.differentiates_here() {
+            if !self.watch.optimizers[n].modules.is_empty() && self.differentiates_here() {
                 self.state_made(id, e);
             }
             return;
         };
-        let Some(&module) = self.watch.optimizers[n].modules.first() else { return };
-        let now = self.module_device(module, 0);
+        let Some(now) = self.parameters_now(n, e) else { return };
         let accelerator =
             |d| matches!(d, Device::Cuda(_) | Device::CudaSome | Device::Other(_) | Device::Named(_));
         let moved =

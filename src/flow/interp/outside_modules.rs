@@ -2,7 +2,7 @@
 
 use super::super::dims::Dims;
 use super::super::event::Meeting;
-use super::super::value::{Device, NO_ORIGIN, OriginId, OuterId, Reason, Value};
+use super::super::value::{Device, NO_ORIGIN, OriginId, OuterId, OuterKey, Reason, Value};
 use super::args::Args;
 use super::meet::{Party, Rule};
 use super::{Dd, Interp};
@@ -67,6 +67,19 @@ impl Interp<'_> {
     fn as_moved(&self, o: OuterId) -> Option<Value> {
         let &cell = self.outer_moves.get(&o)?;
         Some(self.store.get(cell)).filter(|&v| v != Value::Outer(o))
+    }
+
+    /// Where a module that came from outside is since the last move of it, or of what it is a part of: nothing while
+    /// nobody has moved it.
+    pub(super) fn moved_to(&mut self, o: OuterId, e: ExprId) -> Option<Dd> {
+        let mut at = o;
+        loop {
+            if let Some(moved) = self.as_moved(at) {
+                return self.tensor_place(moved, e).map(|(device, _)| device);
+            }
+            let OuterKey::Attr { base, .. } = self.t.get_outer(at).key else { return None };
+            at = base;
+        }
     }
 
     /// `model(x)` of something from outside, if it tells where the result is.

@@ -101,8 +101,7 @@ impl Interp<'_> {
             return;
         }
         let Some((_, at)) = args.get(0, "params") else { return };
-        let mut modules = Vec::new();
-        self.modules_of_parameters(at, &mut modules);
+        let (modules, outside) = self.modules_of_parameters(at);
         let Value::Object(state) = self.get_field(id, Sym::new("state")) else { return };
         let Value::Object(each) = self.get_field(state, Sym::new(EACH)) else { return };
         let mut parts = Parts::default();
@@ -111,7 +110,17 @@ impl Interp<'_> {
         let name = self.program.get(key.module).ir.class(key.class).name.as_str();
         let place = self.place(e);
         let (stateful, state, replaced) = (false, None, None);
-        self.watch.optimizers.push(Optimizer { id, modules, place, name, eager, stateful, state, replaced });
+        self.watch.optimizers.push(Optimizer {
+            id,
+            modules,
+            outside,
+            place,
+            name,
+            eager,
+            stateful,
+            state,
+            replaced,
+        });
     }
 
     /// A module has moved, and with it the parameters that such optimizers hold.

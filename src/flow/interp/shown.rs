@@ -222,8 +222,9 @@ impl Interp<'_> {
 
     /// `y.to(found.device)`: the function that is interpreted for itself moves something to where a call's result is, which
     /// may be anywhere, then.
-    pub(super) fn goes_after(&mut self, target: Dd, args: &Args) {
-        let asked = args.get(0, "device").and_then(|(_, at)| self.asked_for_its_device(at));
+    pub(super) fn goes_after(&mut self, target: Dd, named: Option<ExprId>) {
+        self.follows(target);
+        let asked = named.and_then(|at| self.asked_for_its_device(at));
         if let (Some(name), Some(leaf)) = (asked, self.d.as_leaf(target))
             && let Device::Of(o) = self.t.places.get(leaf).0
             && self.is_result(o)

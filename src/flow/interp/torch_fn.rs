@@ -122,6 +122,7 @@ impl Interp<'_> {
             self.check_no_dtype(at, e);
             let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
             self.check_use(d, e, UseKind::Factory, &format!("`{short}()`"));
+            self.goes_after(d, Some(at));
             self.check_generator(d, args, e, short);
             let d = self.because(d, e, Reason::Made);
             self.check_allocation(d, bytes, e);

@@ -70,7 +70,7 @@ impl Interp<'_> {
     fn make_optimizer(&mut self, path: &str, args: &Args, e: ExprId) -> Value {
         let id = self.object(ObjKind::Inert, None, Value::Absent);
         let name = super::torch_fn::short(Sym::new(path));
-        let mut modules = Vec::new();
+        let (mut modules, mut outside) = (Vec::new(), Vec::new());
         if let Some((params, at)) = args.get(0, "params") {
             let mut parts = Parts::default();
             self.parts_of(params, &mut parts, 0);
@@ -79,7 +79,7 @@ impl Interp<'_> {
                     break;
                 }
             }
-            self.modules_of_parameters(at, &mut modules);
+            (modules, outside) = self.modules_of_parameters(at);
             if !self.symbolic && !args.open {
                 let groups = self.groups_of((params, at), Vec::new(), e);
                 self.set_field(id, Sym::new("param_groups"), groups);
@@ -87,11 +87,12 @@ impl Interp<'_> {
         }
         let place = self.place(e);
         let eager = EAGER.contains(&name);
-        let stateful = super::optimizer_state::STATEFUL.contains(&name);
+        let stateful = self.steps_make_state(name, args);
         let state = None;
         self.watch.optimizers.push(Optimizer {
             id,
             modules,
+            outside,
             place,
             name,
             eager,
@@ -238,7 +239,7 @@ impl Interp<'_> {
         if !self.is_module_object(id) || self.obj(id).outer.is_some() {
             return;
         }
-        self.watch.scattering.push(id);
+        self.scatters_here(id);
         let one_id = args.get(1, "device_ids").and_then(|(v, _)| self.exact_elements(v));
         let place = self.place(e);
         let origin = self.origin(place, Reason::Moved, super::NO_ORIGIN);
@@ -260,9 +261,7 @@ impl Interp<'_> {
 
     /// `nn.DataParallel`, and `DistributedDataParallel` that has been given devices, bring their inputs there.
     pub(super) fn scattered(&mut self, id: ObjId, args: &Args) -> Option<Args> {
-        if !self.watch.scattering.contains(&id) {
-            return None;
-        }
+        let when = self.watch.scattering.iter().find(|s| s.0 == id)?.1;
         let device = self.module_device(id, 0);
         let mut args = args.clone();
         let values =
@@ -270,10 +269,20 @@ impl Interp<'_> {
         for v in values {
             if let Value::Tensor(t) = *v {
                 let t = self.get_tensor(t);
+                let device = self.ite_device(when, device, t.device);
                 *v = self.tensor(super::Tensor { device, ..t });
             }
         }
         Some(args)
+    }
+
+    /// From here on the module brings its inputs to where it is.
+    fn scatters_here(&mut self, id: ObjId) {
+        let path = self.path;
+        match self.watch.scattering.iter().position(|s| s.0 == id) {
+            Some(n) => self.watch.scattering[n].1 = self.d.or(self.watch.scattering[n].1, path),
+            None => self.watch.scattering.push((id, path)),
+        }
     }
 
     /// A module in `nn.DataParallel` is called: on two GPUs or more it must be on the first of them.
@@ -301,7 +310,7 @@ impl Interp<'_> {
             return;
         }
         // It takes its inputs there itself (`_pre_forward` in torch/nn/parallel/distributed.py).
-        self.watch.scattering.push(id);
+        self.scatters_here(id);
         if ids.is_none() {
             return;
         }

@@ -31,7 +31,7 @@ impl Interp<'_> {
             return self.tensor(Tensor { role: Role::Plain, double, ..t });
         };
         self.check_use(target, e, super::super::event::UseKind::Transfer, &format!("`.{name}()`"));
-        self.goes_after(target, args);
+        self.goes_after(target, args.get(0, "device").map(|(_, at)| at));
         let device = self.because(target, e, Reason::Moved);
         // A parameter that really moves is no parameter any more; one that stays is itself.
         self.watch_transfer(t, target, args, e, base);

@@ -76,7 +76,7 @@ pub(super) struct Watch {
     /// How many cells there were before the loop that is looked at.
     pub(super) cells_then: usize,
     /// Modules that bring their inputs to themselves.
-    pub(super) scattering: Vec<ObjId>,
+    pub(super) scattering: Vec<(ObjId, Cond)>,
     /// Regions and decorators of CUDA autocast around what is interpreted, with when they are on, innermost last.
     pub(super) autocasts: Vec<(Place, Cond)>,
     /// Modules in evaluation mode, with where they were put into it.
@@ -107,6 +107,8 @@ pub(super) struct Watch {
 pub(super) struct Optimizer {
     pub(super) id: ObjId,
     pub(super) modules: Vec<ObjId>,
+    /// The same of modules that came from outside.
+    pub(super) outside: Vec<OuterId>,
     pub(super) place: Place,
     /// Its class.
     pub(super) name: &'static str,
@@ -201,7 +203,7 @@ impl Watch {
         self.hooks.retain(|h| old(h.handle));
         self.optimizers.retain(|o| old(o.id));
         self.wrapped.retain(|&(id, ..)| old(id));
-        self.scattering.retain(|&id| old(id));
+        self.scattering.retain(|&(id, _)| old(id));
         self.anew.retain(|&id| old(id));
         self.unseen.retain(|&(id, _)| old(id));
         self.half_made.retain(|&id| old(id));
