@@ -22,10 +22,12 @@ mod mention;
 mod questions;
 mod relevance;
 mod scan;
+mod set_up;
 mod site;
 mod spelled;
 mod store;
 mod stored;
+mod stored_keys;
 pub mod value;
 mod writers;
 
