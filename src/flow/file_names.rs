@@ -27,6 +27,12 @@ pub(super) fn names(program: &Program, site: &Site<'_>, path: ExprId) -> Vec<Str
     names
 }
 
+/// The last part of a path in which something may be filled in: `"{}/{}_net.pth"`
+pub(super) fn last_part(path: &str) -> String {
+    let path = without_marks(path);
+    path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned()
+}
+
 /// Does the name tell the file from others?
 pub(super) fn is_distinctive(name: &str) -> bool {
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
@@ -107,8 +113,10 @@ impl Namer<'_> {
             Expr::Call(id) => self.of_call(site, ir.call(id), depth).unwrap_or(hole),
             Expr::Var(_) => {
                 let sources = given(self.program, site, e);
+                let some =
+                    |(site, e): &&(Site<'_>, ExprId)| self.program.get(site.module).ir.expr(*e) != Expr::None;
                 let mut all: Vec<String> =
-                    sources.iter().flat_map(|(site, e)| self.ends(site, *e, depth)).collect();
+                    sources.iter().filter(some).flat_map(|(site, e)| self.ends(site, *e, depth)).collect();
                 all.truncate(MAX_NAMES);
                 if all.is_empty() { hole } else { all }
             }

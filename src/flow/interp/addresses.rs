@@ -2,10 +2,12 @@
 //!
 //! The address itself may be made of parts, filled in, or taken from a table; the table may be another package's.
 
+use super::super::file_names::{is_distinctive, last_part, names};
+use super::super::site::Site;
 use super::super::value::{FrameId, Value};
 use super::Interp;
 use super::args::Args;
-use crate::ir::{Call, Expr, ExprId, Module, Var};
+use crate::ir::{Call, Expr, ExprId, FuncId, Module, Var};
 use crate::link::{Binding, ModIdx, Resolved};
 
 /// Addresses are put together by so many steps.
@@ -25,7 +27,8 @@ impl Interp<'_> {
     pub(super) fn is_published(&mut self, args: &Args) -> bool {
         let address = args.get(0, "url").or_else(|| args.get(0, "f"));
         address.is_some_and(|(v, e)| {
-            matches!(v, Value::Str(s, _) if is_web(s.as_str())) || self.is_written_address(e)
+            let known = matches!(v, Value::Str(s, _) if is_web(s.as_str()));
+            known || self.is_written_address(e) && self.names_a_file(self.written_here(e), MAX_STEPS)
         })
     }
 
@@ -44,8 +47,36 @@ impl Interp<'_> {
     }
 
     fn is_written_address(&mut self, e: ExprId) -> bool {
-        let at = Written { module: self.here().module, frame: Some(self.frame), e };
-        self.begins_with_address(at, MAX_STEPS)
+        self.begins_with_address(self.written_here(e), MAX_STEPS)
+    }
+
+    fn written_here(&self, e: ExprId) -> Written {
+        Written { module: self.here().module, frame: Some(self.frame), e }
+    }
+
+    /// Does the address say which file it is? Where the caller gives its whole name, only the place is written down.
+    fn names_a_file(&mut self, at: Written, steps: u32) -> bool {
+        let Some(steps) = steps.checked_sub(1) else { return false };
+        let ir = &self.program.get(at.module).ir;
+        let filled = match ir.expr(at.e) {
+            Expr::Var(_) => {
+                return self.bound_to(at).is_none_or(|given| self.names_a_file(given, steps));
+            }
+            Expr::Format(_) | Expr::Binary { .. } => None,
+            Expr::Call(id) => match ir.expr(ir.call(id).func) {
+                Expr::Attr { base, name } if name.as_str() == "format" => Some(base),
+                _ => return true,
+            },
+            _ => return true,
+        };
+        // `self.address.format(name)`
+        if let Some(base) = filled
+            && let Some(text) = self.known_text(Written { e: base, ..at })
+        {
+            return is_distinctive(&last_part(&text));
+        }
+        let func = at.frame.map_or(FuncId(0), |f| self.frames[f.0 as usize].func);
+        names(self.program, &Site::of(at.module, func), at.e).iter().all(|name| is_distinctive(name))
     }
 
     /// Does the text begin with an address, whatever it is filled in with?
@@ -61,7 +92,9 @@ impl Interp<'_> {
             Expr::IfElse { then, orelse, .. } => part(then) && part(orelse),
             Expr::Index { .. } => self.is_in_table(at, steps),
             Expr::Call(id) => self.call_gives_address(at, ir.call(id), steps),
-            Expr::Attr { .. } => self.is_foreign_table(at) || self.is_known_address(at),
+            Expr::Attr { .. } => {
+                self.is_foreign_table(at) || self.known_text(at).is_some_and(|text| is_web(&text))
+            }
             Expr::Var(_) => {
                 self.is_foreign_table(at)
                     || self.bound_to(at).is_some_and(|given| self.begins_with_address(given, steps))
@@ -160,14 +193,17 @@ impl Interp<'_> {
     }
 
     /// `self.address`: what the interpreter knows of it, where it is just now.
-    fn is_known_address(&mut self, at: Written) -> bool {
+    fn known_text(&mut self, at: Written) -> Option<String> {
         if at.frame != Some(self.frame) {
-            return false;
+            return None;
         }
         self.muted += 1;
         let v = self.eval(at.e);
         self.muted -= 1;
-        matches!(v, Value::Str(s, _) if is_web(s.as_str()))
+        match v {
+            Value::Str(s, _) => Some(s.to_string()),
+            _ => None,
+        }
     }
 
     /// What a variable has been given: before, in its function; by the call that led there; once, at the top of a file.
