@@ -19,6 +19,8 @@ type Key = (ModIdx, FuncId);
 #[derive(Debug, Default)]
 pub struct SetUp {
     methods: FxHashSet<Key>,
+    /// Those among them that dispose of parts, and what only such ones call.
+    disposing: FxHashSet<Key>,
 }
 
 impl SetUp {
@@ -29,30 +31,40 @@ impl SetUp {
             callers.entry(callee).or_default().push(caller);
         }
         let init = Sym::new("__init__");
-        let mut once: FxHashSet<Key> = FxHashSet::default();
+        let (mut constructors, mut disposing) = (FxHashSet::default(), FxHashSet::default());
         for (m, linked) in program.modules.iter().enumerate() {
             let m = ModIdx(u32::try_from(m).unwrap_or(u32::MAX));
             for (n, f) in linked.ir.functions.iter().enumerate().filter(|(_, f)| f.class.is_some()) {
                 let key = (m, FuncId(u32::try_from(n).unwrap_or(u32::MAX)));
-                if f.name == init || disposes(&linked.ir, key, assigned) {
-                    once.insert(key);
+                if f.name == init {
+                    constructors.insert(key);
+                } else if disposes(&linked.ir, key, assigned) {
+                    disposing.insert(key);
                 }
             }
         }
         let calls = Calls::of(program);
         // From callers to callees; who is called by nobody who is known, or by himself, is not among them.
-        loop {
-            let also = |(callee, callers): &(&Key, &Vec<Key>)| {
-                !once.contains(callee)
-                    && callers.iter().all(|c| once.contains(c) && calls.always(program, *c, **callee))
-            };
-            let more: Vec<Key> = callers.iter().filter(also).map(|(&callee, _)| callee).collect();
-            if more.is_empty() {
-                break;
+        let spread = |mut once: FxHashSet<Key>| {
+            loop {
+                let also = |(callee, callers): &(&Key, &Vec<Key>)| {
+                    !once.contains(callee)
+                        && callers.iter().all(|c| once.contains(c) && calls.always(program, *c, **callee))
+                };
+                let more: Vec<Key> = callers.iter().filter(also).map(|(&callee, _)| callee).collect();
+                if more.is_empty() {
+                    return once;
+                }
+                once.extend(more);
             }
-            once.extend(more);
-        }
-        Self { methods: once }
+        };
+        let methods = spread(constructors.union(&disposing).copied().collect());
+        Self { methods, disposing: spread(disposing) }
+    }
+
+    /// Does the method dispose of parts of its object, or do only such ones call it?
+    pub fn disposes(&self, module: ModIdx, func: FuncId) -> bool {
+        self.disposing.contains(&(module, func))
     }
 
     /// Does the method run once for an object?

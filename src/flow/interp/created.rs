@@ -88,13 +88,15 @@ impl Interp<'_> {
             let frame = &self.frames[f.0 as usize];
             let ir = &self.program.get(frame.module).ir;
             let function = ir.function(frame.func);
-            looped |= !frame.loops.is_empty();
-            trains |= looped && calls_backward(ir, function);
-            // Its loops, and those of what it calls, go over what the object is made of, unless all the work is done there.
-            if self.sets_up(function.name, frame.module, frame.func) {
-                set_up = true;
-                looped = trains;
-            }
+            let around = looped || !frame.loops.is_empty();
+            trains |= around && calls_backward(ir, function);
+            set_up |= self.sets_up(function.name, frame.module, frame.func);
+            // The constructor's own loops go over what the object is made of, unless all the work is done there.
+            looped = match function.name.as_str() {
+                _ if self.relevance.set_up.disposes(frame.module, frame.func) => trains,
+                "__init__" => looped || trains,
+                _ => around,
+            };
             at = frame.caller;
         }
         let name = self.linked().ir.function(self.here().func).name;
