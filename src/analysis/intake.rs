@@ -49,6 +49,8 @@ pub(super) struct Intake {
     /// What a project's `setup.py` builds for CUDA alone, by its root, and by file where there is any.
     extensions: FxHashMap<PathBuf, Arc<[Sym]>>,
     built: FxHashMap<FileId, Arc<[Sym]>>,
+    /// The dotted names, from its project's root on, of the files that have those.
+    dotted: FxHashMap<FileId, Sym>,
 }
 
 impl Intake {
@@ -60,6 +62,7 @@ impl Intake {
         for loaded in files {
             self.by_path.insert(self.finder.path_id(&loaded.path), file_id(self.importers.len()));
             self.importers.push(self.finder.importer(&loaded.path, &loaded.root));
+            let dotted = dotted(&loaded.path, &loaded.root);
             let file = analysis.sources.add(match loaded.text {
                 Some(text) => Source::new(loaded.path, loaded.name, text),
                 None => Source::on_disk(loaded.path, loaded.name),
@@ -71,6 +74,7 @@ impl Intake {
                 self.extensions.entry(loaded.root.clone()).or_insert_with_key(|root| extensions(root));
             if !built.is_empty() {
                 self.built.insert(file, built.clone());
+                self.dotted.insert(file, dotted);
             }
             let Some(lowered) = loaded.lowered else { continue };
             for error in lowered.errors {
@@ -123,6 +127,7 @@ impl Intake {
             self.by_path.get(&path).copied()
         });
         program.extensions.clone_from(&self.built);
+        program.dotted.clone_from(&self.dotted);
         program
     }
 }
@@ -135,6 +140,13 @@ fn extensions(root: &Path) -> Arc<[Sym]> {
         built_for_cuda(&text, &mut names);
     }
     names.into()
+}
+
+/// The name by which the project imports a file, if its root is where Python looks: `ops.pool` of `ops/pool.py`.
+fn dotted(path: &Path, root: &Path) -> Sym {
+    let parts = path.strip_prefix(root).unwrap_or(path).with_extension("");
+    let parts: Vec<_> = parts.iter().map(|part| part.to_string_lossy()).collect();
+    Sym::new(&parts.join("."))
 }
 
 /// How far below the root kernels have a `setup.py` of their own, and how many folders are looked into.

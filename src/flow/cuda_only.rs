@@ -81,12 +81,13 @@ fn imports_extension(program: &Program, module: ModIdx) -> Option<Reach> {
     let reach = |i: &Import| {
         // `import fused_dense_cuda`: an extension by its name.
         let named = i.name.is_none() && i.module.as_str().ends_with("_cuda");
-        let built =
-            named || program.is_extension(module, i.module) || program.is_extension(module, i.whole());
-        let known = torch::cuda_only_reach(i.whole()).max(torch::cuda_only_reach(i.module));
-        if built { Some(Reach::Importers) } else { known }
+        if named && i.level == 0 || program.is_extension(module, i) {
+            return Some(Reach::Importers);
+        }
+        let known = || torch::cuda_only_reach(i.whole()).max(torch::cuda_only_reach(i.module));
+        (i.level == 0).then(known).flatten()
     };
-    first_imports(&program.get(module).ir).into_iter().filter(|i| i.level == 0).filter_map(reach).max()
+    first_imports(&program.get(module).ir).into_iter().filter_map(reach).max()
 }
 
 /// Does the file compile kernels as it is imported, whatever the machine?

@@ -12,7 +12,7 @@ const MAX_NAMES: usize = 4;
 /// Names are put together by so many steps.
 const MAX_DEPTH: u32 = 8;
 /// Letters that a name with a hole must have besides its ending to tell one file from another.
-const MIN_LETTERS: usize = 4;
+const MIN_LETTERS: usize = 3;
 
 /// The names that a file may have, by the expression that gives its path.
 pub(super) fn names(program: &Program, site: &Site<'_>, path: ExprId) -> Vec<String> {
@@ -27,6 +27,12 @@ pub(super) fn names(program: &Program, site: &Site<'_>, path: ExprId) -> Vec<Str
     names
 }
 
+/// The last part of a path in which something may be filled in: `"{}/{}_net.pth"`
+pub(super) fn last_part(path: &str) -> String {
+    let path = without_marks(path);
+    path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned()
+}
+
 /// Does the name tell the file from others?
 pub(super) fn is_distinctive(name: &str) -> bool {
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
@@ -39,17 +45,31 @@ pub(super) fn agree(a: &str, b: &str) -> bool {
     let ends = |name: &str| -> Option<(String, String)> {
         Some((name.split_once(HOLE)?.0.to_owned(), name.rsplit_once(HOLE)?.1.to_owned()))
     };
-    let fits = |whole: &str, (start, end): (String, String)| {
-        whole.len() >= start.len() + end.len() && whole.starts_with(&start) && whole.ends_with(&end)
-    };
     match (ends(a), ends(b)) {
         (None, None) => a == b,
-        (None, Some(pattern)) => fits(a, pattern),
-        (Some(pattern), None) => fits(b, pattern),
+        (None, Some(_)) => fits(a, b),
+        (Some(_), None) => fits(b, a),
         (Some((s, e)), Some((t, f))) => {
             (s.starts_with(&t) || t.starts_with(&s)) && (e.ends_with(&f) || f.ends_with(&e))
         }
     }
+}
+
+/// Does the whole name have the pieces of the pattern, in order, from its beginning to its end?
+fn fits(whole: &str, pattern: &str) -> bool {
+    let mut pieces = pattern.split(HOLE);
+    let mut rest = match pieces.next().and_then(|first| whole.strip_prefix(first)) {
+        Some(rest) => rest,
+        None => return false,
+    };
+    let Some(last) = pieces.next_back() else { return rest.is_empty() };
+    for piece in pieces {
+        match rest.find(piece) {
+            Some(at) => rest = &rest[at + piece.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
 }
 
 /// The longest piece of the name that stands in the source of whoever else uses it.
@@ -93,8 +113,10 @@ impl Namer<'_> {
             Expr::Call(id) => self.of_call(site, ir.call(id), depth).unwrap_or(hole),
             Expr::Var(_) => {
                 let sources = given(self.program, site, e);
+                let some =
+                    |(site, e): &&(Site<'_>, ExprId)| self.program.get(site.module).ir.expr(*e) != Expr::None;
                 let mut all: Vec<String> =
-                    sources.iter().flat_map(|(site, e)| self.ends(site, *e, depth)).collect();
+                    sources.iter().filter(some).flat_map(|(site, e)| self.ends(site, *e, depth)).collect();
                 all.truncate(MAX_NAMES);
                 if all.is_empty() { hole } else { all }
             }
@@ -183,8 +205,9 @@ fn given<'s>(program: &Program, site: &Site<'s>, e: ExprId) -> Vec<(Site<'s>, Ex
     }
 }
 
-/// The values that the variable of a function is given, and the files that `with` binds to it.
-fn assigned(ir: &Module, func: FuncId, var: Var) -> Vec<ExprId> {
+/// The values that the variable of a function is given, the files that `with` binds to it, and what a loop over written-out
+/// values gives it in turn.
+pub(super) fn assigned(ir: &Module, func: FuncId, var: Var) -> Vec<ExprId> {
     let within = |e: ExprId| ir.function_around(e) == func;
     let is_it = |t: ExprId| ir.expr(t) == Expr::Var(var) && within(t);
     let mut values = Vec::new();
@@ -194,6 +217,11 @@ fn assigned(ir: &Module, func: FuncId, var: Var) -> Vec<ExprId> {
                 values.push(*value)
             }
             Stmt::AnnAssign { target, value: Some(value), .. } if is_it(*target) => values.push(*value),
+            Stmt::For { target, iter, .. } if is_it(*target) => {
+                if let Expr::List(list) | Expr::Tuple(list) = ir.expr(*iter) {
+                    values.extend(ir.list(list));
+                }
+            }
             Stmt::With { items, .. } => {
                 values.extend(items.iter().filter(|(_, t)| t.is_some_and(is_it)).map(|&(e, _)| e));
             }

@@ -23,10 +23,12 @@ mod methods;
 mod questions;
 mod relevance;
 mod scan;
+mod set_up;
 mod site;
 mod spelled;
 mod store;
 mod stored;
+mod stored_keys;
 pub mod value;
 mod writers;
 

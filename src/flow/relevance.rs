@@ -14,6 +14,7 @@ use super::cuda_only::CudaOnly;
 use super::found::{Found, Node, number};
 use super::import_time::ImportTime;
 use super::scan::{Names, Scan};
+use super::set_up::SetUp;
 use crate::ir::{Expr, ExprId, FuncId, Module};
 use crate::link::{ModIdx, Program};
 use crate::sym::{Answers, Sym};
@@ -27,6 +28,8 @@ pub struct Relevance {
     pub cuda_only: CudaOnly,
     /// Which attributes methods assign.
     pub assigned: Assigned,
+    /// Which methods run once for an object.
+    pub set_up: SetUp,
     modules: Vec<Facts>,
 }
 
@@ -47,8 +50,6 @@ struct Facts {
     pub(super) environment: bool,
     /// Private, and called by the constructor of its own class alone.
     pub(super) of_constructor: Vec<bool>,
-    /// Methods that their class calls from its constructor and nowhere else, whether or not others may.
-    pub(super) sets_up: Vec<bool>,
     /// Something that mentions it, or mentions what does, asks about the machine.
     pub(super) asked_before: Vec<bool>,
     /// Those that a function hands over which runs only where its decorators let it.
@@ -86,7 +87,6 @@ impl Relevance {
                 environment: m.ir.exprs.iter().any(|e| matches!(e, Expr::Str(s) if is_environment(*s))),
                 calls: Vec::new(),
                 of_constructor: vec![false; m.ir.functions.len()],
-                sets_up: vec![false; m.ir.functions.len()],
                 asked_before: Vec::new(),
                 handed: FxHashSet::default(),
                 generators: Vec::new(),
@@ -128,11 +128,13 @@ impl Relevance {
             facts.generators.clone_from(&found[m].generators);
             facts.beside.clone_from(&found[m].beside);
         }
+        let assigned = Assigned::of(program);
         Self {
             modules,
             imports: ImportTime::of(program),
             cuda_only: CudaOnly::of(program),
-            assigned: Assigned::of(program),
+            set_up: SetUp::of(program, &found, &assigned),
+            assigned,
         }
     }
 
@@ -197,12 +199,6 @@ impl Relevance {
         facts.and_then(|m| m.of_constructor.get(func.0 as usize)).copied().unwrap_or(false)
     }
 
-    /// Is the method one that its class calls only while an object is made?
-    pub fn sets_up(&self, module: ModIdx, func: FuncId) -> bool {
-        let facts = self.modules.get(module.0 as usize);
-        facts.and_then(|m| m.sets_up.get(func.0 as usize)).copied().unwrap_or(false)
-    }
-
     /// Does the function itself decide a device somewhere?
     pub fn decides(&self, module: ModIdx, func: FuncId) -> bool {
         self.modules.get(module.0 as usize).and_then(|m| m.own.get(func.0 as usize)).copied().unwrap_or(true)
@@ -218,7 +214,7 @@ fn is_environment(text: Sym) -> bool {
     ENVIRONMENT.with(|known| known.ask(text, says))
 }
 
-/// Marks methods that their class calls from its constructor and nowhere else; private ones are called by nobody besides.
+/// Marks private methods that their class calls from its constructor and nowhere else.
 fn constructors_helpers(program: &Program, found: &[Found], modules: &mut [Facts]) {
     let init = Sym::new("__init__");
     let name = |(m, f): (ModIdx, FuncId)| program.get(m).ir.function(f).name;
@@ -227,7 +223,6 @@ fn constructors_helpers(program: &Program, found: &[Found], modules: &mut [Facts
         let callee = name((m, f));
         if name(caller) == init {
             let facts = &mut modules[m.0 as usize];
-            facts.sets_up[f.0 as usize] = true;
             facts.of_constructor[f.0 as usize] =
                 callee.as_str().starts_with('_') && !callee.as_str().starts_with("__");
         }
@@ -254,9 +249,6 @@ fn constructors_helpers(program: &Program, found: &[Found], modules: &mut [Facts
             let within =
                 name(caller) == init || modules[caller.0.0 as usize].of_constructor[caller.1.0 as usize];
             let facts = &mut modules[m.0 as usize];
-            if name(caller) != init {
-                facts.sets_up[f.0 as usize] = false;
-            }
             if !within && facts.of_constructor[f.0 as usize] {
                 facts.of_constructor[f.0 as usize] = false;
                 fewer = true;

@@ -2,8 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ir::{ArgKind, Call, CallId, ExprId, FuncId, Var};
-use crate::link::{ModIdx, Program};
+use super::behind::{Node, named};
+use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Var};
+use crate::link::{ClassKey, ModIdx, Program};
 use crate::sym::Sym;
 
 /// The function of a project that an expression is in, and the call that led to it, if only that one is looked at.
@@ -24,10 +25,10 @@ impl<'s> Site<'s> {
     pub(super) fn argument(&self, program: &Program, var: Var) -> Option<(Site<'s>, ExprId)> {
         let (caller, call) = self.via?;
         let Var::Local(slot) = var else { return None };
-        let params = &program.get(self.module).ir.function(self.func).params;
-        let at = params.iter().position(|p| p.slot == slot)?;
+        let function = program.get(self.module).ir.function(self.func);
+        let at = function.params.iter().position(|p| p.slot == slot)?;
         let ir = &program.get(caller.module).ir;
-        Some((*caller, argument(ir.call(call), at, params[at].name)?))
+        Some((*caller, given_for(function, at, ir, ir.call(call))?))
     }
 }
 
@@ -39,8 +40,93 @@ pub(super) fn argument(call: &Call, at: usize, name: Sym) -> Option<ExprId> {
     keyword.or_else(positional).map(|a| a.value)
 }
 
+/// What a call in a file gives for a parameter of the function that it calls. A method's first is the object before the dot.
+pub(super) fn given_for(function: &Function, at: usize, ir: &Module, call: &Call) -> Option<ExprId> {
+    let bound = match ir.expr(call.func) {
+        Expr::Attr { base, .. } if has_receiver(function) => {
+            if at == 0 {
+                return Some(base);
+            }
+            1
+        }
+        _ => 0,
+    };
+    argument(call, at - bound, function.params.get(at)?.name)
+}
+
+/// Is the function's first parameter the object that it is called of?
+fn has_receiver(function: &Function) -> bool {
+    let first = function.params.first().map(|p| p.name);
+    function.class.is_some() && first.is_some_and(|name| matches!(name.as_str(), "self" | "cls"))
+}
+
+/// The method that is called of the object itself: `self.collect()`
+pub(super) fn own_method(
+    program: &Program,
+    module: ModIdx,
+    mut func: FuncId,
+    callee: ExprId,
+) -> Option<(ModIdx, FuncId)> {
+    let ir = &program.get(module).ir;
+    let Expr::Attr { base, name } = ir.expr(callee) else { return None };
+    let mut depth = 0;
+    loop {
+        let function = ir.function(func);
+        if function.kind == FuncKind::Function
+            && let Some(class) = function.class
+        {
+            let slot = function.params.first()?.slot;
+            let receiver = match depth {
+                0 => Var::Local(slot),
+                depth => Var::Enclosing { depth, slot },
+            };
+            let own = ir.expr(base) == Expr::Var(receiver);
+            return own.then(|| program.find_method(ClassKey { module, class }, name)).flatten();
+        }
+        func = function.parent?;
+        depth += 1;
+    }
+}
+
 /// The calls of each function of the project.
 pub(super) type Callers = FxHashMap<(ModIdx, FuncId), Vec<(Site<'static>, CallId)>>;
 
 /// Calls of one function that are looked at.
 pub(super) const MAX_CALLERS: usize = 16;
+
+/// Notes who is called by a call in a function.
+pub(super) fn note_call(program: &Program, callers: &mut Callers, site: Site<'static>, call: CallId) {
+    let callee = program.get(site.module).ir.call(call).func;
+    let called = match named(program, site.module, callee) {
+        Some(Node::Function(m, f)) => Some((m, f)),
+        Some(Node::Class(_)) => None,
+        None => own_method(program, site.module, site.func, callee),
+    };
+    if let Some(key) = called {
+        callers.entry(key).or_default().push((site, call));
+    }
+}
+
+/// Calls that lead to a function, one after the other, upwards.
+pub(super) type Chain = Vec<(Site<'static>, CallId)>;
+
+/// The place as the calls lead to it.
+pub(super) fn through(at: Site<'static>, chain: &[(Site<'static>, CallId)], then: &mut dyn FnMut(&Site<'_>)) {
+    fn down(
+        at: Site<'static>,
+        chain: &[(Site<'static>, CallId)],
+        above: Option<&Site<'_>>,
+        then: &mut dyn FnMut(&Site<'_>),
+    ) {
+        let Some((&(caller, call), rest)) = chain.split_last() else {
+            return then(above.unwrap_or(&at));
+        };
+        let caller = match above {
+            Some(above) => *above,
+            None => caller,
+        };
+        let callee = rest.last().map_or(at, |&(site, _)| site);
+        down(at, rest, Some(&Site { via: Some((&caller, call)), ..callee }), then);
+    }
+    down(at, chain, None, then);
+}

@@ -2,9 +2,9 @@
 
 use super::behind::{Node, named};
 use super::held::{Given, Stored};
-use super::site::{Callers, MAX_CALLERS, Site, argument};
+use super::site::{Callers, MAX_CALLERS, Site, argument, given_for, own_method};
 use crate::ir::{Call, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
-use crate::link::{ClassKey, ModIdx, Program, Resolved};
+use crate::link::{ModIdx, Program, Resolved};
 use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch;
@@ -116,9 +116,9 @@ impl Contents<'_> {
 
     /// What the callers give for a parameter. Nothing for what is none and has been bound in another way.
     fn parameter(&self, site: &Site<'_>, var: Var, depth: u32) -> Option<Stored> {
-        let params = &self.program.get(site.module).ir.function(site.func).params;
+        let function = self.program.get(site.module).ir.function(site.func);
         let Var::Local(slot) = var else { return None };
-        let at = params.iter().position(|p| p.slot == slot)?;
+        let at = function.params.iter().position(|p| p.slot == slot)?;
         if let Some((caller, given)) = site.argument(self.program, var) {
             return Some(self.value(&caller, given, depth));
         }
@@ -126,7 +126,7 @@ impl Contents<'_> {
         let calls = callers.filter(|_| site.via.is_none()).into_iter().flatten().take(MAX_CALLERS);
         let given = calls.map(|(caller, call)| {
             let ir = &self.program.get(caller.module).ir;
-            argument(ir.call(*call), at, params[at].name)
+            given_for(function, at, ir, ir.call(*call))
                 .map_or(Stored::Unknown, |x| self.value(caller, x, depth))
         });
         Some(given.min().unwrap_or(Stored::Unknown))
@@ -180,20 +180,11 @@ impl Contents<'_> {
             "items" | "values" | "keys" | "copy" | "get" | "pop" | "clone" | "detach" | "contiguous"
             | "float" | "half" | "double" | "bfloat16" | "view" | "reshape" | "flatten" | "squeeze"
             | "unsqueeze" | "narrow" | "permute" | "transpose" | "t" | "type" | "eval" | "train" => of_base(),
-            _ => match self.own_method(site, base, name) {
+            _ => match own_method(self.program, site.module, site.func, call.func) {
                 Some((m, f)) => self.result(site, call, m, f, depth),
                 None => Stored::Unknown,
             },
         }
-    }
-
-    /// `self.collect()`
-    fn own_method(&self, site: &Site<'_>, base: ExprId, name: Sym) -> Option<(ModIdx, FuncId)> {
-        let ir = &self.program.get(site.module).ir;
-        let function = ir.function(site.func);
-        let receiver = function.params.first()?;
-        let class = function.class.filter(|_| ir.expr(base) == Expr::Var(Var::Local(receiver.slot)))?;
-        self.program.find_method(ClassKey { module: site.module, class }, name)
     }
 
     /// The last name of an expression: `scheduler` of `self.scheduler`.
@@ -360,7 +351,7 @@ fn local_function(ir: &Module, func: FuncId, var: Var) -> Option<FuncId> {
 }
 
 /// What a function returns, each time.
-fn returns(ir: &Module, func: FuncId) -> Vec<Option<ExprId>> {
+pub(super) fn returns(ir: &Module, func: FuncId) -> Vec<Option<ExprId>> {
     let function = ir.function(func);
     let inner: Vec<Span> = ir
         .functions

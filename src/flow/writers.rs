@@ -1,23 +1,34 @@
 //! Who has written a file that the program reads with `torch.load`, and whether it holds anything of a GPU.
 //!
 //! The project's own calls of `torch.save` say what is in its files. One writes what a load reads if it is in the method
-//! that belongs to the load's (`save_network` to `load_network`), or if its file has the same name.
+//! that belongs to the load's (`save_network` to `load_network`), if its file has the same name, or if it stores what the
+//! load looks for (`stored_keys.rs`).
 
-use super::behind::{Node, named};
 use super::file_names::{agree, is_beside_source, is_distinctive, longest_piece, names};
 use super::held::Stored;
-use super::site::{Callers, MAX_CALLERS, Site, argument};
+use super::site::{Callers, Chain, MAX_CALLERS, Site, argument, note_call, through};
 use super::stored::Contents;
+use super::stored_keys::{Keys, is_telling, looked_for};
 use crate::ir::{CallId, Expr, ExprId, FuncId};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::span::Place;
 use crate::sym::Sym;
 use crate::torch;
 
+/// How many calls in a row are followed upwards to who says what is saved.
+const MAX_CHAIN: usize = 3;
+/// More ways to one call of `torch.save` are not looked at.
+const MAX_WAYS: usize = 32;
+
 /// A call of `torch.load`.
 pub struct Load {
+    /// Where it is, and what it reads.
+    site: Site<'static>,
+    path: ExprId,
     /// What its file may be called, where that tells it from others.
     names: Vec<String>,
+    /// What is looked for in it.
+    keys: Vec<Sym>,
     /// The function that writes what this one reads, by their names.
     pair: Option<(ModIdx, FuncId)>,
     /// The file is one of those that are there beside the source.
@@ -36,21 +47,26 @@ impl Load {
         let func = ir.function_around(e);
         let path = argument(ir.call(call), 0, Sym::new("f"))?;
         let site = Site::of(module, func);
-        let mut names = names(program, &site, path);
-        // One of several that says nothing may be any file.
-        if !names.iter().all(|name| is_distinctive(name)) {
-            names.clear();
-        }
+        let names = telling_names(program, &site, path);
+        let keys = looked_for(program, module, e);
         let shipped = is_beside_source(program, &site, path);
         let pair = counterpart(program, module, func);
-        (shipped || pair.is_some() || !names.is_empty()).then_some(Self { names, pair, shipped })
+        let known = shipped || pair.is_some() || !names.is_empty() || keys.iter().any(|&k| is_telling(k));
+        known.then_some(Self { site, path, names, keys, pair, shipped })
     }
 
     /// What the source of whoever writes the file must have in it; nothing if that is in the same file as the load.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         let names = if self.pair.is_some() || self.shipped { &[] } else { self.names.as_slice() };
-        names.iter().map(|name| longest_piece(name))
+        let by_keys = self.names.is_empty() && !self.keys.is_empty();
+        names.iter().map(|name| longest_piece(name)).chain(by_keys.then_some("torch.save"))
     }
+}
+
+/// The names that a path may have; nothing if one of them says nothing, for then it may be any file.
+fn telling_names(program: &Program, site: &Site<'_>, path: ExprId) -> Vec<String> {
+    let names = names(program, site, path);
+    if names.iter().all(|name| is_distinctive(name)) { names } else { Vec::new() }
 }
 
 /// The method of the same class, or the function of the same file, that saves what this one loads.
@@ -88,12 +104,11 @@ impl<'a> Writers<'a> {
             let ir = &program.get(m).ir;
             for (n, e) in ir.exprs.iter().enumerate() {
                 let &Expr::Call(id) = e else { continue };
-                let func = ir.function_around(ExprId(u32::try_from(n).unwrap_or(u32::MAX)));
-                let callee = ir.call(id).func;
-                if is_save(program, m, callee) {
-                    saves.push((Site::of(m, func), id));
-                } else if let Some(Node::Function(to, f)) = named(program, m, callee) {
-                    callers.entry((to, f)).or_default().push((Site::of(m, func), id));
+                let site = Site::of(m, ir.function_around(ExprId(u32::try_from(n).unwrap_or(u32::MAX))));
+                if is_save(program, m, ir.call(id).func) {
+                    saves.push((site, id));
+                } else {
+                    note_call(program, &mut callers, site, id);
                 }
             }
         }
@@ -105,14 +120,34 @@ impl<'a> Writers<'a> {
         if load.shipped {
             return true;
         }
-        let stored = match load.pair {
+        let mut stored = match load.pair {
             Some(pair) => self.stored_by(pair),
-            None => self.stored_under(&load.names),
+            None => self.stored_under(&self.wanted(load)),
         };
+        if stored.is_empty() {
+            stored = self.stored_with(load);
+        }
         // Of what is not known in one place, another may show what it is.
         let certain = stored.iter().any(|s| matches!(s, Stored::Host))
             || !stored.is_empty() && stored.iter().all(|s| matches!(s, Stored::Plain));
         certain && !stored.contains(&Stored::Elsewhere)
+    }
+
+    /// The names of a load's file, as it stands or as the callers of its function give them.
+    fn wanted(&self, load: &Load) -> Vec<String> {
+        if !load.names.is_empty() {
+            return load.names.clone();
+        }
+        let mut all = Vec::new();
+        for chain in self.chains(load.site).into_iter().filter(|chain| chain.len() == 1) {
+            let mut given = Vec::new();
+            through(load.site, &chain, &mut |site| given = telling_names(self.program, site, load.path));
+            if given.is_empty() {
+                return given;
+            }
+            all.extend(given);
+        }
+        all
     }
 
     /// What a function saves.
@@ -125,36 +160,89 @@ impl<'a> Writers<'a> {
 
     /// What is saved in files of these names.
     fn stored_under(&self, wanted: &[String]) -> Vec<Stored> {
-        let (mut found, mut others) = (Vec::new(), Vec::new());
-        for (site, call) in &self.saves {
-            for (name, site) in self.named_files(site, *call) {
-                if wanted.contains(&name) {
-                    found.extend(self.stored(&site, *call));
-                } else if is_distinctive(&name) && wanted.iter().any(|w| agree(w, &name)) {
-                    others.extend(self.stored(&site, *call));
+        let (mut found, mut filled, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        for &(site, call) in &self.saves {
+            self.each_way(site, call, &mut |site, names| {
+                for name in names.iter().filter(|name| is_distinctive(name)) {
+                    let fits = || wanted.iter().any(|w| agree(w, name));
+                    if wanted.contains(name) {
+                        found.extend(self.stored(site, call));
+                    } else if fits() && wanted.iter().all(|w| is_written_out(w)) {
+                        filled.extend(self.stored(site, call));
+                    } else if fits() {
+                        others.extend(self.stored(site, call));
+                    }
                 }
-            }
+            });
         }
+        // A name that is made of parts may be the one that is asked for.
+        found.extend(filled);
         if !found.is_empty() {
             found.extend(others);
         }
         found
     }
 
-    /// The files that a call of `torch.save` writes, as it stands or as the callers of its function name them.
-    fn named_files<'s>(&'s self, site: &Site<'static>, call: CallId) -> Vec<(String, Site<'s>)> {
-        let ir = &self.program.get(site.module).ir;
-        let Some(path) = argument(ir.call(call), 1, Sym::new("f")) else { return Vec::new() };
-        let named = |site: Site<'s>| {
-            let names = names(self.program, &site, path).into_iter().filter(|name| is_distinctive(name));
-            names.map(|name| (name, site)).collect::<Vec<_>>()
-        };
-        let own = named(*site);
-        if !own.is_empty() {
-            return own;
+    /// What is saved with the keys that the load looks for, in files that may have its name.
+    fn stored_with(&self, load: &Load) -> Vec<Stored> {
+        let mut found = Vec::new();
+        if !load.keys.iter().any(|&key| is_telling(key)) {
+            return found;
         }
-        let callers = self.callers.get(&(site.module, site.func)).into_iter().flatten().take(MAX_CALLERS);
-        callers.flat_map(|(caller, c)| named(Site { via: Some((caller, *c)), ..*site })).collect()
+        let read = names(self.program, &load.site, load.path);
+        for &(site, call) in &self.saves {
+            self.each_way(site, call, &mut |site, names| {
+                let may_be = names.is_empty() || names.iter().any(|name| read.iter().any(|r| agree(r, name)));
+                if may_be && self.keys(site, call).is_some_and(|keys| keys.have(&load.keys)) {
+                    found.extend(self.stored(site, call));
+                }
+            });
+        }
+        found
+    }
+
+    /// Each way to a call of `torch.save` on which something is known of its file or its content, with the names of the file.
+    fn each_way(&self, save: Site<'static>, call: CallId, then: &mut dyn FnMut(&Site<'_>, &[String])) {
+        let ir = &self.program.get(save.module).ir;
+        let Some(path) = argument(ir.call(call), 1, Sym::new("f")) else { return };
+        let mut known = false;
+        for chain in std::iter::once(Chain::new()).chain(self.chains(save)) {
+            through(save, &chain, &mut |site| {
+                let names = names(self.program, site, path);
+                let tells = names.iter().any(|name| is_distinctive(name));
+                // What says it without its callers says no more with them.
+                if !chain.is_empty() && known {
+                    return;
+                }
+                known |= chain.is_empty() && tells;
+                if tells || self.keys(site, call).is_some() {
+                    then(site, &names);
+                }
+            });
+        }
+    }
+
+    /// The calls that lead to a place.
+    fn chains(&self, site: Site<'static>) -> Vec<Chain> {
+        let (mut found, mut last): (Vec<Chain>, Vec<Chain>) = (Vec::new(), vec![Chain::new()]);
+        for _ in 0..MAX_CHAIN {
+            let mut next = Vec::new();
+            for chain in &last {
+                let top = chain.last().map_or(site, |&(caller, _)| caller);
+                let calls = self.callers.get(&(top.module, top.func)).into_iter().flatten();
+                for &(caller, call) in calls.take(MAX_CALLERS) {
+                    let seen = |s: &Site<'_>| s.module == caller.module && s.func == caller.func;
+                    if !seen(&site) && !chain.iter().any(|(s, _)| seen(s)) {
+                        next.push([chain.as_slice(), &[(caller, call)]].concat());
+                    }
+                }
+            }
+            next.truncate(MAX_WAYS);
+            found.extend(next.iter().cloned());
+            last = next;
+        }
+        found.truncate(MAX_WAYS);
+        found
     }
 
     fn stored(&self, site: &Site<'_>, call: CallId) -> Option<Stored> {
@@ -163,6 +251,18 @@ impl<'a> Writers<'a> {
         let contents = Contents { program: self.program, callers: &self.callers };
         Some(contents.of(site, what))
     }
+
+    /// The keys of what is saved, as far as the source says them.
+    fn keys(&self, site: &Site<'_>, call: CallId) -> Option<Keys> {
+        let ir = &self.program.get(site.module).ir;
+        let what = argument(ir.call(call), 0, Sym::new("obj"))?;
+        Keys::of(self.program, site, what)
+    }
+}
+
+/// Is the whole name written down?
+fn is_written_out(name: &str) -> bool {
+    longest_piece(name) == name
 }
 
 /// `torch.save`

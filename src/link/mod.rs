@@ -110,6 +110,8 @@ pub struct Program {
     builtins: Sym,
     /// The modules that a file's project builds for CUDA alone, by file.
     pub extensions: FxHashMap<FileId, Arc<[Sym]>>,
+    /// The dotted names of files whose projects have such modules.
+    pub dotted: FxHashMap<FileId, Sym>,
     /// Which files speak of Apple's devices, once somebody has asked.
     about_mps: OnceLock<Vec<bool>>,
 }
@@ -125,8 +127,8 @@ impl Program {
         let (modules, submodules): (Vec<_>, Vec<_>) =
             modules.into_iter().map(|ir| link_module(ir, &by_file, find)).unzip();
         let builtins = Sym::new("builtins");
-        let extensions = FxHashMap::default();
-        let mut program = Self { modules, by_file, builtins, extensions, about_mps: OnceLock::new() };
+        let (extensions, dotted) = (FxHashMap::default(), FxHashMap::default());
+        let mut program = Self { modules, by_file, builtins, extensions, dotted, about_mps: OnceLock::new() };
         shadowed::resolve(&mut program, &submodules);
         classes::resolve(&mut program);
         program.mark_calls();
@@ -138,10 +140,24 @@ impl Program {
         self.modules.into_iter().map(|linked| linked.ir).collect()
     }
 
-    /// Is the name that of a module which the file's project builds for CUDA alone?
-    pub fn is_extension(&self, module: ModIdx, name: Sym) -> bool {
-        let known = self.extensions.get(&self.get(module).ir.file);
-        known.is_some_and(|names| names.contains(&name))
+    /// Does the import name a module which the file's project builds for CUDA alone, or something in one?
+    pub fn is_extension(&self, module: ModIdx, import: &Import) -> bool {
+        let file = self.get(module).ir.file;
+        let Some(names) = self.extensions.get(&file) else { return false };
+        if import.level == 0 {
+            return [import.module, import.whole()].iter().any(|name| names.contains(name));
+        }
+        // `from ._ext import pool` in `ops/pool.py` is `ops._ext`, or `_ext` of a `setup.py` that stands there.
+        let mut package = self.dotted.get(&file).map_or("", |name| name.as_str());
+        for _ in 0..import.level {
+            package = package.rsplit_once('.').map_or("", |(package, _)| package);
+        }
+        [import.module, import.whole()].iter().filter(|name| !name.as_str().is_empty()).any(|name| {
+            let whole = format!(".{package}.{name}");
+            names
+                .iter()
+                .any(|known| whole.strip_suffix(known.as_str()).is_some_and(|rest| rest.ends_with('.')))
+        })
     }
 
     /// The file's place in the program.

@@ -174,6 +174,13 @@ impl Interp<'_> {
         if let Some(&(_, v, _)) = args.keywords.iter().find(|(n, ..)| *n == param.name) {
             return v;
         }
+        if !args.open
+            && args.positional.is_empty()
+            && args.keywords.is_empty()
+            && let Some(index) = self.filled_by_decorator(module, func, param)
+        {
+            return self.symbolic_param(module, func, index, None);
+        }
         match param.default {
             Some(e) if !args.open => {
                 let scope = self.program.get(module).ir.function(func).parent.unwrap_or(FuncId(0));

@@ -4,9 +4,10 @@ use super::super::diagram::Dd;
 use super::super::event::Kind;
 use super::super::value::{Device, Host, Reason, Tensor, Value};
 use super::Interp;
-use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, Stmt, StmtId, Var};
-use crate::link::Resolved;
+use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, FuncId, Function, Module, Stmt, StmtId, Var};
+use crate::link::{ModIdx, Resolved};
 use crate::span::{Place, Span};
+use crate::sym::Sym;
 
 /// Factories that fill their tensor on its device. The others copy data that is on the host.
 const FILLED_ON_DEVICE: &[&str] = &[
@@ -63,7 +64,8 @@ impl Interp<'_> {
     /// `torch.zeros(n).to(device)`, or on two lines.
     pub(super) fn check_created(&mut self, t: Tensor, target: Dd, e: ExprId, base: ExprId) {
         let Some((Reason::Default, made)) = self.host_reason(t) else { return };
-        if self.happens_once() || self.is_cached() {
+        // Of nothing there is nothing to copy.
+        if t.bytes == Some(0) || self.happens_once() || self.is_cached() {
             return;
         }
         let at_once = matches!(self.linked().ir.expr(base), Expr::Call(_));
@@ -80,21 +82,31 @@ impl Interp<'_> {
 
     /// Does it happen once, where the copy costs nothing that matters: while a file or an object is set up, in a test?
     fn happens_once(&self) -> bool {
+        let (mut looped, mut trains, mut set_up) = (false, false, false);
         let mut at = Some(self.frame);
         while let Some(f) = at {
             let frame = &self.frames[f.0 as usize];
-            if !frame.loops.is_empty() {
-                return false;
-            }
+            let ir = &self.program.get(frame.module).ir;
+            let function = ir.function(frame.func);
+            let around = looped || !frame.loops.is_empty();
+            trains |= around && calls_backward(ir, function);
+            set_up |= self.sets_up(function.name, frame.module, frame.func);
+            // The constructor's own loops go over what the object is made of, unless all the work is done there.
+            looped = match function.name.as_str() {
+                _ if self.relevance.set_up.disposes(frame.module, frame.func) => trains,
+                "__init__" => looped || trains,
+                _ => around,
+            };
             at = frame.caller;
         }
-        let ir = &self.linked().ir;
-        let function = ir.function(self.here().func);
-        let name = function.name.as_str();
-        self.here().func.0 == 0
-            || name.starts_with("test")
-            || matches!(name, "__init__" | "setUp" | "setup_method")
-            || self.relevance.sets_up(self.here().module, self.here().func)
+        let name = self.linked().ir.function(self.here().func).name;
+        !looped && (set_up || self.here().func.0 == 0 || name.as_str().starts_with("test"))
+    }
+
+    /// Does the function run once for an object, or for a test?
+    fn sets_up(&self, name: Sym, module: ModIdx, func: FuncId) -> bool {
+        matches!(name.as_str(), "__init__" | "setUp" | "setup_method")
+            || self.relevance.set_up.contains(module, func)
     }
 
     /// A variable that went to the device and comes back, and that nothing else has in the meantime or ever.
@@ -308,4 +320,10 @@ impl Interp<'_> {
                 if matches!(name.as_str(), "manual_seed" | "manual_seed_all" | "seed_everything" | "set_seed"))
         })
     }
+}
+
+/// Does the function train something?
+fn calls_backward(ir: &Module, function: &Function) -> bool {
+    let backward = |e: &Expr| matches!(e, Expr::Attr { name, .. } if name.as_str() == "backward");
+    ir.exprs[ir.exprs_of(function)].iter().any(backward)
 }

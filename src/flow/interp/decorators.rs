@@ -4,7 +4,7 @@ use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::Value;
 use super::Interp;
 use super::args::Args;
-use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Module, Stmt};
+use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Module, Param, Stmt};
 use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::sym::Sym;
 use crate::torch::{self, Decorator, TestGuard};
@@ -38,6 +38,47 @@ impl Interp<'_> {
             }
             _ => false,
         })
+    }
+
+    /// The number of a parameter that a decorator gives something for which a call with no arguments says nothing of: `main()`
+    /// would be an error otherwise. Where the command line decides, it does so whatever the default is.
+    pub(super) fn filled_by_decorator(&self, module: ModIdx, func: FuncId, param: &Param) -> Option<usize> {
+        let ir = &self.program.get(module).ir;
+        let function = ir.function(func);
+        if function.decorators.len == 0 || function.class.is_some() {
+            return None;
+        }
+        // The project's own are interpreted.
+        let foreign = |&d: &ExprId| {
+            let target = match ir.expr(d) {
+                Expr::Call(c) => ir.call(c).func,
+                _ => d,
+            };
+            matches!(self.program.resolve_expr(module, target), Some(Resolved::External(_)))
+        };
+        let decorators = ir.list(function.decorators);
+        let filled = param.default.is_none() && decorators.iter().any(foreign)
+            || decorators.iter().any(|&d| self.is_option(module, d, param.name));
+        function.params.iter().position(|p| p.slot == param.slot).filter(|_| filled)
+    }
+
+    /// `@click.option("--batch-size", …)`, `@hydra.main(…)`: does the command line decide what the parameter is?
+    fn is_option(&self, module: ModIdx, decorator: ExprId, param: Sym) -> bool {
+        let ir = &self.program.get(module).ir;
+        let Expr::Call(call) = ir.expr(decorator) else { return false };
+        let call = ir.call(call);
+        let Some(Resolved::External(path)) = self.program.resolve_expr(module, call.func) else {
+            return false;
+        };
+        let named = |a: &crate::ir::Arg| match ir.expr(a.value) {
+            Expr::Str(s) => s.as_str().trim_start_matches('-').replace('-', "_") == param.as_str(),
+            _ => false,
+        };
+        match path.as_str() {
+            "hydra.main" => true,
+            "click.option" | "click.argument" => call.args.iter().any(named),
+            _ => false,
+        }
     }
 
     /// What the machine must have for a function to be reached through the project's own decorators, as far as

@@ -118,9 +118,11 @@ impl Interp<'_> {
         }
     }
 
-    /// What a condition says of the machine. A use that raises has not gone well.
+    /// What a condition says of the machine. A use that raises has not gone well; an import in a function says no more than one
+    /// at the top.
     pub(super) fn settled(&mut self, c: super::Cond) -> super::Cond {
-        let atoms = &self.atoms;
+        let (atoms, imported) = (&self.atoms, &self.watch.kernels_imported);
+        let c = self.d.forget(c, &|a| !imported.contains(&a));
         let gone = |a| matches!(atoms.get(a), Atom::Shadow { .. });
         let c = self.d.without(c, &gone);
         self.d.forget(c, &super::super::atom::AtomId::is_hardware)

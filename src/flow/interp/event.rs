@@ -55,6 +55,17 @@ impl Interp<'_> {
         self.ways(bad, guards).into_iter().find_map(|w| w.shadow)
     }
 
+    /// Does one of several uses raise before `bad` can happen here, whichever way was taken? Each branch before has its own.
+    pub(super) fn only_in_shadows(&mut self, bad: Cond) -> bool {
+        let both = self.d.and(self.path, bad);
+        let (atoms, mut everywhere) = (&self.atoms, both != FALSE);
+        self.d.cubes(both, &mut |literals| {
+            let shadow = |&(atom, truth): &Literal| truth && matches!(atoms.get(atom), Atom::Shadow { .. });
+            everywhere &= literals.iter().any(shadow);
+        });
+        everywhere
+    }
+
     fn ways(&mut self, bad: Cond, guards: bool) -> Vec<Way> {
         if self.muted > 0 || self.exhausted {
             return Vec::new();
@@ -278,7 +289,7 @@ impl Interp<'_> {
 
     /// Is one of the functions that lead here in a file that is plainly written for CUDA alone? Then nobody comes here
     /// without it.
-    fn through_cuda_only(&mut self) -> bool {
+    pub(super) fn through_cuda_only(&mut self) -> bool {
         let mut at = Some(self.frame);
         while let Some(f) = at {
             let frame = &self.frames[f.0 as usize];

@@ -398,6 +398,11 @@ impl Interp<'_> {
         {
             self.used_as_weights(Value::Outer(base));
         }
+        self.part_of_outer(base, key)
+    }
+
+    /// The same where the key says nothing of the whole.
+    pub(super) fn part_of_outer(&mut self, base: OuterId, key: Value) -> OuterId {
         let key = match key {
             Value::Str(s, _) => Some(Value::Str(s, NO_ORIGIN)),
             Value::Int(i) => Some(Value::Int(i)),

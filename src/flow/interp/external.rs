@@ -5,6 +5,7 @@ use super::super::diagram::TRUE;
 use super::super::event::Kind;
 use super::super::value::{Device, NO_ORIGIN, ObjId, Outer, OuterKey, Reason, Role, Tensor, Value};
 use super::args::{Args, names_device};
+use super::saved::is_download;
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
 use crate::sym::Sym;
@@ -130,10 +131,7 @@ impl Interp<'_> {
                 self.remember_saved(args);
                 return None;
             }
-            "urllib.request.urlretrieve"
-            | "torch.hub.download_url_to_file"
-            | "gdown.download"
-            | "wget.download" => {
+            _ if is_download(text) => {
                 self.remember_download(text, args);
                 return None;
             }

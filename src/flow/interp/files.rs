@@ -1,6 +1,6 @@
 //! What a file as a whole says of the machine.
 
-use super::super::atom::backend;
+use super::super::atom::{Atom, backend};
 use super::super::cuda_only::{compiles, compiles_at};
 use super::super::diagram::{Cond, TRUE};
 use super::super::event::{Bite, Kind};
@@ -8,7 +8,7 @@ use super::super::relevance::Relevance;
 use super::Interp;
 use crate::ir::{Expr, ExprId, FuncId, Module, Slot, Stmt};
 use crate::link::{Binding, ModIdx, Program, Resolved, Target};
-use crate::span::Span;
+use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::torch::{self};
 use crate::world::Backend;
@@ -107,16 +107,31 @@ impl Files<'_> {
 }
 
 impl Interp<'_> {
-    /// `import amp_C` in a function, of an extension that the project builds for CUDA alone: what follows has it. At the top of a
-    /// file, in a `try`, that is the rest of its body, and wherever a variable says that it came to its end.
-    pub(super) fn imports_extension(&mut self, import: &crate::ir::Import) {
+    /// `import amp_C` in a function, of an extension that the project builds for CUDA alone, or of a file that cannot do without
+    /// one: what follows has it. At the top of a file, in a `try`, that is the rest of its body, and wherever a variable says
+    /// that it came to its end.
+    pub(super) fn imports_extension(&mut self, import: &crate::ir::Import, at: Span) {
         let here = self.here();
         let (top, tried) = (here.func == FuncId(0), !here.tries.is_empty());
-        if import.level > 0 || top != tried {
+        if top != tried {
             return;
         }
         let known = || torch::cuda_only_import(import.whole()) || torch::cuda_only_import(import.module);
-        if self.program.is_extension(here.module, import.module) || top && known() {
+        let built = self.program.is_extension(here.module, import) || top && import.level == 0 && known();
+        let key = (import.level, import.module, import.name);
+        let target = self.program.get(here.module).targets.get(&key);
+        let needs = matches!(target, Some(&(Target::Module(m) | Target::Member(m, _)))
+            if !top && self.relevance.cuda_only.contains(m));
+        if needs {
+            // Whatever needs CUDA later is in its shadow.
+            let place = Place { file: self.linked().ir.file, span: at };
+            let shadow = self.atoms.add(Atom::Shadow { place });
+            self.watch.kernels_imported.insert(shadow);
+            let (shadow, there) = (self.d.atom(shadow), self.available(None));
+            let fine = self.d.or(there, shadow);
+            self.path = self.d.and(self.path, fine);
+        }
+        if built {
             let there = self.available(None);
             self.path = self.d.and(self.path, there);
             if let Some(tried) = self.here_mut().tries.last_mut() {

@@ -242,10 +242,26 @@ impl Interp<'_> {
             // A part of a tensor lives where the whole does, whatever picks it.
             i if self.is_tensorish(o) && !matches!(i, Value::Str(..)) => self.tensor_of_outer(o, e),
             _ => {
-                let item = self.outer_item(o, i);
+                let item = if self.is_settings(e) { self.part_of_outer(o, i) } else { self.outer_item(o, i) };
                 self.read_outside(item)
             }
         }
+    }
+
+    /// `data["params"].thresholds`: is something read of it that neither tensors nor dicts of them have?
+    fn is_settings(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let of_tensors = |name: Sym| {
+            crate::torch::method(name).is_some()
+                || matches!(name.as_str(), "shape" | "device" | "dtype" | "data" | "grad" | "T" | "ndim")
+        };
+        ir.exprs.iter().enumerate().any(|(n, other)| match *other {
+            Expr::Attr { base, name } if base == e && !of_tensors(name) => {
+                let attribute = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
+                !ir.calls.iter().any(|call| call.func == attribute)
+            }
+            _ => false,
+        })
     }
 
     /// A tensor with dimensions, which as an index picks from nothing else.

@@ -36,7 +36,7 @@ impl Interp<'_> {
             matches!(location, Some((Value::None, at)) if written(at) || self.is_left_out(at));
         if ((location.is_none() && !args.open) || explicit_none)
             && !self.located_elsewhere(e)
-            && !is_published(args)
+            && !self.is_published(args)
         {
             // What this very run has written comes back to where it was.
             let own = self.saved_before(args);
@@ -219,11 +219,4 @@ fn speak_of(names: &[Sym], words: &[&str]) -> bool {
         let name = name.as_str().to_ascii_lowercase();
         words.iter().any(|word| name.contains(word))
     })
-}
-
-/// A file at an address that is written down: published weights are the same for everyone, and those that were saved on
-/// a GPU would have failed for its first user without one.
-fn is_published(args: &Args) -> bool {
-    let address = args.get(0, "url").or_else(|| args.get(0, "f"));
-    matches!(address, Some((Value::Str(s, _), _)) if s.as_str().starts_with("http"))
 }

@@ -6,6 +6,7 @@
 
 mod accelerator;
 mod added;
+mod addresses;
 mod allocation;
 mod args;
 mod arrays;

@@ -54,7 +54,7 @@ impl Interp<'_> {
         let args = scattered.as_ref().unwrap_or(args);
         let device = self.module_device(id, 0);
         self.device_work(device);
-        self.check_timed(device, e);
+        self.check_timed(id, device, e);
         self.autocast_meets(device, e);
         match kind {
             ObjKind::ForeignModule(Some(op)) => return self.call_torch_module(id, op, args, e),

@@ -7,11 +7,21 @@ use super::super::diagram::TRUE;
 use super::super::value::{OuterId, OuterKey, Value};
 use super::args::Args;
 use super::{Cond, FALSE, Interp};
-use crate::ir::{Expr, ExprId, Stmt, Var};
-use crate::link::Resolved;
+use crate::ir::{Expr, ExprId, FuncId, Stmt, Var};
+use crate::link::{ModIdx, Resolved};
+use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch;
 
+/// Functions that write what is at an address into a file, with Python 2's name for the first.
+const DOWNLOADS: &[&str] = &[
+    "urllib.request.urlretrieve",
+    "urllib.urlretrieve",
+    "six.moves.urllib.request.urlretrieve",
+    "torch.hub.download_url_to_file",
+    "gdown.download",
+    "wget.download",
+];
 /// Names that are made of longer expressions are not compared.
 const MAX_PARTS: u32 = 40;
 
@@ -28,11 +38,8 @@ impl Interp<'_> {
     /// was before: `urlretrieve(url, file)`, `open(file, "wb")` in a function that asks for such an address.
     pub(super) fn remember_download(&mut self, path: &str, args: &Args) {
         let at = match path {
-            "urllib.request.urlretrieve"
-            | "torch.hub.download_url_to_file"
-            | "gdown.download"
-            | "wget.download" => 1,
             "open" => 0,
+            path if is_download(path) => 1,
             _ => return,
         };
         let keyword = ["file", "filename", "dst", "output", "out"].into_iter().find_map(|k| args.keyword(k));
@@ -53,34 +60,26 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it an address, or does it begin with the text of one?
-    fn is_address(&self, v: Value, e: ExprId) -> bool {
-        let address = |s: &str| s.starts_with("http://") || s.starts_with("https://");
-        if let Value::Str(s, _) = v {
-            return address(s.as_str());
-        }
-        let ir = &self.linked().ir;
-        let e = match ir.expr(e) {
-            Expr::Var(var) => self.given_before(var, e).unwrap_or(e),
-            _ => e,
-        };
-        ir.exprs_in(e).any(|n| matches!(ir.exprs[n], Expr::Str(s) if address(s.as_str())))
-    }
-
     /// Does the function fetch something from an address that is written down?
-    fn asks_an_address(&self) -> bool {
+    fn asks_an_address(&mut self) -> bool {
         let (linked, module) = (self.linked(), self.here().module);
         let ir = &linked.ir;
         let within = ir.function(self.here().func).span;
         let whole = self.here().func.0 == 0;
-        ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
-            let Expr::Call(id) = *e else { return false };
-            let call = ir.call(id);
-            (whole || within.contains(at))
-                && matches!(self.program.resolve_expr(module, call.func), Some(Resolved::External(path))
+        let fetches = |&(e, at): &(&Expr, &Span)| {
+            let Expr::Call(id) = e else { return false };
+            (whole || within.contains(*at))
+                && matches!(self.program.resolve_expr(module, ir.call(*id).func), Some(Resolved::External(path))
                     if matches!(path.as_str(), "requests.get" | "urllib.request.urlopen" | "urllib.request.Request"))
-                && call.args.first().is_some_and(|a| self.is_address(Value::Unknown, a.value))
-        })
+        };
+        let calls = ir.exprs.iter().zip(&ir.expr_spans).filter(fetches);
+        let asked: Vec<ExprId> = calls
+            .filter_map(|(e, _)| match *e {
+                Expr::Call(id) => ir.call(id).args.first().map(|a| a.value),
+                _ => None,
+            })
+            .collect();
+        asked.into_iter().any(|e| self.is_address(Value::Unknown, e))
     }
 
     /// When this very run has written the file before, as far as the machine and its user decide that. Whether the
@@ -222,11 +221,22 @@ impl Interp<'_> {
     }
 
     /// What the variable was given last before this point, in the same function.
-    fn given_before(&self, var: Var, e: ExprId) -> Option<ExprId> {
-        let ir = &self.linked().ir;
+    pub(super) fn given_before(&self, var: Var, e: ExprId) -> Option<ExprId> {
+        self.given_before_in(self.here().module, self.here().func, var, e)
+    }
+
+    /// The same in any function.
+    pub(super) fn given_before_in(
+        &self,
+        module: ModIdx,
+        func: FuncId,
+        var: Var,
+        e: ExprId,
+    ) -> Option<ExprId> {
+        let ir = &self.program.get(module).ir;
         let at = ir.span(e);
-        let function = ir.function(self.here().func).span;
-        let whole = self.here().func.0 == 0;
+        let function = ir.function(func).span;
+        let whole = func.0 == 0;
         ir.stmts
             .iter()
             .zip(&ir.stmt_spans)
@@ -246,4 +256,9 @@ impl Interp<'_> {
             .max_by_key(|&(start, _)| start)
             .and_then(|(_, value)| value)
     }
+}
+
+/// Does the function write what is at an address into a file?
+pub(super) fn is_download(path: &str) -> bool {
+    DOWNLOADS.contains(&path)
 }

@@ -107,7 +107,7 @@ impl<'p> Interp<'p> {
                 for import in imports {
                     let Some(var) = import.target else { continue };
                     let target = linked.targets.get(&(import.level, import.module, import.name)).copied();
-                    self.imports_extension(import);
+                    self.imports_extension(import, linked.ir.stmt_span(id));
                     if let Some(t) = target {
                         self.imports(t, linked.ir.stmt_span(id));
                     }

@@ -4,10 +4,10 @@
 //! one waits, is told by its text; where the work goes is told by the values.
 
 use super::super::event::Kind;
-use super::super::value::{Device, Value};
+use super::super::value::{Device, ObjId, Value};
 use super::args::Args;
-use super::{Cond, FALSE, Interp};
-use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, Stmt};
+use super::{Cond, FALSE, Interp, ObjKind};
+use crate::ir::{ArgKind, BinOp, Call, Expr, ExprId, FuncId, Stmt};
 use crate::link::{ModIdx, Program, Resolved, Target};
 use crate::span::Span;
 
@@ -83,14 +83,36 @@ struct Timed {
 }
 
 impl Interp<'_> {
-    /// Something is computed on this device: is it timed?
-    pub(super) fn check_timed(&mut self, device: super::Dd, e: ExprId) {
+    /// A module computes something on this device: is it timed?
+    pub(super) fn check_timed(&mut self, module: ObjId, device: super::Dd, e: ExprId) {
         if self.muted > 0 || self.here().func.0 == 0 && self.symbolic {
             return;
         }
         let Some(timed) = self.timed_around(e) else { return };
+        if self.waits_itself(module, 0) {
+            return;
+        }
         let here = self.where_on_gpu(device);
         self.timed_work(here, &timed, e);
+    }
+
+    /// Does the module, or one of its parts, wait for the device as it computes?
+    fn waits_itself(&self, id: ObjId, depth: u32) -> bool {
+        let object = self.obj(id);
+        let forward = object.class.and_then(|class| self.program.find_method(class, self.known.forward));
+        if forward.is_some_and(|(m, f)| reads_or_copies(self.program, m, f)) {
+            return true;
+        }
+        let items = match (object.kind, self.own(id)) {
+            (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Seq(s)) => self.seq_items(s).to_vec(),
+            _ => Vec::new(),
+        };
+        let attrs = object.attrs.iter().map(|&(_, cell)| self.store.get(cell));
+        depth < MAX_DEPTH
+            && attrs.chain(items).any(|v| match v {
+                Value::Object(part) => part != id && self.waits_itself(part, depth + 1),
+                _ => false,
+            })
     }
 
     /// The same for a model of which nothing is known but what it is given.
@@ -167,6 +189,39 @@ impl Interp<'_> {
         let quiet = |stretch| !waits(self.program, module, stretch, 0);
         (quiet(stretch) && timed.round.is_none_or(quiet)).then_some(timed)
     }
+}
+
+/// Does a `forward` read numbers of the device, or copy some to it from memory that is not pinned? Either takes until all that was
+/// queued before is done.
+fn reads_or_copies(program: &Program, module: ModIdx, func: FuncId) -> bool {
+    let ir = &program.get(module).ir;
+    let known = |e: ExprId| match program.resolve_expr(module, e) {
+        Some(Resolved::External(path)) => Some(crate::torch::canonical(path)),
+        _ => None,
+    };
+    let on_host = |call: &Call| {
+        known(call.func).is_some_and(|path| matches!(path.as_str(), "torch.tensor" | "torch.from_numpy"))
+    };
+    ir.exprs[ir.exprs_of(ir.function(func))].iter().any(|e| {
+        let Expr::Call(id) = *e else { return false };
+        let call = ir.call(id);
+        let placed =
+            call.args.iter().any(|a| matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == "device"));
+        if placed && on_host(call) {
+            return true;
+        }
+        match ir.expr(call.func) {
+            Expr::Attr { base, name } => match name.as_str() {
+                "item" | "tolist" | "numpy" | "cpu" | "synchronize" | "nonzero" => true,
+                "to" | "cuda" => ir.exprs_in(base).any(|n| match ir.exprs[n] {
+                    Expr::Call(made) => on_host(ir.call(made)),
+                    _ => false,
+                }),
+                _ => false,
+            },
+            _ => false,
+        }
+    })
 }
 
 fn imports_clock(program: &Program, module: ModIdx) -> bool {

@@ -58,6 +58,8 @@ pub(super) struct Watch {
     pub(super) needless: FxHashMap<Place, Option<Pending>>,
     /// What decides whether two things are in one place, where somebody has asked.
     pub(super) places_asked: FxHashSet<AtomId>,
+    /// Imports in functions of files that need CUDA: what is done in their shadow.
+    pub(super) kernels_imported: FxHashSet<AtomId>,
     /// Copies to the host that nobody has waited for, with the number of waits before each.
     pub(super) unwaited: FxHashMap<Place, u32>,
     pub(super) waits: u32,
@@ -178,6 +180,7 @@ impl Watch {
             waits: 0,
             accelerated: FxHashMap::default(),
             places_asked: FxHashSet::default(),
+            kernels_imported: FxHashSet::default(),
             unseen: FxHashSet::default(),
             half_made: FxHashSet::default(),
             left_by_parameters: FxHashSet::default(),

@@ -1,0 +1,262 @@
+//! Addresses that are written down: what is fetched from one is published, and the same for everyone.
+//!
+//! The address itself may be made of parts, filled in, or taken from a table; the table may be another package's.
+
+use super::super::file_names::{is_distinctive, last_part, names};
+use super::super::site::Site;
+use super::super::value::{FrameId, Value};
+use super::Interp;
+use super::args::Args;
+use crate::ir::{Call, Expr, ExprId, FuncId, Module, Var};
+use crate::link::{Binding, ModIdx, Resolved};
+
+/// Addresses are put together by so many steps.
+const MAX_STEPS: u32 = 12;
+
+/// An expression, and where it stands: in a function that is being interpreted, or at the top of a file.
+#[derive(Clone, Copy)]
+struct Written {
+    module: ModIdx,
+    frame: Option<FrameId>,
+    e: ExprId,
+}
+
+impl Interp<'_> {
+    /// A file at an address that is written down: those that were saved on a GPU would have failed for its first user
+    /// without one.
+    pub(super) fn is_published(&mut self, args: &Args) -> bool {
+        let address = args.get(0, "url").or_else(|| args.get(0, "f"));
+        address.is_some_and(|(v, e)| {
+            let known = matches!(v, Value::Str(s, _) if is_web(s.as_str()));
+            known || self.is_written_address(e) && self.names_a_file(self.written_here(e), MAX_STEPS)
+        })
+    }
+
+    /// Is it an address, or does it begin with the text of one?
+    pub(super) fn is_address(&mut self, v: Value, e: ExprId) -> bool {
+        if let Value::Str(s, _) = v {
+            return is_web(s.as_str());
+        }
+        let ir = &self.linked().ir;
+        let whole = match ir.expr(e) {
+            Expr::Var(var) => self.given_before(var, e).unwrap_or(e),
+            _ => e,
+        };
+        ir.exprs_in(whole).any(|n| matches!(ir.exprs[n], Expr::Str(s) if is_web(s.as_str())))
+            || self.is_written_address(e)
+    }
+
+    fn is_written_address(&mut self, e: ExprId) -> bool {
+        self.begins_with_address(self.written_here(e), MAX_STEPS)
+    }
+
+    fn written_here(&self, e: ExprId) -> Written {
+        Written { module: self.here().module, frame: Some(self.frame), e }
+    }
+
+    /// Does the address say which file it is? Where the caller gives its whole name, only the place is written down.
+    fn names_a_file(&mut self, at: Written, steps: u32) -> bool {
+        let Some(steps) = steps.checked_sub(1) else { return false };
+        let ir = &self.program.get(at.module).ir;
+        let filled = match ir.expr(at.e) {
+            Expr::Var(_) => {
+                return self.bound_to(at).is_none_or(|given| self.names_a_file(given, steps));
+            }
+            Expr::Format(_) | Expr::Binary { .. } => None,
+            Expr::Call(id) => match ir.expr(ir.call(id).func) {
+                Expr::Attr { base, name } if name.as_str() == "format" => Some(base),
+                _ => return true,
+            },
+            _ => return true,
+        };
+        // `self.address.format(name)`
+        if let Some(base) = filled
+            && let Some(text) = self.known_text(Written { e: base, ..at })
+        {
+            return is_distinctive(&last_part(&text));
+        }
+        let func = at.frame.map_or(FuncId(0), |f| self.frames[f.0 as usize].func);
+        names(self.program, &Site::of(at.module, func), at.e).iter().all(|name| is_distinctive(name))
+    }
+
+    /// Does the text begin with an address, whatever it is filled in with?
+    fn begins_with_address(&mut self, at: Written, steps: u32) -> bool {
+        let Some(steps) = steps.checked_sub(1) else { return false };
+        let linked = self.program.get(at.module);
+        let ir = &linked.ir;
+        let mut part = |e: ExprId| self.begins_with_address(Written { e, ..at }, steps);
+        match ir.expr(at.e) {
+            Expr::Str(s) => is_web(s.as_str()),
+            Expr::Format(list) => ir.list(list).first().is_some_and(|&first| part(first)),
+            Expr::Binary { left, .. } => part(left),
+            Expr::IfElse { then, orelse, .. } => part(then) && part(orelse),
+            Expr::Index { .. } => self.is_in_table(at, steps),
+            Expr::Call(id) => self.call_gives_address(at, ir.call(id), steps),
+            Expr::Attr { .. } => {
+                self.is_foreign_table(at) || self.known_text(at).is_some_and(|text| is_web(&text))
+            }
+            Expr::Var(_) => {
+                self.is_foreign_table(at)
+                    || self.bound_to(at).is_some_and(|given| self.begins_with_address(given, steps))
+            }
+            _ => false,
+        }
+    }
+
+    /// `address.format(name)`, `urljoin(address, name)`, `addresses.get(name)`
+    fn call_gives_address(&mut self, at: Written, call: &Call, steps: u32) -> bool {
+        let ir = &self.program.get(at.module).ir;
+        let first = call.args.first().map(|a| Written { e: a.value, ..at });
+        match ir.expr(call.func) {
+            Expr::Attr { base, name } => match name.as_str() {
+                "format" | "replace" | "strip" | "rstrip" => {
+                    self.begins_with_address(Written { e: base, ..at }, steps)
+                }
+                "get" => self.is_in_table(at, steps),
+                "join" | "urljoin" => first.is_some_and(|first| self.begins_with_address(first, steps)),
+                _ => false,
+            },
+            Expr::Var(_) => {
+                let known = self.program.resolve_expr(at.module, call.func);
+                let joins = matches!(known, Some(Resolved::External(path))
+                    if matches!(path.as_str(), "urllib.parse.urljoin" | "os.path.join" | "builtins.str"));
+                joins && first.is_some_and(|first| self.begins_with_address(first, steps))
+            }
+            _ => false,
+        }
+    }
+
+    /// `TABLE[name]`, `TABLE[name]["url"]` of a table that is written down at the top of a file, or of another package.
+    fn is_in_table(&mut self, at: Written, steps: u32) -> bool {
+        let (mut whole, mut key) = (at, None);
+        // Down to the table, through what has been taken out of it before.
+        for _ in 0..MAX_STEPS {
+            let ir = &self.program.get(whole.module).ir;
+            let (base, index) = match ir.expr(whole.e) {
+                Expr::Index { base, index } => (base, index),
+                Expr::Call(id) => match (ir.expr(ir.call(id).func), ir.call(id).args.first()) {
+                    (Expr::Attr { base, name }, Some(a)) if name.as_str() == "get" => (base, a.value),
+                    _ => break,
+                },
+                Expr::Var(_) => match self.bound_to(whole) {
+                    Some(given) => {
+                        whole = given;
+                        continue;
+                    }
+                    None => break,
+                },
+                _ => break,
+            };
+            if let (None, Expr::Str(s)) = (key, ir.expr(index)) {
+                key = Some(s);
+            }
+            whole.e = base;
+        }
+        let speaks = key.is_some_and(|key| names_address(key.as_str()));
+        let ir = &self.program.get(whole.module).ir;
+        match ir.expr(whole.e) {
+            Expr::Dict(_) | Expr::Comp(_) => {
+                whole.frame.is_none() && speaks || self.are_addresses(whole, steps)
+            }
+            _ => self.is_foreign_table(whole) || speaks && self.is_foreign(whole),
+        }
+    }
+
+    /// Are all values of a table addresses? `None` says that there is nothing to be had.
+    fn are_addresses(&mut self, table: Written, steps: u32) -> bool {
+        let Some(steps) = steps.checked_sub(1) else { return false };
+        let ir = &self.program.get(table.module).ir;
+        let values: Vec<ExprId> = match ir.expr(table.e) {
+            Expr::Dict(list) => ir.list(list).iter().skip(1).step_by(2).copied().collect(),
+            Expr::Comp(id) => ir.comp(id).value.into_iter().collect(),
+            _ => Vec::new(),
+        };
+        let mut values = values.into_iter().filter(|&v| ir.expr(v) != Expr::None).peekable();
+        values.peek().is_some()
+            && values.all(|e| {
+                let value = Written { e, ..table };
+                match ir.expr(e) {
+                    Expr::Dict(_) | Expr::Comp(_) => self.are_addresses(value, steps),
+                    _ => self.begins_with_address(value, steps),
+                }
+            })
+    }
+
+    /// Another package's table of addresses, by its name: `torchvision.models.resnet.model_urls`
+    fn is_foreign_table(&self, at: Written) -> bool {
+        matches!(self.program.resolve_expr(at.module, at.e), Some(Resolved::External(path))
+            if names_address(path.as_str().rsplit('.').next().unwrap_or_default()))
+    }
+
+    fn is_foreign(&self, at: Written) -> bool {
+        matches!(self.program.resolve_expr(at.module, at.e), Some(Resolved::External(_)))
+    }
+
+    /// `self.address`: what the interpreter knows of it, where it is just now.
+    fn known_text(&mut self, at: Written) -> Option<String> {
+        if at.frame != Some(self.frame) {
+            return None;
+        }
+        self.muted += 1;
+        let v = self.eval(at.e);
+        self.muted -= 1;
+        match v {
+            Value::Str(s, _) => Some(s.to_string()),
+            _ => None,
+        }
+    }
+
+    /// What a variable has been given: before, in its function; by the call that led there; once, at the top of a file.
+    fn bound_to(&self, at: Written) -> Option<Written> {
+        let Expr::Var(var) = self.program.get(at.module).ir.expr(at.e) else { return None };
+        let local = at.frame.filter(|_| matches!(var, Var::Local(_)));
+        if let Some(frame) = local.map(|f| &self.frames[f.0 as usize]).filter(|frame| frame.func.0 != 0) {
+            let given = self.given_before_in(at.module, frame.func, var, at.e);
+            return given.map(|e| Written { e, ..at }).or_else(|| self.given_by_caller(at, var));
+        }
+        match self.program.resolve_expr(at.module, at.e)? {
+            Resolved::Variable(m, slot) => match self.program.get(m).bindings.get(usize::from(slot)) {
+                Some(&Binding::Value(e)) => Some(Written { module: m, frame: None, e }),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// What the call in sight gives for a parameter that is not set again.
+    fn given_by_caller(&self, at: Written, var: Var) -> Option<Written> {
+        let frame = &self.frames[at.frame?.0 as usize];
+        let ir = &self.program.get(at.module).ir;
+        let Var::Local(slot) = var else { return None };
+        let position = ir.function(frame.func).params.iter().position(|p| p.slot == slot)?;
+        let name = ir.function(frame.func).params[position].name;
+        let (site, caller) = (frame.site?, frame.caller?);
+        let module = self.program.module_of(site.file)?;
+        let call = call_at(&self.program.get(module).ir, site.span)?;
+        let bound = usize::from(frame.receiver != Value::Unknown && frame.class.is_some());
+        let e = super::super::site::argument(call, position.checked_sub(bound)?, name)?;
+        (self.frames[caller.0 as usize].module == module).then_some(Written {
+            module,
+            frame: Some(caller),
+            e,
+        })
+    }
+}
+
+/// The call that stands at a place.
+fn call_at(ir: &Module, at: crate::span::Span) -> Option<&Call> {
+    let is_it = |(e, span): (&Expr, &crate::span::Span)| match *e {
+        Expr::Call(id) if *span == at => Some(id),
+        _ => None,
+    };
+    ir.exprs.iter().zip(&ir.expr_spans).find_map(is_it).map(|id| ir.call(id))
+}
+
+/// Does it say by its name that it holds an address?
+fn names_address(name: &str) -> bool {
+    name.to_ascii_lowercase().contains("url")
+}
+
+fn is_web(text: &str) -> bool {
+    text.starts_with("http://") || text.starts_with("https://")
+}

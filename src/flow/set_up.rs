@@ -1,0 +1,171 @@
+//! Methods that run once for an object: while it is made, or when it disposes of its own parts.
+//!
+//! What only a constructor calls belongs to making the object. A method that deletes parts which the constructor has made
+//! turns the object into another one, mostly into one that is faster to run: it cannot be called a second time, and so
+//! what only such methods call runs once, too.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::assigned::Assigned;
+use super::found::Found;
+use crate::ir::{Expr, ExprId, FuncId, Function, Module, Stmt, Var};
+use crate::link::{ModIdx, Program};
+use crate::sym::Sym;
+
+/// A function of a program.
+type Key = (ModIdx, FuncId);
+
+/// Which methods run once for an object.
+#[derive(Debug, Default)]
+pub struct SetUp {
+    methods: FxHashSet<Key>,
+    /// Those among them that dispose of parts, and what only such ones call.
+    disposing: FxHashSet<Key>,
+}
+
+impl SetUp {
+    /// By what methods call of their own object.
+    pub(super) fn of(program: &Program, found: &[Found], assigned: &Assigned) -> Self {
+        let mut callers: FxHashMap<Key, Vec<Key>> = FxHashMap::default();
+        for &(caller, callee) in found.iter().flat_map(|f| &f.same) {
+            callers.entry(callee).or_default().push(caller);
+        }
+        let init = Sym::new("__init__");
+        let (mut constructors, mut disposing) = (FxHashSet::default(), FxHashSet::default());
+        for (m, linked) in program.modules.iter().enumerate() {
+            let m = ModIdx(u32::try_from(m).unwrap_or(u32::MAX));
+            for (n, f) in linked.ir.functions.iter().enumerate().filter(|(_, f)| f.class.is_some()) {
+                let key = (m, FuncId(u32::try_from(n).unwrap_or(u32::MAX)));
+                if f.name == init {
+                    constructors.insert(key);
+                } else if disposes(&linked.ir, key, assigned) {
+                    disposing.insert(key);
+                }
+            }
+        }
+        let calls = Calls::of(program);
+        // From callers to callees; who is called by nobody who is known, or by himself, is not among them.
+        let spread = |mut once: FxHashSet<Key>| {
+            loop {
+                let also = |(callee, callers): &(&Key, &Vec<Key>)| {
+                    !once.contains(callee)
+                        && callers.iter().all(|c| once.contains(c) && calls.always(program, *c, **callee))
+                };
+                let more: Vec<Key> = callers.iter().filter(also).map(|(&callee, _)| callee).collect();
+                if more.is_empty() {
+                    return once;
+                }
+                once.extend(more);
+            }
+        };
+        let methods = spread(constructors.union(&disposing).copied().collect());
+        Self { methods, disposing: spread(disposing) }
+    }
+
+    /// Does the method dispose of parts of its object, or do only such ones call it?
+    pub fn disposes(&self, module: ModIdx, func: FuncId) -> bool {
+        self.disposing.contains(&(module, func))
+    }
+
+    /// Does the method run once for an object?
+    pub fn contains(&self, module: ModIdx, func: FuncId) -> bool {
+        self.methods.contains(&(module, func))
+    }
+}
+
+/// What is called, or given another name, by file.
+struct Calls(Vec<FxHashMap<ExprId, Option<Sym>>>);
+
+impl Calls {
+    fn of(program: &Program) -> Self {
+        let of_file = |ir: &Module| {
+            let name = |t: ExprId| match ir.expr(t) {
+                Expr::Var(Var::Local(_)) => Some(None),
+                Expr::Attr { name, .. } => Some(Some(name)),
+                _ => None,
+            };
+            let named = ir.stmts.iter().filter_map(|s| match s {
+                Stmt::Assign { targets, value } => match ir.list(*targets) {
+                    &[t] => Some((*value, name(t)?)),
+                    _ => None,
+                },
+                Stmt::AnnAssign { target, value, .. } => Some(((*value)?, name(*target)?)),
+                _ => None,
+            });
+            ir.calls.iter().map(|call| (call.func, None)).chain(named).collect()
+        };
+        Self(program.modules.iter().map(|m| of_file(&m.ir)).collect())
+    }
+
+    /// Does a method call the other one wherever it speaks of it, be it under a name that no other method knows? With
+    /// `self.forward = self.fast_forward`, or what is handed over, others will.
+    fn always(&self, program: &Program, (m, caller): Key, (callee_module, callee): Key) -> bool {
+        let ir = &program.get(m).ir;
+        let name = program.get(callee_module).ir.function(callee).name;
+        let Some(calls) = self.0.get(m.0 as usize) else { return false };
+        let within = ir.exprs_of(ir.function(caller));
+        let spoken =
+            |n: &usize, name: Sym| matches!(ir.exprs[*n], Expr::Attr { name: other, .. } if other == name);
+        let known = |alias: Sym| {
+            alias.as_str() == "forward"
+                || (0..ir.exprs.len()).any(|n| !within.contains(&n) && spoken(&n, alias))
+        };
+        within.clone().filter(|n| spoken(n, name)).all(|n| {
+            let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
+            calls.get(&e).is_some_and(|alias| alias.is_none_or(|alias| !known(alias)))
+        })
+    }
+}
+
+/// Does the method delete a part of its object that the constructor has made, and that no other method makes?
+fn disposes(ir: &Module, (module, func): Key, assigned: &Assigned) -> bool {
+    let function = ir.function(func);
+    if matches!(function.name.as_str(), "forward" | "__call__" | "__del__" | "__exit__") {
+        return false;
+    }
+    let makers = |name: Sym| {
+        let methods = ir.functions.iter().enumerate().filter(|(_, f)| f.class == function.class);
+        let those = methods.filter(move |&(n, _)| {
+            assigned.to_self(module, FuncId(u32::try_from(n).unwrap_or(u32::MAX))).contains(&name)
+        });
+        those.map(|(_, f)| f.name.as_str()).filter(|name| *name != function.name.as_str())
+    };
+    deleted(ir, function).into_iter().any(|name| {
+        let mut makers = makers(name).peekable();
+        makers.peek().is_some() && makers.all(|maker| maker == "__init__")
+    })
+}
+
+/// The attributes of its own object that a method deletes: `del self.parts`, `self.__delattr__("parts")`.
+fn deleted(ir: &Module, function: &Function) -> Vec<Sym> {
+    let Some(receiver) = function.params.first().map(|p| Expr::Var(Var::Local(p.slot))) else {
+        return Vec::new();
+    };
+    let own = |e: ExprId| match ir.expr(e) {
+        Expr::Attr { base, name } if ir.expr(base) == receiver => Some(name),
+        _ => None,
+    };
+    let mut names = Vec::new();
+    for stmt in &ir.stmts[ir.stmts_of(function)] {
+        match *stmt {
+            Stmt::Del(list) => names.extend(ir.list(list).iter().filter_map(|&t| own(t))),
+            Stmt::Expr(e) => {
+                let Expr::Call(id) = ir.expr(e) else { continue };
+                let call = ir.call(id);
+                let text = |at: usize| match call.args.get(at).map(|a| ir.expr(a.value)) {
+                    Some(Expr::Str(name)) => Some(name),
+                    _ => None,
+                };
+                let builtin = |name: &str| ir.expr(call.func) == Expr::Var(Var::Unbound(Sym::new(name)));
+                let of_it = call.args.first().is_some_and(|a| ir.expr(a.value) == receiver);
+                if own(call.func).is_some_and(|name| name.as_str() == "__delattr__") {
+                    names.extend(text(0));
+                } else if of_it && builtin("delattr") {
+                    names.extend(text(1));
+                }
+            }
+            _ => {}
+        }
+    }
+    names
+}
