@@ -51,6 +51,7 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     let findings = project::reached_without_cuda(findings, &mut reading);
     let findings = project::saved_elsewhere(findings, &mut reading);
     let findings = project::made_by_default(findings, &mut reading);
+    let findings = project::seen_to_by_callers(findings, &mut reading);
     let Reading { program, mut analysis, .. } = reading;
     analysis.findings.extend(findings);
     analysis.comments.retain(|(file, _)| (file.0 as usize) < asked);

@@ -1,14 +1,15 @@
 //! Findings that take for granted what callers give, where the project's other files say what that is.
 //!
 //! A function that other files of its project call, each with something of their own, is judged by these calls: what they give
-//! is interpreted with them. If none of them comes to the finding, it is dropped.
+//! is interpreted with them. If none of them comes to the finding, it is dropped. So is a finding in what only ever works on the
+//! host, where everything that is given is on the CPU.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::judged::{findings_of, importer};
 use super::project::{Project, Reading, mentions, projects};
 use crate::finding::{Finding, Given};
-use crate::flow::{Calls, Relevance, Target};
+use crate::flow::{Calls, HostSide, Relevance, Target};
 use crate::link::{ModIdx, Program};
 use crate::rules::Found;
 use crate::span::FileId;
@@ -27,11 +28,12 @@ pub(super) fn decided_elsewhere(found: &mut Found, reading: &mut Reading<'_>, re
         let here: Vec<Given> = all.iter().filter(|g| project.holds(g.file, inputs)).copied().collect();
         let targets: FxHashSet<Target> = here.iter().filter_map(|g| target(&reading.program, *g)).collect();
         let size = reading.program.modules.len();
-        let Some(calls) = calls_of(targets, &project, reading) else { continue };
+        let host = host_side(&targets, &project, reading);
+        let calls = calls_of(targets, &project, reading).unwrap_or_default();
         if reading.program.modules.len() != size {
             *relevance = Relevance::of(&reading.program);
         }
-        let mut said = Said { found, others: FxHashMap::default(), reading, relevance };
+        let mut said = Said { found, others: FxHashMap::default(), host, reading, relevance };
         let decided: Vec<(FileId, Finding)> = said.decided(&here, &calls);
         for (file, finding) in decided {
             if let Some(findings) = found.get_mut(&file) {
@@ -64,6 +66,20 @@ fn calls_of(
     }
 }
 
+/// What works on the host, as far as these functions go: the files that mention what leads to them are read.
+fn host_side(targets: &FxHashSet<Target>, project: &Project<'_>, reading: &mut Reading<'_>) -> HostSide {
+    let files = project.modules(reading);
+    let side = HostSide::of(&reading.program, &files);
+    let names: Vec<&str> = targets.iter().flat_map(|&t| side.leading_to(&reading.program, t)).collect();
+    let size = reading.program.modules.len();
+    project.complete(reading, &|text| mentions(text, &names));
+    if reading.program.modules.len() == size {
+        return side;
+    }
+    let files = project.modules(reading);
+    HostSide::of(&reading.program, &files)
+}
+
 fn target(program: &Program, given: Given) -> Option<Target> {
     Some((program.module_of(given.file)?, given.func))
 }
@@ -81,6 +97,7 @@ fn names(program: &Program, (m, f): Target) -> Vec<&'static str> {
 struct Said<'a> {
     found: &'a Found,
     others: Found,
+    host: HostSide,
     reading: &'a Reading<'a>,
     relevance: &'a Relevance,
 }
@@ -101,9 +118,12 @@ impl Said<'_> {
         decided
     }
 
-    /// Do calls decide what is given there, and does none of their files come to the finding?
+    /// Is what is given there on the host, or do calls decide it, and does none of their files come to the finding?
     fn is_decided(&mut self, given: Given, f: &Finding, calls: &Calls) -> bool {
         let Some(target) = target(&self.reading.program, given) else { return false };
+        if self.host.contains(&self.reading.program, target) {
+            return true;
+        }
         let callers = calls.deciding(&self.reading.program, target, given.index);
         callers.is_some_and(|files| !files.iter().take(MAX_CALLERS).any(|&m| self.tells(m, f)))
     }

@@ -15,13 +15,19 @@ use super::intake::{Analysis, Intake};
 use crate::config::Settings;
 use crate::discover::{Input, project_files, project_root};
 use crate::finding::{Code, Finding, Spot};
-use crate::flow::{Behind, Elsewhere, GPUS, Load, QUESTION, SETTERS, Writers};
+use crate::flow::{Behind, Elsewhere, GPUS, Load, NamedCalls, QUESTION, SETTERS, Writers, function_at};
 use crate::link::{ModIdx, Program};
 use crate::source::{is_test, read};
 use crate::span::FileId;
+use crate::sym::Sym;
 
 /// `torch.load` without `map_location`.
 const LOAD: Code = Code(105);
+
+/// A model in evaluation mode that is run with gradients.
+const WITH_GRADIENTS: Code = Code(506);
+/// A group of processes of which none chooses its GPU.
+const SAME_GPU: Code = Code(406);
 
 /// What has been read so far of the files that were asked for and of their projects, and what reads more.
 pub(super) struct Reading<'a> {
@@ -110,6 +116,42 @@ pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<
         let set =
             |f: &Finding| f.places().any(|p| program.module_of(p.file).is_some_and(|m| elsewhere.reaches(m)));
         findings.retain(|f| !(f.by_default && project.holds(f.primary.place.file, inputs) && set(f)));
+    }
+    findings
+}
+
+/// The findings without those that all callers in the project have seen to: they call without gradients, or choose a GPU
+/// before.
+pub(super) fn seen_to_by_callers(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    let inputs = reading.inputs;
+    let asks = |f: &Finding| matches!(f.code, WITH_GRADIENTS | SAME_GPU);
+    let dependent: Vec<FileId> = findings.iter().filter(|f| asks(f)).map(|f| f.primary.place.file).collect();
+    for project in projects(dependent.into_iter(), inputs) {
+        let here = |f: &Finding| asks(f) && project.holds(f.primary.place.file, inputs);
+        let name = |f: &Finding, program: &Program| -> Option<Sym> {
+            let (m, func) = function_at(program, f.primary.place)?;
+            Some(program.get(m).ir.function(func).name)
+        };
+        let names: FxHashSet<Sym> =
+            findings.iter().filter(|f| here(f)).filter_map(|f| name(f, &reading.program)).collect();
+        let files = project.modules(reading);
+        let mut calls = NamedCalls::of(&reading.program, &files, &names);
+        let known: FxHashSet<Sym> = calls.names(&reading.program).union(&names).copied().collect();
+        let words: Vec<&str> = known.iter().map(|name| name.as_str()).collect();
+        let before = files.len();
+        project.complete(reading, &|text| mentions(text, &words));
+        let files = project.modules(reading);
+        if files.len() > before {
+            calls = NamedCalls::of(&reading.program, &files, &names);
+        }
+        let program = &reading.program;
+        findings.retain(|f| {
+            let target = function_at(program, f.primary.place).filter(|_| here(f));
+            !target.is_some_and(|target| match f.code {
+                WITH_GRADIENTS => calls.without_gradients(program, target),
+                _ => calls.after_choice(program, target),
+            })
+        });
     }
     findings
 }

@@ -89,7 +89,7 @@ impl Behind {
 }
 
 /// The outermost function that the function is in, or the class that it is a method of; nothing for a file's body.
-fn node_of(ir: &Module, module: ModIdx, mut f: FuncId) -> Option<Node> {
+pub(super) fn node_of(ir: &Module, module: ModIdx, mut f: FuncId) -> Option<Node> {
     let mut node = None;
     while f != FuncId(0) {
         let function = ir.function(f);
@@ -432,7 +432,7 @@ fn is_given_gpus(ir: &Module, at: Span) -> bool {
 }
 
 /// Mentions by which nothing runs: annotations, bases, `isinstance`.
-fn silent(ir: &Module) -> FxHashSet<ExprId> {
+pub(super) fn silent(ir: &Module) -> FxHashSet<ExprId> {
     let mut skipped = FxHashSet::default();
     let mut skip = |e: ExprId| {
         let range = ir.exprs_in(e);

@@ -157,12 +157,13 @@ impl Search<'_> {
         }
     }
 
-    /// The function that the call is of. A method of what nobody knows is not followed where it is called, so such a call
+    /// The function that the call is of, be it a static method by its class's name. A method of what nobody knows is not followed where it is called, so such a call
     /// decides nothing.
     fn called(&self, m: ModIdx, func: ExprId) -> Option<Target> {
-        let target = match named(self.program, m, func)? {
-            Node::Function(m, f) => (m, f),
-            Node::Class(key) => self.program.find_method(key, Sym::new("__init__"))?,
+        let target = match named(self.program, m, func) {
+            Some(Node::Function(m, f)) => (m, f),
+            Some(Node::Class(key)) => self.program.find_method(key, Sym::new("__init__"))?,
+            None => self.program.method_of_class(m, func)?,
         };
         self.targets.contains(&target).then_some(target)
     }
@@ -188,7 +189,8 @@ pub(super) fn handed_on(
     index: usize,
 ) -> Option<(FuncId, usize)> {
     let param = callee.params.get(index)?;
-    let bound = callee.class.is_some() && callee.params.first().is_some_and(|p| p.name.as_str() == "self");
+    let receiver = callee.params.first().is_some_and(|p| matches!(p.name.as_str(), "self" | "cls"));
+    let bound = callee.class.is_some() && receiver;
     let positional = call
         .args
         .iter()

@@ -258,10 +258,12 @@ pub enum OuterKey {
     },
     /// An external name's attribute or value, such as `os.environ`.
     External(Sym),
-    /// A command-line argument (its parser, its destination).
+    /// A command-line argument (its parser, its destination). All parsers made in one place parse the one command line.
     Argument {
-        /// The parser object.
-        parser: ObjId,
+        /// Where the parser was made.
+        parser: Place,
+        /// Where it was given a list of its own to parse instead.
+        list: Option<Place>,
         /// The destination.
         name: Sym,
     },
@@ -394,6 +396,11 @@ impl Tables {
         self.outers.push(new());
         self.outer_ids.insert(key, id);
         id
+    }
+
+    /// The one with this key, if there is one.
+    pub fn known_outer(&self, key: &OuterKey) -> Option<OuterId> {
+        self.outer_ids.get(key).copied()
     }
 
     /// What is known of it.

@@ -97,8 +97,13 @@ pub struct Linked {
     /// The functions that stand directly in a class's body, by name; the last one wins.
     methods: FxHashMap<(ClassId, Sym), FuncId>,
     /// The calls in this file that visibly reach its own functions by name.
-    pub calls: FxHashMap<FuncId, Vec<CallId>>,
+    pub calls: Sites,
+    /// The calls in this file of its own static methods and class methods, by the class's name.
+    pub calls_by_class: Sites,
 }
+
+/// Calls by the function that they reach.
+pub type Sites = FxHashMap<FuncId, Vec<CallId>>;
 
 /// All files of a run.
 #[derive(Default)]
@@ -254,7 +259,7 @@ impl Program {
 
     /// Finds the calls that reach functions of their own files by name.
     fn mark_calls(&mut self) {
-        let mut found: Vec<FxHashMap<FuncId, Vec<CallId>>> = Vec::with_capacity(self.modules.len());
+        let mut found = Vec::with_capacity(self.modules.len());
         for (i, linked) in self.modules.iter().enumerate() {
             let module = index(i);
             let mut methods: Vec<(u32, FuncId)> = linked
@@ -266,8 +271,14 @@ impl Program {
                 .map(|(n, f)| (f.span.start, FuncId(u32::try_from(n).unwrap_or(u32::MAX))))
                 .collect();
             methods.sort_unstable();
-            let mut calls: FxHashMap<FuncId, Vec<CallId>> = FxHashMap::default();
+            let (mut calls, mut of_classes) = (Sites::default(), Sites::default());
             for (n, call) in linked.ir.calls.iter().enumerate() {
+                let id = CallId(u32::try_from(n).unwrap_or(u32::MAX));
+                if let Some((m, f)) = self.method_of_class(module, call.func)
+                    && m == module
+                {
+                    of_classes.entry(f).or_default().push(id);
+                }
                 let own = self.method_of_self(module, &methods, call.func);
                 let target = own.or_else(|| match self.callee(module, call.func)? {
                     Resolved::Function(m, f) => Some((m, f)),
@@ -277,13 +288,14 @@ impl Program {
                 let Some((m, f)) = target else { continue };
                 // Who calls it from other files does not matter: a part of a project is judged like the whole.
                 if m == module {
-                    calls.entry(f).or_default().push(CallId(u32::try_from(n).unwrap_or(u32::MAX)));
+                    calls.entry(f).or_default().push(id);
                 }
             }
-            found.push(calls);
+            found.push((calls, of_classes));
         }
-        for (linked, calls) in self.modules.iter_mut().zip(found) {
+        for (linked, (calls, of_classes)) in self.modules.iter_mut().zip(found) {
             linked.calls = calls;
+            linked.calls_by_class = of_classes;
         }
     }
 
@@ -311,6 +323,19 @@ impl Program {
             return None;
         }
         self.find_method(ClassKey { module, class: method.class? }, name)
+    }
+
+    /// `Camera.from_pose(…)`: the static method or class method of a class of the project.
+    pub fn method_of_class(&self, module: ModIdx, func: ExprId) -> Option<(ModIdx, FuncId)> {
+        let Expr::Attr { base, name } = self.get(module).ir.expr(func) else { return None };
+        let Resolved::Class(key) = self.resolve_expr(module, base)? else { return None };
+        let (m, f) = self.find_method(key, name)?;
+        let ir = &self.get(m).ir;
+        let of_class = |&d: &ExprId| {
+            matches!(self.resolve_expr(m, d), Some(Resolved::External(path))
+                if matches!(path.as_str(), "builtins.staticmethod" | "builtins.classmethod"))
+        };
+        ir.list(ir.function(f).decorators).iter().any(of_class).then_some((m, f))
     }
 
     fn callee(&self, module: ModIdx, func: ExprId) -> Option<Resolved> {
@@ -400,6 +425,7 @@ fn link_module(
         methods,
         classes: Vec::new(),
         calls: FxHashMap::default(),
+        calls_by_class: FxHashMap::default(),
         ir,
     };
     (linked, submodules)

@@ -5,6 +5,7 @@
 
 mod dicts;
 mod meters;
+mod parts;
 
 use super::Context;
 use crate::finding::{Code, Finding, Label};
@@ -99,7 +100,9 @@ impl File<'_> {
         let fresh = |target: ExprId, adds: Span| {
             let anew =
                 |s: &StmtId| self.ir.stmt_span(*s) != adds && self.is_given_anew(self.ir.stmt(*s), target);
-            self.ir.block(body).iter().any(anew) || self.is_reset(target, &within)
+            self.ir.block(body).iter().any(anew)
+                || self.is_reset(target, &within)
+                || self.is_one_step(body, target)
         };
         for (n, stmt) in self.ir.stmts.iter().enumerate() {
             let at = self.ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)));

@@ -28,7 +28,7 @@ pub(super) fn matched_by_message(cx: &Context<'_>) -> Vec<Finding> {
         }
         let span = ir.expr_spans[n];
         let texts = Texts { ir, function: function_around(ir, span) };
-        if !texts.is_message(text, 0) {
+        if !texts.is_message(text, 0) || asks_for_class(ir, span) {
             continue;
         }
         let label =
@@ -70,6 +70,31 @@ thread_local! {
 
 fn speaks_of_oom(words: Sym) -> bool {
     OOM.with(|known| known.ask(words, |text| text.to_ascii_lowercase().contains("out of memory")))
+}
+
+/// Is the class asked as well, so that the words are for errors that have another one? By an earlier handler of the same
+/// `try`, or by `isinstance(e, torch.OutOfMemoryError) or …`.
+fn asks_for_class(ir: &Module, words: Span) -> bool {
+    let names_class = |e: ExprId| {
+        ir.exprs[ir.exprs_in(e)].iter().any(|x| match *x {
+            Expr::Attr { name, .. } | Expr::Var(Var::Unbound(name)) => name.as_str() == "OutOfMemoryError",
+            _ => false,
+        })
+    };
+    let by_handler = ir.stmts.iter().any(|s| {
+        let Stmt::Try { handlers, .. } = s else { return false };
+        let of =
+            handlers.iter().position(|h| ir.block(h.body).iter().any(|&s| ir.stmt_span(s).contains(words)));
+        of.is_some_and(|n| handlers[..n].iter().any(|h| h.types.is_some_and(names_class)))
+    });
+    by_handler
+        || ir.exprs.iter().zip(&ir.expr_spans).any(|(e, at)| match *e {
+            Expr::Or(list) if at.contains(words) => {
+                let classes = |&e: &ExprId| matches!(ir.expr(e), Expr::Call(_)) && names_class(e);
+                ir.list(list).iter().any(classes)
+            }
+            _ => false,
+        })
 }
 
 /// The innermost function around a place.

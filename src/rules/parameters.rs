@@ -321,8 +321,12 @@ impl File<'_> {
             let call = self.ir.call(c);
             let (name, default) = self.left_to_default(call)?;
             // Kept on the host on purpose: whoever takes it from there sends it to the device.
+            // An instance keeps its device, whatever it becomes a part of.
+            let kept =
+                matches!(self.cx.program.resolve_expr(self.module, call.func), Some(Resolved::Class(_)));
             let later = || {
-                self.comes_later(function, given.slot, at) || self.results_follow(function, given.slot, at)
+                self.comes_later(function, given.slot, at)
+                    || self.results_follow(function, given.slot, at, !kept)
             };
             // What is read to the host, and given back to nobody, goes on from there by itself: a checkpoint.
             let read = || given.own && self.is_statement(at);
@@ -358,8 +362,8 @@ impl File<'_> {
     }
 
     /// Is what the call gives, under the name that it is given, later sent to the parameter's device, or handed on together
-    /// with it?
-    fn results_follow(&self, function: &Function, slot: u16, call: Span) -> bool {
+    /// with it? With `parts`, or what is made of it.
+    fn results_follow(&self, function: &Function, slot: u16, call: Span, parts: bool) -> bool {
         let mut named = Vec::new();
         for (s, &at) in self.ir.stmts.iter().zip(&self.ir.stmt_spans) {
             if let Stmt::Assign { targets, .. } = s
@@ -376,6 +380,17 @@ impl File<'_> {
                 _ => None,
             })
             .collect();
+        let made = |at: Span, named: &[u16]| vars.iter().any(|&(s, v)| named.contains(&s) && at.contains(v));
+        for (s, &at) in self.ir.stmts.iter().zip(&self.ir.stmt_spans) {
+            if let Stmt::Assign { targets, value } = *s
+                && parts
+                && function.span.contains(at)
+                && at.start >= call.end
+                && made(self.ir.span(value), &named)
+            {
+                named.extend(self.ir.list(targets).iter().flat_map(|&t| self.names_in(t)));
+            }
+        }
         self.inside(function).any(|(_, e, at)| {
             let holds = |wanted: &dyn Fn(u16) -> bool| vars.iter().any(|&(s, v)| wanted(s) && at.contains(v));
             matches!(e, Expr::Call(_))

@@ -274,7 +274,10 @@ impl Interp<'_> {
     /// it open, unless calls decide that; any other decides, be it that nothing is known of what it gives.
     fn is_decided(&self, func: FuncId, parameter: Option<Parameter>, hands: u32) -> bool {
         let linked = self.program.get(self.entry);
-        let Some(sites) = linked.calls.get(&func) else { return false };
+        let sites: Vec<CallId> = self.sites(func).collect();
+        if sites.is_empty() {
+            return false;
+        }
         let function = linked.ir.function(func);
         let Some((_, index)) = parameter.filter(|&(f, _)| f == func) else { return true };
         let derived = |site: &CallId| self.callers.derived.get(site).is_some_and(|n| n.contains(&index));
@@ -283,7 +286,7 @@ impl Interp<'_> {
             return !sites.iter().all(derived);
         }
         let mut open = false;
-        for &site in sites {
+        for site in sites {
             let handed = handed_on(&linked.ir, linked.ir.call(site), function, usize::from(index));
             let leaves_open = match self.callers.given.get(&site) {
                 Some(parameters) if parameters.contains(&index) => true,
@@ -299,9 +302,16 @@ impl Interp<'_> {
         !open
     }
 
+    /// The calls of a function of the entry's file, those of static methods by their class's name included.
+    fn sites(&self, func: FuncId) -> impl Iterator<Item = CallId> + '_ {
+        let linked = self.program.get(self.entry);
+        let of = |sites: &'_ crate::link::Sites| sites.get(&func).cloned().unwrap_or_default();
+        of(&linked.calls).into_iter().chain(of(&linked.calls_by_class))
+    }
+
     /// Do calls in sight decide what a function is given that hands it on? One that nobody calls is there for others.
     fn hands_decided(&self, func: FuncId, index: usize, hands: u32) -> bool {
-        let called = self.program.get(self.entry).calls.contains_key(&func);
+        let called = self.sites(func).next().is_some();
         let index = u16::try_from(index).unwrap_or(u16::MAX);
         called && self.is_decided(func, Some((func, index)), hands)
     }

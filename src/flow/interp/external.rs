@@ -136,7 +136,11 @@ impl Interp<'_> {
                 return None;
             }
             _ if text.starts_with("torch.utils.data.") => return self.data_utility(text, args, e),
-            "argparse.ArgumentParser" => Value::Object(self.object(ObjKind::Parser, None, Value::Absent)),
+            "argparse.ArgumentParser" => {
+                let parser = self.object(ObjKind::Parser, None, Value::Absent);
+                self.watch.parsers.insert(parser, self.place(e));
+                Value::Object(parser)
+            }
             "dataclasses.replace" => self.replaced(args),
             // `field(default_factory=torch.cuda.is_available)`
             "dataclasses.field" => match args.keyword("default_factory") {
@@ -396,6 +400,9 @@ impl Interp<'_> {
             }
             (ObjKind::Parser, "parse_args" | "parse_known_args") => {
                 let namespace = self.object(ObjKind::Namespace, None, Value::Object(id));
+                if args.get(0, "args").is_some_and(|(v, _)| v != Value::None) {
+                    self.watch.lists.insert(namespace, self.place(e));
+                }
                 if name.as_str() == "parse_args" {
                     return Value::Object(namespace);
                 }
@@ -470,7 +477,8 @@ impl Interp<'_> {
             Some("store_false") => Some(Value::Bool(TRUE)),
             _ => Some(Value::None),
         });
-        let key = OuterKey::Argument { parser, name: Sym::new(&name) };
+        let Some(&parser) = self.watch.parsers.get(&parser) else { return };
+        let key = OuterKey::Argument { parser, list: None, name: Sym::new(&name) };
         let device = names_device(&name);
         let text = format!("args.{name}");
         self.t.outer(key.clone(), || Outer {
@@ -487,7 +495,11 @@ impl Interp<'_> {
     /// `args.name`
     pub(super) fn argument(&mut self, namespace: ObjId, name: Sym, e: ExprId) -> Value {
         let Value::Object(parser) = self.own(namespace) else { return self.result_of(e) };
-        let key = OuterKey::Argument { parser, name };
+        let Some(&parser) = self.watch.parsers.get(&parser) else { return self.result_of(e) };
+        let list = self.watch.lists.get(&namespace).copied();
+        let declared = OuterKey::Argument { parser, list: None, name };
+        let default = self.t.known_outer(&declared).and_then(|o| self.t.get_outer(o).default);
+        let key = OuterKey::Argument { parser, list, name };
         let device = names_device(name.as_str());
         let text = format!("args.{name}");
         let id = self.t.outer(key.clone(), || Outer {
@@ -497,7 +509,7 @@ impl Interp<'_> {
             device,
             varies: false,
             with: None,
-            default: None,
+            default,
         });
         Value::Outer(id)
     }

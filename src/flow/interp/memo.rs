@@ -99,11 +99,11 @@ impl Interp<'_> {
         ir.exprs[ir.exprs_in(e)].iter().any(|x| matches!(x, Expr::Attr { name, .. } if names.contains(name)))
     }
 
+    /// `x.device`, and `x.type()`, whose text names the device as well.
     fn speaks_of_places(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
-        ir.exprs[ir.exprs_in(e)]
-            .iter()
-            .any(|x| matches!(x, Expr::Attr { name, .. } if super::cond::speaks_of_devices(name.as_str())))
+        let place = |name: &str| name == "type" || super::cond::speaks_of_devices(name);
+        ir.exprs[ir.exprs_in(e)].iter().any(|x| matches!(x, Expr::Attr { name, .. } if place(name.as_str())))
     }
 
     /// Is it one cache only in each call that decides? Two that are asked the same have the same answer.

@@ -175,6 +175,7 @@ impl Interp<'_> {
                     let origin = self.origin(place, Reason::Literal, super::NO_ORIGIN);
                     self.at(Device::Other(b), origin)
                 }
+                ResultRule::Cpu if self.refuses_device(op, args) => self.unknown_device(),
                 ResultRule::Cpu => {
                     let place = self.place(e);
                     let origin = self.origin(place, Reason::Host, super::NO_ORIGIN);
@@ -217,7 +218,17 @@ impl Interp<'_> {
         self.tensor(Tensor { device, dims, role, certain: true, bytes, double })
     }
 
-    /// Something from outside that nothing shows to be a tensor.
+    /// `torch.Tensor([1.0], device=device)`, `torch.from_numpy(x, device=device)`: raises on the spot, unless it is an old
+    /// constructor and that is the CPU. What comes after it never sees a tensor on the CPU where another one was wanted.
+    fn refuses_device(&mut self, op: &'static Op, args: &Args) -> bool {
+        let Some((v, at)) = args.keyword("device").filter(|(v, _)| *v != Value::None) else { return false };
+        let cpu = |d: Device| d == Device::Cpu;
+        let fits = self
+            .as_device(v, at)
+            .is_some_and(|d| self.device_leaves(d).into_iter().all(|(_, device, _)| cpu(device)));
+        !op.accepts.device && !fits
+    }
+
     /// `torch.tensor(data, dtype=x.dtype)`: `x` is a tensor, or a module that tells the type of its parameters.
     fn is_typed_like(&mut self, args: &Args) {
         let Some((_, at)) = args.keyword("dtype") else { return };

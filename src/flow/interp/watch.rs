@@ -41,6 +41,9 @@ pub(super) struct Watch {
     /// The loader, or what else forks, in whose workers what is interpreted runs; whether something was told of it.
     pub(super) worker: Option<Worker>,
     pub(super) worker_told: bool,
+    /// Where parsers of the command line were made, and where one was given a list to parse instead.
+    pub(super) parsers: FxHashMap<ObjId, Place>,
+    pub(super) lists: FxHashMap<ObjId, Place>,
     /// Pools of forks.
     pub(super) pools: FxHashMap<ObjId, Worker>,
     /// Where the fields of modules under construction were set.
@@ -169,6 +172,8 @@ impl Watch {
             one_each: Vec::new(),
             worker: None,
             worker_told: false,
+            parsers: FxHashMap::default(),
+            lists: FxHashMap::default(),
             pools: FxHashMap::default(),
             fields: FxHashMap::default(),
             hooks: Vec::new(),
@@ -214,6 +219,8 @@ impl Watch {
         self.given_out.clear();
         self.scalers.retain(|&id, _| old(id));
         self.pools.retain(|&id, _| old(id));
+        self.parsers.retain(|&id, _| old(id));
+        self.lists.retain(|&id, _| old(id));
         self.evaluated.retain(|&v, _| matches!(v, Value::Object(id) if old(id)));
         self.halved.retain(|&id, _| old(id));
     }

@@ -1,0 +1,160 @@
+//! Calls by name: who calls a function or a method of this name, in whatever files.
+//!
+//! A method of what nobody knows is not followed where it is called. But if all calls of that name in the project are at
+//! places where something holds, it holds in the method.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::given::Target;
+use crate::ir::{CallId, Expr, ExprId, FuncId, FuncKind, Module, Stmt, StmtId, Var};
+use crate::link::{ModIdx, Program};
+use crate::span::Place;
+use crate::sym::Sym;
+
+/// So many functions around one another are followed.
+const MAX_HANDS: u32 = 4;
+
+/// Under these nothing is recorded for a backward pass.
+const CUTS: &[&str] = &["no_grad", "inference_mode"];
+
+/// The calls of some names.
+#[derive(Debug, Default)]
+pub struct NamedCalls {
+    sites: FxHashMap<Sym, Vec<(ModIdx, CallId)>>,
+}
+
+impl NamedCalls {
+    /// Looks for calls of these names in these files, and of the functions that these calls are in.
+    pub fn of(program: &Program, files: &[ModIdx], names: &FxHashSet<Sym>) -> Self {
+        let (mut found, mut todo) = (Self::default(), names.clone());
+        for _ in 0..=MAX_HANDS {
+            let mut around = FxHashSet::default();
+            for &m in files {
+                let ir = &program.get(m).ir;
+                for (n, call) in ir.calls.iter().enumerate() {
+                    let Some(name) = called(ir, call.func).filter(|name| todo.contains(name)) else {
+                        continue;
+                    };
+                    let id = CallId(u32::try_from(n).unwrap_or(u32::MAX));
+                    found.sites.entry(name).or_default().push((m, id));
+                    around.extend(outermost(ir, call.func).map(|f| ir.function(f).name));
+                }
+            }
+            around.retain(|name| !found.sites.contains_key(name));
+            todo = around;
+        }
+        found
+    }
+
+    /// The names that have been looked for, and those of the functions around what was found.
+    pub fn names(&self, program: &Program) -> FxHashSet<Sym> {
+        let around = self.sites.values().flatten().filter_map(|&(m, call)| {
+            let ir = &program.get(m).ir;
+            Some(ir.function(outermost(ir, ir.call(call).func)?).name)
+        });
+        self.sites.keys().copied().chain(around).collect()
+    }
+
+    /// Is the function, or whoever calls it, without gradients?
+    pub fn without_gradients(&self, program: &Program, target: Target) -> bool {
+        self.all(program, target, MAX_HANDS, &is_without_gradients)
+    }
+
+    /// Does the process choose its GPU before it calls the function?
+    pub fn after_choice(&self, program: &Program, target: Target) -> bool {
+        self.all(program, target, MAX_HANDS, &chooses_before)
+    }
+
+    /// Does this hold at all calls of the function, or at all calls of the functions that they are in? False if nobody
+    /// calls it.
+    fn all(
+        &self,
+        program: &Program,
+        (m, f): Target,
+        hands: u32,
+        holds: &dyn Fn(&Module, ExprId) -> bool,
+    ) -> bool {
+        let function = program.get(m).ir.function(f);
+        let Some(sites) = self.sites.get(&function.name) else { return false };
+        // What calls itself has been called by somebody else.
+        let mut others = sites.iter().filter(|&&(at, call)| {
+            let ir = &program.get(at).ir;
+            at != m || !function.span.contains(ir.span(ir.call(call).func))
+        });
+        let all = others.clone().all(|&(at, call)| {
+            let ir = &program.get(at).ir;
+            let site = ir.call(call).func;
+            holds(ir, site)
+                || hands > 0
+                    && outermost(ir, site).is_some_and(|g| self.all(program, (at, g), hands - 1, holds))
+        });
+        all && others.next().is_some()
+    }
+}
+
+/// The function at a place that others may call, by its number.
+pub fn function_at(program: &Program, place: Place) -> Option<Target> {
+    let m = program.module_of(place.file)?;
+    let ir = &program.get(m).ir;
+    let around =
+        ir.functions.iter().enumerate().filter(|(_, f)| {
+            f.kind == FuncKind::Function && f.parent.is_some() && f.span.contains(place.span)
+        });
+    let (n, _) = around.min_by_key(|(_, f)| f.span.start)?;
+    Some((m, FuncId(u32::try_from(n).unwrap_or(u32::MAX))))
+}
+
+/// The name that is called.
+fn called(ir: &Module, func: ExprId) -> Option<Sym> {
+    match ir.expr(func) {
+        Expr::Attr { name, .. } => Some(name),
+        Expr::Var(Var::Local(_) | Var::Global(_) | Var::Unbound(_)) => ir.variable_of(func),
+        _ => None,
+    }
+}
+
+/// The outermost function around an expression; nothing for a file's body.
+fn outermost(ir: &Module, e: ExprId) -> Option<FuncId> {
+    let (mut f, mut found) = (ir.function_around(e), None);
+    while f != FuncId(0) {
+        if ir.function(f).kind == FuncKind::Function {
+            found = Some(f);
+        }
+        f = ir.function(f).parent?;
+    }
+    found
+}
+
+/// Is the expression under a decorator or a `with` by which nothing is recorded?
+fn is_without_gradients(ir: &Module, e: ExprId) -> bool {
+    let cuts = |e: ExprId| {
+        ir.exprs_in(e).any(|n| {
+            let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
+            called(ir, e).is_some_and(|name| CUTS.contains(&name.as_str()))
+        })
+    };
+    let at = ir.span(e);
+    let decorated = ir
+        .functions
+        .iter()
+        .any(|f| f.parent.is_some() && f.span.contains(at) && ir.list(f.decorators).iter().any(|&d| cuts(d)));
+    decorated
+        || ir.stmts.iter().enumerate().any(|(n, s)| match s {
+            Stmt::With { items, .. } => {
+                let span = ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
+                span.contains(at) && items.iter().any(|&(manager, _)| cuts(manager))
+            }
+            _ => false,
+        })
+}
+
+/// Has the function called `set_device` before?
+fn chooses_before(ir: &Module, e: ExprId) -> bool {
+    let (around, at) = (ir.function(ir.function_around(e)), ir.span(e));
+    ir.calls.iter().any(|call| {
+        let span = ir.span(call.func);
+        let chooses =
+            called(ir, call.func).is_some_and(|n| matches!(n.as_str(), "set_device" | "set_device_idx"));
+        chooses && span.end < at.start && around.span.contains(span)
+    })
+}
