@@ -43,13 +43,12 @@ impl SetUp {
                 }
             }
         }
-        let calls = Calls::of(program);
         // From callers to callees; who is called by nobody who is known, or by himself, is not among them.
         let spread = |mut once: FxHashSet<Key>| {
             loop {
                 let also = |(callee, callers): &(&Key, &Vec<Key>)| {
                     !once.contains(callee)
-                        && callers.iter().all(|c| once.contains(c) && calls.always(program, *c, **callee))
+                        && callers.iter().all(|c| once.contains(c) && always_calls(program, *c, **callee))
                 };
                 let more: Vec<Key> = callers.iter().filter(also).map(|(&callee, _)| callee).collect();
                 if more.is_empty() {
@@ -73,47 +72,37 @@ impl SetUp {
     }
 }
 
-/// What is called, or given another name, by file.
-struct Calls(Vec<FxHashMap<ExprId, Option<Sym>>>);
+/// Does a method call the other one wherever it speaks of it, be it under a name that no other method knows? With
+/// `self.forward = self.fast_forward`, or what is handed over, others will.
+fn always_calls(program: &Program, (m, caller): Key, (callee_module, callee): Key) -> bool {
+    let ir = &program.get(m).ir;
+    let name = program.get(callee_module).ir.function(callee).name;
+    let within = ir.exprs_of(ir.function(caller));
+    let speaks = |n: usize, name: Sym| matches!(ir.exprs[n], Expr::Attr { name: other, .. } if other == name);
+    let known = |alias: Sym| {
+        alias.as_str() == "forward" || (0..ir.exprs.len()).any(|n| !within.contains(&n) && speaks(n, alias))
+    };
+    let called = |e: ExprId| ir.calls.iter().any(|call| call.func == e);
+    within.clone().filter(|&n| speaks(n, name)).all(|n| {
+        let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
+        called(e) || other_name(ir, caller, e).is_some_and(|alias| alias.is_none_or(|alias| !known(alias)))
+    })
+}
 
-impl Calls {
-    fn of(program: &Program) -> Self {
-        let of_file = |ir: &Module| {
-            let name = |t: ExprId| match ir.expr(t) {
-                Expr::Var(Var::Local(_)) => Some(None),
-                Expr::Attr { name, .. } => Some(Some(name)),
-                _ => None,
-            };
-            let named = ir.stmts.iter().filter_map(|s| match s {
-                Stmt::Assign { targets, value } => match ir.list(*targets) {
-                    &[t] => Some((*value, name(t)?)),
-                    _ => None,
-                },
-                Stmt::AnnAssign { target, value, .. } => Some(((*value)?, name(*target)?)),
-                _ => None,
-            });
-            ir.calls.iter().map(|call| (call.func, None)).chain(named).collect()
-        };
-        Self(program.modules.iter().map(|m| of_file(&m.ir)).collect())
-    }
-
-    /// Does a method call the other one wherever it speaks of it, be it under a name that no other method knows? With
-    /// `self.forward = self.fast_forward`, or what is handed over, others will.
-    fn always(&self, program: &Program, (m, caller): Key, (callee_module, callee): Key) -> bool {
-        let ir = &program.get(m).ir;
-        let name = program.get(callee_module).ir.function(callee).name;
-        let Some(calls) = self.0.get(m.0 as usize) else { return false };
-        let within = ir.exprs_of(ir.function(caller));
-        let spoken =
-            |n: &usize, name: Sym| matches!(ir.exprs[*n], Expr::Attr { name: other, .. } if other == name);
-        let known = |alias: Sym| {
-            alias.as_str() == "forward"
-                || (0..ir.exprs.len()).any(|n| !within.contains(&n) && spoken(&n, alias))
-        };
-        within.clone().filter(|n| spoken(n, name)).all(|n| {
-            let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
-            calls.get(&e).is_some_and(|alias| alias.is_none_or(|alias| !known(alias)))
-        })
+/// The other name that a statement of the function gives a value: of an attribute, or of a variable (`Some(None)`).
+fn other_name(ir: &Module, func: FuncId, value: ExprId) -> Option<Option<Sym>> {
+    let target = ir.stmts[ir.stmts_of(ir.function(func))].iter().find_map(|s| match *s {
+        Stmt::Assign { targets, value: v } if v == value => match ir.list(targets) {
+            &[target] => Some(target),
+            _ => None,
+        },
+        Stmt::AnnAssign { target, value: Some(v), .. } if v == value => Some(target),
+        _ => None,
+    });
+    match ir.expr(target?) {
+        Expr::Var(Var::Local(_)) => Some(None),
+        Expr::Attr { name, .. } => Some(Some(name)),
+        _ => None,
     }
 }
 
