@@ -48,8 +48,6 @@ struct Facts {
     pub(super) calls: Vec<u32>,
     /// Its text names a variable of the environment that is about devices.
     pub(super) environment: bool,
-    /// Private, and called by the constructor of its own class alone.
-    pub(super) of_constructor: Vec<bool>,
     /// Something that mentions it, or mentions what does, asks about the machine.
     pub(super) asked_before: Vec<bool>,
     /// Those that a function hands over which runs only where its decorators let it.
@@ -86,7 +84,6 @@ impl Relevance {
                 own: vec![false; m.ir.functions.len()],
                 environment: m.ir.exprs.iter().any(|e| matches!(e, Expr::Str(s) if is_environment(*s))),
                 calls: Vec::new(),
-                of_constructor: vec![false; m.ir.functions.len()],
                 asked_before: Vec::new(),
                 handed: FxHashSet::default(),
                 generators: Vec::new(),
@@ -108,7 +105,6 @@ impl Relevance {
                 modules[m.0 as usize].own[f.0 as usize] = true;
             }
         }
-        constructors_helpers(program, &found, &mut modules);
         let callers = layout.callers(&found);
         let decided = || found.iter().flat_map(|f| f.seeds.iter().chain(&f.uses));
         let live = layout.reach(&mut decided(), &callers, ENTRY_HOPS);
@@ -193,12 +189,6 @@ impl Relevance {
         self.modules.get(module.0 as usize).and_then(|m| m.calls.get(func.0 as usize)).copied().unwrap_or(0)
     }
 
-    /// Does only the constructor of its class call the method?
-    pub fn is_of_constructor(&self, module: ModIdx, func: FuncId) -> bool {
-        let facts = self.modules.get(module.0 as usize);
-        facts.and_then(|m| m.of_constructor.get(func.0 as usize)).copied().unwrap_or(false)
-    }
-
     /// Does the function itself decide a device somewhere?
     pub fn decides(&self, module: ModIdx, func: FuncId) -> bool {
         self.modules.get(module.0 as usize).and_then(|m| m.own.get(func.0 as usize)).copied().unwrap_or(true)
@@ -212,52 +202,6 @@ thread_local! {
 fn is_environment(text: Sym) -> bool {
     let says = |text: &str| ["CUDA", "VISIBLE_DEVICES"].iter().any(|part| text.contains(part));
     ENVIRONMENT.with(|known| known.ask(text, says))
-}
-
-/// Marks private methods that their class calls from its constructor and nowhere else.
-fn constructors_helpers(program: &Program, found: &[Found], modules: &mut [Facts]) {
-    let init = Sym::new("__init__");
-    let name = |(m, f): (ModIdx, FuncId)| program.get(m).ir.function(f).name;
-    let same = || found.iter().flat_map(|f| &f.same);
-    for &(caller, (m, f)) in same() {
-        let callee = name((m, f));
-        if name(caller) == init {
-            let facts = &mut modules[m.0 as usize];
-            facts.of_constructor[f.0 as usize] =
-                callee.as_str().starts_with('_') && !callee.as_str().starts_with("__");
-        }
-    }
-    // And those that only such methods call.
-    loop {
-        let mut more = false;
-        for &(caller, (m, f)) in same() {
-            let private = name((m, f)).as_str().starts_with('_') && !name((m, f)).as_str().starts_with("__");
-            let within = modules[caller.0.0 as usize].of_constructor[caller.1.0 as usize];
-            let facts = &mut modules[m.0 as usize];
-            if within && private && !facts.of_constructor[f.0 as usize] {
-                facts.of_constructor[f.0 as usize] = true;
-                more = true;
-            }
-        }
-        if !more {
-            break;
-        }
-    }
-    loop {
-        let mut fewer = false;
-        for &(caller, (m, f)) in same() {
-            let within =
-                name(caller) == init || modules[caller.0.0 as usize].of_constructor[caller.1.0 as usize];
-            let facts = &mut modules[m.0 as usize];
-            if !within && facts.of_constructor[f.0 as usize] {
-                facts.of_constructor[f.0 as usize] = false;
-                fewer = true;
-            }
-        }
-        if !fewer {
-            break;
-        }
-    }
 }
 
 /// Numbers for nodes: a file's functions, then its module-level variables.

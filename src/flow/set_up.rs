@@ -19,6 +19,8 @@ type Key = (ModIdx, FuncId);
 #[derive(Debug, Default)]
 pub struct SetUp {
     methods: FxHashSet<Key>,
+    /// Those among them that only constructors come to.
+    constructing: FxHashSet<Key>,
     /// Those among them that dispose of parts, and what only such ones call.
     disposing: FxHashSet<Key>,
 }
@@ -58,12 +60,18 @@ impl SetUp {
             }
         };
         let methods = spread(constructors.union(&disposing).copied().collect());
-        Self { methods, disposing: spread(disposing) }
+        Self { methods, constructing: spread(constructors), disposing: spread(disposing) }
     }
 
     /// Does the method dispose of parts of its object, or do only such ones call it?
     pub fn disposes(&self, module: ModIdx, func: FuncId) -> bool {
         self.disposing.contains(&(module, func))
+    }
+
+    /// Is the method private, and do only constructors come to it?
+    pub fn is_of_constructor(&self, program: &Program, module: ModIdx, func: FuncId) -> bool {
+        let name = program.get(module).ir.function(func).name.as_str();
+        name.starts_with('_') && !name.starts_with("__") && self.constructing.contains(&(module, func))
     }
 
     /// Does the method run once for an object?

@@ -262,7 +262,7 @@ impl Interp<'_> {
             if name != self.known.init
                 && !done
                 && !self.is_hidden(key, name)
-                && !self.relevance.is_of_constructor(key.module, func)
+                && !self.relevance.set_up.is_of_constructor(self.program, key.module, func)
             {
                 self.run_entry(key.module, func, Some(key), Some(instance), out);
             }
