@@ -122,6 +122,24 @@ impl Module {
         }
     }
 
+    /// Is what one expression names, a variable or a part of one, named in the test as well?
+    pub fn asks_about(&self, test: ExprId, named: ExprId) -> bool {
+        self.exprs_in(test).any(|n| self.names_the_same(ExprId(u32::try_from(n).unwrap_or(u32::MAX)), named))
+    }
+
+    fn names_the_same(&self, a: ExprId, b: ExprId) -> bool {
+        match (self.expr(a), self.expr(b)) {
+            (Expr::Var(a), Expr::Var(b)) => a == b,
+            (Expr::Attr { base: a, name: m }, Expr::Attr { base: b, name: n }) => {
+                m == n && self.names_the_same(a, b)
+            }
+            (Expr::Index { base: a, index: m }, Expr::Index { base: b, index: n }) => {
+                self.names_the_same(a, b) && (self.expr(m) == self.expr(n) || self.names_the_same(m, n))
+            }
+            _ => false,
+        }
+    }
+
     /// The innermost function or class body that the expression stands in; the module's own otherwise.
     pub fn function_around(&self, id: ExprId) -> FuncId {
         let inner = &self.functions[1.min(self.functions.len())..];

@@ -4,7 +4,7 @@ use super::super::diagram::Dd;
 use super::super::event::Kind;
 use super::super::value::{Device, Host, Reason, Tensor, Value};
 use super::Interp;
-use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, FuncId, Function, Module, Stmt, StmtId, Var};
+use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, FuncId, Function, Module, Stmt, StmtId, UnaryOp, Var};
 use crate::link::{ModIdx, Resolved};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
@@ -65,7 +65,7 @@ impl Interp<'_> {
     pub(super) fn check_created(&mut self, t: Tensor, target: Dd, e: ExprId, base: ExprId) {
         let Some((Reason::Default, made)) = self.host_reason(t) else { return };
         // Of nothing there is nothing to copy.
-        if t.bytes == Some(0) || self.happens_once() || self.is_cached() {
+        if t.bytes == Some(0) || self.happens_once() || self.is_cached() || self.fills_a_cache(e) {
             return;
         }
         let at_once = matches!(self.linked().ir.expr(base), Expr::Call(_));
@@ -209,6 +209,43 @@ impl Interp<'_> {
                         }))
                 })
         })
+    }
+
+    /// Is it stored in one statement where a test has asked about the very place, or what holds it:
+    /// `if len(state) == 0: state["mean"] = torch.zeros(n).to(x)`?
+    fn fills_a_cache(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let at = ir.span(e);
+        let filled = ir.stmts.iter().filter_map(|s| match *s {
+            Stmt::Assign { targets, value } if ir.span(value).contains(at) => Some(ir.list(targets)),
+            _ => None,
+        });
+        let places: Vec<ExprId> = filled
+            .flatten()
+            .flat_map(|&t| match ir.expr(t) {
+                Expr::Attr { .. } => [Some(t), None],
+                Expr::Index { base, .. } => [Some(t), Some(base)],
+                _ => [None, None],
+            })
+            .flatten()
+            .collect();
+        // What is asked for because it is there is added to: `if kwargs["mask"] is not None: kwargs["mask"] = …`.
+        let lacks = |test: ExprId| {
+            ir.exprs_in(test).map(|n| ExprId(u32::try_from(n).unwrap_or(u32::MAX))).any(|part| {
+                let absent = match ir.expr(part) {
+                    Expr::Compare { op, .. } => !matches!(op, CmpOp::IsNot | CmpOp::In),
+                    Expr::Unary { op: UnaryOp::Not, .. } => true,
+                    _ => false,
+                };
+                absent && places.iter().any(|&place| ir.asks_about(part, place))
+            })
+        };
+        !places.is_empty()
+            && ir
+                .stmts
+                .iter()
+                .zip(&ir.stmt_spans)
+                .any(|(s, span)| matches!(*s, Stmt::If { test, .. } if span.contains(at) && lacks(test)))
     }
 
     /// What a local variable was given last, if nothing has used it since and no loop has begun.
