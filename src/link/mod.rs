@@ -11,7 +11,7 @@ mod shadowed;
 
 use std::sync::{Arc, OnceLock};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use classes::{Base, ClassInfo};
 pub use finder::{Finder, Importer, PathId};
@@ -272,9 +272,14 @@ impl Program {
                 .collect();
             methods.sort_unstable();
             let (mut calls, mut of_classes) = (Sites::default(), Sites::default());
+            let of_class = |f: &&crate::ir::Function| f.class.is_some() && f.decorators.len > 0;
+            let decorated: FxHashSet<Sym> =
+                linked.ir.functions.iter().filter(of_class).map(|f| f.name).collect();
             for (n, call) in linked.ir.calls.iter().enumerate() {
                 let id = CallId(u32::try_from(n).unwrap_or(u32::MAX));
-                if let Some((m, f)) = self.method_of_class(module, call.func)
+                if let Expr::Attr { name, .. } = linked.ir.expr(call.func)
+                    && decorated.contains(&name)
+                    && let Some((m, f)) = self.method_of_class(module, call.func)
                     && m == module
                 {
                     of_classes.entry(f).or_default().push(id);

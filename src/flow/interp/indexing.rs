@@ -255,13 +255,14 @@ impl Interp<'_> {
             crate::torch::method(name).is_some()
                 || matches!(name.as_str(), "shape" | "device" | "dtype" | "data" | "grad" | "T" | "ndim")
         };
-        ir.exprs.iter().enumerate().any(|(n, other)| match *other {
-            Expr::Attr { base, name } if base == e && !of_tensors(name) => {
-                let attribute = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
+        // What is read of an expression is numbered next after it.
+        let attribute = ExprId(e.0 + 1);
+        match ir.exprs.get(attribute.0 as usize) {
+            Some(&Expr::Attr { base, name }) if base == e && !of_tensors(name) => {
                 !ir.calls.iter().any(|call| call.func == attribute)
             }
             _ => false,
-        })
+        }
     }
 
     /// A tensor with dimensions, which as an index picks from nothing else.
