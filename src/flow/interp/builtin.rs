@@ -6,7 +6,7 @@ use super::args::Args;
 use super::iteration::short_range;
 use super::loops::Iteration;
 use super::{Interp, ObjKind};
-use crate::ir::ExprId;
+use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;
 
 impl Interp<'_> {
@@ -38,13 +38,13 @@ impl Interp<'_> {
                 }
                 _ => Self::TEXT,
             },
-            ("int", Some((v, _))) => match v {
+            ("int", Some((v, at))) => match v {
                 Value::Int(_) | Value::Bool(_) => v,
                 Value::Outer(o) if o == self.known.device_count => v,
                 Value::Outer(o) => self.number_from_environment(o),
                 Value::Host(Host::Rank | Host::PhysicalGpu | Host::CurrentGpu) => v,
                 Value::Str(s, _) => s.as_str().parse().map_or(Self::NUMBER, Value::Int),
-                _ => Self::NUMBER,
+                _ => self.whole_part(at),
             },
             ("bool", Some((v, at))) => Value::Bool(self.truth(v, at)),
             // Empty until CUDA has been initialised, which needs a device.
@@ -240,6 +240,18 @@ impl Interp<'_> {
             }
             ("open" | "input" | "format" | "chr" | "hex" | "bin", _) => Self::TEXT,
             _ => self.foreign_builtin(name, args, e),
+        }
+    }
+
+    /// `int(1e6)`: what is left of a number that is written there.
+    fn whole_part(&self, at: ExprId) -> Value {
+        match self.linked().ir.expr(at) {
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "what has no place in an i64 is not asked for"
+            )]
+            Expr::Float(f) if f.abs() < 9e15 => Value::Int(f as i64),
+            _ => Self::NUMBER,
         }
     }
 
