@@ -182,7 +182,8 @@ class Guard(torch.overrides.TorchFunctionMode):
                 raise
             MACHINE.fault("mismatch", RuntimeError(str(error)))
         found = tensors(args, kwargs)
-        written = name.endswith("_") or name in ("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
+        in_place = name.endswith("_") and not name.endswith("__")
+        written = in_place or name in ("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
         there = found[0].device
         if MACHINE.to_gpu and not written:
             there = next(t.device for t in found if t.device.type != "cpu")
@@ -385,11 +386,13 @@ def in_order(code, path, run, gpus):
 def runs(text):
     """The ways to run a program, each with the part of its text that is run.
 
-    The plain one is without arguments, or with those of `# always: ARGUMENTS`. Others are named by comments: `# run: ARGUMENTS`,
-    and `# call: NAME KIND...` for something that is defined above the line `# main` and called with tensors on a GPU.
+    The plain one is without arguments, or with those of `# always: ARGUMENTS`; what fails only without those is true as well.
+    Others are named by comments: `# run: ARGUMENTS`, and `# call: NAME KIND...` for something that is defined above the line `# main` and called with tensors on a GPU.
     """
     always = re.search("^# always: (.*)", text, re.MULTILINE)
     yield {"arguments": always[1].split() if always else [], "plain": True}, text
+    if always:
+        yield {"arguments": []}, text
     definitions = text[: text.index("\n# main\n") + 1] if "\n# main\n" in text else text
     for line in text.splitlines():
         if line.startswith("# run: "):
