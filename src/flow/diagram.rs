@@ -82,6 +82,10 @@ pub struct Diagrams {
     bound: u32,
     /// Atoms that stay when others are forgotten.
     kept: FxHashSet<AtomId>,
+    /// By node: does it choose between values, and not only between true and false?
+    chooses: Vec<bool>,
+    /// Atoms that such nodes ask.
+    deciding: FxHashSet<AtomId>,
 }
 
 impl Default for Diagrams {
@@ -98,6 +102,8 @@ impl Default for Diagrams {
             fuel: 0,
             bound: 0,
             kept: FxHashSet::default(),
+            chooses: Vec::with_capacity(USUAL),
+            deciding: FxHashSet::default(),
         };
         d.leaf(0);
         d.leaf(1);
@@ -166,9 +172,14 @@ impl Diagrams {
         self.kept.insert(atom);
     }
 
-    /// Both hold. Past the bound, of the first only what is about the machine stays, with what guards if there is room.
+    /// Both hold. Past the bound, of the first stays what decides between values, if there is room for that; else only what is
+    /// about the machine, with what guards if there is room.
     pub fn and(&mut self, a: Cond, b: Cond) -> Cond {
         if let Some(both) = self.ite(a, b, FALSE) {
+            return both;
+        }
+        let decides = self.what_decides(a);
+        if let Some(both) = self.ite(decides, b, FALSE) {
             return both;
         }
         let kept = std::mem::take(&mut self.kept);
@@ -192,6 +203,16 @@ impl Diagrams {
         }
         let (a, b) = (self.machine(a), self.machine(b));
         self.ite(a, TRUE, b).unwrap_or(TRUE)
+    }
+
+    /// What a condition says of the machine, of what guards, and of what values hang on. Who forgets those takes one value for
+    /// another: of two classes the one whose object was moved under the condition that it was made under.
+    fn what_decides(&mut self, c: Cond) -> Cond {
+        let (kept, deciding) = (std::mem::take(&mut self.kept), std::mem::take(&mut self.deciding));
+        let left =
+            self.forget(c, &|atom| atom.is_hardware() || kept.contains(&atom) || deciding.contains(&atom));
+        (self.kept, self.deciding) = (kept, deciding);
+        left
     }
 
     /// What a condition says of the machine, whatever else it depends on.
@@ -232,6 +253,14 @@ impl Diagrams {
     }
 
     fn push(&mut self, node: Node) -> u32 {
+        let chooses = match node.level {
+            LEAF => node.hi > 1,
+            _ => self.chooses[node.hi as usize] || self.chooses[node.lo as usize],
+        };
+        if chooses && node.level != LEAF {
+            self.deciding.insert(atom_at(node.level));
+        }
+        self.chooses.push(chooses);
         self.nodes.push(node);
         self.negations.resize(self.nodes.len().max(2), 0);
         u32::try_from(self.nodes.len() - 1).unwrap_or(GIVEN_UP)

@@ -55,3 +55,22 @@ fn correlated_choices_stay_correlated() {
     let differ = d.zip(a, b, &mut |p, q| u32::from(p != q));
     assert_eq!(differ, Some(FALSE));
 }
+
+/// Of a path with more conditions than there is room for, the one that a value hangs on stays.
+#[test]
+fn what_values_hang_on_stays_past_the_bound() {
+    let mut d = Diagrams::default();
+    let chosen = d.atom(AtomId(20));
+    let (x, y) = (d.leaf(10), d.leaf(11));
+    let value = d.ite(chosen, x, y).unwrap_or(x);
+    // Neither of two, again and again: the ways multiply.
+    let mut path = chosen;
+    for n in 0..6 {
+        let (a, b) = (d.atom(AtomId(30 + 2 * n)), d.atom(AtomId(31 + 2 * n)));
+        let both = d.and(a, b);
+        let not_both = d.not(both);
+        path = d.and(path, not_both);
+        assert!(d.implies(path, chosen), "after {n}");
+    }
+    assert_eq!(d.given(value, path), x);
+}
