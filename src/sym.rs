@@ -48,7 +48,7 @@ thread_local! {
 }
 
 /// A power of two. All of them together should stay in the processor's cache.
-const RECENT_NAMES: usize = 1 << 12;
+const RECENT_NAMES: usize = 1 << 14;
 
 /// How much room for texts is made at once.
 const ROOM: usize = 1 << 16;

@@ -58,6 +58,7 @@ impl Intake {
     /// root.
     pub(super) fn take(&mut self, files: Vec<Loaded>, analysis: &mut Analysis) -> Vec<(PathBuf, PathBuf)> {
         let before = self.modules.len();
+        self.modules.reserve(files.len());
         let mut roots = Vec::new();
         for loaded in files {
             self.by_path.insert(self.finder.path_id(&loaded.path), file_id(self.importers.len()));

@@ -1,13 +1,11 @@
 //! Which attributes methods assign.
 
-use rayon::prelude::*;
-
-use crate::ir::{Block, Expr, ExprId, FuncId, Module, Stmt, Var};
-use crate::link::{ModIdx, Program};
+use crate::ir::{Block, Expr, ExprId, FuncId, Function, Module, Stmt, Var};
+use crate::link::ModIdx;
 use crate::sym::Sym;
 
 /// Names, for each function of a file.
-type Lists = Vec<Box<[Sym]>>;
+pub(super) type Lists = Vec<Box<[Sym]>>;
 
 /// What functions assign besides their own variables.
 #[derive(Debug, Default)]
@@ -19,20 +17,9 @@ pub struct Assigned {
 }
 
 impl Assigned {
-    /// Looks at every method of the program, on the current thread pool.
-    pub fn of(program: &Program) -> Self {
-        let of_file = |ir: &Module| -> (Lists, Lists) {
-            let of_function = |f: &crate::ir::Function| {
-                let mut names = Names::default();
-                if f.class.is_some() {
-                    let receiver = f.params.first().map(|p| Expr::Var(Var::Local(p.slot)));
-                    collect(ir, f.body, receiver, &mut names);
-                }
-                (names.all.into_boxed_slice(), names.own.into_boxed_slice())
-            };
-            ir.functions.iter().map(of_function).unzip()
-        };
-        let (attributes, own) = program.modules.par_iter().map(|m| of_file(&m.ir)).unzip();
+    /// Of every file, in their order, what [`of_file`] gives.
+    pub(super) fn of(files: Vec<(Lists, Lists)>) -> Self {
+        let (attributes, own) = files.into_iter().unzip();
         Self { attributes, own }
     }
 
@@ -45,6 +32,19 @@ impl Assigned {
     pub fn to_self(&self, module: ModIdx, func: FuncId) -> &[Sym] {
         self.own.get(module.0 as usize).and_then(|m| m.get(func.0 as usize)).map_or(&[], |names| names)
     }
+}
+
+/// Looks at every method of a file: the names that it assigns, and those of its own object among them.
+pub(super) fn of_file(ir: &Module) -> (Lists, Lists) {
+    let of_function = |f: &Function| {
+        let mut names = Names::default();
+        if f.class.is_some() {
+            let receiver = f.params.first().map(|p| Expr::Var(Var::Local(p.slot)));
+            collect(ir, f.body, receiver, &mut names);
+        }
+        (names.all.into_boxed_slice(), names.own.into_boxed_slice())
+    };
+    ir.functions.iter().map(of_function).unzip()
 }
 
 /// Names of attributes, in the order in which they are met.

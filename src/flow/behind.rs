@@ -74,9 +74,7 @@ impl Behind {
             let imported = ir.imports.iter().any(|i| i.name == Some(question));
             let given = |k: ArgKind| matches!(k, ArgKind::Keyword(name) if name == gpus);
             let given = ir.calls.iter().any(|call| call.args.iter().any(|a| given(a.kind)));
-            imported
-                || given
-                || ir.exprs.iter().any(|e| matches!(e, Expr::Attr { name, .. } if *name == question))
+            imported || given || ir.has_attribute(question)
         })
     }
 

@@ -10,19 +10,25 @@ use crate::torch::{self, Reach};
 
 /// The files that cannot be imported without CUDA.
 #[derive(Debug, Default)]
-pub struct CudaOnly(Vec<bool>);
+pub struct CudaOnly {
+    needs: Vec<bool>,
+    /// Those that compile kernels themselves.
+    compile: Vec<bool>,
+}
 
 impl CudaOnly {
     /// Looks at every file of the program.
     pub fn of(program: &Program) -> Self {
         let all = || (0..program.modules.len()).map(|n| ModIdx(u32::try_from(n).unwrap_or(u32::MAX)));
-        let known = |m| imports_extension(program, m).max(compiles(program, m).then_some(Reach::Importers));
+        let compile: Vec<bool> = all().map(|m| compiles(program, m)).collect();
+        let known =
+            |m: ModIdx| imports_extension(program, m).max(compile[m.0 as usize].then_some(Reach::Importers));
         let seeds: Vec<Option<Reach>> = all().map(known).collect();
         let alone: Vec<bool> = seeds.iter().map(Option::is_some).collect();
         let mut needs: Vec<bool> = seeds.iter().map(|&reach| reach == Some(Reach::Importers)).collect();
         let mut work: Vec<ModIdx> = all().filter(|m| needs[m.0 as usize]).collect();
         if work.is_empty() {
-            return Self(alone);
+            return Self { needs: alone, compile };
         }
         let mut importers: Vec<Vec<ModIdx>> = vec![Vec::new(); needs.len()];
         for m in all() {
@@ -41,12 +47,18 @@ impl CudaOnly {
                 }
             }
         }
-        Self(needs.into_iter().zip(alone).map(|(importer, own)| importer || own).collect())
+        let needs = needs.into_iter().zip(alone).map(|(importer, own)| importer || own).collect();
+        Self { needs, compile }
     }
 
     /// Is CUDA there wherever the file has been imported?
     pub fn contains(&self, module: ModIdx) -> bool {
-        self.0.get(module.0 as usize).copied().unwrap_or(false)
+        self.needs.get(module.0 as usize).copied().unwrap_or(false)
+    }
+
+    /// Does the file itself compile kernels as it is imported, whatever the machine?
+    pub(super) fn compiles(&self, module: ModIdx) -> bool {
+        self.compile.get(module.0 as usize).copied().unwrap_or(false)
     }
 }
 
@@ -90,8 +102,7 @@ fn imports_extension(program: &Program, module: ModIdx) -> Option<Reach> {
     first_imports(&program.get(module).ir).into_iter().filter_map(reach).max()
 }
 
-/// Does the file compile kernels as it is imported, whatever the machine?
-pub(super) fn compiles(program: &Program, module: ModIdx) -> bool {
+fn compiles(program: &Program, module: ModIdx) -> bool {
     let ir = &program.get(module).ir;
     let Some(body) = ir.functions.first() else { return false };
     ir.block(body.body).iter().any(|&s| match *ir.stmt(s) {

@@ -1,7 +1,5 @@
 //! What happens to CUDA when a file is imported.
 
-use rayon::prelude::*;
-
 use crate::ir::{Block, Expr, ExprId, FuncId, FuncKind, Module, Stmt, StmtId};
 use crate::link::{ModIdx, Program, Resolved, Target};
 use crate::span::Span;
@@ -14,10 +12,8 @@ use crate::torch::{self, Accelerator, Without};
 pub struct ImportTime(Vec<bool>);
 
 impl ImportTime {
-    /// Looks at every file of the program, on the current thread pool.
-    pub fn of(program: &Program) -> Self {
-        let found: Vec<(bool, Vec<ModIdx>)> =
-            (0..program.modules.len()).into_par_iter().map(|n| body(program, index(n))).collect();
+    /// From what [`body`] gives of every file, in their order.
+    pub(super) fn of(found: &[(bool, Vec<ModIdx>)]) -> Self {
         let mut importers: Vec<Vec<ModIdx>> = vec![Vec::new(); found.len()];
         for (n, (_, imports)) in found.iter().enumerate() {
             for m in imports {
@@ -47,7 +43,7 @@ fn index(n: usize) -> ModIdx {
 }
 
 /// Does the file's own body touch CUDA, and which files does it import?
-fn body(program: &Program, module: ModIdx) -> (bool, Vec<ModIdx>) {
+pub(super) fn body(program: &Program, module: ModIdx) -> (bool, Vec<ModIdx>) {
     let linked = program.get(module);
     let ir = &linked.ir;
     let cuda = Sym::new("cuda");
@@ -57,7 +53,7 @@ fn body(program: &Program, module: ModIdx) -> (bool, Vec<ModIdx>) {
         !before.checked_sub(1).is_some_and(|i| deferred[i].contains(span))
     };
     // Most files name CUDA nowhere.
-    let names_cuda = ir.exprs.iter().any(|e| matches!(e, Expr::Attr { name, .. } if *name == cuda))
+    let names_cuda = ir.has_attribute(cuda)
         || ir.imports.iter().any(|i| i.module.as_str().starts_with("torch.") || i.name == Some(cuda));
     let asks = ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
         let Expr::Call(call) = *e else { return false };

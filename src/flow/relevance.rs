@@ -9,13 +9,13 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
-use super::assigned::Assigned;
+use super::assigned::{self, Assigned};
 use super::cuda_only::CudaOnly;
 use super::found::{Found, Node, number};
-use super::import_time::ImportTime;
+use super::import_time::{self, ImportTime};
 use super::scan::{Names, Scan};
 use super::set_up::SetUp;
-use crate::ir::{Expr, ExprId, FuncId, Module};
+use crate::ir::{ExprId, FuncId, Module};
 use crate::link::{ModIdx, Program};
 use crate::sym::{Answers, Sym};
 
@@ -69,10 +69,14 @@ impl Relevance {
     /// Looks at every file of the program, on the current thread pool.
     pub fn of(program: &Program) -> Self {
         let names = Names::new();
-        let found: Vec<Found> = (0..program.modules.len())
-            .into_par_iter()
-            .map(|m| Scan::new(program, index(m), &names).run())
-            .collect();
+        // Together, as long as the file is at hand in the processor's cache.
+        let look = |m: usize| {
+            let module = index(m);
+            let scanned = Scan::new(program, module, &names).run();
+            (scanned, (import_time::body(program, module), assigned::of_file(&program.modules[m].ir)))
+        };
+        let (found, (at_import, assigned)): (Vec<Found>, (Vec<_>, Vec<_>)) =
+            (0..program.modules.len()).into_par_iter().map(look).unzip();
         let layout = Layout::new(program);
         let mut modules: Vec<Facts> = program
             .modules
@@ -82,7 +86,7 @@ impl Relevance {
                 near: Vec::new(),
                 telling: Vec::new(),
                 own: vec![false; m.ir.functions.len()],
-                environment: m.ir.exprs.iter().any(|e| matches!(e, Expr::Str(s) if is_environment(*s))),
+                environment: m.ir.strings.iter().any(|&s| is_environment(s)),
                 calls: Vec::new(),
                 asked_before: Vec::new(),
                 handed: FxHashSet::default(),
@@ -124,10 +128,10 @@ impl Relevance {
             facts.generators.clone_from(&found[m].generators);
             facts.beside.clone_from(&found[m].beside);
         }
-        let assigned = Assigned::of(program);
+        let assigned = Assigned::of(assigned);
         Self {
             modules,
-            imports: ImportTime::of(program),
+            imports: ImportTime::of(&at_import),
             cuda_only: CudaOnly::of(program),
             set_up: SetUp::of(program, &found, &assigned),
             assigned,

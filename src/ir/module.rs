@@ -31,6 +31,10 @@ pub struct Module {
     pub classes: Vec<Class>,
     /// Every import statement's parts, wherever they stand, for following them.
     pub imports: Vec<Import>,
+    /// The names of the attributes in the expressions, each once, in order: whether one is there is often asked.
+    pub attributes: Box<[Sym]>,
+    /// The texts of the strings, likewise.
+    pub strings: Box<[Sym]>,
 }
 
 impl Module {
@@ -95,6 +99,16 @@ impl Module {
         let (start, end) = (function.exprs.start as usize, function.exprs.end as usize);
         let before = self.expr_spans[..start].iter().rev().take_while(|at| at.start >= from).count();
         start - before..end
+    }
+
+    /// Is there an attribute of this name, of whatever object?
+    pub fn has_attribute(&self, name: Sym) -> bool {
+        self.attributes.binary_search(&name).is_ok()
+    }
+
+    /// Is there a string with this text?
+    pub fn has_string(&self, text: Sym) -> bool {
+        self.strings.binary_search(&text).is_ok()
     }
 
     /// The call.

@@ -3,7 +3,6 @@
 use rustc_hash::FxHashSet;
 
 use super::{Linked, ModIdx, Program};
-use crate::ir::Expr;
 use crate::sym::Answers;
 
 impl Program {
@@ -29,11 +28,8 @@ thread_local! {
 }
 
 fn speaks(linked: &Linked) -> bool {
-    linked.ir.exprs.iter().any(|e| match e {
-        Expr::Str(s) => TEXTS.with(|known| known.ask(*s, |text| text == "mps" || text.starts_with("mps:"))),
-        Expr::Attr { name, .. } => {
-            NAMES.with(|known| known.ask(*name, |name| name.split('_').any(|word| word == "mps")))
-        }
-        _ => false,
-    })
+    let text = |text: &str| text == "mps" || text.starts_with("mps:");
+    let name = |name: &str| name.split('_').any(|word| word == "mps");
+    linked.ir.strings.iter().any(|&s| TEXTS.with(|known| known.ask(s, text)))
+        || linked.ir.attributes.iter().any(|&n| NAMES.with(|known| known.ask(n, name)))
 }

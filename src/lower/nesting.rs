@@ -22,7 +22,8 @@ pub(super) fn refusal(text: &str, kind: Kind) -> Vec<SyntaxError> {
     if text.len() >= u32::MAX as usize / 2 {
         return vec![SyntaxError { span: whole, message: "the file is too large to analyse".to_owned() }];
     }
-    if openers(text.as_bytes()) <= PARSER_LEVELS {
+    // A short text has room for no more.
+    if text.len() <= PARSER_LEVELS as usize || openers(text.as_bytes()) <= PARSER_LEVELS {
         return Vec::new();
     }
     let mode = if kind == Kind::Notebook { Mode::Ipython } else { Mode::Module };

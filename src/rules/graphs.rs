@@ -29,7 +29,7 @@ pub(super) fn retained(cx: &Context<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     let differentiates =
         |name: Sym| BACKWARD.with(|known| known.ask(name, |text| text.ends_with("backward")));
-    if !ir.exprs.iter().any(|e| matches!(*e, Expr::Attr { name, .. } if differentiates(name))) {
+    if !ir.attributes.iter().any(|&name| differentiates(name)) {
         return found;
     }
     for stmt in &ir.stmts {

@@ -18,7 +18,7 @@ pub(super) fn matched_by_message(cx: &Context<'_>) -> Vec<Finding> {
     let Some(module) = cx.program.module_of(cx.file) else { return Vec::new() };
     let ir = &cx.program.get(module).ir;
     let mut found = Vec::new();
-    if !ir.exprs.iter().any(|e| matches!(e, Expr::Str(s) if speaks_of_oom(*s))) {
+    if !ir.strings.iter().any(|&s| speaks_of_oom(s)) {
         return found;
     }
     for (n, expr) in ir.exprs.iter().enumerate() {

@@ -94,8 +94,9 @@ impl Interp<'_> {
                 Expr::Str(text) => text == name,
                 _ => false,
             };
-            ir.exprs.iter().any(asks)
-                || ir.stmts.iter().any(|s| {
+            let named = ir.has_attribute(name);
+            (named || ir.has_string(name)) && ir.exprs.iter().any(asks)
+                || named && ir.stmts.iter().any(|s| {
                     matches!(*s, Stmt::If { test, .. } | Stmt::While { test, .. } | Stmt::Assert { test, .. } if it(test))
                 })
         })

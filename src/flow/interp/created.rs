@@ -352,9 +352,8 @@ impl Interp<'_> {
 
     /// Does the file want the same random numbers everywhere?
     fn seeds(&self) -> bool {
-        self.linked().ir.exprs.iter().any(|e| {
-            matches!(e, Expr::Attr { name, .. }
-                if matches!(name.as_str(), "manual_seed" | "manual_seed_all" | "seed_everything" | "set_seed"))
+        self.linked().ir.attributes.iter().any(|name| {
+            matches!(name.as_str(), "manual_seed" | "manual_seed_all" | "seed_everything" | "set_seed")
         })
     }
 }

@@ -276,7 +276,7 @@ impl Interp<'_> {
             return false;
         }
         let ir = &self.program.get(key.module).ir;
-        !ir.exprs.iter().any(|e| matches!(*e, crate::ir::Expr::Attr { name: said, .. } if said == name))
+        !ir.has_attribute(name)
     }
 
     /// The methods of a class that may have something to say; none, and there is no need for an instance.

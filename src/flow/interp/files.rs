@@ -1,7 +1,7 @@
 //! What a file as a whole says of the machine.
 
 use super::super::atom::{Atom, backend};
-use super::super::cuda_only::{compiles, compiles_at};
+use super::super::cuda_only::compiles_at;
 use super::super::diagram::{Cond, TRUE};
 use super::super::event::{Bite, Kind};
 use super::super::relevance::Relevance;
@@ -20,19 +20,23 @@ pub(super) struct Files<'p>(pub(super) &'p Program);
 impl Files<'_> {
     /// Is the file plainly written for CUDA alone?
     pub(super) fn cuda_only_file(self, relevance: &Relevance, module: ModIdx) -> bool {
-        relevance.cuda_only.contains(module) || self.defines_kernels(module) || self.imports_kernels(module)
+        relevance.cuda_only.contains(module)
+            || self.defines_kernels(module)
+            || self.imports_kernels(relevance, module)
     }
 
     /// `from .backend import _backend`, of the kernels that another file of the project has compiled as it is imported, unless
     /// there is a way on without them.
-    fn imports_kernels(self, module: ModIdx) -> bool {
+    fn imports_kernels(self, relevance: &Relevance, module: ModIdx) -> bool {
         let linked = self.0.get(module);
         let ir = &linked.ir;
         let mut kernels = ir.stmts.iter().zip(&ir.stmt_spans).filter(|(stmt, _)| {
             let Stmt::Import(imports) = stmt else { return false };
             imports.iter().any(|i| match linked.targets.get(&(i.level, i.module, i.name)) {
-                Some(&Target::Member(m, name)) => self.are_kernels(m, name) || compiles(self.0, m),
-                Some(&Target::Module(m)) => compiles(self.0, m),
+                Some(&Target::Member(m, name)) => {
+                    self.are_kernels(m, name) || relevance.cuda_only.compiles(m)
+                }
+                Some(&Target::Module(m)) => relevance.cuda_only.compiles(m),
                 _ => false,
             })
         });
@@ -85,6 +89,9 @@ impl Files<'_> {
     fn loads_extension(self, module: ModIdx) -> bool {
         let ir = &self.0.get(module).ir;
         let imports = Sym::new("import_module");
+        if !ir.has_attribute(imports) {
+            return false;
+        }
         ir.calls.iter().any(|call| {
             let named = || {
                 call.args.first().is_some_and(|a| match ir.expr(a.value) {

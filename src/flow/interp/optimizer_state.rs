@@ -95,9 +95,8 @@ impl Interp<'_> {
 
     /// Without a gradient a step makes no state.
     fn differentiates_here(&self) -> bool {
-        self.linked().ir.exprs.iter().any(|e| {
-            matches!(e, Expr::Attr { name, .. } if matches!(name.as_str(), "backward" | "manual_backward"))
-        })
+        let attributes = &self.linked().ir.attributes;
+        attributes.iter().any(|name| matches!(name.as_str(), "backward" | "manual_backward"))
     }
 
     /// Unknown code has the optimizer, or looks at its state: it may move that.

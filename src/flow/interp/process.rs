@@ -338,15 +338,12 @@ impl Interp<'_> {
         };
         [ir, here].into_iter().any(|ir| {
             sized(ir)
-                || ir.exprs.iter().any(|e| match e {
-                    Expr::Attr { name, .. } => matches!(name.as_str(), "spawn" | "start_processes"),
-                    Expr::Str(s) => {
-                        let s = s.as_str();
-                        matches!(s, "localhost" | "127.0.0.1")
-                            || s.contains("://localhost")
-                            || s.contains("://127.")
-                    }
-                    _ => false,
+                || ir.attributes.iter().any(|name| matches!(name.as_str(), "spawn" | "start_processes"))
+                || ir.strings.iter().any(|s| {
+                    let s = s.as_str();
+                    matches!(s, "localhost" | "127.0.0.1")
+                        || s.contains("://localhost")
+                        || s.contains("://127.")
                 })
         })
     }
@@ -451,13 +448,10 @@ impl Interp<'_> {
             at += 1;
         }
         modules.into_iter().any(|m| {
-            self.program.get(m).ir.exprs.iter().any(|e| match e {
-                Expr::Attr { name, .. } => {
-                    matches!(name.as_str(), "set_device" | "set_device_index" | "set_device_idx")
-                }
-                Expr::Str(s) => s.as_str() == VISIBLE,
-                _ => false,
-            })
+            let ir = &self.program.get(m).ir;
+            let sets =
+                |name: &Sym| matches!(name.as_str(), "set_device" | "set_device_index" | "set_device_idx");
+            ir.attributes.iter().any(sets) || ir.strings.iter().any(|s| s.as_str() == VISIBLE)
         })
     }
 

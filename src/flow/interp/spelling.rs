@@ -81,7 +81,7 @@ impl Interp<'_> {
         };
         let ir = &self.linked().ir;
         let named = ir.functions.first().is_some_and(|f| f.slots.iter().any(|&name| asks(name)));
-        named || ir.exprs.iter().any(|e| matches!(*e, Expr::Attr { name, .. } if asks(name)))
+        named || ir.attributes.iter().any(|&name| asks(name))
     }
 
     /// A string is used where PyTorch wants a device.
@@ -98,9 +98,7 @@ impl Interp<'_> {
     /// Does the string stand in the source as it is? One that was put together may be there only on paths that the
     /// program's own checks exclude.
     fn is_written(&self, s: Sym) -> bool {
-        [self.entry, self.here().module]
-            .into_iter()
-            .any(|m| self.program.get(m).ir.exprs.iter().any(|e| matches!(e, Expr::Str(t) if *t == s)))
+        [self.entry, self.here().module].into_iter().any(|m| self.program.get(m).ir.has_string(s))
     }
 
     /// `text` names no device; without a text, it is the type of numbers.

@@ -7,7 +7,7 @@ use super::args::Args;
 use super::loops::Iteration;
 use super::watch::{Parts, Worker};
 use super::{Interp, ObjKind};
-use crate::ir::{Expr, ExprId};
+use crate::ir::ExprId;
 use crate::span::Place;
 use crate::sym::Sym;
 
@@ -171,10 +171,8 @@ impl Interp<'_> {
     /// Is the start method set somewhere? Then workers may not be forks.
     fn starts_afresh(&self) -> bool {
         let named = |ir: &crate::ir::Module| {
-            ir.exprs.iter().any(|e| {
-                matches!(e, Expr::Attr { name, .. } if matches!(name.as_str(), "set_start_method" | "get_context"))
-                    || matches!(e, Expr::Str(s) if matches!(s.as_str(), "spawn" | "forkserver"))
-            })
+            ir.attributes.iter().any(|name| matches!(name.as_str(), "set_start_method" | "get_context"))
+                || ir.strings.iter().any(|s| matches!(s.as_str(), "spawn" | "forkserver"))
         };
         named(&self.program.get(self.entry).ir) || named(&self.linked().ir)
     }
