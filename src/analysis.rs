@@ -49,9 +49,11 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
         .collect();
     let findings = crate::rules::told_once(found, &others);
     let findings = project::reached_without_cuda(findings, &mut reading);
+    let findings = project::only_in_groups(findings, &mut reading);
     let findings = project::saved_elsewhere(findings, &mut reading);
     let findings = project::made_by_default(findings, &mut reading);
     let findings = project::seen_to_by_callers(findings, &mut reading);
+    let findings = project::copied_once(findings, &mut reading);
     let Reading { program, mut analysis, .. } = reading;
     analysis.findings.extend(findings);
     analysis.comments.retain(|(file, _)| (file.0 as usize) < asked);

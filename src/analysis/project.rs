@@ -15,10 +15,13 @@ use super::intake::{Analysis, Intake};
 use crate::config::Settings;
 use crate::discover::{Input, project_files, project_root};
 use crate::finding::{Code, Finding, Spot};
-use crate::flow::{Behind, Elsewhere, GPUS, Load, NamedCalls, QUESTION, SETTERS, Writers, function_at};
+use crate::flow::{
+    Behind, CalledOnce, Elsewhere, GPUS, Load, MAKER, NamedCalls, QUESTION, SETTERS, Writers, all_nccl,
+    function_at, is_grouped, is_spot_grouped,
+};
 use crate::link::{ModIdx, Program};
 use crate::source::{is_test, read};
-use crate::span::FileId;
+use crate::span::{FileId, Place};
 use crate::sym::Sym;
 
 /// `torch.load` without `map_location`.
@@ -26,6 +29,8 @@ const LOAD: Code = Code(105);
 
 /// A model in evaluation mode that is run with gradients.
 const WITH_GRADIENTS: Code = Code(506);
+/// A tensor that is made on the host only to be moved.
+const COPIED: Code = Code(601);
 /// A group of processes of which none chooses its GPU.
 const SAME_GPU: Code = Code(406);
 
@@ -72,8 +77,7 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
 pub(super) fn saved_elsewhere(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     let known = |f: &Finding, program: &Program| -> Option<Vec<Load>> {
-        let places = if f.roots.is_empty() { vec![f.primary.place] } else { f.roots.clone() };
-        let loads = places.into_iter().map(|place| Load::at(program, place));
+        let loads = causes(f).into_iter().map(|place| Load::at(program, place));
         loads.collect::<Option<Vec<Load>>>().filter(|_| f.code == LOAD)
     };
     let dependent = findings.iter().filter(|f| known(f, &reading.program).is_some());
@@ -154,6 +158,68 @@ pub(super) fn seen_to_by_callers(mut findings: Vec<Finding>, reading: &mut Readi
         });
     }
     findings
+}
+
+/// The findings without those about machines without CUDA at places that only the processes of NCCL groups come to.
+pub(super) fn only_in_groups(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    let inputs = reading.inputs;
+    let grouped = |f: &Finding, program: &Program| {
+        let spots = || f.entries.iter().all(|spot| is_spot_grouped(program, spot));
+        let used = || causes(f).into_iter().all(|place| is_grouped(program, place));
+        !f.entries.is_empty() && (spots() || used())
+    };
+    let concerned: Vec<FileId> =
+        findings.iter().filter(|f| grouped(f, &reading.program)).map(|f| f.primary.place.file).collect();
+    for project in projects(concerned.into_iter(), inputs) {
+        project.complete(reading, &|text| mentions(text, &[MAKER]));
+        let files = project.modules(reading);
+        let program = &reading.program;
+        if all_nccl(program, &files) {
+            findings.retain(|f| !(project.holds(f.primary.place.file, inputs) && grouped(f, program)));
+        }
+    }
+    findings
+}
+
+/// The findings without those about copies that a program makes once.
+pub(super) fn copied_once(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    let inputs = reading.inputs;
+    let dependent: Vec<FileId> =
+        findings.iter().filter(|f| f.code == COPIED).map(|f| f.primary.place.file).collect();
+    for project in projects(dependent.into_iter(), inputs) {
+        let here = |f: &Finding| f.code == COPIED && project.holds(f.primary.place.file, inputs);
+        let name = |place: Place, program: &Program| -> Option<Sym> {
+            let (m, func) = function_at(program, place)?;
+            Some(program.get(m).ir.function(func).name)
+        };
+        let once = |reading: &mut Reading<'_>, findings: &[Finding]| {
+            let places = findings.iter().flat_map(causes);
+            let names: FxHashSet<Sym> = places.filter_map(|at| name(at, &reading.program)).collect();
+            let files = project.modules(reading);
+            CalledOnce::of(&reading.program, &files, &names, project.is_built())
+        };
+        let (mut open, others): (Vec<Finding>, Vec<Finding>) = findings.into_iter().partition(|f| here(f));
+        let calls = once(reading, &open);
+        // Other files can only show more calls.
+        let all = |calls: &CalledOnce, f: &Finding, program: &Program| {
+            causes(f).into_iter().all(|place| calls.holds(program, place))
+        };
+        if open.iter().any(|f| all(&calls, f, &reading.program)) {
+            let known = calls.names(&reading.program);
+            let words: Vec<&str> = known.iter().map(|name| name.as_str()).collect();
+            project.complete(reading, &|text| mentions(text, &words));
+            let calls = once(reading, &open);
+            open.retain(|f| !all(&calls, f, &reading.program));
+        }
+        findings = others;
+        findings.append(&mut open);
+    }
+    findings
+}
+
+/// The places of a finding's cause.
+fn causes(f: &Finding) -> Vec<Place> {
+    if f.roots.is_empty() { vec![f.primary.place] } else { f.roots.clone() }
 }
 
 impl Project<'_> {

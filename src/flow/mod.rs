@@ -6,6 +6,7 @@
 mod assigned;
 pub mod atom;
 mod behind;
+mod called_once;
 mod cuda_only;
 mod decorated;
 mod default_device;
@@ -15,6 +16,7 @@ pub mod event;
 mod file_names;
 mod found;
 mod given;
+mod grouped;
 mod held;
 mod host_side;
 mod import_time;
@@ -35,8 +37,10 @@ pub mod value;
 mod writers;
 
 pub use behind::{Behind, GPUS, QUESTION};
+pub use called_once::CalledOnce;
 pub use default_device::{Elsewhere, SETTERS};
 pub use given::{Calls, Target};
+pub use grouped::{MAKER, all_nccl, is_grouped, is_spot_grouped};
 pub use host_side::{HostSide, is_data_set};
 pub use interp::{Outcome, run_module};
 pub use named_calls::{NamedCalls, function_at};

@@ -20,7 +20,7 @@ const CUTS: &[&str] = &["no_grad", "inference_mode"];
 /// The calls of some names.
 #[derive(Debug, Default)]
 pub struct NamedCalls {
-    sites: FxHashMap<Sym, Vec<(ModIdx, CallId)>>,
+    pub(super) sites: FxHashMap<Sym, Vec<(ModIdx, CallId)>>,
 }
 
 impl NamedCalls {
@@ -105,7 +105,7 @@ pub fn function_at(program: &Program, place: Place) -> Option<Target> {
 }
 
 /// The name that is called.
-fn called(ir: &Module, func: ExprId) -> Option<Sym> {
+pub(super) fn called(ir: &Module, func: ExprId) -> Option<Sym> {
     match ir.expr(func) {
         Expr::Attr { name, .. } => Some(name),
         Expr::Var(Var::Local(_) | Var::Global(_) | Var::Unbound(_)) => ir.variable_of(func),
@@ -114,7 +114,7 @@ fn called(ir: &Module, func: ExprId) -> Option<Sym> {
 }
 
 /// The outermost function around an expression; nothing for a file's body.
-fn outermost(ir: &Module, e: ExprId) -> Option<FuncId> {
+pub(super) fn outermost(ir: &Module, e: ExprId) -> Option<FuncId> {
     let (mut f, mut found) = (ir.function_around(e), None);
     while f != FuncId(0) {
         if ir.function(f).kind == FuncKind::Function {

@@ -86,7 +86,8 @@ impl Interp<'_> {
         let ir = &linked.ir;
         let mut part = |e: ExprId| self.begins_with_address(Written { e, ..at }, steps);
         match ir.expr(at.e) {
-            Expr::Str(s) => is_web(s.as_str()),
+            // Under no address at all there is nothing.
+            Expr::Str(s) => is_web(s.as_str()) || s.as_str().is_empty(),
             Expr::Format(list) => ir.list(list).first().is_some_and(|&first| part(first)),
             Expr::Binary { left, .. } => part(left),
             Expr::IfElse { then, orelse, .. } => part(then) && part(orelse),

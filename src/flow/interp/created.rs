@@ -65,7 +65,8 @@ impl Interp<'_> {
     pub(super) fn check_created(&mut self, t: Tensor, target: Dd, e: ExprId, base: ExprId) {
         let Some((Reason::Default, made)) = self.host_reason(t) else { return };
         // Of nothing there is nothing to copy.
-        if t.bytes == Some(0) || self.happens_once() || self.is_cached() || self.fills_a_cache(e) {
+        let kept = || self.is_cached() || self.fills_a_cache(e) || self.is_made_anew(e);
+        if t.bytes == Some(0) || self.happens_once() || kept() {
             return;
         }
         let at_once = matches!(self.linked().ir.expr(base), Expr::Call(_));
@@ -82,6 +83,10 @@ impl Interp<'_> {
 
     /// Does it happen once, where the copy costs nothing that matters: while a file or an object is set up, in a test?
     fn happens_once(&self) -> bool {
+        let here = self.linked().ir.function(self.here().func);
+        if self.here().loops.is_empty() && joins_others(&self.linked().ir, here) {
+            return true;
+        }
         let (mut looped, mut trains, mut set_up) = (false, false, false);
         let mut at = Some(self.frame);
         while let Some(f) = at {
@@ -99,7 +104,7 @@ impl Interp<'_> {
             };
             at = frame.caller;
         }
-        let name = self.linked().ir.function(self.here().func).name;
+        let name = here.name;
         !looped && (set_up || self.here().func.0 == 0 || name.as_str().starts_with("test"))
     }
 
@@ -356,6 +361,12 @@ impl Interp<'_> {
             matches!(name.as_str(), "manual_seed" | "manual_seed_all" | "seed_everything" | "set_seed")
         })
     }
+}
+
+/// Does the function make the process one of several? A process does that once.
+fn joins_others(ir: &Module, function: &Function) -> bool {
+    let joins = |e: &Expr| matches!(e, Expr::Attr { name, .. } if name.as_str() == "init_process_group");
+    function.parent.is_some() && ir.exprs[ir.exprs_of(function)].iter().any(joins)
 }
 
 /// Does the function train something?

@@ -47,6 +47,10 @@ impl Interp<'_> {
             let bite = self.bite(bad, true).or_else(|| {
                 // Something before it needs CUDA and has not asked: there it goes back to the GPU it came from.
                 self.shadow(bad, true)?;
+                // Who uses the first GPU alone has saved it from there.
+                if !self.watch.beyond_first {
+                    return None;
+                }
                 let there = self.d.and(foreign, available);
                 self.bite(there, false)
             });

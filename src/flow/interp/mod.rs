@@ -77,6 +77,7 @@ mod passing;
 mod platform;
 mod precision;
 mod process;
+mod remade;
 mod reveal;
 mod saved;
 mod setting;

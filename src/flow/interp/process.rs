@@ -58,7 +58,10 @@ impl Interp<'_> {
             }
             "torch.cuda.set_device"
             | "torch.accelerator.set_device_index"
-            | "torch.accelerator.set_device_idx" => self.watch.selected = true,
+            | "torch.accelerator.set_device_idx" => {
+                self.watch.selected = true;
+                self.watch.beyond_first = true;
+            }
             _ if text.starts_with("torch.distributed.") && args.keyword("group").is_none() => {
                 let fact = crate::torch::call(Sym::new(text));
                 for arg in fact.map(|f| &*f.collective).unwrap_or_default() {
@@ -380,6 +383,10 @@ impl Interp<'_> {
             return;
         }
         for (_, d, origin) in self.device_leaves(device) {
+            self.watch.beyond_first |= match d {
+                Device::Cuda(index) => index.is_some_and(|index| index > 0),
+                d => matches!(d, Device::CudaSome | Device::Named(_)),
+            };
             match d {
                 Device::Cuda(None) => {
                     let literal = self.chain(origin).into_iter().find(|s| s.reason == super::Reason::Literal);
@@ -403,6 +410,7 @@ impl Interp<'_> {
             None => false,
         };
         let alone = args.keyword("world_size").is_some_and(|(v, _)| v == Value::Int(1));
+        self.watch.beyond_first |= !alone;
         if !nccl || alone || args.keyword("device_id").is_some() || self.watch.group.is_some() {
             return;
         }

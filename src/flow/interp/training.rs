@@ -302,6 +302,7 @@ impl Interp<'_> {
         {
             let place = self.place(e);
             self.watch.one_each.push(place);
+            self.watch.beyond_first = true;
         }
         let Some((Value::Object(id), _)) = args.get(0, "module") else { return };
         let Some((given, _)) = args.get(1, "device_ids").filter(|(v, _)| *v != Value::None) else { return };

@@ -36,6 +36,8 @@ pub(super) struct Watch {
     pub(super) selected: bool,
     /// Something goes to a device with an index, or one that others name.
     pub(super) indexed: bool,
+    /// Something in the file may use another GPU than the first.
+    pub(super) beyond_first: bool,
     /// Models that are wrapped for one device of each process.
     pub(super) one_each: Vec<Place>,
     /// The loader, or what else forks, in whose workers what is interpreted runs; whether something was told of it.
@@ -169,6 +171,7 @@ impl Watch {
             bare: Vec::new(),
             selected: false,
             indexed: false,
+            beyond_first: false,
             one_each: Vec::new(),
             worker: None,
             worker_told: false,

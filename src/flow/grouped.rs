@@ -1,0 +1,209 @@
+//! Places that only processes of a group come to, in projects whose groups are all NCCL's: CUDA is there, or the group would not be.
+//!
+//! `if get_world_size() == 1: return` lets nobody pass who is alone, and `if dist.is_initialized():` nobody who has not joined.
+
+use super::named_calls::{called, function_at};
+use crate::finding::Spot;
+use crate::ir::{Block, Call, CmpOp, Expr, ExprId, FuncId, Module, Stmt, StmtId, UnaryOp, Var};
+use crate::link::{ModIdx, Program, Resolved};
+use crate::span::{Place, Span};
+use crate::sym::Sym;
+use crate::torch;
+
+/// What makes a group.
+pub const MAKER: &str = "init_process_group";
+/// How many functions that tell the size, or whether there is a group, may hand on each other's word.
+const MAX_HANDS: u32 = 3;
+
+/// What is asked about the group.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// How many processes it has.
+    Size,
+    /// Whether it is there.
+    There,
+}
+
+/// Does the project make groups, and with nothing but NCCL?
+pub fn all_nccl(program: &Program, files: &[ModIdx]) -> bool {
+    let mut makers = files
+        .iter()
+        .flat_map(|&m| {
+            let ir = &program.get(m).ir;
+            ir.calls
+                .iter()
+                .filter(|call| called(ir, call.func) == Some(Sym::new(MAKER)))
+                .map(move |c| (ir, c))
+        })
+        .peekable();
+    makers.peek().is_some() && makers.all(|(ir, call)| is_nccl(ir, call))
+}
+
+/// `backend="nccl"`, or the name of what has been given that in the same function.
+fn is_nccl(ir: &Module, call: &Call) -> bool {
+    let nccl = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if s.as_str() == "nccl");
+    let Some(backend) = super::site::argument(call, 0, Sym::new("backend")) else { return false };
+    let set = |value: ExprId, target: ExprId| nccl(value) && ir.asks_about(backend, target);
+    nccl(backend)
+        || matches!(ir.expr(backend), Expr::Attr { .. } | Expr::Var(Var::Local(_)))
+            && ir.stmts[ir.stmts_of(ir.function(ir.function_around(call.func)))].iter().any(
+                |s| matches!(*s, Stmt::Assign { targets, value } if ir.list(targets).iter().any(|&t| set(value, t))),
+            )
+}
+
+/// Does only a process of a group come to the place?
+pub fn is_grouped(program: &Program, place: Place) -> bool {
+    let Some((m, _)) = function_at(program, place) else { return false };
+    let group = Group { program, module: m };
+    let ir = &program.get(m).ir;
+    let around = ir.functions.iter().filter(|f| f.parent.is_some() && f.span.contains(place.span));
+    around.map(|f| f.body).any(|body| group.holds(body, place.span))
+}
+
+/// The same of a place in a function that is interpreted for itself.
+pub fn is_spot_grouped(program: &Program, spot: &Spot) -> bool {
+    let at = Span { start: spot.at, end: spot.at };
+    is_grouped(program, Place { file: spot.file, span: at })
+}
+
+/// The look at one file.
+struct Group<'a> {
+    program: &'a Program,
+    module: ModIdx,
+}
+
+impl Group<'_> {
+    fn ir(&self) -> &Module {
+        &self.program.get(self.module).ir
+    }
+
+    /// Does a block let only processes of a group come to a place in it?
+    fn holds(&self, block: Block, at: Span) -> bool {
+        let ir = self.ir();
+        for &s in ir.block(block) {
+            let span = ir.stmt_span(s);
+            if span.start > at.start {
+                return false;
+            }
+            let inside = span.contains(at);
+            match *ir.stmt(s) {
+                Stmt::If { test, then, orelse } if inside => {
+                    let (in_then, in_else) = (self.is_in(then, at), self.is_in(orelse, at));
+                    return in_then && (self.joined(test, true) || self.holds(then, at))
+                        || in_else && (self.joined(test, false) || self.holds(orelse, at));
+                }
+                Stmt::If { test, then, .. } if self.leaves(then) && self.joined(test, false) => return true,
+                Stmt::For { body, .. } | Stmt::While { body, .. } | Stmt::With { body, .. } if inside => {
+                    return self.holds(body, at);
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
+    fn is_in(&self, block: Block, at: Span) -> bool {
+        self.ir().block(block).iter().any(|&s: &StmtId| self.ir().stmt_span(s).contains(at))
+    }
+
+    fn leaves(&self, block: Block) -> bool {
+        let last = self.ir().block(block).last();
+        last.is_some_and(|&s| matches!(self.ir().stmt(s), Stmt::Return(_) | Stmt::Raise { .. }))
+    }
+
+    /// Is there a group of several, or any at all, wherever the test comes to this?
+    fn joined(&self, test: ExprId, truth: bool) -> bool {
+        let ir = self.ir();
+        match ir.expr(test) {
+            Expr::Unary { op: UnaryOp::Not, operand } => self.joined(operand, !truth),
+            Expr::And(list) if truth => ir.list(list).iter().any(|&part| self.joined(part, true)),
+            Expr::Or(list) if !truth => ir.list(list).iter().any(|&part| self.joined(part, false)),
+            Expr::Compare { left, op, right } => {
+                let several = match (op, ir.expr(right)) {
+                    (CmpOp::Gt | CmpOp::NotEq, Expr::Int(1)) | (CmpOp::GtE, Expr::Int(2)) => true,
+                    (CmpOp::Eq | CmpOp::LtE, Expr::Int(1)) | (CmpOp::Lt, Expr::Int(2)) => false,
+                    _ => return false,
+                };
+                several == truth && self.tells(left) == Some(Asked::Size)
+            }
+            _ => truth && self.tells(test) == Some(Asked::There),
+        }
+    }
+
+    /// What an expression says about the group.
+    fn tells(&self, e: ExprId) -> Option<Asked> {
+        let ir = self.ir();
+        match ir.expr(e) {
+            Expr::Call(id) => told_by(self.program, self.module, ir.call(id).func, MAX_HANDS),
+            // `world_size = get_world_size()`, and nothing else.
+            Expr::Var(var @ Var::Local(_)) => {
+                let function = ir.function(ir.function_around(e));
+                let mut given = ir.stmts[ir.stmts_of(function)].iter().filter_map(|s| match *s {
+                    Stmt::Assign { targets, value } if ir.list(targets).iter().any(|&t| ir.binds(t, var)) => {
+                        Some(value)
+                    }
+                    _ => None,
+                });
+                match (given.next(), given.next()) {
+                    (Some(value), None) if matches!(ir.expr(value), Expr::Call(_)) => self.tells(value),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a function says about the group: PyTorch's own, and those of the project that hand on its word.
+fn told_by(program: &Program, m: ModIdx, callee: ExprId, hands: u32) -> Option<Asked> {
+    match program.resolve_expr(m, callee)? {
+        Resolved::External(path) => match torch::canonical(path).as_str() {
+            "torch.distributed.get_world_size" => Some(Asked::Size),
+            "torch.distributed.is_initialized" => Some(Asked::There),
+            _ => None,
+        },
+        Resolved::Function(m, f) => {
+            let hands = hands.checked_sub(1)?;
+            let ir = &program.get(m).ir;
+            let mut told = None;
+            // It is one or none, unless there is a group.
+            for s in &ir.stmts[ir.stmts_of(ir.function(f))] {
+                let Stmt::Return(Some(value)) = *s else { continue };
+                match ir.expr(value) {
+                    Expr::Int(0 | 1) | Expr::True | Expr::False => {}
+                    _ => told = Some(asked_in(program, m, value, hands)?),
+                }
+            }
+            told.or_else(|| is_told(program, m, f, hands))
+        }
+        _ => None,
+    }
+}
+
+/// What the calls in an expression say, if they all speak of one thing: `dist.is_available() and dist.is_initialized()`.
+fn asked_in(program: &Program, m: ModIdx, e: ExprId, hands: u32) -> Option<Asked> {
+    let ir = &program.get(m).ir;
+    match ir.expr(e) {
+        Expr::Call(id) => told_by(program, m, ir.call(id).func, hands),
+        Expr::And(list) => ir.list(list).iter().find_map(|&part| asked_in(program, m, part, hands)),
+        _ => None,
+    }
+}
+
+/// `if not dist.is_initialized(): return False` and `return True` at the end.
+fn is_told(program: &Program, m: ModIdx, f: FuncId, hands: u32) -> Option<Asked> {
+    let ir = &program.get(m).ir;
+    let body = ir.block(ir.function(f).body);
+    let ends =
+        matches!(body.last().map(|&s| ir.stmt(s)), Some(&Stmt::Return(Some(e))) if ir.expr(e) == Expr::True);
+    let asks = body.iter().any(|&s| match *ir.stmt(s) {
+        Stmt::If { test, .. } => match ir.expr(test) {
+            Expr::Unary { op: UnaryOp::Not, operand } => {
+                asked_in(program, m, operand, hands) == Some(Asked::There)
+            }
+            _ => false,
+        },
+        _ => false,
+    });
+    (ends && asks).then_some(Asked::There)
+}

@@ -1,0 +1,73 @@
+//! Branches that make something when what was there does not fit any more, or when there is nothing yet.
+//!
+//! `if self.size != x.shape: self.size = x.shape` asks about what it sets: it is taken when the sizes change, not in every
+//! call. So is `if total is None: total = …` in a loop that began with `total = None`.
+
+use super::Interp;
+use crate::ir::{Block, CmpOp, Expr, ExprId, Module, Stmt, StmtId, UnaryOp, Var};
+use crate::span::Span;
+
+impl Interp<'_> {
+    /// Is the expression in such a branch?
+    pub(super) fn is_made_anew(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let at = ir.span(e);
+        ir.stmts.iter().zip(&ir.stmt_spans).any(|(s, &whole)| {
+            let Stmt::If { test, then, .. } = *s else { return false };
+            whole.contains(at) && is_in(ir, then, at) && {
+                ir.block(then).iter().any(|&s| self.sets_what_is_asked(test, whole, s))
+            }
+        })
+    }
+
+    /// Does the statement set what the test of an `if` finds missing or different?
+    fn sets_what_is_asked(&self, test: ExprId, whole: Span, s: StmtId) -> bool {
+        let ir = &self.linked().ir;
+        let Stmt::Assign { targets, value } = *ir.stmt(s) else { return false };
+        let asked = |place: ExprId| {
+            parts(ir, test).any(|part| {
+                let different = match ir.expr(part) {
+                    Expr::Compare { op, .. } => !matches!(op, CmpOp::IsNot | CmpOp::In),
+                    Expr::Unary { op, .. } => op == UnaryOp::Not,
+                    _ => false,
+                };
+                different && ir.asks_about(part, place)
+            })
+        };
+        ir.list(targets).iter().any(|&place| match ir.expr(place) {
+            // What is counted changes in every round.
+            Expr::Attr { .. } | Expr::Index { .. } => asked(place) && !ir.asks_about(value, place),
+            Expr::Var(var) => asked(place) && self.begins_empty(var, whole),
+            _ => false,
+        })
+    }
+
+    /// Is the variable `None` when a loop begins that the `if` is in?
+    fn begins_empty(&self, var: Var, branch: Span) -> bool {
+        let ir = &self.linked().ir;
+        let within = ir.function(self.here().func);
+        let emptied = ir.stmts_of(within).filter_map(|n| match ir.stmts[n] {
+            Stmt::Assign { targets, value } if ir.expr(value) == Expr::None => {
+                let binds = ir.list(targets).iter().any(|&t| ir.expr(t) == Expr::Var(var));
+                binds.then_some(ir.stmt_spans[n])
+            }
+            _ => None,
+        });
+        let loops: Vec<Span> = ir
+            .stmts_of(within)
+            .filter(|&n| matches!(ir.stmts[n], Stmt::For { .. } | Stmt::While { .. }))
+            .map(|n| ir.stmt_spans[n])
+            .filter(|span| span.contains(branch))
+            .collect();
+        emptied.into_iter().any(|at| loops.iter().any(|span| at.end <= span.start))
+    }
+}
+
+fn parts(ir: &Module, e: ExprId) -> impl Iterator<Item = ExprId> {
+    ir.exprs_in(e).map(|n| ExprId(u32::try_from(n).unwrap_or(u32::MAX)))
+}
+
+/// Is the place in one of the statements of a block?
+fn is_in(ir: &Module, block: Block, at: Span) -> bool {
+    ir.block(block).iter().any(|&s| ir.stmt_span(s).contains(at))
+}
