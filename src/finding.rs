@@ -26,6 +26,9 @@ pub struct Given {
     pub func: FuncId,
     /// The position in the signature, from zero.
     pub index: u16,
+    /// Does the function put other things where this parameter is? Then it counts on any place, whoever calls it, and only
+    /// what it works for can say that there is but one.
+    pub followed: bool,
 }
 
 /// The number of a rule, shown as `SD201`.

@@ -124,6 +124,9 @@ impl Said<'_> {
         if self.host.contains(&self.reading.program, target) {
             return true;
         }
+        if given.followed {
+            return false;
+        }
         let callers = calls.deciding(&self.reading.program, target, given.index);
         callers.is_some_and(|files| !files.iter().take(MAX_CALLERS).any(|&m| self.tells(m, f)))
     }

@@ -7,9 +7,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::behind::{Node, named};
-use super::methods::{gives_host, made, receivers};
+use super::methods::{gives_host, receivers};
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Var};
-use crate::link::{ClassKey, ModIdx, Program};
+use crate::link::{ModIdx, Program};
 use crate::sym::Sym;
 
 /// A function of the project.
@@ -24,9 +24,6 @@ pub struct Calls {
     sites: FxHashMap<Target, Vec<(ModIdx, CallId)>>,
     /// Calls of methods through objects.
     through_objects: FxHashMap<Target, Vec<(ModIdx, CallId)>>,
-    /// Classes of which objects are made that work on the host, and those of which others are made.
-    on_host: FxHashSet<ClassKey>,
-    made_otherwise: FxHashSet<ClassKey>,
 }
 
 impl Calls {
@@ -84,9 +81,7 @@ impl Calls {
         let host = |&(m, call): &(ModIdx, CallId)| {
             gives_host(program, m, program.get(m).ir.call(call), index, param.name)
         };
-        let on_host = class_of(program, target)
-            .is_some_and(|key| self.on_host.contains(&key) && !self.made_otherwise.contains(&key));
-        (on_host || !sites.is_empty()).then(|| sites.iter().all(host))
+        (!sites.is_empty()).then(|| sites.iter().all(host))
     }
 
     /// Adds the files; false if a call leaves it open, or nobody calls the function.
@@ -134,12 +129,6 @@ impl Search<'_> {
         let ir = &self.program.get(m).ir;
         let method = |key, name| self.program.find_method(key, name).filter(|t| self.targets.contains(t));
         let name = |&(t, f): &Target| self.program.get(t).ir.function(f).name;
-        if self.targets.iter().any(|&t| class_of(self.program, t).is_some()) {
-            for (key, host) in made(self.program, m) {
-                let made = if host { &mut self.calls.on_host } else { &mut self.calls.made_otherwise };
-                made.extend(&self.program.class(key).mro);
-            }
-        }
         let names: FxHashSet<Sym> = self.targets.iter().map(name).collect();
         for (n, call) in ir.calls.iter().enumerate() {
             let id = CallId(u32::try_from(n).unwrap_or(u32::MAX));
@@ -167,11 +156,6 @@ impl Search<'_> {
         };
         self.targets.contains(&target).then_some(target)
     }
-}
-
-/// The class that the function is a method of.
-fn class_of(program: &Program, (module, f): Target) -> Option<ClassKey> {
-    program.get(module).ir.function(f).class.map(|class| ClassKey { module, class })
 }
 
 /// Does its name say that it is there for its own file alone?

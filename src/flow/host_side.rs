@@ -14,6 +14,9 @@ use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;
 use crate::torch::{Base, base_class};
 
+/// What makes a picture of a file.
+const OPENS_PICTURES: &[&str] = &["PIL.Image.open", "cv2.imread", "imageio.imread", "skimage.io.imread"];
+
 /// What code mentions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Thing {
@@ -160,7 +163,7 @@ impl Search<'_> {
                 let from = Some(Thing::Class(class));
                 self.side.mentions.entry(Thing::Class(base)).or_default().push(from);
             }
-            if is_data_set(self.program, class) {
+            if is_data_set(self.program, class) || collates(&linked.ir, class.class) {
                 self.side.roots.insert(Thing::Class(class));
             }
         }
@@ -213,12 +216,15 @@ impl Search<'_> {
         };
         for call in &ir.calls {
             let data = self.makes_data_set(m, call);
-            call.args.iter().filter(|a| is_for_data(a, data)).for_each(|a| add(a.value));
+            for a in call.args.iter().filter(|a| is_for_data(a, data)) {
+                add(a.value);
+                put_into(ir, call, a.value).into_iter().for_each(&mut add);
+            }
             let compose = last_name(ir, call.func).is_some_and(|name| name == "Compose");
             if compose && pictures(ir, call.func) {
                 call.args.iter().for_each(|a| add(a.value));
                 for a in &call.args {
-                    steps(ir, call, a.value).into_iter().for_each(&mut add);
+                    put_into(ir, call, a.value).into_iter().for_each(&mut add);
                 }
             } else if adds_step(ir, call) {
                 call.args.iter().for_each(|a| add(a.value));
@@ -250,17 +256,42 @@ pub fn is_data_set(program: &Program, class: ClassKey) -> bool {
     let called = |p: &Sym| p.as_str().ends_with("Dataset");
     let data =
         info.externals.iter().any(known) || gives && (called(&c.name) || info.externals.iter().any(called));
-    data && !ir.exprs[ir.exprs_of(ir.function(c.body))].iter().any(|e| match *e {
-        Expr::Attr { name, .. } => name.as_str() == "cuda",
-        Expr::Str(text) => text.as_str().starts_with("cuda"),
-        _ => false,
-    })
+    (data || reads_pictures(program, class)) && !names_accelerator(ir, class.class)
 }
 
 /// Does it put the items of a batch together?
 fn is_collate(f: &Function) -> bool {
     let name = f.name.as_str();
     name.contains("collate") && !name.contains("cuda") && !name.contains("gpu")
+}
+
+/// Is it the class of what a loader calls for that: `class Collator` with a `__call__`?
+fn collates(ir: &Module, class: ClassId) -> bool {
+    let c = ir.class(class);
+    let named = ["Collator", "Collate"].iter().any(|part| c.name.as_str().contains(part));
+    named && c.methods.iter().any(|(name, _)| name.as_str() == "__call__") && !names_accelerator(ir, class)
+}
+
+/// Does the class's own code name an accelerator?
+fn names_accelerator(ir: &Module, class: ClassId) -> bool {
+    ir.exprs[ir.exprs_of(ir.function(ir.class(class).body))].iter().any(|e| match *e {
+        Expr::Attr { name, .. } => name.as_str() == "cuda",
+        Expr::Str(text) => text.as_str().starts_with("cuda"),
+        _ => false,
+    })
+}
+
+/// Does it give items by number, which it reads from files of pictures?
+fn reads_pictures(program: &Program, class: ClassKey) -> bool {
+    let ir = &program.get(class.module).ir;
+    let method =
+        |wanted: &str| ir.class(class.class).methods.iter().find(|(name, _)| name.as_str() == wanted);
+    let (Some(&(_, item)), Some(_)) = (method("__getitem__"), method("__len__")) else { return false };
+    ir.exprs_of(ir.function(item)).any(|n| match ir.exprs[n] {
+        Expr::Call(call) => matches!(program.resolve_expr(class.module, ir.call(call).func),
+            Some(Resolved::External(path)) if OPENS_PICTURES.contains(&path.as_str())),
+        _ => false,
+    })
 }
 
 /// Is it an argument with which a loader or a data set prepares its items?
@@ -299,10 +330,10 @@ fn adds_step(ir: &Module, call: &Call) -> bool {
         && matches!(ir.expr(base), Expr::Attr { name, .. } if name.as_str() == "transforms")
 }
 
-/// The expressions whose elements are put into the list that a `Compose` in the same function is given.
-fn steps(ir: &Module, compose: &Call, list: ExprId) -> Vec<ExprId> {
-    let Expr::Var(var) = ir.expr(list) else { return Vec::new() };
-    let f = ir.function_around(compose.func);
+/// What is put into the variable, or into the list in it, that the call is given: in the same function.
+fn put_into(ir: &Module, call: &Call, given: ExprId) -> Vec<ExprId> {
+    let Expr::Var(var) = ir.expr(given) else { return Vec::new() };
+    let f = ir.function_around(call.func);
     let is = |e: ExprId| ir.expr(e) == Expr::Var(var) && ir.function_around(e) == f;
     let put = ir.stmts.iter().filter_map(|stmt| match *stmt {
         Stmt::Assign { targets, value } if ir.list(targets).iter().any(|&t| is(t)) => Some(value),

@@ -1,19 +1,15 @@
-//! Who calls a method through an object: `self.policy.sample(q)`, transforms that are listed for a `Compose`, and what a data
-//! set makes for itself.
+//! Who calls a method through an object: `self.policy.sample(q)`.
 //!
 //! Such a call is not always followed where it is written, so it says something of a finding in the method only if what it
 //! gives is seen to be on the host.
-
-use rustc_hash::FxHashSet;
 
 use super::behind::{Node, named};
 use super::held::{Given, Stored};
 use super::site::{Callers, Site, argument};
 use super::stored::Contents;
-use crate::ir::{Call, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
-use crate::link::{ClassKey, ModIdx, Program, Resolved};
+use crate::ir::{Call, Expr, ExprId, FuncKind, Module, Stmt, Var};
+use crate::link::{ClassKey, ModIdx, Program};
 use crate::sym::Sym;
-use crate::torch;
 
 /// The classes of which the object is for certain one whose method is called; none if that is not known.
 pub(super) fn receivers(program: &Program, m: ModIdx, callee: ExprId) -> Vec<ClassKey> {
@@ -94,58 +90,4 @@ pub(super) fn gives_host(program: &Program, m: ModIdx, call: &Call, index: usize
     let callers = Callers::default();
     let site = Site::of(m, program.get(m).ir.function_around(call.func));
     Contents { program, callers: &callers }.of(&site, given) == Stored::Host
-}
-
-/// The classes of which the file makes instances, each with whether that one works on the host: it is listed for a `Compose`, or
-/// for the `transforms` of one, or a data set makes it for itself. What is given to those comes from files.
-pub(super) fn made(program: &Program, m: ModIdx) -> Vec<(ClassKey, bool)> {
-    let ir = &program.get(m).ir;
-    let listed = listed(program, m);
-    let all = (0..ir.exprs.len()).map(|n| ExprId(u32::try_from(n).unwrap_or(u32::MAX)));
-    let instances = all.filter_map(|e| Some((e, class_made(program, m, e)?)));
-    instances.map(|(e, key)| (key, listed.contains(&e) || is_in_data_set(program, m, e))).collect()
-}
-
-/// What the file lists for a `Compose`, or for the `transforms` of one.
-fn listed(program: &Program, m: ModIdx) -> FxHashSet<ExprId> {
-    let ir = &program.get(m).ir;
-    let composes = |call: &Call| {
-        matches!(program.resolve_expr(m, call.func),
-            Some(Resolved::External(path)) if path.as_str().ends_with(".Compose"))
-    };
-    let composing: FxHashSet<FuncId> =
-        ir.calls.iter().filter(|c| composes(c)).map(|c| ir.function_around(c.func)).collect();
-    let mut listed: FxHashSet<ExprId> = FxHashSet::default();
-    for e in &ir.exprs {
-        if let Expr::List(list) = *e {
-            let here = ir.list(list).iter().filter(|&&e| composing.contains(&ir.function_around(e)));
-            listed.extend(here);
-        }
-    }
-    for call in &ir.calls {
-        let Expr::Attr { base, name } = ir.expr(call.func) else { continue };
-        let transforms = matches!(ir.expr(base), Expr::Attr { name, .. } if name.as_str() == "transforms");
-        if matches!(name.as_str(), "append" | "insert")
-            && (transforms || composing.contains(&ir.function_around(call.func)))
-        {
-            listed.extend(call.args.last().map(|a| a.value));
-        }
-    }
-    listed
-}
-
-/// Is the expression in a method of a data set?
-fn is_in_data_set(program: &Program, module: ModIdx, e: ExprId) -> bool {
-    let ir = &program.get(module).ir;
-    let mut at = Some(ir.function_around(e));
-    while let Some(f) = at {
-        let function = ir.function(f);
-        if let Some(class) = function.class {
-            let info = program.class(ClassKey { module, class });
-            let is_data_set = |&p: &Sym| torch::base_class(p).is_some_and(|b| b.kind == torch::Base::Dataset);
-            return info.externals.iter().any(is_data_set);
-        }
-        at = function.parent;
-    }
-    false
 }

@@ -181,9 +181,13 @@ fn depends_on_callers(event: &Event, finding: &Finding, cx: &Context<'_>) -> Vec
 
 /// The parameter that it is about, if it takes for granted that who calls gives a tensor on some device.
 fn depends_on_arguments(event: &Event, cx: &Context<'_>) -> Option<Given> {
-    let Kind::Mismatch { other, .. } = &event.kind else { return None };
     let (func, index) = event.parameter?;
-    matches!(other.device, DeviceName::Varies(_)).then_some(Given { file: cx.file, func, index })
+    let depends = match &event.kind {
+        Kind::Mismatch { other, .. } => matches!(other.device, DeviceName::Varies(_)),
+        Kind::NonLeaf { .. } => true,
+        _ => false,
+    };
+    depends.then_some(Given { file: cx.file, func, index, followed: event.followed })
 }
 
 /// Does it take for granted that a function makes its tensors and modules on the CPU unless it says otherwise?

@@ -205,7 +205,7 @@ impl Interp<'_> {
                 let own = event.stack.is_empty() || parameter.is_some_and(|(f, _)| Some(f) == func);
                 own && func.is_some_and(|f| self.is_decided(f, parameter, MAX_HANDS))
             };
-            event.parameter = parameter.filter(|&(f, _)| Some(f) == func && !event.followed);
+            event.parameter = parameter.filter(|&(f, _)| Some(f) == func);
             event.callers_decide = matches!(event.kind, Kind::Mismatch { .. })
                 && !event.followed
                 && if with_module(&event) {

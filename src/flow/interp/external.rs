@@ -157,7 +157,7 @@ impl Interp<'_> {
                 self.path = super::FALSE;
                 Value::None
             }
-            "os.environ.get" | "os.getenv" => self.environment(args),
+            "os.environ.get" | "os.environ.pop" | "os.getenv" => self.environment(args),
             "reveal_device" | "builtins.reveal_device" => self.reveal(args, e),
             "functools.partial" => return Some(self.partial(args, e)),
             "collections.namedtuple" | "typing.NamedTuple" => self.tuple_class(args, e),

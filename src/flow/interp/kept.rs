@@ -286,6 +286,9 @@ impl Interp<'_> {
             let Some(bite) = self.bite(bad, false) else { continue };
             let used = self.place(e);
             self.emit(Kind::NonLeaf { what: what.to_owned(), used }, moved, bite, Vec::new());
+            if let (Device::Named(o) | Device::Of(o), Some(event)) = (device, self.events.last_mut()) {
+                event.about.push(o);
+            }
             return true;
         }
         false

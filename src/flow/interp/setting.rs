@@ -63,6 +63,12 @@ impl Interp<'_> {
         {
             return;
         }
+        // What is on no accelerator yet, on any machine, is brought there: the rest of a new module follows it.
+        if let Value::Tensor(t) = p
+            && matches!(*self.device_leaves(self.get_tensor(t).device), [(_, Device::Cpu, _)])
+        {
+            return;
+        }
         let parties: Vec<_> =
             [p, q].into_iter().filter_map(|v| self.party(v, at, super::meet::Rule::STRICT)).collect();
         self.meet(super::super::event::Meeting::Data, "`.data =`", at, &parties);

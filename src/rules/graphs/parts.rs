@@ -30,16 +30,22 @@ impl File<'_> {
         around.sort_by_key(|s| std::cmp::Reverse(s.start));
         let mut within = inner;
         for outer in around {
-            if self.steps(&|name| matches!(name, "zero_grad" | "step"), within) {
-                return false;
-            }
+            let steps_within = self.steps(&|name| matches!(name, "zero_grad" | "step"), within);
             let begun =
                 ir.stmts.iter().zip(&ir.stmt_spans).any(|(s, &at)| {
                     outer.contains(at) && at.start < within.start && self.is_given_anew(s, sum)
                 });
             if begun {
-                let zeroed = self.steps(&|name| name == "zero_grad", outer);
+                // Where another optimizer steps in each round, the rounds are parts of one step only if there is one around.
+                let zeroed = self.calls().any(|(call, at)| {
+                    let zeroes =
+                        matches!(ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "zero_grad");
+                    zeroes && outer.contains(at) && !(steps_within && within.contains(at))
+                });
                 return zeroed && !self.is_kept(sum, outer);
+            }
+            if steps_within {
+                return false;
             }
             within = outer;
         }

@@ -3,8 +3,9 @@
 use super::super::file::File;
 use super::own;
 use crate::finding::{Code, Finding};
-use crate::ir::{ArgKind, Call, Expr, ExprId, Function, Slot, Stmt, StmtId, Var};
+use crate::ir::{ArgKind, Block, Call, CmpOp, Expr, ExprId, Function, Slot, Stmt, StmtId, Var};
 use crate::link::{ClassKey, Resolved};
+use crate::span::Span;
 
 /// Draws that refuse a generator of another device than their own.
 const DRAWS: &[&str] = &["torch.rand", "torch.randn", "torch.randint", "torch.randperm", "torch.normal"];
@@ -16,7 +17,7 @@ pub(super) fn with_given(file: &File<'_>, function: &Function) -> Option<Finding
     let slot = function.params.iter().find(|p| p.name.as_str() == "generator")?.slot;
     let at = file.inside(function).find_map(|(_, e, at)| {
         let Expr::Call(call) = e else { return None };
-        draws_with(file, file.ir.call(call), slot).then_some(at)
+        (draws_with(file, file.ir.call(call), slot) && !for_mps(file, at)).then_some(at)
     })?;
     if looks_at(file, function, slot) || !own::offloads(file, ClassKey { module: file.module, class }) {
         return None;
@@ -44,6 +45,20 @@ fn draws_with(file: &File<'_>, call: &Call, slot: Slot) -> bool {
     given
         && matches!(file.cx.program.resolve_expr(file.module, call.func),
             Some(Resolved::External(path)) if DRAWS.contains(&path.as_str()))
+}
+
+/// Is it done only where a test has found Apple's device? No CUDA is there.
+fn for_mps(file: &File<'_>, at: Span) -> bool {
+    let ir = file.ir;
+    let says = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if s.as_str() == "mps");
+    let covers = |then: Block| ir.block(then).iter().any(|&s| ir.stmt_span(s).contains(at));
+    ir.stmts.iter().any(|s| match *s {
+        Stmt::If { test, then, .. } => {
+            matches!(ir.expr(test), Expr::Compare { op: CmpOp::Eq, left, right } if says(left) || says(right))
+                && covers(then)
+        }
+        _ => false,
+    })
 }
 
 /// Does the function ask where the generator is, or make it another one than it was given?
