@@ -7,7 +7,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::given::Target;
-use super::named_calls::{NamedCalls, called, function_at, outermost};
+use super::named_calls::{NamedCalls, function_at, outermost};
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, Module, Stmt, StmtId};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::span::{Place, Span};
@@ -122,7 +122,7 @@ fn started(program: &Program, files: &[ModIdx], names: &FxHashSet<Sym>) -> Sites
     for &m in files {
         let ir = &program.get(m).ir;
         for (n, call) in (0..).zip(&ir.calls) {
-            let name = started_by(ir, call).and_then(|e| called(ir, e));
+            let name = started_by(ir, call).and_then(|e| ir.last_name(e));
             if let Some(name) = name.filter(|name| names.contains(name)) {
                 found.entry(name).or_default().push((m, CallId(n)));
             }
@@ -140,7 +140,7 @@ fn handed(program: &Program, files: &[ModIdx], names: &FxHashSet<Sym>, started: 
         let started = starts.filter_map(|&(_, call)| started_by(ir, ir.call(call)));
         let run: FxHashSet<ExprId> = ir.calls.iter().map(|call| call.func).chain(started).collect();
         let mentioned = (0..).zip(&ir.exprs).map(|(n, _)| ExprId(n)).filter(|e| !run.contains(e));
-        found.extend(mentioned.filter_map(|e| called(ir, e)).filter(|name| names.contains(name)));
+        found.extend(mentioned.filter_map(|e| ir.last_name(e)).filter(|name| names.contains(name)));
     }
     found
 }
@@ -153,7 +153,7 @@ fn around(program: &Program, (m, call): (ModIdx, CallId)) -> Option<Sym> {
 
 /// The function that a call starts: `spawn(work, …)`, `Process(target=work)`
 fn started_by(ir: &Module, call: &Call) -> Option<ExprId> {
-    called(ir, call.func).filter(|&name| is_starter(name))?;
+    ir.last_name(call.func).filter(|&name| is_starter(name))?;
     let target = |k: ArgKind| matches!(k, ArgKind::Keyword(name) if matches!(name.as_str(), "target" | "fn"));
     let named = call.args.iter().find(|a| target(a.kind));
     named.or_else(|| call.args.first().filter(|a| a.kind == ArgKind::Positional)).map(|a| a.value)

@@ -2,7 +2,7 @@
 //!
 //! `if get_world_size() == 1: return` lets nobody pass who is alone, and `if dist.is_initialized():` nobody who has not joined.
 
-use super::named_calls::{called, function_at};
+use super::named_calls::function_at;
 use crate::finding::Spot;
 use crate::ir::{Block, Call, CmpOp, Expr, ExprId, FuncId, Module, Stmt, StmtId, UnaryOp, Var};
 use crate::link::{ModIdx, Program, Resolved};
@@ -32,7 +32,7 @@ pub fn all_nccl(program: &Program, files: &[ModIdx]) -> bool {
             let ir = &program.get(m).ir;
             ir.calls
                 .iter()
-                .filter(|call| called(ir, call.func) == Some(Sym::new(MAKER)))
+                .filter(|call| ir.last_name(call.func) == Some(Sym::new(MAKER)))
                 .map(move |c| (ir, c))
         })
         .peekable();

@@ -220,7 +220,7 @@ impl Search<'_> {
                 add(a.value);
                 put_into(ir, call, a.value).into_iter().for_each(&mut add);
             }
-            let compose = last_name(ir, call.func).is_some_and(|name| name == "Compose");
+            let compose = ir.last_name(call.func).is_some_and(|name| name.as_str() == "Compose");
             if compose && pictures(ir, call.func) {
                 call.args.iter().for_each(|a| add(a.value));
                 for a in &call.args {
@@ -304,22 +304,13 @@ fn is_for_data(a: &Arg, data: bool) -> bool {
     }
 }
 
-/// The last part of what is called.
-fn last_name(ir: &Module, func: ExprId) -> Option<&'static str> {
-    match ir.expr(func) {
-        Expr::Attr { name, .. } => Some(name.as_str()),
-        Expr::Var(_) => ir.variable_of(func).map(|name| name.as_str()),
-        _ => None,
-    }
-}
-
 /// Does the function around make tensors of pictures? Then so does the `Compose` that it builds.
 fn pictures(ir: &Module, at: ExprId) -> bool {
     let around = ir.function(ir.function_around(at));
     let named = |name: &str| matches!(name, "ToTensor" | "PILToTensor" | "ToTensorV2" | "ToImage");
     ir.exprs_of(around).any(|n| {
         let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
-        last_name(ir, e).is_some_and(named)
+        ir.last_name(e).is_some_and(|name| named(name.as_str()))
     })
 }
 

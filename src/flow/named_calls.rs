@@ -6,7 +6,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::given::Target;
-use crate::ir::{CallId, Expr, ExprId, FuncId, FuncKind, Module, Stmt, StmtId, Var};
+use crate::ir::{CallId, ExprId, FuncId, FuncKind, Module, Stmt, StmtId};
 use crate::link::{ModIdx, Program};
 use crate::span::Place;
 use crate::sym::Sym;
@@ -32,7 +32,7 @@ impl NamedCalls {
             for &m in files {
                 let ir = &program.get(m).ir;
                 for (n, call) in ir.calls.iter().enumerate() {
-                    let Some(name) = called(ir, call.func).filter(|name| todo.contains(name)) else {
+                    let Some(name) = ir.last_name(call.func).filter(|name| todo.contains(name)) else {
                         continue;
                     };
                     let id = CallId(u32::try_from(n).unwrap_or(u32::MAX));
@@ -104,15 +104,6 @@ pub fn function_at(program: &Program, place: Place) -> Option<Target> {
     Some((m, FuncId(u32::try_from(n).unwrap_or(u32::MAX))))
 }
 
-/// The name that is called.
-pub(super) fn called(ir: &Module, func: ExprId) -> Option<Sym> {
-    match ir.expr(func) {
-        Expr::Attr { name, .. } => Some(name),
-        Expr::Var(Var::Local(_) | Var::Global(_) | Var::Unbound(_)) => ir.variable_of(func),
-        _ => None,
-    }
-}
-
 /// The outermost function around an expression; nothing for a file's body.
 pub(super) fn outermost(ir: &Module, e: ExprId) -> Option<FuncId> {
     let (mut f, mut found) = (ir.function_around(e), None);
@@ -130,7 +121,7 @@ fn is_without_gradients(ir: &Module, e: ExprId) -> bool {
     let cuts = |e: ExprId| {
         ir.exprs_in(e).any(|n| {
             let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
-            called(ir, e).is_some_and(|name| CUTS.contains(&name.as_str()))
+            ir.last_name(e).is_some_and(|name| CUTS.contains(&name.as_str()))
         })
     };
     let at = ir.span(e);
@@ -154,7 +145,7 @@ fn chooses_before(ir: &Module, e: ExprId) -> bool {
     ir.calls.iter().any(|call| {
         let span = ir.span(call.func);
         let chooses =
-            called(ir, call.func).is_some_and(|n| matches!(n.as_str(), "set_device" | "set_device_idx"));
+            ir.last_name(call.func).is_some_and(|n| matches!(n.as_str(), "set_device" | "set_device_idx"));
         chooses && span.end < at.start && around.span.contains(span)
     })
 }

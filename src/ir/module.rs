@@ -176,6 +176,14 @@ impl Module {
         self.function(func).slots.get(usize::from(slot)).copied()
     }
 
+    /// The last part of a name: of an attribute, or of a variable.
+    pub fn last_name(&self, e: ExprId) -> Option<Sym> {
+        match self.expr(e) {
+            Expr::Attr { name, .. } => Some(name),
+            _ => self.variable_of(e),
+        }
+    }
+
     /// The class.
     pub fn class(&self, id: ClassId) -> &Class {
         &self.classes[id.0 as usize]
