@@ -264,7 +264,11 @@ fn one_cause(findings: Vec<Finding>, cx: &Context<'_>) -> Vec<Finding> {
                 .iter()
                 .any(|p| p.file == at.file && (p.span.contains(at.span) || at.span.contains(p.span)))
     };
-    let findings: Vec<Finding> = findings.into_iter().filter(|f| !again(f)).collect();
+    let discarded: Vec<Place> =
+        findings.iter().filter(|f| f.code == Code(203)).map(|f| f.primary.place).collect();
+    // A copy that nobody keeps costs less than it is worth to make it where it is wanted: nobody has it there.
+    let dropped = |f: &Finding| f.code == Code(601) && f.places().any(|p| discarded.contains(&p));
+    let findings: Vec<Finding> = findings.into_iter().filter(|f| !again(f) && !dropped(f)).collect();
     told_elsewhere(findings)
 }
 

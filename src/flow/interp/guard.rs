@@ -95,8 +95,8 @@ impl Interp<'_> {
                 self.emit(Kind::Shadowed { first }, place, bite, Vec::new());
                 return;
             }
-            // What is written for CUDA alone has been let pass before, and is still, after a branch of which each side needed it.
-            if !(self.only_in_shadows(bad) && self.through_cuda_only()) {
+            // What a use before it explains, on whichever way, is not told again for machines that have CUDA.
+            if !self.only_in_shadows(bad) {
                 self.check_pinned(here, origin, backend, index, e, how, what);
             }
             return;
