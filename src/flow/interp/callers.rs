@@ -12,8 +12,8 @@ use super::super::value::{Device, OriginId, OuterId, OuterKey, Reason, Value};
 use super::allocation::dtype_width;
 use super::args::Args;
 use super::{Dd, Interp};
-use crate::ir::{Call, CallId, Expr, ExprId, FuncId, Function};
-use crate::link::{ClassKey, Resolved};
+use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, Function};
+use crate::link::{ClassKey, ModIdx, Resolved};
 
 /// What has been seen of calls, and of what must be on the host.
 #[derive(Default)]
@@ -300,6 +300,35 @@ impl Interp<'_> {
             open |= leaves_open;
         }
         !open
+    }
+
+    /// The default of a parameter for which none of the calls gives anything: of a function whose name says that nobody else
+    /// calls it, and which is only called.
+    pub(super) fn left_by_all(&self, module: ModIdx, func: FuncId, index: usize) -> Option<ExprId> {
+        let ir = &self.program.get(module).ir;
+        let function = ir.function(func);
+        let param = function.params.get(index)?;
+        let default = param
+            .default
+            .filter(|&d| matches!(ir.expr(d), Expr::None | Expr::True | Expr::False | Expr::Str(_)))?;
+        if !is_private(function) || self.relevance.is_handed_over(module, func) {
+            return None;
+        }
+        let calls: Vec<&Call> =
+            ir.calls.iter().filter(|c| ir.last_name(c.func) == Some(function.name)).collect();
+        let named = |e: &&Expr| matches!(**e, Expr::Attr { name, .. } if name == function.name);
+        let only_called = function.class.is_none() || ir.exprs.iter().filter(named).count() == calls.len();
+        let bound = usize::from(function.class.is_some());
+        let leaves = |call: &&Call| {
+            let positional = call.args.iter().filter(|a| a.kind == ArgKind::Positional).count();
+            positional + bound <= index
+                && call.args.iter().all(|a| match a.kind {
+                    ArgKind::Positional => true,
+                    ArgKind::Keyword(name) => name != param.name,
+                    ArgKind::Star | ArgKind::DoubleStar => false,
+                })
+        };
+        (only_called && !calls.is_empty() && calls.iter().all(leaves)).then_some(default)
     }
 
     /// The calls of a function of the entry's file, those of static methods by their class's name included.

@@ -459,7 +459,10 @@ impl Interp<'_> {
                         let v = self.symbolic_param(module, func, index, with);
                         self.many(v)
                     }
-                    _ => self.symbolic_param(module, func, index, with),
+                    _ => match self.left_by_all(module, func, index) {
+                        Some(default) => self.eval_in(module, function.parent.unwrap_or(FuncId(0)), default),
+                        None => self.symbolic_param(module, func, index, with),
+                    },
                 },
             };
             self.store.set(Cell(base.0 + u32::from(param.slot)), v);
