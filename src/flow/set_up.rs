@@ -12,6 +12,10 @@ use crate::ir::{Expr, ExprId, FuncId, Function, Module, Stmt, Var};
 use crate::link::{ModIdx, Program};
 use crate::sym::Sym;
 
+/// What frameworks call while a model is set up: PyTorch's own name for it, and the hook of Transformers' `PreTrainedModel`
+/// (<https://huggingface.co/docs/transformers/custom_models>), which others have taken over.
+const HOOKS: [&str; 2] = ["reset_parameters", "_init_weights"];
+
 /// A function of a program.
 type Key = (ModIdx, FuncId);
 
@@ -33,13 +37,17 @@ impl SetUp {
             callers.entry(callee).or_default().push(caller);
         }
         let init = Sym::new("__init__");
+        let hooks = HOOKS.map(Sym::new);
         let (mut constructors, mut disposing) = (FxHashSet::default(), FxHashSet::default());
+        let mut hooked: FxHashSet<Key> = FxHashSet::default();
         for (m, linked) in program.modules.iter().enumerate() {
             let m = ModIdx(u32::try_from(m).unwrap_or(u32::MAX));
             for (n, f) in linked.ir.functions.iter().enumerate().filter(|(_, f)| f.class.is_some()) {
                 let key = (m, FuncId(u32::try_from(n).unwrap_or(u32::MAX)));
                 if f.name == init {
                     constructors.insert(key);
+                } else if hooks.contains(&f.name) {
+                    hooked.insert(key);
                 } else if disposes(&linked.ir, key, assigned) {
                     disposing.insert(key);
                 }
@@ -59,7 +67,7 @@ impl SetUp {
                 once.extend(more);
             }
         };
-        let methods = spread(constructors.union(&disposing).copied().collect());
+        let methods = spread(constructors.iter().chain(&disposing).chain(&hooked).copied().collect());
         Self { methods, constructing: spread(constructors), disposing: spread(disposing) }
     }
 

@@ -1,7 +1,8 @@
 //! Branches that make something when what was there does not fit any more, or when there is nothing yet.
 //!
 //! `if self.size != x.shape: self.size = x.shape` asks about what it sets: it is taken when the sizes change, not in every
-//! call. So is `if total is None: total = …` in a loop that began with `total = None`.
+//! call. So is `if total is None: total = …` in a loop that began with `total = None`, and what comes after
+//! `if self.size == x.shape: return self.table`.
 
 use super::Interp;
 use crate::ir::{Block, CmpOp, Expr, ExprId, Module, Stmt, StmtId, UnaryOp, Var};
@@ -17,6 +18,38 @@ impl Interp<'_> {
             whole.contains(at) && is_in(ir, then, at) && {
                 ir.block(then).iter().any(|&s| self.sets_what_is_asked(test, whole, s))
             }
+        }) || self.is_after_return(at)
+    }
+
+    /// Is the place after `if size == self.size: return self.table`, with `self.size = size` in between or later? Then the
+    /// function only comes there when the sizes have changed.
+    fn is_after_return(&self, at: Span) -> bool {
+        let ir = &self.linked().ir;
+        let body = ir.block(ir.function(self.here().func).body);
+        let returns =
+            |then: Block| ir.block(then).last().is_some_and(|&s| matches!(ir.stmt(s), Stmt::Return(Some(_))));
+        body.iter().enumerate().any(|(n, &s)| {
+            let Stmt::If { test, then, orelse } = *ir.stmt(s) else { return false };
+            let rest = &body[n + 1..];
+            returns(then)
+                && ir.block(orelse).is_empty()
+                && rest.iter().any(|&s| ir.stmt_span(s).contains(at))
+                && rest.iter().any(|&s| self.sets_what_was_the_same(test, s))
+        })
+    }
+
+    /// Does the statement set an attribute that the test has found to be the same, or there?
+    fn sets_what_was_the_same(&self, test: ExprId, s: StmtId) -> bool {
+        let ir = &self.linked().ir;
+        let Stmt::Assign { targets, value } = *ir.stmt(s) else { return false };
+        let same = |part: ExprId, place: ExprId| {
+            matches!(ir.expr(part), Expr::Compare { op: CmpOp::Eq | CmpOp::IsNot, .. })
+                && ir.asks_about(part, place)
+        };
+        ir.list(targets).iter().any(|&place| {
+            matches!(ir.expr(place), Expr::Attr { .. } | Expr::Index { .. })
+                && parts(ir, test).any(|part| same(part, place))
+                && !ir.asks_about(value, place)
         })
     }
 
