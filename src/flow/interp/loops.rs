@@ -48,7 +48,7 @@ impl<'p> Interp<'p> {
 
     fn for_each(&mut self, target: ExprId, iter: ExprId, iterable: Value, body: Block, orelse: Block) {
         let before = self.path;
-        let exact = self.rounds(iterable, target, iter);
+        let (exact, sure) = self.rounds(iterable, target, iter);
         let deep = self.here().loops.len() >= TWO_PASS_DEPTH;
         let most = if let Iteration::Exact(items) = &exact { self.most_rounds(items) } else { 0 };
         let unrolled = matches!(&exact, Iteration::Exact(items) if items.len() <= most);
@@ -86,7 +86,7 @@ impl<'p> Interp<'p> {
                 }
             }
         }
-        self.end_loop(before, orelse, false);
+        self.end_loop(before, orelse, End { endless: false, sure });
     }
 
     pub(super) fn while_loop(&mut self, test: ExprId, body: Block, orelse: Block) {
@@ -110,7 +110,7 @@ impl<'p> Interp<'p> {
             self.one_pass(&mut |i| i.block(body));
             self.settle(start, pass, &mut first);
         }
-        self.end_loop(before, orelse, endless);
+        self.end_loop(before, orelse, End { endless, sure: false });
     }
 
     /// Two rounds stand for any number of them. What the second has put back as it was before the first, as a swap does,
@@ -176,14 +176,14 @@ impl<'p> Interp<'p> {
         }
     }
 
-    fn end_loop(&mut self, before: super::Cond, orelse: Block, endless: bool) {
+    fn end_loop(&mut self, before: super::Cond, orelse: Block, end: End) {
         let Some(frame) = self.here_mut().loops.pop() else { return };
         if frame.appended.len() > 1 {
             self.side_by_side_after(&frame, before);
         }
         // `while True` ends at a `break` only: what the machine must be there, it is after the loop.
         let breaks = &frame.breaks;
-        if endless && !breaks.is_empty() && breaks.len() < MAX_LEAVES {
+        if end.endless && !breaks.is_empty() && breaks.len() < MAX_LEAVES {
             let mut left = FALSE;
             for &(path, _) in breaks {
                 left = self.d.or(left, path);
@@ -193,6 +193,10 @@ impl<'p> Interp<'p> {
         } else if orelse.len > 0 && frame.exact && !breaks.is_empty() {
             self.exhausted_or_broken(before, orelse, frame.breaks);
             return;
+        } else if end.sure && breaks.is_empty() {
+            // What the machine must be there for a round to end, it is after it; a round that never ends leaves nothing.
+            let ended = self.d.machine(self.path);
+            self.path = self.d.and(before, ended);
         } else if self.path == FALSE {
             // A loop that always leaves the function may also not have run at all.
             self.path = if frame.breaks.is_empty() {
@@ -273,7 +277,7 @@ impl<'p> Interp<'p> {
         let linked = self.linked();
         let iterable = self.eval(generator.iter);
         let runs = self.runs(generator.iter);
-        let (items, mut exact) = match self.rounds(iterable, generator.target, generator.iter) {
+        let (items, mut exact) = match self.rounds(iterable, generator.target, generator.iter).0 {
             Iteration::Exact(items) if items.len() <= 12 => (items, true),
             Iteration::Exact(items) => (vec![self.joined(&items)], false),
             Iteration::Any(item) => (vec![item], false),
@@ -318,18 +322,23 @@ impl<'p> Interp<'p> {
         }
     }
 
-    /// What a loop goes over. Rounds that differ by a number only are not told apart when there are many.
-    fn rounds(&mut self, iterable: Value, target: ExprId, at: ExprId) -> Iteration {
+    /// What a loop goes over, and whether it is known to have a round. Rounds that differ by a number only are not told
+    /// apart when there are many.
+    fn rounds(&mut self, iterable: Value, target: ExprId, at: ExprId) -> (Iteration, bool) {
         if self.goes_over_keys(iterable, target, at) {
-            return Iteration::Any(Self::TEXT);
+            return (Iteration::Any(Self::TEXT), false);
         }
         match self.iteration(iterable, at) {
             Iteration::Exact(items)
                 if items.len() > 4 && items.iter().all(|v| matches!(v, Value::Int(_))) =>
             {
-                Iteration::Any(Self::NUMBER)
+                (Iteration::Any(Self::NUMBER), true)
             }
-            i => i,
+            Iteration::Exact(items) => {
+                let sure = !items.is_empty();
+                (Iteration::Exact(items), sure)
+            }
+            any @ Iteration::Any(_) => (any, false),
         }
     }
 
@@ -340,6 +349,15 @@ impl<'p> Interp<'p> {
         }
         v
     }
+}
+
+/// How a loop comes to its end.
+#[derive(Clone, Copy)]
+struct End {
+    /// By `break` only.
+    endless: bool,
+    /// After one round at least.
+    sure: bool,
 }
 
 /// What a loop goes over.

@@ -208,7 +208,8 @@ impl Interp<'_> {
                 self.path = self.d.and(self.path, there);
             }
         }
-        let bite = self.bite(bad, false).filter(|_| !self.for_no_tensors());
+        let tensors = !self.for_no_tensors();
+        let bite = self.bite(bad, false).filter(|_| tensors);
         // The message is about one pair of devices; with other accelerators others may meet.
         let elsewhere = self.d.not(involved);
         let elsewhere = self.d.and(clash.bad, elsewhere);
@@ -216,7 +217,12 @@ impl Interp<'_> {
         // Without any accelerator everything is in one place.
         also.retain(|kind| kind.iter().any(|p| matches!(p, crate::world::Premise::With(_))));
         self.path = before;
-        let Some(mut bite) = bite else { return Pair::Unreached };
+        let Some(mut bite) = bite else {
+            if tensors && [da, db].into_iter().all(is_fixed) {
+                self.raises_unsaid(bad);
+            }
+            return Pair::Unreached;
+        };
         bite.also.extend(also);
         // What is no tensor and has fields of its own says by these where its parts are, unless it is asked for a device.
         let device = self.known.device;
@@ -247,6 +253,20 @@ impl Interp<'_> {
         let on = self.d.or(fine, past);
         self.path = self.d.and(self.path, on);
         Pair::Refused
+    }
+
+    /// What would only be reached by a coincidence is not told, and raises all the same: nothing after it is reached that
+    /// way, and a test that asks for the same machine again makes it no less of one.
+    fn raises_unsaid(&mut self, bad: Cond) {
+        if self.muted > 0 || self.exhausted {
+            return;
+        }
+        if self.caught_around() {
+            self.survive(bad, FALSE);
+            return;
+        }
+        let fine = self.d.not(bad);
+        self.path = self.d.and(self.path, fine);
     }
 
     /// What the program has asked about an outside thing, answered as for a tensor: it is not `None`, no text, no list.
@@ -413,6 +433,11 @@ impl Interp<'_> {
         }
         clashes
     }
+}
+
+/// A device that the program itself names, not somebody else.
+const fn is_fixed(d: Device) -> bool {
+    matches!(d, Device::Cpu | Device::Cuda(_) | Device::CudaSome | Device::Other(_))
 }
 
 fn refused(difference: Difference, a: &Party, b: &Party) -> bool {
