@@ -2,6 +2,7 @@
 
 use super::super::value::{Device, OriginId, OuterKey, Reason, Value};
 use super::Interp;
+use crate::link::ClassKey;
 use crate::span::Place;
 
 impl Interp<'_> {
@@ -29,7 +30,7 @@ impl Interp<'_> {
         if free && self.is_called_after_the_host(other) {
             return true;
         }
-        if free && self.inside_resting_module() {
+        if free && (self.inside_resting_module() || self.inside_constructor(other)) {
             return true;
         }
         let mut at = cpu;
@@ -77,6 +78,16 @@ impl Interp<'_> {
             at = frame.caller;
         }
         false
+    }
+
+    /// Is a module being made of what its constructor is given? Who makes one moves it when it is there, and what it is made
+    /// of is as new as the module.
+    fn inside_constructor(&self, given: Device) -> bool {
+        let Device::Of(o) = given else { return false };
+        let OuterKey::Param { module, func, .. } = self.t.get_outer(o).key else { return false };
+        let f = self.program.get(module).ir.function(func);
+        let class = f.class.map(|class| ClassKey { module, class });
+        f.name == self.known.init && class.is_some_and(|key| self.is_module_class(key))
     }
 
     /// Was a module made here, by the very function that is given the tensor? Who calls that knows nothing of the module,
