@@ -124,9 +124,8 @@ impl Interp<'_> {
                     self.next_round(content)
                 };
                 match name.as_str() {
-                    "list" | "set" | "sorted" => {
-                        Value::Object(self.object(ObjKind::List { module: false }, None, content))
-                    }
+                    "list" | "sorted" => self.true_list(content),
+                    "set" => Value::Object(self.object(ObjKind::List { module: false }, None, content)),
                     _ => content,
                 }
             }

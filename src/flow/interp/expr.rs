@@ -39,7 +39,11 @@ impl Interp<'_> {
                 Value::Slice
             }
             Expr::Tuple(list) => self.sequence(list),
-            Expr::List(list) | Expr::Set(list) => {
+            Expr::List(list) => {
+                let content = self.sequence(list);
+                self.true_list(content)
+            }
+            Expr::Set(list) => {
                 let content = self.sequence(list);
                 Value::Object(self.object(ObjKind::List { module: false }, None, content))
             }

@@ -249,6 +249,7 @@ impl Interp<'_> {
                 ObjKind::Dict { module: false } => Some(path == "builtins.dict"),
                 // Sets are kept like lists.
                 ObjKind::List { module: false } if path != "builtins.list" => Some(false),
+                ObjKind::List { module: false } if self.watch.true_lists.contains(&id) => Some(true),
                 _ => None,
             },
             Value::Seq(_) | Value::Many(_)

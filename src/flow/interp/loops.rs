@@ -315,9 +315,7 @@ impl<'p> Interp<'p> {
         let items: Vec<Value> = made.iter().map(|&(k, _)| k).collect();
         let content = if exact { self.seq(&items) } else { self.many_of(&items) };
         match comp.kind {
-            CompKind::List => {
-                Value::Object(self.object(super::ObjKind::List { module: false }, None, content))
-            }
+            CompKind::List => self.true_list(content),
             _ => content,
         }
     }

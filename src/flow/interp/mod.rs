@@ -533,6 +533,13 @@ impl<'p> Interp<'p> {
         Value::Object(self.object(ObjKind::List { module: false }, None, content))
     }
 
+    /// A list, and no set.
+    fn true_list(&mut self, content: Value) -> Value {
+        let id = self.object(ObjKind::List { module: false }, None, content);
+        self.watch.true_lists.insert(id);
+        Value::Object(id)
+    }
+
     fn get_field(&self, id: ObjId, name: Sym) -> Value {
         self.obj(id)
             .attrs

@@ -59,6 +59,8 @@ pub(super) struct Watch {
     /// Modules that are wrapped for several devices, and when in `DataParallel` and in `DistributedDataParallel`: the
     /// wrapper and what it wraps are one object.
     pub(super) wraps: FxHashMap<ObjId, [Cond; 2]>,
+    /// Those that are kept as lists and are lists for certain, not sets.
+    pub(super) true_lists: FxHashSet<ObjId>,
     /// Moves of what may be there already, by place; nothing for those that some round or call needs.
     pub(super) needless: FxHashMap<Place, Option<Pending>>,
     /// What decides whether two things are in one place, where somebody has asked.
@@ -160,6 +162,7 @@ impl Watch {
             nccl,
             evaluated: FxHashMap::default(),
             wraps: FxHashMap::default(),
+            true_lists: FxHashSet::default(),
             typed_like: FxHashSet::default(),
             halved: FxHashMap::default(),
             ready_at: None,
@@ -216,6 +219,7 @@ impl Watch {
         self.wrapped.retain(|&(id, ..)| old(id));
         self.scattering.retain(|&(id, _)| old(id));
         self.anew.retain(|&id| old(id));
+        self.true_lists.retain(|&id| old(id));
         self.unseen.retain(|&(id, _)| old(id));
         self.half_made.retain(|&id| old(id));
         self.left_by_parameters.clear();
