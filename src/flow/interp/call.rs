@@ -1,6 +1,6 @@
 //! Calls: of functions and classes of the project, of methods, of everything else.
 
-use super::super::diagram::{FALSE, TRUE};
+use super::super::diagram::{Dd, FALSE, TRUE};
 use super::super::value::{Bound, BoundId, ClosureId, FrameId, ObjId, Value};
 use super::args::Args;
 use super::{Cell, Frame, Interp, LoopFrame, MAX_DEPTH, ObjKind};
@@ -13,6 +13,8 @@ use crate::sym::Sym;
 const MAX_RECURSION: u32 = 1;
 /// The same over a tree of objects.
 const MAX_DESCENT: u32 = 4;
+/// Functions that a call may choose among and be followed.
+const MAX_CHOSEN: usize = 4;
 
 impl Interp<'_> {
     pub(super) fn call(&mut self, id: CallId, e: ExprId) -> Value {
@@ -104,6 +106,7 @@ impl Interp<'_> {
     /// Calls a value.
     pub(super) fn call_value(&mut self, f: Value, args: &Args, e: ExprId) -> Value {
         match f {
+            Value::Choice(d) if self.is_of_many_functions(d) => self.unknown_call(Value::Unknown, args, e),
             Value::Choice(_) => self.each(f, &mut |i, f| i.call_value(f, args, e)),
             Value::Closure(id) => {
                 let c = *self.t.closures.get(id.0);
@@ -124,6 +127,14 @@ impl Interp<'_> {
             Value::Object(id) => self.call_object(id, args, e),
             _ => self.unknown_call(f, args, e),
         }
+    }
+
+    /// Is it an entry of a table of functions, of which nobody knows which? What they all give together is hardly ever one thing.
+    fn is_of_many_functions(&self, d: Dd) -> bool {
+        let mut leaves = Vec::new();
+        self.d.leaves(d, &mut leaves);
+        let functions = leaves.iter().filter(|&&leaf| matches!(self.t.values.get(leaf), Value::Closure(_)));
+        functions.count() > MAX_CHOSEN
     }
 
     /// A call of which nothing is known: what it was given may have been moved.
