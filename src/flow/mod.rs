@@ -33,6 +33,7 @@ mod spelled;
 mod store;
 mod stored;
 mod stored_keys;
+mod top_level;
 pub mod value;
 mod writers;
 
@@ -46,3 +47,6 @@ pub use interp::{Outcome, run_module};
 pub use named_calls::{NamedCalls, function_at};
 pub use relevance::Relevance;
 pub use writers::{Load, Writers};
+
+/// Functions that a call may choose among and be followed. What more of them give together is hardly ever one thing.
+const MAX_CHOSEN: usize = 4;

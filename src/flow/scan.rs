@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 
 use super::found::{Found, Node, key, number};
 use crate::ir::{Expr, ExprId, FuncId, FuncKind, Module, Slot, Stmt, Var};
-use crate::link::{Binding, ClassKey, ModIdx, Program, Resolved};
+use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::span::Span;
 use crate::sym::{Answers, Sym};
 use crate::torch::{self, Without};
@@ -92,6 +92,8 @@ pub(super) struct Scan<'a> {
     begun: Cell<usize>,
     /// Statements of the module's body that bind variables, by where they begin.
     pub(super) top: Vec<(Span, Vec<Slot>)>,
+    /// Those of them that make large tables of functions.
+    pub(super) tables: Vec<Span>,
     /// Statements that register what they make with the module under construction, by where they begin.
     pub(super) registering: Vec<Span>,
     pub(super) seen: FxHashSet<(Node, Node)>,
@@ -125,6 +127,7 @@ impl<'a> Scan<'a> {
             order,
             begun,
             top: Vec::new(),
+            tables: Vec::new(),
             registering: Vec::new(),
             seen: FxHashSet::default(),
             found,
@@ -163,73 +166,6 @@ impl<'a> Scan<'a> {
         self.found.seeds.sort_unstable_by_key(|&n| key(n));
         self.found.seeds.dedup();
         self.found
-    }
-
-    /// Which variables each statement of the module's body may bind.
-    pub(super) fn top_level(&mut self) {
-        let Some(body) = self.ir.functions.first() else { return };
-        let mut mentioned = None;
-        for &s in self.ir.block(body.body) {
-            let span = self.ir.stmt_span(s);
-            let slots = match self.ir.stmt(s) {
-                Stmt::Assign { targets, .. } => {
-                    let mut slots = Vec::new();
-                    for &t in self.ir.list(*targets) {
-                        self.targets(t, &mut slots);
-                    }
-                    slots
-                }
-                Stmt::AnnAssign { target, .. } | Stmt::AugAssign { target, .. } => {
-                    let mut slots = Vec::new();
-                    self.targets(*target, &mut slots);
-                    slots
-                }
-                Stmt::If { .. }
-                | Stmt::For { .. }
-                | Stmt::While { .. }
-                | Stmt::With { .. }
-                | Stmt::Try { .. } => {
-                    // Whatever is bound in a branch.
-                    let all: &Vec<_> = mentioned.get_or_insert_with(|| self.mentioned());
-                    let mut slots: Vec<Slot> =
-                        all.iter().filter(|(at, _)| span.contains(*at)).map(|&(_, slot)| slot).collect();
-                    slots.sort_unstable();
-                    slots.dedup();
-                    slots
-                }
-                _ => Vec::new(),
-            };
-            if !slots.is_empty() {
-                self.top.push((span, slots));
-            }
-        }
-    }
-
-    /// Every mention of a module-level variable that has a value of its own.
-    fn mentioned(&self) -> Vec<(Span, Slot)> {
-        let bindings = &self.program.get(self.module).bindings;
-        let exprs = self.ir.exprs.iter().zip(&self.ir.expr_spans);
-        exprs
-            .filter_map(|(expr, &at)| match *expr {
-                Expr::Var(Var::Local(slot) | Var::Global(slot)) => Some((at, slot)),
-                _ => None,
-            })
-            .filter(|&(_, slot)| {
-                matches!(bindings.get(usize::from(slot)), Some(Binding::Complex | Binding::Value(_)))
-            })
-            .collect()
-    }
-
-    pub(super) fn targets(&self, target: ExprId, slots: &mut Vec<Slot>) {
-        match self.ir.expr(target) {
-            Expr::Var(Var::Local(slot) | Var::Global(slot)) => slots.push(slot),
-            Expr::Tuple(list) | Expr::List(list) => {
-                for &t in self.ir.list(list) {
-                    self.targets(t, slots);
-                }
-            }
-            _ => {}
-        }
     }
 
     /// Strings that something is only compared with: they say when, not where.
@@ -329,8 +265,9 @@ impl<'a> Scan<'a> {
 
     pub(super) fn edge(&mut self, owner: FuncId, span: Span, to: Node) {
         let (mut seen, mut edges) = (std::mem::take(&mut self.seen), std::mem::take(&mut self.found.edges));
+        let entry = matches!(to, Node::Function(..)) && self.is_in_table(owner, span);
         for from in self.nodes(owner, span) {
-            if from != to && seen.insert((from, to)) {
+            if from != to && !(entry && matches!(from, Node::Variable(..))) && seen.insert((from, to)) {
                 edges.push((from, to));
             }
         }

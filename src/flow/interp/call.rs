@@ -1,5 +1,6 @@
 //! Calls: of functions and classes of the project, of methods, of everything else.
 
+use super::super::MAX_CHOSEN;
 use super::super::diagram::{Dd, FALSE, TRUE};
 use super::super::value::{Bound, BoundId, ClosureId, FrameId, ObjId, Value};
 use super::args::Args;
@@ -13,8 +14,6 @@ use crate::sym::Sym;
 const MAX_RECURSION: u32 = 1;
 /// The same over a tree of objects.
 const MAX_DESCENT: u32 = 4;
-/// Functions that a call may choose among and be followed.
-const MAX_CHOSEN: usize = 4;
 
 impl Interp<'_> {
     pub(super) fn call(&mut self, id: CallId, e: ExprId) -> Value {

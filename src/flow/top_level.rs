@@ -1,0 +1,104 @@
+//! What the statements of a file's body bind.
+
+use super::MAX_CHOSEN;
+use super::scan::Scan;
+use crate::ir::{Expr, ExprId, FuncId, Slot, Stmt, StmtId, Var};
+use crate::link::{Binding, Resolved};
+use crate::span::Span;
+
+impl Scan<'_> {
+    /// Which variables each statement of the module's body may bind.
+    pub(super) fn top_level(&mut self) {
+        let Some(body) = self.ir.functions.first() else { return };
+        let mut mentioned = None;
+        for &s in self.ir.block(body.body) {
+            let span = self.ir.stmt_span(s);
+            let slots = match self.ir.stmt(s) {
+                Stmt::Assign { targets, .. } => {
+                    let mut slots = Vec::new();
+                    for &t in self.ir.list(*targets) {
+                        self.targets(t, &mut slots);
+                    }
+                    slots
+                }
+                Stmt::AnnAssign { target, .. } | Stmt::AugAssign { target, .. } => {
+                    let mut slots = Vec::new();
+                    self.targets(*target, &mut slots);
+                    slots
+                }
+                Stmt::If { .. }
+                | Stmt::For { .. }
+                | Stmt::While { .. }
+                | Stmt::With { .. }
+                | Stmt::Try { .. } => {
+                    // Whatever is bound in a branch.
+                    let all: &Vec<_> = mentioned.get_or_insert_with(|| self.mentioned());
+                    let mut slots: Vec<Slot> =
+                        all.iter().filter(|(at, _)| span.contains(*at)).map(|&(_, slot)| slot).collect();
+                    slots.sort_unstable();
+                    slots.dedup();
+                    slots
+                }
+                _ => Vec::new(),
+            };
+            if !slots.is_empty() {
+                if self.is_large_table(s) {
+                    self.tables.push(span);
+                }
+                self.top.push((span, slots));
+            }
+        }
+    }
+
+    /// Every mention of a module-level variable that has a value of its own.
+    fn mentioned(&self) -> Vec<(Span, Slot)> {
+        let bindings = &self.program.get(self.module).bindings;
+        let exprs = self.ir.exprs.iter().zip(&self.ir.expr_spans);
+        exprs
+            .filter_map(|(expr, &at)| match *expr {
+                Expr::Var(Var::Local(slot) | Var::Global(slot)) => Some((at, slot)),
+                _ => None,
+            })
+            .filter(|&(_, slot)| {
+                matches!(bindings.get(usize::from(slot)), Some(Binding::Complex | Binding::Value(_)))
+            })
+            .collect()
+    }
+
+    pub(super) fn targets(&self, target: ExprId, slots: &mut Vec<Slot>) {
+        match self.ir.expr(target) {
+            Expr::Var(Var::Local(slot) | Var::Global(slot)) => slots.push(slot),
+            Expr::Tuple(list) | Expr::List(list) => {
+                for &t in self.ir.list(list) {
+                    self.targets(t, slots);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// `FUNCTIONS = {"linear": by_lines, …}`, so large that nobody follows what is called of it.
+    fn is_large_table(&self, s: StmtId) -> bool {
+        let (Stmt::Assign { value, .. } | Stmt::AnnAssign { value: Some(value), .. }) = *self.ir.stmt(s)
+        else {
+            return false;
+        };
+        let (Expr::Dict(list) | Expr::List(list) | Expr::Tuple(list)) = self.ir.expr(value) else {
+            return false;
+        };
+        let is_function = |&&e: &&ExprId| {
+            matches!(self.ir.expr(e), Expr::Var(_) | Expr::Attr { .. })
+                && matches!(self.program.resolve_expr(self.module, e), Some(Resolved::Function(..)))
+        };
+        self.ir.list(list).iter().filter(is_function).count() > MAX_CHOSEN
+    }
+
+    /// Is it within such a table?
+    pub(super) fn is_in_table(&self, owner: FuncId, span: Span) -> bool {
+        if owner != FuncId(0) || self.tables.is_empty() {
+            return false;
+        }
+        let at = self.tables.partition_point(|s| s.start <= span.start);
+        at.checked_sub(1).and_then(|i| self.tables.get(i)).is_some_and(|s| s.contains(span))
+    }
+}
