@@ -9,6 +9,8 @@ use crate::link::ModIdx;
 pub(super) struct Found {
     /// What decides a device.
     pub(super) seeds: Vec<Node>,
+    /// What does so only in the function itself: callers who know more decide for themselves.
+    pub(super) own: Vec<Node>,
     /// What uses an accelerator, and leaves nothing there: `torch.cuda.synchronize()`.
     pub(super) uses: Vec<Node>,
     /// What does not, and yet tells its caller of one: questions, and devices that somebody else has chosen.

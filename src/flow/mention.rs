@@ -205,8 +205,13 @@ impl Scan<'_> {
             self.seed(e);
         }
         // Whoever made the generator has decided where it draws.
-        if call.args.iter().any(|a| a.kind == ArgKind::Keyword(self.names.generator)) {
-            self.seed(e);
+        if let Some(given) = call.args.iter().find(|a| a.kind == ArgKind::Keyword(self.names.generator)) {
+            if self.is_parameter(owner, given.value) {
+                self.found.own.push(Node::Function(self.module, owner));
+                self.hint(e);
+            } else {
+                self.seed(e);
+            }
         }
         if call.args.iter().any(|a| {
             a.kind == ArgKind::Keyword(self.names.device)
@@ -370,6 +375,12 @@ impl Scan<'_> {
         } else if path.as_str() == "torch.device" {
             self.hint(e);
         }
+    }
+
+    /// Is it what the function has been given?
+    fn is_parameter(&self, owner: FuncId, e: ExprId) -> bool {
+        matches!(self.ir.expr(e), Expr::Var(Var::Local(slot))
+            if self.ir.function(owner).params.iter().any(|p| p.slot == slot))
     }
 
     /// `device=x.device`

@@ -94,7 +94,7 @@ impl Relevance {
                 beside: FxHashSet::default(),
             })
             .collect();
-        for seed in found.iter().flat_map(|f| &f.seeds) {
+        for seed in found.iter().flat_map(|f| f.seeds.iter().chain(&f.own)) {
             if let Node::Function(m, f) = *seed {
                 modules[m.0 as usize].own[f.0 as usize] = true;
             }
@@ -111,8 +111,12 @@ impl Relevance {
         }
         let callers = layout.callers(&found);
         let decided = || found.iter().flat_map(|f| f.seeds.iter().chain(&f.uses));
-        let live = layout.reach(&mut decided(), &callers, ENTRY_HOPS);
-        let near = layout.reach(&mut decided(), &callers, 1);
+        let mut live = layout.reach(&mut decided(), &callers, ENTRY_HOPS);
+        let mut near = layout.reach(&mut decided(), &callers, 1);
+        for &node in found.iter().flat_map(|f| &f.own) {
+            let at = layout.number(node) as usize;
+            (live[at], near[at]) = (true, true);
+        }
         let mut all = decided().chain(found.iter().flat_map(|f| &f.hints));
         let telling = layout.reach(&mut all, &callers, u32::MAX);
         let calls = layout.calls(&found);

@@ -108,6 +108,7 @@ impl<'a> Scan<'a> {
         order.sort_by_key(|&(start, f)| (start, f));
         let found = Found {
             seeds: Vec::new(),
+            own: Vec::new(),
             uses: Vec::new(),
             hints: Vec::new(),
             edges: Vec::new(),
