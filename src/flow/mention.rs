@@ -2,7 +2,7 @@
 
 use super::found::Node;
 use super::scan::{Scan, names_place};
-use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Slot, Var};
+use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Slot, Stmt, Var};
 use crate::link::{Binding, ClassKey, ModIdx, Resolved, Target};
 use crate::sym::{Answers, Sym};
 use crate::torch::{self, Kind, Returns, State, Without};
@@ -14,7 +14,7 @@ thread_local! {
 impl Scan<'_> {
     pub(super) fn attribute(&mut self, e: ExprId, base: ExprId, name: Sym, asked: bool) {
         if self.names.seeds.contains(&name) || self.names.demands.contains(&name) {
-            if asked {
+            if asked || self.is_from_numpy(base) {
                 self.hint(e);
             } else if self.is_package(e) {
                 self.uses(e);
@@ -79,6 +79,13 @@ impl Scan<'_> {
             }
             _ => {}
         }
+    }
+
+    /// `np`, of which `np.float64` is no type of a tensor.
+    fn is_from_numpy(&self, base: ExprId) -> bool {
+        matches!(self.ir.expr(base), Expr::Var(_))
+            && matches!(self.program.resolve_expr(self.module, base),
+                Some(Resolved::External(path)) if path.as_str() == "numpy")
     }
 
     /// `torch.cuda`, and no method of a tensor.
@@ -207,8 +214,7 @@ impl Scan<'_> {
         // Whoever made the generator has decided where it draws.
         if let Some(given) = call.args.iter().find(|a| a.kind == ArgKind::Keyword(self.names.generator)) {
             if self.is_parameter(owner, given.value) {
-                self.found.own.push(Node::Function(self.module, owner));
-                self.hint(e);
+                self.own(e);
             } else {
                 self.seed(e);
             }
@@ -358,6 +364,11 @@ impl Scan<'_> {
             }
             let large = placed && call.args.iter().any(|a| self.is_large(a.value));
             let demands = op.kind == Kind::CpuOnly || op.args.iter().any(|a| a.share == torch::Share::Cpu);
+            // What has no dimensions meets tensors anywhere.
+            if makes && !placed && self.is_of_number(call) {
+                self.own(e);
+                return;
+            }
             makes && !self.is_registered(self.ir.span(e)) && (!placed || large) || demands
         } else if let Some(fact) = torch::call(path) {
             if fact.accelerator.is_some_and(|a| a.without == Without::Raises) {
@@ -374,6 +385,40 @@ impl Scan<'_> {
             self.seed(e);
         } else if path.as_str() == "torch.device" {
             self.hint(e);
+        }
+    }
+
+    /// `torch.tensor(self.window)` of what the function has been given as a number.
+    fn is_of_number(&self, call: &Call) -> bool {
+        let named = matches!(self.ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "tensor");
+        named
+            && call.args.first().is_some_and(|a| a.kind == ArgKind::Positional && self.is_number(a.value, 0))
+    }
+
+    fn is_number(&self, e: ExprId, depth: u32) -> bool {
+        match self.ir.expr(e) {
+            Expr::Int(_) | Expr::Float(_) => depth > 0,
+            Expr::Var(Var::Local(slot)) => {
+                let function = self.ir.function(self.owner(e));
+                function.params.iter().filter(|p| p.slot == slot).filter_map(|p| p.annotation).any(|a| {
+                    matches!(self.ir.expr(a), Expr::Var(Var::Unbound(n)) if matches!(n.as_str(), "int" | "float"))
+                })
+            }
+            // What it has just kept.
+            Expr::Attr { name, .. } if depth == 0 && self.is_own_attribute(e) => {
+                let body = self.ir.function(self.owner(e)).body;
+                self.ir.block(body).iter().any(|&s| match self.ir.stmt(s) {
+                    Stmt::Assign { targets, value } => {
+                        let kept = |&t: &ExprId| {
+                            self.is_own_attribute(t)
+                                && matches!(self.ir.expr(t), Expr::Attr { name: n, .. } if n == name)
+                        };
+                        self.ir.list(*targets).iter().any(kept) && self.is_number(*value, 1)
+                    }
+                    _ => false,
+                })
+            }
+            _ => false,
         }
     }
 

@@ -94,6 +94,8 @@ pub(super) struct Scan<'a> {
     pub(super) top: Vec<(Span, Vec<Slot>)>,
     /// Those of them that make large tables of functions.
     pub(super) tables: Vec<Span>,
+    /// Bodies of `try` statements that go on whatever happens in them.
+    pub(super) caught: Vec<Span>,
     /// Statements that register what they make with the module under construction, by where they begin.
     pub(super) registering: Vec<Span>,
     pub(super) seen: FxHashSet<(Node, Node)>,
@@ -129,6 +131,7 @@ impl<'a> Scan<'a> {
             begun,
             top: Vec::new(),
             tables: Vec::new(),
+            caught: Vec::new(),
             registering: Vec::new(),
             seen: FxHashSet::default(),
             found,
@@ -137,6 +140,7 @@ impl<'a> Scan<'a> {
 
     pub(super) fn run(mut self) -> Found {
         self.top_level();
+        self.caught();
         let compared = self.compared();
         let asked = self.asked();
         self.registering();
@@ -245,8 +249,18 @@ impl<'a> Scan<'a> {
         self.found.hints = hints;
     }
 
-    /// Notes that the function around the expression uses an accelerator.
+    /// Notes that the function around the expression has something to say, but nothing for its callers to say again.
+    pub(super) fn own(&mut self, e: ExprId) {
+        let owner = self.owner(e);
+        self.found.own.push(Node::Function(self.module, owner));
+        self.hint(e);
+    }
+
+    /// Notes that the function around the expression uses an accelerator; who minds that none is there only asks.
     pub(super) fn uses(&mut self, e: ExprId) {
+        if self.is_caught(self.ir.span(e)) {
+            return self.own(e);
+        }
         let mut uses = std::mem::take(&mut self.found.uses);
         uses.extend(self.nodes(self.owner(e), self.ir.span(e)));
         self.found.uses = uses;
@@ -316,7 +330,7 @@ impl<'a> Scan<'a> {
         self.registering = spans;
     }
 
-    fn is_own_attribute(&self, e: ExprId) -> bool {
+    pub(super) fn is_own_attribute(&self, e: ExprId) -> bool {
         matches!(self.ir.expr(e), Expr::Attr { base, .. } if self.ir.expr(base) == Expr::Var(Var::Local(0)))
     }
 

@@ -1,4 +1,4 @@
-//! What the statements of a file's body bind.
+//! What statements say of what is in them: what those of a file's body bind, and what a `try` lets nobody notice.
 
 use super::MAX_CHOSEN;
 use super::scan::Scan;
@@ -100,5 +100,33 @@ impl Scan<'_> {
         }
         let at = self.tables.partition_point(|s| s.start <= span.start);
         at.checked_sub(1).and_then(|i| self.tables.get(i)).is_some_and(|s| s.contains(span))
+    }
+
+    /// `try: return torch.cuda.…() except Exception: return False`
+    pub(super) fn caught(&mut self) {
+        let raises = |within: Span| {
+            let mut all = self.ir.stmts.iter().zip(&self.ir.stmt_spans);
+            all.any(|(s, &at)| matches!(s, Stmt::Raise { .. }) && within.contains(at))
+        };
+        let everything = |types: Option<ExprId>| {
+            types.is_none_or(|t| {
+                matches!(self.ir.expr(t), Expr::Var(Var::Unbound(n)) if matches!(n.as_str(), "Exception" | "BaseException"))
+            })
+        };
+        let mut caught = Vec::new();
+        for (stmt, &span) in self.ir.stmts.iter().zip(&self.ir.stmt_spans) {
+            let Stmt::Try { handlers, .. } = stmt else { continue };
+            if let Some(first) = handlers.first()
+                && handlers.iter().any(|h| everything(h.types))
+                && !handlers.iter().any(|h| raises(h.span))
+            {
+                caught.push(Span { start: span.start, end: first.span.start });
+            }
+        }
+        self.caught = caught;
+    }
+
+    pub(super) fn is_caught(&self, at: Span) -> bool {
+        self.caught.iter().any(|s| s.contains(at))
     }
 }
