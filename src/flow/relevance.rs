@@ -111,8 +111,11 @@ impl Relevance {
         }
         let callers = layout.callers(&found);
         let decided = || found.iter().flat_map(|f| f.seeds.iter().chain(&f.uses));
-        let mut live = layout.reach(&mut decided(), &callers, ENTRY_HOPS);
+        let mut live = layout.reach(&mut found.iter().flat_map(|f| &f.seeds), &callers, ENTRY_HOPS);
         let mut near = layout.reach(&mut decided(), &callers, 1);
+        for (live, near) in live.iter_mut().zip(&near) {
+            *live |= near;
+        }
         for &node in found.iter().flat_map(|f| &f.own) {
             let at = layout.number(node) as usize;
             (live[at], near[at]) = (true, true);
