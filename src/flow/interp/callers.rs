@@ -140,6 +140,25 @@ impl Interp<'_> {
         }
     }
 
+    /// Something that only works on the host is given a tensor: had it been elsewhere, it would have raised.
+    pub(super) fn read_on_host(&mut self, v: Value) {
+        if self.muted > 0 {
+            return;
+        }
+        match v {
+            Value::Tensor(t) => {
+                for (_, device, origin) in self.device_leaves(self.get_tensor(t).device) {
+                    match device {
+                        Device::Unknown => self.refused_to_host(origin),
+                        device => self.taken_to_host(device),
+                    }
+                }
+            }
+            Value::Outer(o) => self.taken_to_host(Device::Of(o)),
+            _ => {}
+        }
+    }
+
     /// The same of what was made of tensors that do not go together: they do, on the host.
     pub(super) fn refused_to_host(&mut self, origin: OriginId) {
         let origin = *self.t.origins.get(origin.0);

@@ -15,6 +15,11 @@ use crate::world::Backend;
 /// What may be the current accelerator instead of CUDA.
 pub(super) const CURRENT: [Backend; 4] = [Backend::Xpu, Backend::Mps, Backend::Npu, Backend::Hpu];
 
+/// Libraries that work on arrays in main memory. What of a GPU they are given raises, whatever the function is
+/// (`numpy.asarray` of it does).
+const HOST_LIBRARIES: [&str; 8] =
+    ["numpy.", "scipy.", "cv2.", "PIL.", "sklearn.", "skimage.", "pandas.", "matplotlib."];
+
 impl Interp<'_> {
     pub(super) fn call_external(&mut self, path: Sym, args: &Args, e: ExprId) -> Value {
         let text = path.as_str();
@@ -357,6 +362,9 @@ impl Interp<'_> {
     /// A call of a library of which the tables know nothing.
     pub(super) fn foreign_call(&mut self, path: Sym, args: &Args, e: ExprId) -> Value {
         let text = path.as_str();
+        if HOST_LIBRARIES.iter().any(|library| text.starts_with(library)) {
+            args.values().for_each(|(v, _)| self.read_on_host(v));
+        }
         if text.starts_with("numpy.") {
             return Self::ARRAY;
         }

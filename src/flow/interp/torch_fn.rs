@@ -337,6 +337,7 @@ impl Interp<'_> {
                 .map(|&(_, v, at)| (v, at)),
         );
         for (v, at) in wanted {
+            self.read_on_host(v);
             if matches!(v, Value::Object(_) | Value::Choice(_)) {
                 let cpu = self.at(Device::Cpu, super::NO_ORIGIN);
                 self.generator_meets(v, at, cpu, e, short(op.name));
