@@ -6,6 +6,7 @@ use super::intake::{internal_error, plain_finding};
 use crate::discover::Input;
 use crate::finding::{Code, Finding};
 use crate::flow::Relevance;
+use crate::ir::Import;
 use crate::link::Program;
 use crate::rules::{Context, Limits};
 use crate::shield::shielded;
@@ -26,6 +27,9 @@ pub(super) fn findings_of(
     sources: &Sources,
 ) -> Vec<Finding> {
     let Some(module) = program.module_of(file) else { return Vec::new() };
+    if is_of_another_framework(&program.get(module).ir.imports) {
+        return Vec::new();
+    }
     let judged = shielded(|| {
         let outcome = crate::flow::run_module(program, relevance, module);
         let limits = Limits {
@@ -50,4 +54,17 @@ pub(super) fn findings_of(
             vec![plain_finding(Code(1), internal_error(&panic), place)]
         }
     }
+}
+
+/// Frameworks with tensors of their own, and methods of the same names.
+const OTHER_FRAMEWORKS: [&str; 6] = ["mxnet", "paddle", "mindspore", "chainer", "oneflow", "jax"];
+
+/// Does a file with these imports speak of another framework, and not of PyTorch? Its losses and tensors are that one's.
+fn is_of_another_framework(imports: &[Import]) -> bool {
+    let package = |i: &Import| {
+        let name = i.module.as_str();
+        if i.level == 0 { name.split('.').next().unwrap_or(name) } else { "" }
+    };
+    imports.iter().any(|i| OTHER_FRAMEWORKS.contains(&package(i)))
+        && !imports.iter().any(|i| package(i).contains("torch") || package(i) == "lightning")
 }
