@@ -38,6 +38,9 @@ impl Interp<'_> {
         let text = torch::canonical(path).as_str();
         match text {
             "torch.nn.DataParallel" => {
+                if let Some((Value::Choice(_), _)) = args.get(0, "module") {
+                    return Some(self.each_wrapped(path, args, e));
+                }
                 self.check_device_list(path, args, e);
                 self.data_parallel(args, e);
                 self.wrap(args, false);
@@ -231,6 +234,20 @@ impl Interp<'_> {
             self.emit(kind, place, bite, Vec::new());
             self.watch.optimizers[n].replaced = None;
         }
+    }
+
+    /// `nn.DataParallel(model)` of one of several models, whichever it is.
+    fn each_wrapped(&mut self, path: Sym, args: &Args, e: ExprId) -> Value {
+        let Some((models, at)) = args.get(0, "module") else { return self.result_of(e) };
+        self.each(models, &mut |i, model| {
+            let mut args = args.clone();
+            args.keywords.retain(|(name, ..)| name.as_str() != "module");
+            match args.positional.first_mut() {
+                Some(first) => first.0 = model,
+                None => args.positional.push((model, at)),
+            }
+            i.training_call(path, &args, e).unwrap_or(model)
+        })
     }
 
     /// `nn.DataParallel(model)`: with one GPU it moves the model there itself, with more it must be there already.
