@@ -223,8 +223,8 @@ impl Search<'_> {
             let compose = ir.last_name(call.func).is_some_and(|name| name.as_str() == "Compose");
             if compose && pictures(ir, call.func) {
                 call.args.iter().for_each(|a| add(a.value));
-                for a in &call.args {
-                    put_into(ir, call, a.value).into_iter().for_each(&mut add);
+                for e in call.args.iter().flat_map(|a| steps(ir, a.value)) {
+                    put_into(ir, call, e).into_iter().for_each(&mut add);
                 }
             } else if adds_step(ir, call) {
                 call.args.iter().for_each(|a| add(a.value));
@@ -319,6 +319,15 @@ fn adds_step(ir: &Module, call: &Call) -> bool {
     let Expr::Attr { base, name } = ir.expr(call.func) else { return false };
     matches!(name.as_str(), "append" | "insert" | "extend")
         && matches!(ir.expr(base), Expr::Attr { name, .. } if name.as_str() == "transforms")
+}
+
+/// What a `Compose` is given, and what is in it if that is a list.
+fn steps(ir: &Module, given: ExprId) -> impl Iterator<Item = ExprId> + '_ {
+    let listed = match ir.expr(given) {
+        Expr::List(list) | Expr::Tuple(list) => ir.list(list),
+        _ => &[],
+    };
+    std::iter::once(given).chain(listed.iter().copied())
 }
 
 /// What is put into the variable, or into the list in it, that the call is given: in the same function.
