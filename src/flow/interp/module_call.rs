@@ -198,6 +198,20 @@ impl Interp<'_> {
         self.possible_tensor(device)
     }
 
+    /// The states of a recurrent layer, one by one: what has been made here and what has been given together, where it is one or the
+    /// other.
+    fn states(&mut self, v: Value) -> Vec<Value> {
+        let Value::Choice(d) = v else { return self.exact_elements(v).unwrap_or_default() };
+        let mut leaves = Vec::new();
+        self.d.leaves(d, &mut leaves);
+        let values: Vec<Value> = leaves.iter().map(|&leaf| *self.t.values.get(leaf)).collect();
+        let most = values.iter().filter_map(|&v| self.exact_elements(v)).map(|items| items.len()).max();
+        let item = |i: &Self, v: Value, n: usize| {
+            i.exact_elements(v).and_then(|items| items.get(n).copied()).unwrap_or(Value::Unknown)
+        };
+        (0..most.unwrap_or(0)).map(|n| self.each(v, &mut |i, v| item(i, v, n))).collect()
+    }
+
     pub(super) fn call_torch_module(
         &mut self,
         id: ObjId,
@@ -216,13 +230,12 @@ impl Interp<'_> {
                 self.tensor_proofs.insert(o);
             }
             let r = Rule::from(rule);
-            match self.party(v, at, r) {
-                Some(p) => parties.push(p),
-                None => {
-                    for item in self.exact_elements(v).unwrap_or_default() {
-                        parties.extend(self.party(item, at, r));
-                    }
-                }
+            let states = self.states(v);
+            if states.is_empty() {
+                parties.extend(self.party(v, at, r));
+            }
+            for item in states {
+                parties.extend(self.party(item, at, r));
             }
         }
         let inputs = parties.len();
