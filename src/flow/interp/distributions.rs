@@ -3,9 +3,9 @@
 use super::super::dims::Dims;
 use super::super::event::Meeting;
 use super::super::value::{Host, ObjId, Reason, Value};
-use super::Interp;
 use super::args::Args;
 use super::torch_fn::short;
+use super::{Interp, ObjKind};
 use crate::ir::ExprId;
 use crate::sym::Sym;
 use crate::torch::Op;
@@ -29,7 +29,7 @@ impl Interp<'_> {
             _ => Dims::ANY,
         };
         let sample = self.plain_tensor(device, dims);
-        let id = self.object(super::ObjKind::Distribution(op), None, sample);
+        let id = self.object(ObjKind::Distribution(op), None, sample);
         for (i, p) in parties.iter().enumerate() {
             let v = self.plain_tensor(p.device, Dims::SOME);
             self.set_field(id, Sym::new(&format!(" {i}")), v);
@@ -59,6 +59,23 @@ impl Interp<'_> {
         let Value::Tensor(t) = self.own(id) else { return Value::Unknown };
         let t = self.get_tensor(t);
         let device = if t.dims == Dims::ZERO { self.unknown_device() } else { t.device };
+        self.plain_tensor(device, Dims::ANY)
+    }
+
+    /// `kl_divergence(p, q)`: the parameters of both meet, whatever they are distributions of (torch/distributions/kl.py).
+    pub(super) fn divergence(&mut self, args: &Args, e: ExprId) -> Value {
+        let mut parties = Vec::new();
+        for (position, name) in ["p", "q"].into_iter().enumerate() {
+            match args.get(position, name) {
+                Some((Value::Object(id), _)) if matches!(self.obj(id).kind, ObjKind::Distribution(_)) => {
+                    parties.extend(self.distribution_parameters(id, e));
+                }
+                _ => return self.result_of(e),
+            }
+        }
+        let refused = self.meet(Meeting::Function, "`kl_divergence`", e, &parties);
+        let device = self.result_device(&parties);
+        let device = if refused { self.unless_refused(&parties, device) } else { device };
         self.plain_tensor(device, Dims::ANY)
     }
 

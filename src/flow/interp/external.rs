@@ -119,6 +119,9 @@ impl Interp<'_> {
             | "torch.distributions.transformed_distribution.TransformedDistribution" => {
                 args.get(0, "base_distribution").map_or(Value::Unknown, |(base, _)| base)
             }
+            "torch.distributions.kl_divergence" | "torch.distributions.kl.kl_divergence" => {
+                self.divergence(args, e)
+            }
             "torch.is_tensor" => match args.get(0, "obj") {
                 Some((v, at)) => {
                     let class = Value::External(Sym::new("torch.Tensor"));
