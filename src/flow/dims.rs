@@ -62,6 +62,18 @@ impl Dims {
         self.min as usize
     }
 
+    /// Of a tensor that has the dimension with this number, which may count from the end. One without any has 0 and -1, too
+    /// (<https://docs.pytorch.org/docs/stable/tensor_view.html>, `at::maybe_wrap_dim`).
+    pub fn with_dimension(self, number: i64) -> Self {
+        let least = match number {
+            -1 | 0 => return self,
+            1.. => number.saturating_add(1),
+            _ => number.saturating_neg(),
+        };
+        let min = u8::try_from(least).unwrap_or(MANY - 1).min(MANY - 1).max(self.min);
+        Self { min, max: self.max.max(min), picked: false }
+    }
+
     /// What a number picks out of such a tensor.
     pub fn picked(self) -> Self {
         let one = self.minus(1);
@@ -135,6 +147,25 @@ mod tests {
             (x, 1) => x - 1,
             (x, y) => x.max(y),
         }
+    }
+
+    #[test]
+    fn a_dimension_that_is_there_tells_how_many_there_are() {
+        for (dims, numbers) in all() {
+            for dimension in -4..4_i64 {
+                let told = dims.with_dimension(dimension);
+                let has = |n: u8| {
+                    let n = i64::from(n).max(1);
+                    (-n..n).contains(&dimension)
+                };
+                for n in numbers.iter().copied().filter(|&n| has(n)) {
+                    assert!(holds(told, n), "{dims:?} with {dimension} may have {n}");
+                }
+                assert!(told.least() >= dims.least());
+            }
+        }
+        assert!(Dims::ANY.with_dimension(1).minus(1).some());
+        assert!(!Dims::ANY.with_dimension(-1).minus(1).some());
     }
 
     #[test]

@@ -170,10 +170,22 @@ impl Interp<'_> {
             "cosine_similarity" | "pairwise_distance" | "svdvals" | "eigvals" | "eigvalsh" => all().minus(1),
             "flatten" if args.values().nth(at).is_none() => Dims::exactly(1),
             "squeeze" => match args.values().nth(at) {
-                Some((Value::Int(_), _)) => first.join(first.minus(1)),
+                Some((Value::Int(number), _)) => {
+                    let first = first.with_dimension(number);
+                    first.join(first.minus(1))
+                }
                 _ => first.join(Dims::ZERO),
             },
-            "select" | "unbind" | "diagonal" => first.minus(1),
+            "select" | "unbind" => match args.get(at, "dim") {
+                Some((Value::Int(number), _)) => first.with_dimension(number).minus(1),
+                _ => first.minus(1),
+            },
+            "softmax" | "log_softmax" | "cumsum" | "cumprod" | "sort" | "argsort" | "flip"
+            | "index_select" | "gather" | "transpose" | "size" => match args.get(at, "dim") {
+                Some((Value::Int(number), _)) => all().with_dimension(number),
+                _ => all(),
+            },
+            "diagonal" => first.with_dimension(1).minus(1),
             "dot" | "vdot" | "trace" | "dist" => Dims::ZERO,
             "matmul" => match parties {
                 [a, b] => a.dims.matmul(b.dims),
@@ -202,11 +214,17 @@ impl Interp<'_> {
         };
         // NumPy's name for it is understood as well.
         let less = match dim.or_else(|| args.keyword("axis")) {
-            Some((Value::Int(_), _)) => whole.minus(1),
+            Some((Value::Int(number), _)) => whole.with_dimension(number).minus(1),
             Some((Value::None, _)) => Dims::ZERO,
             // `()` is all of them for some functions, and none for others.
-            Some((v, _)) => match self.length(v).map(u8::try_from) {
-                Some(Ok(n)) if n > 0 => whole.minus(n),
+            Some((v, _)) => match self.exact_elements(v).map(|items| (u8::try_from(items.len()), items)) {
+                Some((Ok(n), items)) if n > 0 => items
+                    .iter()
+                    .fold(whole, |dims, &item| match item {
+                        Value::Int(number) => dims.with_dimension(number),
+                        _ => dims,
+                    })
+                    .minus(n),
                 _ => Dims::ANY,
             },
             None if nothing_more => Dims::ZERO,
