@@ -11,6 +11,9 @@ use crate::ir::ExprId;
 use crate::sym::Sym;
 use crate::torch::{self, Accelerator, AcceleratorCall, CallFact, Numpy, Returns, Without};
 
+/// How many elements of a list are looked at one by one.
+const MAX_CONVERTED: usize = 8;
+
 impl Interp<'_> {
     /// A call whose facts are in the tables.
     pub(super) fn fact_call(&mut self, path: Sym, fact: &'static CallFact, args: &Args, e: ExprId) -> Value {
@@ -67,12 +70,12 @@ impl Interp<'_> {
             }
             Value::Outer(o) => self.taken_to_host(Device::Of(o)),
             Value::Object(id) if matches!(self.obj(id).kind, ObjKind::List { module: false }) => {
-                let item = match self.own(id) {
-                    Value::Many(m) => Some(*self.t.values.get(m)),
-                    Value::Seq(s) => self.seq_items(s).first().copied(),
-                    _ => None,
+                let items = match self.own(id) {
+                    Value::Many(m) => vec![*self.t.values.get(m)],
+                    Value::Seq(s) => self.seq_items(s).iter().copied().take(MAX_CONVERTED).collect(),
+                    _ => Vec::new(),
                 };
-                if let Some(v) = item {
+                for v in items {
                     self.check_converted(v, at, e, what);
                 }
             }
