@@ -317,7 +317,8 @@ impl Scan<'_> {
                 });
                 numeric || name.is_some_and(|n| is_rank(n.as_str()))
             }
-            Expr::Call(_) => false,
+            // `dist.get_rank()`
+            Expr::Call(id) => self.ir.last_name(self.ir.call(id).func).is_some_and(|n| is_rank(n.as_str())),
             _ => false,
         }
     }

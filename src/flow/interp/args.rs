@@ -204,7 +204,8 @@ impl Interp<'_> {
         let ir = &self.program.get(module).ir;
         let Some(param) = ir.function(func).params.get(index) else { return Value::Unknown };
         let tensor = param.annotation.is_some_and(|a| says_tensor(ir, a));
-        let device = names_device(param.name.as_str());
+        let device =
+            names_device(param.name.as_str()) || param.annotation.is_some_and(|a| says_device(ir, a));
         let text = param.name.to_string();
         let id = self.t.outer(key.clone(), || Outer {
             key,
@@ -386,6 +387,13 @@ fn says_module(ir: &crate::ir::Module, e: ExprId) -> bool {
         Expr::Var(_) | Expr::Attr { .. } | Expr::Str(_) => plain_annotation(ir, e) == Some("Module"),
         _ => false,
     }
+}
+
+/// `dv: torch.device | str`: does the annotation say that the thing may be a device?
+fn says_device(ir: &crate::ir::Module, e: ExprId) -> bool {
+    let mut parts = Vec::new();
+    alternatives(ir, e, &mut parts);
+    parts.iter().any(|&part| matches!(plain_annotation(ir, part), Some("device" | "DeviceLikeType")))
 }
 
 /// Does the annotation say that the thing is a tensor, and never `None`?

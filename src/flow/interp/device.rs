@@ -61,9 +61,7 @@ impl Interp<'_> {
                 Some(self.at(Device::Named(o), origin))
             }
             Value::Choice(d) => {
-                // `0` where there is no process group is no other meaning.
-                let rank = |v: &Value| matches!(v, Value::Host(Host::Rank) | Value::Int(_) | Value::None);
-                let mixed = !self.values_of(v).iter().all(rank);
+                let mixed = !self.is_plainly_rank(v);
                 Some(self.choice_device(d, e, mixed))
             }
             Value::Unknown | Value::Absent | Value::Host(_) | Value::Many(_) => Some(self.unknown_device()),
@@ -78,6 +76,17 @@ impl Interp<'_> {
             | Value::Class(_)
             | Value::Module(_) => None,
         }
+    }
+
+    /// Is it the global rank wherever it is a number that is not written down? `0` where there is no process group is no other
+    /// meaning, and neither is the CPU where there is no CUDA.
+    pub(super) fn is_plainly_rank(&self, v: Value) -> bool {
+        self.values_of(v).iter().all(|v| {
+            matches!(
+                v,
+                Value::Host(Host::Rank) | Value::Int(_) | Value::None | Value::Str(..) | Value::Device(_)
+            )
+        })
     }
 
     /// The devices of alternatives. With `mixed`, nobody knows whether a number is the global rank.

@@ -254,6 +254,13 @@ impl Interp<'_> {
     /// A number is used as the index of a CUDA device.
     pub(super) fn check_index_meaning(&mut self, v: Value, e: ExprId) {
         let kind = match v {
+            Value::Choice(_) if self.is_plainly_rank(v) => {
+                self.each(v, &mut |i, v| {
+                    i.check_index_meaning(v, e);
+                    Value::Absent
+                });
+                return;
+            }
             Value::Host(Host::Rank) if !self.on_one_machine() => Kind::GlobalRank,
             // The very number that has just been made the only visible one.
             Value::Outer(o) if self.is_physical(o) => {
