@@ -243,6 +243,10 @@ impl File<'_> {
                     && name == function.name
                     && matches!(self.ir.expr(base), Expr::Var(Var::Local(0)))
             }
+            // `self(picture)`: what it is called by, and what a module runs then.
+            Expr::Var(Var::Local(0)) if function.class.is_some() => {
+                matches!(function.name.as_str(), "__call__" | "forward")
+            }
             Expr::Var(Var::Enclosing { .. }) => self.nested(callee).is_some_and(|f| f.span == function.span),
             Expr::Var(_) => match self.cx.program.resolve_expr(self.module, callee) {
                 Some(Resolved::Function(m, f)) => {

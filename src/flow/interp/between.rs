@@ -71,6 +71,10 @@ impl Interp<'_> {
             if self.rests(id, name) && self.only_added_to(&setters, name) {
                 continue;
             }
+            let registered = matches!(self.get_field(id, name), Value::Tensor(t) if self.get_tensor(t).role == Role::Parameter);
+            if registered && self.only_parameters_set(key, name) {
+                continue;
+            }
             let known = matches!(held, Held::Tensor { .. } | Held::Generator(_)) && !self.may_miss(key, name);
             if known || self.get_field(id, name) != Value::Absent {
                 let v = if known { self.value_of(held) } else { Value::Unknown };

@@ -124,6 +124,29 @@ impl Interp<'_> {
         })
     }
 
+    /// Do the methods put nothing but other parameters in the attribute's place: `self.weight = nn.Parameter(…)`? These are where
+    /// the module is as soon as it is moved again, or were made where the old one was.
+    pub(super) fn only_parameters_set(&self, key: ClassKey, name: Sym) -> bool {
+        self.program.class(key).mro.iter().all(|k| {
+            let ir = &self.program.get(k.module).ir;
+            let makes = |e: ExprId| match ir.expr(e) {
+                Expr::Call(id) => ir.last_name(ir.call(id).func).is_some_and(|n| n.as_str() == "Parameter"),
+                _ => false,
+            };
+            let is_it = |t: ExprId| matches!(ir.expr(t), Expr::Attr { name: n, .. } if n == name);
+            ir.class(k.class).methods.iter().all(|&(method, f)| {
+                let mut set = ir.stmts[ir.stmts_of(ir.function(f))].iter().filter_map(|s| match *s {
+                    Stmt::Assign { targets, value } if ir.list(targets).iter().any(|&t| is_it(t)) => {
+                        Some(value)
+                    }
+                    _ => None,
+                });
+                let others = !self.relevance.assigned.by(k.module, f).contains(&name);
+                method == self.known.init || others || set.next().is_some_and(makes) && set.all(makes)
+            })
+        })
+    }
+
     /// Where the class's own constructor sets the attribute.
     fn kept_at(&self, key: ClassKey, name: Sym) -> Option<Place> {
         let (m, f) = self.program.find_method(key, self.known.init)?;
