@@ -4,7 +4,7 @@ use super::super::diagram::{Cond, TRUE};
 use super::super::event::{Compared, Kind};
 use super::super::value::{Device, ObjId, OuterKey, Value};
 use super::{Interp, ObjKind};
-use crate::ir::{CmpOp, Expr, ExprId, Module, Param, Stmt, Var};
+use crate::ir::{CmpOp, Expr, ExprId, FuncKind, Module, Param, Stmt, Var};
 use crate::link::Resolved;
 use crate::sym::Sym;
 
@@ -393,22 +393,26 @@ impl Interp<'_> {
             && !info.externals.is_empty()
             && !sees("__getattr__")
             && !sees("__getattribute__")
-            && info.mro.iter().all(|&k| !self.sets_device(k.module))
-            && !self.sets_device(self.here().module)
-            && !self.sets_device(self.entry)
+            && info.mro.iter().all(|&k| !self.sets_device(k.module, key))
+            && !self.sets_device(self.here().module, key)
+            && !self.sets_device(self.entry, key)
     }
 
-    /// Does the file set an attribute `device` of anything, by name or by a name that is not known?
-    fn sets_device(&self, module: crate::link::ModIdx) -> bool {
+    /// Does the file set an attribute `device` of what may be an object of the class, by name or by a name that is not known?
+    fn sets_device(&self, module: crate::link::ModIdx, key: crate::link::ClassKey) -> bool {
         let ir = &self.program.get(module).ir;
+        // `self.device = …` sets that of the class that it is in.
+        let of_another = |base: ExprId| {
+            let function = ir.function(ir.function_around(base));
+            let own = ir.expr(base) == Expr::Var(Var::Local(0)) && function.kind == FuncKind::Function;
+            function.class.filter(|_| own).is_some_and(|class| {
+                !self.program.class(key).mro.contains(&crate::link::ClassKey { module, class })
+            })
+        };
+        let is_device = |t: ExprId| matches!(ir.expr(t), Expr::Attr { base, name } if name == self.known.device && !of_another(base));
         let sets = ir.stmts.iter().any(|s| match s {
-            Stmt::Assign { targets, .. } => ir
-                .list(*targets)
-                .iter()
-                .any(|&t| matches!(ir.expr(t), Expr::Attr { name, .. } if name == self.known.device)),
-            Stmt::AnnAssign { target, .. } => {
-                matches!(ir.expr(*target), Expr::Attr { name, .. } if name == self.known.device)
-            }
+            Stmt::Assign { targets, .. } => ir.list(*targets).iter().any(|&t| is_device(t)),
+            Stmt::AnnAssign { target, .. } => is_device(*target),
             _ => false,
         });
         sets || ir.exprs.iter().any(|e| {
