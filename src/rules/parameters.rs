@@ -1,5 +1,6 @@
 //! SD210: a function is given a device and does not use it.
 
+mod built;
 mod drawn;
 mod dropped;
 mod own;
@@ -52,7 +53,8 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
             if file.mentions(function, param.slot) {
                 found.extend(file.not_passed_on(function, param.slot));
             } else if !any && !file.is_interface(function) {
-                found.extend(file.made_elsewhere(function, param.name));
+                let made = file.made_elsewhere(function, param.name);
+                found.extend(made.or_else(|| built::left_where_made(&file, function, param)));
             }
         }
         found.extend(file.own_not_passed_on(function));
@@ -299,7 +301,7 @@ impl File<'_> {
     }
 
     /// The statements of a function that assign a variable, with what they assign.
-    fn assignments(&self, function: &Function, slot: u16) -> Vec<(Span, ExprId)> {
+    pub(super) fn assignments(&self, function: &Function, slot: u16) -> Vec<(Span, ExprId)> {
         let body = self.ir.stmts_of(function);
         let is_it = |&t: &ExprId| self.ir.expr(t) == Expr::Var(Var::Local(slot));
         let stmts = self.ir.stmts[body.clone()].iter().zip(&self.ir.stmt_spans[body]);
