@@ -265,6 +265,9 @@ impl Scan<'_> {
                     self.seed_in(owner, self.ir.span(e));
                 }
             }
+            _ if self.is_of_modules(call.func) && !self.builds_module(owner) => {
+                self.seed_in(owner, self.ir.span(e));
+            }
             _ => {}
         }
     }
@@ -277,6 +280,24 @@ impl Scan<'_> {
             Expr::Str(s) => s.as_str().starts_with("torch.") && legacy(s.as_str()),
             _ => false,
         }
+    }
+
+    /// `KINDS[name]` of a table of modules' classes.
+    pub(super) fn is_of_modules(&self, callee: ExprId) -> bool {
+        let Expr::Index { base, .. } = self.ir.expr(callee) else { return false };
+        let Expr::Var(_) = self.ir.expr(base) else { return false };
+        let Some(Resolved::Variable(m, slot)) = self.program.resolve_expr(self.module, base) else {
+            return false;
+        };
+        let linked = self.program.get(m);
+        let Some(&Binding::Value(table)) = linked.bindings.get(usize::from(slot)) else { return false };
+        let (Expr::Dict(list) | Expr::List(list) | Expr::Tuple(list)) = linked.ir.expr(table) else {
+            return false;
+        };
+        linked.ir.list(list).iter().any(|&e| {
+            matches!(linked.ir.expr(e), Expr::Var(_) | Expr::Attr { .. })
+                && matches!(self.program.resolve_expr(m, e), Some(Resolved::Class(key)) if self.is_module_class(key))
+        })
     }
 
     /// Is the expression, as an argument of `torch.device`, a device that is not the caller's to choose?

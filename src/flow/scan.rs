@@ -393,7 +393,7 @@ impl<'a> Scan<'a> {
                         || torch::module(path).is_some_and(|m| m.state == torch::State::Yes)
                 }
                 Some(Resolved::Class(key)) => self.is_module_class(key),
-                _ => false,
+                _ => self.is_of_modules(self.ir.call(call).func),
             },
             _ => false,
         };
