@@ -60,6 +60,13 @@ fn made(file: &File<'_>, function: &Function, e: ExprId) -> Option<ExprId> {
             &[(_, value)] => value,
             _ => return None,
         },
+        // `model.eval()`
+        Expr::Call(id) => match file.ir.expr(file.ir.call(id).func) {
+            Expr::Attr { base, name } if matches!(name.as_str(), "eval" | "train" | "requires_grad_") => {
+                return made(file, function, base);
+            }
+            _ => e,
+        },
         _ => e,
     };
     builds(file, file.module, call, 0).then_some(call)
@@ -72,7 +79,9 @@ fn builds(file: &File<'_>, m: ModIdx, e: ExprId, depth: u32) -> bool {
     let Expr::Call(id) = ir.expr(e) else { return false };
     match program.resolve_expr(m, ir.call(id).func) {
         Some(Resolved::Class(key)) => is_module(file, key),
-        Some(Resolved::External(path)) => torch::module(path).is_some_and(|op| op.state == State::Yes),
+        Some(Resolved::External(path)) => {
+            torch::module(path).is_some_and(|op| op.state != State::No) && !ir.call(id).args.is_empty()
+        }
         Some(Resolved::Function(m, f)) if depth == 0 => {
             let body = program.get(m).ir.block(program.get(m).ir.function(f).body);
             body.last().is_some_and(|&s| match *program.get(m).ir.stmt(s) {
