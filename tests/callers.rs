@@ -94,6 +94,56 @@ fn what_a_function_imports_for_itself_counts_where_it_is_used() {
     assert_eq!(script(inside, &[]), (0, 0));
 }
 
+/// A module that moves what it is given.
+const NET: (&str, &str) = (
+    "net.py",
+    "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self, anchors):\n        super().__init__()\n        self.anchors = anchors\n        self.linear = nn.Linear(3, 3)\n\n    def forward(self, x):\n        return self.linear(x.cuda())\n",
+);
+/// What works with it, and makes its anchors.
+const TRAIN: (&str, &str) = (
+    "train.py",
+    "import torch\nfrom net import Net\nfrom settings import Settings\n\n\ndef main():\n    settings = Settings()\n    net = Net(settings.anchors)\n    net.cuda()\n    print(net(torch.zeros(3)))\n\n\nif __name__ == \"__main__\":\n    main()\n",
+);
+
+/// The findings of SD305 in the module, when all is linted and when its file is linted alone, with a class of these settings.
+fn in_module(settings: &str) -> (usize, usize) {
+    let project = Project::new(&[MARK, NET, TRAIN, ("settings.py", settings)]);
+    let count = |path: &str| {
+        let run = project.run(&format!("check --isolated --select SD305 --output-format concise {path}"));
+        run.stdout.lines().filter(|line| line.contains("net.py") && line.contains("SD305 ")).count()
+    };
+    (count("."), count("net.py"))
+}
+
+#[test]
+fn a_module_is_told_though_its_script_needs_cuda() {
+    let settings = "import torch\n\n\nclass Settings:\n    def __init__(self):\n        self.anchors = torch.zeros(3)\n";
+    assert_eq!(in_module(settings), (1, 1));
+}
+
+#[test]
+fn a_module_that_comes_after_a_constructor_that_needs_cuda_is_not_told() {
+    let settings = "import torch\n\n\nclass Settings:\n    def __init__(self):\n        self.anchors = torch.zeros(3).cuda()\n";
+    assert_eq!(in_module(settings), (0, 0));
+    let guarded = "import torch\n\n\nclass Settings:\n    def __init__(self):\n        self.anchors = torch.zeros(3)\n        if torch.cuda.is_available():\n            self.anchors = self.anchors.cuda()\n";
+    assert_eq!(in_module(guarded), (1, 1));
+}
+
+#[test]
+fn nor_is_one_that_comes_after_a_file_that_needs_cuda_to_be_imported() {
+    let settings = "import torch\n\n\nclass Settings:\n    anchors = torch.zeros(3).cuda()\n";
+    assert_eq!(in_module(settings), (0, 0));
+}
+
+#[test]
+fn a_constructor_that_needs_cuda_is_told_itself() {
+    let net = NET.1.replace("= anchors", "= anchors.cuda()").replace("x.cuda()", "x");
+    let settings = "import torch\n\n\nclass Settings:\n    def __init__(self):\n        self.anchors = torch.zeros(3)\n";
+    let project = Project::new(&[MARK, ("net.py", &net), TRAIN, ("settings.py", settings)]);
+    let run = project.run("check --isolated --select SD305 --output-format concise .");
+    assert_eq!(run.stdout.lines().filter(|line| line.contains("net.py:8")).count(), 1, "{}", run.stdout);
+}
+
 /// A function of a library that takes for granted that it is given a tensor of the CPU.
 const BOXES: (&str, &str) = (
     "lib/boxes.py",

@@ -16,7 +16,7 @@ use crate::config::Settings;
 use crate::discover::{Input, project_files, project_root};
 use crate::finding::{Code, Finding, Spot};
 use crate::flow::{
-    Behind, CalledOnce, Elsewhere, GPUS, Load, MAKER, NamedCalls, QUESTION, SETTERS, Writers, all_nccl,
+    Behind, CalledOnce, Elsewhere, GPUS, Load, MAKER, MOVE, NamedCalls, QUESTION, SETTERS, Writers, all_nccl,
     function_at, is_grouped, is_spot_grouped,
 };
 use crate::link::{ModIdx, Program};
@@ -27,6 +27,8 @@ use crate::sym::Sym;
 /// `torch.load` without `map_location`.
 const LOAD: Code = Code(105);
 
+/// A device that a module chooses for itself.
+const IN_MODULE: Code = Code(305);
 /// A model in evaluation mode that is run with gradients.
 const WITH_GRADIENTS: Code = Code(506);
 /// A tensor that is made on the host only to be moved.
@@ -55,18 +57,27 @@ pub(super) struct Project<'a> {
 /// The findings without those about machines without CUDA that are in functions which only run where CUDA is.
 pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    let dependent = findings.iter().flat_map(|f| &f.entries).map(|spot| spot.file);
-    for project in projects(dependent, inputs) {
+    let dependent: Vec<(FileId, bool)> =
+        findings.iter().flat_map(|f| f.entries.iter().map(|spot| (spot.file, f.code == IN_MODULE))).collect();
+    for project in projects(dependent.iter().map(|d| d.0), inputs) {
+        let in_module = dependent.iter().any(|&(file, module)| module && project.holds(file, inputs));
         let known = project.modules(reading);
         let asked = Behind::asks(&reading.program, &known);
-        if !project.complete(reading, &|text| asked || mentions(text, &[QUESTION, GPUS])) {
+        let words: &[&str] = if in_module { &[QUESTION, GPUS, MOVE] } else { &[QUESTION, GPUS] };
+        if !project.complete(reading, &|text| asked || mentions(text, words)) {
             continue;
         }
         let files = project.modules(reading);
         let program = &reading.program;
-        let behind = Behind::of(program, &files);
+        let refused = Behind::of(program, &files, false);
+        // A module that cannot be made or run but with something that needs CUDA could not be elsewhere.
+        let bound = in_module.then(|| Behind::of(program, &files, true));
         findings.retain(|f| {
-            let sheltered = |spot: &Spot| project.holds(spot.file, inputs) && behind.contains(program, spot);
+            let bound = bound.as_ref().filter(|_| f.code == IN_MODULE);
+            let sheltered = |spot: &Spot| {
+                let behind = |b: &Behind| b.contains(program, spot);
+                project.holds(spot.file, inputs) && (behind(&refused) || bound.is_some_and(behind))
+            };
             f.entries.is_empty() || !f.entries.iter().all(sheltered)
         });
     }

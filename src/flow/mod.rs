@@ -37,7 +37,7 @@ mod top_level;
 pub mod value;
 mod writers;
 
-pub use behind::{Behind, GPUS, QUESTION};
+pub use behind::{Behind, GPUS, MOVE, QUESTION};
 pub use called_once::CalledOnce;
 pub use default_device::{Elsewhere, SETTERS};
 pub use given::{Calls, Target};

@@ -1,0 +1,174 @@
+//! Who mentions what, and what of it is behind a refusal.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::refuses::{Points, Refusal, there};
+use super::{GPUS, Node, literal, named, silent};
+use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, Module};
+use crate::link::{ClassKey, ModIdx, Program};
+use crate::span::Span;
+use crate::sym::Sym;
+
+/// What may only happen where CUDA is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Bit {
+    /// The function is called, or the constructor of the class.
+    Begun,
+    /// A method of its instance is.
+    Used,
+}
+
+/// That something is behind a refusal, as far as this goes.
+pub(super) type Lit = (Node, Bit);
+
+/// What a literal asks of one mention.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Asks {
+    /// Nothing: CUDA is there.
+    Nothing,
+    /// What nobody can promise: anybody may come here.
+    TooMuch,
+    /// That this is behind a refusal, too.
+    That(Lit),
+}
+
+pub(super) struct Graph<'a> {
+    program: &'a Program,
+    points: &'a Points,
+    /// What needs CUDA refuses, too.
+    uses: bool,
+    asks: FxHashMap<Lit, Vec<Asks>>,
+}
+
+impl<'a> Graph<'a> {
+    pub(super) fn of(program: &'a Program, files: &[ModIdx], points: &'a Points, uses: bool) -> Self {
+        let mut graph = Self { program, points, uses, asks: FxHashMap::default() };
+        for &m in files {
+            graph.mentions(m);
+            graph.subclasses(m);
+        }
+        graph
+    }
+
+    fn mentions(&mut self, m: ModIdx) {
+        let program = self.program;
+        let ir = &program.get(m).ir;
+        let skipped = silent(ir);
+        let there = there(program, m, self.points, self.uses);
+        for n in 0..ir.exprs.len() {
+            let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
+            // Nothing else names a function.
+            if !matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. }) || skipped.contains(&e) {
+                continue;
+            }
+            if let Some(target) = named(program, m, e) {
+                self.mention(m, e, target, &there);
+            }
+        }
+    }
+
+    /// Something is mentioned in a function of the file, perhaps after a refusal, or where somebody else gives the GPUs.
+    fn mention(&mut self, m: ModIdx, e: ExprId, target: Node, there: &[Span]) {
+        let ir = &self.program.get(m).ir;
+        let at = ir.span(e);
+        let around = literal(ir, m, ir.function_around(e));
+        if around.is_some_and(|(node, _)| node == target) {
+            return;
+        }
+        if there.iter().any(|span| span.contains(at)) || is_given_gpus(ir, at) {
+            self.add(target, Asks::Nothing, Asks::Nothing);
+            return;
+        }
+        let here = around.map_or(Asks::TooMuch, Asks::That);
+        self.add(target, here, here);
+    }
+
+    fn add(&mut self, target: Node, begun: Asks, used: Asks) {
+        self.asks.entry((target, Bit::Begun)).or_default().push(begun);
+        self.asks.entry((target, Bit::Used)).or_default().push(used);
+    }
+
+    /// The methods of a class run on instances of its subclasses.
+    fn subclasses(&mut self, m: ModIdx) {
+        for (n, info) in self.program.get(m).classes.iter().enumerate() {
+            let class = ClassKey { module: m, class: ClassId(u32::try_from(n).unwrap_or(u32::MAX)) };
+            for &base in info.mro.iter().filter(|&&k| k != class) {
+                let that = |bit| Asks::That((Node::Class(class), bit));
+                self.add(Node::Class(base), that(Bit::Begun), that(Bit::Used));
+            }
+            // Who has made an instance has come through its constructor.
+            let refuses = self
+                .program
+                .find_method(class, Sym::new("__init__"))
+                .is_some_and(|at| self.points.get(&at).is_some_and(|p| p.refusal == Some(Refusal::Always)));
+            if refuses {
+                self.asks.insert((Node::Class(class), Bit::Used), vec![Asks::Nothing]);
+            }
+        }
+    }
+
+    /// What is behind a refusal for certain.
+    pub(super) fn solve(self) -> FxHashSet<Lit> {
+        let mut held: FxHashSet<Lit> = self.asks.keys().copied().collect();
+        loop {
+            let met = |asks: &Asks| match asks {
+                Asks::Nothing => true,
+                Asks::TooMuch => false,
+                Asks::That(lit) => held.contains(lit),
+            };
+            let open: Vec<Lit> = held.iter().filter(|l| !self.asks[l].iter().all(met)).copied().collect();
+            if open.is_empty() {
+                break;
+            }
+            open.iter().for_each(|l| {
+                held.remove(l);
+            });
+        }
+        self.grounded(&held)
+    }
+
+    /// Those of them that do not only mention themselves, in a circle.
+    fn grounded(&self, held: &FxHashSet<Lit>) -> FxHashSet<Lit> {
+        let mut grounded: FxHashSet<Lit> = FxHashSet::default();
+        loop {
+            let stands = |asks: &Asks| match asks {
+                Asks::Nothing => true,
+                Asks::TooMuch => false,
+                Asks::That(lit) => grounded.contains(lit),
+            };
+            let open = held.iter().filter(|l| !grounded.contains(l));
+            let more: Vec<Lit> = open.filter(|l| self.asks[l].iter().any(stands)).copied().collect();
+            if more.is_empty() {
+                return grounded;
+            }
+            grounded.extend(more);
+        }
+    }
+}
+
+/// Is the place where a scheduler gives GPUs: in a class or function with `@ray.remote(num_gpus=1)`, or the one that is handed over in
+/// `ray.remote(Actor).options(num_gpus=n)`?
+fn is_given_gpus(ir: &Module, at: Span) -> bool {
+    let asks = |call: &Call| {
+        call.args.iter().any(|a| {
+            let some = !matches!(ir.expr(a.value), Expr::Int(0) | Expr::None);
+            matches!(a.kind, ArgKind::Keyword(name) if name.as_str() == GPUS) && some
+        })
+    };
+    if !ir.calls.iter().any(asks) {
+        return false;
+    }
+    let decorated = |decorators: crate::ir::ExprList| {
+        ir.list(decorators).iter().any(|&d| matches!(ir.expr(d), Expr::Call(id) if asks(ir.call(id))))
+    };
+    let handed = |call: &Call| {
+        // The class is an argument further in: what the options themselves mention runs here.
+        let within = ir.span(call.func).contains(at);
+        within
+            && asks(call)
+            && matches!(ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "options")
+    };
+    ir.functions.iter().any(|f| f.span.contains(at) && decorated(f.decorators))
+        || ir.classes.iter().any(|c| c.span.contains(at) && decorated(c.decorators))
+        || ir.calls.iter().any(handed)
+}
