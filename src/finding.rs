@@ -163,6 +163,8 @@ pub struct Finding {
     pub given: Vec<Given>,
     /// A tensor or module of it is on the CPU because that is the default device, in a function that is interpreted for itself.
     pub by_default: bool,
+    /// From where it was reached, if it takes for granted that somebody moves the module that this is in.
+    pub on_module: Vec<Spot>,
     /// What to write instead.
     pub help: Option<String>,
     /// The same as edits, if a machine can make them.
@@ -190,6 +192,7 @@ impl Finding {
             entries: Vec::new(),
             given: Vec::new(),
             by_default: false,
+            on_module: Vec::new(),
             help: None,
             fix: None,
             verdict: None,

@@ -117,7 +117,8 @@ fn in_module(settings: &str) -> (usize, usize) {
 
 #[test]
 fn a_module_is_told_though_its_script_needs_cuda() {
-    let settings = "import torch\n\n\nclass Settings:\n    def __init__(self):\n        self.anchors = torch.zeros(3)\n";
+    let settings =
+        "import torch\n\n\nclass Settings:\n    def __init__(self):\n        self.anchors = torch.zeros(3)\n";
     assert_eq!(in_module(settings), (1, 1));
 }
 
@@ -138,10 +139,62 @@ fn nor_is_one_that_comes_after_a_file_that_needs_cuda_to_be_imported() {
 #[test]
 fn a_constructor_that_needs_cuda_is_told_itself() {
     let net = NET.1.replace("= anchors", "= anchors.cuda()").replace("x.cuda()", "x");
-    let settings = "import torch\n\n\nclass Settings:\n    def __init__(self):\n        self.anchors = torch.zeros(3)\n";
+    let settings =
+        "import torch\n\n\nclass Settings:\n    def __init__(self):\n        self.anchors = torch.zeros(3)\n";
     let project = Project::new(&[MARK, ("net.py", &net), TRAIN, ("settings.py", settings)]);
     let run = project.run("check --isolated --select SD305 --output-format concise .");
     assert_eq!(run.stdout.lines().filter(|line| line.contains("net.py:8")).count(), 1, "{}", run.stdout);
+}
+
+/// A module whose method only works on the CPU.
+const SPECTRUM: (&str, &str) = (
+    "spectrum.py",
+    "import torch\nfrom torch import nn\n\n\nclass Mel(nn.Module):\n    def __init__(self, size):\n        super(Mel, self).__init__()\n        self.register_buffer(\"basis\", torch.rand(size, size))\n\n    def spectrum(self, y):\n        return self.basis @ torch.fft.rfft(y).abs().cpu()\n",
+);
+/// What works with it, and never moves it.
+const PREPARE: &str = "import torch\nfrom spectrum import Mel\n\n\ndef one(path, mel):\n    return mel.spectrum(torch.load(path, map_location=\"cpu\"))\n\n\ndef main(paths):\n    mel = Mel(80)\n    return [one(path, mel) for path in paths]\n\n\nclass Prepare:\n    def __init__(self, size):\n        self.mel = Mel(size)\n\n    def run(self, y):\n        return self.mel.spectrum(y)\n";
+
+/// The findings of SD201 in the module, when all is linted and when its file is linted alone.
+fn unmoved(files: &[(&str, &str)]) -> (usize, usize) {
+    let mut all = vec![(".git/HEAD", ""), SPECTRUM];
+    all.extend(files);
+    let project = Project::new(&all);
+    let count = |path: &str| {
+        let run = project.run(&format!("check --isolated --select SD201 --output-format concise {path}"));
+        run.stdout.lines().filter(|line| line.contains("spectrum.py") && line.contains("SD201 ")).count()
+    };
+    (count("."), count("spectrum.py"))
+}
+
+#[test]
+fn a_module_that_the_project_makes_and_never_moves_stays_on_the_cpu() {
+    assert_eq!(unmoved(&[("prepare.py", PREPARE)]), (0, 0));
+}
+
+#[test]
+fn a_module_that_nobody_makes_may_be_moved_by_others() {
+    assert_eq!(unmoved(&[]), (1, 1));
+    // And so is what a library makes.
+    assert_eq!(unmoved(&[MARK, ("prepare.py", PREPARE)]), (1, 1));
+}
+
+#[test]
+fn a_module_that_may_be_moved_is_told() {
+    for (from, to) in [
+        // In a function that it is given to.
+        ("    return mel.spectrum(torch", "    mel.to(\"cuda\")\n    return mel.spectrum(torch"),
+        // By what nobody sees.
+        ("    mel = Mel(80)\n", "    mel = wrap(Mel(80))\n"),
+        // As a part of a module that nobody makes.
+        ("class Prepare:", "class Prepare(torch.nn.Module):"),
+        // By whoever calls.
+        ("    return [one(path, mel) for path in paths]", "    return mel"),
+    ] {
+        let text = PREPARE.replace(from, to);
+        assert_ne!(text, PREPARE);
+        let caller = "import sys\nfrom prepare import main\n\nmain(sys.argv[1:]).cuda()\n";
+        assert_eq!(unmoved(&[("prepare.py", &text), ("all.py", caller)]), (1, 1), "{to}");
+    }
 }
 
 /// A function of a library that takes for granted that it is given a tensor of the CPU.

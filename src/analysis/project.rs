@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use memchr::memmem::Finder;
 use rayon::prelude::*;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::intake::{Analysis, Intake};
 use crate::config::Settings;
@@ -17,9 +17,9 @@ use crate::discover::{Input, project_files, project_root};
 use crate::finding::{Code, Finding, Spot};
 use crate::flow::{
     Behind, CalledOnce, Elsewhere, GPUS, Load, MAKER, MOVE, NamedCalls, QUESTION, SETTERS, Writers, all_nccl,
-    function_at, is_grouped, is_spot_grouped,
+    class_of, function_at, is_grouped, is_spot_grouped, stays,
 };
-use crate::link::{ModIdx, Program};
+use crate::link::{ClassKey, ModIdx, Program};
 use crate::source::{is_test, read};
 use crate::span::{FileId, Place};
 use crate::sym::Sym;
@@ -131,6 +131,30 @@ pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<
         let set =
             |f: &Finding| f.places().any(|p| program.module_of(p.file).is_some_and(|m| elsewhere.reaches(m)));
         findings.retain(|f| !(f.by_default && project.holds(f.primary.place.file, inputs) && set(f)));
+    }
+    findings
+}
+
+/// The findings without those about modules that the project makes itself and leaves on the CPU.
+pub(super) fn on_moved_modules(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    let inputs = reading.inputs;
+    let dependent: Vec<FileId> = findings.iter().flat_map(|f| &f.on_module).map(|spot| spot.file).collect();
+    for project in projects(dependent.into_iter(), inputs) {
+        // A library is there for programs that are not in sight.
+        if project.is_built() || !project.complete(reading, &|_| true) {
+            continue;
+        }
+        let files = project.modules(reading);
+        let program = &reading.program;
+        let class = |spot: &Spot| class_of(program, program.module_of(spot.file)?, spot.entry);
+        let mut known: FxHashMap<ClassKey, bool> = FxHashMap::default();
+        findings.retain(|f| {
+            let mut stays = |spot: &Spot| {
+                let class = class(spot).filter(|_| project.holds(spot.file, inputs));
+                class.is_some_and(|k| *known.entry(k).or_insert_with(|| stays(program, &files, k)))
+            };
+            f.on_module.is_empty() || !f.on_module.iter().all(&mut stays)
+        });
     }
     findings
 }

@@ -34,6 +34,7 @@ mod store;
 mod stored;
 mod stored_keys;
 mod top_level;
+mod unmoved;
 pub mod value;
 mod writers;
 
@@ -46,6 +47,7 @@ pub use host_side::{HostSide, is_data_set};
 pub use interp::{Outcome, run_module};
 pub use named_calls::{NamedCalls, function_at};
 pub use relevance::Relevance;
+pub use unmoved::{class_of, stays};
 pub use writers::{Load, Writers};
 
 /// Functions that a call may choose among and be followed. What more of them give together is hardly ever one thing.

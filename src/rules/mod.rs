@@ -140,6 +140,7 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
         finding.entries = depends_on_callers(event, &finding, cx);
         finding.given = depends_on_arguments(event, cx).into_iter().collect();
         finding.by_default = depends_on_default(event);
+        finding.on_module = depends_on_moves(event, cx).into_iter().collect();
         Some(in_its_world(finding, event))
     });
     let texts = message::matched_by_message(cx)
@@ -190,6 +191,14 @@ fn depends_on_arguments(event: &Event, cx: &Context<'_>) -> Option<Given> {
     depends.then_some(Given { file: cx.file, func, index, followed: event.followed })
 }
 
+/// From where it was reached, if it takes for granted that the module has been moved.
+fn depends_on_moves(event: &Event, cx: &Context<'_>) -> Option<Spot> {
+    let Kind::Mismatch { stray, other, .. } = &event.kind else { return None };
+    let on_module = [stray, other].iter().any(|side| side.device == DeviceName::WithModule);
+    let entry = event.entry.filter(|_| event.symbolic && on_module)?;
+    Some(Spot { file: cx.file, entry, at: event.place.span.start })
+}
+
 /// Does it take for granted that a function makes its tensors and modules on the CPU unless it says otherwise?
 fn depends_on_default(event: &Event) -> bool {
     let Kind::Mismatch { stray, other, .. } = &event.kind else { return false };
@@ -227,6 +236,11 @@ fn merge(into: &mut Finding, other: Finding) {
         into.entries.extend(other.entries);
     }
     into.by_default &= other.by_default;
+    if other.on_module.is_empty() || into.on_module.is_empty() {
+        into.on_module.clear();
+    } else {
+        into.on_module.extend(other.on_module);
+    }
     // All that it takes for granted must be wrong for it to be.
     if other.given.is_empty() || into.given.is_empty() {
         into.given.clear();
