@@ -130,7 +130,8 @@ impl File<'_> {
             };
             let Some((target, value)) = kept else { continue };
             // A list keeps what it is given, a sum is made anew.
-            let recorded = matches!(stmt, Stmt::Expr(_)) || !self.without_graph(at);
+            let bare = self.without_graph(at);
+            let recorded = !bare || matches!(stmt, Stmt::Expr(_)) && !self.is_made_bare(value, at);
             if recorded && self.holds(value, &losses) && !fresh(target, at) && !self.is_differentiated(target)
             {
                 found.push(self.finding(Place { file: self.cx.file, span: at }));
@@ -285,6 +286,22 @@ impl File<'_> {
         ir.stmts.iter().zip(&ir.stmt_spans).any(|(stmt, span)| match stmt {
             Stmt::With { items, .. } => {
                 span.contains(at) && items.iter().any(|&(manager, _)| ir.exprs_in(manager).any(named))
+            }
+            _ => false,
+        })
+    }
+
+    /// Has the variable been given what has no graph, in a block like the one that this is in? It may be called like a loss
+    /// that has been differentiated before.
+    fn is_made_bare(&self, e: ExprId, at: Span) -> bool {
+        let ir = self.ir;
+        let Expr::Var(var) = ir.expr(e) else { return false };
+        ir.stmts.iter().zip(&ir.stmt_spans).any(|(stmt, &made)| match *stmt {
+            Stmt::Assign { targets, .. } => {
+                made.start < at.start
+                    && self.in_scope(made)
+                    && ir.list(targets).iter().any(|&t| ir.expr(t) == Expr::Var(var))
+                    && self.without_graph(made)
             }
             _ => false,
         })
