@@ -224,6 +224,11 @@ impl Interp<'_> {
             return Pair::Unreached;
         };
         bite.also.extend(also);
+        // A handler has made another error of it, which is what a test waits for.
+        if self.awaiting > 0 && self.caught_around() {
+            self.survive(bad, FALSE);
+            return Pair::Refused;
+        }
         // What is no tensor and has fields of its own says by these where its parts are, unless it is asked for a device.
         let device = self.known.device;
         let asked = |i: &Self, o: OuterId| i.tests.contains_key(&super::compare::has_test(o, device));

@@ -192,6 +192,8 @@ pub struct Interp<'p> {
     weighty: RefCell<FxHashMap<ClassKey, bool>>,
     /// While positive, nothing is reported.
     muted: u32,
+    /// While positive, what runs is to raise some error.
+    awaiting: u32,
     /// The device of factories without `device=`; a cell, so that branches join it.
     default_device: Cell,
     /// The device of the default tensor type, which `torch.Tensor` follows alone; a cell, too.
@@ -357,6 +359,7 @@ impl<'p> Interp<'p> {
             split: Vec::new(),
             weighty: RefCell::default(),
             muted: 0,
+            awaiting: 0,
             default_device,
             default_type,
             tests: FxHashMap::default(),

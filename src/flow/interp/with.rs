@@ -109,7 +109,9 @@ impl Interp<'_> {
     fn block_that_raises(&mut self, body: Block, awaited: bool) {
         let before = self.path;
         self.muted += u32::from(awaited);
+        self.awaiting += 1;
         self.block(body);
+        self.awaiting -= 1;
         self.muted -= u32::from(awaited);
         if !self.live() {
             self.path = before;
