@@ -137,6 +137,20 @@ fn nor_is_one_that_comes_after_a_file_that_needs_cuda_to_be_imported() {
 }
 
 #[test]
+fn what_an_object_calls_comes_after_its_constructor_whatever_the_files_are_called() {
+    let asr = "import torch\nfrom move import there\n\n\nclass Worker:\n    def __init__(self):\n        if not torch.cuda.is_available():\n            raise RuntimeError(\"no GPU\")\n\n    def run(self, x):\n        return there(x)\n";
+    let moves = "def there(x):\n    return x.cuda()\n";
+    for (class, script) in [("asr", "run"), ("work", "all")] {
+        let text =
+            format!("import torch\nfrom {class} import Worker\n\nprint(Worker().run(torch.zeros(2)))\n");
+        let (class, script) = (format!("{class}.py"), format!("{script}.py"));
+        let files = [(".git/HEAD", ""), ("move.py", moves), (&*class, asr), (&*script, &*text)];
+        let run = Project::new(&files).run("check --isolated --select SD101 --output-format concise move.py");
+        assert!(!run.stdout.contains("SD101 "), "{class}: {}", run.stdout);
+    }
+}
+
+#[test]
 fn a_constructor_that_needs_cuda_is_told_itself() {
     let net = NET.1.replace("= anchors", "= anchors.cuda()").replace("x.cuda()", "x");
     let settings =

@@ -63,7 +63,7 @@ impl Dims {
     }
 
     /// Of a tensor that has the dimension with this number, which may count from the end. One without any has 0 and -1, too
-    /// (<https://docs.pytorch.org/docs/stable/tensor_view.html>, `at::maybe_wrap_dim`).
+    /// (c10/core/WrapDimMinimal.h, `maybe_wrap_dim`).
     pub fn with_dimension(self, number: i64) -> Self {
         let least = match number {
             -1 | 0 => return self,

@@ -3,7 +3,8 @@
 //! An entry point with symbols for parameters tells of something only if it, or what it calls, decides a device:
 //! makes a tensor on one, names one, moves something by hand, loads. Everything else follows its inputs, and is
 //! skipped. One look at each file finds such seeds; they are then carried from callees to callers, over a few hops: what
-//! is far away gives a value whose place is rarely known by then. A callee that cannot be told from the text adds
+//! is far away gives a value whose place is rarely known by then. What uses an accelerator and leaves nothing there is carried
+//! over one, and what a function only hands on, or makes of a number, over none: who knows more decides for itself. A callee that cannot be told from the text adds
 //! nothing: what it gives is not known to the interpreter either.
 
 use rayon::prelude::*;

@@ -290,8 +290,7 @@ impl<'a> Scan<'a> {
     }
 
     pub(super) fn is_module_class(&self, key: ClassKey) -> bool {
-        let externals = &self.program.class(key).externals;
-        externals.iter().any(|&path| torch::base_class(path).is_some_and(|b| b.kind == torch::Base::Module))
+        is_module_class(self.program, key)
     }
 
     /// Is it the constructor of a module, whose parts are moved with it?
@@ -430,6 +429,12 @@ impl<'a> Scan<'a> {
             }
         }
     }
+}
+
+/// Is it an `nn.Module`, or a class that some framework makes of one, by the bases that are known?
+pub fn is_module_class(program: &Program, key: ClassKey) -> bool {
+    let module = |&path: &Sym| torch::base_class(path).is_some_and(|b| b.kind == torch::Base::Module);
+    program.class(key).externals.iter().any(module)
 }
 
 /// A device that is not the caller's to choose.

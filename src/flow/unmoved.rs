@@ -8,16 +8,16 @@ use rustc_hash::FxHashSet;
 
 use super::behind::{Node, named, node_of, silent};
 use super::given::Target;
+use super::scan::is_module_class;
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;
-use crate::torch;
+use crate::world::Backend;
 
 /// What is known under more names than this is out of sight.
 const MAX_NAMES: usize = 24;
 /// Methods after which a module is somewhere else, or which hand it to who knows whom.
-const MOVES: &[&str] =
-    &["to", "cuda", "xpu", "mps", "npu", "hpu", "ipu", "to_empty", "share_memory", "_apply", "apply"];
+const MOVES: &[&str] = &["to", "cuda", "ipu", "to_empty", "share_memory", "_apply", "apply"];
 /// What looks at something and lets it go.
 const LOOKS: &[&str] =
     &["isinstance", "hasattr", "getattr", "callable", "print", "type", "id", "repr", "str", "len", "super"];
@@ -106,7 +106,9 @@ impl Trace<'_> {
         let ir = &self.program.get(m).ir;
         let Some(around) = parent(ir, e) else { return self.in_statement(m, e) };
         match ir.expr(around) {
-            Expr::Attr { name, .. } => !MOVES.contains(&name.as_str()),
+            Expr::Attr { name, .. } => {
+                !MOVES.contains(&name.as_str()) && Backend::from_name(name.as_str()).is_none()
+            }
             Expr::Call(id) => {
                 let call = ir.call(id);
                 call.func == e || self.handed(m, call, e)
@@ -168,9 +170,7 @@ impl Trace<'_> {
     }
 
     fn is_module(&self, key: ClassKey) -> bool {
-        let info = self.program.class(key);
-        let module = |&path: &Sym| torch::base_class(path).is_some_and(|b| b.kind == torch::Base::Module);
-        info.unknown_base || info.externals.iter().any(module)
+        self.program.class(key).unknown_base || is_module_class(self.program, key)
     }
 
     /// It is given to a function: under the name of a parameter there.

@@ -3,11 +3,11 @@
 use super::Context;
 use super::file::File;
 use crate::finding::{Code, Finding, Label};
+use crate::flow::is_module_class;
 use crate::ir::{Class, Expr, ExprId, FuncId, FuncKind, Stmt, Var};
 use crate::link::ClassKey;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
-use crate::torch;
 use crate::world::World;
 
 /// Methods with which a class keeps up with its moves.
@@ -28,8 +28,7 @@ pub(super) fn remembered(cx: &Context<'_>) -> Vec<Finding> {
 
 impl File<'_> {
     fn is_module(&self, class: crate::ir::ClassId) -> bool {
-        let externals = &self.cx.program.class(ClassKey { module: self.module, class }).externals;
-        externals.iter().any(|&path| torch::base_class(path).is_some_and(|b| b.kind == torch::Base::Module))
+        is_module_class(self.cx.program, ClassKey { module: self.module, class })
     }
 
     /// The devices that the constructor keeps, and other methods use without setting them anew.

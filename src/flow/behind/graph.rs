@@ -47,6 +47,10 @@ impl<'a> Graph<'a> {
             graph.mentions(m);
             graph.subclasses(m);
         }
+        // Once all is known that mentions them.
+        for &m in files {
+            graph.constructors(m);
+        }
         graph
     }
 
@@ -96,7 +100,13 @@ impl<'a> Graph<'a> {
                 let that = |bit| Asks::That((Node::Class(class), bit));
                 self.add(Node::Class(base), that(Bit::Begun), that(Bit::Used));
             }
-            // Who has made an instance has come through its constructor.
+        }
+    }
+
+    /// Who has made an instance has come through its constructor.
+    fn constructors(&mut self, m: ModIdx) {
+        for n in 0..self.program.get(m).classes.len() {
+            let class = ClassKey { module: m, class: ClassId(u32::try_from(n).unwrap_or(u32::MAX)) };
             let refuses = self
                 .program
                 .find_method(class, Sym::new("__init__"))

@@ -2,8 +2,10 @@
 
 use super::super::file::File;
 use crate::finding::Finding;
+use crate::flow::is_module_class;
 use crate::ir::{Expr, ExprId, Function, Param, Stmt, Var};
-use crate::link::{ClassKey, ModIdx, Resolved};
+use crate::link::{ModIdx, Resolved};
+use crate::sym::Sym;
 use crate::torch::{self, State};
 
 /// Names by which a model comes to another device, or is left to somebody who moves it.
@@ -78,7 +80,11 @@ fn builds(file: &File<'_>, m: ModIdx, e: ExprId, depth: u32) -> bool {
     let ir = &program.get(m).ir;
     let Expr::Call(id) = ir.expr(e) else { return false };
     match program.resolve_expr(m, ir.call(id).func) {
-        Some(Resolved::Class(key)) => is_module(file, key),
+        Some(Resolved::Class(key)) => {
+            let info = program.class(key);
+            let moved = |&path: &Sym| torch::base_class(path).is_some_and(|b| b.moves_for_user);
+            !info.unknown_base && is_module_class(program, key) && !info.externals.iter().any(moved)
+        }
         Some(Resolved::External(path)) => {
             torch::module(path).is_some_and(|op| op.state != State::No) && !ir.call(id).args.is_empty()
         }
@@ -91,12 +97,4 @@ fn builds(file: &File<'_>, m: ModIdx, e: ExprId, depth: u32) -> bool {
         }
         _ => false,
     }
-}
-
-fn is_module(file: &File<'_>, key: ClassKey) -> bool {
-    let info = file.cx.program.class(key);
-    !info.unknown_base
-        && info.externals.iter().any(|&path| {
-            torch::base_class(path).is_some_and(|b| b.kind == torch::Base::Module && !b.moves_for_user)
-        })
 }
