@@ -7,23 +7,54 @@ use rustc_hash::FxHashMap;
 
 const MARKERS: [&str; 5] = ["pyproject.toml", "samedevice.toml", ".samedevice.toml", "setup.cfg", ".git"];
 
+/// What lies at the top of most projects, for those that have none of the marks: a repository that was downloaded without
+/// its history, say.
+const HINTS: [&str; 9] = [
+    "LICENSE",
+    "LICENSE.md",
+    "LICENSE.txt",
+    "LICENCE",
+    "COPYING",
+    "requirements.txt",
+    "environment.yml",
+    "environment.yaml",
+    "Pipfile",
+];
+
 /// Finds projects' roots and remembers what it saw on the way.
 #[derive(Debug, Default)]
 pub struct Roots {
     /// The nearest marked folder upwards, by folder.
     marked: FxHashMap<PathBuf, Option<Arc<Path>>>,
+    /// The nearest folder upwards that looks like the top of a project, by folder.
+    hinted: FxHashMap<PathBuf, Option<Arc<Path>>>,
     /// The folder that holds the top-most package, by folder.
     unpackaged: FxHashMap<PathBuf, Arc<Path>>,
 }
 
 impl Roots {
     /// The project's root for the files in this absolute folder: the nearest folder upwards that holds one of
-    /// the usual marks; else the folder that holds the top-most package; else the folder itself.
+    /// the usual marks; else the nearest that is no package and holds the project's licence or what it needs; else the folder
+    /// that holds the top-most package; else the folder itself.
     pub fn of(&mut self, folder: &Path) -> Arc<Path> {
         if let Some(root) = self.marked(folder) {
             return root;
         }
-        self.unpackaged(folder)
+        let outside = self.unpackaged(folder);
+        self.hinted(&outside).unwrap_or(outside)
+    }
+
+    fn hinted(&mut self, folder: &Path) -> Option<Arc<Path>> {
+        if let Some(known) = self.hinted.get(folder) {
+            return known.clone();
+        }
+        let root = if HINTS.into_iter().any(|name| folder.join(name).is_file()) {
+            Some(folder.into())
+        } else {
+            folder.parent().and_then(|parent| self.hinted(parent))
+        };
+        self.hinted.insert(folder.to_owned(), root.clone());
+        root
     }
 
     fn unpackaged(&mut self, folder: &Path) -> Arc<Path> {
@@ -74,6 +105,12 @@ mod tests {
             fs::write(dir.path().join(file), "").expect("a file");
         }
         assert_eq!(project_root(&inner.join("x.py")), dir.path().join("a"));
+        fs::write(dir.path().join("LICENSE"), "").expect("a file");
+        assert_eq!(project_root(&inner.join("x.py")), dir.path(), "a download");
+        fs::write(dir.path().join("a/requirements.txt"), "").expect("a file");
+        assert_eq!(project_root(&inner.join("x.py")), dir.path().join("a"), "the nearest");
+        fs::write(inner.join("requirements.txt"), "").expect("a file");
+        assert_eq!(project_root(&inner.join("x.py")), dir.path().join("a"), "not within a package");
         fs::write(inner.join("setup.py"), "").expect("a file");
         assert_eq!(project_root(&inner), dir.path().join("a"), "a module of the package");
         fs::write(dir.path().join("setup.py"), "").expect("a file");

@@ -10,7 +10,9 @@
 
 mod room;
 
-use rustc_hash::FxHashSet;
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::atom::{AtomId, GPU_ATOMS, backend};
 use crate::world::Backend;
@@ -88,6 +90,8 @@ pub struct Diagrams {
     chooses: Vec<bool>,
     /// Atoms that such nodes ask.
     deciding: FxHashSet<AtomId>,
+    /// What held on a path besides what is left of it, by what is left.
+    lost: FxHashMap<Cond, Rc<[Literal]>>,
 }
 
 impl Default for Diagrams {
@@ -106,6 +110,7 @@ impl Default for Diagrams {
             kept: FxHashSet::default(),
             chooses: Vec::with_capacity(USUAL),
             deciding: FxHashSet::default(),
+            lost: FxHashMap::default(),
         };
         d.leaf(0);
         d.leaf(1);

@@ -10,7 +10,7 @@ impl Scan<'_> {
     /// Which variables each statement of the module's body may bind.
     pub(super) fn top_level(&mut self) {
         let Some(body) = self.ir.functions.first() else { return };
-        let mut mentioned = None;
+        let mut changed = None;
         for &s in self.ir.block(body.body) {
             let span = self.ir.stmt_span(s);
             let slots = match self.ir.stmt(s) {
@@ -31,8 +31,7 @@ impl Scan<'_> {
                 | Stmt::While { .. }
                 | Stmt::With { .. }
                 | Stmt::Try { .. } => {
-                    // Whatever is bound in a branch.
-                    let all: &Vec<_> = mentioned.get_or_insert_with(|| self.mentioned());
+                    let all: &Vec<_> = changed.get_or_insert_with(|| self.changed());
                     let mut slots: Vec<Slot> =
                         all.iter().filter(|(at, _)| span.contains(*at)).map(|&(_, slot)| slot).collect();
                     slots.sort_unstable();
@@ -50,19 +49,59 @@ impl Scan<'_> {
         }
     }
 
-    /// Every mention of a module-level variable that has a value of its own.
-    fn mentioned(&self) -> Vec<(Span, Slot)> {
+    /// Where the file binds a module-level variable, puts something into what it holds or calls a method of that. What a script
+    /// only mentions, it leaves as it is.
+    fn changed(&self) -> Vec<(Span, Slot)> {
+        let mut changed = Vec::new();
+        for (stmt, &at) in self.ir.stmts.iter().zip(&self.ir.stmt_spans) {
+            let mut add = |target: ExprId| {
+                let mut slots = Vec::new();
+                self.changes(target, &mut slots);
+                changed.extend(slots.into_iter().map(|slot| (at, slot)));
+            };
+            match stmt {
+                Stmt::Assign { targets: list, .. } | Stmt::Del(list) => {
+                    self.ir.list(*list).iter().for_each(|&t| add(t));
+                }
+                Stmt::AnnAssign { target, .. }
+                | Stmt::AugAssign { target, .. }
+                | Stmt::For { target, .. } => add(*target),
+                Stmt::With { items, .. } => items.iter().filter_map(|&(_, target)| target).for_each(add),
+                _ => {}
+            }
+        }
+        for (expr, &at) in self.ir.exprs.iter().zip(&self.ir.expr_spans) {
+            let mut slots = Vec::new();
+            match *expr {
+                Expr::Walrus { target: Var::Local(slot) | Var::Global(slot), .. } => slots.push(slot),
+                Expr::Call(call) => {
+                    if let Expr::Attr { base, .. } = self.ir.expr(self.ir.call(call).func) {
+                        self.changes(base, &mut slots);
+                    }
+                }
+                _ => {}
+            }
+            changed.extend(slots.into_iter().map(|slot| (at, slot)));
+        }
+        changed.retain(|&(_, slot)| self.has_value(slot));
+        changed
+    }
+
+    /// The variables that an assignment to the target binds or changes the value of.
+    fn changes(&self, target: ExprId, slots: &mut Vec<Slot>) {
+        match self.ir.expr(target) {
+            Expr::Attr { base, .. } | Expr::Index { base, .. } => self.changes(base, slots),
+            Expr::Tuple(list) | Expr::List(list) => {
+                self.ir.list(list).iter().for_each(|&t| self.changes(t, slots));
+            }
+            _ => self.targets(target, slots),
+        }
+    }
+
+    /// Has the module-level variable a value of its own?
+    fn has_value(&self, slot: Slot) -> bool {
         let bindings = &self.program.get(self.module).bindings;
-        let exprs = self.ir.exprs.iter().zip(&self.ir.expr_spans);
-        exprs
-            .filter_map(|(expr, &at)| match *expr {
-                Expr::Var(Var::Local(slot) | Var::Global(slot)) => Some((at, slot)),
-                _ => None,
-            })
-            .filter(|&(_, slot)| {
-                matches!(bindings.get(usize::from(slot)), Some(Binding::Complex | Binding::Value(_)))
-            })
-            .collect()
+        matches!(bindings.get(usize::from(slot)), Some(Binding::Complex | Binding::Value(_)))
     }
 
     pub(super) fn targets(&self, target: ExprId, slots: &mut Vec<Slot>) {

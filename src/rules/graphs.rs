@@ -142,8 +142,12 @@ impl File<'_> {
     /// Does the statement give the sum, or what it is an item of, another value?
     fn is_given_anew(&self, stmt: &Stmt, sum: ExprId) -> bool {
         let ir = self.ir;
-        let is_it = |t: ExprId| same(ir, t, sum) || same(ir, t, whole(ir, sum));
-        matches!(*stmt, Stmt::Assign { targets, .. } if ir.list(targets).iter().any(|&t| is_it(t)))
+        let is_it = |&t: &ExprId| same(ir, t, sum) || same(ir, t, whole(ir, sum));
+        let binds = |t: &ExprId| match ir.expr(*t) {
+            Expr::Tuple(parts) | Expr::List(parts) => ir.list(parts).iter().any(is_it),
+            _ => is_it(t),
+        };
+        matches!(*stmt, Stmt::Assign { targets, .. } if ir.list(targets).iter().any(binds))
     }
 
     /// Is the sum begun anew behind a test that comes true again and again, such as `if (i + 1) % steps == 0`? So many rounds

@@ -4,6 +4,7 @@ mod built;
 mod drawn;
 mod dropped;
 mod own;
+mod registered;
 
 use super::Context;
 use super::file::File;
@@ -170,7 +171,7 @@ impl File<'_> {
         let (call, what) = self.inside(function).find_map(|(_, e, at)| {
             let Expr::Call(c) = e else { return None };
             self.elsewhere(self.ir.call(c), param)
-                .filter(|_| !self.stays_on_host(c, at))
+                .filter(|_| !self.stays_on_host(c, at) && !self.is_taken_along(function, at))
                 .map(|what| (at, what))
         })?;
         let message = format!("`{}` is given `{param}` and never looks at it: {what}", function.name);
@@ -332,7 +333,7 @@ impl File<'_> {
             };
             // What is read to the host, and given back to nobody, goes on from there by itself: a checkpoint.
             let read = || given.own && self.is_statement(at);
-            if default.as_str() == "cpu" && (later() || read()) {
+            if default.as_str() == "cpu" && (later() || read() || self.is_taken_along(function, at)) {
                 return None;
             }
             let message = format!("`{name}` takes a device as well, and is left to its default, `{default}`");
@@ -366,15 +367,7 @@ impl File<'_> {
     /// Is what the call gives, under the name that it is given, later sent to the parameter's device, or handed on together
     /// with it? With `parts`, or what is made of it.
     fn results_follow(&self, function: &Function, slot: u16, call: Span, parts: bool) -> bool {
-        let mut named = Vec::new();
-        for (s, &at) in self.ir.stmts.iter().zip(&self.ir.stmt_spans) {
-            if let Stmt::Assign { targets, .. } = s
-                && at.contains(call)
-                && function.span.contains(at)
-            {
-                named.extend(self.ir.list(*targets).iter().flat_map(|&t| self.names_in(t)));
-            }
-        }
+        let mut named = self.names_of_result(function, call);
         let vars: Vec<(u16, Span)> = self
             .inside(function)
             .filter_map(|(_, e, at)| match e {

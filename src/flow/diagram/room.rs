@@ -1,6 +1,6 @@
 //! What stays of a condition when there is no room for all of it.
 
-use super::{Cond, Dd, Diagrams, FALSE, LEAF, TRUE, atom_at};
+use super::{Cond, Dd, Diagrams, FALSE, LEAF, Literal, TRUE, atom_at};
 use crate::flow::atom::AtomId;
 
 impl Diagrams {
@@ -10,11 +10,23 @@ impl Diagrams {
     }
 
     /// Both hold. Past the bound, of the first stays what decides between values, if there is room for that; else only what is
-    /// about the machine, with what guards if there is room.
+    /// about the machine, with what guards if there is room. What certainly held besides is remembered, see
+    /// [`Diagrams::lost_on`].
     pub fn and(&mut self, a: Cond, b: Cond) -> Cond {
         if let Some(both) = self.ite(a, b, FALSE) {
+            if !self.lost.is_empty() {
+                self.note_lost(both, &[a, b], &[]);
+            }
             return both;
         }
+        let both = self.and_in_part(a, b);
+        let mut said = self.literals_of(a);
+        said.extend(self.literals_of(b));
+        self.note_lost(both, &[a, b], &said);
+        both
+    }
+
+    fn and_in_part(&mut self, a: Cond, b: Cond) -> Cond {
         let decides = self.what_decides(a);
         if let Some(both) = self.ite(decides, b, FALSE) {
             return both;
@@ -35,11 +47,89 @@ impl Diagrams {
 
     /// Either holds. Past the bound, only facts about the machine stay.
     pub fn or(&mut self, a: Cond, b: Cond) -> Cond {
-        if let Some(either) = self.ite(a, TRUE, b) {
-            return either;
+        let whole = self.ite(a, TRUE, b);
+        let either = whole.unwrap_or_else(|| {
+            let (a, b) = (self.machine(a), self.machine(b));
+            self.ite(a, TRUE, b).unwrap_or(TRUE)
+        });
+        if either == a || either == b {
+            self.said_no_more(a, b, either);
+        } else if whole.is_none() || !self.lost.is_empty() {
+            let common = self.said_on_both(a, b);
+            self.note_lost(either, &[], &common);
         }
-        let (a, b) = (self.machine(a), self.machine(b));
-        self.ite(a, TRUE, b).unwrap_or(TRUE)
+        either
+    }
+
+    /// What held on a path to here, certainly, and had no room in what is left of it.
+    pub fn lost_on(&self, path: Cond) -> &[Literal] {
+        self.lost.get(&path).map_or(&[], |lost| lost)
+    }
+
+    /// Remembers for what is left of a path what was lost of those that it was put together of, and what these said.
+    fn note_lost(&mut self, left: Cond, of: &[Cond], said: &[Literal]) {
+        if left == TRUE || left == FALSE {
+            return;
+        }
+        let still = self.literals_of(left);
+        let before = of.iter().flat_map(|&c| self.lost_on(c)).chain(said);
+        let mut lost: Vec<Literal> = before.copied().filter(|l| !still.contains(l)).collect();
+        lost.sort_unstable();
+        lost.dedup();
+        // Equal conditions are one, on whichever paths they are what is left.
+        if let Some(known) = self.lost.get(&left) {
+            lost.retain(|l| known.contains(l));
+        }
+        if lost.is_empty() {
+            self.lost.remove(&left);
+        } else {
+            self.lost.insert(left, lost.into());
+        }
+    }
+
+    /// One of two conditions is what either comes to: of what it had lost there stays what the other says, too.
+    fn said_no_more(&mut self, a: Cond, b: Cond, either: Cond) {
+        if self.lost.contains_key(&either) {
+            let common = self.said_on_both(a, b);
+            self.note_lost(either, &[], &common);
+        }
+    }
+
+    /// What is certain on both, as far as it is known.
+    fn said_on_both(&self, a: Cond, b: Cond) -> Vec<Literal> {
+        let all = |c: Cond| {
+            let mut said = self.literals_of(c);
+            said.extend_from_slice(self.lost_on(c));
+            said
+        };
+        let (mut of_a, of_b) = (all(a), all(b));
+        of_a.retain(|l| of_b.contains(l));
+        of_a
+    }
+
+    /// The atoms that have one truth wherever the condition holds.
+    fn literals_of(&self, c: Cond) -> Vec<Literal> {
+        let n = self.nodes[c.0 as usize];
+        if n.level == LEAF {
+            return Vec::new();
+        }
+        let (atom, hi, lo) = (atom_at(n.level), Dd(n.hi), Dd(n.lo));
+        let mut below = match (hi, lo) {
+            (FALSE, lo) => return self.with_literal((atom, false), lo),
+            (hi, FALSE) => return self.with_literal((atom, true), hi),
+            (hi, _) => self.literals_of(hi),
+        };
+        if !below.is_empty() {
+            let other = self.literals_of(lo);
+            below.retain(|l| other.contains(l));
+        }
+        below
+    }
+
+    fn with_literal(&self, literal: Literal, rest: Cond) -> Vec<Literal> {
+        let mut all = self.literals_of(rest);
+        all.push(literal);
+        all
     }
 
     /// What a condition says of the machine, of what guards, and of what values hang on. Who forgets those takes one value for

@@ -74,3 +74,40 @@ fn what_values_hang_on_stays_past_the_bound() {
     }
     assert_eq!(d.given(value, path), x);
 }
+
+/// A path on which so many of the alternatives hold that there is no room for the first condition.
+fn crowded(d: &mut Diagrams, first: Cond, from: u32) -> Cond {
+    let mut path = first;
+    for n in 0..6 {
+        let (a, b) = (d.atom(AtomId(from + 2 * n)), d.atom(AtomId(from + 2 * n + 1)));
+        let either = d.or(a, b);
+        path = d.and(path, either);
+    }
+    path
+}
+
+#[test]
+fn what_a_path_has_no_room_for_is_remembered() {
+    let mut d = Diagrams::default();
+    let (first, other) = (AtomId(30), AtomId(31));
+    let (a, b) = (d.atom(first), d.atom(other));
+    let path = crowded(&mut d, a, 40);
+    assert!(!d.implies(path, a), "there was room");
+    assert!(d.lost_on(path).contains(&(first, true)));
+    let further = d.and(path, b);
+    assert!(d.lost_on(further).contains(&(first, true)));
+}
+
+#[test]
+fn what_only_one_of_two_paths_said_is_not_certain_where_they_meet() {
+    let mut d = Diagrams::default();
+    let (first, other) = (AtomId(30), AtomId(31));
+    let (a, b) = (d.atom(first), d.atom(other));
+    let both = d.and(a, b);
+    let with = crowded(&mut d, both, 40);
+    let not_a = d.not(a);
+    let without = crowded(&mut d, not_a, 60);
+    assert!(d.lost_on(without).contains(&(first, false)));
+    let met = d.or(with, without);
+    assert!(!d.lost_on(met).iter().any(|&(atom, _)| atom == first || atom == other));
+}

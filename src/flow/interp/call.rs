@@ -312,13 +312,18 @@ impl Interp<'_> {
         }
     }
 
-    /// A method that is not followed, and whose name speaks of devices, has done something to where its object is.
+    /// A method that is not followed, and whose name speaks of devices, has done something to where its object is, and the
+    /// modules that it holds.
     fn may_have_moved(&mut self, method: Sym, receiver: Option<Value>) {
         let name = method.as_str();
-        if let Some(v) = receiver
-            && (matches!(name, "to" | "_apply") || super::cond::speaks_of_devices(name))
-        {
-            self.escape(v, 0);
+        let Some(v @ Value::Object(id)) = receiver else { return };
+        if !matches!(name, "to" | "_apply") && !super::cond::speaks_of_devices(name) {
+            return;
+        }
+        self.escape(v, 0);
+        if matches!(self.obj(id).kind, ObjKind::Instance) {
+            let held: Vec<Value> = self.obj(id).attrs.iter().map(|&(_, cell)| self.store.get(cell)).collect();
+            held.into_iter().for_each(|v| self.escape(v, 0));
         }
     }
 
@@ -338,8 +343,11 @@ impl Interp<'_> {
         }
         // What decides nothing and is given nothing that is somewhere for certain only passes on.
         let asked_for = matches!(receiver, Some(Value::Object(id)) if self.unbuilt.contains_key(&id));
+        // What is short and is given a tensor may bring it together with another one of the caller's.
+        let short = || calls <= super::SHORT_CALLS && args.values().any(|(v, _)| self.holds_tensor(v));
         calls > super::FEW_CALLS
             && !asked_for
+            && !short()
             && !self.relevance.is_telling(module, func)
             && !args.values().map(|(v, _)| v).chain(receiver).any(|v| self.is_settled(v, 0))
     }

@@ -93,6 +93,17 @@ impl Interp<'_> {
         })
     }
 
+    /// Is it a tensor for certain, or does a sequence hold one?
+    pub(super) fn holds_tensor(&self, v: Value) -> bool {
+        match v {
+            Value::Tensor(t) => self.get_tensor(t).certain,
+            Value::Outer(o) => self.is_tensorish(o),
+            Value::Seq(s) => self.t.seqs.get(s.0).iter().any(|&v| self.holds_tensor(v)),
+            Value::Choice(_) => self.values_of(v).into_iter().any(|v| self.holds_tensor(v)),
+            _ => false,
+        }
+    }
+
     /// Is it what unknown code made of something that who calls gives, alone or as one of several results? What is
     /// kept in an object or a dict may come from anywhere.
     fn is_derived(&self, v: Value) -> bool {

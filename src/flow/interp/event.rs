@@ -96,6 +96,10 @@ impl Interp<'_> {
         let mut constant: Vec<OuterId> = Vec::new();
         let mut memos = Vec::new();
         for &(atom, truth) in cube {
+            // The path once said so, and had no room for it.
+            if self.d.lost_on(path).contains(&(atom, !truth)) {
+                return None;
+            }
             if let (true, Some(&o)) = (truth, self.constants.get(&atom)) {
                 if constant.contains(&o) {
                     return None;

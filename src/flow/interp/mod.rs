@@ -136,6 +136,8 @@ const SCRIPT_CALL_STEPS: u32 = 3_000;
 const MANY_CALLS: u32 = 150;
 /// One with fewer is interpreted whatever it does.
 const FEW_CALLS: u32 = 6;
+/// The same where they are given a tensor.
+const SHORT_CALLS: u32 = 16;
 /// Deepest chain of interpreted calls.
 const MAX_DEPTH: u32 = 16;
 /// Longest sequence whose elements are told apart.

@@ -1,5 +1,7 @@
 //! Modules of which nobody here sees the class: what is moved with `.to()` and called is one, and it has moved in place.
 
+use rustc_hash::FxHashSet;
+
 use super::super::dims::Dims;
 use super::super::event::Meeting;
 use super::super::value::{Device, NO_ORIGIN, OriginId, OuterId, OuterKey, Reason, Value};
@@ -47,12 +49,35 @@ impl Interp<'_> {
         self.watch.moved_modules.extend(origins.filter(|&o| o != NO_ORIGIN));
     }
 
+    /// What is wrapped here came from outside, and brings its inputs to where it is from here on.
+    pub(super) fn scatters_outside(&mut self, wrapped: Value) {
+        match wrapped {
+            Value::Outer(o) => {
+                self.watch.scattering_outside.insert(o);
+                if let Some(Value::Tensor(moved)) = self.as_moved(o) {
+                    self.scatters_there(self.get_tensor(moved).device);
+                }
+            }
+            Value::Tensor(t) if !self.get_tensor(t).certain => self.scatters_there(self.get_tensor(t).device),
+            _ => {}
+        }
+    }
+
+    /// What has moved there brings its inputs along.
+    fn scatters_there(&mut self, device: Dd) {
+        let origins = self.device_leaves(device).into_iter().map(|(.., origin)| origin);
+        self.watch.scattering_moves.extend(origins.filter(|&o| o != NO_ORIGIN));
+    }
+
     /// `model.to(device)` has given this. If it is a module, whose name it was is there from here on.
     pub(super) fn goes_along(&mut self, o: OuterId, moved: Value) {
         let Value::Tensor(id) = moved else { return };
+        let device = self.get_tensor(id).device;
         if self.watch.shown_modules.contains(&o) {
-            let device = self.get_tensor(id).device;
             self.is_module_there(device);
+        }
+        if self.watch.scattering_outside.contains(&o) {
+            self.scatters_there(device);
         }
         let cell = match self.outer_moves.get(&o) {
             Some(&cell) => cell,
@@ -97,8 +122,9 @@ impl Interp<'_> {
     /// What has been moved to this device is called: it is a module, and gives something there. That its inputs must be there
     /// is certain only of what has more of a module: a pipeline brings them along.
     pub(super) fn call_moved(&mut self, device: Dd, args: &Args, e: ExprId) -> Dd {
-        let shown = |&(.., origin): &(u32, Device, OriginId)| self.watch.moved_modules.contains(&origin);
-        if !self.device_leaves(device).iter().any(shown) {
+        let leaves = self.device_leaves(device);
+        let among = |moves: &FxHashSet<OriginId>| leaves.iter().any(|(.., origin)| moves.contains(origin));
+        if !among(&self.watch.moved_modules) || among(&self.watch.scattering_moves) {
             return device;
         }
         let module = Party { expr: e, device, dims: Dims::SOME, rule: Rule::STRICT };
@@ -123,7 +149,7 @@ impl Interp<'_> {
 
     /// Where a module that came from outside must be, since all that it is given is there.
     fn where_its_inputs_are(&mut self, model: OuterId, args: &Args) -> Option<Dd> {
-        if !self.watch.shown_modules.contains(&model) {
+        if !self.watch.shown_modules.contains(&model) || self.watch.scattering_outside.contains(&model) {
             return None;
         }
         let mut place = None;

@@ -252,7 +252,8 @@ impl Interp<'_> {
 
     /// `nn.DataParallel(model)`: with one GPU it moves the model there itself, with more it must be there already.
     fn data_parallel(&mut self, args: &Args, e: ExprId) {
-        let Some((Value::Object(id), _)) = args.get(0, "module") else { return };
+        let Some((wrapped, _)) = args.get(0, "module") else { return };
+        let Value::Object(id) = wrapped else { return self.scatters_outside(wrapped) };
         if !self.is_module_object(id) || self.obj(id).outer.is_some() {
             return;
         }
@@ -321,8 +322,9 @@ impl Interp<'_> {
             self.watch.one_each.push(place);
             self.watch.beyond_first = true;
         }
-        let Some((Value::Object(id), _)) = args.get(0, "module") else { return };
+        let Some((wrapped, _)) = args.get(0, "module") else { return };
         let Some((given, _)) = args.get(1, "device_ids").filter(|(v, _)| *v != Value::None) else { return };
+        let Value::Object(id) = wrapped else { return self.scatters_outside(wrapped) };
         let ids = self.exact_elements(given);
         if !self.is_module_object(id) || ids.as_ref().is_some_and(|ids| ids.is_empty()) {
             return;

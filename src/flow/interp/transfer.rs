@@ -158,7 +158,8 @@ impl Interp<'_> {
             Value::Str(s, _) => s.as_str(),
             // `x.dtype`, a `dtype` parameter: no device comes with it.
             Value::Outer(o) if self.t.get_outer(o).text.ends_with("dtype") => return TypeTarget::Dtype,
-            Value::Unknown | Value::Outer(_) | Value::Choice(_) => {
+            // A text that is put together may be any type's.
+            Value::Unknown | Value::Outer(_) | Value::Choice(_) | Self::TEXT => {
                 return TypeTarget::Place(self.unknown_device());
             }
             _ => "",

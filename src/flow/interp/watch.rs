@@ -108,6 +108,10 @@ pub(super) struct Watch {
     pub(super) shown_modules: FxHashSet<OuterId>,
     /// The same by the moves that they come from.
     pub(super) moved_modules: FxHashSet<OriginId>,
+    /// Outside things in wrappers that bring their inputs along.
+    pub(super) scattering_outside: FxHashSet<OuterId>,
+    /// The same by the moves that they come from.
+    pub(super) scattering_moves: FxHashSet<OriginId>,
     /// Copies of leaves that nobody else holds, by where they were made.
     pub(super) fresh_copies: Vec<Place>,
 }
@@ -206,6 +210,8 @@ impl Watch {
             with_layers: FxHashSet::default(),
             shown_modules: FxHashSet::default(),
             moved_modules: FxHashSet::default(),
+            scattering_outside: FxHashSet::default(),
+            scattering_moves: FxHashSet::default(),
             texts: FxHashSet::default(),
         }
     }
