@@ -91,7 +91,10 @@ impl Intake {
         for (module, root) in self.modules[before..].iter().zip(roots) {
             let Some(importer) = self.importers[module.file.0 as usize] else { continue };
             for import in &module.imports {
-                for candidate in [import.module, import.whole()] {
+                // `import a.b` runs `a` as well.
+                let around = import.module.as_str().match_indices('.').filter(|_| import.name.is_none());
+                let packages = around.filter_map(|(at, _)| import.module.as_str().get(..at)).map(Sym::new);
+                for candidate in [import.module, import.whole()].into_iter().chain(packages) {
                     let Some(found) = self.finder.find(importer, import.level, candidate) else { continue };
                     if !self.by_path.contains_key(&found) && seen.insert(found) {
                         wanted.push((self.finder.path(found).to_path_buf(), root.clone()));

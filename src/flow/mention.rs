@@ -65,7 +65,7 @@ impl Scan<'_> {
             Expr::Var(Var::Global(_) | Var::Unbound(_)) | Expr::Attr { .. } if self.in_project(base) => {
                 match self.program.resolve_expr(self.module, base) {
                     Some(Resolved::Module(m)) => {
-                        if let Some(r) = self.program.lookup(m, name) {
+                        if let Some(r) = self.program.attribute(self.module, m, name) {
                             self.mention(e, r);
                         }
                     }

@@ -1,13 +1,68 @@
 //! What files import of the project.
 
-use super::{ModIdx, Program, Target};
+use rustc_hash::FxHashMap;
+
+use super::{ModIdx, Program, Resolved, Target};
+use crate::ir::Module;
+use crate::sym::Sym;
+
+/// What a file's `import a.b` makes attributes of packages.
+#[derive(Default)]
+pub(super) struct Below {
+    /// By the package and the name there.
+    of_packages: FxHashMap<(ModIdx, Sym), ModIdx>,
+    /// In folders that have no file of their own, by the whole dotted name.
+    of_folders: FxHashMap<Sym, ModIdx>,
+}
+
+/// The submodules that the file's `import a.b` makes attributes of their packages (Python's reference, "Submodules" in "The
+/// import system"). `find` gives the file of a dotted name.
+pub(super) fn below(ir: &Module, find: &mut dyn FnMut(Sym) -> Option<ModIdx>) -> Below {
+    let mut below = Below::default();
+    for import in ir.imports.iter().filter(|i| i.name.is_none() && i.module.as_str().contains('.')) {
+        let whole = import.module.as_str();
+        let mut package = None;
+        let ends = whole.match_indices('.').map(|(at, _)| at).chain([whole.len()]);
+        for path in ends.filter_map(|end| whole.get(..end)) {
+            let module = find(Sym::new(path));
+            match (package, module) {
+                (Some(package), Some(module)) => {
+                    let name = path.rsplit_once('.').map_or(path, |(_, name)| name);
+                    below.of_packages.insert((package, Sym::new(name)), module);
+                }
+                (None, Some(module)) if path.contains('.') => {
+                    below.of_folders.insert(Sym::new(path), module);
+                }
+                _ => {}
+            }
+            package = module;
+        }
+    }
+    below
+}
 
 impl Program {
     /// The files of the project that the file imports, names of them included; one may come more than once.
     pub fn imports(&self, module: ModIdx) -> impl Iterator<Item = ModIdx> {
-        self.get(module).targets.values().filter_map(|target| match *target {
+        let linked = self.get(module);
+        let targets = linked.targets.values().filter_map(|target| match *target {
             Target::Module(m) | Target::Member(m, _) => Some(m),
             Target::External(_) => None,
-        })
+        });
+        targets.chain(linked.below.of_packages.values().chain(linked.below.of_folders.values()).copied())
+    }
+
+    /// What `package.name` means in a file: a name of the package's own, or else a submodule that the file imports.
+    pub fn attribute(&self, module: ModIdx, package: ModIdx, name: Sym) -> Option<Resolved> {
+        let submodule =
+            || self.get(module).below.of_packages.get(&(package, name)).map(|&m| Resolved::Module(m));
+        self.lookup(package, name).or_else(submodule)
+    }
+
+    /// The file of the project that a dotted name means in a file: `work` in a folder `lib`, after `import lib.work`.
+    pub fn in_folder(&self, module: ModIdx, folder: Sym, name: Sym) -> Option<ModIdx> {
+        let folders = &self.get(module).below.of_folders;
+        // Most files import nothing like that.
+        if folders.is_empty() { None } else { folders.get(&folder.dotted(name)).copied() }
     }
 }

@@ -90,6 +90,8 @@ pub struct Linked {
     pub targets: FxHashMap<(u32, Sym, Option<Sym>), Target>,
     /// Does it import anything from its own package: `from . import name`?
     siblings: bool,
+    /// Submodules that the file's imports make attributes of their packages.
+    below: imports::Below,
     /// Star imports, in order.
     pub stars: Vec<Target>,
     /// The classes' resolved bases.
@@ -247,8 +249,11 @@ impl Program {
                 self.lookup(module, name).or_else(|| Some(Resolved::External(self.builtins.dotted(name))))
             }
             Expr::Attr { base, name } => match self.resolve_expr(module, base)? {
-                Resolved::Module(m) => self.lookup(m, name),
-                Resolved::External(path) => Some(Resolved::External(path.dotted(name))),
+                Resolved::Module(m) => self.attribute(module, m, name),
+                Resolved::External(path) => Some(match self.in_folder(module, path, name) {
+                    Some(m) => Resolved::Module(m),
+                    None => Resolved::External(path.dotted(name)),
+                }),
                 Resolved::Class(_) | Resolved::Function(..) | Resolved::Variable(..) => None,
             },
             // `Generic[T]`
@@ -406,6 +411,8 @@ fn link_module(
         }
         targets.insert(key, target);
     }
+    let below =
+        imports::below(&ir, &mut |name| find(ir.file, 0, name).and_then(|f| by_file.get(&f).copied()));
     let body = ir.functions.first();
     let slots: &[Sym] = body.map_or(&[], |f| &f.slots);
     let names: FxHashMap<Sym, Slot> =
@@ -425,6 +432,7 @@ fn link_module(
         bindings,
         names,
         targets,
+        below,
         stars,
         siblings: ir.imports.iter().any(|i| i.level == 1 && i.module == Sym::EMPTY && i.name.is_some()),
         methods,

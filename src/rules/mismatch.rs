@@ -215,6 +215,9 @@ pub(super) fn module_input(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     }
     let message =
         format!("{what} meets tensors on {} and on {}", stray.device.in_words(), other.device.in_words());
+    if [stray, other].into_iter().filter_map(made).any(|(place, _)| tries_itself(place, cx)) {
+        return None;
+    }
     let mut f = meeting_finding(202, event, message)?;
     if let Some(place) = called {
         let inner = std::mem::replace(&mut f.primary.place, place);
@@ -258,6 +261,9 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
     {
         return None;
     }
+    if tries_itself(place, cx) {
+        return None;
+    }
     let text =
         if how == Reason::Default { "made without `device=`: on the CPU" } else { "always made on the CPU" };
     let message = format!("a tensor on the CPU meets one on {} in {what}", other.device.in_words());
@@ -275,6 +281,18 @@ fn as_tests_like(event: &Event, other: &Operand, cx: &Context<'_>) -> bool {
     let given = !matches!(other.device, DeviceName::Known(_));
     let here = Place { file: cx.file, span: Span::default() };
     event.symbolic && (super::in_tests(event.place, cx) || given && super::in_tests(here, cx))
+}
+
+/// Is the place in a method by which a class tries itself out, with what it makes for that: `def test(self):`? Who wants that
+/// elsewhere says so there.
+fn tries_itself(place: Place, cx: &Context<'_>) -> bool {
+    let Some(module) = cx.program.module_of(place.file) else { return false };
+    let ir = &cx.program.get(module).ir;
+    ir.functions.iter().any(|f| {
+        let alone = f.class.is_some() && f.params.len() == 1 && f.kind == FuncKind::Function;
+        let says = || f.name.as_str().split('_').any(|word| matches!(word, "test" | "check" | "selftest"));
+        alone && f.span.contains(place.span) && says()
+    })
 }
 
 /// A helper whose callers are in sight is judged by what they give it; host code stays on the host.

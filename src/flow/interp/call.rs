@@ -38,6 +38,9 @@ impl Interp<'_> {
                         r => r,
                     });
                 }
+                if self.method_raises_for_lack(receiver, name, &args) {
+                    return Value::Unknown;
+                }
                 self.each(receiver, &mut |i, r| i.call_method(r, name, &args, e, base))
             }
             _ => {
@@ -47,6 +50,9 @@ impl Interp<'_> {
                     && let Some(name) = linked.ir.variable_of(call.func)
                 {
                     self.handed_as_weights(name, &args);
+                }
+                if self.raises_for_lack(f, &args) {
+                    return Value::Unknown;
                 }
                 self.call_value(f, &args, e)
             }

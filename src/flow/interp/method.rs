@@ -17,8 +17,11 @@ impl Interp<'_> {
                 }
                 v => v,
             },
-            Value::External(path) => self.external_attr(path, name),
-            Value::Module(m) => match self.program.lookup(m, name) {
+            Value::External(path) => match self.program.in_folder(self.here().module, path, name) {
+                Some(m) => Value::Module(m),
+                None => self.external_attr(path, name),
+            },
+            Value::Module(m) => match self.program.attribute(self.here().module, m, name) {
                 Some(r) => self.resolved(r),
                 None => self.result_of(e),
             },

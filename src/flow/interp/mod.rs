@@ -52,6 +52,7 @@ mod instance;
 mod iteration;
 mod join;
 mod kept;
+mod lacking;
 mod layers;
 mod loading;
 mod loops;

@@ -187,8 +187,7 @@ impl Interp<'_> {
         e: ExprId,
         base: ExprId,
     ) -> Value {
-        let forced =
-            args.get(0, "force").is_some_and(|(v, _)| v == Value::Bool(super::TRUE) || v == Value::Unknown);
+        let forced = args.get(0, "force").is_some_and(|(v, _)| v != Value::Bool(super::FALSE));
         self.check_read(t, e);
         if !forced && !self.check_named_to_host(t, base, e) {
             self.check_host(t.device, base, e, &format!("`.{name}()`"));
