@@ -351,6 +351,7 @@ pub(super) fn operation(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data)
         || callers_decide(event, other, cx)
         || as_tests_like(event, other, cx)
+        || [stray, other].into_iter().filter_map(made).any(|(place, _)| tries_itself(place, cx))
     {
         return None;
     }

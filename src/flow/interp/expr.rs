@@ -484,6 +484,9 @@ impl Interp<'_> {
             (Value::Host(Host::Doubles), v) | (v, Value::Host(Host::Doubles)) if self.never_shown(v) => {
                 Self::DOUBLES
             }
+            // No tensor is added to a text, or put into one.
+            (Value::Str(..) | Value::Host(Host::Text), Value::Outer(_)) => Self::TEXT,
+            (Value::Outer(_), Value::Str(..) | Value::Host(Host::Text)) if op == BinOp::Add => Self::TEXT,
             (Value::Tensor(_) | Value::Outer(_), _) | (_, Value::Tensor(_) | Value::Outer(_)) => {
                 self.tensor_binary(op, a, b, e, l, r)
             }
