@@ -100,7 +100,16 @@ impl File<'_> {
         let fresh = |target: ExprId, adds: Span| {
             let anew =
                 |s: &StmtId| self.ir.stmt_span(*s) != adds && self.is_given_anew(self.ir.stmt(*s), target);
-            self.ir.block(body).iter().any(anew)
+            // Loops in this one, around what adds, have rounds of their own.
+            let bodies = self.ir.stmts.iter().filter_map(|s| match *s {
+                Stmt::For { body, .. } | Stmt::While { body, .. } => Some(body),
+                _ => None,
+            });
+            let around = |b: &Block| {
+                let mut block = self.ir.block(*b).iter().map(|&s| self.ir.stmt_span(s));
+                block.any(|at| within(at) && at.contains(adds))
+            };
+            bodies.filter(around).any(|b| self.ir.block(b).iter().any(anew))
                 || self.is_reset(target, &within)
                 || self.is_one_step(body, target)
         };
