@@ -3,8 +3,10 @@
 use super::{Context, finding, reason, with_stack};
 use crate::finding::{Finding, Label};
 use crate::flow::event::{DeviceName, Event, Kind, Meeting, Operand};
+use crate::flow::is_module_class;
 use crate::flow::value::Reason;
 use crate::ir::FuncKind;
+use crate::link::ClassKey;
 use crate::span::{Place, Span};
 use crate::world::World;
 
@@ -283,15 +285,16 @@ fn as_tests_like(event: &Event, other: &Operand, cx: &Context<'_>) -> bool {
     event.symbolic && (super::in_tests(event.place, cx) || given && super::in_tests(here, cx))
 }
 
-/// Is the place in a method by which a class tries itself out, with what it makes for that: `def test(self):`? Who wants that
+/// Is the place in a method by which a module tries itself out, with what it makes for that: `def test(self):`? Who wants that
 /// elsewhere says so there.
 fn tries_itself(place: Place, cx: &Context<'_>) -> bool {
     let Some(module) = cx.program.module_of(place.file) else { return false };
     let ir = &cx.program.get(module).ir;
     ir.functions.iter().any(|f| {
-        let alone = f.class.is_some() && f.params.len() == 1 && f.kind == FuncKind::Function;
+        let of_module = |class| is_module_class(cx.program, ClassKey { module, class });
+        let alone = || f.params.len() == 1 && f.kind == FuncKind::Function && f.class.is_some_and(of_module);
         let says = || f.name.as_str().split('_').any(|word| matches!(word, "test" | "check" | "selftest"));
-        alone && f.span.contains(place.span) && says()
+        f.span.contains(place.span) && says() && alone()
     })
 }
 

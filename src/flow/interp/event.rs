@@ -3,8 +3,8 @@
 use super::super::atom::{Atom, AtomId, GPU_ATOMS};
 use super::super::diagram::{Cond, FALSE, Literal, TRUE};
 use super::super::event::{Bite, DeviceName, Event, Kind, Operand};
-use super::super::value::{Device, OriginId, OuterId};
-use super::{Interp, Pending};
+use super::super::value::{Device, OriginId, OuterId, OuterKey, Value};
+use super::{Interp, Pending, Test};
 use crate::ir::ExprId;
 use crate::span::Place;
 use crate::world::{Premise, World};
@@ -96,8 +96,8 @@ impl Interp<'_> {
         let mut constant: Vec<OuterId> = Vec::new();
         let mut memos = Vec::new();
         for &(atom, truth) in cube {
-            // The path once said so, and had no room for it.
-            if self.d.lost_on(path).contains(&(atom, !truth)) {
+            // The path once said otherwise, and had no room for it.
+            if self.d.lost_on(path).contains(&(atom, !truth)) && !self.is_of_some_item(atom) {
                 return None;
             }
             if let (true, Some(&o)) = (truth, self.constants.get(&atom)) {
@@ -185,6 +185,28 @@ impl Interp<'_> {
             self.widen(&mut way, bad);
         }
         (way.guesses == 0).then_some(way)
+    }
+
+    /// Is it asked of some item of many? In another round of a loop it is asked of another one.
+    fn is_of_some_item(&self, atom: AtomId) -> bool {
+        let some_item = |v: Value| {
+            let Value::Outer(mut at) = v else { return false };
+            loop {
+                match self.t.get_outer(at).key {
+                    OuterKey::Item { key: None, .. } => return true,
+                    OuterKey::Item { base, .. } | OuterKey::Attr { base, .. } => at = base,
+                    _ => return false,
+                }
+            }
+        };
+        self.tests.iter().any(|(test, &asked)| {
+            asked == atom
+                && match *test {
+                    Test::Truth(v) => some_item(v),
+                    Test::Compare(_, a, b) => some_item(a) || some_item(b),
+                    Test::Expr(..) => false,
+                }
+        })
     }
 
     /// Leaves out that GPUs are few where it goes wrong with more of them, too.
