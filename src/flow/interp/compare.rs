@@ -465,7 +465,9 @@ impl Interp<'_> {
                 });
                 let text = format!(" has {:?}", s.as_str());
                 let key = Value::Str(s, super::super::value::NO_ORIGIN);
-                self.flag(Test::Compare(9, Value::Outer(outer), key), outer, &text, e)
+                let given = self.flag(Test::Compare(9, Value::Outer(outer), key), outer, &text, e);
+                let put = self.has_put(s);
+                self.d.or(put, given)
             }
             (Value::Outer(o), Value::Str(s, _)) => {
                 let text = format!(" has {:?}", s.as_str());

@@ -95,6 +95,19 @@ impl Interp<'_> {
         }
     }
 
+    /// Has the program put the variable into the environment itself, as far as that is followed?
+    pub(super) fn has_put(&mut self, variable: Sym) -> Cond {
+        match self.store.get(self.watch.visible) {
+            _ if variable.as_str() != VISIBLE => FALSE,
+            Value::Absent => FALSE,
+            Value::Choice(d) => {
+                let values = &self.t.values;
+                self.d.where_leaf(d, &mut |leaf| *values.get(leaf) != Value::Absent)
+            }
+            _ => TRUE,
+        }
+    }
+
     /// The visible GPUs are written down, and not only as a default: a smaller machine does not have them.
     pub(super) fn check_fixed_visible(&mut self, key: Value, value: Value, at: ExprId) {
         let (Value::Str(key, _), Value::Str(text, _)) = (key, value) else { return };
