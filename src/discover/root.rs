@@ -25,9 +25,9 @@ const HINTS: [&str; 9] = [
 #[derive(Debug, Default)]
 pub struct Roots {
     /// The nearest marked folder upwards, by folder.
-    marked: FxHashMap<PathBuf, Option<Arc<Path>>>,
+    marked: Nearest,
     /// The nearest folder upwards that looks like the top of a project, by folder.
-    hinted: FxHashMap<PathBuf, Option<Arc<Path>>>,
+    hinted: Nearest,
     /// The folder that holds the top-most package, by folder.
     unpackaged: FxHashMap<PathBuf, Arc<Path>>,
 }
@@ -37,24 +37,11 @@ impl Roots {
     /// the usual marks; else the nearest that is no package and holds the project's licence or what it needs; else the folder
     /// that holds the top-most package; else the folder itself.
     pub fn of(&mut self, folder: &Path) -> Arc<Path> {
-        if let Some(root) = self.marked(folder) {
+        if let Some(root) = nearest(&mut self.marked, folder, &is_marked) {
             return root;
         }
         let outside = self.unpackaged(folder);
-        self.hinted(&outside).unwrap_or(outside)
-    }
-
-    fn hinted(&mut self, folder: &Path) -> Option<Arc<Path>> {
-        if let Some(known) = self.hinted.get(folder) {
-            return known.clone();
-        }
-        let root = if HINTS.into_iter().any(|name| folder.join(name).is_file()) {
-            Some(folder.into())
-        } else {
-            folder.parent().and_then(|parent| self.hinted(parent))
-        };
-        self.hinted.insert(folder.to_owned(), root.clone());
-        root
+        nearest(&mut self.hinted, &outside, &is_hinted).unwrap_or(outside)
     }
 
     fn unpackaged(&mut self, folder: &Path) -> Arc<Path> {
@@ -66,22 +53,33 @@ impl Roots {
         self.unpackaged.insert(folder.to_owned(), Arc::clone(&root));
         root
     }
+}
 
-    fn marked(&mut self, folder: &Path) -> Option<Arc<Path>> {
-        if let Some(known) = self.marked.get(folder) {
-            return known.clone();
-        }
-        let has = |name: &str| folder.join(name).exists();
-        // In a package `setup.py` is one of its modules.
-        let built = || has("setup.py") && !has("__init__.py");
-        let root = if MARKERS.into_iter().any(has) || built() {
-            Some(folder.into())
-        } else {
-            folder.parent().and_then(|parent| self.marked(parent))
-        };
-        self.marked.insert(folder.to_owned(), root.clone());
-        root
+/// What was found of each folder: the nearest one upwards, that one included.
+type Nearest = FxHashMap<PathBuf, Option<Arc<Path>>>;
+
+fn nearest(known: &mut Nearest, folder: &Path, is_top: &dyn Fn(&Path) -> bool) -> Option<Arc<Path>> {
+    if let Some(known) = known.get(folder) {
+        return known.clone();
     }
+    let root = if is_top(folder) {
+        Some(folder.into())
+    } else {
+        folder.parent().and_then(|parent| nearest(known, parent, is_top))
+    };
+    known.insert(folder.to_owned(), root.clone());
+    root
+}
+
+fn is_marked(folder: &Path) -> bool {
+    let has = |name: &str| folder.join(name).exists();
+    // In a package `setup.py` is one of its modules.
+    let built = || has("setup.py") && !has("__init__.py");
+    MARKERS.into_iter().any(has) || built()
+}
+
+fn is_hinted(folder: &Path) -> bool {
+    HINTS.into_iter().any(|name| folder.join(name).is_file())
 }
 
 /// The project's root for an absolute path of a file or folder; see [`Roots::of`].

@@ -10,8 +10,6 @@
 
 mod room;
 
-use std::rc::Rc;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::atom::{AtomId, GPU_ATOMS, backend};
@@ -91,7 +89,7 @@ pub struct Diagrams {
     /// Atoms that such nodes ask.
     deciding: FxHashSet<AtomId>,
     /// What held on a path besides what is left of it, by what is left.
-    lost: FxHashMap<Cond, Rc<[Literal]>>,
+    lost: FxHashMap<Cond, Box<[Literal]>>,
 }
 
 impl Default for Diagrams {

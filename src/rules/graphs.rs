@@ -98,18 +98,7 @@ impl File<'_> {
         }
         // By another statement than the one that adds to it.
         let fresh = |target: ExprId, adds: Span| {
-            let anew =
-                |s: &StmtId| self.ir.stmt_span(*s) != adds && self.is_given_anew(self.ir.stmt(*s), target);
-            // Loops in this one, around what adds, have rounds of their own.
-            let bodies = self.ir.stmts.iter().filter_map(|s| match *s {
-                Stmt::For { body, .. } | Stmt::While { body, .. } => Some(body),
-                _ => None,
-            });
-            let around = |b: &Block| {
-                let mut block = self.ir.block(*b).iter().map(|&s| self.ir.stmt_span(s));
-                block.any(|at| within(at) && at.contains(adds))
-            };
-            bodies.filter(around).any(|b| self.ir.block(b).iter().any(anew))
+            self.is_begun_each_round(target, adds, &within)
                 || self.is_reset(target, &within)
                 || self.is_one_step(body, target)
         };
@@ -157,6 +146,19 @@ impl File<'_> {
             _ => is_it(t),
         };
         matches!(*stmt, Stmt::Assign { targets, .. } if ir.list(targets).iter().any(binds))
+    }
+
+    /// Is the sum begun anew in each round of the loop, or of one in it that is around what adds? Not by what adds.
+    fn is_begun_each_round(&self, sum: ExprId, adds: Span, within: &dyn Fn(Span) -> bool) -> bool {
+        let ir = self.ir;
+        let anew = |s: &StmtId| ir.stmt_span(*s) != adds && self.is_given_anew(ir.stmt(*s), sum);
+        let around = |s: &StmtId| within(ir.stmt_span(*s)) && ir.stmt_span(*s).contains(adds);
+        ir.stmts.iter().any(|s| match *s {
+            Stmt::For { body, .. } | Stmt::While { body, .. } => {
+                ir.block(body).iter().any(around) && ir.block(body).iter().any(anew)
+            }
+            _ => false,
+        })
     }
 
     /// Is the sum begun anew behind a test that comes true again and again, such as `if (i + 1) % steps == 0`? So many rounds

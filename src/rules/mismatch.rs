@@ -217,9 +217,6 @@ pub(super) fn module_input(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     }
     let message =
         format!("{what} meets tensors on {} and on {}", stray.device.in_words(), other.device.in_words());
-    if [stray, other].into_iter().filter_map(made).any(|(place, _)| tries_itself(place, cx)) {
-        return None;
-    }
     let mut f = meeting_finding(202, event, message)?;
     if let Some(place) = called {
         let inner = std::mem::replace(&mut f.primary.place, place);
@@ -263,9 +260,6 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
     {
         return None;
     }
-    if tries_itself(place, cx) {
-        return None;
-    }
     let text =
         if how == Reason::Default { "made without `device=`: on the CPU" } else { "always made on the CPU" };
     let message = format!("a tensor on the CPU meets one on {} in {what}", other.device.in_words());
@@ -282,20 +276,21 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
 fn as_tests_like(event: &Event, other: &Operand, cx: &Context<'_>) -> bool {
     let given = !matches!(other.device, DeviceName::Known(_));
     let here = Place { file: cx.file, span: Span::default() };
-    event.symbolic && (super::in_tests(event.place, cx) || given && super::in_tests(here, cx))
+    event.symbolic
+        && (super::in_tests(event.place, cx)
+            || given && super::in_tests(here, cx)
+            || given && tries_itself(event, cx))
 }
 
-/// Is the place in a method by which a module tries itself out, with what it makes for that: `def test(self):`? Who wants that
-/// elsewhere says so there.
-fn tries_itself(place: Place, cx: &Context<'_>) -> bool {
-    let Some(module) = cx.program.module_of(place.file) else { return false };
-    let ir = &cx.program.get(module).ir;
-    ir.functions.iter().any(|f| {
-        let of_module = |class| is_module_class(cx.program, ClassKey { module, class });
-        let alone = || f.params.len() == 1 && f.kind == FuncKind::Function && f.class.is_some_and(of_module);
-        let says = || f.name.as_str().split('_').any(|word| matches!(word, "test" | "check" | "selftest"));
-        f.span.contains(place.span) && says() && alone()
-    })
+/// Is it the method by which a module tries itself out that is looked at for itself: `def test(self):`? What it makes is
+/// where it likes the module.
+fn tries_itself(event: &Event, cx: &Context<'_>) -> bool {
+    let (Some(module), Some(entry)) = (cx.program.module_of(cx.file), event.entry) else { return false };
+    let function = cx.program.get(module).ir.function(entry);
+    let of_module = |class| is_module_class(cx.program, ClassKey { module, class });
+    function.params.len() == 1
+        && function.name.as_str().split('_').any(|word| matches!(word, "test" | "selftest"))
+        && function.class.is_some_and(of_module)
 }
 
 /// A helper whose callers are in sight is judged by what they give it; host code stays on the host.
@@ -354,7 +349,6 @@ pub(super) fn operation(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data)
         || callers_decide(event, other, cx)
         || as_tests_like(event, other, cx)
-        || [stray, other].into_iter().filter_map(made).any(|(place, _)| tries_itself(place, cx))
     {
         return None;
     }

@@ -52,9 +52,10 @@ impl Diagrams {
             let (a, b) = (self.machine(a), self.machine(b));
             self.ite(a, TRUE, b).unwrap_or(TRUE)
         });
-        if either == a || either == b {
-            self.said_no_more(a, b, either);
-        } else if whole.is_none() || !self.lost.is_empty() {
+        let one_of_them = either == a || either == b;
+        // Where nothing was lost, what both say is said by what is left as well.
+        let lost = |c: Cond| self.lost.contains_key(&c);
+        if lost(either) || !one_of_them && (whole.is_none() || lost(a) || lost(b)) {
             let common = self.said_on_both(a, b);
             self.note_lost(either, &[], &common);
         }
@@ -71,6 +72,11 @@ impl Diagrams {
         if left == TRUE || left == FALSE {
             return;
         }
+        // Nothing is lost on most paths.
+        if said.is_empty() && !of.iter().any(|c| self.lost.contains_key(c)) {
+            self.lost.remove(&left);
+            return;
+        }
         let still = self.literals_of(left);
         let before = of.iter().flat_map(|&c| self.lost_on(c)).chain(said);
         let mut lost: Vec<Literal> = before.copied().filter(|l| !still.contains(l)).collect();
@@ -84,14 +90,6 @@ impl Diagrams {
             self.lost.remove(&left);
         } else {
             self.lost.insert(left, lost.into());
-        }
-    }
-
-    /// One of two conditions is what either comes to: of what it had lost there stays what the other says, too.
-    fn said_no_more(&mut self, a: Cond, b: Cond, either: Cond) {
-        if self.lost.contains_key(&either) {
-            let common = self.said_on_both(a, b);
-            self.note_lost(either, &[], &common);
         }
     }
 

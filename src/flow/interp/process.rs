@@ -97,8 +97,10 @@ impl Interp<'_> {
 
     /// Has the program put the variable into the environment itself, as far as that is followed?
     pub(super) fn has_put(&mut self, variable: Sym) -> Cond {
+        if variable.as_str() != VISIBLE {
+            return FALSE;
+        }
         match self.store.get(self.watch.visible) {
-            _ if variable.as_str() != VISIBLE => FALSE,
             Value::Absent => FALSE,
             Value::Choice(d) => {
                 let values = &self.t.values;
