@@ -211,6 +211,19 @@ fn a_module_that_may_be_moved_is_told() {
     }
 }
 
+#[test]
+fn what_only_constructors_ask_is_asked_before_the_module_moves() {
+    let body = "import torch\nfrom torch import nn\n\n\nclass Body(nn.Module):\n    def __init__(self, shape):\n        super().__init__()\n        self.shape = shape\n        self.conv = nn.Conv2d(shape[0], 8, 3)\n\n    def forward(self, x):\n        return self.conv(x)\n\n    def size(self):\n        return self.conv(torch.zeros(1, *self.shape)).view(1, -1).size(1)\n";
+    let net = "from body import Body\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self, shape):\n        super().__init__()\n        self.body = Body(shape)\n        self.head = nn.Linear(self.body.size(), 2)\n\n    def forward(self, x):\n        return self.head(self.body(x).flatten(1))\n";
+    let count = |net: &str| {
+        let project = Project::new(&[(".git/HEAD", ""), ("body.py", body), ("net.py", net)]);
+        let run = project.run("check --isolated --select SD204 --output-format concise body.py");
+        run.stdout.lines().filter(|line| line.contains("SD204 ")).count()
+    };
+    assert_eq!(count(net), 0);
+    assert_eq!(count(&format!("{net}\n    def again(self):\n        return self.body.size()\n")), 1);
+}
+
 /// A function of a library that takes for granted that it is given a tensor of the CPU.
 const BOXES: (&str, &str) = (
     "lib/boxes.py",

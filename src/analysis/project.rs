@@ -135,7 +135,7 @@ pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<
     findings
 }
 
-/// The findings without those about modules that the project makes itself and leaves on the CPU.
+/// The findings without those about modules that the project makes itself and leaves on the CPU, or that it is still making.
 pub(super) fn on_moved_modules(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     let dependent: Vec<FileId> = findings.iter().flat_map(|f| &f.on_module).map(|spot| spot.file).collect();
@@ -146,12 +146,20 @@ pub(super) fn on_moved_modules(mut findings: Vec<Finding>, reading: &mut Reading
         }
         let files = project.modules(reading);
         let program = &reading.program;
-        let class = |spot: &Spot| class_of(program, program.module_of(spot.file)?, spot.entry);
+        let target = |spot: &Spot| Some((program.module_of(spot.file)?, spot.entry));
+        let class = |spot: &Spot| target(spot).and_then(|(m, f)| class_of(program, m, f));
+        let here = findings.iter().flat_map(|f| &f.on_module).filter(|spot| project.holds(spot.file, inputs));
+        let names: FxHashSet<Sym> =
+            here.filter_map(target).map(|(m, f)| program.get(m).ir.function(f).name).collect();
+        let calls = NamedCalls::of(program, &files, &names);
         let mut known: FxHashMap<ClassKey, bool> = FxHashMap::default();
         findings.retain(|f| {
             let mut stays = |spot: &Spot| {
-                let class = class(spot).filter(|_| project.holds(spot.file, inputs));
-                class.is_some_and(|k| *known.entry(k).or_insert_with(|| stays(program, &files, k)))
+                if !project.holds(spot.file, inputs) {
+                    return false;
+                }
+                class(spot).is_some_and(|k| *known.entry(k).or_insert_with(|| stays(program, &files, k)))
+                    || target(spot).is_some_and(|target| calls.while_making(program, target))
             };
             f.on_module.is_empty() || !f.on_module.iter().all(&mut stays)
         });

@@ -65,6 +65,11 @@ impl NamedCalls {
         self.all(program, target, MAX_HANDS, &chooses_before)
     }
 
+    /// Is the function called while a module is made, and by nobody else? Whoever makes it moves it afterwards.
+    pub fn while_making(&self, program: &Program, target: Target) -> bool {
+        self.all(program, target, MAX_HANDS, &is_in_constructor)
+    }
+
     /// Does this hold at all calls of the function, or at all calls of the functions that they are in? False if nobody
     /// calls it.
     fn all(
@@ -137,6 +142,11 @@ fn is_without_gradients(ir: &Module, e: ExprId) -> bool {
             }
             _ => false,
         })
+}
+
+/// Is the expression in a constructor?
+fn is_in_constructor(ir: &Module, e: ExprId) -> bool {
+    outermost(ir, e).is_some_and(|f| ir.function(f).class.is_some() && ir.function(f).name.as_str() == "__init__")
 }
 
 /// Has the function called `set_device` before?

@@ -297,9 +297,10 @@ impl Interp<'_> {
         self.d.atom(atom)
     }
 
-    /// What the program has asked about where an outside thing is, if it is on CUDA.
+    /// What the program has asked about where an outside thing is, or what it lives with, if it is on CUDA.
     pub(super) fn if_on_cuda(&mut self, o: OuterId) -> Cond {
-        let mut c = TRUE;
+        let with = self.t.get_outer(o).with.filter(|&with| with != o);
+        let mut c = with.map_or(TRUE, |with| self.if_on_cuda(with));
         for (device, there) in [("cuda", true), ("cpu", false), ("meta", false)] {
             if let Some(&atom) = self.tests.get(&on_test(o, device)) {
                 let mut test = self.d.atom(atom);

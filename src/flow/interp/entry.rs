@@ -300,7 +300,7 @@ impl Interp<'_> {
         self.objects.truncate(objects);
         self.hooked.retain(|id| (id.0 as usize) < objects);
         self.unbuilt.retain(|id, _| (id.0 as usize) < objects);
-        self.watch.rewind(objects);
+        self.watch.rewind(objects, cells);
         for o in &mut self.objects {
             o.attrs.retain(|(_, c)| (c.0 as usize) < cells);
         }

@@ -275,9 +275,13 @@ impl Interp<'_> {
             Var::Local(slot) => {
                 if self.here().func == FuncId(0) {
                     let module = self.here().module;
+                    let cell = self.global_cell(module, slot);
+                    self.needs_bound(cell);
                     return self.global(module, slot);
                 }
-                self.store.get(super::Cell(self.here().base.0 + u32::from(slot)))
+                let cell = super::Cell(self.here().base.0 + u32::from(slot));
+                self.needs_bound(cell);
+                self.store.get(cell)
             }
             Var::Enclosing { depth, slot } => match self.enclosing(depth, slot) {
                 Some(cell) => self.store.get(cell),

@@ -14,6 +14,7 @@ mod asked_for;
 mod autocast;
 mod batches;
 mod between;
+mod bound;
 mod builtin;
 mod call;
 mod callers;

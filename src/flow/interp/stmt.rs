@@ -264,6 +264,7 @@ impl<'p> Interp<'p> {
             Var::Global(slot) => self.global_cell(self.here().module, slot),
             Var::Unbound(_) => return,
         };
+        self.note_bound(var, cell, value);
         self.store.set(cell, value);
     }
 

@@ -112,6 +112,8 @@ pub(super) struct Watch {
     pub(super) scattering_outside: FxHashSet<OuterId>,
     /// The same by the moves that they come from.
     pub(super) scattering_moves: FxHashSet<OriginId>,
+    /// When variables are bound that only some paths bind.
+    pub(super) bound: FxHashMap<Cell, Cond>,
     /// Copies of leaves that nobody else holds, by where they were made.
     pub(super) fresh_copies: Vec<Place>,
 }
@@ -199,6 +201,7 @@ impl Watch {
             unseen: FxHashSet::default(),
             half_made: FxHashSet::default(),
             left_by_parameters: FxHashSet::default(),
+            bound: FxHashMap::default(),
             given_out: FxHashMap::default(),
             anew: FxHashSet::default(),
             cells_then: 0,
@@ -217,7 +220,7 @@ impl Watch {
     }
 
     /// Forgets objects from this number on.
-    pub(super) fn rewind(&mut self, objects: usize) {
+    pub(super) fn rewind(&mut self, objects: usize, cells: usize) {
         let old = |id: ObjId| (id.0 as usize) < objects;
         self.fields.retain(|&(id, _), _| old(id));
         self.hooks.retain(|h| old(h.handle));
@@ -229,6 +232,7 @@ impl Watch {
         self.unseen.retain(|&(id, _)| old(id));
         self.half_made.retain(|&id| old(id));
         self.left_by_parameters.clear();
+        self.bound.retain(|cell, _| (cell.0 as usize) < cells);
         self.given_out.clear();
         self.scalers.retain(|&id, _| old(id));
         self.pools.retain(|&id, _| old(id));
