@@ -127,7 +127,7 @@ impl Said<'_> {
         if given.followed {
             return false;
         }
-        let callers = calls.deciding(&self.reading.program, target, given.index);
+        let callers = calls.deciding(&self.reading.program, &self.host, target, given.index);
         callers.is_some_and(|files| !files.iter().take(MAX_CALLERS).any(|&m| self.tells(m, f)))
     }
 

@@ -37,6 +37,9 @@ pub enum Atom {
         text: String,
         /// Does its name speak of devices? Then it is a guard in itself.
         about_devices: bool,
+        /// Can somebody set it one way and the other? What has no name cannot be set, nor what another library's function
+        /// answers: that hangs together with what has happened before.
+        settable: bool,
         /// What it is unless the user says otherwise.
         default: Option<bool>,
     },

@@ -7,6 +7,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::behind::{Node, named};
+use super::host_side::HostSide;
 use super::methods::{gives_host, receivers};
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Var};
 use crate::link::{ModIdx, Program};
@@ -55,9 +56,15 @@ impl Calls {
     /// of these calls give something of their own, be it that nothing is known of that. Of one that hands on what its own
     /// function is given, the files that call this function. No files if all that is given is on the host; nothing if the
     /// calls leave it open.
-    pub fn deciding(&self, program: &Program, target: Target, index: u16) -> Option<Vec<ModIdx>> {
+    pub fn deciding(
+        &self,
+        program: &Program,
+        side: &HostSide,
+        target: Target,
+        index: u16,
+    ) -> Option<Vec<ModIdx>> {
         let index = usize::from(index);
-        let host = self.only_host(program, target, index);
+        let host = self.only_host(program, side, target, index);
         let mut files = Vec::new();
         let named = self.sites.contains_key(&target);
         if named && !self.decide(program, target, index, MAX_HANDS, &mut files)
@@ -74,12 +81,22 @@ impl Calls {
     }
 
     /// Do the calls through objects give what is on the host, all of them? Nothing if there are none.
-    fn only_host(&self, program: &Program, target: Target, index: usize) -> Option<bool> {
+    fn only_host(
+        &self,
+        program: &Program,
+        side: &HostSide,
+        target: Target,
+        index: usize,
+    ) -> Option<bool> {
         let callee = program.get(target.0).ir.function(target.1);
         let param = callee.params.get(index)?;
         let sites = self.through_objects.get(&target).map_or(&[][..], |sites| sites);
         let host = |&(m, call): &(ModIdx, CallId)| {
-            gives_host(program, m, program.get(m).ir.call(call), index, param.name)
+            let ir = &program.get(m).ir;
+            let call = ir.call(call);
+            // What prepares data has nothing else.
+            side.contains(program, (m, ir.function_around(call.func)))
+                || gives_host(program, m, call, index, param.name)
         };
         (!sites.is_empty()).then(|| sites.iter().all(host))
     }

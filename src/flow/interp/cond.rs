@@ -9,7 +9,7 @@ use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::{OuterId, Value};
 use super::{Interp, ObjKind, Test};
 use crate::ir::{CmpOp, Expr, ExprId, ExprList, UnaryOp, Var};
-use crate::link::ModIdx;
+use crate::link::{ModIdx, Resolved};
 use crate::sym::Sym;
 use crate::world::Backend;
 
@@ -133,7 +133,8 @@ impl Interp<'_> {
         if !self.tests.contains_key(&test)
             && let Some(text) = self.asked_of(self.here().module, e)
         {
-            let atom = Atom::Flag { text, about_devices: true, default: None };
+            let settable = !text.starts_with('…');
+            let atom = Atom::Flag { text, about_devices: true, settable, default: None };
             let atom = self.atoms.add(atom);
             self.d.keep(atom);
             self.tests.insert(test, atom);
@@ -227,12 +228,14 @@ impl Interp<'_> {
                     Atom::Opaque { place: self.place(e) }
                 } else {
                     let default = self.t.get_outer(outer).default.and_then(|v| by_default(test, v));
+                    let named = !name.is_empty() && !name.starts_with('…');
+                    let settable = named && !self.is_answered_elsewhere(outer);
                     let name = if name.is_empty() { "…" } else { name.as_str() };
                     let text = [name, suffix].concat();
                     let about_devices = speaks_of_devices(&text) || self.annotated_for_devices(outer);
                     let left_out = !about_devices && self.asks_for_default(test, outer);
                     let default = if left_out { Some(true) } else { default };
-                    Atom::Flag { text, about_devices, default }
+                    Atom::Flag { text, about_devices, settable, default }
                 };
                 let guards = matches!(atom, Atom::Flag { about_devices: true, .. });
                 let atom = self.atoms.add(atom);
@@ -247,6 +250,16 @@ impl Interp<'_> {
             }
         };
         self.d.atom(atom)
+    }
+
+    /// `current_device_index()` of another library: what is asked of nobody in particular.
+    fn is_answered_elsewhere(&self, outer: OuterId) -> bool {
+        let super::OuterKey::Result { module, expr, .. } = self.t.get_outer(outer).key else { return false };
+        let ir = &self.program.get(module).ir;
+        let Expr::Call(call) = ir.expr(expr) else { return false };
+        let call = ir.call(call);
+        let external = || matches!(self.program.resolve_expr(module, call.func), Some(Resolved::External(_)));
+        call.args.is_empty() && external()
     }
 
     /// `mask is None`, of a parameter that is `None` unless the caller says otherwise: who leaves it out gets here.

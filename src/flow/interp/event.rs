@@ -112,13 +112,12 @@ impl Interp<'_> {
             }
             let mut by_default = None;
             let (clause, guard, guess) = match self.atoms.get(atom) {
-                Atom::Flag { text, about_devices, default } => {
+                Atom::Flag { text, about_devices, settable, default } => {
                     by_default = default.map(|d| d == truth);
                     let by_default = by_default == Some(true);
                     let clause = [if truth { "`" } else { "not `" }, text.as_str(), "`"].concat();
-                    // Who sets a flag that speaks of devices sets it one way and the other. What has no name cannot
-                    // be set.
-                    let settable = *about_devices && !guards && !text.starts_with('…');
+                    // Who sets a flag that speaks of devices sets it one way and the other.
+                    let settable = *about_devices && !guards && *settable;
                     let guess = usize::from(!by_default && !settable);
                     (Some(clause), *about_devices && !by_default, guess)
                 }
