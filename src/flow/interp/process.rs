@@ -138,10 +138,18 @@ impl Interp<'_> {
     }
 
     fn check_set_too_late(&mut self, key: Sym, value: Value, at: ExprId) {
+        let place = self.place(at);
         let (Value::Bool(ready), Some(first)) = (self.store.get(self.watch.ready), self.watch.ready_at)
         else {
+            self.watch.in_time.entry(place).or_insert(value);
             return;
         };
+        // Who comes here once more sets once more what is set already, as far as anybody can tell.
+        if let Some(&before) = self.watch.in_time.get(&place)
+            && (before == value || !matches!((before, value), (Value::Str(..), Value::Str(..))))
+        {
+            return;
+        }
         // Put back, or meant for other processes.
         if matches!(value, Value::Outer(o) if self.environment_variable(o).is_some())
             || self.starts_processes()
@@ -151,7 +159,6 @@ impl Interp<'_> {
         let there = self.available(None);
         let bad = self.d.and(ready, there);
         if let Some(bite) = self.bite(bad, false) {
-            let place = self.place(at);
             self.emit(Kind::EnvironmentTooLate { variable: key.as_str(), first }, place, bite, Vec::new());
         }
     }
@@ -214,6 +221,7 @@ impl Interp<'_> {
         self.store.set(self.watch.visible, Value::Absent);
         self.watch.ready_at = self.watch.imported;
         self.watch.visible_at = None;
+        self.watch.in_time.clear();
         let ready = match self.watch.imported {
             Some(_) => Value::Bool(self.available(None)),
             None => Value::Absent,

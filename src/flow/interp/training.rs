@@ -180,6 +180,11 @@ impl Interp<'_> {
     /// `fully_shard(model)` and its kin, after the optimizer was given the parameters from before.
     fn parameters_replaced(&mut self, args: &Args, e: ExprId) {
         let Some((Value::Object(id), _)) = args.get(0, "module") else { return };
+        // fairscale then cuts down each parameter where it is (`_shard_parameters_` in fairscale/nn/data_parallel/
+        // fully_sharded_data_parallel.py).
+        if matches!(args.keyword("flatten_parameters"), Some((Value::Bool(super::FALSE), _))) {
+            return;
+        }
         let mut parts = Parts::default();
         self.parts_of(Value::Object(id), &mut parts, 0);
         let here = self.place(e);

@@ -24,6 +24,8 @@ pub(super) struct Watch {
     /// Where CUDA was initialised first, and where that variable was set.
     pub(super) ready_at: Option<Place>,
     pub(super) visible_at: Option<Place>,
+    /// Where the environment was set before CUDA was asked, and to what.
+    pub(super) in_time: FxHashMap<Place, Value>,
     /// The first import that asks CUDA something.
     pub(super) imported: Option<Place>,
     /// Parts of environment variables.
@@ -174,6 +176,7 @@ impl Watch {
             ready_at: None,
             imported: None,
             visible_at: None,
+            in_time: FxHashMap::default(),
             from_environment: FxHashMap::default(),
             physical: None,
             group: None,
