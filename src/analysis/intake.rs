@@ -153,6 +153,8 @@ fn dotted(path: &Path, root: &Path) -> Sym {
     Sym::new(&parts.join("."))
 }
 
+/// What builds extensions, as Python's own tools and the first Faster R-CNN in Python have it, whose kernels many have taken over.
+const SETUPS: [&str; 2] = ["setup.py", "setup_linux.py"];
 /// How far below the root kernels have a `setup.py` of their own, and how many folders are looked into.
 const DEEPEST_SETUP: usize = 2;
 const MOST_FOLDERS: usize = 400;
@@ -165,7 +167,7 @@ fn setups(root: &Path) -> Vec<PathBuf> {
     for depth in 0..=DEEPEST_SETUP {
         let mut below = Vec::new();
         for folder in level {
-            found.push(folder.join("setup.py"));
+            found.extend(SETUPS.map(|name| folder.join(name)));
             if depth == DEEPEST_SETUP || looked >= MOST_FOLDERS {
                 continue;
             }
@@ -183,20 +185,24 @@ fn setups(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The names of the extensions that the text of a `setup.py` makes with `CUDAExtension`; or with a variable that stands for it, where
-/// the other way raises.
+/// The names of the extensions that the text of a `setup.py` makes with `CUDAExtension`, or with a variable that stands for it where
+/// the other way raises; and of those that it makes of CUDA's own sources.
 fn built_for_cuda(text: &str, names: &mut Vec<Sym>) {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     let variable = text.split("= CUDAExtension\n").next().filter(|before| before.len() < text.len());
     let variable = variable.and_then(|before| before.trim_end().rsplit(|c| !word(c)).next());
     let variable = variable.filter(|name| !name.is_empty() && text.contains("raise "));
-    for maker in std::iter::once("CUDAExtension").chain(variable) {
+    for maker in ["CUDAExtension", "Extension"].into_iter().chain(variable) {
+        let plain = maker == "Extension";
         let maker = format!("{maker}(");
         for (at, _) in text.match_indices(&maker) {
             if text[..at].ends_with(word) {
                 continue;
             }
             let call = text[at + maker.len()..].trim_start();
+            if plain && !["cudart", ".cu'", ".cu\""].iter().any(|sign| arguments(call).contains(sign)) {
+                continue;
+            }
             let first =
                 call.strip_prefix("name").map_or(call, |rest| rest.trim_start().trim_start_matches('='));
             let first = first.trim_start();
@@ -204,6 +210,20 @@ fn built_for_cuda(text: &str, names: &mut Vec<Sym>) {
             names.extend(first[1..].split(quote).next().map(Sym::new));
         }
     }
+}
+
+/// The arguments of a call, of which the text begins behind the parenthesis.
+fn arguments(text: &str) -> &str {
+    let mut open = 1_usize;
+    let end = text.char_indices().find(|&(_, c)| {
+        match c {
+            '(' => open += 1,
+            ')' => open -= 1,
+            _ => {}
+        }
+        open == 0
+    });
+    end.map_or(text, |(at, _)| &text[..at])
 }
 
 pub(super) fn plain_finding(code: Code, message: String, place: Place) -> Finding {

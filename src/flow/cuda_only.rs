@@ -81,6 +81,11 @@ fn add_imports<'a>(ir: &'a Module, block: Block, found: &mut Vec<&'a Import>) {
                     |b: Block| ir.block(b).last().is_some_and(|&s| matches!(ir.stmt(s), Stmt::Raise { .. }));
                 if !handlers.is_empty() && handlers.iter().all(|h| raises(h.body)) {
                     add_imports(ir, *body, found);
+                } else if let ([s], [handler]) = (ir.block(*body), &**handlers)
+                    && matches!(ir.stmt(*s), Stmt::Import(imports) if imports.iter().all(|i| i.level == 0))
+                {
+                    // What stands for it where nobody has built it is of the same kind.
+                    add_imports(ir, handler.body, found);
                 }
             }
             _ => {}

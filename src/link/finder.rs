@@ -45,6 +45,9 @@ struct Dir {
     below: FxHashMap<Box<str>, DirId>,
 }
 
+/// Where a project keeps what its scripts import, if not beside them: installed from there, or put on the path by the scripts.
+const SOURCES: [&str; 2] = ["src", "lib"];
+
 impl Finder {
     /// What stands for all files that are in the directory of `file` and in the project at `root`.
     pub fn importer(&mut self, file: &Path, root: &Path) -> Option<Importer> {
@@ -111,8 +114,10 @@ impl Finder {
             }
             base = self.parent(b);
         }
-        let src = self.sub(importer.root, "src");
-        self.below(src, parts).and_then(Found::file)
+        SOURCES.iter().find_map(|name| {
+            let folder = self.sub(importer.root, name);
+            self.below(folder, parts).and_then(Found::file)
+        })
     }
 
     /// The file of a module: `name.py`, `name.pyi` or `name/__init__.py` below `base`; a directory without

@@ -124,7 +124,7 @@ impl Interp<'_> {
             return;
         }
         let known = || torch::cuda_only_import(import.whole()) || torch::cuda_only_import(import.module);
-        let built = self.program.is_extension(here.module, import) || top && import.level == 0 && known();
+        let built = self.program.is_extension(here.module, import) || import.level == 0 && known();
         let key = (import.level, import.module, import.name);
         let target = self.program.get(here.module).targets.get(&key);
         let needs = matches!(target, Some(&(Target::Module(m) | Target::Member(m, _)))

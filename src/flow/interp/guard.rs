@@ -5,7 +5,7 @@ use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::event::{Bite, Kind, UseKind};
 use super::super::value::{Device, NO_ORIGIN, OriginId, Reason, Value};
 use super::Interp;
-use crate::ir::{Expr, ExprId};
+use crate::ir::{Expr, ExprId, Stmt};
 use crate::link::Resolved;
 use crate::span::Place;
 use crate::torch::{self, Accelerator, Without};
@@ -106,7 +106,8 @@ impl Interp<'_> {
         let inverted = backend.is_none()
             && how != UseKind::Query
             && self.is_decided_here(origin)
-            && (self.d.implies(reached, absent) || self.only_another(reached, absent));
+            && (self.d.implies(reached, absent) || self.only_another(reached, absent))
+            && !self.asks_where_it_is(e);
         let origin = self.literal_of(origin).filter(|&p| p != place);
         self.emit(
             Kind::Use { what: what.to_owned(), origin, index, backend, how, inverted },
@@ -117,6 +118,18 @@ impl Interp<'_> {
         if how != UseKind::DeviceList {
             self.cast_shadow(place, here, there);
         }
+    }
+
+    /// `if not x.is_cuda: x = x.cuda()` brings there what is elsewhere, and asks nothing of the machine.
+    fn asks_where_it_is(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let at = ir.span(e);
+        let place = |n: usize| {
+            matches!(ir.exprs[n], Expr::Attr { name, .. } if matches!(name.as_str(), "is_cuda" | "is_cpu" | "device"))
+        };
+        ir.stmts.iter().zip(&ir.stmt_spans).any(|(stmt, span)| {
+            matches!(*stmt, Stmt::If { test, .. } if span.contains(at) && ir.exprs_in(test).any(place))
+        })
     }
 
     /// What follows a use that raises is not reached, but in the shadow of that use. (Each index that is written down
