@@ -279,3 +279,32 @@ fn a_function_that_is_mentioned_but_not_called_is_open() {
     let table = ("table.py", "from lib.boxes import scaled\n\nACTIONS = {\"scale\": scaled}\n");
     assert_eq!(mixed(&[table]), (1, 1));
 }
+
+/// The findings of SD204 in a class of which a data set has an instance, when all is linted.
+fn encoded(files: &[(&str, &str)]) -> usize {
+    let encoder = (
+        "encoder.py",
+        "import torch\n\n\nclass Encoder:\n    def __init__(self):\n        self.anchors = torch.rand(8, 4)\n\n    def encode(self, boxes):\n        return torch.max(boxes, self.anchors)\n",
+    );
+    let items = (
+        "items.py",
+        "import torch\nfrom augment import flipped\nfrom encoder import Encoder\n\n\nclass Items(torch.utils.data.Dataset):\n    def __init__(self, boxes):\n        self.boxes = boxes\n        self.encoder = Encoder()\n\n    def __getitem__(self, n):\n        boxes = flipped(self.boxes[n])\n        return self.encoder.encode(boxes)\n",
+    );
+    let mut all = vec![(".git/HEAD", ""), encoder, items];
+    all.extend(files);
+    let run = Project::new(&all).run("check --isolated --select SD204 --output-format concise .");
+    run.stdout.lines().filter(|line| line.contains("SD204 ")).count()
+}
+
+#[test]
+fn what_a_data_set_hands_to_its_helper_is_on_the_host() {
+    let script = ("show.py", "from encoder import Encoder\n\nprint(Encoder().anchors)\n");
+    assert_eq!(encoded(&[script]), 0);
+    // Others will call a library's class, and so does who comes from elsewhere.
+    assert_eq!(encoded(&[script, MARK]), 1);
+    let more = (
+        "more.py",
+        "from encoder import Encoder\n\n\ndef again(boxes):\n    encoder = Encoder()\n    return encoder.encode(boxes)\n",
+    );
+    assert_eq!(encoded(&[script, more]), 1);
+}

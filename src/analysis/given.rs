@@ -33,7 +33,8 @@ pub(super) fn decided_elsewhere(found: &mut Found, reading: &mut Reading<'_>, re
         if reading.program.modules.len() != size {
             *relevance = Relevance::of(&reading.program);
         }
-        let mut said = Said { found, others: FxHashMap::default(), host, reading, relevance };
+        let shared = project.is_built();
+        let mut said = Said { found, others: FxHashMap::default(), host, shared, reading, relevance };
         let decided: Vec<(FileId, Finding)> = said.decided(&here, &calls);
         for (file, finding) in decided {
             if let Some(findings) = found.get_mut(&file) {
@@ -98,6 +99,8 @@ struct Said<'a> {
     found: &'a Found,
     others: Found,
     host: HostSide,
+    /// Others call the project's functions as well: it is made to be installed.
+    shared: bool,
     reading: &'a Reading<'a>,
     relevance: &'a Relevance,
 }
@@ -127,7 +130,8 @@ impl Said<'_> {
         if given.followed {
             return false;
         }
-        let callers = calls.deciding(&self.reading.program, &self.host, target, given.index);
+        let side = (!self.shared).then_some(&self.host);
+        let callers = calls.deciding(&self.reading.program, side, target, given.index);
         callers.is_some_and(|files| !files.iter().take(MAX_CALLERS).any(|&m| self.tells(m, f)))
     }
 

@@ -289,7 +289,7 @@ impl Project<'_> {
     }
 
     /// Is it made to be installed?
-    fn is_built(&self) -> bool {
+    pub(super) fn is_built(&self) -> bool {
         ["setup.py", "setup.cfg", "pyproject.toml"].iter().any(|name| self.input.root.join(name).exists())
     }
 

@@ -55,11 +55,11 @@ impl Calls {
     /// The files whose calls give the function its argument for this parameter (by its position in the signature), if all
     /// of these calls give something of their own, be it that nothing is known of that. Of one that hands on what its own
     /// function is given, the files that call this function. No files if all that is given is on the host; nothing if the
-    /// calls leave it open.
+    /// calls leave it open. With a `side`, what its functions give through objects is on the host as well.
     pub fn deciding(
         &self,
         program: &Program,
-        side: &HostSide,
+        side: Option<&HostSide>,
         target: Target,
         index: u16,
     ) -> Option<Vec<ModIdx>> {
@@ -84,7 +84,7 @@ impl Calls {
     fn only_host(
         &self,
         program: &Program,
-        side: &HostSide,
+        side: Option<&HostSide>,
         target: Target,
         index: usize,
     ) -> Option<bool> {
@@ -95,7 +95,7 @@ impl Calls {
             let ir = &program.get(m).ir;
             let call = ir.call(call);
             // What prepares data has nothing else.
-            side.contains(program, (m, ir.function_around(call.func)))
+            side.is_some_and(|side| side.contains(program, (m, ir.function_around(call.func))))
                 || gives_host(program, m, call, index, param.name)
         };
         (!sites.is_empty()).then(|| sites.iter().all(host))

@@ -146,7 +146,8 @@ fn is_without_gradients(ir: &Module, e: ExprId) -> bool {
 
 /// Is the expression in a constructor?
 fn is_in_constructor(ir: &Module, e: ExprId) -> bool {
-    outermost(ir, e).is_some_and(|f| ir.function(f).class.is_some() && ir.function(f).name.as_str() == "__init__")
+    outermost(ir, e)
+        .is_some_and(|f| ir.function(f).class.is_some() && ir.function(f).name.as_str() == "__init__")
 }
 
 /// Has the function called `set_device` before?

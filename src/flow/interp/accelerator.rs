@@ -157,7 +157,12 @@ impl Interp<'_> {
             Some(&atom) => atom,
             None => {
                 let text = format!("{path}()");
-                let atom = self.atoms.add(Atom::Flag { text, about_devices: false, settable: true, default: Some(true) });
+                let atom = self.atoms.add(Atom::Flag {
+                    text,
+                    about_devices: false,
+                    settable: true,
+                    default: Some(true),
+                });
                 self.tests.insert(test, atom);
                 atom
             }

@@ -135,7 +135,12 @@ impl Interp<'_> {
             Some(&atom) => atom,
             None => {
                 let flag = format!("… == {:?}", text.as_str());
-                let atom = self.atoms.add(Atom::Flag { text: flag, about_devices: true, settable: false, default: None });
+                let atom = self.atoms.add(Atom::Flag {
+                    text: flag,
+                    about_devices: true,
+                    settable: false,
+                    default: None,
+                });
                 self.tests.insert(test, atom);
                 atom
             }

@@ -124,9 +124,7 @@ impl Interp<'_> {
     fn asks_where_it_is(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         let at = ir.span(e);
-        let place = |n: usize| {
-            matches!(ir.exprs[n], Expr::Attr { name, .. } if matches!(name.as_str(), "is_cuda" | "is_cpu" | "device"))
-        };
+        let place = |n: usize| matches!(ir.exprs[n], Expr::Attr { name, .. } if matches!(name.as_str(), "is_cuda" | "is_cpu" | "device"));
         ir.stmts.iter().zip(&ir.stmt_spans).any(|(stmt, span)| {
             matches!(*stmt, Stmt::If { test, .. } if span.contains(at) && ir.exprs_in(test).any(place))
         })
