@@ -333,7 +333,8 @@ impl File<'_> {
             };
             // What is read to the host, and given back to nobody, goes on from there by itself: a checkpoint.
             let read = || given.own && self.is_statement(at);
-            if default.as_str() == "cpu" && (later() || read() || self.is_taken_along(function, at)) {
+            let along = || self.is_taken_along(function, at) || self.moves_with_owner(function, call, at);
+            if default.as_str() == "cpu" && (later() || read() || along()) {
                 return None;
             }
             let message = format!("`{name}` takes a device as well, and is left to its default, `{default}`");

@@ -424,7 +424,16 @@ impl Interp<'_> {
             let rest = Args { positional: rest.to_vec(), ..args.clone() };
             return self.call_method(v, Sym::new(method), &rest, e, at);
         }
-        self.apply_op(op, None, args, e, name)
+        let made = self.apply_op(op, None, args, e, name);
+        // `nn.init.normal_(parameter)` gives back what it was given.
+        match args.positional.first() {
+            Some(&(same @ Value::Tensor(_), _))
+                if name.starts_with("torch.nn.init.") && name.ends_with('_') =>
+            {
+                same
+            }
+            _ => made,
+        }
     }
 }
 

@@ -156,8 +156,9 @@ impl Interp<'_> {
             }
             Value::External(path) => path.as_str(),
             Value::Str(s, _) => s.as_str(),
-            // `x.dtype`, a `dtype` parameter: no device comes with it.
-            Value::Outer(o) if self.t.get_outer(o).text.ends_with("dtype") => return TypeTarget::Dtype,
+            // `x.dtype`, a `dtype` parameter: no device comes with it. (What a program keeps for itself under that name may
+            // be the type of tensors on a device: `self.dtype = torch.cuda.FloatTensor`.)
+            Value::Outer(o) if self.is_plain_dtype(o) => return TypeTarget::Dtype,
             // A text that is put together may be any type's.
             Value::Unknown | Value::Outer(_) | Value::Choice(_) | Self::TEXT => {
                 return TypeTarget::Place(self.unknown_device());
@@ -176,6 +177,25 @@ impl Interp<'_> {
             return TypeTarget::Cpu(self.at(Device::Cpu, origin));
         }
         TypeTarget::Dtype
+    }
+
+    /// Is it a tensor's type of numbers, or a parameter that is called so?
+    fn is_plain_dtype(&self, o: OuterId) -> bool {
+        let outer = self.t.get_outer(o);
+        // An object's own, or one that its constructor is given.
+        let kept = |base: OuterId| match self.t.get_outer(base).key {
+            OuterKey::Receiver { .. } => true,
+            OuterKey::Param { module, func, .. } => {
+                self.program.get(module).ir.function(func).name == self.known.init
+            }
+            _ => false,
+        };
+        let by_program = match outer.key {
+            OuterKey::Attr { base, .. } => kept(base),
+            OuterKey::Field { .. } => true,
+            _ => false,
+        };
+        outer.text.ends_with("dtype") && !by_program
     }
 
     /// `.numpy()` of a tensor.

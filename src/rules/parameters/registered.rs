@@ -1,7 +1,9 @@
 //! What is made for a module, or written into a tensor that is there: wherever it is made, it ends up where that is.
 
 use super::File;
-use crate::ir::{Expr, ExprId, Function, Stmt, Var};
+use crate::flow::is_module_class;
+use crate::ir::{Call, Expr, ExprId, Function, Stmt, Var};
+use crate::link::Resolved;
 use crate::span::Span;
 
 impl File<'_> {
@@ -31,6 +33,27 @@ impl File<'_> {
                 }
                 _ => false,
             })
+    }
+
+    /// `self.body = Body(…)` in a method that moves its own module afterwards: `self.to(device)` takes its parts along.
+    pub(super) fn moves_with_owner(&self, function: &Function, call: &Call, made: Span) -> bool {
+        let Some(receiver) = function.params.first().map(|p| Expr::Var(Var::Local(p.slot))) else {
+            return false;
+        };
+        let part = matches!(self.cx.program.resolve_expr(self.module, call.func),
+            Some(Resolved::Class(key)) if is_module_class(self.cx.program, key));
+        let own = |&t: &ExprId| matches!(self.ir.expr(t), Expr::Attr { base, .. } if self.ir.expr(base) == receiver);
+        let body = self.ir.stmts_of(function);
+        let kept = self.ir.stmts[body].iter().any(|s| {
+            matches!(*s, Stmt::Assign { targets, value }
+                if self.ir.span(value) == made && self.ir.list(targets).iter().any(own))
+        });
+        let moves = |e: Expr| {
+            let Expr::Call(c) = e else { return false };
+            matches!(self.ir.expr(self.ir.call(c).func), Expr::Attr { base, name }
+                if name.as_str() == "to" && self.ir.expr(base) == receiver)
+        };
+        part && kept && self.inside(function).any(|(_, e, at)| at.start > made.end && moves(e))
     }
 
     /// The variables of the function that are given what a call gives.
