@@ -450,6 +450,11 @@ impl Interp<'_> {
             (Value::Host(Host::Memory), Value::Host(_) | Value::Int(_))
             | (Value::Host(_) | Value::Int(_), Value::Host(Host::Memory)) => Value::Host(Host::Memory),
             (Value::Int(x), Value::Int(y)) => arithmetic(op, x, y),
+            // Half of no GPUs is none.
+            (Value::Outer(o), Value::Int(1..)) if o == self.known.device_count && op == BinOp::FloorDiv => {
+                let some = self.at_least(1);
+                self.ite(some, Self::NUMBER, Value::Int(0))
+            }
             // `"cuda:" + str(i)`
             (Value::Str(x, _), Value::Str(y, _)) if op == BinOp::Add => {
                 let text = format!("{x}{y}");

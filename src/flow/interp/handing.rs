@@ -21,16 +21,33 @@ impl Interp<'_> {
                 continue;
             }
             let mut when = self.path;
-            let each = Value::Outer(self.known.device_count);
             let spawns = callee.ends_with(".spawn") || callee.ends_with(".start_processes");
-            if spawns && args.get(2, "nprocs").is_some_and(|(n, _)| n == each) {
-                let some = self.at_least(1);
+            if let Some((n, _)) = args.get(2, "nprocs").filter(|_| spawns) {
+                let some = self.is_some(n);
                 when = self.d.and(when, some);
             }
             let key = (closure.module, closure.func);
             let before = self.handed.get(&key).copied().unwrap_or(FALSE);
             let when = self.d.or(before, when);
             self.handed.insert(key, when);
+        }
+    }
+
+    /// When the number is not zero, as far as it is known.
+    fn is_some(&mut self, number: Value) -> Cond {
+        let each = Value::Outer(self.known.device_count);
+        let some = self.at_least(1);
+        match number {
+            Value::Int(0) => FALSE,
+            n if n == each => some,
+            Value::Choice(d) => {
+                let values = &self.t.values;
+                let not_zero = self.d.where_leaf(d, &mut |leaf| *values.get(leaf) != Value::Int(0));
+                let other = self.d.where_leaf(d, &mut |leaf| *values.get(leaf) != each);
+                let counted = self.d.or(other, some);
+                self.d.and(not_zero, counted)
+            }
+            _ => TRUE,
         }
     }
 
