@@ -10,6 +10,27 @@ use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;
 
 impl Interp<'_> {
+    /// `filter(lambda x: x is not None, items)`: those of which the answer is known, or else some of them.
+    fn filtered(&mut self, keeps: Value, items: Value, at: ExprId, e: ExprId) -> Value {
+        if let Iteration::Exact(all) = self.iteration(items, at) {
+            let mut kept = Vec::new();
+            let known = all.into_iter().all(|item| {
+                let answer = match keeps {
+                    Value::None => item,
+                    f => self.call_value(f, &Args { positional: vec![(item, at)], ..Args::default() }, e),
+                };
+                let keep = self.truth(answer, e);
+                kept.extend((keep == TRUE).then_some(item));
+                keep == TRUE || keep == FALSE
+            });
+            if known {
+                return self.seq(&kept);
+            }
+        }
+        let item = self.some_element(items, at);
+        self.many(item)
+    }
+
     pub(super) fn builtin(&mut self, name: Sym, args: &Args, e: ExprId) -> Value {
         let first = args.positional.first().copied();
         match (name.as_str(), first) {
@@ -181,10 +202,9 @@ impl Interp<'_> {
                     }
                 }
             }
-            ("filter", Some(_)) if args.positional.len() == 2 => {
+            ("filter", Some((f, _))) if args.positional.len() == 2 => {
                 let (v, at) = args.positional[1];
-                let item = self.some_element(v, at);
-                self.many(item)
+                self.filtered(f, v, at, e)
             }
             ("range", Some((Value::Int(_), _))) => match short_range(args) {
                 Some(items) => self.seq(&items),
