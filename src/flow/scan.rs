@@ -166,6 +166,7 @@ impl<'a> Scan<'a> {
             }
         }
         self.statements();
+        self.parts_of_batches();
         self.enclosing();
         self.decorated();
         self.found.seeds.sort_unstable_by_key(|&n| key(n));

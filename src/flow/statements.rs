@@ -1,5 +1,7 @@
 //! What statements say of what is in them: what those of a file's body bind, and what a `try` lets nobody notice.
 
+use rustc_hash::FxHashSet;
+
 use super::MAX_CHOSEN;
 use super::scan::Scan;
 use crate::ir::{Expr, ExprId, FuncId, Slot, Stmt, StmtId, Var};
@@ -46,6 +48,47 @@ impl Scan<'_> {
                 }
                 self.top.push((span, slots));
             }
+        }
+    }
+
+    /// `x.to(device)` of what a loop has bound: with the parts of the same batch that are not moved it decides something, wherever
+    /// that device is.
+    pub(super) fn parts_of_batches(&mut self) {
+        let mut bound = FxHashSet::default();
+        for stmt in &self.ir.stmts {
+            let Stmt::For { target, .. } = *stmt else { continue };
+            let mut slots = Vec::new();
+            self.locals(target, &mut slots);
+            let owner = self.owner(target);
+            bound.extend(slots.into_iter().map(|slot| (owner, slot)));
+        }
+        if bound.is_empty() {
+            return;
+        }
+        for n in 0..self.ir.calls.len() {
+            let Expr::Attr { mut base, name } = self.ir.expr(self.ir.calls[n].func) else { continue };
+            if name != self.names.to {
+                continue;
+            }
+            if let Expr::Index { base: whole, .. } = self.ir.expr(base) {
+                base = whole;
+            }
+            if let Expr::Var(Var::Local(slot)) = self.ir.expr(base)
+                && bound.contains(&(self.owner(base), slot))
+            {
+                self.own(base);
+            }
+        }
+    }
+
+    /// The local variables that a target binds.
+    fn locals(&self, target: ExprId, slots: &mut Vec<Slot>) {
+        match self.ir.expr(target) {
+            Expr::Var(Var::Local(slot)) => slots.push(slot),
+            Expr::Tuple(list) | Expr::List(list) => {
+                self.ir.list(list).iter().for_each(|&t| self.locals(t, slots));
+            }
+            _ => {}
         }
     }
 

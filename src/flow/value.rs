@@ -101,6 +101,13 @@ pub enum Device {
     Unknown,
 }
 
+impl Device {
+    /// Is it certainly not host memory?
+    pub fn is_accelerator(self) -> bool {
+        matches!(self, Self::Cuda(_) | Self::CudaSome | Self::Other(_))
+    }
+}
+
 /// What kind of host value it is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "the names say it")]

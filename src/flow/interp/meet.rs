@@ -46,7 +46,7 @@ impl Rule {
 
 /// A pair of devices that differ for certain.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Difference {
+pub(super) enum Difference {
     /// They may be the same.
     None,
     /// One is the CPU (the first if `first`), the other an accelerator or meant to vary.
@@ -70,12 +70,14 @@ enum Pair {
 const MAX_CLASHES: usize = 6;
 
 /// Two devices that do not go together, and when the two parties differ at all.
-struct Clash {
-    bad: Cond,
-    pair: (Device, OriginId, Device, OriginId),
+pub(super) struct Clash {
+    pub(super) bad: Cond,
+    pub(super) pair: (Device, OriginId, Device, OriginId),
     /// The first is the one that is in the wrong place.
-    first_is_stray: bool,
-    difference: Difference,
+    pub(super) first_is_stray: bool,
+    pub(super) difference: Difference,
+    /// The part of a batch that was left on the host, if it turns out to be a tensor.
+    pub(super) part: Option<OuterId>,
 }
 
 impl Interp<'_> {
@@ -142,7 +144,11 @@ impl Interp<'_> {
 
     fn meet_pair(&mut self, meeting: Meeting, what: &str, at: ExprId, a: &Party, b: &Party) -> Pair {
         let mut result = Pair::Fine;
-        for clash in self.clashes(a, b) {
+        let mut clashes = self.clashes(a, b);
+        if clashes.is_empty() {
+            clashes = self.left_of_batch(a, b);
+        }
+        for clash in clashes {
             match self.tell_clash(meeting, what, at, (a, b), &clash) {
                 Pair::Fine => {}
                 // With other accelerators other devices may meet.
@@ -208,6 +214,10 @@ impl Interp<'_> {
                 self.path = self.d.and(self.path, there);
             }
         }
+        if let Some(part) = clash.part {
+            let there = self.may_be_a_tensor(part);
+            self.path = self.d.and(self.path, there);
+        }
         let tensors = !self.for_no_tensors();
         let bite = self.bite(bad, false).filter(|_| tensors);
         // The message is about one pair of devices; with other accelerators others may meet.
@@ -236,7 +246,8 @@ impl Interp<'_> {
         let needs =
             [(da, oa), (db, ob)].into_iter().filter(|&(d, o)| !(self.was_put_there(o) && plain(self, d)));
         let needs = needs.filter_map(|(d, _)| self.needs_proof(d));
-        let needs: Vec<OuterId> = needs.filter(|&o| !self.is_gradient(o)).collect();
+        let part = clash.part.filter(|&o| !self.t.get_outer(o).tensor);
+        let needs: Vec<OuterId> = needs.chain(part).filter(|&o| !self.is_gradient(o)).collect();
         let about = [da, db].into_iter().filter_map(|d| if let Device::Of(o) = d { Some(o) } else { None });
         let about: Vec<OuterId> = about.collect();
         let (x, y) = (self.operand(a.expr, da, oa), self.operand(b.expr, db, ob));
@@ -430,7 +441,8 @@ impl Interp<'_> {
                     difference,
                     Difference::Cpu { first: true } | Difference::Chosen { first: true }
                 );
-                clashes.push(Clash { bad, pair: (da, oa, db, ob), first_is_stray, difference });
+                let pair = (da, oa, db, ob);
+                clashes.push(Clash { bad, pair, first_is_stray, difference, part: None });
                 if clashes.len() == MAX_CLASHES {
                     break;
                 }
@@ -445,7 +457,7 @@ const fn is_fixed(d: Device) -> bool {
     matches!(d, Device::Cpu | Device::Cuda(_) | Device::CudaSome | Device::Other(_))
 }
 
-fn refused(difference: Difference, a: &Party, b: &Party) -> bool {
+pub(super) fn refused(difference: Difference, a: &Party, b: &Party) -> bool {
     let pair = |cpu: &Party, cuda: &Party| {
         let (x, y) = (cpu.dims.none(), cuda.dims.none());
         match (cpu.rule.cpu_ok, cuda.rule.cuda_ok) {

@@ -34,6 +34,7 @@ mod device_types;
 mod dims;
 mod distributions;
 mod double;
+mod drawn;
 mod emptiness;
 mod entry;
 mod evaluation;

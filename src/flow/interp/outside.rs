@@ -239,6 +239,7 @@ impl Interp<'_> {
                 let moved = self.tensor_method(t, name, args, e, base);
                 if matches!(text, "to" | "cuda" | "cpu") {
                     self.goes_along(o, moved);
+                    self.part_moves(o);
                 }
                 return moved;
             }

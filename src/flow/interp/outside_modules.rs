@@ -155,11 +155,11 @@ impl Interp<'_> {
         let mut place = None;
         for (v, at) in args.values() {
             let device = match v {
-                Value::Tensor(t) if self.get_tensor(t).certain => self.tensor_place(v, at)?.0,
+                Value::Tensor(_) | Value::Choice(_) => self.tensor_place(v, at)?.0,
                 Value::None | Value::Bool(_) | Value::Int(_) | Value::Host(_) | Value::Str(..) => continue,
                 _ => return None,
             };
-            if !self.is_somewhere(device) || place.is_some_and(|d| d != device) {
+            if !self.was_placed(device) || place.is_some_and(|d| d != device) {
                 return None;
             }
             place = Some(device);
@@ -176,6 +176,15 @@ impl Interp<'_> {
                 let has = |reason: Reason| chain.iter().any(|step| step.reason == reason);
                 d != Device::Cpu || (has(Reason::Batch) || has(Reason::Host)) && !has(Reason::Moved)
             })
+    }
+
+    /// Is it where the program has put it, in every world, or else a part of a batch?
+    fn was_placed(&self, device: Dd) -> bool {
+        let known = |d: Device| match d {
+            Device::Of(part) => self.drawn_with(part).is_some(),
+            d => matches!(d, Device::Cpu | Device::Named(_)) || d.is_accelerator(),
+        };
+        self.device_leaves(device).iter().all(|&(_, d, _)| known(d))
     }
 
     /// Is it on the CPU or an accelerator, in every world?

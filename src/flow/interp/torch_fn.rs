@@ -445,6 +445,10 @@ pub(super) fn short(path: Sym) -> &'static str {
 /// Must what is given for this argument be a tensor? Later ones may be numbers as well: `torch.add(x, 2)`.
 fn only_tensors_go(op: &Op, rule: &ArgRule) -> bool {
     let numbers = rule.share == Share::Must && !matches!(rule.cpu_ok, Elsewhere::No);
+    // What a loss compares with.
+    if rule.share == Share::Must && rule.name.as_str() == "target" {
+        return true;
+    }
     rule.position == Some(0)
         && match rule.name.as_str() {
             // The methods of numbers do as well: `torch.Tensor.__add__`.

@@ -104,6 +104,9 @@ pub(super) struct Watch {
     pub(super) near: FxHashMap<OuterId, OuterId>,
     /// Outside things whose `.device` the program has read.
     pub(super) asked_for_device: FxHashSet<OuterId>,
+    /// Parts of what loops draw that the program moves, by what is drawn; and what is moved as a whole.
+    pub(super) moved_parts: FxHashMap<OuterId, Vec<OuterId>>,
+    pub(super) moved_wholes: FxHashSet<OuterId>,
     /// Inputs of `forward` that have been given to layers with weights.
     pub(super) with_layers: FxHashSet<OuterId>,
     /// Outside things that have shown to be modules.
@@ -213,6 +216,8 @@ impl Watch {
             fresh_copies: Vec::new(),
             near: FxHashMap::default(),
             asked_for_device: FxHashSet::default(),
+            moved_parts: FxHashMap::default(),
+            moved_wholes: FxHashSet::default(),
             with_layers: FxHashSet::default(),
             shown_modules: FxHashSet::default(),
             moved_modules: FxHashSet::default(),
