@@ -55,6 +55,7 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     let findings = project::on_moved_modules(findings, &mut reading);
     let findings = project::seen_to_by_callers(findings, &mut reading);
     let findings = project::copied_once(findings, &mut reading);
+    let findings = project::set_up_by_tables(findings, &mut reading);
     let Reading { program, mut analysis, .. } = reading;
     analysis.findings.extend(findings);
     analysis.comments.retain(|(file, _)| (file.0 as usize) < asked);

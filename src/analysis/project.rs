@@ -16,8 +16,8 @@ use crate::config::Settings;
 use crate::discover::{Input, project_files, project_root};
 use crate::finding::{Code, Finding, Spot};
 use crate::flow::{
-    Behind, CalledOnce, Elsewhere, GPUS, Load, MAKER, MOVE, NamedCalls, QUESTION, SETTERS, Writers, all_nccl,
-    class_of, function_at, is_grouped, is_spot_grouped, stays,
+    Behind, CalledOnce, Elsewhere, GPUS, Load, MAKER, MOVE, NamedCalls, QUESTION, SETTERS, Tabled, Target,
+    Writers, all_nccl, class_of, function_at, is_grouped, is_spot_grouped, stays,
 };
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::source::{is_test, read};
@@ -257,6 +257,41 @@ pub(super) fn copied_once(mut findings: Vec<Finding>, reading: &mut Reading<'_>)
         findings = others;
         findings.append(&mut open);
     }
+    findings
+}
+
+/// The findings without those about copies in functions that constructors pick out of a table, or nobody knows who.
+pub(super) fn set_up_by_tables(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    let inputs = reading.inputs;
+    let copies = |f: &&Finding| f.code == COPIED;
+    let function = |at: &Place, program: &Program| function_at(program, *at);
+    let places = findings.iter().filter(copies).flat_map(causes);
+    let functions: FxHashSet<Target> = places.filter_map(|at| function(&at, &reading.program)).collect();
+    let tabled = Tabled::of(&reading.program, &functions);
+    if tabled.is_empty() {
+        return findings;
+    }
+    let files: Vec<FileId> = findings.iter().filter(copies).map(|f| f.primary.place.file).collect();
+    let names = tabled.names(&reading.program);
+    let words: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+    let projects = projects(files.into_iter(), inputs);
+    for project in &projects {
+        project.complete(reading, &|text| mentions(text, &words));
+    }
+    let all: Vec<_> = projects.iter().map(|project| (project, project.modules(reading))).collect();
+    let program = &reading.program;
+    let constructing: Vec<_> =
+        all.iter().map(|(project, files)| (project, tabled.constructing(program, files))).collect();
+    findings.retain(|f| {
+        let file = f.primary.place.file;
+        let mut held = constructing.iter().filter(|(project, _)| project.holds(file, inputs)).peekable();
+        // Of a project that is too large to be read, nobody knows who reads the table.
+        let unknown = held.peek().is_none();
+        let set_up = |target: Target| {
+            unknown && tabled.contains(target) || held.clone().any(|(_, known)| known.contains(&target))
+        };
+        f.code != COPIED || !causes(f).iter().all(|at| function(at, program).is_some_and(set_up))
+    });
     findings
 }
 

@@ -130,8 +130,10 @@ impl Search<'_> {
                 continue;
             }
             let Some(thing) = self.thing(m, e) else { continue };
-            let from =
-                tables.get(&e).copied().or_else(|| Some(node_of(ir, m, ir.function_around(e))?.into()));
+            let from = tables
+                .get(&e)
+                .map(|&(m, slot)| Thing::Table(m, slot))
+                .or_else(|| Some(node_of(ir, m, ir.function_around(e))?.into()));
             if prepared.contains(&e) {
                 self.side.handed.insert(thing);
                 self.side.mentions.entry(thing).or_default();
@@ -376,18 +378,24 @@ fn filled(ir: &Module) -> impl Iterator<Item = ExprId> + '_ {
 }
 
 /// The table at the top of a file in which an expression stands: `{"plain": Matcher}`.
-fn tables(ir: &Module, m: ModIdx) -> FxHashMap<ExprId, Thing> {
+pub(super) fn tables(ir: &Module, m: ModIdx) -> FxHashMap<ExprId, (ModIdx, Slot)> {
     let mut found = FxHashMap::default();
     for &s in ir.block(ir.function(FuncId(0)).body) {
-        let Stmt::Assign { targets, value } = *ir.stmt(s) else { continue };
-        let [target] = *ir.list(targets) else { continue };
+        let (target, value) = match *ir.stmt(s) {
+            Stmt::Assign { targets, value } => match *ir.list(targets) {
+                [target] => (target, value),
+                _ => continue,
+            },
+            Stmt::AnnAssign { target, value: Some(value), .. } => (target, value),
+            _ => continue,
+        };
         let (Expr::Var(crate::ir::Var::Local(slot)), Expr::Dict(_) | Expr::List(_) | Expr::Tuple(_)) =
             (ir.expr(target), ir.expr(value))
         else {
             continue;
         };
         let within = ir.exprs_in(value).map(|n| ExprId(u32::try_from(n).unwrap_or(u32::MAX)));
-        found.extend(within.map(|e| (e, Thing::Table(m, slot))));
+        found.extend(within.map(|e| (e, (m, slot))));
     }
     found
 }

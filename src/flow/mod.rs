@@ -34,6 +34,7 @@ mod statements;
 mod store;
 mod stored;
 mod stored_keys;
+mod tabled;
 mod unmoved;
 pub mod value;
 mod writers;
@@ -48,6 +49,7 @@ pub use interp::{Outcome, run_module};
 pub use named_calls::{NamedCalls, function_at};
 pub use relevance::Relevance;
 pub use scan::is_module_class;
+pub use tabled::Tabled;
 pub use unmoved::{class_of, stays};
 pub use writers::{Load, Writers};
 

@@ -36,7 +36,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// The call at a place, if anything is known of its file.
+    /// The call at a place.
     pub fn at(program: &Program, place: Place) -> Option<Self> {
         let module = program.module_of(place.file)?;
         let ir = &program.get(module).ir;
@@ -51,15 +51,14 @@ impl Load {
         let keys = looked_for(program, module, e);
         let shipped = is_beside_source(program, &site, path);
         let pair = counterpart(program, module, func);
-        let known = shipped || pair.is_some() || !names.is_empty() || keys.iter().any(|&k| is_telling(k));
-        known.then_some(Self { site, path, names, keys, pair, shipped })
+        Some(Self { site, path, names, keys, pair, shipped })
     }
 
     /// What the source of whoever writes the file must have in it; nothing if that is in the same file as the load.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         let names = if self.pair.is_some() || self.shipped { &[] } else { self.names.as_slice() };
-        let by_keys = self.names.is_empty() && !self.keys.is_empty();
-        names.iter().map(|name| longest_piece(name)).chain(by_keys.then_some("torch.save"))
+        let by_anybody = self.pair.is_none() && !self.shipped;
+        names.iter().map(|name| longest_piece(name)).chain(by_anybody.then_some("torch.save"))
     }
 }
 
@@ -126,6 +125,9 @@ impl<'a> Writers<'a> {
         };
         if stored.is_empty() {
             stored = self.stored_with(load);
+        }
+        if stored.is_empty() {
+            stored = self.stored_anywhere();
         }
         // Of what is not known in one place, another may show what it is.
         let certain = stored.iter().any(|s| matches!(s, Stored::Host))
@@ -199,6 +201,18 @@ impl<'a> Writers<'a> {
             });
         }
         found
+    }
+
+    /// What the project saves at all. Where that is copies on the CPU, so are the files that it is given, as far as anybody knows.
+    fn stored_anywhere(&self) -> Vec<Stored> {
+        let mut found = Vec::new();
+        for &(site, call) in &self.saves {
+            for chain in std::iter::once(Chain::new()).chain(self.chains(site)) {
+                through(site, &chain, &mut |site| found.extend(self.stored(site, call)));
+            }
+        }
+        // Numbers say nothing of tensors.
+        if found.contains(&Stored::Host) { found } else { Vec::new() }
     }
 
     /// Each way to a call of `torch.save` on which something is known of its file or its content, with the names of the file.

@@ -296,7 +296,11 @@ fn tries_itself(event: &Event, cx: &Context<'_>) -> bool {
 /// A helper whose callers are in sight is judged by what they give it; host code stays on the host.
 fn callers_decide(event: &Event, other: &Operand, cx: &Context<'_>) -> bool {
     match other.device {
-        DeviceName::Varies(_) => event.callers_decide || host_code(event.place, cx),
+        // What code of the host calls is on the host, too.
+        DeviceName::Varies(_) => {
+            let mut places = std::iter::once(event.place).chain(event.stack.iter().copied());
+            event.callers_decide || places.any(|place| host_code(place, cx))
+        }
         DeviceName::WithModule => event.callers_decide,
         DeviceName::Known(_) => false,
     }

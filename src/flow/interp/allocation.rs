@@ -45,6 +45,10 @@ impl Interp<'_> {
     }
 }
 
+/// Tensors of so many bytes share blocks of two mebibytes (`kSmallSize` in c10/cuda/CUDACachingAllocator.cpp): who makes one asks
+/// something, and is not about to fill the memory.
+pub(super) const SMALL: u64 = 1 << 20;
+
 /// Size in bytes of what a factory with these arguments makes, if the source says it.
 pub(super) fn size_in_bytes(i: &Interp<'_>, name: &str, args: &Args) -> Option<u64> {
     let shaped = matches!(name, "zeros" | "ones" | "empty" | "rand" | "randn" | "full" | "randint");

@@ -121,7 +121,11 @@ impl Interp<'_> {
             self.check_device_string(v, e);
             self.check_no_dtype(at, e);
             let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
+            let work = self.work;
             self.check_use(d, e, UseKind::Factory, &format!("`{short}()`"));
+            if bytes.is_some_and(|b| b <= super::allocation::SMALL) {
+                self.work = work;
+            }
             self.goes_after(d, Some(at));
             self.check_generator(d, args, e, short);
             let d = self.because(d, e, Reason::Made);

@@ -7,13 +7,22 @@ use super::super::event::Kind;
 use super::super::value::{Device, OuterKey, Reason, Tensor, Value};
 use super::args::Args;
 use super::{Interp, Pending};
-use crate::ir::{Expr, ExprId, Var};
+use crate::ir::{ArgKind, Expr, ExprId, Var};
 use crate::link::Resolved;
 use crate::span::Place;
 use crate::sym::Sym;
 
 /// Copies of up to so many bytes from pageable memory return at once.
 const STAGED: u64 = 64 << 10;
+/// What makes tensors of Python's numbers.
+const LISTING: &[&str] = &[
+    "torch.tensor",
+    "torch.as_tensor",
+    "torch.Tensor",
+    "torch.LongTensor",
+    "torch.IntTensor",
+    "torch.FloatTensor",
+];
 
 impl Interp<'_> {
     /// A tensor is moved by `.to()`, `.cuda()` or `.type_as()`.
@@ -87,12 +96,10 @@ impl Interp<'_> {
         else {
             return;
         };
-        // Of so little the driver takes a copy and goes on. A vector that is made on the spot is no more, mostly.
-        let vector = || {
-            reason == Reason::Default
-                && (t.dims.known().is_some_and(|n| n < 2) || t.dims.least() == 1 && self.is_written_out(made))
-        };
-        if t.bytes.map_or_else(vector, |bytes| bytes <= STAGED) {
+        // Of so little the driver takes a copy and goes on.
+        let few =
+            || reason == Reason::Default && t.dims.known().is_some_and(|n| n < 2) || self.is_listed(made);
+        if t.bytes.map_or_else(few, |bytes| bytes <= STAGED) {
             return;
         }
         let ir = &self.linked().ir;
@@ -106,17 +113,22 @@ impl Interp<'_> {
         }
     }
 
-    /// `torch.tensor([rank, size])`
-    fn is_written_out(&self, made: Place) -> bool {
+    /// `torch.tensor(ids)`: made of Python's numbers, one by one. That takes longer than to copy them, so that they are few.
+    fn is_listed(&self, made: Place) -> bool {
         let Some(module) = self.program.module_of(made.file) else { return false };
         let ir = &self.program.get(module).ir;
-        let list = |call: &crate::ir::Call| {
-            matches!(call.args.first().map(|a| ir.expr(a.value)), Some(Expr::List(_)))
+        let lists = |call: &crate::ir::Call| {
+            let path = self.program.resolve_expr(module, call.func);
+            let listing = matches!(path, Some(Resolved::External(path)) if LISTING.contains(&crate::torch::canonical(path).as_str()));
+            let several = call.args.iter().filter(|a| a.kind == ArgKind::Positional).count() > 1;
+            listing
+                && !several
+                && call.args.first().is_some_and(|a| !matches!(ir.expr(a.value), Expr::Call(_)))
         };
         ir.exprs
             .iter()
             .zip(&ir.expr_spans)
-            .any(|(e, &at)| at == made.span && matches!(*e, Expr::Call(call) if list(ir.call(call))))
+            .any(|(e, &at)| at == made.span && matches!(*e, Expr::Call(call) if lists(ir.call(call))))
     }
 
     /// The same host tensor is moved in every round of a loop.
