@@ -386,6 +386,19 @@ impl File<'_> {
             {
                 named.extend(self.ir.list(targets).iter().flat_map(|&t| self.names_in(t)));
             }
+            // `points[order] = …`: they are where the order is.
+            if let Stmt::Assign { targets, .. } = *s
+                && parts
+                && function.span.contains(at)
+                && at.start >= call.end
+            {
+                let ordered = self.ir.list(targets).iter().filter_map(|&t| match self.ir.expr(t) {
+                    Expr::Index { base, index } if made(self.ir.span(index), &named) => Some(base),
+                    _ => None,
+                });
+                let bases: Vec<u16> = ordered.flat_map(|base| self.names_in(base)).collect();
+                named.extend(bases);
+            }
         }
         self.inside(function).any(|(_, e, at)| {
             let holds = |wanted: &dyn Fn(u16) -> bool| vars.iter().any(|&(s, v)| wanted(s) && at.contains(v));

@@ -4,6 +4,7 @@
 
 use super::super::file_names::{is_distinctive, last_part, names};
 use super::super::site::Site;
+use super::super::stored::returns;
 use super::super::value::{FrameId, Value};
 use super::Interp;
 use super::args::Args;
@@ -119,6 +120,12 @@ impl Interp<'_> {
             },
             Expr::Var(_) => {
                 let known = self.program.resolve_expr(at.module, call.func);
+                if let Some(Resolved::Function(m, f)) = known {
+                    let ir = &self.program.get(m).ir;
+                    let given = returns(ir, f);
+                    return !given.is_empty()
+                        && given.iter().all(|e| e.is_some_and(|e| starts_on_the_web(ir, e)));
+                }
                 let joins = matches!(known, Some(Resolved::External(path))
                     if matches!(path.as_str(), "urllib.parse.urljoin" | "os.path.join" | "builtins.str"));
                 joins && first.is_some_and(|first| self.begins_with_address(first, steps))
@@ -260,4 +267,25 @@ fn names_address(name: &str) -> bool {
 
 fn is_web(text: &str) -> bool {
     text.starts_with("http://") || text.starts_with("https://")
+}
+
+/// `join("https://example.org", name)`: does the text begin with an address that stands there?
+fn starts_on_the_web(ir: &Module, e: ExprId) -> bool {
+    match ir.expr(e) {
+        Expr::Str(s) => is_web(s.as_str()),
+        Expr::Format(list) => ir.list(list).first().is_some_and(|&first| starts_on_the_web(ir, first)),
+        Expr::Binary { left, .. } => starts_on_the_web(ir, left),
+        Expr::Call(id) => match (ir.expr(ir.call(id).func), ir.call(id).args.first()) {
+            (Expr::Attr { base, name }, _) if name.as_str() == "format" => starts_on_the_web(ir, base),
+            (_, Some(first))
+                if ir
+                    .last_name(ir.call(id).func)
+                    .is_some_and(|n| matches!(n.as_str(), "join" | "urljoin")) =>
+            {
+                starts_on_the_web(ir, first.value)
+            }
+            _ => false,
+        },
+        _ => false,
+    }
 }

@@ -2,10 +2,11 @@
 
 use super::super::diagram::Dd;
 use super::super::event::Kind;
-use super::super::value::{Device, Value};
+use super::super::value::{Device, Tensor, Value};
 use super::Interp;
 use super::args::Args;
-use crate::ir::ExprId;
+use crate::ir::{ArgKind, Call, Expr, ExprId};
+use crate::span::Span;
 
 impl Interp<'_> {
     /// An allocation whose size is known.
@@ -42,6 +43,29 @@ impl Interp<'_> {
                 literals.iter().any(|&(a, _)| matches!(self.atoms.get(a), super::super::atom::Atom::Memory));
         });
         asked
+    }
+}
+
+impl Interp<'_> {
+    /// `torch.zeros(0, 0, 0)`: nothing in any dimension, by which a cache says that it is none yet.
+    pub(super) fn has_no_extent(&self, t: Tensor) -> bool {
+        let Some((_, made)) = self.host_reason(t).filter(|_| t.bytes == Some(0)) else { return false };
+        let Some(module) = self.program.module_of(made.file) else { return false };
+        let ir = &self.program.get(module).ir;
+        let none = |e: ExprId| match ir.expr(e) {
+            Expr::Int(n) => n == 0,
+            Expr::Tuple(list) | Expr::List(list) => {
+                list.len > 0 && ir.list(list).iter().all(|&x| ir.expr(x) == Expr::Int(0))
+            }
+            _ => false,
+        };
+        let sizes = |call: &Call| {
+            let mut given = call.args.iter().filter(|a| a.kind == ArgKind::Positional).peekable();
+            given.peek().is_some() && given.all(|a| none(a.value))
+        };
+        let made_there =
+            |(e, &at): (&Expr, &Span)| at == made.span && matches!(*e, Expr::Call(c) if sizes(ir.call(c)));
+        ir.exprs.iter().zip(&ir.expr_spans).any(made_there)
     }
 }
 

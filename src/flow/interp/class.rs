@@ -156,6 +156,7 @@ impl Interp<'_> {
                     self.follows_its_argument(id);
                 }
             }
+            None if self.is_dict_with_attributes(key) => return self.builtin(Sym::new("dict"), args, e),
             None => {
                 self.fill_fields(id, key, args, e);
                 if args.keyword("accelerator").is_some() {
@@ -166,6 +167,13 @@ impl Interp<'_> {
             }
         }
         Value::Object(id)
+    }
+
+    /// `class Options(dict)`, whose `__getattr__` gives its items.
+    fn is_dict_with_attributes(&mut self, key: ClassKey) -> bool {
+        let dict = |path: &Sym| matches!(path.as_str(), "builtins.dict" | "collections.OrderedDict");
+        self.program.class(key).externals.iter().any(dict)
+            && self.class_attr(key, Sym::new("__getattr__")).is_some()
     }
 
     /// A module that was given a device and shows nothing that it owns has put it there, or not.

@@ -459,16 +459,7 @@ impl Interp<'_> {
             },
             // What the environment says is the user's or the launcher's decision.
             (Value::External(path), Value::Str(s, _)) if path.as_str() == "os.environ" => {
-                let key = super::OuterKey::External(path);
-                let outer = self.t.outer(key.clone(), || super::Outer {
-                    key,
-                    text: path.to_string(),
-                    tensor: false,
-                    device: false,
-                    varies: false,
-                    with: None,
-                    default: None,
-                });
+                let outer = self.outside_name(path);
                 let text = format!(" has {:?}", s.as_str());
                 let key = Value::Str(s, super::super::value::NO_ORIGIN);
                 let given = self.flag(Test::Compare(9, Value::Outer(outer), key), outer, &text, e);

@@ -70,6 +70,11 @@ impl Interp<'_> {
             Value::None => FALSE,
             Value::Int(i) => constant(i != 0),
             Value::Str(s, _) => constant(!s.as_str().is_empty()),
+            // `config.use_cuda` of a file that nobody finds: who asks knows of a flag.
+            Value::External(path) if is_flag(path) => {
+                let outer = self.outside_name(path);
+                self.flag(Test::Truth(Value::Outer(outer)), outer, "", e)
+            }
             Value::Device(_)
             | Value::External(_)
             | Value::Closure(_)
@@ -411,6 +416,12 @@ static MAYBE: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let anywhere = PARTS.iter().chain(WORDS).chain(&["available"]);
     AhoCorasick::builder().ascii_case_insensitive(true).build(anywhere).ok()
 });
+
+/// Is it a variable of somebody else's that speaks of devices? Of PyTorch's own names it is known what they are.
+fn is_flag(path: Sym) -> bool {
+    let (owner, name) = path.as_str().rsplit_once('.').unwrap_or_default();
+    !owner.is_empty() && owner != "builtins" && !owner.starts_with("torch") && speaks_of_devices(name)
+}
 
 /// Does a flag's name speak of devices? Then whoever sets it decides where things go.
 pub(super) fn speaks_of_devices(text: &str) -> bool {

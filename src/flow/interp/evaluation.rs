@@ -30,6 +30,9 @@ const ABOUT_GRADIENTS: &[&str] = &[
 /// `Variable(x, volatile=True)`, by which PyTorch before 0.4 left the graph out.
 const VOLATILE: &str = "volatile";
 
+/// Names by which a module's weights are kept out of graphs.
+const FREEZES: &[&str] = &["requires_grad_", "requires_grad"];
+
 /// Names that say that a function trains what it has at hand. Around its callers they say nothing of it.
 const ABOUT_TRAINING: &[&str] = &["train", "optimizer", "step"];
 
@@ -67,12 +70,26 @@ impl Interp<'_> {
             return;
         }
         let looped = self.is_repeated() || self.watch.optimizers.iter().any(|o| o.modules.contains(&id));
-        if !looped || self.thinks_of_gradients(since, e) {
+        if !looped || self.thinks_of_gradients(since, e) || self.is_made_without(id) {
             return;
         }
         let device = self.module_device(id, 0);
         let here = self.where_on_cuda(device);
         self.runs_with_graph(here, e);
+    }
+
+    /// Has the constructor of its class, or of one that it wraps, thought about gradients: `self.requires_grad_(False)`?
+    fn is_made_without(&self, id: ObjId) -> bool {
+        let wrapped = self.obj(id).attrs.iter().filter_map(|&(_, cell)| match self.store.get(cell) {
+            Value::Object(part) => Some(part),
+            _ => None,
+        });
+        let classes = std::iter::once(id).chain(wrapped).filter_map(|part| self.obj(part).class);
+        classes.into_iter().any(|class| {
+            self.program
+                .find_method(class, self.known.init)
+                .is_some_and(|(m, f)| self.speaks_of(FREEZES, m, f, &|_| true))
+        })
     }
 
     /// The same for a model of which only that is known: that it is given tensors on an accelerator, in a function that

@@ -165,7 +165,11 @@ impl Interp<'_> {
                 self.path = super::FALSE;
                 Value::None
             }
-            "os.environ.get" | "os.environ.pop" | "os.getenv" => self.environment(args),
+            "os.environ.get" | "os.getenv" => {
+                let put = args.positional.first().and_then(|&(key, _)| self.put_text(key));
+                put.unwrap_or_else(|| self.environment(args))
+            }
+            "os.environ.pop" => self.environment(args),
             "reveal_device" | "builtins.reveal_device" => self.reveal(args, e),
             "functools.partial" => return Some(self.partial(args, e)),
             "collections.namedtuple" | "typing.NamedTuple" => self.tuple_class(args, e),
@@ -179,7 +183,15 @@ impl Interp<'_> {
                 None => self.result_of(e),
             },
             "collections.defaultdict" => self.default_dict(args, e),
-            "collections.OrderedDict" => self.builtin(Sym::new("dict"), args, e),
+            // Those of other libraries have their items as attributes as well.
+            "collections.OrderedDict"
+            | "easydict.EasyDict"
+            | "addict.Dict"
+            | "attrdict.AttrDict"
+            | "box.Box"
+            | "dotmap.DotMap"
+            | "munch.Munch"
+            | "ml_collections.ConfigDict" => self.builtin(Sym::new("dict"), args, e),
             "itertools.product" if args.keywords.is_empty() && !args.open && !args.positional.is_empty() => {
                 let row: Vec<Value> =
                     args.positional.iter().map(|&(v, at)| self.some_element(v, at)).collect();

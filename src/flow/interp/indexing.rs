@@ -44,17 +44,12 @@ impl Interp<'_> {
             Value::Host(h @ (Host::Number | Host::Memory)) => Value::Host(h),
             Value::External(path) => {
                 // `os.environ["X"]`
-                let key = super::OuterKey::External(path);
-                let text = path.to_string();
-                let outer = self.t.outer(key.clone(), || super::Outer {
-                    key,
-                    text,
-                    tensor: false,
-                    device: false,
-                    varies: false,
-                    with: None,
-                    default: None,
-                });
+                if path.as_str() == "os.environ"
+                    && let Some(text) = self.put_text(i)
+                {
+                    return text;
+                }
+                let outer = self.outside_name(path);
                 Value::Outer(self.outer_item(outer, i))
             }
             _ => self.result_of(e),

@@ -24,6 +24,8 @@ impl Interp<'_> {
         }
         let mut registered = Parts::default();
         self.registered_parts(id, &mut registered, 0);
+        // `self.parameters = nn.ParameterList(…)`: a list of its own, with which the parameters of others may be moved.
+        let listed = self.obj(id).attrs.iter().any(|(name, _)| name.as_str() == "parameters");
         let fields: Vec<(Sym, Value)> =
             self.obj(id).attrs.iter().map(|&(name, cell)| (name, self.store.get(cell))).collect();
         for (name, value) in fields {
@@ -32,6 +34,10 @@ impl Interp<'_> {
                 let Some(container) = self.plain_container(v) else { continue };
                 let mut held = Parts::default();
                 self.parts_of(v, &mut held, 0);
+                if listed {
+                    self.forget_places(v, &held);
+                    continue;
+                }
                 // `self.teacher = [model]` is how people keep a single module out on purpose.
                 if held.modules.len() == 1 && self.exact_elements(v).is_some_and(|items| items.len() == 1) {
                     continue;

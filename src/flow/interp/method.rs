@@ -7,6 +7,46 @@ use crate::ir::ExprId;
 use crate::link::ClassKey;
 use crate::sym::Sym;
 
+/// Methods of lists and dicts, and of batches that are dicts.
+const OF_CONTAINERS: &[&str] = &[
+    "keys",
+    "values",
+    "items",
+    "get",
+    "pop",
+    "popitem",
+    "popleft",
+    "update",
+    "setdefault",
+    "copy",
+    "clear",
+    "append",
+    "appendleft",
+    "extend",
+    "insert",
+    "remove",
+    "index",
+    "count",
+    "sort",
+    "reverse",
+    "add",
+    "discard",
+    "union",
+    "move_to_end",
+    "to",
+    "cuda",
+    "cpu",
+    "pin_memory",
+    "data",
+    "device",
+];
+
+/// Is it the name of an item of a dict, and no method?
+fn is_item(name: Sym) -> bool {
+    let name = name.as_str();
+    !name.starts_with("__") && !OF_CONTAINERS.contains(&name)
+}
+
 impl Interp<'_> {
     /// `b.name`
     pub(super) fn attr(&mut self, b: Value, name: Sym, e: ExprId) -> Value {
@@ -110,6 +150,8 @@ impl Interp<'_> {
             ObjKind::Generator if name.as_str() == "device" => self.own(id),
             ObjKind::List { .. } | ObjKind::Dict { .. } => match self.part_by_name(id, name) {
                 Some(part) => part,
+                // One that has its items as attributes, and not this one as far as anybody sees.
+                None if is_item(name) => self.result_of(e),
                 None => self.bound(Value::Object(id), None, name),
             },
             ObjKind::Inert if name.as_str() == "state" => {

@@ -587,19 +587,14 @@ impl<'p> Interp<'p> {
         Value::Outer(id)
     }
 
-    /// `is_available()`, for the result of a call by name: what the name says may matter as a flag.
+    /// `is_available()`, for the result of a call by name, or of an attribute: what the name says may matter as a flag.
     fn callee_text(&self, expr: ExprId) -> String {
         let ir = &self.linked().ir;
-        let crate::ir::Expr::Call(id) = ir.expr(expr) else { return String::new() };
-        match ir.expr(ir.call(id).func) {
-            crate::ir::Expr::Attr { name, .. } | crate::ir::Expr::Var(crate::ir::Var::Unbound(name)) => {
-                [name.as_str(), "()"].concat()
+        match ir.expr(expr) {
+            crate::ir::Expr::Call(id) => {
+                ir.last_name(ir.call(id).func).map_or_else(String::new, |name| [name.as_str(), "()"].concat())
             }
-            crate::ir::Expr::Var(crate::ir::Var::Global(slot)) => ir
-                .functions
-                .first()
-                .and_then(|f| f.slots.get(slot as usize))
-                .map_or_else(String::new, |n| [n.as_str(), "()"].concat()),
+            crate::ir::Expr::Attr { name, .. } => ["….", name.as_str()].concat(),
             _ => String::new(),
         }
     }

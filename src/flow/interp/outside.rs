@@ -86,6 +86,20 @@ impl Interp<'_> {
         cell
     }
 
+    /// A name of another library, or of a file that nobody finds, as something that can be asked.
+    pub(super) fn outside_name(&mut self, path: Sym) -> OuterId {
+        let key = OuterKey::External(path);
+        self.t.outer(key.clone(), || super::Outer {
+            key,
+            text: path.to_string(),
+            tensor: false,
+            device: false,
+            varies: false,
+            with: None,
+            default: None,
+        })
+    }
+
     pub(super) fn outer_attribute(&mut self, o: OuterId, name: Sym, e: ExprId) -> Value {
         let text = name.as_str();
         if only_tensors_have(name) {

@@ -79,6 +79,7 @@ impl Interp<'_> {
     pub(super) fn set_environment(&mut self, key: Value, value: Value, at: ExprId) {
         let Value::Str(key, _) = key else { return };
         if !READ_ONCE.contains(&key.as_str()) {
+            self.put_into_environment(key, value);
             return;
         }
         self.check_set_too_late(key, value, at);
@@ -93,6 +94,33 @@ impl Interp<'_> {
             self.watch.visible_at = Some(self.place(at));
             self.store.set(self.watch.visible, literal);
         }
+    }
+
+    fn put_into_environment(&mut self, key: Sym, value: Value) {
+        let mut items = self.put_before().to_vec();
+        let is_it = |v: &Value| matches!(v, Value::Str(name, _) if *name == key);
+        match items.iter().step_by(2).position(is_it) {
+            Some(n) => items[2 * n + 1] = value,
+            None => items.extend([Value::Str(key, super::NO_ORIGIN), value]),
+        }
+        let all = self.seq(&items);
+        self.store.set(self.watch.put, all);
+    }
+
+    /// What the program has put into the environment on every way here.
+    fn put_before(&self) -> &[Value] {
+        match self.store.get(self.watch.put) {
+            Value::Seq(s) => self.t.seqs.get(s.0),
+            _ => &[],
+        }
+    }
+
+    /// The text that the program has put into the variable on every way here.
+    pub(super) fn put_text(&self, key: Value) -> Option<Value> {
+        let Value::Str(key, _) = key else { return None };
+        let mut pairs = self.put_before().chunks_exact(2);
+        let pair = pairs.find(|pair| matches!(pair[0], Value::Str(name, _) if name == key))?;
+        matches!(pair[1], Value::Str(..)).then_some(pair[1])
     }
 
     /// Has the program put the variable into the environment itself, as far as that is followed?
@@ -494,8 +522,8 @@ impl Interp<'_> {
     }
 
     /// The cells of this file's state.
-    pub(super) fn process_cells(store: &mut super::Store) -> [Cell; 3] {
-        let first = store.alloc(3);
-        [first, Cell(first.0 + 1), Cell(first.0 + 2)]
+    pub(super) fn process_cells(store: &mut super::Store) -> [Cell; 4] {
+        let first = store.alloc(4);
+        [first, Cell(first.0 + 1), Cell(first.0 + 2), Cell(first.0 + 3)]
     }
 }

@@ -45,6 +45,10 @@ impl Interp<'_> {
                 Some(wanted) => Value::Bool(self.is_device(d, wanted, e)),
                 None => Value::Unknown,
             },
+            // `"cuda" in str(device)`, spelled out.
+            (Value::Device(_) | Value::Outer(_), "__contains__", Some(item)) => {
+                Value::Bool(self.contains(receiver, item, e))
+            }
             (Value::Outer(o), "startswith", Some(Value::Str(s, _))) => {
                 let place = self.place(e);
                 let origin = self.origin(place, super::Reason::Given, NO_ORIGIN);

@@ -30,7 +30,11 @@ impl Interp<'_> {
             let double = self.doubles_go(t.device, double, e);
             return self.tensor(Tensor { role: Role::Plain, double, ..t });
         };
+        let work = self.work;
         self.check_use(target, e, super::super::event::UseKind::Transfer, &format!("`.{name}()`"));
+        if self.is_small(t) {
+            self.work = work;
+        }
         self.goes_after(target, args.get(0, "device").map(|(_, at)| at));
         let device = self.because(target, e, Reason::Moved);
         // A parameter that really moves is no parameter any more; one that stays is itself.

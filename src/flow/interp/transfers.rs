@@ -113,6 +113,14 @@ impl Interp<'_> {
         }
     }
 
+    /// Is it so small that who moves it asks something, and is not about to fill the memory?
+    pub(super) fn is_small(&self, t: Tensor) -> bool {
+        match t.bytes {
+            Some(bytes) => bytes <= super::allocation::SMALL,
+            None => self.host_reason(t).is_some_and(|(_, made)| self.is_listed(made)),
+        }
+    }
+
     /// `torch.tensor(ids)`: made of Python's numbers, one by one. That takes longer than to copy them, so that they are few.
     fn is_listed(&self, made: Place) -> bool {
         let Some(module) = self.program.module_of(made.file) else { return false };

@@ -19,6 +19,8 @@ pub(super) struct Watch {
     pub(super) ready: Cell,
     /// What the program has put into `CUDA_VISIBLE_DEVICES`.
     pub(super) visible: Cell,
+    /// What the program has put into other variables of the environment: their names, and what they hold, in turn.
+    pub(super) put: Cell,
     /// The condition under which the default process group is NCCL's.
     pub(super) nccl: Cell,
     /// Where CUDA was initialised first, and where that variable was set.
@@ -166,10 +168,11 @@ pub(super) struct Group {
 }
 
 impl Watch {
-    pub(super) fn new([ready, visible, nccl]: [Cell; 3]) -> Self {
+    pub(super) fn new([ready, visible, nccl, put]: [Cell; 4]) -> Self {
         Self {
             ready,
             visible,
+            put,
             nccl,
             evaluated: FxHashMap::default(),
             wraps: FxHashMap::default(),
