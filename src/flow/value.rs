@@ -256,6 +256,15 @@ pub enum OuterKey {
         /// The pass of the loops around it.
         pass: u32,
     },
+    /// One of several outside things, of which there are too many to be kept apart.
+    Joined {
+        /// The condition.
+        cond: Cond,
+        /// Where it holds.
+        then: Dd,
+        /// Where it does not.
+        orelse: Dd,
+    },
     /// An attribute of an object of the project that nobody here has seen set.
     Field {
         /// The object.

@@ -124,8 +124,10 @@ impl<'p> Interp<'p> {
 
     fn choice(&mut self, cond: Cond, a: Value, b: Value) -> Value {
         let (x, y) = (self.as_diagram(a), self.as_diagram(b));
-        let Some(d) = self.d.ite(cond, x, y) else { return Value::Unknown };
-        self.value_of_diagram(d)
+        match self.d.ite(cond, x, y) {
+            Some(d) => self.value_of_diagram(d),
+            None => self.joined_outside(cond, x, y),
+        }
     }
 
     fn as_diagram(&mut self, v: Value) -> Dd {

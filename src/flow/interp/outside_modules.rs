@@ -2,9 +2,10 @@
 
 use rustc_hash::FxHashSet;
 
+use super::super::diagram::Cond;
 use super::super::dims::Dims;
 use super::super::event::Meeting;
-use super::super::value::{Device, NO_ORIGIN, OriginId, OuterId, OuterKey, Reason, Value};
+use super::super::value::{Device, NO_ORIGIN, OriginId, Outer, OuterId, OuterKey, Reason, Value};
 use super::args::Args;
 use super::meet::{Party, Rule};
 use super::{Dd, Interp};
@@ -69,6 +70,52 @@ impl Interp<'_> {
         self.watch.scattering_moves.extend(origins.filter(|&o| o != NO_ORIGIN));
     }
 
+    /// Alternatives that have no room beside each other: where each is something from outside, as it came or as a move has left
+    /// it, they are together one such thing, in one place.
+    pub(super) fn joined_outside(&mut self, cond: Cond, then: Dd, orelse: Dd) -> Value {
+        let mut leaves = Vec::new();
+        self.d.leaves(then, &mut leaves);
+        self.d.leaves(orelse, &mut leaves);
+        let values: Vec<Value> = leaves.iter().map(|&leaf| *self.t.values.get(leaf)).collect();
+        let (mut scatters, mut shown) = (false, true);
+        for v in values {
+            match v {
+                Value::Outer(o) if !self.t.get_outer(o).varies => {
+                    scatters |= self.watch.scattering_outside.contains(&o);
+                    shown &= self.watch.shown_modules.contains(&o);
+                }
+                Value::Tensor(t) if !self.get_tensor(t).certain => {
+                    let device = self.get_tensor(t).device;
+                    scatters |= self.is_among(device, &self.watch.scattering_moves);
+                    shown &= self.is_among(device, &self.watch.moved_modules);
+                }
+                _ => return Value::Unknown,
+            }
+        }
+        let key = OuterKey::Joined { cond, then, orelse };
+        let o = self.t.outer(key.clone(), || Outer {
+            key,
+            text: String::new(),
+            tensor: false,
+            device: false,
+            varies: false,
+            with: None,
+            default: None,
+        });
+        if scatters {
+            self.watch.scattering_outside.insert(o);
+        }
+        if shown {
+            self.watch.shown_modules.insert(o);
+        }
+        Value::Outer(o)
+    }
+
+    /// Is one of its places the work of one of these moves?
+    fn is_among(&self, device: Dd, moves: &FxHashSet<OriginId>) -> bool {
+        self.device_leaves(device).iter().any(|(.., origin)| moves.contains(origin))
+    }
+
     /// `model.to(device)` has given this. If it is a module, whose name it was is there from here on.
     pub(super) fn goes_along(&mut self, o: OuterId, moved: Value) {
         let Value::Tensor(id) = moved else { return };
@@ -122,9 +169,9 @@ impl Interp<'_> {
     /// What has been moved to this device is called: it is a module, and gives something there. That its inputs must be there
     /// is certain only of what has more of a module: a pipeline brings them along.
     pub(super) fn call_moved(&mut self, device: Dd, args: &Args, e: ExprId) -> Dd {
-        let leaves = self.device_leaves(device);
-        let among = |moves: &FxHashSet<OriginId>| leaves.iter().any(|(.., origin)| moves.contains(origin));
-        if !among(&self.watch.moved_modules) || among(&self.watch.scattering_moves) {
+        if !self.is_among(device, &self.watch.moved_modules)
+            || self.is_among(device, &self.watch.scattering_moves)
+        {
             return device;
         }
         let module = Party { expr: e, device, dims: Dims::SOME, rule: Rule::STRICT };
@@ -149,7 +196,7 @@ impl Interp<'_> {
 
     /// Where a module that came from outside must be, since all that it is given is there.
     fn where_its_inputs_are(&mut self, model: OuterId, args: &Args) -> Option<Dd> {
-        if !self.watch.shown_modules.contains(&model) || self.watch.scattering_outside.contains(&model) {
+        if !self.watch.shown_modules.contains(&model) {
             return None;
         }
         let mut place = None;
@@ -164,7 +211,17 @@ impl Interp<'_> {
             }
             place = Some(device);
         }
+        if self.watch.scattering_outside.contains(&model) {
+            return place.map(|device| self.on_accelerators_only(device));
+        }
         place
+    }
+
+    /// What is on an accelerator stays there; nobody knows where the rest is brought.
+    fn on_accelerators_only(&mut self, device: Dd) -> Dd {
+        let unknown = self.t.places.add((Device::Unknown, NO_ORIGIN));
+        let places = &self.t.places;
+        self.d.map(device, &mut |p| if places.get(p).0.is_accelerator() { p } else { unknown })
     }
 
     /// Is it data that came to the host from elsewhere, a batch or an array, and that nobody has moved? What a program makes
