@@ -93,6 +93,9 @@ pub(super) fn size_in_bytes(i: &Interp<'_>, name: &str, args: &Args) -> Option<u
             }
         }
     };
+    if dims.contains(&Value::Int(0)) {
+        return Some(0);
+    }
     let mut count: u64 = 1;
     for d in &dims {
         let Value::Int(n) = d else { return None };
