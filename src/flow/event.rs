@@ -145,6 +145,7 @@ pub enum Meeting {
     Generator,
     CpuOnly,
     Data,
+    Replaced,
 }
 
 /// What an optimizer has that the model is not with any more.

@@ -138,7 +138,7 @@ fn made(side: &Operand) -> Option<(Place, Reason)> {
 /// SD301 unregistered-tensor
 pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
-    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data) {
+    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data | Meeting::Replaced) {
         return None;
     }
     let given = matches!(other.device, DeviceName::Varies(_)) && event.callers_decide;
@@ -255,16 +255,24 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
     if callers_decide(event, other, cx) || as_tests_like(event, other, cx) {
         return None;
     }
+    let replaced = meeting == Meeting::Replaced;
     if matches!(&other.device, DeviceName::Varies(_))
+        && !replaced
         && other.chain.iter().any(|s| matches!(s.reason, Reason::Made | Reason::Moved))
     {
         return None;
     }
     let text =
         if how == Reason::Default { "made without `device=`: on the CPU" } else { "always made on the CPU" };
-    let message = format!("a tensor on the CPU meets one on {} in {what}", other.device.in_words());
-    let f = finding(204, event, message, place, text);
-    let f = f.related(event.place, format!("meets a tensor on {} here", other.device.in_words()));
+    let there = other.device.in_words();
+    let (message, then) = if replaced {
+        let message = format!("a tensor on the CPU takes the place of one on {there}, of which it is a copy");
+        (message, format!("filled from a tensor on {there} here"))
+    } else {
+        let message = format!("a tensor on the CPU meets one on {there} in {what}");
+        (message, format!("meets a tensor on {there} here"))
+    };
+    let f = finding(204, event, message, place, text).related(event.place, then);
     let help = match &other.device {
         DeviceName::Varies(x) => format!("make it where the other one is: `device={x}.device`"),
         _ => "make it where the input is: `device=x.device`".to_owned(),
@@ -350,7 +358,7 @@ fn names_host_code(name: &str) -> bool {
 /// SD201 mixed-device-operation
 pub(super) fn operation(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
-    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data)
+    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data | Meeting::Replaced)
         || callers_decide(event, other, cx)
         || as_tests_like(event, other, cx)
     {

@@ -218,6 +218,10 @@ impl Interp<'_> {
             let there = self.may_be_a_tensor(part);
             self.path = self.d.and(self.path, there);
         }
+        // One stands for the other on its own path.
+        if self.is_copy_of((da, oa), db) || self.is_copy_of((db, ob), da) {
+            self.path = self.d.and(self.path, clash.bad);
+        }
         let tensors = !self.for_no_tensors();
         let bite = self.bite(bad, false).filter(|_| tensors);
         // The message is about one pair of devices; with other accelerators others may meet.

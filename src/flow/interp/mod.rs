@@ -42,6 +42,7 @@ mod event;
 mod expr;
 mod external;
 mod files;
+mod filled;
 mod frame;
 mod guard;
 mod handing;

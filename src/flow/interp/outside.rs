@@ -278,24 +278,14 @@ impl Interp<'_> {
         if text == "pin_memory" && !args.positional.is_empty() {
             return self.unknown_call(Value::Outer(o), args, e);
         }
-        if crate::torch::method(name).is_some()
-            && !matches!(
-                text,
-                "sort"
-                    | "copy"
-                    | "index"
-                    | "count"
-                    | "format"
-                    | "split"
-                    | "add"
-                    | "apply"
-                    | "update"
-                    | "numpy"
-                    | "size"
-                    | "type"
-                    | "map_"
-            )
-        {
+        // Others have methods of these names as well: lists, texts, sets.
+        let shared = match text {
+            "numpy" | "size" | "type" => true,
+            "sort" | "copy" | "index" | "count" | "format" | "split" | "add" | "apply" | "update"
+            | "map_" => !self.is_tensorish(o),
+            _ => false,
+        };
+        if crate::torch::method(name).is_some() && !shared {
             let t = self.tensor_of_outer(o, e);
             let place = self.place(e);
             let origin = self.origin(place, super::Reason::Given, NO_ORIGIN);

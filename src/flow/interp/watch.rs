@@ -106,6 +106,8 @@ pub(super) struct Watch {
     pub(super) near: FxHashMap<OuterId, OuterId>,
     /// Outside things whose `.device` the program has read.
     pub(super) asked_for_device: FxHashSet<OuterId>,
+    /// Tensors on the CPU that were filled from those that callers gave.
+    pub(super) filled: Vec<super::filled::Filled>,
     /// Parts of what loops draw that the program moves, by what is drawn; and what is moved as a whole.
     pub(super) moved_parts: FxHashMap<OuterId, Vec<OuterId>>,
     pub(super) moved_wholes: FxHashSet<OuterId>,
@@ -219,6 +221,7 @@ impl Watch {
             fresh_copies: Vec::new(),
             near: FxHashMap::default(),
             asked_for_device: FxHashSet::default(),
+            filled: Vec::new(),
             moved_parts: FxHashMap::default(),
             moved_wholes: FxHashSet::default(),
             with_layers: FxHashSet::default(),
