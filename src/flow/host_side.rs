@@ -301,7 +301,7 @@ fn is_for_data(a: &Arg, data: bool) -> bool {
     let ArgKind::Keyword(name) = a.kind else { return false };
     match name.as_str() {
         "collate_fn" => true,
-        "transform" | "transforms" | "target_transform" => data,
+        "transform" | "transforms" | "target_transform" | "pre_transform" | "pre_filter" => data,
         _ => false,
     }
 }

@@ -126,7 +126,8 @@ impl<'a> Writers<'a> {
         if stored.is_empty() {
             stored = self.stored_with(load);
         }
-        if stored.is_empty() {
+        // Of a file with a name of its own that nobody here writes, the others say nothing.
+        if stored.is_empty() && load.names.is_empty() {
             stored = self.stored_anywhere();
         }
         // Of what is not known in one place, another may show what it is.

@@ -158,7 +158,7 @@ impl<'a> Lowerer<'a> {
                 ArgOrKeyword::Arg(Ast::Starred(starred)) => (ArgKind::Star, &*starred.value),
                 ArgOrKeyword::Arg(value) => (ArgKind::Positional, value),
                 ArgOrKeyword::Keyword(keyword) => {
-                    let name = keyword.arg.as_ref().map(|name| Sym::new(name));
+                    let name = keyword.arg.as_ref().map(|name| Sym::new(super::outdated::renamed(name)));
                     (name.map_or(ArgKind::DoubleStar, ArgKind::Keyword), &keyword.value)
                 }
             };

@@ -11,6 +11,7 @@ mod expr;
 mod function;
 mod lowerer;
 mod nesting;
+mod outdated;
 mod pattern;
 mod scope;
 mod stmt;
@@ -93,9 +94,23 @@ pub fn lower(file: FileId, text: &str, kind: Kind) -> Lowered {
     let Some(parsed) = parse(text, kind) else {
         return refused(file, text, Vec::new());
     };
-    match lowerer::module(file, text, &parsed) {
+    let outdated = if parsed.errors().is_empty() { None } else { outdated::patched(text) };
+    if let Some((patched, renamed)) = outdated
+        && let Some(parsed) = parse(&patched, kind)
+    {
+        let mut lowered = lowered(file, &patched, &parsed);
+        lowered.errors.extend(renamed);
+        lowered.errors.sort_by_key(|error| error.span.start);
+        lowered.errors.truncate(MAX_ERRORS);
+        return lowered;
+    }
+    lowered(file, text, &parsed)
+}
+
+fn lowered(file: FileId, text: &str, parsed: &Parsed<ModModule>) -> Lowered {
+    match lowerer::module(file, text, parsed) {
         Ok(module) => {
-            Lowered { module, errors: syntax_errors(&parsed), comments: comments::comments(text, &parsed) }
+            Lowered { module, errors: syntax_errors(parsed), comments: comments::comments(text, parsed) }
         }
         Err(span) => refused(file, text, vec![too_deep(span, MAX_LEVELS)]),
     }

@@ -442,6 +442,7 @@ impl Interp<'_> {
             && let (Some(mut x), Some(y)) = (self.list_members(a), self.list_members(b))
         {
             x.extend(y);
+            self.note_together(&x);
             let content = self.many_beside(&x);
             return Value::Object(self.object(ObjKind::List { module: false }, None, content));
         }
@@ -466,6 +467,17 @@ impl Interp<'_> {
 
 impl Interp<'_> {
     /// What is certainly in a list, be there more of it or not.
+    /// The tensors of lists that are added to one: the first may stand for all of them.
+    fn note_together(&mut self, members: &[Value]) {
+        let tensor = |v: &Value| if let Value::Tensor(t) = *v { Some(t) } else { None };
+        let mut tensors = members.iter().filter_map(tensor);
+        let Some(first) = tensors.next() else { return };
+        let others: Vec<_> = tensors.filter(|&t| t != first).collect();
+        if !others.is_empty() {
+            self.watch.put_together.entry(first).or_default().extend(others);
+        }
+    }
+
     fn list_members(&self, v: Value) -> Option<Vec<Value>> {
         match self.content(v) {
             Value::Many(m) => match *self.t.values.get(m) {

@@ -152,7 +152,7 @@ impl Interp<'_> {
         for mut pending in std::mem::take(&mut self.events) {
             // What has a field of its own is a batch or the like, which knows how to move.
             if matches!(pending.event.kind, super::super::event::Kind::Discarded { .. })
-                && pending.needs.iter().any(|&o| self.has_fields(o))
+                && pending.needs.iter().chain(&pending.about).any(|&o| self.has_fields(o))
             {
                 continue;
             }

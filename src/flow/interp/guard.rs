@@ -8,6 +8,7 @@ use super::Interp;
 use crate::ir::{Expr, ExprId, Stmt};
 use crate::link::Resolved;
 use crate::span::Place;
+use crate::sym::Sym;
 use crate::torch::{self, Accelerator, Without};
 use crate::world::Backend;
 
@@ -271,6 +272,9 @@ impl Interp<'_> {
             return;
         }
         let receiver = ir.span(base);
+        if self.has_own_fields(base) {
+            return;
+        }
         // Only where the receiver itself is shown to be a tensor: modules and batches do move.
         let Some(needs) = (if self.certain(v) { Some(Vec::new()) } else { self.discarded_proof(base) })
         else {
@@ -281,7 +285,34 @@ impl Interp<'_> {
             return;
         }
         let place = self.place(e);
+        let drawn = self.drawn_in(base);
         self.emit(Kind::Discarded { receiver, method: name.to_string() }, place, bite, needs);
+        if let Some(event) = self.events.last_mut() {
+            event.about.extend(drawn);
+        }
+    }
+
+    /// Has it been given attributes, like a batch that is an object of its own?
+    fn has_own_fields(&mut self, base: ExprId) -> bool {
+        if self.watch.with_fields.is_empty() {
+            return false;
+        }
+        self.muted += 1;
+        let v = self.eval(base);
+        self.muted -= 1;
+        self.values_of(v).into_iter().any(|v| self.watch.with_fields.contains(&v))
+    }
+
+    /// What loops draw that the expression may be: a batch, which may have fields and a way of its own to move.
+    fn drawn_in(&mut self, base: ExprId) -> Vec<super::OuterId> {
+        self.muted += 1;
+        let v = self.eval(base);
+        self.muted -= 1;
+        let drawn = |v| match v {
+            Value::Outer(o) if self.is_of_batch_outside(o) => Some(o),
+            _ => None,
+        };
+        self.values_of(v).into_iter().filter_map(drawn).collect()
     }
 
     /// Does `.to(…)` name a device (and not only a dtype)?
@@ -303,6 +334,7 @@ impl Interp<'_> {
         for v in self.values_of(v) {
             match v {
                 Value::Outer(o) if self.is_asked_otherwise(o) => return None,
+                Value::Outer(o) if self.is_of_batch_outside(o) && self.batches_may_move() => return None,
                 Value::Outer(o) if self.is_of_batch_outside(o) => {}
                 Value::Outer(o) => needs.push(o),
                 v if self.certain(v) => {}
@@ -310,6 +342,12 @@ impl Interp<'_> {
             }
         }
         Some(needs)
+    }
+
+    /// Batches of PyTorch Geometric are objects, which `.to()` moves in place (torch_geometric/data/data.py, `apply`).
+    fn batches_may_move(&self) -> bool {
+        let of = |module: Sym| module.as_str().split('.').next() == Some("torch_geometric");
+        self.linked().ir.imports.iter().any(|import| of(import.module))
     }
 
     /// Entering a context manager; true when it sets the default device until the block ends.

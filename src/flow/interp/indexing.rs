@@ -34,7 +34,12 @@ impl Interp<'_> {
             Value::Object(id)
                 if matches!((self.obj(id).kind, self.own(id)), (ObjKind::List { .. }, Value::Seq(_))) =>
             {
-                self.index(self.own(id), i, e, base, index)
+                let part = self.index(self.own(id), i, e, base, index);
+                // `ModuleList` and `ParameterList` give one of their kind (torch/nn/modules/container.py, `__getitem__`).
+                if i == Value::Slice && self.obj(id).kind == (ObjKind::List { module: true }) {
+                    return Value::Object(self.object(ObjKind::List { module: true }, None, part));
+                }
+                part
             }
             Value::Object(id) => self.index_object(id, i, e),
             // A number or a row.

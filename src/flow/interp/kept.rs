@@ -117,8 +117,15 @@ impl Interp<'_> {
         }
         let parameters: Vec<TensorId> =
             held.tensors.iter().copied().filter(|&t| self.get_tensor(t).role == Role::Parameter).collect();
+        // `nn.ParameterList(weights + biases)`
+        let along = |t: &TensorId| {
+            let lists = registered.tensors.iter().filter_map(|first| self.watch.put_together.get(first));
+            lists.flatten().any(|other| other == t)
+        };
         !parameters.is_empty()
-            && parameters.iter().all(|&t| !registered.tensors.contains(&t) && self.made_as_parameter(t))
+            && parameters
+                .iter()
+                .all(|t| !registered.tensors.contains(t) && !along(t) && self.made_as_parameter(*t))
     }
 
     /// Is the module where it was made, without anybody having said where?

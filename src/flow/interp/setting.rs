@@ -12,6 +12,12 @@ use crate::sym::Sym;
 impl Interp<'_> {
     /// `b.name = value`
     pub(super) fn set_attr(&mut self, b: Value, name: Sym, value: Value, at: ExprId) {
+        // `batch.split = "train"`: it has fields, and knows how to move.
+        if matches!(b, Value::Tensor(_) | Value::Outer(_))
+            && !matches!(name.as_str(), "data" | "grad" | "requires_grad")
+        {
+            self.watch.with_fields.insert(b);
+        }
         match b {
             Value::Object(id) => self.set_object_attr(id, name, value, at),
             Value::Choice(_) => {

@@ -19,6 +19,10 @@ pub(super) struct Watch {
     pub(super) ready: Cell,
     /// What the program has put into `CUDA_VISIBLE_DEVICES`.
     pub(super) visible: Cell,
+    /// What has been given attributes.
+    pub(super) with_fields: FxHashSet<Value>,
+    /// What stands for all tensors of lists that have been added to one, and those tensors.
+    pub(super) put_together: FxHashMap<TensorId, Vec<TensorId>>,
     /// What the program has put into other variables of the environment: their names, and what they hold, in turn.
     pub(super) put: Cell,
     /// The condition under which the default process group is NCCL's.
@@ -174,6 +178,8 @@ impl Watch {
         Self {
             ready,
             visible,
+            with_fields: FxHashSet::default(),
+            put_together: FxHashMap::default(),
             put,
             nccl,
             evaluated: FxHashMap::default(),
