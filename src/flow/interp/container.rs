@@ -52,6 +52,24 @@ impl Interp<'_> {
         }
     }
 
+    /// What a loop goes over, of a dict that has other keys here than there: each with its condition. Not where
+    /// objects are in it: moving those that nobody has put there changes nothing for anybody, while a condition
+    /// on the move would have to be found again wherever they are used.
+    fn listed_either(&mut self, content: Value, pairs: bool) -> Value {
+        self.each(content, &mut |i, c| {
+            let Value::Seq(s) = c else { return Value::Unknown };
+            let items = i.seq_items(s);
+            if items.iter().any(|item| matches!(item, Value::Object(_))) {
+                return Value::Unknown;
+            }
+            let listed: Vec<Value> = match pairs {
+                true => items.chunks(2).map(|pair| i.seq(pair)).collect(),
+                false => items.iter().skip(1).step_by(2).copied().collect(),
+            };
+            i.seq(&listed)
+        })
+    }
+
     /// The same of a dict that has other keys here than there: all that it may have.
     fn all_pairs(&self, id: ObjId) -> Option<Vec<Value>> {
         let Value::Choice(_) = self.own(id) else { return self.dict_items(Value::Object(id)) };
@@ -318,6 +336,12 @@ impl Interp<'_> {
             Value::Many(m) => i.each_of(m),
             _ => Value::Unknown,
         };
+        if let ("items" | "values", Value::Choice(_)) = (name.as_str(), content)
+            && let listed @ Value::Choice(_) = self.listed_either(content, name.as_str() == "items")
+            && self.values_of(listed).iter().all(|way| matches!(way, Value::Seq(_)))
+        {
+            return listed;
+        }
         match name.as_str() {
             "items" => match self.all_pairs(id) {
                 Some(items) => {
