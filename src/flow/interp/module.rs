@@ -88,15 +88,45 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it one of PyTorch's that has neither parameters nor buffers? Moving it asks no device for anything.
-    fn moves_nothing(&self, id: ObjId) -> bool {
-        let ObjKind::ForeignModule(Some(op)) = self.obj(id).kind else { return false };
-        match op.state {
-            State::No => true,
-            // A loss may have been given weights.
-            State::Sometimes => op.name.as_str().ends_with("Loss") && self.obj(id).attrs.is_empty(),
-            State::Yes | State::Unknown => false,
+    /// Is it shown that it has neither parameters nor buffers, nor has any module in it? Moving it asks no device for
+    /// anything: `nn.Module.cuda()` goes over its tensors (`Module._apply`). One without any modules in sight was made by a
+    /// constructor that could not be followed.
+    fn moves_nothing(&self, id: ObjId, depth: u32) -> bool {
+        let fields = || self.obj(id).attrs.iter().map(|&(_, cell)| self.store.get(cell));
+        match self.obj(id).kind {
+            ObjKind::ForeignModule(Some(op)) => match op.state {
+                State::No => true,
+                // A loss may have been given weights.
+                State::Sometimes => op.name.as_str().ends_with("Loss") && self.obj(id).attrs.is_empty(),
+                State::Yes | State::Unknown => false,
+            },
+            ObjKind::Module if self.obj(id).outer.is_none() && !self.has_foreign_parts(id) => {
+                fields().any(|v| matches!(v, Value::Object(o) if self.is_module_object(o)))
+                    && fields().all(|v| self.has_nothing_to_move(v, depth))
+            }
+            ObjKind::List { module: true } => self.has_nothing_to_move(self.own(id), depth),
+            _ => false,
         }
+    }
+
+    /// The same of what a module keeps: what is not known may be a parameter, and a list without anything in it may
+    /// have been filled.
+    fn has_nothing_to_move(&self, v: Value, depth: u32) -> bool {
+        if depth > 4 {
+            return false;
+        }
+        self.values_of(v).into_iter().all(|v| match v {
+            Value::Absent | Value::None | Value::Bool(_) | Value::Int(_) | Value::Str(..) => true,
+            Value::Host(_) | Value::Device(_) => true,
+            Value::Tensor(t) => !self.get_tensor(t).role.registered(),
+            Value::Object(o) if self.is_module_object(o) => self.moves_nothing(o, depth + 1),
+            Value::Seq(s) => {
+                let items = self.seq_items(s);
+                !items.is_empty() && items.iter().all(|&item| self.has_nothing_to_move(item, depth + 1))
+            }
+            Value::Many(m) => self.has_nothing_to_move(self.each_of(m), depth + 1),
+            _ => false,
+        })
     }
 
     /// May code that is not in sight have given the module parameters? What a class of the project alone has, its own
@@ -286,7 +316,7 @@ impl Interp<'_> {
             method => Some(self.method_target(method, args, e)),
         };
         let Some(device) = device else { return };
-        if !self.moves_nothing(id) {
+        if !self.moves_nothing(id, 0) {
             self.check_use(device, e, UseKind::Move, &format!("`.{name}()`"));
         }
         let device = self.because(device, e, Reason::Moved);
