@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::intake::{Analysis, Intake};
 use crate::config::Settings;
-use crate::discover::{Input, project_files, project_root};
+use crate::discover::{Input, MAX_FILES, project_files, project_root};
 use crate::finding::{Code, Finding, Spot};
 use crate::flow::{
     Behind, CalledOnce, Elsewhere, GPUS, Load, MAKER, MOVE, NamedCalls, QUESTION, SETTERS, Tabled, Target,
@@ -354,7 +354,9 @@ pub(super) fn projects(files: impl Iterator<Item = FileId>, inputs: &[Input]) ->
     let files: FxHashSet<FileId> = files.collect();
     let asked = files.into_iter().filter_map(|file| inputs.get(file.0 as usize));
     let firsts = asked.filter(|input| seen.insert((&input.root, Arc::as_ptr(&input.settings))));
+    let together = |a: &Input, b: &Input| a.root == b.root && Arc::ptr_eq(&a.settings, &b.settings);
     firsts
+        .filter(|input| inputs.iter().filter(|other| together(input, other)).count() <= MAX_FILES)
         .filter_map(|input| Some(Project { input, files: project_files(&input.root, &input.settings)? }))
         .collect()
 }

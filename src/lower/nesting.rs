@@ -1,7 +1,7 @@
 //! Refuses texts whose nesting would overflow the stack of the parser, which recurses without a bound.
 //!
-//! Two looks. The first counts every byte that could open a level, whether in a string or not: a
-//! bound that holds whatever the text means, and enough for nearly every file. Only where that is too
+//! Two looks. The first counts the bytes that could open a level, whether in a string or not, until the rest is too short
+//! for more: a bound that holds whatever the text means, and enough for nearly every file. Only where that is too
 //! large, the lexer tells what is code, and the levels are counted per expression. Both bound the
 //! parser's recursion from above; [`super::MAX_LEVELS`] is then checked exactly, while lowering.
 
@@ -13,8 +13,8 @@ use super::{Kind, SyntaxError, span, too_deep};
 use crate::span::Span;
 
 /// As many levels as the parser may be asked to recurse into on a stack of [`super::STACK_BYTES`]. In an
-/// unoptimised build a level takes at most 5 KB (`(yield (yield …`), so that a fifth of it is enough.
-const PARSER_LEVELS: u32 = 10_000;
+/// unoptimised build a level takes at most 5 KB (`(yield (yield …`), so that two fifths of it are enough.
+const PARSER_LEVELS: u32 = 20_000;
 
 /// Why this text must not be parsed; nothing if it may.
 pub(super) fn refusal(text: &str, kind: Kind) -> Vec<SyntaxError> {
@@ -22,8 +22,7 @@ pub(super) fn refusal(text: &str, kind: Kind) -> Vec<SyntaxError> {
     if text.len() >= u32::MAX as usize / 2 {
         return vec![SyntaxError { span: whole, message: "the file is too large to analyse".to_owned() }];
     }
-    // A short text has room for no more.
-    if text.len() <= PARSER_LEVELS as usize || openers(text.as_bytes()) <= PARSER_LEVELS {
+    if !may_open(text.as_bytes(), PARSER_LEVELS) {
         return Vec::new();
     }
     let mode = if kind == Kind::Notebook { Mode::Ipython } else { Mode::Module };
@@ -50,6 +49,23 @@ pub(super) fn refusal(text: &str, kind: Kind) -> Vec<SyntaxError> {
             .collect();
     }
     Vec::new()
+}
+
+/// Could there be more levels than these? A short text has no room for them, and nor has the rest of most others, long before
+/// its end.
+fn may_open(bytes: &[u8], levels: u32) -> bool {
+    const STEP: usize = 4096;
+    let (mut rest, mut open) = (bytes, 0_u32);
+    while (open as usize).saturating_add(rest.len()) > levels as usize {
+        if open > levels {
+            return true;
+        }
+        // The last byte of one step is seen again as the one before the next.
+        let (step, left) = (&rest[..rest.len().min(STEP)], rest.get(STEP - 1..).unwrap_or_default());
+        open = open.saturating_add(openers(step));
+        rest = if rest.len() > STEP { left } else { &[] };
+    }
+    false
 }
 
 /// How many bytes could begin a level: brackets, operators, the colon of a block or a lambda, the ends

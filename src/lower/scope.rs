@@ -1,6 +1,6 @@
 //! Which slot a name means.
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use crate::ir::{ClassId, FuncId, FuncKind, Slot, Var};
 use crate::sym::Sym;
@@ -20,6 +20,45 @@ pub(super) enum Binding {
     Nonlocal,
 }
 
+/// What a scope says of its names. Most functions have few, which are found sooner by going through them.
+#[derive(Default)]
+struct Names {
+    few: Vec<(Sym, Binding)>,
+    /// All of them, once there are many.
+    many: FxHashMap<Sym, Binding>,
+}
+
+impl Names {
+    /// So many are gone through.
+    const FEW: usize = 12;
+
+    fn get(&self, name: Sym) -> Option<Binding> {
+        if self.many.is_empty() {
+            self.few.iter().find(|(known, _)| *known == name).map(|&(_, binding)| binding)
+        } else {
+            self.many.get(&name).copied()
+        }
+    }
+
+    /// Gives what was said of the name before.
+    fn insert(&mut self, name: Sym, binding: Binding) -> Option<Binding> {
+        if !self.many.is_empty() {
+            return self.many.insert(name, binding);
+        }
+        if let Some((_, known)) = self.few.iter_mut().find(|(known, _)| *known == name) {
+            return Some(std::mem::replace(known, binding));
+        }
+        if self.few.is_empty() {
+            self.few.reserve_exact(Self::FEW);
+        }
+        self.few.push((name, binding));
+        if self.few.len() > Self::FEW {
+            self.many = self.few.drain(..).collect();
+        }
+        None
+    }
+}
+
 /// A function, lambda, class body or module body while it is lowered.
 pub(super) struct Scope {
     pub id: FuncId,
@@ -28,7 +67,7 @@ pub(super) struct Scope {
     pub class: Option<ClassId>,
     /// Names of the slots.
     pub slots: Vec<Sym>,
-    names: FxHashMap<Sym, Binding>,
+    names: Names,
     /// Names of comprehensions and type parameters around the current place, innermost last. `None`
     /// when the frame is full.
     pub inner: Vec<(Sym, Option<Slot>)>,
@@ -49,8 +88,7 @@ impl Scope {
             kind,
             class,
             slots: Vec::new(),
-            // Enough for most functions.
-            names: FxHashMap::with_capacity_and_hasher(14, FxBuildHasher),
+            names: Names::default(),
             inner: Vec::new(),
             comprehensions: 0,
             is_generator: false,
@@ -66,8 +104,8 @@ impl Scope {
             return None;
         }
         let name = Sym::new(name);
-        match self.names.get(&name) {
-            Some(Binding::Slot(slot)) => Some(*slot),
+        match self.names.get(name) {
+            Some(Binding::Slot(slot)) => Some(slot),
             Some(Binding::Global) => {
                 self.global_binds.push(name);
                 None
@@ -136,8 +174,8 @@ fn look_up(scopes: &[Scope], name: Sym, inner: bool) -> Var {
         if scope.kind == FuncKind::ClassBody && hidden {
             continue;
         }
-        match scope.names.get(&name) {
-            Some(&Binding::Slot(slot)) => return variable(scopes, up, slot, name),
+        match scope.names.get(name) {
+            Some(Binding::Slot(slot)) => return variable(scopes, up, slot, name),
             Some(Binding::Global) => return global(scopes, name),
             Some(Binding::Nonlocal) | None => {}
         }
@@ -146,8 +184,8 @@ fn look_up(scopes: &[Scope], name: Sym, inner: bool) -> Var {
 }
 
 fn global(scopes: &[Scope], name: Sym) -> Var {
-    match scopes.first().and_then(|module| module.names.get(&name)) {
-        Some(&Binding::Slot(slot)) => variable(scopes, scopes.len() - 1, slot, name),
+    match scopes.first().and_then(|module| module.names.get(name)) {
+        Some(Binding::Slot(slot)) => variable(scopes, scopes.len() - 1, slot, name),
         _ => Var::Unbound(name),
     }
 }

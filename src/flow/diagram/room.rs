@@ -107,27 +107,39 @@ impl Diagrams {
 
     /// The atoms that have one truth wherever the condition holds.
     fn literals_of(&self, c: Cond) -> Vec<Literal> {
-        let n = self.nodes[c.0 as usize];
-        if n.level == LEAF {
-            return Vec::new();
-        }
-        let (atom, hi, lo) = (atom_at(n.level), Dd(n.hi), Dd(n.lo));
-        let mut below = match (hi, lo) {
-            (FALSE, lo) => return self.with_literal((atom, false), lo),
-            (hi, FALSE) => return self.with_literal((atom, true), hi),
-            (hi, _) => self.literals_of(hi),
-        };
-        if !below.is_empty() {
-            let other = self.literals_of(lo);
-            below.retain(|l| other.contains(l));
-        }
-        below
+        let mut said = Vec::new();
+        self.collect_literals(c, &mut said);
+        said
     }
 
-    fn with_literal(&self, literal: Literal, rest: Cond) -> Vec<Literal> {
-        let mut all = self.literals_of(rest);
-        all.push(literal);
-        all
+    fn collect_literals(&self, mut c: Cond, said: &mut Vec<Literal>) {
+        loop {
+            let n = self.nodes[c.0 as usize];
+            if n.level == LEAF {
+                return;
+            }
+            let (atom, hi, lo) = (atom_at(n.level), Dd(n.hi), Dd(n.lo));
+            if hi != FALSE && lo != FALSE {
+                return self.collect_common(hi, lo, said);
+            }
+            said.push((atom, lo == FALSE));
+            c = if lo == FALSE { hi } else { lo };
+        }
+    }
+
+    /// What two conditions both say.
+    fn collect_common(&self, hi: Cond, lo: Cond, said: &mut Vec<Literal>) {
+        let from = said.len();
+        self.collect_literals(hi, said);
+        if said.len() == from {
+            return;
+        }
+        let other = self.literals_of(lo);
+        let mut at = 0;
+        said.retain(|l| {
+            at += 1;
+            at <= from || other.contains(l)
+        });
     }
 
     /// What a condition says of the machine, of what guards, and of what values hang on. Who forgets those takes one value for
