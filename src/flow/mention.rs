@@ -9,25 +9,13 @@ use crate::torch::{self, Kind, Returns, State, Without};
 
 thread_local! {
     static SEEDS: Answers = const { Answers::new() };
+    static TELLING: Answers = const { Answers::new() };
 }
 
 impl Scan<'_> {
     pub(super) fn attribute(&mut self, e: ExprId, base: ExprId, name: Sym, asked: bool) {
-        if self.names.seeds.contains(&name) || self.names.demands.contains(&name) {
-            if asked || self.is_from_numpy(base) {
-                self.hint(e);
-            } else if self.is_package(e) {
-                self.uses(e);
-            } else {
-                self.seed(e);
-            }
-        }
-        if name == self.names.generators {
-            self.found.generators.push(e);
-        }
-        // `torch.cuda.FloatTensor`
-        if name.as_str().ends_with("Tensor") && self.is_package(base) {
-            self.seed(e);
+        if self.says_something(name) {
+            self.telling_attribute(e, base, name, asked);
         }
         match self.ir.expr(base) {
             // `self.method`
@@ -78,6 +66,38 @@ impl Scan<'_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Can an attribute of this name be a seed, whatever it is one of? Most names cannot.
+    fn says_something(&self, name: Sym) -> bool {
+        TELLING.with(|known| {
+            known.ask(name, |text| {
+                let names = self.names;
+                names.seeds.contains(&name)
+                    || names.demands.contains(&name)
+                    || name == names.generators
+                    || text.ends_with("Tensor")
+            })
+        })
+    }
+
+    fn telling_attribute(&mut self, e: ExprId, base: ExprId, name: Sym, asked: bool) {
+        if self.names.seeds.contains(&name) || self.names.demands.contains(&name) {
+            if asked || self.is_from_numpy(base) {
+                self.hint(e);
+            } else if self.is_package(e) {
+                self.uses(e);
+            } else {
+                self.seed(e);
+            }
+        }
+        if name == self.names.generators {
+            self.found.generators.push(e);
+        }
+        // `torch.cuda.FloatTensor`
+        if name.as_str().ends_with("Tensor") && self.is_package(base) {
+            self.seed(e);
         }
     }
 

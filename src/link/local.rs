@@ -15,9 +15,15 @@ pub(super) type LocalImports = FxHashMap<(FuncId, Slot), Target>;
 /// The imports in functions of a file whose imports name these targets.
 pub(super) fn of(ir: &Module, targets: &FxHashMap<(u32, Sym, Option<Sym>), Target>) -> LocalImports {
     let mut found = LocalImports::default();
+    let top = ir.functions.first().map_or(&[][..], |body| ir.block(body.body));
     for (n, stmt) in ir.stmts.iter().enumerate() {
         let Stmt::Import(imports) = stmt else { continue };
-        let func = function_of(ir, StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
+        let id = StmtId(u32::try_from(n).unwrap_or(u32::MAX));
+        // Most imports stand at the top, one after the other.
+        if top.binary_search(&id).is_ok() {
+            continue;
+        }
+        let func = function_of(ir, id);
         if func == FuncId(0) {
             continue;
         }
@@ -50,6 +56,10 @@ impl Program {
             Var::Enclosing { depth, slot } => (depth, slot),
             Var::Global(_) | Var::Unbound(_) => return None,
         };
+        // Where an expression stands takes longer to say.
+        if !linked.local_imports.keys().any(|&(_, imported)| imported == slot) {
+            return None;
+        }
         let mut func = linked.ir.function_around(expr);
         for _ in 0..depth {
             func = linked.ir.function(func).parent?;

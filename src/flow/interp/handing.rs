@@ -64,15 +64,14 @@ impl Interp<'_> {
         let linked = self.program.get(module);
         let ir = &linked.ir;
         let function = |e: ExprId| {
-            let slot = match ir.expr(e) {
-                Expr::Var(Var::Global(slot)) => slot,
-                Expr::Var(Var::Local(slot)) if ir.function_around(e) == FuncId(0) => slot,
-                _ => return None,
+            let (Expr::Var(Var::Global(slot)) | Expr::Var(Var::Local(slot))) = ir.expr(e) else {
+                return None;
             };
-            match linked.bindings.get(usize::from(slot)) {
-                Some(&Binding::Def(f)) if ir.function(f).kind == FuncKind::Function => Some(f),
-                _ => None,
-            }
+            let Some(&Binding::Def(f)) = linked.bindings.get(usize::from(slot)) else { return None };
+            // Where an expression stands takes longer to say: it is asked last.
+            let global =
+                matches!(ir.expr(e), Expr::Var(Var::Global(_))) || ir.function_around(e) == FuncId(0);
+            (ir.function(f).kind == FuncKind::Function && global).then_some(f)
         };
         let given: FxHashSet<ExprId> = ir
             .calls
