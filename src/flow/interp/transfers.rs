@@ -145,6 +145,11 @@ impl Interp<'_> {
         if reason == Reason::Batch {
             return;
         }
+        // Where one of several things is says nothing of the others: each round may have another device.
+        let several = |l: &(_, Device, _)| matches!(l.1, Device::Of(o) | Device::Named(o) if self.is_one_of(o));
+        if self.device_leaves(target).iter().any(several) {
+            return;
+        }
         let Some(entered) = self.second_round() else {
             if self.is_sent_by_each_call(t, base) {
                 self.tell_where(target, e, Kind::InvariantMove { forward: true });
