@@ -90,6 +90,9 @@ pub struct Diagrams {
     deciding: FxHashSet<AtomId>,
     /// What held on a path besides what is left of it, by what is left.
     lost: FxHashMap<Cond, Box<[Literal]>>,
+    /// Storage for what is said by what is left, and for what that has lost: both are put together again and again.
+    still: Vec<Literal>,
+    losing: Vec<Literal>,
 }
 
 impl Default for Diagrams {
@@ -109,6 +112,8 @@ impl Default for Diagrams {
             chooses: Vec::with_capacity(USUAL),
             deciding: FxHashSet::default(),
             lost: FxHashMap::default(),
+            still: Vec::new(),
+            losing: Vec::new(),
         };
         d.leaf(0);
         d.leaf(1);

@@ -25,11 +25,12 @@ pub(super) fn asks(name: Sym) -> bool {
 
 impl Scan<'_> {
     /// Notes the function around the expression if that asks about the machine: by name, or by comparing something with the
-    /// name of a device. `variables`: does any variable of the file ask by its name?
-    pub(super) fn question(&mut self, e: ExprId, expr: Expr, variables: bool) {
+    /// name of a device.
+    pub(super) fn question(&mut self, e: ExprId, expr: Expr, asking: Asking) {
         let asks = match expr {
-            Expr::Attr { name, .. } | Expr::Var(Var::Unbound(name)) => asks(name),
-            Expr::Var(Var::Local(slot)) if variables => {
+            Expr::Attr { name, .. } if asking.attributes => asks(name),
+            Expr::Var(Var::Unbound(name)) => asks(name),
+            Expr::Var(Var::Local(slot)) if asking.variables => {
                 let owner = self.owner(e);
                 let name = self.ir.function(owner).slots.get(usize::from(slot)).copied();
                 name.is_some_and(asks)
@@ -45,8 +46,20 @@ impl Scan<'_> {
         }
     }
 
-    /// Does a variable ask about the machine by its name?
-    pub(super) fn has_asking_variables(&self) -> bool {
-        self.ir.functions.iter().any(|f| f.slots.iter().any(|&name| asks(name)))
+    /// What need not be looked at in this file at all.
+    pub(super) fn asking_names(&self) -> Asking {
+        Asking {
+            variables: self.ir.functions.iter().any(|f| f.slots.iter().any(|&name| asks(name))),
+            attributes: self.ir.attributes.iter().any(|&name| asks(name)),
+        }
     }
+}
+
+/// Which names of a file ask about the machine.
+#[derive(Clone, Copy)]
+pub(super) struct Asking {
+    /// That of a variable.
+    variables: bool,
+    /// That of an attribute.
+    attributes: bool,
 }

@@ -141,16 +141,17 @@ impl<'a> Scan<'a> {
     pub(super) fn run(mut self) -> Found {
         self.top_level();
         self.caught();
-        let compared = self.compared();
+        let places = self.ir.strings.iter().any(|&s| names_place(s));
+        let compared = if places { self.compared() } else { FxHashSet::default() };
         let asked = self.asked();
         self.registering();
         // What functions and classes hold of expressions; those in others are in their ranges, too.
         let functions = self.ir.functions.iter().filter(|f| f.parent == Some(FuncId(0)));
         let mut inner = functions.map(|f| f.exprs.clone()).peekable();
-        let variables = self.has_asking_variables();
+        let asking = self.asking_names();
         for n in 0..self.ir.exprs.len() {
             let e = ExprId(number(n));
-            self.question(e, self.ir.exprs[n], variables);
+            self.question(e, self.ir.exprs[n], asking);
             while inner.next_if(|range| range.end <= e.0).is_some() {}
             match self.ir.exprs[n] {
                 // No variable of the file's own.

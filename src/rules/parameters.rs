@@ -23,6 +23,8 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let Some(file) = File::of(cx) else { return Vec::new() };
+    // Names are compared by number: every parameter and variable of every function is looked at.
+    let [device, location] = ["device", "map_location"].map(Sym::new);
     let mut found = Vec::new();
     for function in &file.ir.functions {
         if function.kind != FuncKind::Function {
@@ -36,7 +38,7 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
         // What takes any keyword takes this one for company.
         let any = function.params.iter().any(|p| p.kind == ParamKind::DoubleStar);
         for param in &function.params {
-            if !matches!(param.name.as_str(), "device" | "map_location") {
+            if param.name != device && param.name != location {
                 continue;
             }
             if let Some(own) = own::goes_to_own(&file, function, param) {
@@ -58,7 +60,7 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
                 found.extend(made.or_else(|| built::left_where_made(&file, function, param)));
             }
         }
-        found.extend(file.own_not_passed_on(function));
+        found.extend(file.own_not_passed_on(function, device));
     }
     found
 }
@@ -250,9 +252,8 @@ impl File<'_> {
     }
 
     /// The same of a device that the function has chosen for itself, and gives to others: `device = args.device`.
-    fn own_not_passed_on(&self, function: &Function) -> Option<Finding> {
-        let name = |slot: u16| function.slots.get(usize::from(slot)).map(|n| n.as_str());
-        let slot = (0..u16::try_from(function.slots.len()).ok()?).find(|&s| name(s) == Some("device"))?;
+    fn own_not_passed_on(&self, function: &Function, device: Sym) -> Option<Finding> {
+        let slot = u16::try_from(function.slots.iter().position(|&name| name == device)?).ok()?;
         if function.params.iter().any(|p| p.slot == slot) {
             return None;
         }

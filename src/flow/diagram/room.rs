@@ -77,20 +77,25 @@ impl Diagrams {
             self.lost.remove(&left);
             return;
         }
-        let still = self.literals_of(left);
+        let (mut still, mut lost) = (std::mem::take(&mut self.still), std::mem::take(&mut self.losing));
+        still.clear();
+        self.collect_literals(left, &mut still);
+        lost.clear();
         let before = of.iter().flat_map(|&c| self.lost_on(c)).chain(said);
-        let mut lost: Vec<Literal> = before.copied().filter(|l| !still.contains(l)).collect();
+        lost.extend(before.filter(|l| !still.contains(l)));
         lost.sort_unstable();
         lost.dedup();
+        let known = self.lost.get(&left);
         // Equal conditions are one, on whichever paths they are what is left.
-        if let Some(known) = self.lost.get(&left) {
+        if let Some(known) = known {
             lost.retain(|l| known.contains(l));
         }
         if lost.is_empty() {
             self.lost.remove(&left);
-        } else {
-            self.lost.insert(left, lost.into());
+        } else if known.is_none_or(|known| **known != *lost) {
+            self.lost.insert(left, lost.as_slice().into());
         }
+        (self.still, self.losing) = (still, lost);
     }
 
     /// What is certain on both, as far as it is known.
@@ -134,12 +139,17 @@ impl Diagrams {
         if said.len() == from {
             return;
         }
-        let other = self.literals_of(lo);
-        let mut at = 0;
-        said.retain(|l| {
-            at += 1;
-            at <= from || other.contains(l)
-        });
+        let middle = said.len();
+        self.collect_literals(lo, said);
+        let mut kept = from;
+        for at in from..middle {
+            let literal = said[at];
+            if said[middle..].contains(&literal) {
+                said[kept] = literal;
+                kept += 1;
+            }
+        }
+        said.truncate(kept);
     }
 
     /// What a condition says of the machine, of what guards, and of what values hang on. Who forgets those takes one value for

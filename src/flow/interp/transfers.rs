@@ -146,7 +146,8 @@ impl Interp<'_> {
             return;
         }
         // Where one of several things is says nothing of the others: each round may have another device.
-        let several = |l: &(_, Device, _)| matches!(l.1, Device::Of(o) | Device::Named(o) if self.is_one_of(o));
+        let several =
+            |l: &(_, Device, _)| matches!(l.1, Device::Of(o) | Device::Named(o) if self.is_one_of(o));
         if self.device_leaves(target).iter().any(several) {
             return;
         }

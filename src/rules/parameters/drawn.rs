@@ -6,6 +6,7 @@ use crate::finding::{Code, Finding};
 use crate::ir::{ArgKind, Block, Call, CmpOp, Expr, ExprId, Function, Slot, Stmt, StmtId, Var};
 use crate::link::{ClassKey, Resolved};
 use crate::span::Span;
+use crate::sym::Sym;
 
 /// Draws that refuse a generator of another device than their own.
 const DRAWS: &[&str] = &["torch.rand", "torch.randn", "torch.randint", "torch.randperm", "torch.normal"];
@@ -14,7 +15,9 @@ const DRAWS: &[&str] = &["torch.rand", "torch.randn", "torch.randint", "torch.ra
 /// gives a generator of the CPU as well as one of the GPU.
 pub(super) fn with_given(file: &File<'_>, function: &Function) -> Option<Finding> {
     let class = function.class?;
-    let slot = function.params.iter().find(|p| p.name.as_str() == "generator")?.slot;
+    // A class's methods have many parameters, and hardly one is a generator.
+    let generator = Sym::new("generator");
+    let slot = function.params.iter().find(|p| p.name == generator)?.slot;
     let at = file.inside(function).find_map(|(_, e, at)| {
         let Expr::Call(call) = e else { return None };
         (draws_with(file, file.ir.call(call), slot) && !for_mps(file, at)).then_some(at)
