@@ -377,6 +377,8 @@ pub enum Reason {
     Refused,
     /// Made a text: `device.type`, `str(device)`. No step of its own.
     Text,
+    /// Made a number, -1 for the CPU: `x.get_device()`. No step of its own.
+    Number,
 }
 
 /// All tables of a run of the interpreter.

@@ -480,7 +480,7 @@ fn reason(step: &event::Step) -> &'static str {
         Reason::Forgotten => "kept here, where the class's own `to()` leaves it",
         Reason::Stored => "kept here in an attribute",
         Reason::Defaulted => "the device is left to its default here",
-        Reason::Text => "named here",
+        Reason::Text | Reason::Number => "named here",
         Reason::Refused => "made of both here",
         Reason::None => "here",
     }

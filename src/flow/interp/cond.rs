@@ -247,9 +247,7 @@ impl Interp<'_> {
                 if guards {
                     self.d.keep(atom);
                 }
-                if let Test::Compare(0, _, Value::Str(..) | Value::Int(_) | Value::None) = test {
-                    self.constants.insert(atom, outer);
-                }
+                self.note_question(atom, outer, test);
                 self.tests.insert(test, atom);
                 atom
             }
@@ -352,7 +350,7 @@ pub(super) fn by_default(test: Test, default: Value) -> Option<bool> {
 pub(super) const ORDERED: u8 = 2;
 
 /// The outcome for two numbers of the test with this number, if it asks how they are ordered.
-pub(super) fn ordered(test: u8, x: i64, y: i64) -> Option<bool> {
+pub(super) fn ordered<T: PartialOrd>(test: u8, x: T, y: T) -> Option<bool> {
     let ops = [CmpOp::Lt, CmpOp::LtE, CmpOp::Gt, CmpOp::GtE];
     ops.into_iter().find(|&op| test == ORDERED + op as u8).map(|op| in_order(op, x, y))
 }

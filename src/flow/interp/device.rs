@@ -171,15 +171,24 @@ impl Interp<'_> {
         self.d.map(d, &mut |p| {
             let (device, origin) = *places.get(p);
             let o = *origins.get(origin.0);
-            if o.reason == Reason::Text { places.add((device, o.from)) } else { p }
+            if is_form(o.reason) { places.add((device, o.from)) } else { p }
         })
     }
 
-    /// Is one of the devices perhaps a text that names it?
+    /// Is one of the devices perhaps a text that names it, or its number?
     pub(super) fn is_text(&self, d: Dd) -> bool {
-        self.device_leaves(d)
-            .iter()
-            .any(|&(_, _, origin)| self.t.origins.get(origin.0).reason == Reason::Text)
+        self.device_leaves(d).iter().any(|&(_, _, origin)| is_form(self.t.origins.get(origin.0).reason))
+    }
+
+    /// The number that `get_device()` gives for a device.
+    pub(super) fn as_number(&mut self, d: Dd, e: ExprId) -> Value {
+        Value::Device(self.because(d, e, Reason::Number))
+    }
+
+    /// Is it such a number, whatever the device?
+    pub(super) fn is_device_number(&self, d: Dd) -> bool {
+        let number = |origin: OriginId| self.t.origins.get(origin.0).reason == Reason::Number;
+        self.device_leaves(d).iter().all(|&(_, _, origin)| number(origin))
     }
 
     /// The device on which an outside thing lives.
@@ -195,11 +204,16 @@ impl Interp<'_> {
         let mut at = origin;
         while at != NO_ORIGIN && steps.len() < 6 {
             let o = self.t.origins.get(at.0);
-            if o.reason != Reason::Text {
+            if !is_form(o.reason) {
                 steps.push(super::super::event::Step { place: o.place, reason: o.reason });
             }
             at = o.from;
         }
         steps
     }
+}
+
+/// Is it the device still, in another form?
+const fn is_form(reason: Reason) -> bool {
+    matches!(reason, Reason::Text | Reason::Number)
 }

@@ -87,24 +87,20 @@ impl Interp<'_> {
     /// One way in which it goes wrong. Nothing when that would need a coincidence: conditions that nobody here
     /// understands, besides those under which this point is reached at all.
     fn way(&mut self, cube: &[Literal], bad: Cond, guards: bool) -> Option<Way> {
+        if !self.is_possible(cube) {
+            return None;
+        }
         let path = self.path;
         let mut way = Way { hardware: Vec::new(), conditions: Vec::new(), guesses: 0, shadow: None };
         // What is so unless something was raised, and what only an exception or a choice that nobody knows brings about.
         let (mut usual, mut chance): (Vec<Literal>, Vec<Literal>) = (Vec::new(), Vec::new());
         // What somebody can set, and its clauses.
         let (mut set, mut set_clauses): (Vec<Literal>, Vec<String>) = (Vec::new(), Vec::new());
-        let mut constant: Vec<OuterId> = Vec::new();
         let mut memos = Vec::new();
         for &(atom, truth) in cube {
             // The path once said otherwise, and had no room for it.
             if self.d.lost_on(path).contains(&(atom, !truth)) && !self.is_of_some_item(atom) {
                 return None;
-            }
-            if let (true, Some(&o)) = (truth, self.constants.get(&atom)) {
-                if constant.contains(&o) {
-                    return None;
-                }
-                constant.push(o);
             }
             if atom.is_hardware() {
                 way.hardware.push((atom, truth));

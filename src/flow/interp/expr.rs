@@ -3,9 +3,10 @@
 use super::super::diagram::{FALSE, TRUE};
 use super::super::dims::Dims;
 use super::super::value::{Host, NO_ORIGIN, Outer, OuterId, OuterKey, Reason, Value};
+use super::cond::constant;
 use super::device::parse_device;
 use super::{Interp, ObjKind};
-use crate::ir::{BinOp, CompKind, Expr, ExprId, ExprList, FuncId, UnaryOp, Var};
+use crate::ir::{BinOp, CmpOp, CompKind, Expr, ExprId, ExprList, FuncId, UnaryOp, Var};
 use crate::link::{Binding, ModIdx};
 use crate::sym::Sym;
 
@@ -71,7 +72,9 @@ impl Interp<'_> {
             Expr::Compare { op, left, right } => {
                 let a = self.eval(left);
                 let b = self.eval(right);
-                self.check_device_compare(op, (a, left), (b, right));
+                if self.check_device_compare(op, (a, left), (b, right)) {
+                    return Value::Bool(constant(op == CmpOp::NotEq));
+                }
                 self.compare_each(op, (a, left), (b, right), e)
             }
             Expr::IfElse { test, then, orelse } => {
@@ -254,6 +257,13 @@ impl Interp<'_> {
                 self.check_index_meaning(v, e);
                 if self.check_device_in_string(v, e) {
                     return Self::TEXT;
+                }
+                // `f"cuda:{x.get_device()}"`
+                if let Value::Device(d) = v
+                    && self.is_device_number(d)
+                {
+                    let there = self.without_text(d);
+                    return self.as_text(there, e);
                 }
             }
             let place = self.place(e);

@@ -79,6 +79,7 @@ mod own_optimizer;
 mod parts;
 mod passing;
 mod platform;
+mod possible;
 mod precision;
 mod process;
 mod remade;
@@ -234,8 +235,8 @@ pub struct Interp<'p> {
     tensor_or_not: FxHashSet<AtomId>,
     /// Outside things that are used as sizes.
     size_proofs: FxHashSet<OuterId>,
-    /// "This outside thing is that constant": of two, one is wrong.
-    constants: FxHashMap<AtomId, OuterId>,
+    /// What is asked of an outside thing.
+    questions: FxHashMap<AtomId, (OuterId, Test)>,
     /// What was assigned to attributes and items of outside things.
     outer_writes: FxHashMap<OuterId, Cell>,
     /// What `.to()` has made of outside things, which moves those in place that are modules.
@@ -383,7 +384,7 @@ impl<'p> Interp<'p> {
             other_kinds: FxHashMap::default(),
             tensor_or_not: FxHashSet::default(),
             size_proofs: FxHashSet::default(),
-            constants: FxHashMap::default(),
+            questions: FxHashMap::default(),
             outer_writes: FxHashMap::default(),
             outer_moves: FxHashMap::default(),
             events: Vec::new(),

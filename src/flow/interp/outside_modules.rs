@@ -8,7 +8,7 @@ use super::super::event::Meeting;
 use super::super::value::{Device, NO_ORIGIN, OriginId, Outer, OuterId, OuterKey, Reason, Value};
 use super::args::Args;
 use super::meet::{Party, Rule};
-use super::{Dd, Interp};
+use super::{Dd, Interp, Tensor};
 use crate::ir::ExprId;
 use crate::sym::Sym;
 
@@ -62,6 +62,26 @@ impl Interp<'_> {
             Value::Tensor(t) if !self.get_tensor(t).certain => self.scatters_there(self.get_tensor(t).device),
             _ => {}
         }
+    }
+
+    /// `nn.DataParallel(model)` of a module from outside that a move has left on the CPU. With one GPU it is moved there, with
+    /// more the first call raises (torch/nn/parallel/data_parallel.py): what comes out of it is never on the CPU.
+    pub(super) fn outside_in_parallel(&mut self, wrapped: Value, e: ExprId) -> Value {
+        let Value::Tensor(id) = wrapped else { return wrapped };
+        let t = self.get_tensor(id);
+        if t.certain {
+            return wrapped;
+        }
+        let places = &self.t.places;
+        let left = self.d.where_leaf(t.device, &mut |p| places.get(p).0 == Device::Cpu);
+        let there = self.at_least(1);
+        let moved = self.d.and(left, there);
+        let place = self.place(e);
+        let origin = self.origin(place, Reason::Moved, NO_ORIGIN);
+        let cuda = self.at(Device::Cuda(None), origin);
+        let device = self.ite_device(moved, cuda, t.device);
+        self.scatters_there(device);
+        self.tensor(Tensor { device, ..t })
     }
 
     /// What has moved there brings its inputs along.

@@ -112,6 +112,8 @@ impl Interp<'_> {
     /// `f"cuda:{device}"`, where `device` is one already.
     pub(super) fn check_device_in_string(&mut self, v: Value, e: ExprId) -> bool {
         let device = match v {
+            // Its number is what belongs there.
+            Value::Device(d) if self.is_device_number(d) => false,
             Value::Device(d) => self.device_leaves(d).iter().any(|(_, d, _)| {
                 matches!(d, Device::Cpu | Device::Cuda(_) | Device::CudaSome | Device::Other(_))
             }),
@@ -130,17 +132,20 @@ impl Interp<'_> {
         device
     }
 
-    /// `x.device == "cuda"`: a `torch.device` equals no string, and a tensor's has an index.
-    pub(super) fn check_device_compare(&mut self, op: CmpOp, left: (Value, ExprId), right: (Value, ExprId)) {
-        if !matches!(op, CmpOp::Eq | CmpOp::NotEq) {
-            return;
-        }
-        if self.check_type_compare(op, left, right) {
-            return;
+    /// `x.device == "cuda"`: a `torch.device` equals no string, and a tensor's has an index. What is told of is taken as it is
+    /// meant; gives whether they are unequal all the same: where only this caller gives a device, and others a string.
+    pub(super) fn check_device_compare(
+        &mut self,
+        op: CmpOp,
+        left: (Value, ExprId),
+        right: (Value, ExprId),
+    ) -> bool {
+        if !matches!(op, CmpOp::Eq | CmpOp::NotEq) || self.check_type_compare(op, left, right) {
+            return false;
         }
         for ((device, at), (other, written)) in [(left, right), (right, left)] {
             if op == CmpOp::Eq && !self.is_bare_cuda(written) && self.compares_with_bare(device, other, at) {
-                return;
+                return false;
             }
             let text = match other {
                 Value::Str(s, _)
@@ -159,6 +164,9 @@ impl Interp<'_> {
             };
             if !certain && string && self.may_be_text(device, at) {
                 self.watch.texts.insert(place);
+                if matches!(device, Value::Device(d) if !self.is_text(d)) {
+                    return true;
+                }
                 continue;
             }
             if matches!(device, Value::Device(_)) {
@@ -174,8 +182,9 @@ impl Interp<'_> {
                 (false, false) => Compared::Tensors,
             };
             self.tell_compared(at, text, how, TRUE);
-            return;
+            return false;
         }
+        false
     }
 
     /// `differ`: where the two are never equal.

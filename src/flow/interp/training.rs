@@ -45,7 +45,7 @@ impl Interp<'_> {
                 self.data_parallel(args, e);
                 self.wrap(args, false);
                 // The wrapper stands for what it wraps: it moves it, and calls it.
-                return args.get(0, "module").map(|(v, _)| v);
+                return args.get(0, "module").map(|(v, _)| self.outside_in_parallel(v, e));
             }
             "torch.nn.parallel.DistributedDataParallel" => {
                 self.wrap(args, true);
