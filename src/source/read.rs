@@ -136,6 +136,8 @@ impl Charset {
         let name = name.to_ascii_lowercase().replace('_', "-");
         match name.as_str() {
             "utf-8" | "utf8" | "u8" | "utf-8-sig" | "cp65001" => return Some(Self::Utf8),
+            // UTF-8 with what every Python has by now (the package `future-fstrings`).
+            "future-fstrings" | "utf8-future-fstrings" => return Some(Self::Utf8),
             "latin-1" | "latin1" | "latin" | "l1" | "iso-8859-1" | "iso8859-1" | "8859" | "cp819"
             | "iso-latin-1" => return Some(Self::Latin1),
             "ascii" | "us-ascii" | "646" => return Some(Self::Ascii),

@@ -109,8 +109,9 @@ impl Interp<'_> {
         let Some(item) = self.item_of(data, e) else { return self.unseen_batch(e) };
         let stacked = args.get(1, "batch_size").is_none_or(|(v, _)| v != Value::None) && !args.open;
         let known = match data {
+            // What a list holds was put there, and may have been on a device by then.
             Value::Object(id) => {
-                self.obj(id).kind == ObjKind::Items
+                matches!(self.obj(id).kind, ObjKind::Items | ObjKind::List { .. })
                     || self.obj(id).class.is_some_and(|class| self.speaks_of_devices(class))
             }
             _ => false,

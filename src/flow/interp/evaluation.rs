@@ -69,6 +69,9 @@ impl Interp<'_> {
         if self.muted > 0 || self.in_module() || !self.has_weights(id, 0) {
             return;
         }
+        if self.is_gradless() {
+            return;
+        }
         let looped = self.is_repeated() || self.watch.optimizers.iter().any(|o| o.modules.contains(&id));
         if !looped || self.thinks_of_gradients(since, e) || self.is_made_without(id) {
             return;
@@ -76,6 +79,28 @@ impl Interp<'_> {
         let device = self.module_device(id, 0);
         let here = self.where_on_cuda(device);
         self.runs_with_graph(here, e);
+    }
+
+    /// `torch.set_grad_enabled(mode)` as a statement: so it is from here on, whoever calls.
+    pub(super) fn switch_gradients(&mut self, args: &Args) -> Value {
+        let off = match args.get(0, "mode") {
+            Some((Value::Bool(on), _)) => Value::Bool(self.d.not(on)),
+            _ => Value::Unknown,
+        };
+        self.store.set(self.watch.gradless, off);
+        Value::Unknown
+    }
+
+    /// `with torch.set_grad_enabled(mode):`
+    pub(super) fn switches_gradients(&self, context: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let Expr::Call(call) = ir.expr(context) else { return false };
+        ir.last_name(ir.call(call).func).is_some_and(|name| name.as_str() == "set_grad_enabled")
+    }
+
+    /// May gradients be off here, whatever the source around says?
+    fn is_gradless(&self) -> bool {
+        !matches!(self.store.get(self.watch.gradless), Value::Absent | Value::Bool(FALSE))
     }
 
     /// Has the constructor of its class, or of one that it wraps, thought about gradients: `self.requires_grad_(False)`?
@@ -98,7 +123,12 @@ impl Interp<'_> {
         let Some(&since) = self.watch.evaluated.get(&Value::Outer(o)) else { return };
         let frame = self.here();
         let differentiates = self.speaks_of(DIFFERENTIATES, frame.module, frame.func, &|_| true);
-        if self.muted > 0 || !differentiates || !self.is_repeated() || self.thinks_of_gradients(since, e) {
+        if self.muted > 0
+            || self.is_gradless()
+            || !differentiates
+            || !self.is_repeated()
+            || self.thinks_of_gradients(since, e)
+        {
             return;
         }
         let mut here = FALSE;
@@ -165,6 +195,8 @@ impl Interp<'_> {
                 let until = trained_again(ir, function.span, call);
                 let after = |span: Span| span.start >= since.span.start && span.end <= until;
                 self.speaks_of(&words, frame.module, frame.func, &after)
+                    // Weights stay out of graphs, whenever that was said.
+                    || self.speaks_of(FREEZES, frame.module, frame.func, &|_| true)
                     || self
                         .speaks_of(ABOUT_GRADIENTS, frame.module, frame.func, &|span| heads(ir, span, call))
             } else {

@@ -90,6 +90,7 @@ impl Interp<'_> {
         if !self.is_possible(cube) {
             return None;
         }
+        let idle = self.idle(cube);
         let path = self.path;
         let mut way = Way { hardware: Vec::new(), conditions: Vec::new(), guesses: 0, shadow: None };
         // What is so unless something was raised, and what only an exception or a choice that nobody knows brings about.
@@ -152,7 +153,7 @@ impl Interp<'_> {
             if guards && (guard || picks) {
                 return None;
             }
-            if self.split.contains(&atom) || !self.implied(path, atom, truth) {
+            if !idle.contains(&atom) && (self.split.contains(&atom) || !self.implied(path, atom, truth)) {
                 way.guesses += guess;
                 if guess > 1 {
                     chance.push((atom, truth));

@@ -93,6 +93,7 @@ impl Interp<'_> {
             "numpy.isscalar" if args.positional.first().is_some_and(|&(v, _)| self.certain(v)) => {
                 Value::Bool(super::FALSE)
             }
+            "torch.set_grad_enabled" => self.switch_gradients(args),
             "torch.set_default_device" => {
                 let d = args.get(0, "device").and_then(|(v, at)| self.as_device(v, at));
                 let cell = self.default_device;

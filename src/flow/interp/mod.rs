@@ -103,6 +103,7 @@ mod training;
 mod transfer;
 mod transfers;
 mod watch;
+mod weightless;
 mod with;
 mod workers;
 

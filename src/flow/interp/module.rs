@@ -9,7 +9,7 @@ use super::transfer::TypeTarget;
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
 use crate::sym::Sym;
-use crate::torch::{ModuleOp, State};
+use crate::torch::{self, ModuleOp, State};
 
 impl Interp<'_> {
     pub(super) fn is_module_object(&self, id: ObjId) -> bool {
@@ -88,55 +88,24 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it shown that it has neither parameters nor buffers, nor has any module in it? Moving it asks no device for
-    /// anything: `nn.Module.cuda()` goes over its tensors (`Module._apply`). One without any modules in sight was made by a
-    /// constructor that could not be followed.
-    fn moves_nothing(&self, id: ObjId, depth: u32) -> bool {
-        let fields = || self.obj(id).attrs.iter().map(|&(_, cell)| self.store.get(cell));
-        match self.obj(id).kind {
-            ObjKind::ForeignModule(Some(op)) => match op.state {
-                State::No => true,
-                // A loss may have been given weights.
-                State::Sometimes => op.name.as_str().ends_with("Loss") && self.obj(id).attrs.is_empty(),
-                State::Yes | State::Unknown => false,
-            },
-            ObjKind::Module if self.obj(id).outer.is_none() && !self.has_foreign_parts(id) => {
-                fields().any(|v| matches!(v, Value::Object(o) if self.is_module_object(o)))
-                    && fields().all(|v| self.has_nothing_to_move(v, depth))
-            }
-            ObjKind::List { module: true } => self.has_nothing_to_move(self.own(id), depth),
-            _ => false,
-        }
-    }
-
-    /// The same of what a module keeps: what is not known may be a parameter, and a list without anything in it may
-    /// have been filled.
-    fn has_nothing_to_move(&self, v: Value, depth: u32) -> bool {
-        if depth > 4 {
-            return false;
-        }
-        self.values_of(v).into_iter().all(|v| match v {
-            Value::Absent | Value::None | Value::Bool(_) | Value::Int(_) | Value::Str(..) => true,
-            Value::Host(_) | Value::Device(_) => true,
-            Value::Tensor(t) => !self.get_tensor(t).role.registered(),
-            Value::Object(o) if self.is_module_object(o) => self.moves_nothing(o, depth + 1),
-            Value::Seq(s) => {
-                let items = self.seq_items(s);
-                !items.is_empty() && items.iter().all(|&item| self.has_nothing_to_move(item, depth + 1))
-            }
-            Value::Many(m) => self.has_nothing_to_move(self.each_of(m), depth + 1),
-            _ => false,
-        })
-    }
-
     /// May code that is not in sight have given the module parameters? What a class of the project alone has, its own
     /// methods set, and not always as parameters.
-    fn has_foreign_parts(&self, id: ObjId) -> bool {
+    pub(super) fn has_foreign_parts(&self, id: ObjId) -> bool {
         self.obj(id).kind != ObjKind::Module
             || self.obj(id).class.is_none_or(|key| {
                 let info = self.program.class(key);
                 info.unknown_base || info.externals.iter().any(|p| p.as_str() != "torch.nn.Module")
             })
+    }
+
+    /// Is it of a class that PyTorch's modules without parameters are the bases of: `class Own(nn.CrossEntropyLoss)`?
+    fn may_lack_state(&self, id: ObjId) -> bool {
+        self.obj(id).class.is_some_and(|key| {
+            let info = self.program.class(key);
+            let lacks = |&p: &Sym| torch::module(p).is_some_and(|op| op.state != State::Yes);
+            let bases = || info.externals.iter().filter(|p| p.as_str() != "torch.nn.Module");
+            !info.unknown_base && bases().next().is_some() && bases().all(lacks)
+        })
     }
 
     /// An attribute of a module that is not a field: what `nn.Module` has, or a registered tensor.
@@ -145,7 +114,8 @@ impl Interp<'_> {
             "weight" | "bias" | "in_proj_weight" | "running_mean" | "running_var"
                 if self.has_foreign_parts(id) =>
             {
-                self.owned_tensor(id, e)
+                // A loss has a weight only if it was given one.
+                if self.may_lack_state(id) { self.result_of(e) } else { self.owned_tensor(id, e) }
             }
             // Of recurrent layers: `weight_hh_l0`, of cells `weight_hh`.
             n if (n.starts_with("weight_") || n.starts_with("bias_"))

@@ -5,6 +5,7 @@
 //! nobody gets there.
 
 use super::super::atom::AtomId;
+use super::super::diagram::Literal;
 use super::super::value::{OuterId, Value};
 use super::cond::{ORDERED, by_default, ordered};
 use super::{Interp, Test};
@@ -35,7 +36,7 @@ impl Interp<'_> {
     }
 
     /// Can tests have come out so, all of them?
-    pub(super) fn is_possible(&self, literals: &[(AtomId, bool)]) -> bool {
+    pub(super) fn is_possible(&self, literals: &[Literal]) -> bool {
         let asked: Vec<(OuterId, Test, bool)> = literals
             .iter()
             .filter_map(|&(atom, truth)| self.questions.get(&atom).map(|&(o, test)| (o, test, truth)))
@@ -47,6 +48,23 @@ impl Interp<'_> {
                 || of_it().nth(1).is_none()
                 || can_be(&of_it().collect::<Vec<_>>())
         })
+    }
+
+    /// The literals that say nothing beside the others: not `n > 1`, where `n > 0` is not.
+    pub(super) fn idle(&self, literals: &[Literal]) -> Vec<AtomId> {
+        let (mut left, mut idle) = (literals.to_vec(), Vec::new());
+        let mut at = 0;
+        while let Some(&(atom, truth)) = left.get(at) {
+            left[at].1 = !truth;
+            if self.questions.contains_key(&atom) && !self.is_possible(&left) {
+                left.remove(at);
+                idle.push(atom);
+            } else {
+                left[at].1 = truth;
+                at += 1;
+            }
+        }
+        idle
     }
 }
 

@@ -522,8 +522,8 @@ impl Interp<'_> {
     }
 
     /// The cells of this file's state.
-    pub(super) fn process_cells(store: &mut super::Store) -> [Cell; 4] {
-        let first = store.alloc(4);
-        [first, Cell(first.0 + 1), Cell(first.0 + 2), Cell(first.0 + 3)]
+    pub(super) fn process_cells(store: &mut super::Store) -> [Cell; 5] {
+        let first = store.alloc(5);
+        [0, 1, 2, 3, 4].map(|n| Cell(first.0 + n))
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct Watch {
     pub(super) ready: Cell,
     /// What the program has put into `CUDA_VISIBLE_DEVICES`.
     pub(super) visible: Cell,
+    /// The condition under which gradients are switched off until somebody switches them on.
+    pub(super) gradless: Cell,
     /// What has been given attributes.
     pub(super) with_fields: FxHashSet<Value>,
     /// What stands for all tensors of lists that have been added to one, and those tensors.
@@ -174,7 +176,7 @@ pub(super) struct Group {
 }
 
 impl Watch {
-    pub(super) fn new([ready, visible, nccl, put]: [Cell; 4]) -> Self {
+    pub(super) fn new([ready, visible, nccl, put, gradless]: [Cell; 5]) -> Self {
         Self {
             ready,
             visible,
@@ -182,6 +184,7 @@ impl Watch {
             put_together: FxHashMap::default(),
             put,
             nccl,
+            gradless,
             evaluated: FxHashMap::default(),
             wraps: FxHashMap::default(),
             true_lists: FxHashSet::default(),

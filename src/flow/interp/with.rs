@@ -13,6 +13,7 @@ use crate::sym::Sym;
 impl Interp<'_> {
     pub(super) fn with(&mut self, items: &[(ExprId, Option<ExprId>)], body: Block) {
         let saved = self.store.get(self.default_device);
+        let gradless = self.store.get(self.watch.gradless);
         let mut scoped = false;
         let casts = self.watch.autocasts.len();
         let open = self.suspended.len();
@@ -40,6 +41,9 @@ impl Interp<'_> {
         self.leave_managers(open, path, returned);
         self.leave(entered);
         self.watch.autocasts.truncate(casts);
+        if items.iter().any(|&(context, _)| self.switches_gradients(context)) {
+            self.store.set(self.watch.gradless, gradless);
+        }
         if scoped {
             let cell = self.default_device;
             self.store.set(cell, saved);
