@@ -280,6 +280,9 @@ impl Scan<'_> {
                 if let Some((m, f)) = self.program.find_method(key, self.names.init) {
                     self.edge(owner, self.ir.span(e), Node::Function(m, f));
                 }
+                if self.program.get(key.module).ir.packs_sequences() {
+                    self.hands_lengths(owner);
+                }
                 // A module that nothing moves is on the CPU; one that belongs to a module moves with it.
                 if self.is_module_class(key) && !self.builds_module(owner) {
                     self.seed_in(owner, self.ir.span(e));
@@ -289,6 +292,18 @@ impl Scan<'_> {
                 self.seed_in(owner, self.ir.span(e));
             }
             _ => {}
+        }
+    }
+
+    /// A part of the module packs sequences: its `forward` decides where the lengths are that it hands to it.
+    fn hands_lengths(&mut self, constructor: FuncId) {
+        if !self.builds_module(constructor) {
+            return;
+        }
+        let Some(class) = self.ir.function(constructor).class else { return };
+        let key = ClassKey { module: self.module, class };
+        if let Some(forward) = self.program.own_method(key, self.names.forward) {
+            self.seed_in(forward, self.ir.function(forward).span);
         }
     }
 

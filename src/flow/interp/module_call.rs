@@ -59,7 +59,9 @@ impl Interp<'_> {
         match kind {
             ObjKind::ForeignModule(Some(op)) => return self.call_torch_module(id, op, args, e),
             ObjKind::List { module: true } => return self.call_sequential(id, args, e),
-            ObjKind::Module if !self.returns_several(id) && self.nothing_new(id, args) => {
+            ObjKind::Module
+                if !self.returns_several(id) && !self.demands_lengths(id) && self.nothing_new(id, args) =>
+            {
                 let device = self.module_device(id, 0);
                 return self.possible_tensor(device);
             }
@@ -117,6 +119,12 @@ impl Interp<'_> {
             let closure = self.t.closures.get(c.0);
             self.relevance.is_telling(closure.module, closure.func)
         })
+    }
+
+    /// Is its class in a file that packs sequences? That wants lengths on the CPU, and those that `forward` is given as they are
+    /// may be there: what a caller has made of its own inputs is not.
+    fn demands_lengths(&self, id: ObjId) -> bool {
+        self.obj(id).class.is_some_and(|key| self.program.get(key.module).ir.packs_sequences())
     }
 
     /// Does the call say no more than the module's `forward` says when it is interpreted for itself: everything

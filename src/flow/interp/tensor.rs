@@ -157,7 +157,11 @@ impl Interp<'_> {
         };
         let certain = |i: &Self, v: Value| match v {
             Value::Tensor(id) => i.get_tensor(id).certain,
-            Value::Outer(o) => i.t.get_outer(o).tensor && !i.no_tensors.contains_key(&o),
+            // A layer takes nothing else.
+            Value::Outer(o) => {
+                (i.t.get_outer(o).tensor || i.watch.with_layers.contains(&o))
+                    && !i.no_tensors.contains_key(&o)
+            }
             _ => false,
         };
         if !certain(self, a) && !certain(self, b) {
