@@ -1,6 +1,6 @@
 //! Two tensors meet: may they, by PyTorch's rules, and if not, where?
 
-use super::super::atom::{Atom, AtomId};
+use super::super::atom::Atom;
 use super::super::diagram::{Cond, Dd, FALSE};
 use super::super::dims::Dims;
 use super::super::event::{Kind, Meeting};
@@ -318,8 +318,8 @@ impl Interp<'_> {
     fn flag_decides(&mut self, device: Dd, there: Cond) -> bool {
         let mut atoms = Vec::new();
         self.d.support(device, &mut atoms);
-        let flag = |a: &AtomId| matches!(self.atoms.get(*a), Atom::Flag { about_devices: true, .. });
-        if !atoms.iter().any(flag) {
+        atoms.retain(|&a| matches!(self.atoms.get(a), Atom::Flag { about_devices: true, .. }));
+        if atoms.is_empty() {
             return false;
         }
         let places = &self.t.places;
@@ -327,7 +327,9 @@ impl Interp<'_> {
             |p: u32| matches!(places.get(p).0, Device::Cuda(_) | Device::CudaSome | Device::Other(_));
         let moved = self.d.where_leaf(device, &mut |p| accelerator(p));
         let moved = self.d.and(moved, there);
-        self.d.and(moved, self.path) != FALSE
+        // Another operand may be looked at one way after the other, of which this is one.
+        let path = self.d.forget(self.path, &|a| !atoms.contains(&a));
+        self.d.and(moved, path) != FALSE
     }
 
     /// An entry of a dict of weights, `state["encoder.weight"]`: who edits those has loaded them to the host.
