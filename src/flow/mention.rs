@@ -1,7 +1,7 @@
 //! What an expression mentions: functions, classes, variables, devices.
 
 use super::found::Node;
-use super::scan::{Scan, names_place};
+use super::scan::{Scan, names_place, packs_sequences};
 use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Slot, Stmt, Var};
 use crate::link::{Binding, ClassKey, ModIdx, Resolved, Target};
 use crate::sym::{Answers, Sym};
@@ -280,7 +280,7 @@ impl Scan<'_> {
                 if let Some((m, f)) = self.program.find_method(key, self.names.init) {
                     self.edge(owner, self.ir.span(e), Node::Function(m, f));
                 }
-                if self.program.get(key.module).ir.packs_sequences() {
+                if packs_sequences(&self.program.get(key.module).ir) {
                     self.hands_lengths(owner);
                 }
                 // A module that nothing moves is on the CPU; one that belongs to a module moves with it.

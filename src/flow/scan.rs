@@ -11,6 +11,15 @@ use crate::span::Span;
 use crate::sym::{Answers, Sym};
 use crate::torch::{self, Without};
 
+/// Packs sequences for a recurrent module, and wants their lengths on the CPU (`torch.nn.utils.rnn`).
+const PACKS: &str = "pack_padded_sequence";
+
+/// Does something in the file pack sequences?
+pub(super) fn packs_sequences(ir: &Module) -> bool {
+    let packs = Sym::new(PACKS);
+    ir.has_attribute(packs) || ir.imports.iter().any(|i| i.name == Some(packs))
+}
+
 /// Names that are looked for, as symbols.
 pub(super) struct Names {
     /// Attributes whose mention is a seed: `x.cuda()`, `torch.cuda.…`.
@@ -65,7 +74,7 @@ impl Names {
                 "DoubleTensor",
             ]),
             movers: set(&["to", "cuda", "cpu", "type_as", "xpu", "npu"]),
-            demands: set(&["pack_padded_sequence", "pin_memory"]),
+            demands: set(&[PACKS, "pin_memory"]),
             init: Sym::new("__init__"),
             device: Sym::new("device"),
             generator: Sym::new("generator"),

@@ -106,12 +106,6 @@ impl Module {
         self.attributes.binary_search(&name).is_ok()
     }
 
-    /// Does something in the file pack sequences, for which PyTorch wants their lengths on the CPU?
-    pub fn packs_sequences(&self) -> bool {
-        let packs = Sym::new("pack_padded_sequence");
-        self.has_attribute(packs) || self.imports.iter().any(|i| i.name == Some(packs))
-    }
-
     /// Is there a string with this text?
     pub fn has_string(&self, text: Sym) -> bool {
         self.strings.binary_search(&text).is_ok()

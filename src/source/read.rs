@@ -281,6 +281,10 @@ mod tests {
         assert_eq!(text(b"# coding: KOI8_R\n\xc1"), "# coding: KOI8_R\nа");
         assert_eq!(text(b"# coding: euc_jp\n\xa4\xa2"), "# coding: euc_jp\nあ");
         assert_eq!(text("# coding: utf8\né".as_bytes()), "# coding: utf8\né");
+        assert_eq!(
+            text("# -*- coding: future_fstrings -*-\né".as_bytes()),
+            "# -*- coding: future_fstrings -*-\né"
+        );
     }
 
     #[test]

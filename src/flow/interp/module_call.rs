@@ -2,6 +2,7 @@
 
 use super::super::dims::Dims;
 use super::super::event::Meeting;
+use super::super::scan::packs_sequences;
 use super::super::value::{Device, ObjId, OriginId, OuterId, Value};
 use super::args::Args;
 use super::meet::{Party, Rule};
@@ -124,7 +125,7 @@ impl Interp<'_> {
     /// Is its class in a file that packs sequences? That wants lengths on the CPU, and those that `forward` is given as they are
     /// may be there: what a caller has made of its own inputs is not.
     fn demands_lengths(&self, id: ObjId) -> bool {
-        self.obj(id).class.is_some_and(|key| self.program.get(key.module).ir.packs_sequences())
+        self.obj(id).class.is_some_and(|key| packs_sequences(&self.program.get(key.module).ir))
     }
 
     /// Does the call say no more than the module's `forward` says when it is interpreted for itself: everything

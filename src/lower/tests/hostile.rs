@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::lower::nesting::PARSER_LEVELS;
 use crate::lower::{Kind, MAX_LEVELS, STACK_BYTES, lower};
 use crate::span::FileId;
 
@@ -67,6 +68,7 @@ fn deep_nesting_is_refused() {
     ] {
         refused(what, format!("x = {}a\n", open.repeat(n)));
     }
+    refused("many lambda defaults", format!("x = {}a\n", "lambda x=".repeat(10 * n)));
     refused("closed parentheses", format!("{}a{}", "(".repeat(n), ")".repeat(n)));
     refused("calls of calls", format!("f{}", "()".repeat(n)));
     refused("subscripts", format!("f{}", "[0]".repeat(n)));
@@ -79,7 +81,7 @@ fn deep_nesting_is_refused() {
 
 #[test]
 fn what_the_parser_takes_and_the_bound_does_not_is_refused_too() {
-    for n in [MAX_LEVELS as usize + 1, 3_500, 9_000] {
+    for n in [MAX_LEVELS as usize + 1, 3_500, PARSER_LEVELS as usize * 9 / 10] {
         refused("parentheses", format!("x = {}a{}", "(f".repeat(n), ")".repeat(n)));
         refused("sum", format!("x = {}a", "a+".repeat(n)));
         refused("not", format!("x = {}a", "not ".repeat(n)));
@@ -98,10 +100,23 @@ fn what_the_parser_takes_and_the_bound_does_not_is_refused_too() {
 
 #[test]
 fn deep_and_broken_is_no_worse() {
-    let n = 9_990;
-    for open in
-        ["(", "[", "{", "f(", "not ", "lambda:", "lambda x=", "f'{", "case (", "a if b else ", "(*", "await "]
-    {
+    // As deep as the parser is let go.
+    let n = PARSER_LEVELS as usize - 10;
+    for open in [
+        "(",
+        "[",
+        "{",
+        "f(",
+        "not ",
+        "lambda:",
+        "lambda x=",
+        "f'{",
+        "case (",
+        "a if b else ",
+        "(*",
+        "await ",
+        "(yield ",
+    ] {
         let deep = open.repeat(n);
         for text in
             [deep.clone(), format!("match x:\n case {deep}"), format!("with {deep}"), format!("def f({deep}")]
