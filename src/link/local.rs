@@ -45,7 +45,77 @@ fn function_of(ir: &Module, stmt: StmtId) -> FuncId {
     FuncId(u32::try_from(innermost).unwrap_or(0))
 }
 
+/// Names of a file that several of its imports bind, with what each of those names: in branches, one of them does.
+fn alternatives(
+    ir: &Module,
+    targets: &FxHashMap<(u32, Sym, Option<Sym>), Target>,
+) -> FxHashMap<Slot, Vec<Target>> {
+    let mut found: FxHashMap<Slot, Vec<Target>> = FxHashMap::default();
+    // Few files have any, and where a statement stands takes longer to say.
+    let mut bound: Vec<Slot> = ir
+        .imports
+        .iter()
+        .filter_map(|i| if let Some(Var::Local(s)) = i.target { Some(s) } else { None })
+        .collect();
+    let all = bound.len();
+    bound.sort_unstable();
+    bound.dedup();
+    if bound.len() == all {
+        return found;
+    }
+    for (n, stmt) in ir.stmts.iter().enumerate() {
+        let Stmt::Import(imports) = stmt else { continue };
+        for import in imports {
+            let target = targets.get(&(import.level, import.module, import.name));
+            if let (Some(Var::Local(slot)), Some(&target)) = (import.target, target)
+                && function_of(ir, StmtId(u32::try_from(n).unwrap_or(u32::MAX))) == FuncId(0)
+            {
+                let others = found.entry(slot).or_default();
+                if !others.contains(&target) {
+                    others.push(target);
+                }
+            }
+        }
+    }
+    found.retain(|_, targets| targets.len() > 1);
+    found
+}
+
 impl Program {
+    /// What a name of the file's own, or an attribute of it, may mean besides what [`Self::resolve_expr`] says: what other imports
+    /// of that name bind.
+    pub fn other_imports(
+        &self,
+        module: ModIdx,
+        expr: ExprId,
+        names: &FxHashMap<Slot, Vec<Target>>,
+    ) -> Vec<Resolved> {
+        let ir = &self.get(module).ir;
+        let (holder, attribute) = match ir.expr(expr) {
+            Expr::Attr { base, name } => (ir.expr(base), Some(name)),
+            e => (e, None),
+        };
+        let slot = match holder {
+            Expr::Var(Var::Global(slot)) => slot,
+            Expr::Var(Var::Local(slot)) if ir.function_around(expr) == FuncId(0) => slot,
+            _ => return Vec::new(),
+        };
+        let Some(targets) = names.get(&slot) else { return Vec::new() };
+        let meant = targets.iter().filter_map(|&t| self.resolve(t));
+        let part = |whole: Resolved| match (whole, attribute) {
+            (Resolved::Module(m), Some(name)) => self.attribute(module, m, name),
+            (_, Some(_)) => None,
+            (whole, None) => Some(whole),
+        };
+        meant.filter_map(part).collect()
+    }
+
+    /// The names of a file that several of its imports bind. See [`Self::other_imports`].
+    pub fn bound_by_several(&self, module: ModIdx) -> FxHashMap<Slot, Vec<Target>> {
+        let linked = self.get(module);
+        alternatives(&linked.ir, &linked.targets)
+    }
+
     /// What a variable means in an expression of a function, if that function or one around it imports it.
     pub(super) fn imported_by_function(&self, linked: &Linked, expr: ExprId, var: Var) -> Option<Resolved> {
         if linked.local_imports.is_empty() {

@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::refuses::{Points, Refusal, there};
-use super::{GPUS, Node, literal, named, silent};
+use super::{GPUS, Node, literal, named, node, silent};
 use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, Module};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::span::Span;
@@ -59,6 +59,7 @@ impl<'a> Graph<'a> {
         let ir = &program.get(m).ir;
         let skipped = silent(ir);
         let there = there(program, m, self.points, self.uses);
+        let several = program.bound_by_several(m);
         for n in 0..ir.exprs.len() {
             let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
             // Nothing else names a function.
@@ -67,6 +68,13 @@ impl<'a> Graph<'a> {
             }
             if let Some(target) = named(program, m, e) {
                 self.mention(m, e, target, &there);
+            }
+            if !several.is_empty() {
+                let others = program.other_imports(m, e, &several).into_iter().filter_map(node);
+                let first = named(program, m, e);
+                for target in others.filter(|&t| Some(t) != first) {
+                    self.mention(m, e, target, &there);
+                }
             }
         }
     }

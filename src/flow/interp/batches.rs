@@ -234,6 +234,29 @@ impl Interp<'_> {
         Value::Object(self.object(ObjKind::Items, None, item))
     }
 
+    /// `data.to(device)` as a statement, where `data` may be a graph: it is moved in place, with all that it holds.
+    pub(super) fn graph_moves(&mut self, e: ExprId, moved: Value) {
+        let ir = &self.linked().ir;
+        let Expr::Call(call) = ir.expr(e) else { return };
+        let Expr::Attr { base, name } = ir.expr(ir.call(call).func) else { return };
+        if !matches!(name.as_str(), "to" | "cuda" | "cpu")
+            || !matches!(ir.expr(base), Expr::Var(_) | Expr::Attr { .. })
+            || !self.batches_may_move()
+        {
+            return;
+        }
+        self.muted += 1;
+        let v = self.eval(base);
+        self.muted -= 1;
+        let may_be = |v: &Value| match *v {
+            Value::Tensor(t) => !self.get_tensor(t).certain && self.is_of_batch(self.get_tensor(t)),
+            _ => false,
+        };
+        if self.values_of(v).iter().any(may_be) {
+            self.assign(base, moved);
+        }
+    }
+
     /// A batch of which nothing is known.
     fn unseen_batch(&mut self, e: ExprId) -> Value {
         let place = self.place(e);

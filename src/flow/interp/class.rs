@@ -143,6 +143,10 @@ impl Interp<'_> {
     /// `Class(args)`
     pub(super) fn instantiate(&mut self, key: ClassKey, args: &Args, e: ExprId) -> Value {
         let id = self.new_instance(key, e);
+        // Whatever it makes of them, it brings its inputs along.
+        if self.wraps_module(key) {
+            self.scatters_here(id);
+        }
         if self.shallow > 0 && self.obj(id).kind == ObjKind::Module {
             self.unbuilt.insert(id, args.clone());
             return Value::Object(id);

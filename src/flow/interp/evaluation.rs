@@ -5,7 +5,7 @@ use super::super::value::{Device, ObjId, OuterId, Value};
 use super::args::Args;
 use super::{Cond, FALSE, Interp};
 use crate::ir::{ArgKind, Expr, ExprId, FuncId, Module, Stmt, StmtId, Var};
-use crate::link::ModIdx;
+use crate::link::{ModIdx, Resolved};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 
@@ -221,8 +221,8 @@ impl Interp<'_> {
         false
     }
 
-    /// Does the function, its decorators included, have one of these names in it, where it matters? Of a file's body only
-    /// what is in no function.
+    /// Does the function, its decorators included, have one of these names in it, where it matters? Or one of the project's own
+    /// decorators, around it?
     fn speaks_of(
         &self,
         words: &[&str],
@@ -230,6 +230,17 @@ impl Interp<'_> {
         func: FuncId,
         matters: &dyn Fn(Span) -> bool,
     ) -> bool {
+        let ir = &self.program.get(module).ir;
+        self.has_word(words, module, func, matters)
+            || ir.list(ir.function(func).decorators).iter().any(|&d| {
+                let target = if let Expr::Call(c) = ir.expr(d) { ir.call(c).func } else { d };
+                matches!(self.program.resolve_expr(module, target),
+                    Some(Resolved::Function(m, f)) if self.has_word(words, m, f, &|_| true))
+            })
+    }
+
+    /// Is one of these names in the function or its decorators, where it matters? Of a file's body only what is in no function.
+    fn has_word(&self, words: &[&str], module: ModIdx, func: FuncId, matters: &dyn Fn(Span) -> bool) -> bool {
         let ir = &self.program.get(module).ir;
         let function = ir.function(func);
         let about = |name: Sym| words.contains(&name.as_str());

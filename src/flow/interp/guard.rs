@@ -345,7 +345,7 @@ impl Interp<'_> {
     }
 
     /// Batches of PyTorch Geometric are objects, which `.to()` moves in place (torch_geometric/data/data.py, `apply`).
-    fn batches_may_move(&self) -> bool {
+    pub(super) fn batches_may_move(&self) -> bool {
         let of = |module: Sym| module.as_str().split('.').next() == Some("torch_geometric");
         self.linked().ir.imports.iter().any(|import| of(import.module))
     }

@@ -169,7 +169,7 @@ impl Interp<'_> {
     }
 
     /// An attribute of an object whose constructor was not followed to its end: the same whenever it is read.
-    fn unknown_field(&mut self, object: ObjId, name: Sym) -> Value {
+    pub(super) fn unknown_field(&mut self, object: ObjId, name: Sym) -> Value {
         let key = OuterKey::Field { object, name };
         let outer = self.t.outer(key.clone(), || Outer {
             key,

@@ -123,6 +123,10 @@ impl Interp<'_> {
             {
                 self.owned_tensor(id, e)
             }
+            // What a constructor that nobody has run yet sets is not where its module is.
+            "device" if self.unbuilt.contains_key(&id) && self.has_own_device(id) => {
+                self.unknown_field(id, name)
+            }
             "device" if self.check_module_device(id, e) => self.result_of(e),
             "device" => match self.obj(id).kind {
                 // Known frameworks' modules say where they are, in one way or another.

@@ -407,6 +407,13 @@ impl Interp<'_> {
             && !self.sets_device(self.entry, key)
     }
 
+    /// Does its class set an attribute `device` of its own?
+    pub(super) fn has_own_device(&self, id: super::ObjId) -> bool {
+        self.obj(id)
+            .class
+            .is_some_and(|key| self.program.class(key).mro.iter().any(|k| self.sets_device(k.module, key)))
+    }
+
     /// Does the file set an attribute `device` of what may be an object of the class, by name or by a name that is not known?
     fn sets_device(&self, module: crate::link::ModIdx, key: crate::link::ClassKey) -> bool {
         let ir = &self.program.get(module).ir;

@@ -160,6 +160,7 @@ impl<'p> Interp<'p> {
     fn expression_statement(&mut self, e: ExprId) {
         let v = self.eval_unused(e);
         self.check_discarded(e, v);
+        self.graph_moves(e, v);
     }
 
     pub(super) fn imported(&mut self, target: Target) -> Value {

@@ -75,8 +75,13 @@ impl Interp<'_> {
             State::Yes => self.get_field(id, Sym::new(STATELESS)) == Value::Absent,
             State::No => false,
             State::Sometimes | State::Unknown => {
-                // A number joins tensors wherever they are.
-                let held = |v| matches!(v, Value::Tensor(t) if self.get_tensor(t).dims != Dims::ZERO);
+                // A number joins tensors wherever they are; weights of classes are none.
+                let of_classes = matches!(
+                    super::torch_fn::short(op.name),
+                    "CrossEntropyLoss" | "NLLLoss" | "NLLLoss2d" | "MultiMarginLoss"
+                );
+                let counts = |dims: Dims| dims.some() || of_classes && dims != Dims::ZERO;
+                let held = |v| matches!(v, Value::Tensor(t) if counts(self.get_tensor(t).dims));
                 self.obj(id).attrs.iter().any(|&(_, c)| held(self.store.get(c)))
             }
         }

@@ -300,7 +300,7 @@ impl Interp<'_> {
     }
 
     /// From here on the module brings its inputs to where it is.
-    fn scatters_here(&mut self, id: ObjId) {
+    pub(super) fn scatters_here(&mut self, id: ObjId) {
         let path = self.path;
         match self.watch.scattering.iter().position(|s| s.0 == id) {
             Some(n) => self.watch.scattering[n].1 = self.d.or(self.watch.scattering[n].1, path),
