@@ -272,7 +272,7 @@ impl Interp<'_> {
         let inputs = parties[parties.len() - inputs..].to_vec();
         let device = self.result_device(&inputs);
         let device = if refused { self.unless_refused(&bound, device) } else { device };
-        let dims = if name.ends_with("Loss") { Dims::ANY } else { Dims::SOME };
+        let dims = self.dims_given_by(id, name);
         let out = self.plain_tensor(device, dims);
         match name {
             "LSTM" => {

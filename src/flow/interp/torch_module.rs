@@ -13,6 +13,9 @@ use crate::torch::{ModuleOp, State};
 /// The field of a module of `torch.nn` whose switches are off: it has neither parameters nor buffers.
 const STATELESS: &str = " stateless";
 
+/// A field of losses whose constructor was told to give something for each item, or may have been.
+const UNREDUCED: &str = " unreduced";
+
 impl Interp<'_> {
     /// `nn.Linear(…)`: a module of PyTorch.
     pub(super) fn make_torch_module(&mut self, op: &'static ModuleOp, args: &Args, e: ExprId) -> Value {
@@ -52,6 +55,9 @@ impl Interp<'_> {
         };
         let id = self.object(ObjKind::ForeignModule(Some(op)), None, Value::Device(device));
         self.switch_state(id, op, args, device);
+        if !gives_one_number(op, args) {
+            self.set_field(id, Sym::new(UNREDUCED), Value::Bool(super::TRUE));
+        }
         for (position, p) in op.constructor.iter().enumerate() {
             if !p.tensor {
                 continue;
@@ -84,6 +90,16 @@ impl Interp<'_> {
                 let held = |v| matches!(v, Value::Tensor(t) if counts(self.get_tensor(t).dims));
                 self.obj(id).attrs.iter().any(|&(_, c)| held(self.store.get(c)))
             }
+        }
+    }
+
+    /// What a layer's result has of dimensions.
+    pub(super) fn dims_given_by(&self, id: ObjId, name: &str) -> Dims {
+        let told = |field| self.get_field(id, Sym::new(field)) != Value::Absent;
+        match name.ends_with("Loss") {
+            true if told(UNREDUCED) || told("reduction") => Dims::ANY,
+            true => Dims::ZERO,
+            false => Dims::SOME,
         }
     }
 
@@ -121,4 +137,21 @@ fn named(op: &ModuleOp, args: &Args, name: &str) -> Option<(Value, ExprId)> {
         Some(position) => args.get(position, name),
         None => args.keyword(name),
     }
+}
+
+/// A loss gives the mean of all items unless it is told to do otherwise (torch/nn/modules/loss.py, `reduction`).
+fn gives_one_number(op: &ModuleOp, args: &Args) -> bool {
+    let name = super::torch_fn::short(op.name);
+    let reduced = match args.keyword("reduction") {
+        Some((Value::Str(how, _), _)) => matches!(how.as_str(), "mean" | "sum"),
+        Some(_) => false,
+        None => args.keyword("reduce").is_none(),
+    };
+    // Weights or a margin may come first.
+    !name.ends_with("Loss")
+        || reduced
+            && !args.open
+            && !args.open_names
+            && args.positional.len() <= 1
+            && name != "AdaptiveLogSoftmaxWithLoss"
 }
