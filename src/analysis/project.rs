@@ -209,7 +209,8 @@ pub(super) fn only_in_groups(mut findings: Vec<Finding>, reading: &mut Reading<'
     let grouped = |f: &Finding, program: &Program| {
         let spots = || f.entries.iter().all(|spot| is_spot_grouped(program, spot));
         let used = || causes(f).into_iter().all(|place| is_grouped(program, place));
-        !f.entries.is_empty() && (spots() || used())
+        // Each process of a group loads onto the one GPU that a file came from.
+        f.code != LOAD && !f.entries.is_empty() && (spots() || used())
     };
     let concerned: Vec<FileId> =
         findings.iter().filter(|f| grouped(f, &reading.program)).map(|f| f.primary.place.file).collect();

@@ -8,11 +8,13 @@
 //! for others, who may come from anywhere.
 
 mod graph;
+mod late;
 mod refuses;
 
 use rustc_hash::FxHashSet;
 
 use self::graph::{Bit, Graph, Lit};
+use self::late::Late;
 use self::refuses::Points;
 use crate::finding::Spot;
 use crate::ir::{ArgKind, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
@@ -31,6 +33,7 @@ pub(super) enum Node {
 pub struct Behind {
     held: FxHashSet<Lit>,
     points: Points,
+    late: Late,
     /// Constructors and files that need CUDA count.
     uses: bool,
 }
@@ -47,8 +50,9 @@ impl Behind {
     /// or a file's body that needs CUDA: what cannot be made without it is not there either.
     pub fn of(program: &Program, files: &[ModIdx], uses: bool) -> Self {
         let points = refuses::points(program, files, uses);
-        let held = Graph::of(program, files, &points, uses).solve();
-        Self { held, points, uses }
+        let late = Late::of(program, files, &points);
+        let held = Graph::of(program, files, &points, &late, uses).solve();
+        Self { held, points, late, uses }
     }
 
     /// Does anything in these files ask whether an accelerator is there?
@@ -70,15 +74,35 @@ impl Behind {
         // What comes after a use in the same function is told with that, or not at all.
         let passed = |f: FuncId| !self.uses && self.points.get(&(m, f)).is_some_and(|p| p.after <= spot.at);
         let file = || spot.entry != FuncId(0) && refuses::at_import(&self.points, m);
-        passed(spot.entry) || file() || literal(ir, m, spot.entry).is_some_and(|l| self.held.contains(&l))
+        passed(spot.entry)
+            || file()
+            || literal(ir, m, spot.entry, &self.late).is_some_and(|l| self.held.contains(&l))
     }
 }
 
 /// When a function of the file runs: when it is called, or its instance is. Nothing for a file's body.
-fn literal(ir: &Module, m: ModIdx, f: FuncId) -> Option<Lit> {
+fn literal(ir: &Module, m: ModIdx, f: FuncId, late: &Late) -> Option<Lit> {
     let node = node_of(ir, m, f)?;
-    let used = matches!(node, Node::Class(_)) && runs_on_instance(ir, f);
-    Some((node, if used { Bit::Used } else { Bit::Begun }))
+    match node {
+        Node::Class(class) if runs_on_instance(ir, f) => {
+            let method = method_around(ir, f).filter(|_| late.holds(class));
+            Some((method.map_or(node, |method| Node::Function(m, method)), Bit::Used))
+        }
+        node => Some((node, Bit::Begun)),
+    }
+}
+
+/// The method of an outermost class that the function is, or is in.
+fn method_around(ir: &Module, mut f: FuncId) -> Option<FuncId> {
+    let mut method = None;
+    while f != FuncId(0) {
+        let function = ir.function(f);
+        if function.kind == FuncKind::Function && function.class.is_some() {
+            method = Some(f);
+        }
+        f = function.parent?;
+    }
+    method
 }
 
 /// Is it a method, or in one, that needs an instance which has been made?

@@ -2,6 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::late::Late;
 use super::refuses::{Points, Refusal, there};
 use super::{GPUS, Node, literal, named, node, silent};
 use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, Module};
@@ -30,19 +31,28 @@ enum Asks {
     TooMuch,
     /// That this is behind a refusal, too.
     That(Lit),
+    /// That it is a method which is not called before the refusal.
+    Later,
 }
 
 pub(super) struct Graph<'a> {
     program: &'a Program,
     points: &'a Points,
+    late: &'a Late,
     /// What needs CUDA refuses, too.
     uses: bool,
     asks: FxHashMap<Lit, Vec<Asks>>,
 }
 
 impl<'a> Graph<'a> {
-    pub(super) fn of(program: &'a Program, files: &[ModIdx], points: &'a Points, uses: bool) -> Self {
-        let mut graph = Self { program, points, uses, asks: FxHashMap::default() };
+    pub(super) fn of(
+        program: &'a Program,
+        files: &[ModIdx],
+        points: &'a Points,
+        late: &'a Late,
+        uses: bool,
+    ) -> Self {
+        let mut graph = Self { program, points, late, uses, asks: FxHashMap::default() };
         for &m in files {
             graph.mentions(m);
             graph.subclasses(m);
@@ -51,6 +61,7 @@ impl<'a> Graph<'a> {
         for &m in files {
             graph.constructors(m);
         }
+        graph.methods();
         graph
     }
 
@@ -83,7 +94,7 @@ impl<'a> Graph<'a> {
     fn mention(&mut self, m: ModIdx, e: ExprId, target: Node, there: &[Span]) {
         let ir = &self.program.get(m).ir;
         let at = ir.span(e);
-        let around = literal(ir, m, ir.function_around(e));
+        let around = literal(ir, m, ir.function_around(e), self.late);
         if around.is_some_and(|(node, _)| node == target) {
             return;
         }
@@ -92,7 +103,8 @@ impl<'a> Graph<'a> {
             return;
         }
         let here = around.map_or(Asks::TooMuch, Asks::That);
-        self.add(target, here, here);
+        let used = if self.late.is_made_at(m, e) { Asks::Later } else { here };
+        self.add(target, here, used);
     }
 
     fn add(&mut self, target: Node, begun: Asks, used: Asks) {
@@ -125,13 +137,29 @@ impl<'a> Graph<'a> {
         }
     }
 
+    /// Each method of an instance that is made before a refusal is called for itself.
+    fn methods(&mut self) {
+        for (class, before) in self.late.classes() {
+            let Some(asks) = self.asks.get(&(Node::Class(class), Bit::Used)).cloned() else { continue };
+            for &(name, f) in &self.program.get(class.module).ir.class(class.class).methods {
+                let called = |&a: &Asks| match a {
+                    Asks::Later if before.contains(&name) => Asks::TooMuch,
+                    Asks::Later => Asks::Nothing,
+                    other => other,
+                };
+                let lit = (Node::Function(class.module, f), Bit::Used);
+                self.asks.insert(lit, asks.iter().map(called).collect());
+            }
+        }
+    }
+
     /// What is behind a refusal for certain.
     pub(super) fn solve(self) -> FxHashSet<Lit> {
         let mut held: FxHashSet<Lit> = self.asks.keys().copied().collect();
         loop {
             let met = |asks: &Asks| match asks {
                 Asks::Nothing => true,
-                Asks::TooMuch => false,
+                Asks::TooMuch | Asks::Later => false,
                 Asks::That(lit) => held.contains(lit),
             };
             let open: Vec<Lit> = held.iter().filter(|l| !self.asks[l].iter().all(met)).copied().collect();
@@ -151,7 +179,7 @@ impl<'a> Graph<'a> {
         loop {
             let stands = |asks: &Asks| match asks {
                 Asks::Nothing => true,
-                Asks::TooMuch => false,
+                Asks::TooMuch | Asks::Later => false,
                 Asks::That(lit) => grounded.contains(lit),
             };
             let open = held.iter().filter(|l| !grounded.contains(l));

@@ -5,7 +5,7 @@ use super::super::value::{Device, ObjId, OuterId, Value};
 use super::args::Args;
 use super::{Cond, FALSE, Interp};
 use crate::ir::{ArgKind, Expr, ExprId, FuncId, Module, Stmt, StmtId, Var};
-use crate::link::{ModIdx, Resolved};
+use crate::link::{ModIdx, Resolved, Target};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 
@@ -239,13 +239,22 @@ impl Interp<'_> {
             })
     }
 
+    /// Does another file import this name from the file?
+    fn is_imported(&self, module: ModIdx, name: Sym) -> bool {
+        let imported = Target::Member(module, name);
+        self.program.modules.iter().any(|linked| linked.targets.values().any(|&target| target == imported))
+    }
+
     /// Is one of these names in the function or its decorators, where it matters? Of a file's body only what is in no function.
     fn has_word(&self, words: &[&str], module: ModIdx, func: FuncId, matters: &dyn Fn(Span) -> bool) -> bool {
         let ir = &self.program.get(module).ir;
         let function = ir.function(func);
         let about = |name: Sym| words.contains(&name.as_str());
         // What a test runner finds is small; what the program itself calls is its evaluation.
-        if function.name.as_str().starts_with("test") && !self.program.get(module).calls.contains_key(&func) {
+        if function.name.as_str().starts_with("test")
+            && !self.program.get(module).calls.contains_key(&func)
+            && !self.is_imported(module, function.name)
+        {
             return true;
         }
         let decorated = |at: Span| ir.list(function.decorators).iter().any(|&d| ir.span(d).contains(at));
