@@ -161,8 +161,8 @@ pub struct Finding {
     pub entries: Vec<Spot>,
     /// The parameters that it is about, by the ways to it. Only set where calls in other files may decide that it cannot happen.
     pub given: Vec<Given>,
-    /// A tensor or module of it is on the CPU because that is the default device, in a function that is interpreted for itself.
-    pub by_default: bool,
+    /// A tensor or module of it is on the CPU because of this default, in a function that is interpreted for itself.
+    pub by_default: Option<ByDefault>,
     /// From where it was reached, if it takes for granted that somebody moves the module that this is in.
     pub on_module: Vec<Spot>,
     /// What to write instead.
@@ -171,6 +171,22 @@ pub struct Finding {
     pub fix: Option<Fix>,
     /// Set by `--verify`.
     pub verdict: Option<Judgement>,
+}
+
+/// What a program can set so that what says nothing of its device is made elsewhere than on the CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ByDefault {
+    /// The default device, or the default tensor type.
+    Device,
+    /// The default tensor type alone: `torch.Tensor(…)` does not look at the default device.
+    Type,
+}
+
+impl ByDefault {
+    /// What must be set so that both are made elsewhere.
+    pub fn and(self, other: Self) -> Self {
+        if self == other { self } else { Self::Type }
+    }
 }
 
 impl Finding {
@@ -191,7 +207,7 @@ impl Finding {
             suspects: Vec::new(),
             entries: Vec::new(),
             given: Vec::new(),
-            by_default: false,
+            by_default: None,
             on_module: Vec::new(),
             help: None,
             fix: None,

@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::intake::{Analysis, Intake};
 use crate::config::Settings;
 use crate::discover::{Input, MAX_FILES, project_files, project_root};
-use crate::finding::{Code, Finding, Spot};
+use crate::finding::{ByDefault, Code, Finding, Spot};
 use crate::flow::{
     Behind, CalledOnce, Elsewhere, GPUS, Load, MAKER, MOVE, NamedCalls, QUESTION, SETTERS, Tabled, Target,
     Writers, all_nccl, class_of, function_at, is_grouped, is_spot_grouped, stays,
@@ -119,7 +119,7 @@ pub(super) fn saved_elsewhere(mut findings: Vec<Finding>, reading: &mut Reading<
 pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     let dependent: Vec<FileId> =
-        findings.iter().filter(|f| f.by_default).map(|f| f.primary.place.file).collect();
+        findings.iter().filter(|f| f.by_default.is_some()).map(|f| f.primary.place.file).collect();
     for project in projects(dependent.into_iter(), inputs) {
         // A library is there for programs that are not in sight.
         if project.is_built() || !project.complete(reading, &|text| mentions(text, &SETTERS)) {
@@ -128,9 +128,13 @@ pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<
         let files = project.modules(reading);
         let program = &reading.program;
         let elsewhere = Elsewhere::of(program, &files);
-        let set =
-            |f: &Finding| f.places().any(|p| program.module_of(p.file).is_some_and(|m| elsewhere.reaches(m)));
-        findings.retain(|f| !(f.by_default && project.holds(f.primary.place.file, inputs) && set(f)));
+        let set = |f: &Finding, by: ByDefault| {
+            f.places().any(|p| program.module_of(p.file).is_some_and(|m| elsewhere.reaches(m, by)))
+        };
+        findings.retain(|f| {
+            let set = f.by_default.is_some_and(|by| set(f, by));
+            !(set && project.holds(f.primary.place.file, inputs))
+        });
     }
     findings
 }

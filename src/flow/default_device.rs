@@ -6,39 +6,59 @@
 
 use rustc_hash::FxHashSet;
 
+use crate::finding::ByDefault;
 use crate::ir::{Call, Expr, Module};
 use crate::link::{ModIdx, Program, Resolved};
 
 /// The functions that set it, as texts mention them.
 pub const SETTERS: [&str; 2] = ["set_default_device", "set_default_tensor_type"];
 
+/// The functions that `torch.Tensor` follows, too.
+const TYPE_SETTERS: [&str; 1] = ["set_default_tensor_type"];
+
 /// The files that only programs use which have set another default device than the CPU.
 #[derive(Debug, Default)]
-pub struct Elsewhere(FxHashSet<ModIdx>);
+pub struct Elsewhere {
+    /// By either function.
+    device: FxHashSet<ModIdx>,
+    /// By the default tensor type.
+    tensor_type: FxHashSet<ModIdx>,
+}
 
 impl Elsewhere {
     /// Looks for such programs among these files: what no other file imports is a program, or there for others.
     pub fn of(program: &Program, files: &[ModIdx]) -> Self {
-        let setters: FxHashSet<ModIdx> = files.iter().copied().filter(|&m| sets(program, m)).collect();
-        if setters.is_empty() {
-            return Self::default();
+        Self {
+            device: used_with(program, files, &SETTERS),
+            tensor_type: used_with(program, files, &TYPE_SETTERS),
         }
-        let imported: FxHashSet<ModIdx> =
-            files.iter().flat_map(|&m| program.imports(m).filter(move |&other| other != m)).collect();
-        let (mut set, mut not) = (FxHashSet::default(), FxHashSet::default());
-        for &m in files.iter().filter(|m| !imported.contains(m)) {
-            let used = used(program, m);
-            let places = if used.is_disjoint(&setters) { &mut not } else { &mut set };
-            places.extend(used);
-        }
-        set.retain(|m| !not.contains(m));
-        Self(set)
     }
 
     /// Do only such programs use the file?
-    pub fn reaches(&self, file: ModIdx) -> bool {
-        self.0.contains(&file)
+    pub fn reaches(&self, file: ModIdx, by: ByDefault) -> bool {
+        match by {
+            ByDefault::Device => self.device.contains(&file),
+            ByDefault::Type => self.tensor_type.contains(&file),
+        }
     }
+}
+
+/// The files that only programs use which call one of these functions.
+fn used_with(program: &Program, files: &[ModIdx], names: &[&str]) -> FxHashSet<ModIdx> {
+    let setters: FxHashSet<ModIdx> = files.iter().copied().filter(|&m| sets(program, m, names)).collect();
+    if setters.is_empty() {
+        return setters;
+    }
+    let imported: FxHashSet<ModIdx> =
+        files.iter().flat_map(|&m| program.imports(m).filter(move |&other| other != m)).collect();
+    let (mut set, mut not) = (FxHashSet::default(), FxHashSet::default());
+    for &m in files.iter().filter(|m| !imported.contains(m)) {
+        let used = used(program, m);
+        let places = if used.is_disjoint(&setters) { &mut not } else { &mut set };
+        places.extend(used);
+    }
+    set.retain(|m| !not.contains(m));
+    set
 }
 
 /// The file and what it imports, directly or not.
@@ -53,15 +73,15 @@ fn used(program: &Program, m: ModIdx) -> FxHashSet<ModIdx> {
 }
 
 /// Does the file say that tensors are made elsewhere than on the CPU?
-fn sets(program: &Program, m: ModIdx) -> bool {
+fn sets(program: &Program, m: ModIdx, names: &[&str]) -> bool {
     let ir = &program.get(m).ir;
     ir.calls.iter().any(|call| {
-        let named = matches!(ir.expr(call.func), Expr::Attr { name, .. } if SETTERS.contains(&name.as_str()));
+        let named = matches!(ir.expr(call.func), Expr::Attr { name, .. } if names.contains(&name.as_str()));
         let resolved = || program.resolve_expr(m, call.func);
         let sets = named
             || matches!(ir.expr(call.func), Expr::Var(_))
                 && matches!(resolved(), Some(Resolved::External(path))
-                    if SETTERS.iter().any(|name| path.as_str() == format!("torch.{name}")));
+                    if names.iter().any(|name| path.as_str() == format!("torch.{name}")));
         sets && !stays(ir, call)
     })
 }

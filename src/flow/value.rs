@@ -349,6 +349,8 @@ pub enum Reason {
     Made,
     /// `from_numpy`, a legacy constructor: always on the CPU.
     Host,
+    /// `torch.Tensor(…)`: on the CPU unless the default tensor type is another, whatever the default device is.
+    Typed,
     /// `.to()`, `.cuda()`, `.cpu()`.
     Moved,
     /// A device literal.

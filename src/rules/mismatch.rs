@@ -131,7 +131,7 @@ pub(super) fn data(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
 fn made(side: &Operand) -> Option<(Place, Reason)> {
     side.chain
         .last()
-        .filter(|s| matches!(s.reason, Reason::Default | Reason::Host))
+        .filter(|s| matches!(s.reason, Reason::Default | Reason::Host | Reason::Typed))
         .map(|s| (s.place, s.reason))
 }
 
@@ -152,7 +152,8 @@ pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
         // Put where its module was then, and left there: nobody has to make it elsewhere.
         Reason::Stored => {
             let before = stray.chain.iter().skip_while(|s| s.reason != Reason::Stored).nth(1);
-            let explicit = before.is_none_or(|s| !matches!(s.reason, Reason::Default | Reason::Host));
+            let explicit =
+                before.is_none_or(|s| !matches!(s.reason, Reason::Default | Reason::Host | Reason::Typed));
             explicit && matches!(other.device, DeviceName::Known(_))
         }
         _ => function_of(place, cx) != function_of(event.place, cx),
@@ -262,8 +263,11 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
     {
         return None;
     }
-    let text =
-        if how == Reason::Default { "made without `device=`: on the CPU" } else { "always made on the CPU" };
+    let text = match how {
+        Reason::Default => "made without `device=`: on the CPU",
+        Reason::Typed => "made on the CPU",
+        _ => "always made on the CPU",
+    };
     let there = other.device.in_words();
     let (message, then) = if replaced {
         let message = format!("a tensor on the CPU takes the place of one on {there}, of which it is a copy");

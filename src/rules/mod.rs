@@ -31,7 +31,7 @@ use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::finding::{Code, Finding, Given, Label, Spot};
+use crate::finding::{ByDefault, Code, Finding, Given, Label, Spot};
 use crate::flow::event::{Bite, DeviceName, Event, Kind, Operand};
 use crate::flow::value::Reason;
 use crate::flow::{Outcome, event};
@@ -202,12 +202,17 @@ fn depends_on_moves(event: &Event, cx: &Context<'_>) -> Option<Spot> {
 }
 
 /// Does it take for granted that a function makes its tensors and modules on the CPU unless it says otherwise?
-fn depends_on_default(event: &Event) -> bool {
-    let Kind::Mismatch { stray, other, .. } = &event.kind else { return false };
-    let by_default = |side: &Operand| {
-        side.chain.last().is_some_and(|s| matches!(s.reason, Reason::Default | Reason::Module))
+fn depends_on_default(event: &Event) -> Option<ByDefault> {
+    let Kind::Mismatch { stray, other, .. } = &event.kind else { return None };
+    let by_default = |side: &Operand| match side.chain.last()?.reason {
+        Reason::Default | Reason::Module => Some(ByDefault::Device),
+        Reason::Typed => Some(ByDefault::Type),
+        _ => None,
     };
-    event.symbolic && (by_default(stray) || by_default(other))
+    let sides = [by_default(stray), by_default(other)];
+    // One of them elsewhere is enough for them to be in one place.
+    let easiest = sides.into_iter().flatten().min_by_key(|&by| by == ByDefault::Type);
+    easiest.filter(|_| event.symbolic)
 }
 
 /// A rule may know the world better than the path does. What the path says of other machines is then not about
@@ -237,7 +242,7 @@ fn merge(into: &mut Finding, other: Finding) {
     } else {
         into.entries.extend(other.entries);
     }
-    into.by_default &= other.by_default;
+    into.by_default = into.by_default.zip(other.by_default).map(|(a, b)| a.and(b));
     if other.on_module.is_empty() || into.on_module.is_empty() {
         into.on_module.clear();
     } else {
@@ -469,7 +474,7 @@ fn reason(step: &event::Step) -> &'static str {
     match step.reason {
         Reason::Default => "made here without `device=`",
         Reason::Made => "made here on that device",
-        Reason::Host => "made here, on the CPU",
+        Reason::Host | Reason::Typed => "made here, on the CPU",
         Reason::Moved => "moved here",
         Reason::Literal => "the device is written here",
         Reason::Given => "given from outside",

@@ -3,6 +3,7 @@
 mod built;
 mod drawn;
 mod dropped;
+mod effect;
 mod own;
 mod registered;
 
@@ -173,7 +174,9 @@ impl File<'_> {
         let (call, what) = self.inside(function).find_map(|(_, e, at)| {
             let Expr::Call(c) = e else { return None };
             self.elsewhere(self.ir.call(c), param)
-                .filter(|_| !self.stays_on_host(c, at) && !self.is_taken_along(function, at))
+                .filter(|_| {
+                    !self.stays_on_host(c, at) && !self.is_sent_on(at) && !self.is_taken_along(function, at)
+                })
                 .map(|what| (at, what))
         })?;
         let message = format!("`{}` is given `{param}` and never looks at it: {what}", function.name);
@@ -213,6 +216,13 @@ impl File<'_> {
             })
     }
 
+    /// `torch.zeros(n).cuda()`: where it is made does not matter.
+    fn is_sent_on(&self, at: Span) -> bool {
+        self.ir.exprs.iter().any(|e| {
+            matches!(*e, Expr::Attr { base, name } if self.ir.span(base) == at && matches!(name.as_str(), "cuda" | "to"))
+        })
+    }
+
     fn elsewhere(&self, call: &Call, param: Sym) -> Option<&'static str> {
         let keyword = |name: &str| {
             call.args.iter().any(|a| match a.kind {
@@ -224,7 +234,10 @@ impl File<'_> {
         let literal = |e: ExprId| matches!(self.ir.expr(e), Expr::Str(s) if matches!(s.as_str(), "cpu" | "cuda" | "cuda:0"));
         if let Expr::Attr { name, .. } = self.ir.expr(call.func) {
             match name.as_str() {
-                "cuda" if call.args.is_empty() => return Some("this goes to the current GPU"),
+                // Who chooses the current GPU has said which one that is.
+                "cuda" if call.args.is_empty() && !self.ir.has_attribute(Sym::new("set_device")) => {
+                    return Some("this goes to the current GPU");
+                }
                 "to" if call.args.len() == 1 && literal(call.args[0].value) => {
                     return Some("this goes to a device that is written down");
                 }
@@ -446,7 +459,9 @@ impl File<'_> {
             written => written,
         };
         let Expr::Str(default) = default else { return None };
-        if !matches!(default.as_str(), "cpu" | "cuda" | "cuda:0") {
+        if !matches!(default.as_str(), "cpu" | "cuda" | "cuda:0")
+            || !effect::has_effect(self.cx.program, (m, f), param)
+        {
             return None;
         }
         let positional = call.args.iter().filter(|a| a.kind == ArgKind::Positional).count();

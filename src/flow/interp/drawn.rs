@@ -2,9 +2,10 @@
 
 use super::super::diagram::{Cond, FALSE};
 use super::super::dims::Dims;
-use super::super::value::{Device, OuterId, OuterKey, Reason};
+use super::super::value::{Device, OuterId, OuterKey, Reason, Value};
 use super::Interp;
 use super::meet::{Clash, Difference, Party, refused};
+use crate::ir::ExprId;
 
 impl Interp<'_> {
     /// A part of what a loop draws is moved.
@@ -25,6 +26,26 @@ impl Interp<'_> {
                 self.watch.moved_wholes.insert(whole);
             }
         }
+    }
+
+    /// A part of what a function is given goes to an accelerator: `x, y = data`, then `x = x.cuda()`.
+    pub(super) fn part_leaves_host(&mut self, o: OuterId, moved: Value, e: ExprId) {
+        let OuterKey::Item { base, key: Some(_) } = self.t.get_outer(o).key else { return };
+        let Some((device, _)) = self.tensor_place(moved, e) else { return };
+        if self.device_leaves(device).iter().all(|&(_, device, _)| is_elsewhere(device)) {
+            self.watch.sent_parts.entry(base).or_default().insert(o);
+        }
+    }
+
+    /// Is one of these a part of something of which the program sends another part to an accelerator, and not this one? Then
+    /// it is on the host, where all of it comes from.
+    pub(super) fn any_stays_behind(&self, about: &[OuterId]) -> bool {
+        about.iter().any(|o| match self.t.get_outer(*o).key {
+            OuterKey::Item { base, key: Some(_) } => {
+                self.watch.sent_parts.get(&base).is_some_and(|sent| !sent.contains(o))
+            }
+            _ => false,
+        })
     }
 
     /// The item of a loop that it is a part of, by a key that is known.
@@ -85,7 +106,9 @@ impl Interp<'_> {
     /// The parts that the program moves of the batch that this is a part of, if nothing is known of this one.
     fn moved_siblings(&self, part: OuterId) -> Option<Vec<OuterId>> {
         let whole = self.drawn_with(part)?;
-        let asked = self.watch.asked_for_device.contains(&part) || self.no_tensors.contains_key(&part);
+        let brought = self.watch.brought_along.contains(&part);
+        let asked =
+            brought || self.watch.asked_for_device.contains(&part) || self.no_tensors.contains_key(&part);
         if asked || self.watch.moved_wholes.contains(&whole) {
             return None;
         }

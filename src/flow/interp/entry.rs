@@ -160,6 +160,8 @@ impl Interp<'_> {
             if pending.needs.iter().all(|&o| self.is_proven(o))
                 && !number
                 && !self.any_on_host(&pending.about)
+                && !(matches!(pending.event.kind, super::super::event::Kind::Mismatch { .. })
+                    && self.any_stays_behind(&pending.about))
             {
                 let parameter = self.parameter_of(&pending.about);
                 pending.event.followed = self.any_followed(&pending.about);

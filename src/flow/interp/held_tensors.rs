@@ -53,13 +53,17 @@ impl Interp<'_> {
             OuterKey::Item { base, .. } => Some(base),
             _ => None,
         };
-        let (Some(mut whole), mut depth) = (part_of(o), 0) else { return false };
+        let (Some(mut whole), mut depth, mut picked) = (part_of(o), 0, false) else { return false };
         while let Some(base) = part_of(whole) {
+            picked = matches!(self.t.get_outer(whole).key, OuterKey::Item { key: Some(_), .. });
             (whole, depth) = (base, depth + 1);
         }
         let text = self.t.get_outer(whole).text.to_ascii_lowercase();
-        let from_loader = text.rsplit('.').next().is_some_and(|name| name.contains("loader"));
-        depth > 0 && (from_loader || self.watch.asked_for_device.contains(&o))
+        let name = text.rsplit('.').next().unwrap_or_default();
+        // No loader has an index: `loaders[0]` is one of several, and what a loop takes out of that is a whole batch.
+        let several = picked || name.ends_with("loaders");
+        depth > usize::from(several) && name.contains("loader")
+            || depth > 0 && self.watch.asked_for_device.contains(&o)
     }
 
     /// Is it what `backward` is given: a tensor, where it is used like one?

@@ -34,7 +34,8 @@ impl Interp<'_> {
                 let Some(container) = self.plain_container(v) else { continue };
                 let mut held = Parts::default();
                 self.parts_of(v, &mut held, 0);
-                if listed {
+                // Under names that are put together, it may be the parameters of these that the module registers.
+                if listed || self.watch.registers_by_hand.contains(&id) {
                     self.forget_places(v, &held);
                     continue;
                 }
@@ -141,7 +142,9 @@ impl Interp<'_> {
         self.device_leaves(self.get_tensor(t).device).into_iter().all(|(_, device, origin)| {
             let chain = self.chain(origin);
             device == Device::Cpu
-                && chain.first().is_some_and(|s| matches!(s.reason, Reason::Default | Reason::Host))
+                && chain
+                    .first()
+                    .is_some_and(|s| matches!(s.reason, Reason::Default | Reason::Host | Reason::Typed))
         })
     }
 

@@ -125,7 +125,8 @@ impl Interp<'_> {
         }
         let v = self.get_field(id, name);
         if v != Value::Absent {
-            return self.property(v, id, e);
+            // What a plain object holds of a module moves in place with that.
+            return if self.is_module_object(id) { v } else { self.as_held(v) };
         }
         if let Some(key) = self.obj(id).class
             && let Some(v) = self.class_attr(key, name)
@@ -181,10 +182,6 @@ impl Interp<'_> {
             default: None,
         });
         Value::Outer(outer)
-    }
-
-    fn property(&mut self, v: Value, _id: ObjId, _e: ExprId) -> Value {
-        v
     }
 
     /// What a class's attribute becomes when it is read through an instance.

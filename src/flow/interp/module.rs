@@ -333,6 +333,9 @@ impl Interp<'_> {
             return;
         }
         let role = if wanted == "tensor" { Role::Buffer } else { Role::Parameter };
+        if !known && role == Role::Parameter {
+            self.watch.registers_by_hand.insert(id);
+        }
         let v = match v {
             Value::Tensor(_) | Value::Choice(_) => self.with_role(v, role),
             Value::None if role == Role::Buffer => {

@@ -251,7 +251,8 @@ impl Interp<'_> {
             && self.device_leaves(device).iter().all(|&(_, d, origin)| {
                 let chain = self.chain(origin);
                 let has = |reason: Reason| chain.iter().any(|step| step.reason == reason);
-                d != Device::Cpu || (has(Reason::Batch) || has(Reason::Host)) && !has(Reason::Moved)
+                d != Device::Cpu
+                    || (has(Reason::Batch) || has(Reason::Host) || has(Reason::Typed)) && !has(Reason::Moved)
             })
     }
 

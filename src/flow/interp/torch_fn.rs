@@ -187,9 +187,11 @@ impl Interp<'_> {
                 ResultRule::Cpu if self.refuses_device(op, args) => self.unknown_device(),
                 ResultRule::Cpu => {
                     let place = self.place(e);
-                    let origin = self.origin(place, Reason::Host, super::NO_ORIGIN);
+                    let typed = name == "torch.Tensor";
+                    let reason = if typed { Reason::Typed } else { Reason::Host };
+                    let origin = self.origin(place, reason, super::NO_ORIGIN);
                     let cpu = self.at(Device::Cpu, origin);
-                    if name == "torch.Tensor" { self.default_type_or(cpu) } else { cpu }
+                    if typed { self.default_type_or(cpu) } else { cpu }
                 }
                 ResultRule::Unknown => self.unknown_device(),
                 // `*sizes` cannot bring a device, which is only taken by name.

@@ -290,10 +290,17 @@ impl Interp<'_> {
         let values =
             args.positional.iter_mut().map(|(v, _)| v).chain(args.keywords.iter_mut().map(|(_, v, _)| v));
         for v in values {
-            if let Value::Tensor(t) = *v {
-                let t = self.get_tensor(t);
-                let device = self.ite_device(when, device, t.device);
-                *v = self.tensor(super::Tensor { device, ..t });
+            match *v {
+                Value::Tensor(t) => {
+                    let t = self.get_tensor(t);
+                    let device = self.ite_device(when, device, t.device);
+                    *v = self.tensor(super::Tensor { device, ..t });
+                }
+                // Wherever the other parts of its batch went, this one may stay behind.
+                Value::Outer(o) => {
+                    self.watch.brought_along.insert(o);
+                }
+                _ => {}
             }
         }
         Some(args)

@@ -1,6 +1,6 @@
 //! Tensors that go elsewhere: `.to()`, `.cuda()`, `.type()`, `.numpy()`.
 
-use super::super::diagram::Dd;
+use super::super::diagram::{Dd, FALSE};
 use super::super::event::Kind;
 use super::super::value::{Device, Host, OuterId, OuterKey, Reason, Role, Tensor, Value};
 use super::args::Args;
@@ -58,7 +58,7 @@ impl Interp<'_> {
                 Some((v, at)) => {
                     let d = self.as_device(v, at);
                     let d = d.unwrap_or_else(|| self.unknown_device());
-                    return self.only_cuda(d);
+                    return self.only_cuda(d, e);
                 }
             }
             let place = self.place(e);
@@ -73,13 +73,25 @@ impl Interp<'_> {
         }
     }
 
-    /// What `.cuda(x)` makes of a device that is not known: some CUDA device.
-    pub(super) fn only_cuda(&mut self, d: Dd) -> Dd {
+    /// What `.cuda(x)` makes of a device that is not known: some CUDA device. Of the CPU it makes nothing: it raises
+    /// ("Invalid device, must be cuda device"), so that whoever comes past it was given no such device.
+    pub(super) fn only_cuda(&mut self, d: Dd, e: ExprId) -> Dd {
         let places = &mut self.t.places;
-        self.d.map(d, &mut |p| match *places.get(p) {
+        let some = self.d.map(d, &mut |p| match *places.get(p) {
             (Device::Unknown | Device::Named(_) | Device::Of(_), o) => places.add((Device::CudaSome, o)),
             _ => p,
-        })
+        });
+        let on_host = self.d.where_leaf(d, &mut |p| places.get(p).0 == Device::Cpu);
+        if self.muted > 0 || on_host == FALSE {
+            return some;
+        }
+        // Like a query it raises where there is no CUDA, and is not meant for machines without.
+        let (how, what) = (super::super::event::UseKind::Query, "`.cuda()` of a device");
+        self.check_leaf_use(on_host, super::NO_ORIGIN, None, None, e, how, what);
+        let fine = self.d.not(on_host);
+        self.path = self.d.and(self.path, fine);
+        let unknown = self.unknown_device();
+        self.ite_device(on_host, unknown, some)
     }
 
     /// What the arguments of `.to()` say; `None` when they name no device.

@@ -92,7 +92,8 @@ impl Interp<'_> {
 
     /// `non_blocking=True` from memory that is not pinned.
     fn check_pageable(&mut self, t: Tensor, target: Dd, args: &Args, e: ExprId) {
-        let Some((reason @ (Reason::Batch | Reason::Host | Reason::Default), made)) = self.host_reason(t)
+        let Some((reason @ (Reason::Batch | Reason::Host | Reason::Typed | Reason::Default), made)) =
+            self.host_reason(t)
         else {
             return;
         };

@@ -117,6 +117,12 @@ pub(super) struct Watch {
     /// Parts of what loops draw that the program moves, by what is drawn; and what is moved as a whole.
     pub(super) moved_parts: FxHashMap<OuterId, Vec<OuterId>>,
     pub(super) moved_wholes: FxHashSet<OuterId>,
+    /// Modules that register parameters or buffers under names that are not written down.
+    pub(super) registers_by_hand: FxHashSet<ObjId>,
+    /// Parts that are sent to an accelerator, by what they are parts of.
+    pub(super) sent_parts: FxHashMap<OuterId, FxHashSet<OuterId>>,
+    /// What is given to a module that brings its inputs along.
+    pub(super) brought_along: FxHashSet<OuterId>,
     /// Inputs of `forward` that have been given to layers with weights.
     pub(super) with_layers: FxHashSet<OuterId>,
     /// Outside things that have shown to be modules.
@@ -233,6 +239,9 @@ impl Watch {
             filled: Vec::new(),
             moved_parts: FxHashMap::default(),
             moved_wholes: FxHashSet::default(),
+            registers_by_hand: FxHashSet::default(),
+            sent_parts: FxHashMap::default(),
+            brought_along: FxHashSet::default(),
             with_layers: FxHashSet::default(),
             shown_modules: FxHashSet::default(),
             moved_modules: FxHashSet::default(),
