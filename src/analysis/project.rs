@@ -144,10 +144,11 @@ pub(super) fn on_moved_modules(mut findings: Vec<Finding>, reading: &mut Reading
     let inputs = reading.inputs;
     let dependent: Vec<FileId> = findings.iter().flat_map(|f| &f.on_module).map(|spot| spot.file).collect();
     for project in projects(dependent.into_iter(), inputs) {
-        // A library is there for programs that are not in sight.
-        if project.is_built() || !project.complete(reading, &|_| true) {
+        if !project.complete(reading, &|_| true) {
             continue;
         }
+        // A library is there for programs that are not in sight, which may move what it leaves where it is.
+        let shared = project.is_built();
         let files = project.modules(reading);
         let program = &reading.program;
         let target = |spot: &Spot| Some((program.module_of(spot.file)?, spot.entry));
@@ -162,7 +163,8 @@ pub(super) fn on_moved_modules(mut findings: Vec<Finding>, reading: &mut Reading
                 if !project.holds(spot.file, inputs) {
                     return false;
                 }
-                class(spot).is_some_and(|k| *known.entry(k).or_insert_with(|| stays(program, &files, k)))
+                let rests = |k| *known.entry(k).or_insert_with(|| stays(program, &files, k));
+                !shared && class(spot).is_some_and(rests)
                     || target(spot).is_some_and(|target| calls.while_making(program, target))
             };
             f.on_module.is_empty() || !f.on_module.iter().all(&mut stays)

@@ -90,6 +90,11 @@ impl Interp<'_> {
             {
                 self.on_platform(s.as_str())
             }
+            // There is but one global rank in a process, whoever asks.
+            (rank @ Value::Host(Host::Rank), n @ Value::Int(_))
+            | (n @ Value::Int(_), rank @ Value::Host(Host::Rank)) => {
+                self.named_test(Test::Compare(0, rank, n), e)
+            }
             (Value::Object(x), Value::Object(y)) if x == y => TRUE,
             (Value::Seq(x), Value::Seq(y)) => match (self.numbers_in(x), self.numbers_in(y)) {
                 (Some(x), Some(y)) => constant(x == y),

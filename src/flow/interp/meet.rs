@@ -323,8 +323,13 @@ impl Interp<'_> {
             return false;
         }
         let places = &self.t.places;
-        let accelerator =
-            |p: u32| matches!(places.get(p).0, Device::Cuda(_) | Device::CudaSome | Device::Other(_));
+        let outers = &self.t;
+        let accelerator = |p: u32| match places.get(p).0 {
+            Device::Cuda(_) | Device::CudaSome | Device::Other(_) => true,
+            // `x.to(device)` where a device is given.
+            Device::Named(o) => outers.get_outer(o).device,
+            _ => false,
+        };
         let moved = self.d.where_leaf(device, &mut |p| accelerator(p));
         let moved = self.d.and(moved, there);
         // Another operand may be looked at one way after the other, of which this is one.

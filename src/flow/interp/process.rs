@@ -5,7 +5,7 @@ use super::super::event::Kind;
 use super::super::value::{Device, Host, OuterId, OuterKey, Value};
 use super::args::Args;
 use super::watch::Group;
-use super::{Cell, Interp, Pending};
+use super::{Cell, Interp, Pending, Test};
 use crate::ir::{Expr, ExprId, Var};
 use crate::link::Target;
 use crate::span::{Place, Span};
@@ -302,6 +302,14 @@ impl Interp<'_> {
         }
     }
 
+    /// `if rank == 0:` around: of all ranks that one is an index on its machine.
+    fn is_first_process(&mut self) -> bool {
+        let first = Test::Compare(0, Value::Host(Host::Rank), Value::Int(0));
+        let Some(&first) = self.tests.get(&first) else { return false };
+        let first = self.d.atom(first);
+        self.d.implies(self.path, first)
+    }
+
     /// A number is used as the index of a CUDA device.
     pub(super) fn check_index_meaning(&mut self, v: Value, e: ExprId) {
         let kind = match v {
@@ -312,7 +320,9 @@ impl Interp<'_> {
                 });
                 return;
             }
-            Value::Host(Host::Rank) if !self.on_one_machine() => Kind::GlobalRank,
+            Value::Host(Host::Rank) if !self.on_one_machine() && !self.is_first_process() => {
+                Kind::GlobalRank
+            }
             // The very number that has just been made the only visible one.
             Value::Outer(o) if self.is_physical(o) => {
                 Kind::OutsideVisible { index: None, visible: None, set: self.watch.visible_at }
