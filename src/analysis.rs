@@ -4,6 +4,7 @@ mod given;
 mod intake;
 mod judged;
 mod project;
+mod unused;
 
 use rayon::prelude::*;
 
@@ -53,6 +54,7 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     let findings = project::saved_elsewhere(findings, &mut reading);
     let findings = project::made_by_default(findings, &mut reading);
     let findings = project::on_moved_modules(findings, &mut reading);
+    let findings = unused::used_by_somebody(findings, &mut reading);
     let findings = project::seen_to_by_callers(findings, &mut reading);
     let findings = project::copied_once(findings, &mut reading);
     let findings = project::set_up_by_tables(findings, &mut reading);

@@ -330,6 +330,21 @@ impl Project<'_> {
         true
     }
 
+    /// Its Python files.
+    pub(super) fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// Where it begins.
+    pub(super) fn root(&self) -> &Arc<Path> {
+        &self.input.root
+    }
+
+    /// What is configured for it.
+    pub(super) fn settings(&self) -> &Settings {
+        &self.input.settings
+    }
+
     /// Is it made to be installed?
     pub(super) fn is_built(&self) -> bool {
         ["setup.py", "setup.cfg", "pyproject.toml"].iter().any(|name| self.input.root.join(name).exists())

@@ -93,7 +93,7 @@ fn literal(ir: &Module, m: ModIdx, f: FuncId, late: &Late) -> Option<Lit> {
 }
 
 /// The method of an outermost class that the function is, or is in.
-fn method_around(ir: &Module, mut f: FuncId) -> Option<FuncId> {
+pub(super) fn method_around(ir: &Module, mut f: FuncId) -> Option<FuncId> {
     let mut method = None;
     while f != FuncId(0) {
         let function = ir.function(f);

@@ -36,6 +36,7 @@ mod stored;
 mod stored_keys;
 mod tabled;
 mod unmoved;
+mod unused;
 pub mod value;
 mod writers;
 
@@ -51,6 +52,7 @@ pub use relevance::Relevance;
 pub use scan::is_module_class;
 pub use tabled::Tabled;
 pub use unmoved::{class_of, stays};
+pub use unused::{Definition, LookedUp};
 pub use writers::{Load, Writers};
 
 /// Functions that a call may choose among and be followed. What more of them give together is hardly ever one thing.

@@ -112,7 +112,8 @@ impl Interp<'_> {
         let classes = std::iter::once(id).chain(wrapped).filter_map(|part| self.obj(part).class);
         classes.into_iter().any(|class| {
             let method = |name| self.program.find_method(class, name);
-            let freezes = method(self.known.init).is_some_and(|(m, f)| self.speaks_of(FREEZES, m, f, &|_| true));
+            let freezes =
+                method(self.known.init).is_some_and(|(m, f)| self.speaks_of(FREEZES, m, f, &|_| true));
             // `@torch.no_grad()` of its `forward`: then whoever calls builds no graph.
             freezes
                 || method(self.known.forward).is_some_and(|(m, f)| {

@@ -320,9 +320,7 @@ impl Interp<'_> {
                 });
                 return;
             }
-            Value::Host(Host::Rank) if !self.on_one_machine() && !self.is_first_process() => {
-                Kind::GlobalRank
-            }
+            Value::Host(Host::Rank) if !self.on_one_machine() && !self.is_first_process() => Kind::GlobalRank,
             // The very number that has just been made the only visible one.
             Value::Outer(o) if self.is_physical(o) => {
                 Kind::OutsideVisible { index: None, visible: None, set: self.watch.visible_at }

@@ -1,0 +1,74 @@
+//! What nobody in an application names, nobody gives anything to.
+
+mod support;
+
+use support::Project;
+
+/// Seven files, so that with the one that is judged it is no sample of code any more.
+const OTHERS: [(&str, &str); 7] = [
+    ("LICENSE", "free\n"),
+    ("train.py", "import helpers.shapes\n"),
+    ("eval.py", "import helpers.shapes\n"),
+    ("data.py", "ROWS = 3\n"),
+    ("options.py", "SIZE = 4\n"),
+    ("logs.py", "LEVEL = 1\n"),
+    ("plots.py", "COLOR = \"red\"\n"),
+];
+const PACKAGE: (&str, &str) = ("helpers/__init__.py", "");
+const SHAPES: &str = "import torch\n\n\ndef centers(masks):\n    rows = torch.arange(masks.shape[-1])\n    return (masks * rows).sum(-1) / masks.sum(-1)\n";
+
+/// The findings of SD204 when all is linted, and when the file is linted alone.
+fn found(shapes: &str, more: &[(&str, &str)]) -> (usize, usize) {
+    let mut files = OTHERS.to_vec();
+    files.extend([PACKAGE, ("extra.py", "X = 1\n"), ("helpers/shapes.py", shapes)]);
+    files.extend(more);
+    let project = Project::new(&files);
+    let count = |path: &str| {
+        let run = project.run(&format!("check --isolated --select SD204 --output-format concise {path}"));
+        run.stdout.lines().filter(|line| line.contains("SD204")).count()
+    };
+    (count("."), count("helpers/shapes.py"))
+}
+
+#[test]
+fn what_no_file_names_is_given_nothing() {
+    assert_eq!(found(SHAPES, &[]), (0, 0));
+}
+
+#[test]
+fn a_comment_and_a_namesake_are_no_use() {
+    let namesake = ("copies.py", "# centers of masks\ndef centers(rows):\n    return rows\n");
+    assert_eq!(found(SHAPES, &[namesake]), (0, 0));
+}
+
+#[test]
+fn a_mention_is_a_use_wherever_it_stands() {
+    let caller = ("boxes.py", "from helpers.shapes import centers\n\n\ndef boxes(masks):\n    return centers(masks)\n");
+    let notebook = ("demo.ipynb", "{\"cells\": [{\"source\": [\"helpers.shapes.centers(masks)\"]}]}\n");
+    let settings = ("run.yaml", "transform: centers\n");
+    for use_ in [caller, notebook, settings] {
+        assert_eq!(found(SHAPES, &[use_]), (1, 1), "{}", use_.0);
+    }
+}
+
+#[test]
+fn tables_and_names_that_are_put_together_may_use_it() {
+    let registered = format!("from helpers import registered\n\n\n{}", SHAPES.replace("def centers", "@registered\ndef centers"));
+    let package = ("helpers/registry.py", "def registered(f):\n    return f\n");
+    assert_eq!(found(&registered, &[package]), (1, 1));
+    let looked_up = ("pick.py", "import helpers.shapes\n\n\ndef pick(name):\n    return getattr(helpers.shapes, name)\n");
+    assert_eq!(found(SHAPES, &[looked_up]), (1, 1));
+}
+
+#[test]
+fn a_library_has_its_users_elsewhere() {
+    let library = ("pyproject.toml", "[project]\nname = \"shapes\"\nversion = \"1\"\n");
+    assert_eq!(found(SHAPES, &[library]), (1, 1));
+}
+
+#[test]
+fn a_few_files_are_a_sample() {
+    let project = Project::new(&[("LICENSE", "free\n"), ("shapes.py", SHAPES)]);
+    let run = project.run("check --isolated --select SD204 --output-format concise .");
+    assert_eq!(run.stdout.lines().filter(|line| line.contains("SD204")).count(), 1);
+}
