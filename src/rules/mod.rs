@@ -118,6 +118,7 @@ const RULES: &[Rule] = &[
     transfers::already_there,
     transfers::timed,
     transfers::there_and_back,
+    transfers::through_array,
     mismatch::discarded,
     mismatch::to_numpy,
     mismatch::generator,
