@@ -1,8 +1,9 @@
 //! What rules that read the intermediate representation of a whole file, not events, start from.
 
 use super::Context;
-use crate::ir::Module;
-use crate::link::ModIdx;
+use crate::ir::{Expr, ExprId, Module, Var};
+use crate::link::{ModIdx, Resolved};
+use crate::torch::{self, State};
 
 /// One file. Each rule that reads files adds its own questions to it.
 pub(super) struct File<'a> {
@@ -17,4 +18,20 @@ impl<'a> File<'a> {
         let module = cx.program.module_of(cx.file)?;
         Some(Self { cx, module, ir: &cx.program.get(module).ir })
     }
+
+    /// Does calling this make a parameter, or a layer of PyTorch's that has some?
+    pub(super) fn makes_weights(&self, module: ModIdx, func: ExprId) -> bool {
+        match self.cx.program.resolve_expr(module, func) {
+            Some(Resolved::External(path)) => {
+                path.as_str().ends_with("nn.Parameter")
+                    || torch::module(path).is_some_and(|m| m.state == State::Yes)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Is it the first variable of a function, which a method is given as its instance?
+pub(super) fn is_self(ir: &Module, e: ExprId) -> bool {
+    ir.expr(e) == Expr::Var(Var::Local(0))
 }

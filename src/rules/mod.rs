@@ -22,6 +22,8 @@ pub mod page;
 mod parameters;
 mod precision;
 pub mod registry;
+mod replicas;
+mod resolved;
 mod retry;
 mod spelling;
 mod stale;
@@ -116,6 +118,7 @@ const RULES: &[Rule] = &[
     transfers::already_there,
     transfers::timed,
     transfers::there_and_back,
+    transfers::through_array,
     mismatch::discarded,
     mismatch::to_numpy,
     mismatch::generator,
@@ -151,7 +154,9 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
         .chain(fallbacks::overwritten(cx))
         .chain(graphs::retained(cx))
         .chain(carried::carried(cx))
-        .chain(averages::averaged(cx));
+        .chain(averages::averaged(cx))
+        .chain(replicas::kept_methods(cx))
+        .chain(resolved::resolved(cx));
     for finding in found.chain(texts) {
         let finding = at_home(finding, cx);
         let code = finding.code;

@@ -50,9 +50,10 @@ impl Interp<'_> {
         kinds(&self.ways(bad, false))
     }
 
-    /// The use that raises before `bad` can happen here, and for the same reason.
+    /// The use that raises before `bad` can happen here, and for the same reason. It is told of, so that what this hangs on
+    /// besides is no question.
     pub(super) fn shadow(&mut self, bad: Cond, guards: bool) -> Option<Place> {
-        self.ways(bad, guards).into_iter().find_map(|w| w.shadow)
+        self.somehow(bad, guards).into_iter().find_map(|w| w.shadow)
     }
 
     /// Does one of several uses raise before `bad` can happen here, whichever way was taken? Each branch before has its own.
@@ -66,7 +67,15 @@ impl Interp<'_> {
         everywhere
     }
 
+    /// The ways that need no coincidence.
     fn ways(&mut self, bad: Cond, guards: bool) -> Vec<Way> {
+        let mut ways = self.somehow(bad, guards);
+        ways.retain(|way| way.guesses == 0);
+        ways
+    }
+
+    /// All ways in which it goes wrong, coincidences among them.
+    fn somehow(&mut self, bad: Cond, guards: bool) -> Vec<Way> {
         if self.muted > 0 || self.exhausted {
             return Vec::new();
         }
@@ -84,8 +93,8 @@ impl Interp<'_> {
         cubes.iter().filter_map(|cube| self.way(cube, both, guards)).collect()
     }
 
-    /// One way in which it goes wrong. Nothing when that would need a coincidence: conditions that nobody here
-    /// understands, besides those under which this point is reached at all.
+    /// One way in which it goes wrong, with the coincidences that it would need: conditions that nobody here understands,
+    /// besides those under which this point is reached at all.
     fn way(&mut self, cube: &[Literal], bad: Cond, guards: bool) -> Option<Way> {
         if !self.is_possible(cube) {
             return None;
@@ -180,7 +189,7 @@ impl Interp<'_> {
         if way.guesses == 0 && way.shadow.is_none() {
             self.widen(&mut way, bad);
         }
-        (way.guesses == 0).then_some(way)
+        Some(way)
     }
 
     /// Is it asked of some item of many? In another round of a loop it is asked of another one.

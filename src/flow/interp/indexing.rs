@@ -43,8 +43,10 @@ impl Interp<'_> {
             }
             Value::Object(id) => self.index_object(id, i, e),
             // A number or a row.
-            Value::Host(Host::Array) if matches!(i, Value::Int(_) | Self::NUMBER) => Self::NUMBERS,
-            Value::Host(Host::Array | Host::Doubles | Host::Numbers) => b,
+            Value::Host(Host::Array | Host::Left(_)) if matches!(i, Value::Int(_) | Self::NUMBER) => {
+                Self::NUMBERS
+            }
+            Value::Host(Host::Array | Host::Doubles | Host::Numbers | Host::Left(_)) => b,
             Value::Host(Host::Text) | Value::Str(..) => Self::TEXT,
             Value::Host(h @ (Host::Number | Host::Memory)) => Value::Host(h),
             Value::External(path) => {
@@ -435,7 +437,7 @@ impl Interp<'_> {
                 }
                 // Becomes a tensor where the whole is.
                 Value::Object(id) => put |= matches!(self.obj(id).kind, ObjKind::List { module: false }),
-                Value::Host(Host::Array) => put = true,
+                Value::Host(Host::Array | Host::Left(_)) => put = true,
                 _ => {}
             }
         }

@@ -209,10 +209,16 @@ impl Interp<'_> {
         };
         // Devices and their names are no numbers.
         if path == "builtins.int"
-            && self
-                .values_of(v)
-                .iter()
-                .all(|v| matches!(v, Value::Str(..) | Value::Device(_) | Value::None | Value::Tensor(_)))
+            && self.values_of(v).iter().all(|v| {
+                matches!(
+                    v,
+                    Value::Str(..)
+                        | Value::Device(_)
+                        | Value::None
+                        | Value::Tensor(_)
+                        | Value::Host(Host::Left(_))
+                )
+            })
         {
             return Some(false);
         }
@@ -229,7 +235,7 @@ impl Interp<'_> {
         // What NumPy gives is mostly one; numbers are rarely asked.
         if path == "numpy.ndarray" {
             return match v {
-                Value::Host(Host::Array | Host::Doubles) => Some(true),
+                Value::Host(Host::Array | Host::Doubles | Host::Left(_)) => Some(true),
                 Value::Tensor(t) if self.get_tensor(t).certain => Some(false),
                 Value::Int(_) | Value::Str(..) | Value::None | Value::Bool(_) | Value::Object(_) => {
                     Some(false)
@@ -259,7 +265,7 @@ impl Interp<'_> {
             }
             Value::Tensor(t) if self.get_tensor(t).certain => Some(path == "torch.Tensor"),
             Value::Str(..) => Some(path == "builtins.str"),
-            Value::Device(_) => Some(false),
+            Value::Device(_) | Value::Host(Host::Left(_)) => Some(false),
             _ => None,
         }
     }

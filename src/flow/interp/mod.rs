@@ -29,6 +29,7 @@ mod created;
 mod decorators;
 mod defaults;
 mod defined;
+mod detour;
 mod device;
 mod device_types;
 mod dims;

@@ -35,6 +35,7 @@ impl Interp<'_> {
             self.check_pageable(t, target, args, e);
             self.check_invariant(t, target, e, base);
             self.check_round_trip(target, e, base);
+            self.check_detour(t, target, e);
         }
         // With a type besides, it is for the type.
         let only_device = matches!(args.values().count(), 0 | 1)
