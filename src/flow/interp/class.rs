@@ -249,41 +249,6 @@ impl Interp<'_> {
         self.program.class(key).externals.iter().any(|&path| super::instance::is_wrapper_class(path))
     }
 
-    /// A class without `__init__`: a dataclass, a named tuple, or a class that only inherits from others.
-    fn fill_fields(&mut self, id: ObjId, key: ClassKey, args: &Args, e: ExprId) {
-        let ir = &self.program.get(key.module).ir;
-        let body = ir.function(ir.class(key.class).body).body;
-        let mut position = 0;
-        for &s in ir.block(body) {
-            let Stmt::AnnAssign { target, value, .. } = ir.stmt(s) else { continue };
-            let Expr::Var(var) = ir.expr(*target) else { continue };
-            let Some(name) = self.slot_name(key, var) else { continue };
-            let given = args
-                .keywords
-                .iter()
-                .find(|(n, ..)| *n == name)
-                .map(|&(_, v, _)| v)
-                .or_else(|| args.positional.get(position).map(|&(v, _)| v));
-            position += 1;
-            let v = match (given, value) {
-                (Some(v), _) => v,
-                (None, Some(d)) => match self.default_of_field(key, *d, e) {
-                    Some(v) => v,
-                    None => self.eval_in(key.module, ir.class(key.class).body, *d),
-                },
-                (None, None) => continue,
-            };
-            self.set_field(id, name, v);
-        }
-        if let Some(fields) = self.tuple_fields(key) {
-            let values: Vec<Value> = fields.iter().map(|&f| self.get_field(id, f)).collect();
-            if !args.open && values.iter().all(|&v| v != Value::Absent) {
-                let own = self.seq(&values);
-                self.set_own(id, own);
-            }
-        }
-    }
-
     /// Is a module's constructor being interpreted?
     pub(super) fn constructing(&self) -> bool {
         let mut at = Some(self.frame);

@@ -228,7 +228,10 @@ impl Interp<'_> {
     /// The condition under which a device is of the wanted type (and index, where both have one).
     pub(super) fn is_device(&mut self, d: super::Dd, wanted: Device, e: ExprId) -> Cond {
         if let Some(payload) = self.d.as_leaf(d) {
-            let (device, _) = *self.t.places.get(payload);
+            let (device, origin) = *self.t.places.get(payload);
+            if device == Device::Unknown && self.was_refused(origin) {
+                return self.if_mended(wanted, e);
+            }
             return self.leaf_is(device, wanted, e);
         }
         let (atom, hi, lo) = self.d.root(d);
@@ -256,6 +259,27 @@ impl Interp<'_> {
         };
         let test = self.d.atom(atom);
         self.d.and(test, there)
+    }
+
+    /// The same of what was made of tensors that do not go together: one way to mend that brings it there, and another
+    /// one does not.
+    fn if_mended(&mut self, wanted: Device, e: ExprId) -> Cond {
+        let there = match wanted {
+            Device::Cuda(_) | Device::CudaSome => self.at_least(1),
+            Device::Other(b) => self.available(Some(b)),
+            _ => TRUE,
+        };
+        let test = Test::Expr(self.here().module, e, self.frame, self.pass);
+        let atom = match self.tests.get(&test) {
+            Some(&atom) => atom,
+            None => {
+                let atom = self.atoms.add(Atom::Mended);
+                self.tests.insert(test, atom);
+                atom
+            }
+        };
+        let mended = self.d.atom(atom);
+        self.d.and(mended, there)
     }
 
     pub(super) fn leaf_is(&mut self, device: Device, wanted: Device, e: ExprId) -> Cond {

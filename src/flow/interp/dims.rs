@@ -144,7 +144,7 @@ impl Interp<'_> {
                 dim @ Some(_) => self.reduced(first, args, dim, false).join(first.minus(2)),
                 None => self.reduced(first, args, None, args.positional.len() <= at),
             },
-            "view" | "reshape" | "expand" => {
+            "view" | "reshape" | "expand" | "repeat" => {
                 match args.positional.get(at) {
                     Some(&(v @ (Value::Seq(_) | Value::Object(_)), _)) => {
                         self.length(v).map_or(Dims::ANY, Dims::exactly)

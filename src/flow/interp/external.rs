@@ -150,7 +150,7 @@ impl Interp<'_> {
                 self.watch.parsers.insert(parser, self.place(e));
                 Value::Object(parser)
             }
-            "dataclasses.replace" => self.replaced(args),
+            "dataclasses.replace" => self.replaced(args, e),
             // `field(default_factory=torch.cuda.is_available)`
             "dataclasses.field" => match args.keyword("default_factory") {
                 Some((factory @ Value::External(path), _)) if path.as_str().starts_with("torch.") => {

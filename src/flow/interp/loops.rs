@@ -11,6 +11,8 @@ const MAX_LEAVES: usize = 6;
 
 /// Loops nested deeper than this are passed over once.
 const TWO_PASS_DEPTH: usize = 2;
+/// Rounds that are gone through one by one where the program counts them, and stops before.
+const MAX_COUNTED: usize = 5;
 
 impl<'p> Interp<'p> {
     pub(super) fn for_loop(&mut self, target: ExprId, iter: ExprId, body: Block, orelse: Block) {
@@ -96,11 +98,16 @@ impl<'p> Interp<'p> {
         let mut endless = true;
         let start = self.store.mark();
         let mut first = Changes::new();
-        for pass in 0..passes {
+        let counted = passes > 1 && self.is_counted(test);
+        for pass in 0..if counted { MAX_COUNTED } else { passes } {
             if !self.live() {
                 break;
             }
             let cond = self.test(test);
+            // With another round than the two that stand for any number, it is known that there is one.
+            if pass > 1 && cond != TRUE {
+                break;
+            }
             endless &= cond == TRUE;
             let inside = self.d.and(self.path, cond);
             if inside == FALSE {
@@ -108,9 +115,26 @@ impl<'p> Interp<'p> {
             }
             self.path = inside;
             self.one_pass(&mut |i| i.block(body));
-            self.settle(start, pass, &mut first);
+            if pass == 0 || !(counted && self.live() && self.has_known_end(test)) {
+                self.settle(start, pass, &mut first);
+            }
         }
         self.end_loop(before, orelse, End { endless, sure: false });
+    }
+
+    /// `while n < 3`: are the rounds so few that each of them can be gone through?
+    fn is_counted(&self, test: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let few = |e: ExprId| matches!(ir.expr(e), Expr::Int(n) if n.unsigned_abs() < MAX_COUNTED as u64);
+        matches!(ir.expr(test), Expr::Compare { left, right, .. } if few(left) || few(right))
+    }
+
+    /// Is it known here whether there is another round?
+    fn has_known_end(&mut self, test: ExprId) -> bool {
+        self.muted += 1;
+        let cond = self.test(test);
+        self.muted -= 1;
+        cond == TRUE || cond == FALSE
     }
 
     /// Two rounds stand for any number of them. What the second has put back as it was before the first, as a swap does,

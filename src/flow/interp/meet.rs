@@ -4,7 +4,7 @@ use super::super::atom::Atom;
 use super::super::diagram::{Cond, Dd, FALSE};
 use super::super::dims::Dims;
 use super::super::event::{Kind, Meeting};
-use super::super::value::{Device, OriginId, OuterId, OuterKey, Value};
+use super::super::value::{Device, Interner, Origin, OriginId, OuterId, OuterKey, Value};
 use super::Interp;
 use crate::ir::ExprId;
 use crate::sym::Sym;
@@ -232,7 +232,7 @@ impl Interp<'_> {
         also.retain(|kind| kind.iter().any(|p| matches!(p, crate::world::Premise::With(_))));
         self.path = before;
         let Some(mut bite) = bite else {
-            if tensors && [da, db].into_iter().all(is_fixed) {
+            if tensors && [da, db].into_iter().all(is_fixed) && !self.depends_on_mending(bad) {
                 self.raises_unsaid(bad);
             }
             return Pair::Unreached;
@@ -413,6 +413,18 @@ impl Interp<'_> {
         self.ite_device(bad, unknown, device)
     }
 
+    /// Does a condition?
+    fn depends_on_mending(&self, cond: Cond) -> bool {
+        let mut atoms = Vec::new();
+        self.d.support(cond, &mut atoms);
+        atoms.into_iter().any(|a| matches!(self.atoms.get(a), Atom::Mended))
+    }
+
+    /// Does a place hang on how somebody mends what has been told?
+    pub(super) fn was_refused(&self, origin: OriginId) -> bool {
+        is_refused(&self.t.origins, origin)
+    }
+
     /// Do two devices differ in some way that a strict operation refuses?
     pub(super) fn may_clash(&mut self, a: Dd, b: Dd) -> bool {
         let (places, outers) = (&self.t.places, &self.t.outers);
@@ -463,6 +475,18 @@ impl Interp<'_> {
     }
 }
 
+/// Was it made of tensors that do not go together, or is it wherever something is that was?
+pub(super) fn is_refused(origins: &Interner<Origin>, mut origin: OriginId) -> bool {
+    while origin != super::NO_ORIGIN {
+        let Origin { reason, from, .. } = *origins.get(origin.0);
+        if reason == super::Reason::Refused {
+            return true;
+        }
+        origin = from;
+    }
+    false
+}
+
 /// A device that the program itself names, not somebody else.
 const fn is_fixed(d: Device) -> bool {
     matches!(d, Device::Cpu | Device::Cuda(_) | Device::CudaSome | Device::Other(_))
@@ -479,13 +503,17 @@ pub(super) fn refused(difference: Difference, a: &Party, b: &Party) -> bool {
             (cpu_ok, _) => cpu_ok.refuses(x, y),
         }
     };
+    let must = |p: &Party| p.rule.share == Share::Must;
+    let never_elsewhere = |p: &Party, other: &Party| {
+        p.rule.share == Share::Free && p.rule.cuda_ok.refuses(p.dims.none(), other.dims.none())
+    };
     match difference {
         Difference::None => false,
         Difference::Cpu { first: true } => pair(a, b),
         Difference::Cpu { first: false } => pair(b, a),
-        Difference::Chosen { .. } | Difference::Accelerators => {
-            a.rule.share == Share::Must && b.rule.share == Share::Must
-        }
+        Difference::Chosen { .. } => must(a) && must(b),
+        // An index may be on the CPU, and not on another GPU.
+        Difference::Accelerators => must(a) && must(b) || never_elsewhere(a, b) || never_elsewhere(b, a),
     }
 }
 

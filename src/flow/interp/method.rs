@@ -415,6 +415,9 @@ impl Interp<'_> {
             | ObjKind::Inert
             | ObjKind::Partial
             | ObjKind::TupleClass => self.foreign_method(id, name, args, e),
+            ObjKind::Instance if name.as_str() == "_replace" => {
+                self.replaced_in_tuple(id, args).unwrap_or_else(|| self.foreign_method(id, name, args, e))
+            }
             // `unittest.TestCase`: these raise.
             ObjKind::Instance if matches!(name.as_str(), "skipTest" | "fail") => {
                 self.path = super::FALSE;

@@ -83,6 +83,7 @@ mod platform;
 mod possible;
 mod precision;
 mod process;
+mod records;
 mod remade;
 mod reveal;
 mod saved;

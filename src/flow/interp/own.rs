@@ -75,23 +75,6 @@ impl Interp<'_> {
         })
     }
 
-    /// `dataclasses.replace(x, y=y)`: another object like this one, but for these fields.
-    pub(super) fn replaced(&mut self, args: &Args) -> Value {
-        let Some(&(Value::Object(id), _)) = args.positional.first() else { return Value::Unknown };
-        if self.obj(id).kind != ObjKind::Instance || self.obj(id).outer.is_some() || args.open {
-            return Value::Unknown;
-        }
-        let new = self.object(ObjKind::Instance, self.obj(id).class, Value::Absent);
-        for (name, cell) in self.obj(id).attrs.clone() {
-            let v = self.store.get(cell);
-            self.set_field(new, name, v);
-        }
-        for &(name, v, _) in &args.keywords {
-            self.set_field(new, name, v);
-        }
-        Value::Object(new)
-    }
-
     /// `vars(x)`, `x.__dict__`: the fields of a plain object, if it was made here.
     pub(super) fn fields_as_dict(&mut self, id: ObjId) -> Option<Value> {
         if self.obj(id).kind != ObjKind::Instance || self.obj(id).outer.is_some() {

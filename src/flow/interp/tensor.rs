@@ -3,10 +3,10 @@
 use super::super::diagram::Dd;
 use super::super::dims::Dims;
 use super::super::event::Meeting;
-use super::super::value::{Device, Host, Reason, Role, Tensor, Value};
+use super::super::value::{Device, Host, Reason, Role, Tables, Tensor, Value};
 use super::Interp;
 use super::args::Args;
-use super::meet::{Party, Rule};
+use super::meet::{Party, Rule, is_refused};
 use crate::ir::{BinOp, CmpOp, ExprId};
 use crate::sym::Sym;
 use crate::torch::{self, Op};
@@ -101,7 +101,8 @@ impl Interp<'_> {
                         let t = self.get_tensor(id);
                         let n = self.get_tensor(n);
                         let device = if !t.role.registered() && !t.dims.some() { n.device } else { t.device };
-                        self.tensor(Tensor { device, role: t.role, double: t.double, ..n })
+                        let dims = if t.dims == Dims::ANY { n.dims } else { t.dims };
+                        self.tensor(Tensor { device, dims, role: t.role, double: t.double, ..n })
                     }
                     v => v,
                 }
@@ -337,13 +338,16 @@ impl Interp<'_> {
 
     /// Of two devices that may meet: the one that is not the CPU; unknown when that cannot be told.
     pub(super) fn stronger(&mut self, a: Dd, b: Dd) -> Dd {
-        let places = &mut self.t.places;
+        let Tables { places, origins, .. } = &mut self.t;
         let unknown = places.add((Device::Unknown, super::NO_ORIGIN));
         let zipped = self.d.zip(a, b, &mut |x, y| match (places.get(x).0, places.get(y).0) {
             (p, q) if p == q => x,
             // What goes together with an accelerator's tensor is there, too.
             (Device::Unknown, Device::Cuda(_) | Device::CudaSome | Device::Of(_)) => y,
             (Device::Cuda(_) | Device::CudaSome | Device::Of(_), Device::Unknown) => x,
+            // Where it is hangs on how somebody mends what has been told.
+            (Device::Unknown, _) if is_refused(origins, places.get(x).1) => x,
+            (_, Device::Unknown) if is_refused(origins, places.get(y).1) => y,
             (Device::Unknown, _) | (_, Device::Unknown) => unknown,
             (Device::Cpu, _) => y,
             (_, Device::Cpu) => x,
