@@ -15,7 +15,7 @@ const OTHERS: [(&str, &str); 7] = [
     ("plots.py", "COLOR = \"red\"\n"),
 ];
 const PACKAGE: (&str, &str) = ("helpers/__init__.py", "");
-const SHAPES: &str = "import torch\n\n\ndef centers(masks):\n    rows = torch.arange(masks.shape[-1])\n    return (masks * rows).sum(-1) / masks.sum(-1)\n";
+const SHAPES: &str = "import torch\n\n\ndef centers(masks: torch.Tensor):\n    rows = torch.arange(masks.shape[-1])\n    return (masks * rows).sum(-1) / masks.sum(-1)\n";
 
 /// The findings of SD204 when all is linted, and when the file is linted alone.
 fn found(shapes: &str, more: &[(&str, &str)]) -> (usize, usize) {
@@ -43,7 +43,10 @@ fn a_comment_and_a_namesake_are_no_use() {
 
 #[test]
 fn a_mention_is_a_use_wherever_it_stands() {
-    let caller = ("boxes.py", "from helpers.shapes import centers\n\n\ndef boxes(masks):\n    return centers(masks)\n");
+    let caller = (
+        "boxes.py",
+        "from helpers.shapes import centers\n\n\ndef boxes(masks):\n    return centers(masks)\n",
+    );
     let notebook = ("demo.ipynb", "{\"cells\": [{\"source\": [\"helpers.shapes.centers(masks)\"]}]}\n");
     let settings = ("run.yaml", "transform: centers\n");
     for use_ in [caller, notebook, settings] {
@@ -53,10 +56,14 @@ fn a_mention_is_a_use_wherever_it_stands() {
 
 #[test]
 fn tables_and_names_that_are_put_together_may_use_it() {
-    let registered = format!("from helpers import registered\n\n\n{}", SHAPES.replace("def centers", "@registered\ndef centers"));
+    let registered = format!(
+        "from helpers import registered\n\n\n{}",
+        SHAPES.replace("def centers", "@registered\ndef centers")
+    );
     let package = ("helpers/registry.py", "def registered(f):\n    return f\n");
     assert_eq!(found(&registered, &[package]), (1, 1));
-    let looked_up = ("pick.py", "import helpers.shapes\n\n\ndef pick(name):\n    return getattr(helpers.shapes, name)\n");
+    let looked_up =
+        ("pick.py", "import helpers.shapes\n\n\ndef pick(name):\n    return getattr(helpers.shapes, name)\n");
     assert_eq!(found(SHAPES, &[looked_up]), (1, 1));
 }
 
