@@ -99,7 +99,7 @@ pub(super) fn global_rank(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let message = "the global rank is no device index: on the second machine there is no GPU of that number";
     let mut f = finding(405, event, message.to_owned(), event.place, "counts processes of all machines");
     f.world = World::Cuda;
-    Some(with_stack(f, event).help("take the local one: `int(os.environ[\"LOCAL_RANK\"])`"))
+    Some(with_stack(with_also(f, event), event).help("take the local one: `int(os.environ[\"LOCAL_RANK\"])`"))
 }
 
 /// SD406 missing-set-device

@@ -191,7 +191,9 @@ fn depends_on_callers(event: &Event, finding: &Finding, cx: &Context<'_>) -> Vec
 fn depends_on_arguments(event: &Event, cx: &Context<'_>) -> Option<Given> {
     let (func, index) = event.parameter?;
     let depends = match &event.kind {
-        Kind::Mismatch { other, .. } => matches!(other.device, DeviceName::Varies(_)),
+        Kind::Mismatch { stray, other, .. } => {
+            [stray, other].iter().any(|side| matches!(side.device, DeviceName::Varies(_)))
+        }
         Kind::NonLeaf { .. } => true,
         _ => false,
     };

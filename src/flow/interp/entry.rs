@@ -69,7 +69,8 @@ fn with_shadows(events: Vec<Event>) -> Vec<Event> {
         events.into_iter().partition(|e| matches!(e.kind, Kind::Shadowed { .. }));
     for shadow in shadows {
         let Kind::Shadowed { first } = shadow.kind else { continue };
-        let of_first = events.iter_mut().filter(|e| e.place == first && matches!(e.kind, Kind::Use { .. }));
+        let first_kind = |kind: &Kind| matches!(kind, Kind::Use { .. } | Kind::GlobalRank);
+        let of_first = events.iter_mut().filter(|e| e.place == first && first_kind(&e.kind));
         for e in of_first {
             if e.place != shadow.place && !e.also.contains(&shadow.place) {
                 e.also.push(shadow.place);
@@ -172,6 +173,7 @@ impl Interp<'_> {
         self.suspended.clear();
         self.saved.clear();
         self.heavy_here.clear();
+        self.watch.ranks_used.clear();
         self.steps = 0;
         self.exhausted = false;
     }

@@ -336,8 +336,26 @@ impl Interp<'_> {
         let there = self.available(None);
         if let Some(bite) = self.bite(there, false) {
             let place = self.place(e);
+            let first = matches!(kind, Kind::GlobalRank).then(|| self.rank_used_before(place)).flatten();
+            let kind = first.map_or(kind, |first| Kind::Shadowed { first });
             self.emit(kind, place, bite, Vec::new());
         }
+    }
+
+    /// Where the function, or one that has called it, has taken the global rank for an index before, on whatever way here; if
+    /// it has not, that is this place.
+    fn rank_used_before(&mut self, place: Place) -> Option<Place> {
+        let mut around = Some(self.frame);
+        while let Some(frame) = around {
+            let used: Vec<(Cond, Place)> =
+                self.watch.ranks_used.iter().filter(|u| u.0 == frame).map(|u| (u.1, u.2)).collect();
+            if let Some(&(_, first)) = used.iter().find(|&&(when, at)| at != place && self.d.implies(self.path, when)) {
+                return Some(first);
+            }
+            around = self.frames[frame.0 as usize].caller;
+        }
+        self.watch.ranks_used.push((self.frame, self.path, place));
+        None
     }
 
     /// `os.environ["CUDA_VISIBLE_DEVICES"] = "-1"`, or nothing: from here on there is no GPU. CUDA stops at the first

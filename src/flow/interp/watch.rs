@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::atom::AtomId;
 use super::super::diagram::{Cond, Dd};
-use super::super::value::{ObjId, OriginId, OuterId, TensorId, Value};
+use super::super::value::{FrameId, ObjId, OriginId, OuterId, TensorId, Value};
 use super::{Cell, Device, Interp, ObjKind, Pending};
 use crate::link::ClassKey;
 use crate::span::Place;
@@ -121,6 +121,8 @@ pub(super) struct Watch {
     /// Parts of what loops draw that the program moves, by what is drawn; and what is moved as a whole.
     pub(super) moved_parts: FxHashMap<OuterId, Vec<OuterId>>,
     pub(super) moved_wholes: FxHashSet<OuterId>,
+    /// Where the global rank was taken for an index, in which frame and when.
+    pub(super) ranks_used: Vec<(FrameId, Cond, Place)>,
     /// Modules that register parameters or buffers under names that are not written down.
     pub(super) registers_by_hand: FxHashSet<ObjId>,
     /// Parts that are sent to an accelerator, by what they are parts of.
@@ -245,6 +247,7 @@ impl Watch {
             filled: Vec::new(),
             moved_parts: FxHashMap::default(),
             moved_wholes: FxHashSet::default(),
+            ranks_used: Vec::new(),
             registers_by_hand: FxHashSet::default(),
             sent_parts: FxHashMap::default(),
             brought_along: FxHashSet::default(),
