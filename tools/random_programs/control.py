@@ -209,6 +209,11 @@ class Control:
         self.bodies += 1
         self.block(self.random.randint(1, 2))
         self.restore(before)
+        if self.chance(0.3):
+            self.emit("finally:")
+            self.emit("    print(\"done\")")
+            self.bodies -= 1
+            return True
         self.emit(self.choose(["except RuntimeError:", "except RuntimeError as error:", "except Exception:", "except (ValueError, KeyError):"]))
         self.depth += 1
         self.emit(self.choose(["pass", "print(\"failed\")"]))

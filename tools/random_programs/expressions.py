@@ -25,7 +25,11 @@ OPERATIONS = {
         "{vec}.unsqueeze(0).squeeze(0)", "{mat}.diagonal()", "torch.chunk({mat}, 4)[0].squeeze(0)", "{vec}.expand(4)", "{vec} ** {scal~}",
         "{mat}.unbind(0)[2]", "F.dropout({vec}, 0.1)", "{vec}.type(torch.float32)", "{vec}.requires_grad_(False)", "{vec}.flip(0)",
         "torch.addcmul({vec}, {vec}, {vec})", "{vec}.T", "{vec}.data", "torch.minimum({vec}, {vec}).abs()", "torch.clamp({vec}, max={scal~})",
-        "{mat}.split(2)[0][1]", "({vec} > 0).float()", "torch.sort({vec})[0]", "torch.topk({vec}, 4).values", "{vec}.add({vec})", "{vec}.mul({vec})",
+        "torch.where({mask}, {vec}, 0.0)", "torch.where({mask}, 1.0, {vec})", "{vec}.where({mask}, {vec})", "{vec}.scatter(0, {idx}, {vec})",
+        "{vec}.scatter(0, {idx}, 1.0)", "{vec}.index_fill(0, {idx}, 0.0)", "{vec}.index_copy(0, {idx}, {vec})", "{vec}.index_add(0, {idx}, {vec})",
+        "{vec}.masked_scatter({mask}, {vec})", "torch.take({vec}, {idx})", "torch.take_along_dim({vec}, {idx}, 0)", "{vec}.index_put(({idx},), {vec})",
+        "torch.index_put({vec}, ({idx},), {scal~})", "torch.tensordot({mat}, {vec}, dims=1)", "F.normalize({vec}, dim=0)", "F.pad({vec}, (1, 1))[1:-1]",
+        "torch.roll({vec}, 1)", "torch.atan2({vec}, {vec})", "{mat}.split(2)[0][1]", "({vec} > 0).float()", "torch.sort({vec})[0]", "torch.topk({vec}, 4).values", "{vec}.add({vec})", "{vec}.mul({vec})",
     ],
     "mat": [
         "{mat} @ {mat}", "{mat} + {vec}", "{mat} * {scal~}", "torch.outer({vec}, {vec})", "torch.stack([{vec}, {vec}, {vec}, {vec}])", "{mat}.t()",
@@ -33,6 +37,8 @@ OPERATIONS = {
         "torch.cat([{mat}[:2], {mat}[2:]])", "{vec}.repeat(4, 1)", "{vec}.expand(4, 4)", "torch.where({mask}, {mat}, {vec})", "torch.diag({vec})",
         "torch.matmul({mat}, {mat})", "torch.mm({mat}, {mat}.T)", "F.softmax({mat}, dim=-1)", "torch.cdist({mat}, {mat})", "{mat}.masked_fill({mask}, 0.0)",
         "torch.bmm({mat}.unsqueeze(0), {mat}.unsqueeze(0)).squeeze(0)", "{mat}.transpose(0, 1).contiguous()", "torch.tril({mat})", "F.one_hot({idx}, 4).float()",
+        "torch.where({mask}, {mat}, 0.0)", "{mat}.index_copy(0, {idx}, {mat})", "torch.meshgrid({vec}, {vec}, indexing=\"ij\")[0]",
+        "torch.column_stack(({vec}, {vec}, {vec}, {vec}))", "{mat}.index_put(({idx},), {vec})", "torch.tensordot({mat}, {mat}, dims=1)",
         "torch.ones_like({mat})", "torch.einsum(\"ij,jk->ik\", {mat}, {mat})", "{mat}.index_select(0, {idx})", "torch.vstack([{vec}, {vec}, {mat}[:2]])",
     ],
     "scal": [

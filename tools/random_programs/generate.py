@@ -12,8 +12,11 @@ HEADER = """\
 import argparse
 import sys
 from collections import namedtuple
-from dataclasses import dataclass
-from functools import partial
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache, partial, reduce, wraps
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import torch

@@ -42,7 +42,7 @@ REPAIRS = 40
 
 MISMATCH = re.compile(
     r"FakeTensor Device Propagation|Mismatching aten|same device|at least two devices|different devices?|indices should be|expected device"
-    r"|devices to match|to be on (the )?cpu|should be on cpu|Expected a '\w+' device type for generator",
+    r"|devices to match|expected tensor to have \S+ device|to be on (the )?cpu|should be on cpu|Expected a '\w+' device type for generator",
     re.IGNORECASE,
 )
 # Operators that PyTorch makes of others, and that refuse a zero-dimensional CPU tensor among CUDA ones.
@@ -173,6 +173,12 @@ class Guard(torch.overrides.TorchFunctionMode):
         if name == "new_tensor" and args[0].device.type != "meta":
             # It would ask for the device of the storage, which is not where the tensor is taken to be.
             kwargs.setdefault("device", args[0].device)
+        if name in ("index_put", "index_put_") and len(args) > 2 and not self.goes_into(*args[:3]):
+            MACHINE.fault("mismatch", RuntimeError("Expected all tensors to be on the same device, but found at least two devices"))
+            found = tensors(args)
+            to_gpu = MACHINE.to_gpu and name == "index_put"
+            there = next((t.device for t in found if t.device.type != "cpu"), found[0].device) if to_gpu else args[0].device
+            args = tree_map(lambda t: t.to(there) if isinstance(t, torch.Tensor) else t, args)
         if name in ("__getitem__", "__setitem__"):
             args = (args[0], self.key(args[0], args[1], reads=name == "__getitem__"), *args[2:])
         try:
@@ -189,6 +195,12 @@ class Guard(torch.overrides.TorchFunctionMode):
             there = next(t.device for t in found if t.device.type != "cpu")
         args, kwargs = tree_map(lambda t: t.to(there) if isinstance(t, torch.Tensor) else t, (args, kwargs))
         return func(*args, **kwargs)
+
+    @staticmethod
+    def goes_into(tensor, indices, values):
+        """Whether `tensor.index_put(indices, values)` has everything where it may be: a number may come from the CPU, and so may indices."""
+        fits = values.device == tensor.device or values.device.type == "cpu" and values.dim() == 0
+        return fits and all(i.device.type == "cpu" or i.device == tensor.device for i in tensors(indices))
 
     @staticmethod
     def key(tensor, key, reads):
@@ -213,7 +225,7 @@ def to_numpy(tensor, *_, **__):
 def apply(module, function, recurse=True):
     """`nn.Module._apply`, by which modules move: parameters keep their identity, buffers are replaced."""
     for child in module.children() if recurse else ():
-        apply(child, function)
+        child._apply(function)
     with torch.no_grad():
         for name, old in module._parameters.items():
             if old is not None:

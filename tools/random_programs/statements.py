@@ -136,6 +136,8 @@ class Statements:
                    f"{x}[{self.operand('mask', at)}] = 0.0", f"{x}[{self.operand('idx', at)}] = {self.operand(v.kind, at)}",
                    f"{x}[{self.operand('idx', self.choose([at, CPU]))}] = 1.0", f"{x}.masked_fill_({self.operand('mask', at)}, 0.0)",
                    f"{x}[:2] = {self.operand(v.kind, self.place())}[:2]", f"{x}.index_add_(0, {self.operand('idx', at)}, {self.operand(v.kind, at)})",
+                   f"{x}[:].scatter_(0, {self.operand('idx', at)}, 1.0)" if v.kind == "vec" else f"{x}.fill_(1.0)", f"{x}.index_fill_(0, {self.operand('idx', at)}, 0.0)",
+                   f"{x}.index_copy_(0, {self.operand('idx', at)}, {self.operand(v.kind, at)})", f"{x}.index_put_(({self.operand('idx', at)},), {self.operand(v.kind, at)})",
                    f"{x}.zero_()", f"{x}[1:].add_({self.operand('scal', self.choose([at, CPU]))})", f"{x}.clamp_(min=0.0)", f"{x}.div_(2)",
                    f"{x} -= {self.operand('scal', self.choose([at, CPU]))}", f"{x}.sub_({self.expression('vec', at)})"]  # fmt: skip
         self.emit(self.choose(options))
@@ -258,7 +260,9 @@ class Statements:
             return False
         v = self.choose(lists)
         name = self.fresh("all")
-        whole = {"vec": ["torch.stack({}).mean(0)", "sum({})", "torch.cat({})[:4]", "{}[0] + {}[1]", "max({}, key=lambda t: t.dim())", "torch.stack(tuple({}))[0]", "{}[-1]"],
+        whole = {"vec": ["torch.stack({}).mean(0)", "sum({})", "torch.cat({})[:4]", "{}[0] + {}[1]", "max({}, key=lambda t: t.dim())", "torch.stack(tuple({}))[0]", "{}[-1]",
+                         "sum(t * 2 for t in {})", "torch.stack([t + 1 for t in {}])[0]", "list(map(torch.relu, {}))[0]", "next(iter({}))", "(lambda first, *rest: first)(*{})",
+                         "torch.stack(list(reversed({}))).sum(0)", "reduce(torch.add, {})"],
                  "mat": ["torch.stack({})[0]", "sum({})", "torch.cat({}, dim=0)[:4]", "torch.cat({}, 1)[:, :4]", "{}[0] @ {}[1]", "{}[-1]"]}  # fmt: skip
         text = self.choose(whole[v.more])
         self.emit(f"{name} = {text.replace('{}', v.text)}")
@@ -282,6 +286,46 @@ class Statements:
         self.declare(name, "dict", where, kind)
         for key in "ab":
             self.declare(f"{name}[\"{key}\"]", kind, where)
+        return True
+
+    def do_list_change(self):
+        # A loop over a list that grows never ends.
+        if self.loops or not (lists := [v for v in self.visible("list") if v.assignable]):
+            return False
+        v = self.choose(lists)
+        given = self.operand(v.more, v.where)
+        self.emit(self.choose(["{0}.append({1})", "{0}.extend([{1}])", "{0}[0] = {1}", "{0}.insert(0, {1})", "{0} += [{1}]", "{0}.reverse()", "{0}[0], {0}[1] = {0}[1], {0}[0]",
+                               "{0}.pop(0) if len({0}) > 2 else None"]).format(v.text, given))  # fmt: skip
+        return True
+
+    def do_dict_change(self):
+        if self.loops or not (dicts := [v for v in self.visible("dict") if v.assignable]):
+            return False
+        v = self.choose(dicts)
+        given = self.operand(v.more, v.where)
+        if self.chance(0.5):
+            self.emit(self.choose(["{0}[\"a\"] = {1}", "{0}.update(b={1})", "{0}.setdefault(\"a\", {1})", "{0}.update({{\"a\": {1}}})", "{0} = {{**{0}, \"b\": {1}}}"]).format(v.text, given))
+            return True
+        self.emit(f"{(name := self.fresh('entry'))} = " + self.choose(["{0}.get(\"a\")", "{0}[\"b\"]", "sum({0}.values())", "next(iter({0}.values()))", "dict(**{0})[\"a\"]", "{0}.get(\"c\", {1})"]).format(v.text, given))
+        self.declare(name, v.more, v.where)
+        return True
+
+    def do_replace(self):
+        """Another part for a module that has been made, and perhaps moved."""
+        if self.inside:
+            return False
+        found = []
+        for v in self.visible("module"):
+            for part in v.more.more_attributes if v.assignable else ():
+                made = [constructor for constructor, info in [*MODULES, *self.definitions] if info is part.more and "{" not in constructor]
+                if part.kind == "module" and part.text.isidentifier() is False and "[" not in part.text and made:
+                    found.append((v, part.text.partition(".")[2], made[0]))
+        if not found:
+            return False
+        v, part, constructor = self.choose(found)
+        device = self.device(v.where)
+        moved = "" if self.same(v.where, CPU) or device is None or self.mistake() else f".to({device})"
+        self.emit(f"{v.text}.{part} = {constructor}{moved}")
         return True
 
     def do_pair(self):
@@ -334,4 +378,4 @@ class Statements:
 SIMPLE = {"new": 14, "make": 6, "rebind": 8, "alias": 2, "swap": 1, "move": 8, "inplace": 7, "module_call": 6, "template": 3, "tuple_call": 2,
           "conditional": 2, "use_list": 2, "show": 1, "pair": 2}  # fmt: skip
 ALL = SIMPLE | {"device": 3, "module": 6, "module_move": 4, "parameter": 2, "branch": 6, "branch_value": 3, "flag": 1, "leave": 1, "unguarded": 1,
-                "second": 1, "for": 4, "while": 2, "for_list": 3, "for_dict": 2, "list": 4, "dict": 3, "try": 1, "with": 3, "numpy": 2, "delete": 1}  # fmt: skip
+                "second": 1, "for": 4, "while": 2, "for_list": 3, "for_dict": 2, "list": 4, "dict": 3, "list_change": 2, "dict_change": 2, "replace": 3, "try": 2, "with": 3, "numpy": 2, "delete": 1}  # fmt: skip

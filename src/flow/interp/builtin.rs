@@ -158,6 +158,12 @@ impl Interp<'_> {
             }
             ("next", Some((v, at))) => {
                 let v = match self.iteration(v, at) {
+                    // `next(it)`: some have been taken before, as far as anybody knows.
+                    Iteration::Exact(items)
+                        if !items.is_empty() && matches!(self.linked().ir.expr(at), Expr::Var(_)) =>
+                    {
+                        items.into_iter().fold(Value::Absent, |all, item| self.blend(all, item))
+                    }
                     Iteration::Exact(items) => items.first().copied().unwrap_or(Value::Unknown),
                     Iteration::Any(v) => v,
                 };

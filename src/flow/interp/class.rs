@@ -160,7 +160,14 @@ impl Interp<'_> {
                     self.follows_its_argument(id);
                 }
             }
-            None if self.is_dict_with_attributes(key) => return self.builtin(Sym::new("dict"), args, e),
+            None if self.is_dict_with_attributes(key) => {
+                let dict = self.builtin(Sym::new("dict"), args, e);
+                // Its own methods are those of its class.
+                if let Value::Object(id) = dict {
+                    self.objects[id.0 as usize].class = Some(key);
+                }
+                return dict;
+            }
             None => {
                 self.fill_fields(id, key, args, e);
                 if args.keyword("accelerator").is_some() {

@@ -261,27 +261,6 @@ impl Interp<'_> {
         self.d.and(test, there)
     }
 
-    /// The same of what was made of tensors that do not go together: one way to mend that brings it there, and another
-    /// one does not.
-    fn if_mended(&mut self, wanted: Device, e: ExprId) -> Cond {
-        let there = match wanted {
-            Device::Cuda(_) | Device::CudaSome => self.at_least(1),
-            Device::Other(b) => self.available(Some(b)),
-            _ => TRUE,
-        };
-        let test = Test::Expr(self.here().module, e, self.frame, self.pass);
-        let atom = match self.tests.get(&test) {
-            Some(&atom) => atom,
-            None => {
-                let atom = self.atoms.add(Atom::Mended);
-                self.tests.insert(test, atom);
-                atom
-            }
-        };
-        let mended = self.d.atom(atom);
-        self.d.and(mended, there)
-    }
-
     pub(super) fn leaf_is(&mut self, device: Device, wanted: Device, e: ExprId) -> Cond {
         use Device::{Cpu, Cuda, CudaSome, Meta, Named, Of, Other, Unknown};
         match (device, wanted) {

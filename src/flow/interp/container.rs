@@ -281,6 +281,10 @@ impl Interp<'_> {
                     false => v,
                 };
                 self.note_appended(id, v);
+                if let Some(new) = self.with_room_for_some(id, v) {
+                    self.set_own(id, new);
+                    return Value::None;
+                }
                 // Inside a loop the number of elements is not known.
                 let new = match (self.own(id), self.here().loops.iter().all(|l| l.exact)) {
                     (Value::Seq(s), true) => {
@@ -306,10 +310,8 @@ impl Interp<'_> {
                 self.extend_list(id, v, at);
                 Value::None
             }
-            ("pop" | "popleft", _) => {
-                let v = Value::Object(id);
-                self.some_element(v, e)
-            }
+            ("pop", number) => self.pop_element(id, number.map(|(v, _)| v), e),
+            ("popleft", _) => self.pop_element(id, Some(Value::Int(0)), e),
             ("copy", _) => {
                 let content = self.own(id);
                 Value::Object(self.object(ObjKind::List { module: false }, None, content))
@@ -377,10 +379,19 @@ impl Interp<'_> {
                     let default = default.or((name.as_str() == "get").then_some(Value::None));
                     return self.item_of_either(id, key, default.unwrap_or(Value::Absent));
                 }
-                match self.missing(id, key, default.or((name.as_str() == "get").then_some(Value::None)), e) {
+                let found = match self.missing(
+                    id,
+                    key,
+                    default.or((name.as_str() == "get").then_some(Value::None)),
+                    e,
+                ) {
                     Some(v) => v,
                     None => self.dict_get(id, key, e),
+                };
+                if name.as_str() == "pop" {
+                    self.drop_key(id, key);
                 }
+                found
             }
             "setdefault" if !args.positional.is_empty() => {
                 let default = args.positional.get(1).map_or(Value::None, |a| a.0);

@@ -174,7 +174,7 @@ impl Interp<'_> {
             "reveal_device" | "builtins.reveal_device" => self.reveal(args, e),
             "functools.partial" => return Some(self.partial(args, e)),
             "collections.namedtuple" | "typing.NamedTuple" => self.tuple_class(args, e),
-            "collections.deque" => self.builtin(Sym::new("list"), &args.only(0, "iterable"), e),
+            "collections.deque" => self.make_deque(args, e),
             "random.sample" | "random.choices" => match args.get(0, "population") {
                 Some((v, at)) => {
                     let item = self.some_element(v, at);

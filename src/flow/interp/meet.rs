@@ -4,8 +4,9 @@ use super::super::atom::Atom;
 use super::super::diagram::{Cond, Dd, FALSE};
 use super::super::dims::Dims;
 use super::super::event::{Kind, Meeting};
-use super::super::value::{Device, Interner, Origin, OriginId, OuterId, OuterKey, Value};
+use super::super::value::{Device, OriginId, OuterId, OuterKey, Value};
 use super::Interp;
+use super::current_gpu::with_index;
 use crate::ir::ExprId;
 use crate::sym::Sym;
 use crate::torch::{ArgRule, Elsewhere, Share};
@@ -383,7 +384,14 @@ impl Interp<'_> {
             Device::Cuda(_) | Device::CudaSome | Device::Named(_) | Device::Of(_) => Some(None::<Backend>),
             _ => None,
         };
-        let two_gpus = matches!((a, b), (Device::Cuda(Some(x)), Device::Cuda(Some(y))) if x != y);
+        let two_gpus = match (a, b) {
+            (Device::Cuda(Some(x)), Device::Cuda(Some(y))) => x != y,
+            // The current one, and another.
+            (Device::Cuda(None), Device::Cuda(Some(n))) | (Device::Cuda(Some(n)), Device::Cuda(None)) => {
+                n > 0
+            }
+            _ => false,
+        };
         if two_gpus {
             return self.d.atom(super::super::atom::gpus_at_least(2));
         }
@@ -413,18 +421,6 @@ impl Interp<'_> {
         self.ite_device(bad, unknown, device)
     }
 
-    /// Does a condition?
-    fn depends_on_mending(&self, cond: Cond) -> bool {
-        let mut atoms = Vec::new();
-        self.d.support(cond, &mut atoms);
-        atoms.into_iter().any(|a| matches!(self.atoms.get(a), Atom::Mended))
-    }
-
-    /// Does a place hang on how somebody mends what has been told?
-    pub(super) fn was_refused(&self, origin: OriginId) -> bool {
-        is_refused(&self.t.origins, origin)
-    }
-
     /// Do two devices differ in some way that a strict operation refuses?
     pub(super) fn may_clash(&mut self, a: Dd, b: Dd) -> bool {
         let (places, outers) = (&self.t.places, &self.t.outers);
@@ -437,13 +433,14 @@ impl Interp<'_> {
     /// When two parties differ, with each pair of devices that the path allows.
     fn clashes(&mut self, a: &Party, b: &Party) -> Vec<Clash> {
         let mut pairs: Vec<(u32, u32)> = Vec::new();
+        let first = self.have_bare_and_other(a.device, b.device) && self.first_is_current();
         let chosen = (self.chosen_here(a.device, b.device), self.chosen_here(b.device, a.device));
         let zipped = {
             let places = &self.t.places;
             let outers = &self.t.outers;
             let differ = |x: u32, y: u32| {
                 let ((da, _), (db, _)) = (*places.get(x), *places.get(y));
-                refused(difference(da, db, chosen, outers), a, b)
+                refused(difference(with_index(da, first), with_index(db, first), chosen, outers), a, b)
             };
             self.d.zip(a.device, b.device, &mut |x, y| {
                 let bad = differ(x, y);
@@ -459,7 +456,8 @@ impl Interp<'_> {
             let here = self.d.zip(a.device, b.device, &mut |p, q| u32::from(p == x && q == y));
             if here.is_some_and(|here| self.d.and(self.path, here) != FALSE) {
                 let ((da, oa), (db, ob)) = (*self.t.places.get(x), *self.t.places.get(y));
-                let difference = difference(da, db, chosen, &self.t.outers);
+                let difference =
+                    difference(with_index(da, first), with_index(db, first), chosen, &self.t.outers);
                 let first_is_stray = matches!(
                     difference,
                     Difference::Cpu { first: true } | Difference::Chosen { first: true }
@@ -473,18 +471,6 @@ impl Interp<'_> {
         }
         clashes
     }
-}
-
-/// Was it made of tensors that do not go together, or is it wherever something is that was?
-pub(super) fn is_refused(origins: &Interner<Origin>, mut origin: OriginId) -> bool {
-    while origin != super::NO_ORIGIN {
-        let Origin { reason, from, .. } = *origins.get(origin.0);
-        if reason == super::Reason::Refused {
-            return true;
-        }
-        origin = from;
-    }
-    false
 }
 
 /// A device that the program itself names, not somebody else.

@@ -277,6 +277,14 @@ impl Interp<'_> {
         base: ExprId,
     ) -> Value {
         self.may_wait(name);
+        // `stack.enter_context(torch.device("cuda"))`: until the stack is closed, and nobody here follows that.
+        if let ("enter_context", Some(&(manager @ (Value::Device(_) | Value::Choice(_)), at))) =
+            (name.as_str(), args.positional.first())
+            && self.enter(manager, at)
+        {
+            let (cell, unknown) = (self.default_device, self.unknown_device());
+            self.store.set(cell, Value::Device(unknown));
+        }
         if matches!(receiver, Value::Unknown | Value::Outer(_))
             && matches!(name.as_str(), "to" | "cuda" | "cpu")
         {

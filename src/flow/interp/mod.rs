@@ -26,6 +26,7 @@ mod container;
 mod convention;
 mod costs;
 mod created;
+mod current_gpu;
 mod decorators;
 mod defaults;
 mod defined;
@@ -64,6 +65,7 @@ mod made;
 mod managers;
 mod meet;
 mod memo;
+mod mended;
 mod method;
 mod mode;
 mod module;
@@ -94,6 +96,7 @@ mod shuffling;
 mod spelling;
 mod stmt;
 mod summary;
+mod taken_out;
 mod tensor;
 mod texts;
 mod timing;
@@ -192,6 +195,8 @@ pub struct Interp<'p> {
     gave_up: bool,
     depth: u32,
     exhausted: bool,
+    /// Is the first GPU the current one all the time, as far as that was asked?
+    first_gpu: Option<bool>,
     /// Counts uses of devices that are there, for handlers around them.
     work: u32,
     /// What decides about the device whose use is being looked at.
@@ -372,6 +377,7 @@ impl<'p> Interp<'p> {
             awaiting: 0,
             default_device,
             default_type,
+            first_gpu: None,
             tests: FxHashMap::default(),
             plugin_atoms: FxHashMap::default(),
             cuda_only: FxHashMap::default(),

@@ -287,6 +287,10 @@ impl<'p> Interp<'p> {
                         self.set_field(id, name, Value::Absent);
                     }
                 }
+                Expr::Index { base, index } => {
+                    let (base, key) = (self.eval(base), self.eval(index));
+                    self.delete_item(base, key, t);
+                }
                 _ => {}
             }
         }

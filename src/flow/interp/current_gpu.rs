@@ -1,0 +1,95 @@
+//! Which GPU is the current one: the first, unless something makes another one current.
+
+use rustc_hash::FxHashSet;
+
+use super::super::diagram::Dd;
+use super::super::value::Device;
+use super::Interp;
+use crate::ir::{Expr, Var};
+use crate::link::{ModIdx, Target};
+
+/// Libraries that make a GPU current for each of several processes.
+const LAUNCHED: &[&str] = &[
+    "accelerate",
+    "apex",
+    "composer",
+    "deepspeed",
+    "fairscale",
+    "horovod",
+    "ignite",
+    "lightning",
+    "megatron",
+    "mmcv",
+    "mmengine",
+    "pytorch_lightning",
+    "ray",
+    "torch_xla",
+    "vllm",
+];
+
+impl Interp<'_> {
+    /// Is `cuda` the first GPU? In a script, where nothing that it imports of the project speaks of another one being
+    /// current, and no library is at hand that launches processes.
+    pub(super) fn first_is_current(&mut self) -> bool {
+        if self.symbolic {
+            return false;
+        }
+        if let Some(known) = self.first_gpu {
+            return known;
+        }
+        let known = !self.changes_gpu(self.entry, &mut FxHashSet::default());
+        self.first_gpu = Some(known);
+        known
+    }
+
+    /// Does the file, or one of the project that it imports, make a GPU current, or may a library?
+    fn changes_gpu(&self, module: ModIdx, seen: &mut FxHashSet<ModIdx>) -> bool {
+        if !seen.insert(module) {
+            return false;
+        }
+        let linked = self.program.get(module);
+        let ir = &linked.ir;
+        let of_cuda = |base| match ir.expr(base) {
+            Expr::Attr { name, .. } => name.as_str() == "cuda",
+            Expr::Var(Var::Unbound(_)) => false,
+            Expr::Var(_) => ir.variable_of(base).is_some_and(|name| name.as_str() == "cuda"),
+            _ => false,
+        };
+        let spoken = ir.exprs.iter().any(|e| match *e {
+            Expr::Attr { base, name } => match name.as_str() {
+                "set_device" | "device_of" | "_exchange_device" => true,
+                "device" | "stream" => of_cuda(base),
+                _ => false,
+            },
+            _ => false,
+        });
+        let launched = ir.imports.iter().any(|import| {
+            let path = import.whole();
+            let mut parts = path.as_str().split('.');
+            let top = parts.next().unwrap_or_default();
+            LAUNCHED.contains(&top)
+                || parts.any(|part| matches!(part, "distributed" | "set_device" | "multiprocessing"))
+                || path.as_str() == "torch.cuda.device"
+        });
+        spoken
+            || launched
+            || linked.targets.values().any(|target| match *target {
+                Target::Module(m) | Target::Member(m, _) => self.changes_gpu(m, seen),
+                Target::External(_) => false,
+            })
+    }
+
+    /// Is one of two devices the current GPU, and the other one with another number than the first?
+    pub(super) fn have_bare_and_other(&self, a: Dd, b: Dd) -> bool {
+        let places = &self.t.places;
+        let has = |d: Dd, wanted: &dyn Fn(Device) -> bool| self.d.any_leaf(d, &|p| wanted(places.get(p).0));
+        let bare = |d: Device| d == Device::Cuda(None);
+        let other = |d: Device| matches!(d, Device::Cuda(Some(n)) if n > 0);
+        has(a, &bare) && has(b, &other) || has(b, &bare) && has(a, &other)
+    }
+}
+
+/// The current GPU by its number, where it is the first one.
+pub(super) fn with_index(d: Device, first: bool) -> Device {
+    if first && d == Device::Cuda(None) { Device::Cuda(Some(0)) } else { d }
+}
