@@ -2,7 +2,9 @@
 
 use super::super::file::File;
 use crate::finding::Finding;
-use crate::ir::{ArgKind, Block, Call, Expr, ExprId, Function, Param, Slot, Stmt, StmtId, Var};
+use crate::ir::{
+    ArgKind, Block, Call, Class, ClassId, Expr, ExprId, Function, Module, Param, Slot, Stmt, StmtId, Var,
+};
 use crate::link::{ClassKey, Resolved};
 use crate::span::Span;
 use crate::sym::Sym;
@@ -45,7 +47,7 @@ pub(super) fn goes_to_own(file: &File<'_>, function: &Function, param: &Param) -
 const EXECUTION: &str = "_execution_device";
 
 /// `x.to(self.device)` in a method of a class that has a device to run on besides, or `x.to(pipe.device)` in a function that
-/// is given such an object.
+/// is given such an object. The same of its parts: `x.to(self.vae.device)`.
 pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<Finding> {
     let moves = matches!(function.name.as_str(), "__init__" | "to" | "device" | EXECUTION)
         || function.name.as_str().contains("offload");
@@ -53,27 +55,52 @@ pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<
         return None;
     }
     // Most classes have no such device, which is told sooner than what a function does.
-    let (param, at) = function.params.iter().find_map(|p| {
+    let (param, name, at) = function.params.iter().find_map(|p| {
         let own = p.name.as_str() == "self" && function.class.is_some();
         if !own && p.annotation.is_none() || !is_offloaded(file, function, p) {
             return None;
         }
         let look = Look { file, function, receiver: p.slot, device: p.slot };
-        let at = file.inside(function).find_map(|(_, e, at)| {
+        let parts = own.then_some(function.class).flatten().map(|class| file.registered_parts(class));
+        let parts = parts.unwrap_or_default();
+        file.inside(function).find_map(|(_, e, at)| {
             let Expr::Call(call) = e else { return None };
-            look.sends_to_own(file.ir.call(call)).then_some(at)
-        })?;
-        Some((p, at))
+            let call = file.ir.call(call);
+            if look.sends_to_own(call) {
+                return Some((p, p.name.to_string(), at));
+            }
+            let part = look.sends_to_part(call, &parts)?;
+            Some((p, format!("{}.{part}", p.name), at))
+        })
     })?;
-    let name = param.name;
+    let receiver = param.name;
     let message = format!(
-        "this goes to `{name}.device`, and while parts are offloaded that is the CPU or `meta`: `{name}.{EXECUTION}` is where they run"
+        "this goes to `{name}.device`, and while parts are offloaded that is the CPU or `meta`: `{receiver}.{EXECUTION}` is where they run"
     );
     let mut finding =
         file.parameter_finding(at, message, "not where offloaded parts run", function.name_span);
     finding.related.clear();
-    finding.help = Some(format!("send it where the parts run: `{name}.{EXECUTION}`"));
+    finding.help = Some(format!("send it where the parts run: `{receiver}.{EXECUTION}`"));
     Some(finding)
+}
+
+impl File<'_> {
+    /// The parts that the constructor of a class registers by name, `self.register_modules(vae=vae)`, if the class says in which
+    /// order they are offloaded.
+    fn registered_parts(&self, class: ClassId) -> Vec<Sym> {
+        let key = ClassKey { module: self.module, class };
+        if !says_order(self.ir, self.ir.class(class)) {
+            return Vec::new();
+        }
+        let Some(init) = self.cx.program.own_method(key, Sym::new("__init__")) else { return Vec::new() };
+        let span = self.ir.function(init).span;
+        let registers = |call: &&Call| {
+            span.contains(self.ir.span(call.func))
+                && matches!(self.ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "register_modules")
+        };
+        let args = self.ir.calls.iter().filter(registers).flat_map(|call| &call.args);
+        args.filter_map(|a| if let ArgKind::Keyword(name) = a.kind { Some(name) } else { None }).collect()
+    }
 }
 
 /// Is the parameter an object whose parts are offloaded: `self`, or by its annotation?
@@ -100,7 +127,7 @@ pub(super) fn offloads(file: &File<'_>, key: ClassKey) -> bool {
             matches!(e, Expr::Attr { name, .. } if name.as_str() == EXECUTION) && class.span.contains(at)
         })
     };
-    let says = || ir.function(class.body).slots.iter().any(|s| s.as_str() == "model_cpu_offload_seq");
+    let says = || says_order(ir, class);
     let info = program.class(key);
     let inherits = || {
         info.mro.iter().any(|k| {
@@ -112,6 +139,11 @@ pub(super) fn offloads(file: &File<'_>, key: ClassKey) -> bool {
     };
     program.find_method(key, Sym::new(EXECUTION)).is_some() && (says() || asks() || inherits())
         || info.externals.iter().any(|&p| torch::base_class(p).is_some_and(|b| b.offloads))
+}
+
+/// Does the class say in which order its parts are offloaded?
+fn says_order(ir: &Module, class: &Class) -> bool {
+    ir.function(class.body).slots.iter().any(|s| s.as_str() == "model_cpu_offload_seq")
 }
 
 /// A method and two of its parameters.
@@ -200,6 +232,23 @@ impl<'a> Look<'a> {
                 name.as_str() == "device" && self.is_own(arg.value) || self.is_option(arg.value)
             }
             _ => false,
+        })
+    }
+
+    /// The part in `x.to(self.part.device)`, `f(device=self.part.device)`.
+    fn sends_to_part(&self, call: &Call, parts: &[Sym]) -> Option<Sym> {
+        let ir = self.file.ir;
+        let to = matches!(ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "to");
+        call.args.iter().enumerate().find_map(|(n, arg)| {
+            let place = match arg.kind {
+                ArgKind::Positional => n == 0 && to,
+                ArgKind::Keyword(name) => name.as_str() == "device",
+                _ => false,
+            };
+            let Expr::Attr { base, name } = ir.expr(arg.value) else { return None };
+            let Expr::Attr { base: owner, name: part } = ir.expr(base) else { return None };
+            let own = ir.expr(owner) == Expr::Var(Var::Local(self.receiver));
+            (place && name.as_str() == "device" && own && parts.contains(&part)).then_some(part)
         })
     }
 
