@@ -131,7 +131,7 @@ impl Namer<'_> {
     }
 
     /// `os.path.join(folder, name)`, `Path(name)`, `"{}_G.pth".format(epoch)`, `open(name)`
-    fn of_call(&self, site: &Site<'_>, call: &Call, depth: u32) -> Option<Vec<String>> {
+    fn of_call(&self, site: &Site<'_>, call: Call<'_>, depth: u32) -> Option<Vec<String>> {
         let ir = &self.program.get(site.module).ir;
         let last = call.args.last().filter(|a| a.kind == ArgKind::Positional);
         if let Expr::Attr { base, name } = ir.expr(call.func) {

@@ -30,17 +30,14 @@ pub fn all_nccl(program: &Program, files: &[ModIdx]) -> bool {
         .iter()
         .flat_map(|&m| {
             let ir = &program.get(m).ir;
-            ir.calls
-                .iter()
-                .filter(|call| ir.last_name(call.func) == Some(Sym::new(MAKER)))
-                .map(move |c| (ir, c))
+            ir.calls().filter(|call| ir.last_name(call.func) == Some(Sym::new(MAKER))).map(move |c| (ir, c))
         })
         .peekable();
     makers.peek().is_some() && makers.all(|(ir, call)| is_nccl(ir, call))
 }
 
 /// `backend="nccl"`, or the name of what has been given that in the same function.
-fn is_nccl(ir: &Module, call: &Call) -> bool {
+fn is_nccl(ir: &Module, call: Call<'_>) -> bool {
     let nccl = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if s.as_str() == "nccl");
     let Some(backend) = super::site::argument(call, 0, Sym::new("backend")) else { return false };
     let set = |value: ExprId, target: ExprId| nccl(value) && ir.asks_about(backend, target);

@@ -222,7 +222,7 @@ impl Scan<'_> {
         })
     }
 
-    pub(super) fn call(&mut self, e: ExprId, call: &Call) {
+    pub(super) fn call(&mut self, e: ExprId, call: Call<'_>) {
         let owner = self.owner(e);
         self.found.calls[owner.0 as usize] += 1;
         if let Expr::Attr { name, .. } = self.ir.expr(call.func)
@@ -393,7 +393,7 @@ impl Scan<'_> {
             if name.as_str() == "dtype" || super::spelled::is_number_type(name.as_str()))
     }
 
-    pub(super) fn external(&mut self, e: ExprId, path: Sym, call: &Call) {
+    pub(super) fn external(&mut self, e: ExprId, path: Sym, call: Call<'_>) {
         if path.as_str().starts_with("builtins.") {
             return;
         }
@@ -446,7 +446,7 @@ impl Scan<'_> {
     }
 
     /// `torch.tensor(self.window)` of what the function has been given as a number.
-    fn is_of_number(&self, call: &Call) -> bool {
+    fn is_of_number(&self, call: Call<'_>) -> bool {
         let named = matches!(self.ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "tensor");
         named
             && call.args.first().is_some_and(|a| a.kind == ArgKind::Positional && self.is_number(a.value, 0))
@@ -486,7 +486,7 @@ impl Scan<'_> {
     }
 
     /// `device=x.device`
-    fn is_beside(&self, call: &Call) -> bool {
+    fn is_beside(&self, call: Call<'_>) -> bool {
         let device = self.names.device;
         call.args.iter().any(|a| {
             a.kind == ArgKind::Keyword(device)

@@ -207,7 +207,7 @@ impl<'a> Scan<'a> {
     /// The packages in `torch.cuda.is_available()` and `torch.xpu.device_count()`: who only asks decides nothing.
     fn asked(&self) -> FxHashSet<ExprId> {
         let mut asked = FxHashSet::default();
-        for call in &self.ir.calls {
+        for call in self.ir.calls() {
             let Expr::Attr { base, name } = self.ir.expr(call.func) else { continue };
             if self.names.questions.contains(&name)
                 && let Some(Resolved::External(path)) = self.program.resolve_expr(self.module, call.func)

@@ -65,8 +65,8 @@ impl Scan<'_> {
         if bound.is_empty() {
             return;
         }
-        for n in 0..self.ir.calls.len() {
-            let Expr::Attr { mut base, name } = self.ir.expr(self.ir.calls[n].func) else { continue };
+        for call in self.ir.calls() {
+            let Expr::Attr { mut base, name } = self.ir.expr(call.func) else { continue };
             if name != self.names.to {
                 continue;
             }

@@ -132,7 +132,7 @@ impl Contents<'_> {
         Some(given.min().unwrap_or(Stored::Unknown))
     }
 
-    fn call(&self, site: &Site<'_>, call: &Call, depth: u32) -> Stored {
+    fn call(&self, site: &Site<'_>, call: Call<'_>, depth: u32) -> Stored {
         // `tree_map(lambda x: x.cpu(), state)`
         if call.args.iter().any(|a| self.copies_to_host(site, a.value, depth)) {
             return Stored::Host;
@@ -158,7 +158,7 @@ impl Contents<'_> {
     }
 
     /// A method, by its name.
-    fn method(&self, site: &Site<'_>, base: ExprId, name: Sym, call: &Call, depth: u32) -> Stored {
+    fn method(&self, site: &Site<'_>, base: ExprId, name: Sym, call: Call<'_>, depth: u32) -> Stored {
         let of_base = || self.value(site, base, depth);
         match name.as_str() {
             "cpu" => Stored::Host,
@@ -198,7 +198,7 @@ impl Contents<'_> {
     }
 
     /// A function outside the project.
-    fn foreign(&self, site: &Site<'_>, path: &str, call: &Call, depth: u32) -> Stored {
+    fn foreign(&self, site: &Site<'_>, path: &str, call: Call<'_>, depth: u32) -> Stored {
         let given: Vec<ExprId> = call.args.iter().map(|a| a.value).collect();
         match path {
             "torch.load" | "torch.hub.load_state_dict_from_url" => {
@@ -275,10 +275,10 @@ impl Contents<'_> {
     }
 
     /// What a call of the project's function gives.
-    fn result(&self, site: &Site<'_>, call: &Call, m: ModIdx, f: FuncId, depth: u32) -> Stored {
+    fn result(&self, site: &Site<'_>, call: Call<'_>, m: ModIdx, f: FuncId, depth: u32) -> Stored {
         let Some(depth) = depth.checked_sub(1) else { return Stored::Unknown };
         let caller = &self.program.get(site.module).ir;
-        let Some(n) = caller.calls.iter().position(|c| std::ptr::eq(c, call)) else { return Stored::Unknown };
+        let Some(n) = caller.calls().position(|c| c.func == call.func) else { return Stored::Unknown };
         let ir = &self.program.get(m).ir;
         if ir.function(f).is_generator {
             return Stored::Unknown;

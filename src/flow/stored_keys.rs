@@ -124,7 +124,7 @@ impl Finder<'_> {
     }
 
     /// `dict(epoch=1)`, what a function of the project gives, or makes of what it is given.
-    fn of_call(&self, site: &Site<'_>, call: &Call, depth: u32) -> Option<Vec<Sym>> {
+    fn of_call(&self, site: &Site<'_>, call: Call<'_>, depth: u32) -> Option<Vec<Sym>> {
         let module = site.module;
         let ir = &self.program.get(module).ir;
         let called = match named(self.program, module, call.func) {

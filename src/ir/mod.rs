@@ -262,13 +262,33 @@ pub struct Arg {
     pub span: Span,
 }
 
-/// A call.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Call {
+/// A run of [`Module::arg_pool`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ArgList {
+    /// Index of the first argument in the pool.
+    pub start: u32,
+    /// Number of arguments.
+    pub len: u32,
+}
+
+/// A call, as [`Module::call`] gives it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Call<'a> {
     /// What is called.
     pub func: ExprId,
     /// The arguments in source order.
-    pub args: Box<[Arg]>,
+    pub args: &'a [Arg],
+    /// From `(` to `)`, both included.
+    pub paren: Span,
+}
+
+/// A call as it is kept.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct KeptCall {
+    /// What is called.
+    pub func: ExprId,
+    /// The arguments in source order.
+    pub args: ArgList,
     /// From `(` to `)`, both included.
     pub paren: Span,
 }
@@ -389,7 +409,7 @@ pub struct Class {
     /// Its name.
     pub name: Sym,
     /// The bases and keywords, evaluated in the scope around it.
-    pub bases: Box<[Arg]>,
+    pub bases: ArgList,
     /// The decorators, outermost first.
     pub decorators: ExprList,
     /// Its body, a function of kind `ClassBody`: the slots' final values are the class's attributes.

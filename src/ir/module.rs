@@ -22,7 +22,9 @@ pub struct Module {
     /// Storage of [`Block`].
     pub stmt_pool: Vec<StmtId>,
     /// The calls.
-    pub calls: Vec<Call>,
+    pub calls: Vec<KeptCall>,
+    /// Storage of [`ArgList`].
+    pub arg_pool: Vec<Arg>,
     /// The comprehensions.
     pub comps: Vec<Comp>,
     /// The functions; the first is the module's own body.
@@ -112,8 +114,22 @@ impl Module {
     }
 
     /// The call.
-    pub fn call(&self, id: CallId) -> &Call {
-        &self.calls[id.0 as usize]
+    pub fn call(&self, id: CallId) -> Call<'_> {
+        self.shown(self.calls[id.0 as usize])
+    }
+
+    /// All calls, in the order of their numbers.
+    pub fn calls(&self) -> impl DoubleEndedIterator<Item = Call<'_>> + ExactSizeIterator {
+        self.calls.iter().map(|&call| self.shown(call))
+    }
+
+    fn shown(&self, call: KeptCall) -> Call<'_> {
+        Call { func: call.func, args: self.args(call.args), paren: call.paren }
+    }
+
+    /// The arguments of a list.
+    pub fn args(&self, list: ArgList) -> &[Arg] {
+        &self.arg_pool[list.start as usize..(list.start + list.len) as usize]
     }
 
     /// The comprehension.

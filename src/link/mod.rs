@@ -280,7 +280,7 @@ impl Program {
             let of_class = |f: &&crate::ir::Function| f.class.is_some() && f.decorators.len > 0;
             let decorated: FxHashSet<Sym> =
                 linked.ir.functions.iter().filter(of_class).map(|f| f.name).collect();
-            for (n, call) in linked.ir.calls.iter().enumerate() {
+            for (n, call) in linked.ir.calls().enumerate() {
                 let id = CallId(u32::try_from(n).unwrap_or(u32::MAX));
                 if let Expr::Attr { name, .. } = linked.ir.expr(call.func)
                     && decorated.contains(&name)

@@ -134,7 +134,7 @@ impl Printer<'_> {
                 for &d in self.module.list(class.decorators) {
                     self.line(format!("@{}", self.expr(d)));
                 }
-                let (bases, methods) = (self.args(&class.bases), methods.join(" "));
+                let (bases, methods) = (self.args(self.module.args(class.bases)), methods.join(" "));
                 self.line(format!("class {}({bases}) f{} [{methods}]", self.var(*var), class.body.0));
                 self.indent += 1;
                 self.frame(class.body);

@@ -13,8 +13,8 @@ use super::lowerer::{Lowerer, number};
 use super::scope::resolve_walrus;
 use super::span;
 use crate::ir::{
-    Arg, ArgKind, BinOp, Call, CallId, CmpOp, Comp, CompId, CompKind, Expr, ExprId, ExprList, Generator,
-    UnaryOp,
+    Arg, ArgKind, ArgList, BinOp, CallId, CmpOp, Comp, CompId, CompKind, Expr, ExprId, ExprList, Generator,
+    KeptCall, UnaryOp,
 };
 use crate::span::Span;
 use crate::sym::Sym;
@@ -78,7 +78,7 @@ impl<'a> Lowerer<'a> {
                 let func = self.expr(&e.func);
                 let args = self.args(&e.arguments);
                 let id = CallId(number(self.module.calls.len()));
-                self.module.calls.push(Call { func, args, paren: span(&e.arguments) });
+                self.module.calls.push(KeptCall { func, args, paren: span(&e.arguments) });
                 Expr::Call(id)
             }
             Ast::Subscript(e) => Expr::Index { base: self.expr(&e.value), index: self.expr(&e.slice) },
@@ -151,8 +151,8 @@ impl<'a> Lowerer<'a> {
     }
 
     /// The arguments of a call or of a class statement.
-    pub fn args(&mut self, arguments: &'a Arguments) -> Box<[Arg]> {
-        let mut args = Vec::with_capacity(arguments.args.len() + arguments.keywords.len());
+    pub fn args(&mut self, arguments: &'a Arguments) -> ArgList {
+        let mark = self.args.len();
         for argument in arguments.arguments_source_order() {
             let (kind, value) = match argument {
                 ArgOrKeyword::Arg(Ast::Starred(starred)) => (ArgKind::Star, &*starred.value),
@@ -162,9 +162,12 @@ impl<'a> Lowerer<'a> {
                     (name.map_or(ArgKind::DoubleStar, ArgKind::Keyword), &keyword.value)
                 }
             };
-            args.push(Arg { kind, value: self.expr(value), span: span(argument.range()) });
+            let value = self.expr(value);
+            self.args.push(Arg { kind, value, span: span(argument.range()) });
         }
-        args.into()
+        let start = number(self.module.arg_pool.len());
+        self.module.arg_pool.extend(self.args.drain(mark..));
+        ArgList { start, len: number(self.module.arg_pool.len()) - start }
     }
 
     fn dict(&mut self, dict: &'a ExprDict) -> Expr {

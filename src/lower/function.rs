@@ -10,7 +10,7 @@ use super::lowerer::{Lowerer, number};
 use super::scope::Scope;
 use super::span;
 use crate::ir::{
-    Block, Class, ClassId, ExprId, ExprList, FuncId, FuncKind, Function, Param, ParamKind, Stmt,
+    ArgList, Block, Class, ClassId, ExprId, ExprList, FuncId, FuncKind, Function, Param, ParamKind, Stmt,
 };
 use crate::span::Span;
 use crate::sym::Sym;
@@ -91,7 +91,7 @@ impl<'a> Lowerer<'a> {
     pub fn class(&mut self, s: &'a StmtClassDef) -> Stmt {
         let decorators = self.decorators(&s.decorator_list);
         let mark = self.type_params(s.type_params.as_deref());
-        let bases = s.arguments.as_deref().map_or_else(Box::default, |arguments| self.args(arguments));
+        let bases = s.arguments.as_deref().map_or_else(ArgList::default, |arguments| self.args(arguments));
         let id = ClassId(number(self.module.classes.len()));
         self.module.classes.push(Class {
             name: Sym::new(&s.name),

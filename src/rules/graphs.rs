@@ -189,7 +189,7 @@ impl File<'_> {
             .help("keep the number: `loss.item()`, or `loss.detach()` to stay on the device")
     }
 
-    fn calls(&self) -> impl Iterator<Item = (&Call, Span)> {
+    fn calls(&self) -> impl Iterator<Item = (Call<'_>, Span)> {
         self.ir.exprs.iter().zip(&self.ir.expr_spans).filter_map(|(e, &at)| match *e {
             Expr::Call(c) => Some((self.ir.call(c), at)),
             _ => None,
@@ -198,7 +198,7 @@ impl File<'_> {
 
     /// What the graph belongs to that a call runs through: `loss.backward()`, `scaler.scale(loss).backward()`,
     /// `accelerator.backward(loss)`, `losses["total"].backward()`.
-    fn differentiated(&self, call: &Call) -> Option<Loss> {
+    fn differentiated(&self, call: Call<'_>) -> Option<Loss> {
         let ir = self.ir;
         let Expr::Attr { base, name } = ir.expr(call.func) else { return None };
         if !matches!(name.as_str(), "backward" | "manual_backward") {

@@ -213,7 +213,7 @@ impl File<'_> {
             })
     }
 
-    fn elsewhere(&self, call: &Call, param: Sym) -> Option<&'static str> {
+    fn elsewhere(&self, call: Call<'_>, param: Sym) -> Option<&'static str> {
         let keyword = |name: &str| {
             call.args.iter().any(|a| match a.kind {
                 ArgKind::Keyword(k) => k.as_str() == name,
@@ -422,7 +422,7 @@ impl File<'_> {
     }
 
     /// The callee and the device literal that it falls back to.
-    fn left_to_default(&self, call: &Call) -> Option<(Sym, Sym)> {
+    fn left_to_default(&self, call: Call<'_>) -> Option<(Sym, Sym)> {
         let (m, f, skip) = match self.cx.program.resolve_expr(self.module, call.func)? {
             Resolved::Function(m, f) => (m, f, 0),
             Resolved::Class(key) => {

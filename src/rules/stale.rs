@@ -110,7 +110,7 @@ impl File<'_> {
         if function.kind != FuncKind::Function {
             return Vec::new();
         }
-        let calls = self.ir.calls.iter().flat_map(|call| {
+        let calls = self.ir.calls().flat_map(|call| {
             let to = matches!(self.ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "to");
             call.args.iter().filter_map(move |a| match a.kind {
                 crate::ir::ArgKind::Keyword(k) if k.as_str() == "device" => Some(a.value),

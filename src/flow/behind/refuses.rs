@@ -277,7 +277,7 @@ impl Refuses<'_> {
     }
 
     /// `x.cuda()`, `x.to("cuda")`, `torch.cuda.current_device()`
-    fn is_use(&self, call: &Call) -> bool {
+    fn is_use(&self, call: Call<'_>) -> bool {
         let ir = self.ir();
         match (ir.expr(call.func), self.program.resolve_expr(self.module, call.func)) {
             (_, Some(Resolved::External(path))) => {
@@ -298,7 +298,7 @@ impl Refuses<'_> {
 }
 
 /// May the call give something for this parameter?
-fn gives(ir: &Module, f: FuncId, call: &Call, param: Sym) -> bool {
+fn gives(ir: &Module, f: FuncId, call: Call<'_>, param: Sym) -> bool {
     let at = ir.function(f).params.iter().position(|p| p.name == param).unwrap_or(0);
     let positional = call.args.iter().filter(|a| a.kind == ArgKind::Positional).count();
     positional > at

@@ -59,7 +59,7 @@ impl Interp<'_> {
             }
             _ => false,
         };
-        let sizes = |call: &Call| {
+        let sizes = |call: Call<'_>| {
             let mut given = call.args.iter().filter(|a| a.kind == ArgKind::Positional).peekable();
             given.peek().is_some() && given.all(|a| none(a.value))
         };

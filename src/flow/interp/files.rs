@@ -92,7 +92,7 @@ impl Files<'_> {
         if !ir.has_attribute(imports) {
             return false;
         }
-        ir.calls.iter().any(|call| {
+        ir.calls().any(|call| {
             let named = || {
                 call.args.first().is_some_and(|a| match ir.expr(a.value) {
                     Expr::Str(s) => s.as_str().contains("cuda") || torch::cuda_only_import(s),

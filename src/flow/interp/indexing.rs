@@ -259,7 +259,7 @@ impl Interp<'_> {
         let attribute = ExprId(e.0 + 1);
         match ir.exprs.get(attribute.0 as usize) {
             Some(&Expr::Attr { base, name }) if base == e && !of_tensors(name) => {
-                !ir.calls.iter().any(|call| call.func == attribute)
+                !ir.calls().any(|call| call.func == attribute)
             }
             _ => false,
         }

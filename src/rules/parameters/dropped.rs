@@ -196,7 +196,7 @@ impl Look<'_> {
     }
 
     /// `x.to(device)`
-    fn moves(&self, call: &Call) -> bool {
+    fn moves(&self, call: Call<'_>) -> bool {
         let to = matches!(self.file.ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "to");
         to && matches!(&*call.args, [a] if a.kind == ArgKind::Positional && self.is_own(a.value))
     }

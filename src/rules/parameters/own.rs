@@ -189,7 +189,7 @@ impl<'a> Look<'a> {
         ir.block(block).iter().any(|&s| matches!(ir.stmt(s), Stmt::Return(_) | Stmt::Raise { .. }))
     }
 
-    fn sends_to_own(&self, call: &Call) -> bool {
+    fn sends_to_own(&self, call: Call<'_>) -> bool {
         let method = match self.file.ir.expr(call.func) {
             Expr::Attr { name, .. } => name.as_str() == "to",
             _ => false,
