@@ -74,15 +74,16 @@ fn first_imports(ir: &Module) -> Vec<&Import> {
 fn add_imports<'a>(ir: &'a Module, block: Block, found: &mut Vec<&'a Import>) {
     for &s in ir.block(block) {
         match ir.stmt(s) {
-            Stmt::Import(imports) => found.extend(imports),
+            Stmt::Import(imports) => found.extend(ir.imported(*imports)),
             // `except ImportError: raise RuntimeError(…)`: there is no way on without it.
             Stmt::Try { body, handlers, .. } => {
+                let handlers = ir.handlers(*handlers);
                 let raises =
                     |b: Block| ir.block(b).last().is_some_and(|&s| matches!(ir.stmt(s), Stmt::Raise { .. }));
                 if !handlers.is_empty() && handlers.iter().all(|h| raises(h.body)) {
                     add_imports(ir, *body, found);
-                } else if let ([s], [handler]) = (ir.block(*body), &**handlers)
-                    && matches!(ir.stmt(*s), Stmt::Import(imports) if imports.iter().all(|i| i.level == 0))
+                } else if let ([s], [handler]) = (ir.block(*body), handlers)
+                    && matches!(ir.stmt(*s), Stmt::Import(imports) if ir.imported(*imports).iter().all(|i| i.level == 0))
                 {
                     // What stands for it where nobody has built it is of the same kind.
                     add_imports(ir, handler.body, found);

@@ -69,11 +69,11 @@ pub(super) fn body(program: &Program, module: ModIdx) -> (bool, Vec<ModIdx>) {
     });
     let mut imports = Vec::new();
     for (n, s) in ir.stmts.iter().enumerate() {
-        let Stmt::Import(names) = s else { continue };
+        let Stmt::Import(names) = *s else { continue };
         if !now(ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)))) {
             continue;
         }
-        for i in names {
+        for i in ir.imported(names) {
             let target = linked.targets.get(&(i.level, i.module, i.name));
             if let Some(&(Target::Module(t) | Target::Member(t, _))) = target
                 && !imports.contains(&t)

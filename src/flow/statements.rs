@@ -198,6 +198,7 @@ impl Scan<'_> {
         let mut caught = Vec::new();
         for (stmt, &span) in self.ir.stmts.iter().zip(&self.ir.stmt_spans) {
             let Stmt::Try { handlers, .. } = stmt else { continue };
+            let handlers = self.ir.handlers(*handlers);
             if let Some(first) = handlers.first()
                 && handlers.iter().any(|h| everything(h.types))
                 && !handlers.iter().any(|h| raises(h.span))

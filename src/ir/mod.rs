@@ -52,12 +52,25 @@ pub struct ExprList {
     pub len: u32,
 }
 
-/// A run of [`Module::stmt_pool`]: statements in order.
+/// Statements in order: the place in [`Module::stmt_pool`] of their count, which they follow. By default there are none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Block {
-    /// Index of the first statement in the pool.
+pub struct Block(pub u32);
+
+/// A run of [`Module::handlers`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HandlerList {
+    /// Index of the first handler.
     pub start: u32,
-    /// Number of statements.
+    /// Number of handlers.
+    pub len: u32,
+}
+
+/// A run of [`Module::imports`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ImportList {
+    /// Index of the first part.
+    pub start: u32,
+    /// Number of parts.
     pub len: u32,
 }
 

@@ -19,8 +19,10 @@ pub struct Module {
     pub stmts: Vec<Stmt>,
     /// The span of each statement.
     pub stmt_spans: Vec<Span>,
-    /// Storage of [`Block`].
+    /// Storage of [`Block`]: a count, the statements, and so on. It begins with the block without a statement.
     pub stmt_pool: Vec<StmtId>,
+    /// The handlers of `try` statements, those of one side by side.
+    pub handlers: Vec<Handler>,
     /// The calls.
     pub calls: Vec<KeptCall>,
     /// Storage of [`ArgList`].
@@ -67,7 +69,18 @@ impl Module {
 
     /// The statements of a block.
     pub fn block(&self, block: Block) -> &[StmtId] {
-        &self.stmt_pool[block.start as usize..(block.start + block.len) as usize]
+        let start = block.0 as usize + 1;
+        &self.stmt_pool[start..start + self.stmt_pool[block.0 as usize].0 as usize]
+    }
+
+    /// The handlers of a `try`.
+    pub fn handlers(&self, list: HandlerList) -> &[Handler] {
+        &self.handlers[list.start as usize..(list.start + list.len) as usize]
+    }
+
+    /// The parts of an import statement.
+    pub fn imported(&self, list: ImportList) -> &[Import] {
+        &self.imports[list.start as usize..(list.start + list.len) as usize]
     }
 
     /// The numbers of the statements in a compound one: each statement is numbered after those in it.

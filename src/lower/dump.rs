@@ -47,7 +47,7 @@ impl Printer<'_> {
     }
 
     fn orelse(&mut self, head: &str, block: Block) {
-        if block.len > 0 {
+        if block != Block::default() {
             self.indented(head, block);
         }
     }
@@ -75,7 +75,7 @@ impl Printer<'_> {
             }
             Stmt::Del(targets) => self.line(format!("del {}", self.list(*targets))),
             Stmt::Import(parts) => {
-                for i in parts {
+                for i in self.module.imported(*parts) {
                     let target = i.target.map_or("-".to_owned(), |v| self.var(v));
                     let (level, module, name) = (i.level, i.module, i.name);
                     self.line(format!("import level={level} {module} {name:?} -> {target} top={}", i.top));
@@ -109,7 +109,7 @@ impl Printer<'_> {
             }
             Stmt::Try { body, handlers, orelse, finally } => {
                 self.indented("try", *body);
-                for h in handlers {
+                for h in self.module.handlers(*handlers) {
                     let name = h.name.map_or("-".to_owned(), |v| self.var(v));
                     let head =
                         format!("except {} as {name} {}..{}", self.maybe(h.types), h.head.start, h.head.end);

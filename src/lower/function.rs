@@ -127,8 +127,8 @@ impl<'a> Lowerer<'a> {
         let mut scope = Scope::new(id, frame.kind, frame.class);
         let params = params(&mut scope, &frame.signature);
         match body {
-            Body::Stmts(body) => bind_body(&mut scope, body, self.walrus),
-            Body::Expr(body) if self.walrus => bind_expr(&mut scope, body),
+            Body::Stmts(body) => bind_body(&mut scope, body, self.walruses),
+            Body::Expr(body) if self.walruses.may_be_in(body) => bind_expr(&mut scope, body),
             Body::Expr(_) => {}
         }
         let around = self.scope();

@@ -5,7 +5,7 @@ use rustpython_ast::{ModModule, Stmt as AstStmt};
 use rustpython_parser::Parsed;
 
 use super::MAX_LEVELS;
-use super::bindings::{bind_body, bind_globals};
+use super::bindings::{Marks, bind_body, bind_globals};
 use super::scope::{Scope, resolve};
 use crate::ir::{Arg, Block, Expr, ExprId, ExprList, FuncId, FuncKind, Function, Module, Stmt, StmtId, Var};
 use crate::span::{FileId, Span};
@@ -17,8 +17,8 @@ pub(super) struct Lowerer<'a> {
     pub module: Module,
     /// The scopes around the current place, the module's first.
     pub scopes: Vec<Scope>,
-    /// Is there a `:=` in the file? Without, no expression needs to be searched for bindings.
-    pub walrus: bool,
+    /// Where `:=` stands.
+    pub walruses: Marks<'a>,
     /// Levels around the current place.
     pub depth: u32,
     /// Lists that are being collected: of expressions and of statements, inner ones last.
@@ -32,11 +32,12 @@ pub(super) struct Lowerer<'a> {
 /// The module of a parsed file, or the place that is nested too deeply.
 pub(super) fn module(file: FileId, text: &str, parsed: &Parsed<ModModule>) -> Result<Module, Span> {
     let tokens = parsed.tokens().len();
+    let walruses: Vec<u32> = memmem::find_iter(text.as_bytes(), b":=").map(number).collect();
     let mut lowerer = Lowerer {
         parsed,
         module: empty(file, text),
         scopes: Vec::with_capacity(8),
-        walrus: memmem::find(text.as_bytes(), b":=").is_some(),
+        walruses: Marks(&walruses),
         depth: 0,
         exprs: Vec::with_capacity(64),
         stmts: Vec::with_capacity(64),
@@ -92,7 +93,8 @@ pub(super) fn empty(file: FileId, text: &str) -> Module {
         expr_pool: Vec::new(),
         stmts: Vec::new(),
         stmt_spans: Vec::new(),
-        stmt_pool: Vec::new(),
+        stmt_pool: vec![StmtId(0)],
+        handlers: Vec::new(),
         calls: Vec::new(),
         arg_pool: Vec::new(),
         comps: Vec::new(),
@@ -107,9 +109,10 @@ pub(super) fn empty(file: FileId, text: &str) -> Module {
 impl<'a> Lowerer<'a> {
     fn module_body(&mut self, text: &str, body: &'a [AstStmt]) {
         let mut scope = Scope::new(FuncId(0), FuncKind::Module, None);
-        bind_body(&mut scope, body, self.walrus);
-        if declares_globals(text.as_bytes()) {
-            bind_globals(&mut scope, body, self.walrus);
+        bind_body(&mut scope, body, self.walruses);
+        let declarations: Vec<u32> = declarations(text.as_bytes()).collect();
+        if !declarations.is_empty() {
+            bind_globals(&mut scope, body, self.walruses, Marks(&declarations));
         }
         self.scopes.push(scope);
         let block = self.block(body);
@@ -189,17 +192,22 @@ impl<'a> Lowerer<'a> {
     }
 
     fn block_since(&mut self, mark: usize) -> Block {
-        let start = number(self.module.stmt_pool.len());
+        let count = number(self.stmts.len() - mark);
+        if count == 0 {
+            return Block::default();
+        }
+        let block = Block(number(self.module.stmt_pool.len()));
+        self.module.stmt_pool.push(StmtId(count));
         self.module.stmt_pool.extend(self.stmts.drain(mark..));
-        Block { start, len: number(self.module.stmt_pool.len()) - start }
+        block
     }
 }
 
-/// May there be a `global` statement in the file? It is a word with something like a space behind it.
-fn declares_globals(text: &[u8]) -> bool {
+/// Where there may be `global` statements. It is a word with something like a space behind it.
+fn declarations(text: &[u8]) -> impl Iterator<Item = u32> {
     const WORD: &[u8] = b"global";
-    let spaced = |at: usize| matches!(text.get(at + WORD.len()), Some(b' ' | b'\t' | b'\x0c' | b'\\'));
-    memmem::find_iter(text, WORD).any(spaced)
+    let spaced = |at: &usize| matches!(text.get(at + WORD.len()), Some(b' ' | b'\t' | b'\x0c' | b'\\'));
+    memmem::find_iter(text, WORD).filter(spaced).map(number)
 }
 
 /// An index as the arenas store it. A text of less than 2 GiB has fewer nodes than that.

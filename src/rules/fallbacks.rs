@@ -96,7 +96,7 @@ impl File<'_> {
         let Stmt::If { test, then, orelse } = self.ir.stmt(s) else { return None };
         let (target, x) = self.only_assignment(*then)?;
         let back_end = self.asked_for(*test, x)?;
-        (orelse.len == 0 && self.names(x, back_end)).then_some(Choice { target, back_end })
+        (*orelse == Block::default() && self.names(x, back_end)).then_some(Choice { target, back_end })
     }
 
     fn variable(&self, targets: &[ExprId]) -> Option<Target> {

@@ -82,7 +82,8 @@ fn asks_for_class(ir: &Module, words: Span) -> bool {
         })
     };
     let by_handler = ir.stmts.iter().any(|s| {
-        let Stmt::Try { handlers, .. } = s else { return false };
+        let Stmt::Try { handlers, .. } = *s else { return false };
+        let handlers = ir.handlers(handlers);
         let of =
             handlers.iter().position(|h| ir.block(h.body).iter().any(|&s| ir.stmt_span(s).contains(words)));
         of.is_some_and(|n| handlers[..n].iter().any(|h| h.types.is_some_and(names_class)))
@@ -193,8 +194,8 @@ impl Texts<'_> {
 
     /// The innermost handler around the place that binds the variable.
     fn handler(&self, var: Var, place: Span) -> Option<&Handler> {
-        let handlers = self.ir.stmts.iter().filter_map(|s| match s {
-            Stmt::Try { handlers, .. } => Some(handlers),
+        let handlers = self.ir.stmts.iter().filter_map(|s| match *s {
+            Stmt::Try { handlers, .. } => Some(self.ir.handlers(handlers)),
             _ => None,
         });
         handlers

@@ -15,6 +15,7 @@ pub(super) fn retried(cx: &Context<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for stmt in &ir.stmts {
         let Stmt::Try { body, handlers, .. } = stmt else { continue };
+        let handlers = ir.handlers(*handlers);
         if !handlers.iter().any(|h| file.handles_oom(h)) {
             continue;
         }
@@ -109,8 +110,8 @@ impl File<'_> {
 
     /// The handlers of the `try` statements in there.
     fn handlers_in(&self, outer: Span) -> impl Iterator<Item = Span> {
-        let all = self.ir.stmts.iter().filter_map(|stmt| match stmt {
-            Stmt::Try { handlers, .. } => Some(handlers),
+        let all = self.ir.stmts.iter().filter_map(|stmt| match *stmt {
+            Stmt::Try { handlers, .. } => Some(self.ir.handlers(handlers)),
             _ => None,
         });
         all.flatten().map(|h| h.span).filter(move |&at| outer.contains(at))

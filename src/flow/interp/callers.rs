@@ -363,9 +363,8 @@ impl Interp<'_> {
 
     /// The calls of a function of the entry's file, those of static methods by their class's name included.
     fn sites(&self, func: FuncId) -> impl Iterator<Item = CallId> + '_ {
-        let linked = self.program.get(self.entry);
-        let of = |sites: &'_ crate::link::Sites| sites.get(&func).cloned().unwrap_or_default();
-        of(&linked.calls).into_iter().chain(of(&linked.calls_by_class))
+        let sites = self.program.sites(self.entry);
+        [&sites.by_name, &sites.by_class].into_iter().filter_map(move |of| of.get(&func)).flatten().copied()
     }
 
     /// Do calls in sight decide what a function is given that hands it on? One that nobody calls is there for others.

@@ -190,7 +190,7 @@ impl<'p> Interp<'p> {
             }
             let left = self.d.forget(left, &super::super::atom::AtomId::is_hardware);
             self.path = self.d.and(before, left);
-        } else if orelse.len > 0 && frame.exact && !breaks.is_empty() {
+        } else if orelse != Block::default() && frame.exact && !breaks.is_empty() {
             self.exhausted_or_broken(before, orelse, frame.breaks);
             return;
         } else if end.sure && breaks.is_empty() {
@@ -213,7 +213,7 @@ impl<'p> Interp<'p> {
             let broke = self.raised_atom();
             self.merge(broke, &changes, &Vec::new());
         }
-        if self.live() && orelse.len > 0 {
+        if self.live() && orelse != Block::default() {
             self.block(orelse);
         }
     }
