@@ -80,7 +80,8 @@ impl Method<'_> {
     /// training has a graph, and from then on the buffer has one.
     fn in_place(&self) -> Vec<Span> {
         let ir = self.ir;
-        if self.function.name.as_str() != "forward" || self.thinks() {
+        let adds = ["mul_", "add_"].iter().all(|name| ir.has_attribute(Sym::new(name)));
+        if !adds || self.function.name.as_str() != "forward" || self.thinks() {
             return Vec::new();
         }
         let moments = self.moments();

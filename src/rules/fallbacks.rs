@@ -6,17 +6,30 @@ use crate::finding::{Code, Finding, Label};
 use crate::ir::{Block, Expr, ExprId, Stmt, StmtId, Var};
 use crate::link::Resolved;
 use crate::span::{Place, Span};
-use crate::sym::Sym;
+use crate::sym::{Answers, Sym};
 use crate::torch::{self, Without};
 use crate::world::World;
 
 /// Back ends for which programs have flags.
 const BACK_ENDS: &[&str] = &["cuda", "mps", "xpu", "npu", "hpu", "mlu", "musa"];
 
+thread_local! {
+    static CUDA: Answers = const { Answers::new() };
+}
+
+/// The kind of device that a text names: what stands before the colon.
+fn kind(text: &str) -> &str {
+    text.split_once(':').map_or(text, |(kind, _)| kind)
+}
+
 /// SD803 device-overwritten
 pub(super) fn overwritten(cx: &Context<'_>) -> Vec<Finding> {
     let Some(file) = File::of(cx) else { return Vec::new() };
     let mut found = Vec::new();
+    // The first choice is for CUDA.
+    if !file.ir.strings.iter().any(|&text| CUDA.with(|known| known.ask(text, |text| kind(text) == "cuda"))) {
+        return found;
+    }
     file.in_blocks(&mut |stmts| {
         let mut before: Option<(StmtId, Choice)> = None;
         // What is printed in between changes nothing.
@@ -156,10 +169,7 @@ impl File<'_> {
     /// Does the expression name a device of this kind?
     fn names(&self, e: ExprId, kind: &str) -> bool {
         match self.ir.expr(self.inside_device(e)) {
-            Expr::Str(s) => {
-                let text = s.as_str();
-                kind == text.split_once(':').map_or(text, |(k, _)| k)
-            }
+            Expr::Str(s) => kind == self::kind(s.as_str()),
             _ => false,
         }
     }

@@ -25,13 +25,14 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
     let Some(file) = File::of(cx) else { return Vec::new() };
     // Names are compared by number: every parameter and variable of every function is looked at.
     let [device, location] = ["device", "map_location"].map(Sym::new);
+    let objects_have_one = file.ir.has_attribute(device);
     let mut found = Vec::new();
     for function in &file.ir.functions {
         if function.kind != FuncKind::Function {
             continue;
         }
         found.extend(drawn::with_given(&file, function));
-        if let Some(own) = own::not_where_it_runs(&file, function) {
+        if objects_have_one && let Some(own) = own::not_where_it_runs(&file, function) {
             found.push(own);
             continue;
         }

@@ -98,6 +98,8 @@ impl Look<'_> {
     /// `if "cuda" in device: torch.cuda.synchronize()`, in a function that does nothing else with it.
     fn not_the_current_one(&self) -> Option<Finding> {
         let ir = self.file.ir;
+        let mut uses = self.uses().peekable();
+        uses.peek()?;
         let tests: Vec<Span> = ir
             .stmts
             .iter()
@@ -110,8 +112,6 @@ impl Look<'_> {
         let told = |at: Span| {
             ir.exprs.iter().zip(&ir.expr_spans).any(|(e, s)| matches!(e, Expr::Format(_)) && s.contains(at))
         };
-        let mut uses = self.uses().peekable();
-        uses.peek()?;
         if !uses.all(|at| asked(at) || told(at)) || !self.uses().any(asked) {
             return None;
         }
