@@ -139,7 +139,7 @@ impl Always<'_> {
                 let call = ir.call(id);
                 call.args.iter().any(|a| asks(a.value)) || asks(call.func) || self.call_asks(call.func, depth)
             }
-            Expr::IfElse { test, .. } => asks(test),
+            Expr::IfElse(id) => asks(ir.if_else(id).test),
             Expr::And(list) | Expr::Or(list) => ir.list(list).first().is_some_and(|&x| asks(x)),
             Expr::Attr { base, .. } => asks(base),
             Expr::Index { base, index } => asks(base) || asks(index),

@@ -2,7 +2,7 @@
 
 use super::found::Node;
 use super::scan::{Scan, names_place, packs_sequences};
-use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Slot, Stmt, Var};
+use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Slot, Stmt, Var, Whole};
 use crate::link::{Binding, ClassKey, ModIdx, Resolved, Target};
 use crate::sym::{Answers, Sym};
 use crate::torch::{self, Kind, Returns, State, Without};
@@ -513,7 +513,7 @@ impl Scan<'_> {
 
     pub(super) fn is_large(&self, e: ExprId) -> bool {
         match self.ir.expr(e) {
-            Expr::Int(i) => i >= 512,
+            Expr::Int(Whole(i)) => i >= 512,
             Expr::Tuple(list) | Expr::List(list) => self.ir.list(list).iter().any(|&x| self.is_large(x)),
             // A product of constants.
             Expr::Binary { left, right, .. } => [left, right].iter().all(|&x| {

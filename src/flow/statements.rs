@@ -116,7 +116,11 @@ impl Scan<'_> {
         for (expr, &at) in self.ir.exprs.iter().zip(&self.ir.expr_spans) {
             let mut slots = Vec::new();
             match *expr {
-                Expr::Walrus { target: Var::Local(slot) | Var::Global(slot), .. } => slots.push(slot),
+                Expr::Walrus(id) => {
+                    if let Var::Local(slot) | Var::Global(slot) = self.ir.walrus(id).target {
+                        slots.push(slot);
+                    }
+                }
                 Expr::Call(call) => {
                     if let Expr::Attr { base, .. } = self.ir.expr(self.ir.call(call).func) {
                         self.changes(base, &mut slots);

@@ -3,7 +3,7 @@
 use super::behind::{Node, named};
 use super::held::{Given, Stored};
 use super::site::{Callers, MAX_CALLERS, Site, argument, given_for, own_method};
-use crate::ir::{Call, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
+use crate::ir::{Call, Expr, ExprId, FuncId, FuncKind, IfElse, Module, Stmt, Var};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::span::Span;
 use crate::sym::Sym;
@@ -45,7 +45,10 @@ impl Contents<'_> {
                 self.value(site, comp.value.unwrap_or(comp.element), depth)
             }
             Expr::Binary { left, right, .. } => self.all(site, &[left, right], depth),
-            Expr::IfElse { then, orelse, .. } => self.all(site, &[then, orelse], depth),
+            Expr::IfElse(id) => {
+                let IfElse { then, orelse, .. } = ir.if_else(id);
+                self.all(site, &[then, orelse], depth)
+            }
             Expr::Unary { operand, .. } => self.value(site, operand, depth),
             Expr::Star(x) | Expr::Await(x) => self.value(site, x, depth),
             Expr::Index { base, .. } => self.value(site, base, depth),

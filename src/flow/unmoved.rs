@@ -115,7 +115,7 @@ impl Trace<'_> {
             }
             Expr::Compare { .. } | Expr::Index { .. } => true,
             Expr::Unary { .. } => true,
-            Expr::IfElse { test, .. } => test == e || self.goes(m, around),
+            Expr::IfElse(id) => ir.if_else(id).test == e || self.goes(m, around),
             _ => false,
         }
     }

@@ -29,6 +29,10 @@ pub struct Module {
     pub arg_pool: Vec<Arg>,
     /// The comprehensions.
     pub comps: Vec<Comp>,
+    /// The `if` that are expressions.
+    pub if_elses: Vec<IfElse>,
+    /// The `:=`.
+    pub walruses: Vec<Walrus>,
     /// The functions; the first is the module's own body.
     pub functions: Vec<Function>,
     /// The classes.
@@ -148,6 +152,16 @@ impl Module {
     /// The comprehension.
     pub fn comp(&self, id: CompId) -> &Comp {
         &self.comps[id.0 as usize]
+    }
+
+    /// The `if` that is an expression.
+    pub fn if_else(&self, id: IfElseId) -> IfElse {
+        self.if_elses[id.0 as usize]
+    }
+
+    /// The `:=`.
+    pub fn walrus(&self, id: WalrusId) -> Walrus {
+        self.walruses[id.0 as usize]
     }
 
     /// The function.

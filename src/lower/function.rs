@@ -124,7 +124,10 @@ impl<'a> Lowerer<'a> {
     /// that stand directly in a class body, too.
     fn frame(&mut self, frame: Frame<'a>, body: Body<'a>) -> (FuncId, Vec<(Sym, FuncId)>) {
         let id = FuncId(number(self.module.functions.len()));
-        let mut scope = Scope::new(id, frame.kind, frame.class);
+        let mut scope = match self.spare.pop() {
+            Some(spare) => spare.again(id, frame.kind, frame.class),
+            None => Scope::new(id, frame.kind, frame.class),
+        };
         let params = params(&mut scope, &frame.signature);
         match body {
             Body::Stmts(body) => bind_body(&mut scope, body, self.walruses),
@@ -159,13 +162,15 @@ impl<'a> Lowerer<'a> {
             }
         };
         let end = number(self.module.exprs.len());
-        let Some(scope) = self.scopes.pop() else { return (id, Vec::new()) };
+        let Some(mut scope) = self.scopes.pop() else { return (id, Vec::new()) };
         let function = &mut self.module.functions[id.0 as usize];
         function.body = block;
         function.exprs = first..end;
         function.is_generator = scope.is_generator;
-        function.slots = scope.slots.into();
-        (id, scope.methods)
+        function.slots = scope.slots.as_slice().into();
+        let methods = std::mem::take(&mut scope.methods);
+        self.spare.push(scope);
+        (id, methods)
     }
 
     fn decorators(&mut self, decorators: &'a [Decorator]) -> ExprList {

@@ -102,7 +102,7 @@ impl Method<'_> {
         let Expr::Call(c) = self.ir.expr(e) else { return None };
         let call = self.ir.call(c);
         let Expr::Attr { base, name } = self.ir.expr(call.func) else { return None };
-        Some((base, name.as_str(), &call.args))
+        Some((base, name.as_str(), call.args))
     }
 
     /// Variables that are means or variances of what the method was given, and of nothing else.

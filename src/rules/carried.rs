@@ -106,7 +106,7 @@ impl File<'_> {
 
     /// The argument that one of the results becomes, in the call itself or by the round's only other assignment to it.
     fn carries(&self, at: ExprId, call: Call<'_>, made: &[ExprId]) -> Option<(ExprId, Option<Span>)> {
-        let [_, rest @ ..] = &*call.args else { return None };
+        let [_, rest @ ..] = call.args else { return None };
         rest.iter().find_map(|a| {
             let state = a.value;
             if !matches!(self.ir.expr(state), Expr::Var(_) | Expr::Attr { .. }) {

@@ -3,7 +3,7 @@
 use super::Context;
 use super::file::File;
 use crate::finding::{Code, Finding, Label};
-use crate::ir::{Block, Expr, ExprId, Stmt, StmtId, Var};
+use crate::ir::{Block, Expr, ExprId, IfElse, Stmt, StmtId, Var};
 use crate::link::Resolved;
 use crate::span::{Place, Span};
 use crate::sym::{Answers, Sym};
@@ -86,9 +86,8 @@ impl File<'_> {
         match self.ir.stmt(s) {
             Stmt::Assign { targets, value } if self.may_choose(*value) => {
                 let target = self.variable(self.ir.list(*targets))?;
-                let Expr::IfElse { test, then, orelse } = self.ir.expr(self.inside_device(*value)) else {
-                    return None;
-                };
+                let Expr::IfElse(id) = self.ir.expr(self.inside_device(*value)) else { return None };
+                let IfElse { test, then, orelse } = self.ir.if_else(id);
                 let back_end = self.asked_for(test, then)?;
                 (self.names(then, back_end) && self.names(orelse, "cpu"))
                     .then_some(Choice { target, back_end })
@@ -148,7 +147,7 @@ impl File<'_> {
     fn inside_device(&self, e: ExprId) -> ExprId {
         let Expr::Call(c) = self.ir.expr(e) else { return e };
         let call = self.ir.call(c);
-        let [only] = &*call.args else { return e };
+        let [only] = call.args else { return e };
         let device = matches!(self.cx.program.resolve_expr(self.module, call.func),
             Some(Resolved::External(p)) if p.as_str() == "torch.device");
         if device { only.value } else { e }
@@ -157,9 +156,9 @@ impl File<'_> {
     /// Is it an expression with two outcomes, or a call that may hand one on?
     fn may_choose(&self, e: ExprId) -> bool {
         match self.ir.expr(e) {
-            Expr::IfElse { .. } => true,
-            Expr::Call(c) => match &*self.ir.call(c).args {
-                [only] => matches!(self.ir.expr(only.value), Expr::IfElse { .. }),
+            Expr::IfElse(_) => true,
+            Expr::Call(c) => match self.ir.call(c).args {
+                [only] => matches!(self.ir.expr(only.value), Expr::IfElse(_)),
                 _ => false,
             },
             _ => false,

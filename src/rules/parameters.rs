@@ -9,7 +9,9 @@ mod registered;
 use super::Context;
 use super::file::File;
 use crate::finding::{Code, Finding, Label};
-use crate::ir::{ArgKind, Call, Expr, ExprId, FuncKind, Function, Param, ParamKind, Stmt, StmtId, Var};
+use crate::ir::{
+    ArgKind, Call, Expr, ExprId, FuncKind, Function, IfElse, Param, ParamKind, Stmt, StmtId, Var, Whole,
+};
 use crate::link::{ClassKey, Resolved};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
@@ -127,7 +129,10 @@ impl File<'_> {
     pub(super) fn chooses_device(&self, e: ExprId) -> bool {
         match self.ir.expr(e) {
             Expr::Str(s) => matches!(s.as_str(), "cpu" | "cuda" | "cuda:0" | "mps"),
-            Expr::IfElse { then, orelse, .. } => self.chooses_device(then) && self.chooses_device(orelse),
+            Expr::IfElse(id) => {
+                let IfElse { then, orelse, .. } = self.ir.if_else(id);
+                self.chooses_device(then) && self.chooses_device(orelse)
+            }
             Expr::Call(c) => matches!(self.cx.program.resolve_expr(self.module, self.ir.call(c).func),
                 Some(Resolved::External(p)) if p.as_str() == "torch.device"),
             _ => false,
@@ -189,7 +194,7 @@ impl File<'_> {
     /// Is the tensor empty, or asked at once for something that is no tensor?
     fn stays_on_host(&self, call: crate::ir::CallId, at: Span) -> bool {
         let empty = match self.ir.call(call).args.first().map(|a| self.ir.expr(a.value)) {
-            Some(Expr::Int(0)) => true,
+            Some(Expr::Int(Whole(0))) => true,
             Some(Expr::List(list) | Expr::Tuple(list)) => list.len == 0,
             _ => false,
         };
@@ -284,7 +289,7 @@ impl File<'_> {
                     _ => named,
                 }
             }
-            Expr::IfElse { .. } => self.chooses_device(e),
+            Expr::IfElse(_) => self.chooses_device(e),
             _ => false,
         }
     }
@@ -440,7 +445,7 @@ impl File<'_> {
         let (n, param) = callee.params.iter().enumerate().find(|(_, p)| p.name.as_str() == "device")?;
         // `device=torch.device("cpu")` as well.
         let default = match ir.expr(param.default?) {
-            Expr::Call(c) => match (self.cx.program.resolve_expr(m, ir.call(c).func), &*ir.call(c).args) {
+            Expr::Call(c) => match (self.cx.program.resolve_expr(m, ir.call(c).func), ir.call(c).args) {
                 (Some(Resolved::External(p)), [a]) if p.as_str() == "torch.device" => ir.expr(a.value),
                 _ => return None,
             },

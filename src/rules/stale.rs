@@ -105,7 +105,7 @@ impl File<'_> {
                 _ => false,
             },
             Expr::Attr { name, .. } => name.as_str() == "device",
-            Expr::Str(_) | Expr::Var(_) | Expr::IfElse { .. } => true,
+            Expr::Str(_) | Expr::Var(_) | Expr::IfElse(_) => true,
             _ => false,
         }
     }

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::late::Late;
 use super::refuses::{Points, Refusal, there};
 use super::{GPUS, Node, literal, named, node, silent};
-use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, Module};
+use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, Module, Whole};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::span::Span;
 use crate::sym::Sym;
@@ -197,7 +197,7 @@ impl<'a> Graph<'a> {
 fn is_given_gpus(ir: &Module, at: Span) -> bool {
     let asks = |call: Call<'_>| {
         call.args.iter().any(|a| {
-            let some = !matches!(ir.expr(a.value), Expr::Int(0) | Expr::None);
+            let some = !matches!(ir.expr(a.value), Expr::Int(Whole(0)) | Expr::None);
             matches!(a.kind, ArgKind::Keyword(name) if name.as_str() == GPUS) && some
         })
     };

@@ -91,7 +91,7 @@ impl Interp<'_> {
             Expr::Str(s) => is_web(s.as_str()) || s.as_str().is_empty(),
             Expr::Format(list) => ir.list(list).first().is_some_and(|&first| part(first)),
             Expr::Binary { left, .. } => part(left),
-            Expr::IfElse { then, orelse, .. } => part(then) && part(orelse),
+            Expr::IfElse(id) => part(ir.if_else(id).then) && part(ir.if_else(id).orelse),
             Expr::Index { .. } => self.is_in_table(at, steps),
             Expr::Call(id) => self.call_gives_address(at, ir.call(id), steps),
             Expr::Attr { .. } => {

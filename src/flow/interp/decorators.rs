@@ -264,7 +264,7 @@ fn asks_for_gpus(ir: &Module, call: Call<'_>) -> u32 {
         };
         match ir.expr(a.value) {
             Expr::Str(s) if s.as_str() == "cuda" => 1,
-            Expr::Int(n) if named => u32::try_from(n).unwrap_or(0),
+            Expr::Int(n) if named => u32::try_from(n.0).unwrap_or(0),
             Expr::Str(_) | Expr::True if named => 1,
             _ => 0,
         }

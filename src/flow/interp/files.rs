@@ -34,7 +34,8 @@ impl Files<'_> {
             let Stmt::Import(imports) = **stmt else { return false };
             ir.imported(imports).iter().any(|i| match linked.targets.get(&(i.level, i.module, i.name)) {
                 Some(&Target::Member(m, name)) => {
-                    self.are_kernels(m, name) || relevance.cuda_only.compiles(m)
+                    let cuda_only = &relevance.cuda_only;
+                    cuda_only.compiles(m) || cuda_only.holds_kernels(m) && self.are_kernels(m, name)
                 }
                 Some(&Target::Module(m)) => relevance.cuda_only.compiles(m),
                 _ => false,

@@ -6,7 +6,7 @@ use super::super::value::{Host, ObjId, OuterId, Reason, Role, Tensor, TensorId, 
 use super::args::Args;
 use super::meet::Rule;
 use super::{Interp, ObjKind};
-use crate::ir::{Expr, ExprId};
+use crate::ir::{Expr, ExprId, Whole};
 use crate::sym::Sym;
 
 impl Interp<'_> {
@@ -67,7 +67,7 @@ impl Interp<'_> {
         let all = || Err(items.into());
         let Expr::Slice(list) = ir.expr(slice) else { return all() };
         let &[bound] = ir.list(list) else { return all() };
-        let Expr::Int(n) = ir.expr(bound) else { return all() };
+        let Expr::Int(Whole(n)) = ir.expr(bound) else { return all() };
         let Ok(n) = usize::try_from(n) else { return all() };
         let (first, rest) = items.split_at(n.min(items.len()));
         let lower = ir.span(bound).start == ir.span(slice).start;

@@ -34,7 +34,7 @@ impl<'p> Interp<'p> {
         let ir = &self.linked().ir;
         let Expr::Call(id) = ir.expr(iter) else { return TRUE };
         let call = ir.call(id);
-        let [arg] = &*call.args else { return TRUE };
+        let [arg] = call.args else { return TRUE };
         if !matches!(ir.expr(call.func), Expr::Var(Var::Unbound(n)) if n.as_str() == "range")
             || matches!(ir.expr(arg.value), Expr::Int(_))
         {

@@ -356,7 +356,7 @@ impl Interp<'_> {
         let Some(mut value) = assigned else { return };
         if let Expr::Call(call) = ir.expr(value) {
             let call = ir.call(call);
-            match (ir.expr(call.func), &*call.args) {
+            match (ir.expr(call.func), call.args) {
                 (Expr::Var(crate::ir::Var::Unbound(n)), [a]) if n.as_str() == "str" => value = a.value,
                 _ => return,
             }
