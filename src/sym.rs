@@ -53,15 +53,17 @@ const RECENT_NAMES: usize = 1 << 14;
 /// How much room for texts is made at once.
 const ROOM: usize = 1 << 16;
 
-/// A name with its text, so that to know it again nothing else needs to be read.
+/// A name with its text, so that to know it again nothing else needs to be read. It fills half a line of the cache.
 #[derive(Clone, Copy)]
+#[repr(align(32))]
 struct Recent {
-    key: Key,
+    words: [u64; 3],
+    length: u32,
     id: u32,
 }
 
 /// A short text as numbers: equal texts have equal keys, and no others have.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 struct Key {
     words: [u64; 3],
     length: u32,
@@ -69,7 +71,11 @@ struct Key {
 
 impl Recent {
     /// No name has this length.
-    const NONE: Self = Self { key: Key { words: [0; 3], length: u32::MAX }, id: 0 };
+    const NONE: Self = Self { words: [0; 3], length: u32::MAX, id: 0 };
+
+    fn is(&self, key: Key) -> bool {
+        self.length == key.length && self.words == key.words
+    }
 }
 
 impl Key {
@@ -111,8 +117,8 @@ impl Sym {
         let Some(key) = Key::of(text.as_bytes()) else { return Self(intern(text)) };
         RECENT.with_borrow_mut(|recent| {
             let known = &mut recent[key.slot()];
-            if known.key != key {
-                *known = Recent { key, id: intern(text) };
+            if !known.is(key) {
+                *known = Recent { words: key.words, length: key.length, id: intern(text) };
             }
             Self(known.id)
         })

@@ -63,7 +63,9 @@ impl Intake {
         for loaded in files {
             self.by_path.insert(self.finder.path_id(&loaded.path), file_id(self.importers.len()));
             self.importers.push(self.finder.importer(&loaded.path, &loaded.root));
-            let dotted = dotted(&loaded.path, &loaded.root);
+            let built =
+                self.extensions.entry(loaded.root.clone()).or_insert_with_key(|root| extensions(root));
+            let dotted = (!built.is_empty()).then(|| dotted(&loaded.path, &loaded.root));
             let file = analysis.sources.add(match loaded.text {
                 Some(text) => Source::new(loaded.path, loaded.name, text),
                 None => Source::on_disk(loaded.path, loaded.name),
@@ -71,9 +73,7 @@ impl Intake {
             if let Some((code, message)) = loaded.problem {
                 analysis.findings.push(plain_finding(code, message, Place { file, span: Span::default() }));
             }
-            let built =
-                self.extensions.entry(loaded.root.clone()).or_insert_with_key(|root| extensions(root));
-            if !built.is_empty() {
+            if let Some(dotted) = dotted {
                 self.built.insert(file, built.clone());
                 self.dotted.insert(file, dotted);
             }

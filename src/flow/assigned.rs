@@ -90,7 +90,7 @@ fn collect(ir: &Module, block: Block, receiver: Option<Expr>, names: &mut Names)
             Stmt::With { body, .. } => below(*body),
             Stmt::Try { body, handlers, orelse, finally } => {
                 [*body, *orelse, *finally].into_iter().for_each(&mut below);
-                handlers.iter().for_each(|h| below(h.body));
+                ir.handlers(*handlers).iter().for_each(|h| below(h.body));
             }
             _ => {}
         }

@@ -62,7 +62,7 @@ impl Behind {
             let ir = &program.get(m).ir;
             let imported = ir.imports.iter().any(|i| i.name == Some(question));
             let given = |k: ArgKind| matches!(k, ArgKind::Keyword(name) if name == gpus);
-            let given = ir.calls.iter().any(|call| call.args.iter().any(|a| given(a.kind)));
+            let given = ir.calls().any(|call| call.args.iter().any(|a| given(a.kind)));
             imported || given || ir.has_attribute(question)
         })
     }
@@ -166,14 +166,14 @@ pub(super) fn silent(ir: &Module) -> FxHashSet<ExprId> {
         f.params.iter().filter_map(|p| p.annotation).chain(f.returns).for_each(&mut skip);
     }
     for class in &ir.classes {
-        class.bases.iter().for_each(|a| skip(a.value));
+        ir.args(class.bases).iter().for_each(|a| skip(a.value));
     }
     for stmt in &ir.stmts {
         if let Stmt::AnnAssign { annotation, .. } = stmt {
             skip(*annotation);
         }
     }
-    for call in &ir.calls {
+    for call in ir.calls() {
         let asks = matches!(ir.expr(call.func), Expr::Var(Var::Unbound(name)) if matches!(name.as_str(), "isinstance" | "issubclass"));
         if asks && let Some(class) = call.args.get(1) {
             skip(class.value);

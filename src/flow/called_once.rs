@@ -121,7 +121,7 @@ fn started(program: &Program, files: &[ModIdx], names: &FxHashSet<Sym>) -> Sites
     let mut found = Sites::default();
     for &m in files {
         let ir = &program.get(m).ir;
-        for (n, call) in (0..).zip(&ir.calls) {
+        for (n, call) in (0..).zip(ir.calls()) {
             let name = started_by(ir, call).and_then(|e| ir.last_name(e));
             if let Some(name) = name.filter(|name| names.contains(name)) {
                 found.entry(name).or_default().push((m, CallId(n)));
@@ -138,7 +138,7 @@ fn handed(program: &Program, files: &[ModIdx], names: &FxHashSet<Sym>, started: 
         let ir = &program.get(m).ir;
         let starts = started.values().flatten().filter(|(at, _)| *at == m);
         let started = starts.filter_map(|&(_, call)| started_by(ir, ir.call(call)));
-        let run: FxHashSet<ExprId> = ir.calls.iter().map(|call| call.func).chain(started).collect();
+        let run: FxHashSet<ExprId> = ir.calls().map(|call| call.func).chain(started).collect();
         let mentioned = (0..).zip(&ir.exprs).map(|(n, _)| ExprId(n)).filter(|e| !run.contains(e));
         found.extend(mentioned.filter_map(|e| ir.last_name(e)).filter(|name| names.contains(name)));
     }
@@ -152,7 +152,7 @@ fn around(program: &Program, (m, call): (ModIdx, CallId)) -> Option<Sym> {
 }
 
 /// The function that a call starts: `spawn(work, …)`, `Process(target=work)`
-fn started_by(ir: &Module, call: &Call) -> Option<ExprId> {
+fn started_by(ir: &Module, call: Call<'_>) -> Option<ExprId> {
     ir.last_name(call.func).filter(|&name| is_starter(name))?;
     let target = |k: ArgKind| matches!(k, ArgKind::Keyword(name) if matches!(name.as_str(), "target" | "fn"));
     let named = call.args.iter().find(|a| target(a.kind));

@@ -4,7 +4,7 @@
 //! imports another file of the project that does. What stands in a branch, or in a `try` that goes on, is a choice.
 
 use crate::ir::{Block, Expr, ExprId, FuncId, Import, Module, Stmt};
-use crate::link::{ModIdx, Program, Resolved, Target};
+use crate::link::{Binding, ModIdx, Program, Resolved, Target};
 use crate::sym::Sym;
 use crate::torch::{self, Reach};
 
@@ -14,6 +14,8 @@ pub struct CudaOnly {
     needs: Vec<bool>,
     /// Those that compile kernels themselves.
     compile: Vec<bool>,
+    /// Those with a variable that holds some.
+    hold: Vec<bool>,
 }
 
 impl CudaOnly {
@@ -21,6 +23,7 @@ impl CudaOnly {
     pub fn of(program: &Program) -> Self {
         let all = || (0..program.modules.len()).map(|n| ModIdx(u32::try_from(n).unwrap_or(u32::MAX)));
         let compile: Vec<bool> = all().map(|m| compiles(program, m)).collect();
+        let hold: Vec<bool> = all().map(|m| holds_kernels(program, m)).collect();
         let known =
             |m: ModIdx| imports_extension(program, m).max(compile[m.0 as usize].then_some(Reach::Importers));
         let seeds: Vec<Option<Reach>> = all().map(known).collect();
@@ -28,7 +31,7 @@ impl CudaOnly {
         let mut needs: Vec<bool> = seeds.iter().map(|&reach| reach == Some(Reach::Importers)).collect();
         let mut work: Vec<ModIdx> = all().filter(|m| needs[m.0 as usize]).collect();
         if work.is_empty() {
-            return Self { needs: alone, compile };
+            return Self { needs: alone, compile, hold };
         }
         let mut importers: Vec<Vec<ModIdx>> = vec![Vec::new(); needs.len()];
         for m in all() {
@@ -48,7 +51,7 @@ impl CudaOnly {
             }
         }
         let needs = needs.into_iter().zip(alone).map(|(importer, own)| importer || own).collect();
-        Self { needs, compile }
+        Self { needs, compile, hold }
     }
 
     /// Is CUDA there wherever the file has been imported?
@@ -59,6 +62,11 @@ impl CudaOnly {
     /// Does the file itself compile kernels as it is imported, whatever the machine?
     pub(super) fn compiles(&self, module: ModIdx) -> bool {
         self.compile.get(module.0 as usize).copied().unwrap_or(false)
+    }
+
+    /// May a variable of the file's body hold kernels that it has compiled?
+    pub(super) fn holds_kernels(&self, module: ModIdx) -> bool {
+        self.hold.get(module.0 as usize).copied().unwrap_or(true)
     }
 }
 
@@ -74,15 +82,16 @@ fn first_imports(ir: &Module) -> Vec<&Import> {
 fn add_imports<'a>(ir: &'a Module, block: Block, found: &mut Vec<&'a Import>) {
     for &s in ir.block(block) {
         match ir.stmt(s) {
-            Stmt::Import(imports) => found.extend(imports),
+            Stmt::Import(imports) => found.extend(ir.imported(*imports)),
             // `except ImportError: raise RuntimeError(…)`: there is no way on without it.
             Stmt::Try { body, handlers, .. } => {
+                let handlers = ir.handlers(*handlers);
                 let raises =
                     |b: Block| ir.block(b).last().is_some_and(|&s| matches!(ir.stmt(s), Stmt::Raise { .. }));
                 if !handlers.is_empty() && handlers.iter().all(|h| raises(h.body)) {
                     add_imports(ir, *body, found);
-                } else if let ([s], [handler]) = (ir.block(*body), &**handlers)
-                    && matches!(ir.stmt(*s), Stmt::Import(imports) if imports.iter().all(|i| i.level == 0))
+                } else if let ([s], [handler]) = (ir.block(*body), handlers)
+                    && matches!(ir.stmt(*s), Stmt::Import(imports) if ir.imported(*imports).iter().all(|i| i.level == 0))
                 {
                     // What stands for it where nobody has built it is of the same kind.
                     add_imports(ir, handler.body, found);
@@ -114,6 +123,11 @@ fn compiles(program: &Program, module: ModIdx) -> bool {
         Stmt::Assign { value, .. } | Stmt::Expr(value) => compiles_at(program, module, value),
         _ => false,
     })
+}
+
+fn holds_kernels(program: &Program, module: ModIdx) -> bool {
+    let compiled = |b: &Binding| matches!(*b, Binding::Value(e) if compiles_at(program, module, e));
+    program.get(module).bindings.iter().any(compiled)
 }
 
 /// `load(name=…, sources=["kernel.cu"])`, or a call of the project's function that does it.

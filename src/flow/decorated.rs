@@ -33,12 +33,12 @@ impl Scan<'_> {
             return;
         }
         self.found.asking.extend(&guarded);
-        for call in &ir.calls {
+        for call in ir.calls() {
             let owner = self.owner(call.func);
             if !self.is_in(owner, &guarded) {
                 continue;
             }
-            for arg in &call.args {
+            for arg in call.args {
                 if let Some(f) = self.own_function(owner, arg.value) {
                     self.edge(owner, ir.span(arg.value), Node::Function(self.module, f));
                     self.found.handed.insert(f);

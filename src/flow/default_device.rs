@@ -75,7 +75,7 @@ fn used(program: &Program, m: ModIdx) -> FxHashSet<ModIdx> {
 /// Does the file say that tensors are made elsewhere than on the CPU?
 fn sets(program: &Program, m: ModIdx, names: &[&str]) -> bool {
     let ir = &program.get(m).ir;
-    ir.calls.iter().any(|call| {
+    ir.calls().any(|call| {
         let named = matches!(ir.expr(call.func), Expr::Attr { name, .. } if names.contains(&name.as_str()));
         let resolved = || program.resolve_expr(m, call.func);
         let sets = named
@@ -87,7 +87,7 @@ fn sets(program: &Program, m: ModIdx, names: &[&str]) -> bool {
 }
 
 /// Is it the CPU, or another type on the CPU, that the call names? What it computes may be any.
-fn stays(ir: &Module, call: &Call) -> bool {
+fn stays(ir: &Module, call: Call<'_>) -> bool {
     let Some(arg) = call.args.first() else { return true };
     match ir.expr(arg.value) {
         Expr::Str(s) => !["cuda", "mps", "xpu", "npu", "hpu"].iter().any(|d| s.as_str().contains(d)),

@@ -2,7 +2,7 @@
 //! down.
 
 use super::site::Site;
-use crate::ir::{ArgKind, BinOp, Call, Expr, ExprId, ExprList, FuncId, Module, Stmt, Var};
+use crate::ir::{ArgKind, BinOp, Call, Expr, ExprId, ExprList, FuncId, IfElse, Module, Stmt, Var, Whole};
 use crate::link::{Binding, Program, Resolved};
 
 /// Something that is not written down.
@@ -94,7 +94,7 @@ impl Namer<'_> {
         let ir = &self.program.get(site.module).ir;
         match ir.expr(e) {
             Expr::Str(s) => vec![s.as_str().to_owned()],
-            Expr::Int(n) => vec![n.to_string()],
+            Expr::Int(Whole(n)) => vec![n.to_string()],
             Expr::Format(list) => self.joined(site, list, depth),
             Expr::Binary { op: BinOp::Add, left, right } => {
                 products(&self.ends(site, left, depth), &self.ends(site, right, depth))
@@ -104,7 +104,8 @@ impl Namer<'_> {
                 Expr::Str(s) => vec![without_marks(s.as_str())],
                 _ => hole,
             },
-            Expr::IfElse { then, orelse, .. } => {
+            Expr::IfElse(id) => {
+                let IfElse { then, orelse, .. } = ir.if_else(id);
                 let mut all = self.ends(site, then, depth);
                 all.extend(self.ends(site, orelse, depth));
                 all.truncate(MAX_NAMES);
@@ -131,7 +132,7 @@ impl Namer<'_> {
     }
 
     /// `os.path.join(folder, name)`, `Path(name)`, `"{}_G.pth".format(epoch)`, `open(name)`
-    fn of_call(&self, site: &Site<'_>, call: &Call, depth: u32) -> Option<Vec<String>> {
+    fn of_call(&self, site: &Site<'_>, call: Call<'_>, depth: u32) -> Option<Vec<String>> {
         let ir = &self.program.get(site.module).ir;
         let last = call.args.last().filter(|a| a.kind == ArgKind::Positional);
         if let Expr::Attr { base, name } = ir.expr(call.func) {

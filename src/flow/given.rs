@@ -147,7 +147,7 @@ impl Search<'_> {
         let method = |key, name| self.program.find_method(key, name).filter(|t| self.targets.contains(t));
         let name = |&(t, f): &Target| self.program.get(t).ir.function(f).name;
         let names: FxHashSet<Sym> = self.targets.iter().map(name).collect();
-        for (n, call) in ir.calls.iter().enumerate() {
+        for (n, call) in ir.calls().enumerate() {
             let id = CallId(u32::try_from(n).unwrap_or(u32::MAX));
             if let Some(target) = self.called(m, call.func) {
                 self.calls.sites.entry(target).or_default().push((m, id));
@@ -185,7 +185,7 @@ pub(super) fn is_private(function: &Function) -> bool {
 /// is given, or a part of that.
 pub(super) fn handed_on(
     ir: &Module,
-    call: &Call,
+    call: Call<'_>,
     callee: &Function,
     index: usize,
 ) -> Option<(FuncId, usize)> {

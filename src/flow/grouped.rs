@@ -4,7 +4,7 @@
 
 use super::named_calls::function_at;
 use crate::finding::Spot;
-use crate::ir::{Block, Call, CmpOp, Expr, ExprId, FuncId, Module, Stmt, StmtId, UnaryOp, Var};
+use crate::ir::{Block, Call, CmpOp, Expr, ExprId, FuncId, Module, Stmt, StmtId, UnaryOp, Var, Whole};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
@@ -30,17 +30,14 @@ pub fn all_nccl(program: &Program, files: &[ModIdx]) -> bool {
         .iter()
         .flat_map(|&m| {
             let ir = &program.get(m).ir;
-            ir.calls
-                .iter()
-                .filter(|call| ir.last_name(call.func) == Some(Sym::new(MAKER)))
-                .map(move |c| (ir, c))
+            ir.calls().filter(|call| ir.last_name(call.func) == Some(Sym::new(MAKER))).map(move |c| (ir, c))
         })
         .peekable();
     makers.peek().is_some() && makers.all(|(ir, call)| is_nccl(ir, call))
 }
 
 /// `backend="nccl"`, or the name of what has been given that in the same function.
-fn is_nccl(ir: &Module, call: &Call) -> bool {
+fn is_nccl(ir: &Module, call: Call<'_>) -> bool {
     let nccl = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if s.as_str() == "nccl");
     let Some(backend) = super::site::argument(call, 0, Sym::new("backend")) else { return false };
     let set = |value: ExprId, target: ExprId| nccl(value) && ir.asks_about(backend, target);
@@ -120,8 +117,10 @@ impl Group<'_> {
             Expr::Or(list) if !truth => ir.list(list).iter().any(|&part| self.joined(part, false)),
             Expr::Compare { left, op, right } => {
                 let several = match (op, ir.expr(right)) {
-                    (CmpOp::Gt | CmpOp::NotEq, Expr::Int(1)) | (CmpOp::GtE, Expr::Int(2)) => true,
-                    (CmpOp::Eq | CmpOp::LtE, Expr::Int(1)) | (CmpOp::Lt, Expr::Int(2)) => false,
+                    (CmpOp::Gt | CmpOp::NotEq, Expr::Int(Whole(1))) | (CmpOp::GtE, Expr::Int(Whole(2))) => {
+                        true
+                    }
+                    (CmpOp::Eq | CmpOp::LtE, Expr::Int(Whole(1))) | (CmpOp::Lt, Expr::Int(Whole(2))) => false,
                     _ => return false,
                 };
                 several == truth && self.tells(left) == Some(Asked::Size)
@@ -170,7 +169,7 @@ fn told_by(program: &Program, m: ModIdx, callee: ExprId, hands: u32) -> Option<A
             for s in &ir.stmts[ir.stmts_of(ir.function(f))] {
                 let Stmt::Return(Some(value)) = *s else { continue };
                 match ir.expr(value) {
-                    Expr::Int(0 | 1) | Expr::True | Expr::False => {}
+                    Expr::Int(Whole(0 | 1)) | Expr::True | Expr::False => {}
                     _ => told = Some(asked_in(program, m, value, hands)?),
                 }
             }

@@ -41,7 +41,7 @@ impl<'a> Given<'a> {
                 return;
             }
             if span.contains(at) {
-                for inner in blocks(ir.stmt(s)) {
+                for inner in blocks(ir, ir.stmt(s)) {
                     let last = ir.block(inner).last().map(|&l| ir.stmt_span(l).end);
                     let first = ir.block(inner).first().map(|&f| ir.stmt_span(f).start);
                     if first.is_some_and(|f| f <= at.start) && last.is_some_and(|l| l >= at.end) {
@@ -75,7 +75,7 @@ impl<'a> Given<'a> {
                 }
             }
             _ => {
-                for block in blocks(ir.stmt(s)) {
+                for block in blocks(ir, ir.stmt(s)) {
                     ir.block(block).iter().for_each(|&s| self.statement(s, false, host));
                 }
             }
@@ -152,13 +152,13 @@ fn asks_for_tensors(ir: &Module, test: ExprId) -> bool {
 }
 
 /// The blocks of a compound statement.
-fn blocks(stmt: &Stmt) -> Vec<Block> {
+fn blocks(ir: &Module, stmt: &Stmt) -> Vec<Block> {
     match stmt {
         Stmt::If { then, orelse, .. } => vec![*then, *orelse],
         Stmt::While { body, orelse, .. } | Stmt::For { body, orelse, .. } => vec![*body, *orelse],
         Stmt::With { body, .. } => vec![*body],
         Stmt::Try { body, handlers, orelse, finally } => {
-            let handlers = handlers.iter().map(|h| h.body);
+            let handlers = ir.handlers(*handlers).iter().map(|h| h.body);
             [*body].into_iter().chain(handlers).chain([*orelse, *finally]).collect()
         }
         Stmt::Match { cases, .. } => cases.iter().map(|c| c.body).collect(),

@@ -216,7 +216,7 @@ impl Search<'_> {
         let mut add = |e: ExprId| {
             found.extend(ir.exprs_in(e).map(|n| ExprId(u32::try_from(n).unwrap_or(u32::MAX))));
         };
-        for call in &ir.calls {
+        for call in ir.calls() {
             let data = self.makes_data_set(m, call);
             for a in call.args.iter().filter(|a| is_for_data(a, data)) {
                 add(a.value);
@@ -236,7 +236,7 @@ impl Search<'_> {
     }
 
     /// Is it a call that makes a data set: one of the project's, or one that torchvision and others have?
-    fn makes_data_set(&self, m: ModIdx, call: &Call) -> bool {
+    fn makes_data_set(&self, m: ModIdx, call: Call<'_>) -> bool {
         match self.program.resolve_expr(m, call.func) {
             Some(Resolved::Class(key)) => is_data_set(self.program, key),
             Some(Resolved::External(path)) => {
@@ -317,7 +317,7 @@ fn pictures(ir: &Module, at: ExprId) -> bool {
 }
 
 /// `train.transforms.append(step)`
-fn adds_step(ir: &Module, call: &Call) -> bool {
+fn adds_step(ir: &Module, call: Call<'_>) -> bool {
     let Expr::Attr { base, name } = ir.expr(call.func) else { return false };
     matches!(name.as_str(), "append" | "insert" | "extend")
         && matches!(ir.expr(base), Expr::Attr { name, .. } if name.as_str() == "transforms")
@@ -333,7 +333,7 @@ fn steps(ir: &Module, given: ExprId) -> impl Iterator<Item = ExprId> + '_ {
 }
 
 /// What is put into the variable, or into the list in it, that the call is given: in the same function.
-fn put_into(ir: &Module, call: &Call, given: ExprId) -> Vec<ExprId> {
+fn put_into(ir: &Module, call: Call<'_>, given: ExprId) -> Vec<ExprId> {
     let Expr::Var(var) = ir.expr(given) else { return Vec::new() };
     let f = ir.function_around(call.func);
     let is = |e: ExprId| ir.expr(e) == Expr::Var(var) && ir.function_around(e) == f;
@@ -346,7 +346,7 @@ fn put_into(ir: &Module, call: &Call, given: ExprId) -> Vec<ExprId> {
         }
         _ => None,
     });
-    let added = ir.calls.iter().filter_map(|call| match ir.expr(call.func) {
+    let added = ir.calls().filter_map(|call| match ir.expr(call.func) {
         Expr::Attr { base, name } if is(base) && matches!(name.as_str(), "append" | "insert" | "extend") => {
             call.args.last().map(|a| a.value)
         }

@@ -69,11 +69,11 @@ pub(super) fn body(program: &Program, module: ModIdx) -> (bool, Vec<ModIdx>) {
     });
     let mut imports = Vec::new();
     for (n, s) in ir.stmts.iter().enumerate() {
-        let Stmt::Import(names) = s else { continue };
+        let Stmt::Import(names) = *s else { continue };
         if !now(ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)))) {
             continue;
         }
-        for i in names {
+        for i in ir.imported(names) {
             let target = linked.targets.get(&(i.level, i.module, i.name));
             if let Some(&(Target::Module(t) | Target::Member(t, _))) = target
                 && !imports.contains(&t)
@@ -139,7 +139,7 @@ impl Always<'_> {
                 let call = ir.call(id);
                 call.args.iter().any(|a| asks(a.value)) || asks(call.func) || self.call_asks(call.func, depth)
             }
-            Expr::IfElse { test, .. } => asks(test),
+            Expr::IfElse(id) => asks(ir.if_else(id).test),
             Expr::And(list) | Expr::Or(list) => ir.list(list).first().is_some_and(|&x| asks(x)),
             Expr::Attr { base, .. } => asks(base),
             Expr::Index { base, index } => asks(base) || asks(index),

@@ -2,7 +2,7 @@
 
 use super::found::Node;
 use super::scan::{Scan, names_place, packs_sequences};
-use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Slot, Stmt, Var};
+use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Slot, Stmt, Var, Whole};
 use crate::link::{Binding, ClassKey, ModIdx, Resolved, Target};
 use crate::sym::{Answers, Sym};
 use crate::torch::{self, Kind, Returns, State, Without};
@@ -10,13 +10,16 @@ use crate::torch::{self, Kind, Returns, State, Without};
 thread_local! {
     static SEEDS: Answers = const { Answers::new() };
     static TELLING: Answers = const { Answers::new() };
+    static REVEALING: Answers = const { Answers::new() };
+}
+
+/// Is it one of the functions by which programs ask what the engine knows?
+fn is_revealing(name: Sym) -> bool {
+    REVEALING.with(|known| known.ask(name, |text| text.starts_with("reveal_")))
 }
 
 impl Scan<'_> {
-    pub(super) fn attribute(&mut self, e: ExprId, base: ExprId, name: Sym, asked: bool) {
-        if self.says_something(name) {
-            self.telling_attribute(e, base, name, asked);
-        }
+    pub(super) fn attribute(&mut self, e: ExprId, base: ExprId, name: Sym) {
         match self.ir.expr(base) {
             // `self.method`
             Expr::Var(Var::Local(0)) => {
@@ -36,7 +39,7 @@ impl Scan<'_> {
                     self.method(owner, e, class, name);
                 }
             }
-            Expr::Call(id) if matches!(self.ir.expr(self.ir.call(id).func), Expr::Var(Var::Unbound(n)) if n.as_str() == "super") =>
+            Expr::Call(id) if matches!(self.ir.expr(self.ir.call(id).func), Expr::Var(Var::Unbound(n)) if n == self.names.super_) =>
             {
                 let owner = self.owner(e);
                 if let Some(class) = self.class_around(owner) {
@@ -70,7 +73,7 @@ impl Scan<'_> {
     }
 
     /// Can an attribute of this name be a seed, whatever it is one of? Most names cannot.
-    fn says_something(&self, name: Sym) -> bool {
+    pub(super) fn says_something(&self, name: Sym) -> bool {
         TELLING.with(|known| {
             known.ask(name, |text| {
                 let names = self.names;
@@ -82,7 +85,7 @@ impl Scan<'_> {
         })
     }
 
-    fn telling_attribute(&mut self, e: ExprId, base: ExprId, name: Sym, asked: bool) {
+    pub(super) fn telling_attribute(&mut self, e: ExprId, base: ExprId, name: Sym, asked: bool) {
         if self.names.seeds.contains(&name) || self.names.demands.contains(&name) {
             if asked || self.is_from_numpy(base) {
                 self.hint(e);
@@ -170,7 +173,7 @@ impl Scan<'_> {
                     self.mention(e, r);
                 }
             }
-            Var::Unbound(name) if name.as_str().starts_with("reveal_") => self.seed(e),
+            Var::Unbound(name) if is_revealing(name) => self.seed(e),
             // `from helpers import *`
             Var::Unbound(name) if !self.program.get(self.module).stars.is_empty() => {
                 if let Some(r) = self.program.lookup(self.module, name) {
@@ -222,7 +225,8 @@ impl Scan<'_> {
         })
     }
 
-    pub(super) fn call(&mut self, e: ExprId, call: &Call) {
+    /// `by_name`: may what is called be a variable that is known by its name?
+    pub(super) fn call(&mut self, e: ExprId, call: Call<'_>, by_name: bool) {
         let owner = self.owner(e);
         self.found.calls[owner.0 as usize] += 1;
         if let Expr::Attr { name, .. } = self.ir.expr(call.func)
@@ -264,16 +268,18 @@ impl Scan<'_> {
         }
         // `.type(torch.FloatTensor)` is for the CPU.
         if let Expr::Attr { name, .. } = self.ir.expr(call.func)
-            && name.as_str() == "type"
+            && name == self.names.type_
             && call.args.iter().any(|a| self.is_legacy_type(a.value))
         {
             self.seed(e);
         }
         let callee = match self.ir.expr(call.func) {
-            Expr::Var(_) | Expr::Attr { .. } => self.program.resolve_expr(self.module, call.func),
+            Expr::Var(_) | Expr::Attr { .. } if by_name || !self.is_of_local(call.func) => {
+                self.program.resolve_expr(self.module, call.func)
+            }
             _ => None,
         };
-        let for_itself = self.program.is_local_import(self.module, call.func);
+        let for_itself = by_name && self.program.is_local_import(self.module, call.func);
         match callee {
             Some(Resolved::External(path)) => self.external(e, path, call),
             Some(Resolved::Class(key)) if !for_itself => {
@@ -292,6 +298,17 @@ impl Scan<'_> {
                 self.seed_in(owner, self.ir.span(e));
             }
             _ => {}
+        }
+    }
+
+    /// Is it a variable of a function, or a dotted name that begins with one?
+    fn is_of_local(&self, mut e: ExprId) -> bool {
+        loop {
+            match self.ir.expr(e) {
+                Expr::Attr { base, .. } | Expr::Index { base, .. } => e = base,
+                Expr::Var(Var::Local(_) | Var::Enclosing { .. }) => return true,
+                _ => return false,
+            }
         }
     }
 
@@ -393,7 +410,7 @@ impl Scan<'_> {
             if name.as_str() == "dtype" || super::spelled::is_number_type(name.as_str()))
     }
 
-    pub(super) fn external(&mut self, e: ExprId, path: Sym, call: &Call) {
+    pub(super) fn external(&mut self, e: ExprId, path: Sym, call: Call<'_>) {
         if path.as_str().starts_with("builtins.") {
             return;
         }
@@ -446,7 +463,7 @@ impl Scan<'_> {
     }
 
     /// `torch.tensor(self.window)` of what the function has been given as a number.
-    fn is_of_number(&self, call: &Call) -> bool {
+    fn is_of_number(&self, call: Call<'_>) -> bool {
         let named = matches!(self.ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "tensor");
         named
             && call.args.first().is_some_and(|a| a.kind == ArgKind::Positional && self.is_number(a.value, 0))
@@ -486,7 +503,7 @@ impl Scan<'_> {
     }
 
     /// `device=x.device`
-    fn is_beside(&self, call: &Call) -> bool {
+    fn is_beside(&self, call: Call<'_>) -> bool {
         let device = self.names.device;
         call.args.iter().any(|a| {
             a.kind == ArgKind::Keyword(device)
@@ -496,7 +513,7 @@ impl Scan<'_> {
 
     pub(super) fn is_large(&self, e: ExprId) -> bool {
         match self.ir.expr(e) {
-            Expr::Int(i) => i >= 512,
+            Expr::Int(Whole(i)) => i >= 512,
             Expr::Tuple(list) | Expr::List(list) => self.ir.list(list).iter().any(|&x| self.is_large(x)),
             // A product of constants.
             Expr::Binary { left, right, .. } => [left, right].iter().all(|&x| {

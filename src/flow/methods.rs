@@ -85,7 +85,7 @@ fn class_made(program: &Program, m: ModIdx, e: ExprId) -> Option<ClassKey> {
 }
 
 /// Is what the call of a method gives for this parameter on the host, as far as the source says it?
-pub(super) fn gives_host(program: &Program, m: ModIdx, call: &Call, index: usize, name: Sym) -> bool {
+pub(super) fn gives_host(program: &Program, m: ModIdx, call: Call<'_>, index: usize, name: Sym) -> bool {
     let Some(given) = index.checked_sub(1).and_then(|at| argument(call, at, name)) else { return false };
     let callers = Callers::default();
     let site = Site::of(m, program.get(m).ir.function_around(call.func));

@@ -31,7 +31,7 @@ impl NamedCalls {
             let mut around = FxHashSet::default();
             for &m in files {
                 let ir = &program.get(m).ir;
-                for (n, call) in ir.calls.iter().enumerate() {
+                for (n, call) in ir.calls().enumerate() {
                     let Some(name) = ir.last_name(call.func).filter(|name| todo.contains(name)) else {
                         continue;
                     };
@@ -153,7 +153,7 @@ fn is_in_constructor(ir: &Module, e: ExprId) -> bool {
 /// Has the function called `set_device` before?
 fn chooses_before(ir: &Module, e: ExprId) -> bool {
     let (around, at) = (ir.function(ir.function_around(e)), ir.span(e));
-    ir.calls.iter().any(|call| {
+    ir.calls().any(|call| {
         let span = ir.span(call.func);
         let chooses =
             ir.last_name(call.func).is_some_and(|n| matches!(n.as_str(), "set_device" | "set_device_idx"));

@@ -38,6 +38,10 @@ pub(super) struct Names {
     /// The method that demands a tensor on the host.
     pub(super) numpy: Sym,
     pub(super) forward: Sym,
+    /// The function.
+    pub(super) super_: Sym,
+    /// The method that gives another type.
+    pub(super) type_: Sym,
     /// The argument by which tokenizers are told to give tensors.
     pub(super) return_tensors: Sym,
     /// Functions that ask what the machine has.
@@ -82,6 +86,8 @@ impl Names {
             to: Sym::new("to"),
             numpy: Sym::new("numpy"),
             forward: Sym::new("forward"),
+            super_: Sym::new("super"),
+            type_: Sym::new("type"),
             return_tensors: Sym::new("return_tensors"),
             questions: set(&["is_available", "device_count", "is_initialized", "is_bf16_supported"]),
             registering: set(&["register_buffer", "register_parameter"]),
@@ -158,19 +164,26 @@ impl<'a> Scan<'a> {
         let functions = self.ir.functions.iter().filter(|f| f.parent == Some(FuncId(0)));
         let mut inner = functions.map(|f| f.exprs.clone()).peekable();
         let asking = self.asking_names();
-        for n in 0..self.ir.exprs.len() {
-            let e = ExprId(number(n));
-            self.question(e, self.ir.exprs[n], asking);
+        let telling = self.ir.attributes.iter().any(|&name| self.says_something(name));
+        let imports = self.program.get(self.module).imports_in_functions();
+        for (e, &expr) in (0..).map(ExprId).zip(&self.ir.exprs) {
+            self.question(e, expr, asking);
             while inner.next_if(|range| range.end <= e.0).is_some() {}
-            match self.ir.exprs[n] {
+            let inside = inner.peek().is_some_and(|range| range.contains(&e.0));
+            match expr {
                 // No variable of the file's own.
                 Expr::Var(Var::Local(_))
-                    if inner.peek().is_some_and(|range| range.contains(&e.0))
-                        && !self.program.is_local_import(self.module, e) => {}
-                Expr::Str(s) if names_place(s) && !compared.contains(&e) => self.seed(e),
-                Expr::Attr { base, name } => self.attribute(e, base, name, asked.contains(&e)),
+                    if inside && !(imports && self.program.is_local_import(self.module, e)) => {}
+                Expr::Str(s) if places && names_place(s) && !compared.contains(&e) => self.seed(e),
+                Expr::Attr { base, name } => {
+                    if telling && self.says_something(name) {
+                        self.telling_attribute(e, base, name, asked.contains(&e));
+                    }
+                    self.attribute(e, base, name);
+                }
                 Expr::Var(var) => self.variable(e, var),
-                Expr::Call(id) => self.call(e, self.ir.call(id)),
+                // A variable of a function's own is nothing that is known by name.
+                Expr::Call(id) => self.call(e, self.ir.call(id), !inside || imports),
                 Expr::Compare { left, right, .. } if self.compares_type(left, right) => self.seed(e),
                 _ => {}
             }
@@ -207,7 +220,10 @@ impl<'a> Scan<'a> {
     /// The packages in `torch.cuda.is_available()` and `torch.xpu.device_count()`: who only asks decides nothing.
     fn asked(&self) -> FxHashSet<ExprId> {
         let mut asked = FxHashSet::default();
-        for call in &self.ir.calls {
+        if !self.names.questions.iter().any(|&name| self.ir.has_attribute(name)) {
+            return asked;
+        }
+        for call in self.ir.calls() {
             let Expr::Attr { base, name } = self.ir.expr(call.func) else { continue };
             if self.names.questions.contains(&name)
                 && let Some(Resolved::External(path)) = self.program.resolve_expr(self.module, call.func)

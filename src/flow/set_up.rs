@@ -98,7 +98,7 @@ fn always_calls(program: &Program, (m, caller): Key, (callee_module, callee): Ke
     let known = |alias: Sym| {
         alias.as_str() == "forward" || (0..ir.exprs.len()).any(|n| !within.contains(&n) && speaks(n, alias))
     };
-    let called = |e: ExprId| ir.calls.iter().any(|call| call.func == e);
+    let called = |e: ExprId| ir.calls().any(|call| call.func == e);
     within.clone().filter(|&n| speaks(n, name)).all(|n| {
         let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
         called(e) || other_name(ir, caller, e).is_some_and(|alias| alias.is_none_or(|alias| !known(alias)))

@@ -33,7 +33,7 @@ impl<'s> Site<'s> {
 }
 
 /// The argument for a parameter, by its position and name.
-pub(super) fn argument(call: &Call, at: usize, name: Sym) -> Option<ExprId> {
+pub(super) fn argument(call: Call<'_>, at: usize, name: Sym) -> Option<ExprId> {
     let keyword = call.args.iter().find(|a| a.kind == ArgKind::Keyword(name));
     let spread = call.args.iter().take(at + 1).any(|a| a.kind == ArgKind::Star);
     let positional = || call.args.get(at).filter(|a| a.kind == ArgKind::Positional && !spread);
@@ -41,7 +41,7 @@ pub(super) fn argument(call: &Call, at: usize, name: Sym) -> Option<ExprId> {
 }
 
 /// What a call in a file gives for a parameter of the function that it calls. A method's first is the object before the dot.
-pub(super) fn given_for(function: &Function, at: usize, ir: &Module, call: &Call) -> Option<ExprId> {
+pub(super) fn given_for(function: &Function, at: usize, ir: &Module, call: Call<'_>) -> Option<ExprId> {
     let bound = match ir.expr(call.func) {
         Expr::Attr { base, .. } if has_receiver(function) => {
             if at == 0 {

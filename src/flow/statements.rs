@@ -65,8 +65,8 @@ impl Scan<'_> {
         if bound.is_empty() {
             return;
         }
-        for n in 0..self.ir.calls.len() {
-            let Expr::Attr { mut base, name } = self.ir.expr(self.ir.calls[n].func) else { continue };
+        for call in self.ir.calls() {
+            let Expr::Attr { mut base, name } = self.ir.expr(call.func) else { continue };
             if name != self.names.to {
                 continue;
             }
@@ -116,7 +116,11 @@ impl Scan<'_> {
         for (expr, &at) in self.ir.exprs.iter().zip(&self.ir.expr_spans) {
             let mut slots = Vec::new();
             match *expr {
-                Expr::Walrus { target: Var::Local(slot) | Var::Global(slot), .. } => slots.push(slot),
+                Expr::Walrus(id) => {
+                    if let Var::Local(slot) | Var::Global(slot) = self.ir.walrus(id).target {
+                        slots.push(slot);
+                    }
+                }
                 Expr::Call(call) => {
                     if let Expr::Attr { base, .. } = self.ir.expr(self.ir.call(call).func) {
                         self.changes(base, &mut slots);
@@ -198,6 +202,7 @@ impl Scan<'_> {
         let mut caught = Vec::new();
         for (stmt, &span) in self.ir.stmts.iter().zip(&self.ir.stmt_spans) {
             let Stmt::Try { handlers, .. } = stmt else { continue };
+            let handlers = self.ir.handlers(*handlers);
             if let Some(first) = handlers.first()
                 && handlers.iter().any(|h| everything(h.types))
                 && !handlers.iter().any(|h| raises(h.span))

@@ -3,7 +3,7 @@
 use super::behind::{Node, named};
 use super::held::{Given, Stored};
 use super::site::{Callers, MAX_CALLERS, Site, argument, given_for, own_method};
-use crate::ir::{Call, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
+use crate::ir::{Call, Expr, ExprId, FuncId, FuncKind, IfElse, Module, Stmt, Var};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::span::Span;
 use crate::sym::Sym;
@@ -45,7 +45,10 @@ impl Contents<'_> {
                 self.value(site, comp.value.unwrap_or(comp.element), depth)
             }
             Expr::Binary { left, right, .. } => self.all(site, &[left, right], depth),
-            Expr::IfElse { then, orelse, .. } => self.all(site, &[then, orelse], depth),
+            Expr::IfElse(id) => {
+                let IfElse { then, orelse, .. } = ir.if_else(id);
+                self.all(site, &[then, orelse], depth)
+            }
             Expr::Unary { operand, .. } => self.value(site, operand, depth),
             Expr::Star(x) | Expr::Await(x) => self.value(site, x, depth),
             Expr::Index { base, .. } => self.value(site, base, depth),
@@ -132,7 +135,7 @@ impl Contents<'_> {
         Some(given.min().unwrap_or(Stored::Unknown))
     }
 
-    fn call(&self, site: &Site<'_>, call: &Call, depth: u32) -> Stored {
+    fn call(&self, site: &Site<'_>, call: Call<'_>, depth: u32) -> Stored {
         // `tree_map(lambda x: x.cpu(), state)`
         if call.args.iter().any(|a| self.copies_to_host(site, a.value, depth)) {
             return Stored::Host;
@@ -158,7 +161,7 @@ impl Contents<'_> {
     }
 
     /// A method, by its name.
-    fn method(&self, site: &Site<'_>, base: ExprId, name: Sym, call: &Call, depth: u32) -> Stored {
+    fn method(&self, site: &Site<'_>, base: ExprId, name: Sym, call: Call<'_>, depth: u32) -> Stored {
         let of_base = || self.value(site, base, depth);
         match name.as_str() {
             "cpu" => Stored::Host,
@@ -198,7 +201,7 @@ impl Contents<'_> {
     }
 
     /// A function outside the project.
-    fn foreign(&self, site: &Site<'_>, path: &str, call: &Call, depth: u32) -> Stored {
+    fn foreign(&self, site: &Site<'_>, path: &str, call: Call<'_>, depth: u32) -> Stored {
         let given: Vec<ExprId> = call.args.iter().map(|a| a.value).collect();
         match path {
             "torch.load" | "torch.hub.load_state_dict_from_url" => {
@@ -275,10 +278,10 @@ impl Contents<'_> {
     }
 
     /// What a call of the project's function gives.
-    fn result(&self, site: &Site<'_>, call: &Call, m: ModIdx, f: FuncId, depth: u32) -> Stored {
+    fn result(&self, site: &Site<'_>, call: Call<'_>, m: ModIdx, f: FuncId, depth: u32) -> Stored {
         let Some(depth) = depth.checked_sub(1) else { return Stored::Unknown };
         let caller = &self.program.get(site.module).ir;
-        let Some(n) = caller.calls.iter().position(|c| std::ptr::eq(c, call)) else { return Stored::Unknown };
+        let Some(n) = caller.calls().position(|c| c.func == call.func) else { return Stored::Unknown };
         let ir = &self.program.get(m).ir;
         if ir.function(f).is_generator {
             return Stored::Unknown;

@@ -5,7 +5,7 @@ use super::behind::{Node, named};
 use super::file_names::assigned;
 use super::site::{Site, own_method};
 use super::stored::returns;
-use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Module, Stmt, Var};
+use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, IfElse, Module, Stmt, Var};
 use crate::link::{Binding, ModIdx, Program, Resolved};
 use crate::sym::Sym;
 
@@ -89,7 +89,8 @@ impl Finder<'_> {
                 let keys = ir.list(list).iter().step_by(2);
                 Some(keys.filter_map(|&key| text(self.program, site.module, key)).collect())
             }
-            Expr::IfElse { then, orelse, .. } => {
+            Expr::IfElse(id) => {
+                let IfElse { then, orelse, .. } = ir.if_else(id);
                 self.keys(site, then, depth).or_else(|| self.keys(site, orelse, depth))
             }
             Expr::Var(var @ Var::Local(_)) => self.of_variable(site, var, depth),
@@ -124,7 +125,7 @@ impl Finder<'_> {
     }
 
     /// `dict(epoch=1)`, what a function of the project gives, or makes of what it is given.
-    fn of_call(&self, site: &Site<'_>, call: &Call, depth: u32) -> Option<Vec<Sym>> {
+    fn of_call(&self, site: &Site<'_>, call: Call<'_>, depth: u32) -> Option<Vec<Sym>> {
         let module = site.module;
         let ir = &self.program.get(module).ir;
         let called = match named(self.program, module, call.func) {

@@ -92,7 +92,6 @@ fn calls(ir: &Module, picked: ExprId) -> bool {
     around.class.is_some()
         && around.name.as_str() == "__init__"
         && ir
-            .calls
-            .iter()
+            .calls()
             .any(|call| call.func == picked || within(call.func) && names.contains(&ir.expr(call.func)))
 }

@@ -115,7 +115,7 @@ impl Trace<'_> {
             }
             Expr::Compare { .. } | Expr::Index { .. } => true,
             Expr::Unary { .. } => true,
-            Expr::IfElse { test, .. } => test == e || self.goes(m, around),
+            Expr::IfElse(id) => ir.if_else(id).test == e || self.goes(m, around),
             _ => false,
         }
     }
@@ -174,7 +174,7 @@ impl Trace<'_> {
     }
 
     /// It is given to a function: under the name of a parameter there.
-    fn handed(&mut self, m: ModIdx, call: &Call, e: ExprId) -> bool {
+    fn handed(&mut self, m: ModIdx, call: Call<'_>, e: ExprId) -> bool {
         let ir = &self.program.get(m).ir;
         if only_looks(ir, call) {
             return true;
@@ -202,7 +202,7 @@ impl Trace<'_> {
 }
 
 /// `isinstance(x, Net)`, `super(Net, self)`
-fn only_looks(ir: &Module, call: &Call) -> bool {
+fn only_looks(ir: &Module, call: Call<'_>) -> bool {
     matches!(ir.expr(call.func), Expr::Var(Var::Unbound(name)) if LOOKS.contains(&name.as_str()))
 }
 

@@ -52,7 +52,7 @@ impl LookedUp {
         found
     }
 
-    fn call(&mut self, program: &Program, m: ModIdx, call: &Call) {
+    fn call(&mut self, program: &Program, m: ModIdx, call: Call<'_>) {
         let ir = &program.get(m).ir;
         let Some(Resolved::External(path)) = program.resolve_expr(m, call.func) else { return };
         let literal = |n: usize| call.args.get(n).is_some_and(|a| matches!(ir.expr(a.value), Expr::Str(_)));

@@ -40,6 +40,14 @@ pub struct CallId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct CompId(pub u32);
 
+/// Number of an `if` expression in its module.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct IfElseId(pub u32);
+
+/// Number of a `:=` in its module.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct WalrusId(pub u32);
+
 /// Index of a variable in its function's frame.
 pub type Slot = u16;
 
@@ -52,12 +60,25 @@ pub struct ExprList {
     pub len: u32,
 }
 
-/// A run of [`Module::stmt_pool`]: statements in order.
+/// Statements in order: the place in [`Module::stmt_pool`] of their count, which they follow. By default there are none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Block {
-    /// Index of the first statement in the pool.
+pub struct Block(pub u32);
+
+/// A run of [`Module::handlers`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HandlerList {
+    /// Index of the first handler.
     pub start: u32,
-    /// Number of statements.
+    /// Number of handlers.
+    pub len: u32,
+}
+
+/// A run of [`Module::imports`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ImportList {
+    /// Index of the first part.
+    pub start: u32,
+    /// Number of parts.
     pub len: u32,
 }
 
@@ -188,21 +209,14 @@ pub enum Expr {
         /// Right operand.
         right: ExprId,
     },
-    /// `then if test else orelse`
-    IfElse {
-        /// The condition.
-        test: ExprId,
-        /// Value where it holds.
-        then: ExprId,
-        /// Value where it does not.
-        orelse: ExprId,
-    },
+    /// `then if test else orelse`, see [`IfElse`].
+    IfElse(IfElseId),
     /// A string literal (implicit concatenation joined). Those of more than 200 bytes are `Opaque`.
     Str(Sym),
     /// An integer that fits; others are `Opaque`.
-    Int(i64),
+    Int(Whole),
     /// A floating-point number.
-    Float(f64),
+    Float(Real),
     /// `True`
     True,
     /// `False`
@@ -226,16 +240,44 @@ pub enum Expr {
     YieldFrom(ExprId),
     /// `*e`
     Star(ExprId),
-    /// `target := value`
-    Walrus {
-        /// The name that is bound.
-        target: Var,
-        /// The value.
-        value: ExprId,
-    },
+    /// `target := value`, see [`Walrus`].
+    Walrus(WalrusId),
     /// Anything else (bytes, complex, big integers, template strings, broken syntax): the value is
     /// unknown, the parts are evaluated.
     Opaque(ExprList),
+}
+
+// There are more of them than of anything else: what is rare stands elsewhere.
+const _: () = assert!(size_of::<Expr>() <= 12);
+
+/// An integer that need not lie where others do: it would make all expressions larger.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[repr(Rust, packed(4))]
+pub struct Whole(pub i64);
+
+/// A floating-point number, likewise.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[repr(Rust, packed(4))]
+pub struct Real(pub f64);
+
+/// `then if test else orelse`
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct IfElse {
+    /// The condition.
+    pub test: ExprId,
+    /// Value where it holds.
+    pub then: ExprId,
+    /// Value where it does not.
+    pub orelse: ExprId,
+}
+
+/// `target := value`
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Walrus {
+    /// The name that is bound.
+    pub target: Var,
+    /// The value.
+    pub value: ExprId,
 }
 
 /// How an argument is passed.
@@ -262,13 +304,33 @@ pub struct Arg {
     pub span: Span,
 }
 
-/// A call.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Call {
+/// A run of [`Module::arg_pool`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ArgList {
+    /// Index of the first argument in the pool.
+    pub start: u32,
+    /// Number of arguments.
+    pub len: u32,
+}
+
+/// A call, as [`Module::call`] gives it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Call<'a> {
     /// What is called.
     pub func: ExprId,
     /// The arguments in source order.
-    pub args: Box<[Arg]>,
+    pub args: &'a [Arg],
+    /// From `(` to `)`, both included.
+    pub paren: Span,
+}
+
+/// A call as it is kept.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct KeptCall {
+    /// What is called.
+    pub func: ExprId,
+    /// The arguments in source order.
+    pub args: ArgList,
     /// From `(` to `)`, both included.
     pub paren: Span,
 }
@@ -389,7 +451,7 @@ pub struct Class {
     /// Its name.
     pub name: Sym,
     /// The bases and keywords, evaluated in the scope around it.
-    pub bases: Box<[Arg]>,
+    pub bases: ArgList,
     /// The decorators, outermost first.
     pub decorators: ExprList,
     /// Its body, a function of kind `ClassBody`: the slots' final values are the class's attributes.

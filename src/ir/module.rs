@@ -19,12 +19,20 @@ pub struct Module {
     pub stmts: Vec<Stmt>,
     /// The span of each statement.
     pub stmt_spans: Vec<Span>,
-    /// Storage of [`Block`].
+    /// Storage of [`Block`]: a count, the statements, and so on. It begins with the block without a statement.
     pub stmt_pool: Vec<StmtId>,
+    /// The handlers of `try` statements, those of one side by side.
+    pub handlers: Vec<Handler>,
     /// The calls.
-    pub calls: Vec<Call>,
+    pub calls: Vec<KeptCall>,
+    /// Storage of [`ArgList`].
+    pub arg_pool: Vec<Arg>,
     /// The comprehensions.
     pub comps: Vec<Comp>,
+    /// The `if` that are expressions.
+    pub if_elses: Vec<IfElse>,
+    /// The `:=`.
+    pub walruses: Vec<Walrus>,
     /// The functions; the first is the module's own body.
     pub functions: Vec<Function>,
     /// The classes.
@@ -65,7 +73,18 @@ impl Module {
 
     /// The statements of a block.
     pub fn block(&self, block: Block) -> &[StmtId] {
-        &self.stmt_pool[block.start as usize..(block.start + block.len) as usize]
+        let start = block.0 as usize + 1;
+        &self.stmt_pool[start..start + self.stmt_pool[block.0 as usize].0 as usize]
+    }
+
+    /// The handlers of a `try`.
+    pub fn handlers(&self, list: HandlerList) -> &[Handler] {
+        &self.handlers[list.start as usize..(list.start + list.len) as usize]
+    }
+
+    /// The parts of an import statement.
+    pub fn imported(&self, list: ImportList) -> &[Import] {
+        &self.imports[list.start as usize..(list.start + list.len) as usize]
     }
 
     /// The numbers of the statements in a compound one: each statement is numbered after those in it.
@@ -112,13 +131,37 @@ impl Module {
     }
 
     /// The call.
-    pub fn call(&self, id: CallId) -> &Call {
-        &self.calls[id.0 as usize]
+    pub fn call(&self, id: CallId) -> Call<'_> {
+        self.shown(self.calls[id.0 as usize])
+    }
+
+    /// All calls, in the order of their numbers.
+    pub fn calls(&self) -> impl DoubleEndedIterator<Item = Call<'_>> + ExactSizeIterator {
+        self.calls.iter().map(|&call| self.shown(call))
+    }
+
+    fn shown(&self, call: KeptCall) -> Call<'_> {
+        Call { func: call.func, args: self.args(call.args), paren: call.paren }
+    }
+
+    /// The arguments of a list.
+    pub fn args(&self, list: ArgList) -> &[Arg] {
+        &self.arg_pool[list.start as usize..(list.start + list.len) as usize]
     }
 
     /// The comprehension.
     pub fn comp(&self, id: CompId) -> &Comp {
         &self.comps[id.0 as usize]
+    }
+
+    /// The `if` that is an expression.
+    pub fn if_else(&self, id: IfElseId) -> IfElse {
+        self.if_elses[id.0 as usize]
+    }
+
+    /// The `:=`.
+    pub fn walrus(&self, id: WalrusId) -> Walrus {
+        self.walruses[id.0 as usize]
     }
 
     /// The function.

@@ -1,6 +1,6 @@
 //! Statements.
 
-use super::{BinOp, Block, ClassId, ExprId, ExprList, FuncId, Var};
+use super::{BinOp, Block, ClassId, ExprId, ExprList, FuncId, HandlerList, ImportList, Var};
 use crate::span::Span;
 use crate::sym::Sym;
 
@@ -131,7 +131,7 @@ pub enum Stmt {
         /// The body.
         body: Block,
         /// The handlers.
-        handlers: Box<[Handler]>,
+        handlers: HandlerList,
         /// The `else` part.
         orelse: Block,
         /// The `finally` part.
@@ -160,7 +160,7 @@ pub enum Stmt {
     /// `class`; binds the variable.
     Class(ClassId, Var),
     /// `import`
-    Import(Box<[Import]>),
+    Import(ImportList),
     /// `match`
     Match {
         /// The subject.
@@ -175,3 +175,6 @@ pub enum Stmt {
     /// `pass`, `global`, `nonlocal`, `type`
     Pass,
 }
+
+// There are many: what is rare stands elsewhere.
+const _: () = assert!(size_of::<Stmt>() <= 24);

@@ -68,7 +68,9 @@ fn direct_bases(program: &Program, module: usize) -> Vec<Vec<Base>> {
         .ir
         .classes
         .iter()
-        .map(|class| class.bases.iter().filter(|a| a.kind == ArgKind::Positional).map(base).collect())
+        .map(|class| {
+            linked.ir.args(class.bases).iter().filter(|a| a.kind == ArgKind::Positional).map(base).collect()
+        })
         .collect()
 }
 

@@ -27,7 +27,7 @@ pub(super) fn of(ir: &Module, targets: &FxHashMap<(u32, Sym, Option<Sym>), Targe
         if func == FuncId(0) {
             continue;
         }
-        for import in imports {
+        for import in ir.imported(*imports) {
             let target = targets.get(&(import.level, import.module, import.name));
             if let (Some(Var::Local(slot)), Some(&target)) = (import.target, target) {
                 found.entry((func, slot)).or_insert(target);
@@ -65,7 +65,7 @@ fn alternatives(
     }
     for (n, stmt) in ir.stmts.iter().enumerate() {
         let Stmt::Import(imports) = stmt else { continue };
-        for import in imports {
+        for import in ir.imported(*imports) {
             let target = targets.get(&(import.level, import.module, import.name));
             if let (Some(Var::Local(slot)), Some(&target)) = (import.target, target)
                 && function_of(ir, StmtId(u32::try_from(n).unwrap_or(u32::MAX))) == FuncId(0)
@@ -79,6 +79,13 @@ fn alternatives(
     }
     found.retain(|_, targets| targets.len() > 1);
     found
+}
+
+impl super::Linked {
+    /// Does a function of the file import anything for itself?
+    pub fn imports_in_functions(&self) -> bool {
+        !self.local_imports.is_empty()
+    }
 }
 
 impl Program {

@@ -8,15 +8,17 @@ mod imports;
 mod local;
 mod mps;
 mod shadowed;
+mod sites;
 
 use std::sync::{Arc, OnceLock};
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 pub use classes::{Base, ClassInfo};
 pub use finder::{Finder, Importer, PathId};
+pub use sites::Sites;
 
-use crate::ir::{Block, CallId, ClassId, Expr, ExprId, FuncId, Import, Module, Slot, Stmt, StmtId, Var};
+use crate::ir::{Block, ClassId, Expr, ExprId, FuncId, Import, Module, Slot, Stmt, StmtId, Var};
 use crate::span::FileId;
 use crate::sym::Sym;
 
@@ -82,6 +84,9 @@ pub struct Linked {
     pub ir: Module,
     /// What each module-level slot is bound to.
     pub bindings: Vec<Binding>,
+    /// What the name of each module-level slot means, once all files are linked: it is asked for more often than there are
+    /// names.
+    meanings: Box<[Option<Resolved>]>,
     /// Module-level names.
     pub names: FxHashMap<Sym, Slot>,
     /// What the functions' own imports name, by variable.
@@ -98,14 +103,9 @@ pub struct Linked {
     pub classes: Vec<ClassInfo>,
     /// The functions that stand directly in a class's body, by name; the last one wins.
     methods: FxHashMap<(ClassId, Sym), FuncId>,
-    /// The calls in this file that visibly reach its own functions by name.
-    pub calls: Sites,
-    /// The calls in this file of its own static methods and class methods, by the class's name.
-    pub calls_by_class: Sites,
+    /// The calls of its own functions, once somebody has asked.
+    sites: OnceLock<Sites>,
 }
-
-/// Calls by the function that they reach.
-pub type Sites = FxHashMap<FuncId, Vec<CallId>>;
 
 /// All files of a run.
 #[derive(Default)]
@@ -137,8 +137,11 @@ impl Program {
         let (extensions, dotted) = (FxHashMap::default(), FxHashMap::default());
         let mut program = Self { modules, by_file, builtins, extensions, dotted, about_mps: OnceLock::new() };
         shadowed::resolve(&mut program, &submodules);
+        let meanings: Vec<_> = (0..program.modules.len()).map(|m| program.meanings(index(m))).collect();
+        for (linked, meanings) in program.modules.iter_mut().zip(meanings) {
+            linked.meanings = meanings;
+        }
         classes::resolve(&mut program);
-        program.mark_calls();
         program
     }
 
@@ -184,7 +187,21 @@ impl Program {
 
     /// The module-level name of a file, followed through imports and re-exports.
     pub fn lookup(&self, module: ModIdx, name: Sym) -> Option<Resolved> {
-        self.lookup_within(module, name, MAX_REEXPORTS)
+        let linked = self.get(module);
+        let known = linked.names.get(&name).and_then(|&slot| linked.meanings.get(usize::from(slot)));
+        known.copied().unwrap_or_else(|| self.lookup_within(module, name, MAX_REEXPORTS))
+    }
+
+    /// What the name of each module-level slot of a file means.
+    fn meanings(&self, module: ModIdx) -> Box<[Option<Resolved>]> {
+        let body = self.get(module).ir.functions.first();
+        let names = body.into_iter().flat_map(|f| &f.slots);
+        names.map(|&name| self.lookup_within(module, name, MAX_REEXPORTS)).collect()
+    }
+
+    /// What the name of a module-level slot of a file means.
+    pub fn meaning(&self, module: ModIdx, slot: Slot) -> Option<Resolved> {
+        self.get(module).meanings.get(usize::from(slot)).copied().flatten()
     }
 
     fn lookup_within(&self, module: ModIdx, name: Sym, depth: usize) -> Option<Resolved> {
@@ -233,8 +250,7 @@ impl Program {
                 self.imported_by_function(linked, expr, var)
             }
             Expr::Var(Var::Local(slot) | Var::Global(slot)) => {
-                let name = *ir.functions.first()?.slots.get(slot as usize)?;
-                match self.lookup(module, name)? {
+                match self.meaning(module, slot)? {
                     Resolved::Variable(m, s) => match self.get(m).bindings[s as usize] {
                         // `Base = nn.Module`
                         Binding::Value(e) if e != expr && is_dotted(&self.get(m).ir, e) => {
@@ -262,79 +278,6 @@ impl Program {
         }
     }
 
-    /// Finds the calls that reach functions of their own files by name.
-    fn mark_calls(&mut self) {
-        let mut found = Vec::with_capacity(self.modules.len());
-        for (i, linked) in self.modules.iter().enumerate() {
-            let module = index(i);
-            let mut methods: Vec<(u32, FuncId)> = linked
-                .ir
-                .functions
-                .iter()
-                .enumerate()
-                .filter(|(_, f)| f.class.is_some() && f.kind == crate::ir::FuncKind::Function)
-                .map(|(n, f)| (f.span.start, FuncId(u32::try_from(n).unwrap_or(u32::MAX))))
-                .collect();
-            methods.sort_unstable();
-            let (mut calls, mut of_classes) = (Sites::default(), Sites::default());
-            let of_class = |f: &&crate::ir::Function| f.class.is_some() && f.decorators.len > 0;
-            let decorated: FxHashSet<Sym> =
-                linked.ir.functions.iter().filter(of_class).map(|f| f.name).collect();
-            for (n, call) in linked.ir.calls.iter().enumerate() {
-                let id = CallId(u32::try_from(n).unwrap_or(u32::MAX));
-                if let Expr::Attr { name, .. } = linked.ir.expr(call.func)
-                    && decorated.contains(&name)
-                    && let Some((m, f)) = self.method_of_class(module, call.func)
-                    && m == module
-                {
-                    of_classes.entry(f).or_default().push(id);
-                }
-                let own = self.method_of_self(module, &methods, call.func);
-                let target = own.or_else(|| match self.callee(module, call.func)? {
-                    Resolved::Function(m, f) => Some((m, f)),
-                    Resolved::Class(key) => self.find_method(key, Sym::new("__init__")),
-                    _ => None,
-                });
-                let Some((m, f)) = target else { continue };
-                // Who calls it from other files does not matter: a part of a project is judged like the whole.
-                if m == module {
-                    calls.entry(f).or_default().push(id);
-                }
-            }
-            found.push((calls, of_classes));
-        }
-        for (linked, (calls, of_classes)) in self.modules.iter_mut().zip(found) {
-            linked.calls = calls;
-            linked.calls_by_class = of_classes;
-        }
-    }
-
-    /// `self.name(…)` in a method: the method of that name of the class.
-    /// `methods` are the file's methods by where they start.
-    fn method_of_self(
-        &self,
-        module: ModIdx,
-        methods: &[(u32, FuncId)],
-        func: ExprId,
-    ) -> Option<(ModIdx, FuncId)> {
-        let ir = &self.get(module).ir;
-        let Expr::Attr { base, name } = ir.expr(func) else { return None };
-        let Expr::Var(Var::Local(slot)) = ir.expr(base) else { return None };
-        let span = ir.span(func);
-        let before = methods.partition_point(|&(start, _)| start <= span.start);
-        let method = methods[..before]
-            .iter()
-            .rev()
-            .take(8)
-            .map(|&(_, f)| ir.function(f))
-            .find(|f| f.span.contains(span))?;
-        let receiver = method.params.first()?;
-        if receiver.slot != slot || receiver.name.as_str() != "self" {
-            return None;
-        }
-        self.find_method(ClassKey { module, class: method.class? }, name)
-    }
-
     /// `Camera.from_pose(…)`: the static method or class method of a class of the project.
     pub fn method_of_class(&self, module: ModIdx, func: ExprId) -> Option<(ModIdx, FuncId)> {
         let Expr::Attr { base, name } = self.get(module).ir.expr(func) else { return None };
@@ -346,23 +289,6 @@ impl Program {
                 if matches!(path.as_str(), "builtins.staticmethod" | "builtins.classmethod"))
         };
         ir.list(ir.function(f).decorators).iter().any(of_class).then_some((m, f))
-    }
-
-    fn callee(&self, module: ModIdx, func: ExprId) -> Option<Resolved> {
-        let ir = &self.get(module).ir;
-        match ir.expr(func) {
-            Expr::Var(Var::Global(_) | Var::Unbound(_)) | Expr::Attr { .. } => {
-                self.resolve_expr(module, func)
-            }
-            // In module-level code the slot is the module's; in a function it is some other variable.
-            Expr::Var(Var::Local(slot)) => {
-                let name = ir.functions.first()?.slots.get(slot as usize)?;
-                let span = ir.span(func);
-                let inside = ir.functions.iter().skip(1).any(|f| f.span.contains(span));
-                if inside { None } else { self.lookup(module, *name) }
-            }
-            _ => None,
-        }
     }
 
     /// The method of a class or of one of its bases in the project, in method resolution order.
@@ -430,6 +356,7 @@ fn link_module(
     let linked = Linked {
         local_imports: local::of(&ir, &targets),
         bindings,
+        meanings: Box::default(),
         names,
         targets,
         below,
@@ -437,8 +364,7 @@ fn link_module(
         siblings: ir.imports.iter().any(|i| i.level == 1 && i.module == Sym::EMPTY && i.name.is_some()),
         methods,
         classes: Vec::new(),
-        calls: FxHashMap::default(),
-        calls_by_class: FxHashMap::default(),
+        sites: OnceLock::new(),
         ir,
     };
     (linked, submodules)
@@ -495,7 +421,7 @@ impl Binder<'_> {
             Stmt::Def(f, Var::Local(slot)) => self.bind(*slot, Binding::Def(*f), branch),
             Stmt::Class(c, Var::Local(slot)) => self.bind(*slot, Binding::Class(*c), branch),
             Stmt::Import(imports) => {
-                for import in imports {
+                for import in self.ir.imported(*imports) {
                     let Some(Var::Local(slot)) = import.target else { continue };
                     if let Some(&t) = self.targets.get(&(import.level, import.module, import.name)) {
                         self.bind(slot, Binding::Import(t), branch);
@@ -532,7 +458,7 @@ impl Binder<'_> {
             }
             Stmt::Try { body, handlers, orelse, finally } => {
                 self.block(*body, true);
-                for h in handlers {
+                for h in self.ir.handlers(*handlers) {
                     self.block(h.body, true);
                 }
                 self.block(*orelse, true);

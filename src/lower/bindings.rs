@@ -3,13 +3,27 @@
 
 use rustpython_ast::visitor::{Visitor, walk_expr, walk_stmt};
 use rustpython_ast::{ElifElseClause, ExceptHandler, Expr, Parameters, Pattern, Stmt};
+use rustpython_text_size::Ranged;
 
 use super::scope::{Binding, Scope};
 use crate::ir::{FuncId, FuncKind};
 
-/// Binds in `scope` what the statements bind. `walrus`: may there be a `:=` in the file?
-pub(super) fn bind_body(scope: &mut Scope, body: &[Stmt], walrus: bool) {
-    Binder { scope, walrus }.body(body);
+/// Where `:=` stands in a text, in order, be it in a string: no other expression needs to be searched for what it binds.
+#[derive(Clone, Copy)]
+pub(super) struct Marks<'a>(pub &'a [u32]);
+
+impl Marks<'_> {
+    /// May there be a `:=` in the node?
+    pub fn may_be_in(self, node: impl Ranged) -> bool {
+        let place = super::span(node);
+        let first = self.0.partition_point(|&at| at < place.start);
+        self.0.get(first).is_some_and(|&at| at < place.end)
+    }
+}
+
+/// Binds in `scope` what the statements bind.
+pub(super) fn bind_body(scope: &mut Scope, body: &[Stmt], walruses: Marks<'_>) {
+    Binder { scope, walruses }.body(body);
 }
 
 /// Binds in `scope` what the `:=` in an expression bind.
@@ -51,13 +65,14 @@ pub(super) fn pattern_names<'a>(pattern: &'a Pattern, bind: &mut impl FnMut(&'a 
 }
 
 /// Binds in the module's scope what functions and class bodies bind as `global`.
-pub(super) fn bind_globals(module: &mut Scope, body: &[Stmt], walrus: bool) {
-    Globals { module, walrus }.visit_body(body);
+/// `declarations`: the places of what may be `global` statements.
+pub(super) fn bind_globals(module: &mut Scope, body: &[Stmt], walruses: Marks<'_>, declarations: Marks<'_>) {
+    Globals { module, walruses, declarations }.visit_body(body);
 }
 
 struct Binder<'s> {
     scope: &'s mut Scope,
-    walrus: bool,
+    walruses: Marks<'s>,
 }
 
 impl Binder<'_> {
@@ -74,7 +89,7 @@ impl Binder<'_> {
     }
 
     fn stmt(&mut self, stmt: &Stmt) {
-        if self.walrus {
+        if self.walruses.may_be_in(stmt) {
             walk_stmt(&mut Walruses { scope: self.scope }, stmt);
         }
         match stmt {
@@ -181,21 +196,25 @@ impl<'a> Visitor<'a> for Walruses<'_> {
     }
 }
 
-/// Visits every function and class body of the file.
+/// Visits every function and class body of the file in which names may be declared.
 struct Globals<'s> {
     module: &'s mut Scope,
-    walrus: bool,
+    walruses: Marks<'s>,
+    declarations: Marks<'s>,
 }
 
 impl<'a> Visitor<'a> for Globals<'_> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        if !self.declarations.may_be_in(stmt) {
+            return;
+        }
         let body = match stmt {
             Stmt::FunctionDef(s) => &s.body,
             Stmt::ClassDef(s) => &s.body,
             _ => return walk_stmt(self, stmt),
         };
         let mut scope = Scope::new(FuncId(0), FuncKind::Function, None);
-        bind_body(&mut scope, body, self.walrus);
+        bind_body(&mut scope, body, self.walruses);
         for name in scope.global_binds {
             self.module.bind(name.as_str());
         }

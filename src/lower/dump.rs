@@ -4,8 +4,8 @@
 use std::fmt::{Display, Write};
 
 use crate::ir::{
-    Arg, ArgKind, Block, CompKind, Expr, ExprId, ExprList, FuncId, FuncKind, Function, Module, ParamKind,
-    Stmt, StmtId, Var,
+    Arg, ArgKind, Block, CompKind, Expr, ExprId, ExprList, FuncId, FuncKind, Function, IfElse, Module,
+    ParamKind, Real, Stmt, StmtId, Var, Walrus, Whole,
 };
 
 /// The whole module.
@@ -47,7 +47,7 @@ impl Printer<'_> {
     }
 
     fn orelse(&mut self, head: &str, block: Block) {
-        if block.len > 0 {
+        if block != Block::default() {
             self.indented(head, block);
         }
     }
@@ -75,7 +75,7 @@ impl Printer<'_> {
             }
             Stmt::Del(targets) => self.line(format!("del {}", self.list(*targets))),
             Stmt::Import(parts) => {
-                for i in parts {
+                for i in self.module.imported(*parts) {
                     let target = i.target.map_or("-".to_owned(), |v| self.var(v));
                     let (level, module, name) = (i.level, i.module, i.name);
                     self.line(format!("import level={level} {module} {name:?} -> {target} top={}", i.top));
@@ -109,7 +109,7 @@ impl Printer<'_> {
             }
             Stmt::Try { body, handlers, orelse, finally } => {
                 self.indented("try", *body);
-                for h in handlers {
+                for h in self.module.handlers(*handlers) {
                     let name = h.name.map_or("-".to_owned(), |v| self.var(v));
                     let head =
                         format!("except {} as {name} {}..{}", self.maybe(h.types), h.head.start, h.head.end);
@@ -134,7 +134,7 @@ impl Printer<'_> {
                 for &d in self.module.list(class.decorators) {
                     self.line(format!("@{}", self.expr(d)));
                 }
-                let (bases, methods) = (self.args(&class.bases), methods.join(" "));
+                let (bases, methods) = (self.args(self.module.args(class.bases)), methods.join(" "));
                 self.line(format!("class {}({bases}) f{} [{methods}]", self.var(*var), class.body.0));
                 self.indent += 1;
                 self.frame(class.body);
@@ -234,7 +234,7 @@ impl Printer<'_> {
             Expr::Attr { base, name } => format!("{}.{name}", self.expr(base)),
             Expr::Call(c) => {
                 let call = self.module.call(c);
-                format!("{}({})", self.expr(call.func), self.args(&call.args))
+                format!("{}({})", self.expr(call.func), self.args(call.args))
             }
             Expr::Index { base, index } => format!("{}[{}]", self.expr(base), self.expr(index)),
             Expr::Slice(l) => format!("slice({})", self.list(l)),
@@ -247,12 +247,13 @@ impl Printer<'_> {
             Expr::And(l) => format!("and({})", self.list(l)),
             Expr::Or(l) => format!("or({})", self.list(l)),
             Expr::Compare { op, left, right } => format!("({} {op:?} {})", self.expr(left), self.expr(right)),
-            Expr::IfElse { test, then, orelse } => {
+            Expr::IfElse(id) => {
+                let IfElse { test, then, orelse } = self.module.if_else(id);
                 format!("({} if {} else {})", self.expr(then), self.expr(test), self.expr(orelse))
             }
             Expr::Str(s) => format!("{:?}", s.as_str()),
-            Expr::Int(i) => i.to_string(),
-            Expr::Float(f) => format!("{f:?}"),
+            Expr::Int(Whole(i)) => i.to_string(),
+            Expr::Float(Real(f)) => format!("{f:?}"),
             Expr::True => "True".to_owned(),
             Expr::False => "False".to_owned(),
             Expr::None => "None".to_owned(),
@@ -264,7 +265,10 @@ impl Printer<'_> {
             Expr::Yield(e) => format!("(yield {})", self.expr(e)),
             Expr::YieldFrom(e) => format!("(yield from {})", self.expr(e)),
             Expr::Star(e) => format!("*{}", self.expr(e)),
-            Expr::Walrus { target, value } => format!("({} := {})", self.var(target), self.expr(value)),
+            Expr::Walrus(id) => {
+                let Walrus { target, value } = self.module.walrus(id);
+                format!("({} := {})", self.var(target), self.expr(value))
+            }
             Expr::Opaque(l) => format!("opaque({})", self.list(l)),
         }
     }

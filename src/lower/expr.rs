@@ -13,8 +13,8 @@ use super::lowerer::{Lowerer, number};
 use super::scope::resolve_walrus;
 use super::span;
 use crate::ir::{
-    Arg, ArgKind, BinOp, Call, CallId, CmpOp, Comp, CompId, CompKind, Expr, ExprId, ExprList, Generator,
-    UnaryOp,
+    Arg, ArgKind, ArgList, BinOp, CallId, CmpOp, Comp, CompId, CompKind, Expr, ExprId, ExprList, Generator,
+    IfElse, IfElseId, KeptCall, Real, UnaryOp, Walrus, WalrusId, Whole,
 };
 use crate::span::Span;
 use crate::sym::Sym;
@@ -78,7 +78,7 @@ impl<'a> Lowerer<'a> {
                 let func = self.expr(&e.func);
                 let args = self.args(&e.arguments);
                 let id = CallId(number(self.module.calls.len()));
-                self.module.calls.push(Call { func, args, paren: span(&e.arguments) });
+                self.module.calls.push(KeptCall { func, args, paren: span(&e.arguments) });
                 Expr::Call(id)
             }
             Ast::Subscript(e) => Expr::Index { base: self.expr(&e.value), index: self.expr(&e.slice) },
@@ -98,18 +98,22 @@ impl<'a> Lowerer<'a> {
             }
             Ast::UnaryOp(e) => Expr::Unary { op: unary(e.op), operand: self.expr(&e.operand) },
             Ast::Compare(e) => return self.compare(e, place),
-            Ast::If(e) => Expr::IfElse {
-                test: self.expr(&e.test),
-                then: self.expr(&e.body),
-                orelse: self.expr(&e.orelse),
-            },
+            Ast::If(e) => {
+                let (test, then, orelse) = (self.expr(&e.test), self.expr(&e.body), self.expr(&e.orelse));
+                let id = IfElseId(number(self.module.if_elses.len()));
+                self.module.if_elses.push(IfElse { test, then, orelse });
+                Expr::IfElse(id)
+            }
             Ast::Named(e) => {
                 let value = self.expr(&e.value);
                 let Ast::Name(name) = &*e.target else {
                     let target = self.expr(&e.target);
                     return self.opaque([target, value], place);
                 };
-                Expr::Walrus { target: resolve_walrus(&self.scopes, Sym::new(name.id.as_str())), value }
+                let target = resolve_walrus(&self.scopes, Sym::new(name.id.as_str()));
+                let id = WalrusId(number(self.module.walruses.len()));
+                self.module.walruses.push(Walrus { target, value });
+                Expr::Walrus(id)
             }
             Ast::Lambda(e) => Expr::Lambda(self.lambda(e)),
             Ast::Await(e) => Expr::Await(self.expr(&e.value)),
@@ -138,8 +142,10 @@ impl<'a> Lowerer<'a> {
                 Expr::Opaque(self.list_since(mark))
             }
             Ast::NumberLiteral(e) => match &e.value {
-                Number::Int(int) => int.as_i64().map_or(Expr::Opaque(ExprList::default()), Expr::Int),
-                Number::Float(float) => Expr::Float(*float),
+                Number::Int(int) => {
+                    int.as_i64().map_or(Expr::Opaque(ExprList::default()), |n| Expr::Int(Whole(n)))
+                }
+                Number::Float(float) => Expr::Float(Real(*float)),
                 Number::Complex { .. } => Expr::Opaque(ExprList::default()),
             },
             Ast::BooleanLiteral(e) if e.value => Expr::True,
@@ -151,8 +157,8 @@ impl<'a> Lowerer<'a> {
     }
 
     /// The arguments of a call or of a class statement.
-    pub fn args(&mut self, arguments: &'a Arguments) -> Box<[Arg]> {
-        let mut args = Vec::with_capacity(arguments.args.len() + arguments.keywords.len());
+    pub fn args(&mut self, arguments: &'a Arguments) -> ArgList {
+        let mark = self.args.len();
         for argument in arguments.arguments_source_order() {
             let (kind, value) = match argument {
                 ArgOrKeyword::Arg(Ast::Starred(starred)) => (ArgKind::Star, &*starred.value),
@@ -162,9 +168,12 @@ impl<'a> Lowerer<'a> {
                     (name.map_or(ArgKind::DoubleStar, ArgKind::Keyword), &keyword.value)
                 }
             };
-            args.push(Arg { kind, value: self.expr(value), span: span(argument.range()) });
+            let value = self.expr(value);
+            self.args.push(Arg { kind, value, span: span(argument.range()) });
         }
-        args.into()
+        let start = number(self.module.arg_pool.len());
+        self.module.arg_pool.extend(self.args.drain(mark..));
+        ArgList { start, len: number(self.module.arg_pool.len()) - start }
     }
 
     fn dict(&mut self, dict: &'a ExprDict) -> Expr {

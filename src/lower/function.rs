@@ -10,7 +10,7 @@ use super::lowerer::{Lowerer, number};
 use super::scope::Scope;
 use super::span;
 use crate::ir::{
-    Block, Class, ClassId, ExprId, ExprList, FuncId, FuncKind, Function, Param, ParamKind, Stmt,
+    ArgList, Block, Class, ClassId, ExprId, ExprList, FuncId, FuncKind, Function, Param, ParamKind, Stmt,
 };
 use crate::span::Span;
 use crate::sym::Sym;
@@ -91,7 +91,7 @@ impl<'a> Lowerer<'a> {
     pub fn class(&mut self, s: &'a StmtClassDef) -> Stmt {
         let decorators = self.decorators(&s.decorator_list);
         let mark = self.type_params(s.type_params.as_deref());
-        let bases = s.arguments.as_deref().map_or_else(Box::default, |arguments| self.args(arguments));
+        let bases = s.arguments.as_deref().map_or_else(ArgList::default, |arguments| self.args(arguments));
         let id = ClassId(number(self.module.classes.len()));
         self.module.classes.push(Class {
             name: Sym::new(&s.name),
@@ -124,11 +124,14 @@ impl<'a> Lowerer<'a> {
     /// that stand directly in a class body, too.
     fn frame(&mut self, frame: Frame<'a>, body: Body<'a>) -> (FuncId, Vec<(Sym, FuncId)>) {
         let id = FuncId(number(self.module.functions.len()));
-        let mut scope = Scope::new(id, frame.kind, frame.class);
+        let mut scope = match self.spare.pop() {
+            Some(spare) => spare.again(id, frame.kind, frame.class),
+            None => Scope::new(id, frame.kind, frame.class),
+        };
         let params = params(&mut scope, &frame.signature);
         match body {
-            Body::Stmts(body) => bind_body(&mut scope, body, self.walrus),
-            Body::Expr(body) if self.walrus => bind_expr(&mut scope, body),
+            Body::Stmts(body) => bind_body(&mut scope, body, self.walruses),
+            Body::Expr(body) if self.walruses.may_be_in(body) => bind_expr(&mut scope, body),
             Body::Expr(_) => {}
         }
         let around = self.scope();
@@ -159,13 +162,15 @@ impl<'a> Lowerer<'a> {
             }
         };
         let end = number(self.module.exprs.len());
-        let Some(scope) = self.scopes.pop() else { return (id, Vec::new()) };
+        let Some(mut scope) = self.scopes.pop() else { return (id, Vec::new()) };
         let function = &mut self.module.functions[id.0 as usize];
         function.body = block;
         function.exprs = first..end;
         function.is_generator = scope.is_generator;
-        function.slots = scope.slots.into();
-        (id, scope.methods)
+        function.slots = scope.slots.as_slice().into();
+        let methods = std::mem::take(&mut scope.methods);
+        self.spare.push(scope);
+        (id, methods)
     }
 
     fn decorators(&mut self, decorators: &'a [Decorator]) -> ExprList {

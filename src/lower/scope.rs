@@ -97,6 +97,17 @@ impl Scope {
         }
     }
 
+    /// The scope of another body, in the room that this one had.
+    pub fn again(mut self, id: FuncId, kind: FuncKind, class: Option<ClassId>) -> Self {
+        self.slots.clear();
+        self.names.few.clear();
+        self.names.many.clear();
+        self.inner.clear();
+        self.methods.clear();
+        self.global_binds.clear();
+        Self { id, kind, class, comprehensions: 0, is_generator: false, ..self }
+    }
+
     /// The name is bound here, unless it was declared to live elsewhere. Gives its slot.
     pub fn bind(&mut self, name: &str) -> Option<Slot> {
         // What the parser puts where a name is missing.

@@ -6,9 +6,9 @@ use rustpython_ast::{ElifElseClause, ExceptHandler, StmtImport, StmtImportFrom, 
 use rustpython_text_size::Ranged;
 
 use super::expr::binary;
-use super::lowerer::Lowerer;
+use super::lowerer::{Lowerer, number};
 use super::span;
-use crate::ir::{Block, Handler, Import, Stmt, StmtId};
+use crate::ir::{Block, Handler, HandlerList, Import, ImportList, Stmt, StmtId};
 use crate::span::Span;
 use crate::sym::Sym;
 
@@ -124,7 +124,10 @@ impl<'a> Lowerer<'a> {
 
     fn try_stmt(&mut self, s: &'a StmtTry) -> Stmt {
         let body = self.block(&s.body);
-        let handlers = s.handlers.iter().map(|handler| self.handler(handler)).collect();
+        // Those of statements in them come first.
+        let lowered: Vec<Handler> = s.handlers.iter().map(|handler| self.handler(handler)).collect();
+        let handlers = HandlerList { start: number(self.module.handlers.len()), len: number(lowered.len()) };
+        self.module.handlers.extend(lowered);
         Stmt::Try { body, handlers, orelse: self.block(&s.orelse), finally: self.block(&s.finalbody) }
     }
 
@@ -153,42 +156,40 @@ impl<'a> Lowerer<'a> {
     }
 
     fn import(&mut self, s: &'a StmtImport) -> Stmt {
-        let parts: Box<[Import]> = s
-            .names
-            .iter()
-            .map(|alias| {
-                let top = alias.name.split('.').next().unwrap_or_default();
-                let bound = alias.asname.as_ref().map_or(top, |name| name.as_str());
-                Import {
-                    level: 0,
-                    module: Sym::new(&alias.name),
-                    name: None,
-                    target: Some(self.var(bound)),
-                    top: alias.asname.is_none() && top.len() < alias.name.len(),
-                }
-            })
-            .collect();
-        self.module.imports.extend_from_slice(&parts);
-        Stmt::Import(parts)
+        let start = self.module.imports.len();
+        for alias in &s.names {
+            let top = alias.name.split('.').next().unwrap_or_default();
+            let bound = alias.asname.as_ref().map_or(top, |name| name.as_str());
+            self.module.imports.push(Import {
+                level: 0,
+                module: Sym::new(&alias.name),
+                name: None,
+                target: Some(self.var(bound)),
+                top: alias.asname.is_none() && top.len() < alias.name.len(),
+            });
+        }
+        self.imports_since(start)
     }
 
     fn import_from(&mut self, s: &'a StmtImportFrom) -> Stmt {
         let module = Sym::new(s.module.as_ref().map_or("", |name| name.as_str()));
-        let parts: Box<[Import]> = s
-            .names
-            .iter()
-            .map(|alias| {
-                let bound = alias.asname.as_ref().unwrap_or(&alias.name);
-                Import {
-                    level: s.level,
-                    module,
-                    name: Some(Sym::new(&alias.name)),
-                    target: (alias.name.as_str() != "*").then(|| self.var(bound)),
-                    top: false,
-                }
-            })
-            .collect();
-        self.module.imports.extend_from_slice(&parts);
-        Stmt::Import(parts)
+        let start = self.module.imports.len();
+        for alias in &s.names {
+            let bound = alias.asname.as_ref().unwrap_or(&alias.name);
+            self.module.imports.push(Import {
+                level: s.level,
+                module,
+                name: Some(Sym::new(&alias.name)),
+                target: (alias.name.as_str() != "*").then(|| self.var(bound)),
+                top: false,
+            });
+        }
+        self.imports_since(start)
+    }
+
+    /// The import statement of these parts.
+    fn imports_since(&self, start: usize) -> Stmt {
+        let len = number(self.module.imports.len() - start);
+        Stmt::Import(ImportList { start: number(start), len })
     }
 }

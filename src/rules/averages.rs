@@ -80,7 +80,8 @@ impl Method<'_> {
     /// training has a graph, and from then on the buffer has one.
     fn in_place(&self) -> Vec<Span> {
         let ir = self.ir;
-        if self.function.name.as_str() != "forward" || self.thinks() {
+        let adds = ["mul_", "add_"].iter().all(|name| ir.has_attribute(Sym::new(name)));
+        if !adds || self.function.name.as_str() != "forward" || self.thinks() {
             return Vec::new();
         }
         let moments = self.moments();
@@ -101,7 +102,7 @@ impl Method<'_> {
         let Expr::Call(c) = self.ir.expr(e) else { return None };
         let call = self.ir.call(c);
         let Expr::Attr { base, name } = self.ir.expr(call.func) else { return None };
-        Some((base, name.as_str(), &call.args))
+        Some((base, name.as_str(), call.args))
     }
 
     /// Variables that are means or variances of what the method was given, and of nothing else.

@@ -105,8 +105,8 @@ impl File<'_> {
     }
 
     /// The argument that one of the results becomes, in the call itself or by the round's only other assignment to it.
-    fn carries(&self, at: ExprId, call: &Call, made: &[ExprId]) -> Option<(ExprId, Option<Span>)> {
-        let [_, rest @ ..] = &*call.args else { return None };
+    fn carries(&self, at: ExprId, call: Call<'_>, made: &[ExprId]) -> Option<(ExprId, Option<Span>)> {
+        let [_, rest @ ..] = call.args else { return None };
         rest.iter().find_map(|a| {
             let state = a.value;
             if !matches!(self.ir.expr(state), Expr::Var(_) | Expr::Attr { .. }) {
@@ -205,7 +205,7 @@ impl File<'_> {
 
     /// Is it the call of a module that keeps the graph: a recurrent one of PyTorch, or one of the project's whose
     /// `forward` says nothing else?
-    fn is_recurrent(&self, call: &Call) -> bool {
+    fn is_recurrent(&self, call: Call<'_>) -> bool {
         let Some(made) = self.made_from(call.func) else { return false };
         match self.cx.program.resolve_expr(self.module, made) {
             Some(Resolved::External(path)) => torch::module(path)

@@ -3,20 +3,33 @@
 use super::Context;
 use super::file::File;
 use crate::finding::{Code, Finding, Label};
-use crate::ir::{Block, Expr, ExprId, Stmt, StmtId, Var};
+use crate::ir::{Block, Expr, ExprId, IfElse, Stmt, StmtId, Var};
 use crate::link::Resolved;
 use crate::span::{Place, Span};
-use crate::sym::Sym;
+use crate::sym::{Answers, Sym};
 use crate::torch::{self, Without};
 use crate::world::World;
 
 /// Back ends for which programs have flags.
 const BACK_ENDS: &[&str] = &["cuda", "mps", "xpu", "npu", "hpu", "mlu", "musa"];
 
+thread_local! {
+    static CUDA: Answers = const { Answers::new() };
+}
+
+/// The kind of device that a text names: what stands before the colon.
+fn kind(text: &str) -> &str {
+    text.split_once(':').map_or(text, |(kind, _)| kind)
+}
+
 /// SD803 device-overwritten
 pub(super) fn overwritten(cx: &Context<'_>) -> Vec<Finding> {
     let Some(file) = File::of(cx) else { return Vec::new() };
     let mut found = Vec::new();
+    // The first choice is for CUDA.
+    if !file.ir.strings.iter().any(|&text| CUDA.with(|known| known.ask(text, |text| kind(text) == "cuda"))) {
+        return found;
+    }
     file.in_blocks(&mut |stmts| {
         let mut before: Option<(StmtId, Choice)> = None;
         // What is printed in between changes nothing.
@@ -73,9 +86,8 @@ impl File<'_> {
         match self.ir.stmt(s) {
             Stmt::Assign { targets, value } if self.may_choose(*value) => {
                 let target = self.variable(self.ir.list(*targets))?;
-                let Expr::IfElse { test, then, orelse } = self.ir.expr(self.inside_device(*value)) else {
-                    return None;
-                };
+                let Expr::IfElse(id) = self.ir.expr(self.inside_device(*value)) else { return None };
+                let IfElse { test, then, orelse } = self.ir.if_else(id);
                 let back_end = self.asked_for(test, then)?;
                 (self.names(then, back_end) && self.names(orelse, "cpu"))
                     .then_some(Choice { target, back_end })
@@ -96,7 +108,7 @@ impl File<'_> {
         let Stmt::If { test, then, orelse } = self.ir.stmt(s) else { return None };
         let (target, x) = self.only_assignment(*then)?;
         let back_end = self.asked_for(*test, x)?;
-        (orelse.len == 0 && self.names(x, back_end)).then_some(Choice { target, back_end })
+        (*orelse == Block::default() && self.names(x, back_end)).then_some(Choice { target, back_end })
     }
 
     fn variable(&self, targets: &[ExprId]) -> Option<Target> {
@@ -135,7 +147,7 @@ impl File<'_> {
     fn inside_device(&self, e: ExprId) -> ExprId {
         let Expr::Call(c) = self.ir.expr(e) else { return e };
         let call = self.ir.call(c);
-        let [only] = &*call.args else { return e };
+        let [only] = call.args else { return e };
         let device = matches!(self.cx.program.resolve_expr(self.module, call.func),
             Some(Resolved::External(p)) if p.as_str() == "torch.device");
         if device { only.value } else { e }
@@ -144,9 +156,9 @@ impl File<'_> {
     /// Is it an expression with two outcomes, or a call that may hand one on?
     fn may_choose(&self, e: ExprId) -> bool {
         match self.ir.expr(e) {
-            Expr::IfElse { .. } => true,
-            Expr::Call(c) => match &*self.ir.call(c).args {
-                [only] => matches!(self.ir.expr(only.value), Expr::IfElse { .. }),
+            Expr::IfElse(_) => true,
+            Expr::Call(c) => match self.ir.call(c).args {
+                [only] => matches!(self.ir.expr(only.value), Expr::IfElse(_)),
                 _ => false,
             },
             _ => false,
@@ -156,10 +168,7 @@ impl File<'_> {
     /// Does the expression name a device of this kind?
     fn names(&self, e: ExprId, kind: &str) -> bool {
         match self.ir.expr(self.inside_device(e)) {
-            Expr::Str(s) => {
-                let text = s.as_str();
-                kind == text.split_once(':').map_or(text, |(k, _)| k)
-            }
+            Expr::Str(s) => kind == self::kind(s.as_str()),
             _ => false,
         }
     }

@@ -9,7 +9,7 @@ mod parts;
 
 use super::Context;
 use crate::finding::{Code, Finding, Label};
-use crate::ir::{BinOp, Block, Call, Expr, ExprId, Module, Stmt, StmtId, Var};
+use crate::ir::{BinOp, Block, Call, Expr, ExprId, Module, Stmt, StmtId, Var, Whole};
 use crate::link::{ModIdx, Resolved};
 use crate::span::{Place, Span};
 use crate::sym::{Answers, Sym};
@@ -189,7 +189,7 @@ impl File<'_> {
             .help("keep the number: `loss.item()`, or `loss.detach()` to stay on the device")
     }
 
-    fn calls(&self) -> impl Iterator<Item = (&Call, Span)> {
+    fn calls(&self) -> impl Iterator<Item = (Call<'_>, Span)> {
         self.ir.exprs.iter().zip(&self.ir.expr_spans).filter_map(|(e, &at)| match *e {
             Expr::Call(c) => Some((self.ir.call(c), at)),
             _ => None,
@@ -198,7 +198,7 @@ impl File<'_> {
 
     /// What the graph belongs to that a call runs through: `loss.backward()`, `scaler.scale(loss).backward()`,
     /// `accelerator.backward(loss)`, `losses["total"].backward()`.
-    fn differentiated(&self, call: &Call) -> Option<Loss> {
+    fn differentiated(&self, call: Call<'_>) -> Option<Loss> {
         let ir = self.ir;
         let Expr::Attr { base, name } = ir.expr(call.func) else { return None };
         if !matches!(name.as_str(), "backward" | "manual_backward") {
@@ -219,8 +219,8 @@ impl File<'_> {
         if keeps {
             return None;
         }
-        match (ir.expr(base), &*call.args) {
-            (Expr::Call(c), []) => match (ir.expr(ir.call(c).func), &*ir.call(c).args) {
+        match (ir.expr(base), call.args) {
+            (Expr::Call(c), []) => match (ir.expr(ir.call(c).func), ir.call(c).args) {
                 (Expr::Attr { name, .. }, [a]) if name.as_str() == "scale" => through(a.value),
                 // `sum(losses.values()).backward()`
                 _ => self.dict_summed(base).map(|var| Loss { var, slot: Slot::Every }),
@@ -284,7 +284,7 @@ impl File<'_> {
     fn appended(&self, e: ExprId) -> Option<(ExprId, ExprId)> {
         let Expr::Call(c) = self.ir.expr(e) else { return None };
         let call = self.ir.call(c);
-        match (self.ir.expr(call.func), &*call.args) {
+        match (self.ir.expr(call.func), call.args) {
             (Expr::Attr { base, name }, [a]) if name.as_str() == "append" => Some((base, a.value)),
             _ => None,
         }
@@ -370,7 +370,7 @@ pub(super) fn same(ir: &Module, a: ExprId, b: ExprId) -> bool {
             same(ir, x, y) && same(ir, i, j)
         }
         (Expr::Str(x), Expr::Str(y)) => x == y,
-        (Expr::Int(x), Expr::Int(y)) => x == y,
+        (Expr::Int(Whole(x)), Expr::Int(Whole(y))) => x == y,
         _ => false,
     }
 }

@@ -5,7 +5,7 @@
 
 use super::Context;
 use crate::finding::{Code, Finding, Label};
-use crate::ir::{CmpOp, Expr, ExprId, Function, Handler, Module, Stmt, Var};
+use crate::ir::{CmpOp, Expr, ExprId, Function, Handler, IfElse, Module, Stmt, Var};
 use crate::span::{Place, Span};
 use crate::sym::{Answers, Sym};
 use crate::world::World;
@@ -48,7 +48,7 @@ fn comparison(ir: &Module, expr: Expr) -> Option<(ExprId, ExprId)> {
         Expr::Call(c) => {
             let call = ir.call(c);
             let Expr::Attr { base, name } = ir.expr(call.func) else { return None };
-            match (name.as_str(), &*call.args) {
+            match (name.as_str(), call.args) {
                 ("startswith" | "endswith" | "find" | "count" | "index", [words, ..]) => {
                     Some((words.value, base))
                 }
@@ -82,7 +82,8 @@ fn asks_for_class(ir: &Module, words: Span) -> bool {
         })
     };
     let by_handler = ir.stmts.iter().any(|s| {
-        let Stmt::Try { handlers, .. } = s else { return false };
+        let Stmt::Try { handlers, .. } = *s else { return false };
+        let handlers = ir.handlers(handlers);
         let of =
             handlers.iter().position(|h| ir.block(h.body).iter().any(|&s| ir.stmt_span(s).contains(words)));
         of.is_some_and(|n| handlers[..n].iter().any(|h| h.types.is_some_and(names_class)))
@@ -136,11 +137,13 @@ impl Texts<'_> {
                 }
             }
             Expr::Format(parts) => ir.list(parts).iter().any(|&p| self.is_exception(p)),
-            Expr::Index { base, .. } | Expr::Walrus { value: base, .. } => self.is_message(base, depth + 1),
+            Expr::Index { base, .. } => self.is_message(base, depth + 1),
+            Expr::Walrus(id) => self.is_message(ir.walrus(id).value, depth + 1),
             Expr::Attr { base, name } => {
                 matches!(name.as_str(), "args" | "message" | "msg") && self.is_exception(base)
             }
-            Expr::IfElse { then, orelse, .. } => {
+            Expr::IfElse(id) => {
+                let IfElse { then, orelse, .. } = ir.if_else(id);
                 self.is_message(then, depth + 1) || self.is_message(orelse, depth + 1)
             }
             Expr::Or(list) => ir.list(list).iter().any(|&x| self.is_message(x, depth + 1)),
@@ -193,8 +196,8 @@ impl Texts<'_> {
 
     /// The innermost handler around the place that binds the variable.
     fn handler(&self, var: Var, place: Span) -> Option<&Handler> {
-        let handlers = self.ir.stmts.iter().filter_map(|s| match s {
-            Stmt::Try { handlers, .. } => Some(handlers),
+        let handlers = self.ir.stmts.iter().filter_map(|s| match *s {
+            Stmt::Try { handlers, .. } => Some(self.ir.handlers(handlers)),
             _ => None,
         });
         handlers
@@ -229,7 +232,7 @@ impl Texts<'_> {
             let call = ir.call(c);
             matches!(ir.expr(call.func), Expr::Var(Var::Unbound(f)) if f.as_str() == "isinstance")
                 && function.span.contains(ir.expr_spans[n])
-                && matches!(&*call.args, [x, class] if ir.expr(x.value) == Expr::Var(Var::Local(param.slot)) && says(self.last_name(class.value)))
+                && matches!(call.args, [x, class] if ir.expr(x.value) == Expr::Var(Var::Local(param.slot)) && says(self.last_name(class.value)))
         });
         tested || matches!(param.name.as_str(), "e" | "err" | "error" | "ex" | "exc" | "exception")
     }

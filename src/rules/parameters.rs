@@ -10,7 +10,9 @@ mod registered;
 use super::Context;
 use super::file::File;
 use crate::finding::{Code, Finding, Label};
-use crate::ir::{ArgKind, Call, Expr, ExprId, FuncKind, Function, Param, ParamKind, Stmt, StmtId, Var};
+use crate::ir::{
+    ArgKind, Call, Expr, ExprId, FuncKind, Function, IfElse, Param, ParamKind, Stmt, StmtId, Var, Whole,
+};
 use crate::link::{ClassKey, Resolved};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
@@ -26,13 +28,14 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
     let Some(file) = File::of(cx) else { return Vec::new() };
     // Names are compared by number: every parameter and variable of every function is looked at.
     let [device, location] = ["device", "map_location"].map(Sym::new);
+    let objects_have_one = file.ir.has_attribute(device);
     let mut found = Vec::new();
     for function in &file.ir.functions {
         if function.kind != FuncKind::Function {
             continue;
         }
         found.extend(drawn::with_given(&file, function));
-        if let Some(own) = own::not_where_it_runs(&file, function) {
+        if objects_have_one && let Some(own) = own::not_where_it_runs(&file, function) {
             found.push(own);
             continue;
         }
@@ -127,7 +130,10 @@ impl File<'_> {
     pub(super) fn chooses_device(&self, e: ExprId) -> bool {
         match self.ir.expr(e) {
             Expr::Str(s) => matches!(s.as_str(), "cpu" | "cuda" | "cuda:0" | "mps"),
-            Expr::IfElse { then, orelse, .. } => self.chooses_device(then) && self.chooses_device(orelse),
+            Expr::IfElse(id) => {
+                let IfElse { then, orelse, .. } = self.ir.if_else(id);
+                self.chooses_device(then) && self.chooses_device(orelse)
+            }
             Expr::Call(c) => matches!(self.cx.program.resolve_expr(self.module, self.ir.call(c).func),
                 Some(Resolved::External(p)) if p.as_str() == "torch.device"),
             _ => false,
@@ -191,7 +197,7 @@ impl File<'_> {
     /// Is the tensor empty, or asked at once for something that is no tensor?
     fn stays_on_host(&self, call: crate::ir::CallId, at: Span) -> bool {
         let empty = match self.ir.call(call).args.first().map(|a| self.ir.expr(a.value)) {
-            Some(Expr::Int(0)) => true,
+            Some(Expr::Int(Whole(0))) => true,
             Some(Expr::List(list) | Expr::Tuple(list)) => list.len == 0,
             _ => false,
         };
@@ -223,7 +229,7 @@ impl File<'_> {
         })
     }
 
-    fn elsewhere(&self, call: &Call, param: Sym) -> Option<&'static str> {
+    fn elsewhere(&self, call: Call<'_>, param: Sym) -> Option<&'static str> {
         let keyword = |name: &str| {
             call.args.iter().any(|a| match a.kind {
                 ArgKind::Keyword(k) => k.as_str() == name,
@@ -296,7 +302,7 @@ impl File<'_> {
                     _ => named,
                 }
             }
-            Expr::IfElse { .. } => self.chooses_device(e),
+            Expr::IfElse(_) => self.chooses_device(e),
             _ => false,
         }
     }
@@ -435,7 +441,7 @@ impl File<'_> {
     }
 
     /// The callee and the device literal that it falls back to.
-    fn left_to_default(&self, call: &Call) -> Option<(Sym, Sym)> {
+    fn left_to_default(&self, call: Call<'_>) -> Option<(Sym, Sym)> {
         let (m, f, skip) = match self.cx.program.resolve_expr(self.module, call.func)? {
             Resolved::Function(m, f) => (m, f, 0),
             Resolved::Class(key) => {
@@ -452,7 +458,7 @@ impl File<'_> {
         let (n, param) = callee.params.iter().enumerate().find(|(_, p)| p.name.as_str() == "device")?;
         // `device=torch.device("cpu")` as well.
         let default = match ir.expr(param.default?) {
-            Expr::Call(c) => match (self.cx.program.resolve_expr(m, ir.call(c).func), &*ir.call(c).args) {
+            Expr::Call(c) => match (self.cx.program.resolve_expr(m, ir.call(c).func), ir.call(c).args) {
                 (Some(Resolved::External(p)), [a]) if p.as_str() == "torch.device" => ir.expr(a.value),
                 _ => return None,
             },

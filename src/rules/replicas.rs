@@ -9,7 +9,7 @@ use super::Context;
 use super::file::{File, is_self};
 use crate::finding::{Code, Finding, Label};
 use crate::flow::is_module_class;
-use crate::ir::{ClassId, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
+use crate::ir::{ClassId, Expr, ExprId, FuncId, FuncKind, IfElse, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
@@ -61,7 +61,8 @@ impl File<'_> {
     /// A method bound to the instance, or to a part that it registers, which has weights to run.
     fn bound_method(&self, key: ClassKey, init: FuncId, value: ExprId) -> Option<ExprId> {
         match self.ir.expr(value) {
-            Expr::IfElse { then, orelse, .. } => {
+            Expr::IfElse(id) => {
+                let IfElse { then, orelse, .. } = self.ir.if_else(id);
                 [then, orelse].into_iter().find_map(|v| self.bound_method(key, init, v))
             }
             Expr::Attr { base, name } => {

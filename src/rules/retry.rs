@@ -15,6 +15,7 @@ pub(super) fn retried(cx: &Context<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for stmt in &ir.stmts {
         let Stmt::Try { body, handlers, .. } = stmt else { continue };
+        let handlers = ir.handlers(*handlers);
         if !handlers.iter().any(|h| file.handles_oom(h)) {
             continue;
         }
@@ -62,7 +63,7 @@ impl File<'_> {
         let known = self.asked(handler).map_or(handler.head.end, |at| at.end);
         self.calls()
             .filter(|&(_, at)| at.start >= known && within(&body, at) && !self.deferred(at, handler.span))
-            .find(|(call, _)| {
+            .find(|&(call, _)| {
                 self.works(call.func)
                     && !self.takes_the_error(call, handler)
                     && (first.iter().any(|&f| same(ir, f, call.func)) || self.recurses(call.func, function))
@@ -74,7 +75,7 @@ impl File<'_> {
         self.calls().any(|(call, at)| span.contains(at) && self.works(call.func))
     }
 
-    fn calls(&self) -> impl Iterator<Item = (&Call, Span)> {
+    fn calls(&self) -> impl Iterator<Item = (Call<'_>, Span)> {
         self.ir.exprs.iter().zip(&self.ir.expr_spans).filter_map(|(e, &at)| match *e {
             Expr::Call(c) => Some((self.ir.call(c), at)),
             _ => None,
@@ -109,15 +110,15 @@ impl File<'_> {
 
     /// The handlers of the `try` statements in there.
     fn handlers_in(&self, outer: Span) -> impl Iterator<Item = Span> {
-        let all = self.ir.stmts.iter().filter_map(|stmt| match stmt {
-            Stmt::Try { handlers, .. } => Some(handlers),
+        let all = self.ir.stmts.iter().filter_map(|stmt| match *stmt {
+            Stmt::Try { handlers, .. } => Some(self.ir.handlers(handlers)),
             _ => None,
         });
         all.flatten().map(|h| h.span).filter(move |&at| outer.contains(at))
     }
 
     /// Is the call given the error that the handler has caught? Then it asks about it, or tells of it.
-    fn takes_the_error(&self, call: &Call, handler: &Handler) -> bool {
+    fn takes_the_error(&self, call: Call<'_>, handler: &Handler) -> bool {
         let error = |e| matches!(self.ir.expr(e), Expr::Var(v) if Some(v) == handler.name);
         call.args.iter().any(|a| error(a.value))
     }

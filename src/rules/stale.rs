@@ -17,6 +17,9 @@ const FOLLOWING: &[&str] = &["to", "cuda", "cpu", "_apply"];
 pub(super) fn remembered(cx: &Context<'_>) -> Vec<Finding> {
     let Some(file) = File::of(cx) else { return Vec::new() };
     let mut found = Vec::new();
+    if !file.ir.attributes.iter().any(|name| is_device_name(name.as_str())) {
+        return found;
+    }
     for (n, class) in file.ir.classes.iter().enumerate() {
         let id = crate::ir::ClassId(u32::try_from(n).unwrap_or(u32::MAX));
         if file.is_module(id) && !class.methods.iter().any(|(name, _)| FOLLOWING.contains(&name.as_str())) {
@@ -24,6 +27,10 @@ pub(super) fn remembered(cx: &Context<'_>) -> Vec<Finding> {
         }
     }
     found
+}
+
+fn is_device_name(name: &str) -> bool {
+    name == "device" || name.ends_with("_device") || name == "dev"
 }
 
 impl File<'_> {
@@ -70,13 +77,13 @@ impl File<'_> {
     fn assigned(&self, f: FuncId) -> impl Iterator<Item = (Sym, ExprId, Span)> {
         let body = self.ir.stmts_of(self.ir.function(f));
         self.ir.stmts[body.clone()].iter().zip(&self.ir.stmt_spans[body]).flat_map(|(s, &at)| {
-            let (targets, value) = match *s {
-                Stmt::Assign { targets, value } => (self.ir.list(targets).to_vec(), value),
-                Stmt::AnnAssign { target, value: Some(value), .. } => (vec![target], value),
-                _ => (Vec::new(), ExprId(0)),
+            let (targets, value) = match s {
+                Stmt::Assign { targets, value } => (self.ir.list(*targets), *value),
+                Stmt::AnnAssign { target, value: Some(value), .. } => (std::slice::from_ref(target), *value),
+                _ => (&[][..], ExprId(0)),
             };
-            let own = targets.into_iter().filter_map(|t| self.own_attribute(t));
-            own.map(|name| (name, value, at)).collect::<Vec<_>>()
+            let own = targets.iter().filter_map(|&t| self.own_attribute(t));
+            own.map(move |name| (name, value, at))
         })
     }
 
@@ -89,8 +96,7 @@ impl File<'_> {
 
     /// Is it a device that is kept: by name, and as no number, type or list of them?
     fn is_device(&self, name: Sym, value: ExprId) -> bool {
-        let name = name.as_str();
-        if !(name == "device" || name == "_device" || name.ends_with("_device") || name == "dev") {
+        if !is_device_name(name.as_str()) {
             return false;
         }
         match self.ir.expr(value) {
@@ -99,7 +105,7 @@ impl File<'_> {
                 _ => false,
             },
             Expr::Attr { name, .. } => name.as_str() == "device",
-            Expr::Str(_) | Expr::Var(_) | Expr::IfElse { .. } => true,
+            Expr::Str(_) | Expr::Var(_) | Expr::IfElse(_) => true,
             _ => false,
         }
     }
@@ -110,7 +116,7 @@ impl File<'_> {
         if function.kind != FuncKind::Function {
             return Vec::new();
         }
-        let calls = self.ir.calls.iter().flat_map(|call| {
+        let calls = self.ir.calls().flat_map(|call| {
             let to = matches!(self.ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "to");
             call.args.iter().filter_map(move |a| match a.kind {
                 crate::ir::ArgKind::Keyword(k) if k.as_str() == "device" => Some(a.value),

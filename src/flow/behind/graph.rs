@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::late::Late;
 use super::refuses::{Points, Refusal, there};
 use super::{GPUS, Node, literal, named, node, silent};
-use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, Module};
+use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, Module, Whole};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::span::Span;
 use crate::sym::Sym;
@@ -195,19 +195,19 @@ impl<'a> Graph<'a> {
 /// Is the place where a scheduler gives GPUs: in a class or function with `@ray.remote(num_gpus=1)`, or the one that is handed over in
 /// `ray.remote(Actor).options(num_gpus=n)`?
 fn is_given_gpus(ir: &Module, at: Span) -> bool {
-    let asks = |call: &Call| {
+    let asks = |call: Call<'_>| {
         call.args.iter().any(|a| {
-            let some = !matches!(ir.expr(a.value), Expr::Int(0) | Expr::None);
+            let some = !matches!(ir.expr(a.value), Expr::Int(Whole(0)) | Expr::None);
             matches!(a.kind, ArgKind::Keyword(name) if name.as_str() == GPUS) && some
         })
     };
-    if !ir.calls.iter().any(asks) {
+    if !ir.calls().any(asks) {
         return false;
     }
     let decorated = |decorators: crate::ir::ExprList| {
         ir.list(decorators).iter().any(|&d| matches!(ir.expr(d), Expr::Call(id) if asks(ir.call(id))))
     };
-    let handed = |call: &Call| {
+    let handed = |call: Call<'_>| {
         // The class is an argument further in: what the options themselves mention runs here.
         let within = ir.span(call.func).contains(at);
         within
@@ -216,5 +216,5 @@ fn is_given_gpus(ir: &Module, at: Span) -> bool {
     };
     ir.functions.iter().any(|f| f.span.contains(at) && decorated(f.decorators))
         || ir.classes.iter().any(|c| c.span.contains(at) && decorated(c.decorators))
-        || ir.calls.iter().any(handed)
+        || ir.calls().any(handed)
 }

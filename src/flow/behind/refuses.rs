@@ -111,7 +111,7 @@ impl Refuses<'_> {
             {
                 point(Some(Refusal::Always))
             }
-            Stmt::Import(ref names) if names.iter().any(|i| self.imports_refusal(i)) => {
+            Stmt::Import(names) if self.ir().imported(names).iter().any(|i| self.imports_refusal(i)) => {
                 point(Some(Refusal::Always))
             }
             // Its body runs where it stands.
@@ -153,7 +153,7 @@ impl Refuses<'_> {
         let statements = ir.block(block);
         let Some(&last) = statements.last() else { return };
         for &s in statements {
-            for inner in blocks(ir.stmt(s)) {
+            for inner in blocks(ir, ir.stmt(s)) {
                 self.there(inner, found);
             }
             if let Stmt::If { test, then, orelse } = *ir.stmt(s) {
@@ -277,7 +277,7 @@ impl Refuses<'_> {
     }
 
     /// `x.cuda()`, `x.to("cuda")`, `torch.cuda.current_device()`
-    fn is_use(&self, call: &Call) -> bool {
+    fn is_use(&self, call: Call<'_>) -> bool {
         let ir = self.ir();
         match (ir.expr(call.func), self.program.resolve_expr(self.module, call.func)) {
             (_, Some(Resolved::External(path))) => {
@@ -298,7 +298,7 @@ impl Refuses<'_> {
 }
 
 /// May the call give something for this parameter?
-fn gives(ir: &Module, f: FuncId, call: &Call, param: Sym) -> bool {
+fn gives(ir: &Module, f: FuncId, call: Call<'_>, param: Sym) -> bool {
     let at = ir.function(f).params.iter().position(|p| p.name == param).unwrap_or(0);
     let positional = call.args.iter().filter(|a| a.kind == ArgKind::Positional).count();
     positional > at
@@ -310,13 +310,13 @@ fn gives(ir: &Module, f: FuncId, call: &Call, param: Sym) -> bool {
 }
 
 /// The blocks of a statement that belong to the same function.
-fn blocks(s: &Stmt) -> Vec<Block> {
+fn blocks(ir: &Module, s: &Stmt) -> Vec<Block> {
     match s {
         Stmt::If { then, orelse, .. } => vec![*then, *orelse],
         Stmt::While { body, orelse, .. } | Stmt::For { body, orelse, .. } => vec![*body, *orelse],
         Stmt::With { body, .. } => vec![*body],
         Stmt::Try { body, handlers, orelse, finally } => {
-            let handled = handlers.iter().map(|h| h.body);
+            let handled = ir.handlers(*handlers).iter().map(|h| h.body);
             [*body, *orelse, *finally].into_iter().chain(handled).collect()
         }
         Stmt::Match { cases, .. } => cases.iter().map(|c| c.body).collect(),

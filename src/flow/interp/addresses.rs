@@ -91,7 +91,7 @@ impl Interp<'_> {
             Expr::Str(s) => is_web(s.as_str()) || s.as_str().is_empty(),
             Expr::Format(list) => ir.list(list).first().is_some_and(|&first| part(first)),
             Expr::Binary { left, .. } => part(left),
-            Expr::IfElse { then, orelse, .. } => part(then) && part(orelse),
+            Expr::IfElse(id) => part(ir.if_else(id).then) && part(ir.if_else(id).orelse),
             Expr::Index { .. } => self.is_in_table(at, steps),
             Expr::Call(id) => self.call_gives_address(at, ir.call(id), steps),
             Expr::Attr { .. } => {
@@ -106,7 +106,7 @@ impl Interp<'_> {
     }
 
     /// `address.format(name)`, `urljoin(address, name)`, `addresses.get(name)`
-    fn call_gives_address(&mut self, at: Written, call: &Call, steps: u32) -> bool {
+    fn call_gives_address(&mut self, at: Written, call: Call<'_>, steps: u32) -> bool {
         let ir = &self.program.get(at.module).ir;
         let first = call.args.first().map(|a| Written { e: a.value, ..at });
         match ir.expr(call.func) {
@@ -252,7 +252,7 @@ impl Interp<'_> {
 }
 
 /// The call that stands at a place.
-fn call_at(ir: &Module, at: crate::span::Span) -> Option<&Call> {
+fn call_at(ir: &Module, at: crate::span::Span) -> Option<Call<'_>> {
     let is_it = |(e, span): (&Expr, &crate::span::Span)| match *e {
         Expr::Call(id) if *span == at => Some(id),
         _ => None,

@@ -5,7 +5,7 @@ use super::super::event::Kind;
 use super::super::value::{Device, Tensor, Value};
 use super::Interp;
 use super::args::Args;
-use crate::ir::{ArgKind, Call, Expr, ExprId};
+use crate::ir::{ArgKind, Call, Expr, ExprId, Whole};
 use crate::span::Span;
 
 impl Interp<'_> {
@@ -53,13 +53,13 @@ impl Interp<'_> {
         let Some(module) = self.program.module_of(made.file) else { return false };
         let ir = &self.program.get(module).ir;
         let none = |e: ExprId| match ir.expr(e) {
-            Expr::Int(n) => n == 0,
+            Expr::Int(Whole(n)) => n == 0,
             Expr::Tuple(list) | Expr::List(list) => {
-                list.len > 0 && ir.list(list).iter().all(|&x| ir.expr(x) == Expr::Int(0))
+                list.len > 0 && ir.list(list).iter().all(|&x| ir.expr(x) == Expr::Int(Whole(0)))
             }
             _ => false,
         };
-        let sizes = |call: &Call| {
+        let sizes = |call: Call<'_>| {
             let mut given = call.args.iter().filter(|a| a.kind == ArgKind::Positional).peekable();
             given.peek().is_some() && given.all(|a| none(a.value))
         };

@@ -67,9 +67,9 @@ pub(super) fn names_device(name: &str) -> bool {
 }
 
 impl Interp<'_> {
-    pub(super) fn arguments(&mut self, call: &Call) -> Args {
+    pub(super) fn arguments(&mut self, call: Call<'_>) -> Args {
         let mut args = Args { positional: Vec::with_capacity(call.args.len()), ..Args::default() };
-        for arg in &call.args {
+        for arg in call.args {
             let v = self.eval(arg.value);
             match arg.kind {
                 ArgKind::Positional => args.positional.push((v, arg.value)),

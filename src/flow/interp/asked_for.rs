@@ -81,7 +81,7 @@ impl Interp<'_> {
 fn added_to(ir: &Module, e: ExprId) -> Option<(ExprId, ExprId)> {
     let Expr::Call(id) = ir.expr(e) else { return None };
     let call = ir.call(id);
-    match (ir.expr(call.func), &*call.args) {
+    match (ir.expr(call.func), call.args) {
         (Expr::Attr { base, name }, [x]) if matches!(name.as_str(), "append" | "extend") => {
             Some((base, x.value))
         }

@@ -25,7 +25,7 @@ impl Interp<'_> {
         };
         let mut positional = 0;
         let mut enabled = TRUE;
-        for arg in &call.args {
+        for arg in call.args {
             let on = match (arg.kind, linked.ir.expr(arg.value)) {
                 (ArgKind::Positional, value) => {
                     positional += 1;

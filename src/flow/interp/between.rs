@@ -93,7 +93,7 @@ impl Interp<'_> {
                 Expr::Compare { left, right, .. } => it(left) && none(right),
                 Expr::Unary { op: UnaryOp::Not, operand } => it(operand),
                 Expr::And(list) | Expr::Or(list) => ir.list(list).iter().any(|&e| it(e)),
-                Expr::IfElse { test, .. } => it(test),
+                Expr::IfElse(id) => it(ir.if_else(id).test),
                 // `hasattr(self, "name")`
                 Expr::Str(text) => text == name,
                 _ => false,

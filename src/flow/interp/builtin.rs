@@ -275,7 +275,7 @@ impl Interp<'_> {
                 clippy::cast_possible_truncation,
                 reason = "what has no place in an i64 is not asked for"
             )]
-            Expr::Float(f) if f.abs() < 9e15 => Value::Int(f as i64),
+            Expr::Float(f) if { f.0 }.abs() < 9e15 => Value::Int(f.0 as i64),
             _ => Self::NUMBER,
         }
     }

@@ -254,16 +254,16 @@ impl Interp<'_> {
         let device = |text: &str| ["cuda", "device", "gpu", "accel"].iter().any(|word| text.contains(word));
         let names = ir.functions.iter().flat_map(|f| f.slots.iter());
         // `.to("cpu")`, `.to(torch.float32)`
-        let stays = |call: &Call| {
+        let stays = |call: Call<'_>| {
             let cpu = |e| matches!(ir.expr(e), Expr::Str(text) if text.as_str() == "cpu");
             let dtype = |e| {
                 matches!(self.program.resolve_expr(self.entry, e),
                     Some(Resolved::External(path)) if dtype_width(path.as_str()).is_some())
             };
-            matches!(&*call.args, [only] if cpu(only.value) || dtype(only.value))
+            matches!(call.args, [only] if cpu(only.value) || dtype(only.value))
         };
         let to_cpu: FxHashSet<ExprId> =
-            ir.calls.iter().filter(|call| stays(call)).map(|call| call.func).collect();
+            ir.calls().filter(|&call| stays(call)).map(|call| call.func).collect();
         let speaks = ir.exprs.iter().enumerate().any(|(n, e)| match *e {
             Expr::Attr { name, .. } if name.as_str() == "to" => {
                 !to_cpu.contains(&ExprId(u32::try_from(n).unwrap_or(u32::MAX)))
@@ -344,12 +344,12 @@ impl Interp<'_> {
         if !is_private(function) || self.relevance.is_handed_over(module, func) {
             return None;
         }
-        let calls: Vec<&Call> =
-            ir.calls.iter().filter(|c| ir.last_name(c.func) == Some(function.name)).collect();
+        let calls: Vec<Call<'_>> =
+            ir.calls().filter(|c| ir.last_name(c.func) == Some(function.name)).collect();
         let named = |e: &&Expr| matches!(**e, Expr::Attr { name, .. } if name == function.name);
         let only_called = function.class.is_none() || ir.exprs.iter().filter(named).count() == calls.len();
         let bound = usize::from(function.class.is_some());
-        let leaves = |call: &&Call| {
+        let leaves = |call: &Call<'_>| {
             let positional = call.args.iter().filter(|a| a.kind == ArgKind::Positional).count();
             positional + bound <= index
                 && call.args.iter().all(|a| match a.kind {
@@ -363,9 +363,8 @@ impl Interp<'_> {
 
     /// The calls of a function of the entry's file, those of static methods by their class's name included.
     fn sites(&self, func: FuncId) -> impl Iterator<Item = CallId> + '_ {
-        let linked = self.program.get(self.entry);
-        let of = |sites: &'_ crate::link::Sites| sites.get(&func).cloned().unwrap_or_default();
-        of(&linked.calls).into_iter().chain(of(&linked.calls_by_class))
+        let sites = self.program.sites(self.entry);
+        [&sites.by_name, &sites.by_class].into_iter().filter_map(move |of| of.get(&func)).flatten().copied()
     }
 
     /// Do calls in sight decide what a function is given that hands it on? One that nobody calls is there for others.

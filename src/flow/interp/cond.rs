@@ -161,7 +161,7 @@ impl Interp<'_> {
             Expr::Call(call) => {
                 let call = ir.call(call);
                 let counts = matches!(ir.expr(call.func), Expr::Var(Var::Unbound(f)) if f.as_str() == "len" || f.as_str() == "int");
-                let [argument] = &*call.args else { return None };
+                let [argument] = call.args else { return None };
                 let name = self.converted(module, argument.value).filter(|_| counts)?;
                 Some(format!("…({name})"))
             }
@@ -174,7 +174,7 @@ impl Interp<'_> {
         let ir = &self.program.get(module).ir;
         let Expr::Call(call) = ir.expr(e) else { return None };
         let call = ir.call(call);
-        let [argument] = &*call.args else { return None };
+        let [argument] = call.args else { return None };
         let named = matches!(ir.expr(call.func), Expr::Var(_));
         self.converted(module, argument.value).filter(|_| named)
     }

@@ -340,7 +340,7 @@ impl Interp<'_> {
     }
 
     /// Is it a factory that could fill the tensor elsewhere just as well?
-    pub(super) fn fills_on_device(&self, call: &Call) -> bool {
+    pub(super) fn fills_on_device(&self, call: Call<'_>) -> bool {
         let Some(Resolved::External(path)) = self.program.resolve_expr(self.here().module, call.func) else {
             return false;
         };

@@ -253,7 +253,7 @@ impl Interp<'_> {
 
 /// How many GPUs a decorator's arguments speak of: `@ray.remote(num_gpus=1)`, `@run_if(min_cuda_gpus=2)`,
 /// `@custom_op(…, device_types="cuda")`. What it does with them, it runs the function with them.
-fn asks_for_gpus(ir: &Module, call: &Call) -> u32 {
+fn asks_for_gpus(ir: &Module, call: Call<'_>) -> u32 {
     let of = |a: &crate::ir::Arg| {
         let named = match a.kind {
             ArgKind::Keyword(k) => {
@@ -264,7 +264,7 @@ fn asks_for_gpus(ir: &Module, call: &Call) -> u32 {
         };
         match ir.expr(a.value) {
             Expr::Str(s) if s.as_str() == "cuda" => 1,
-            Expr::Int(n) if named => u32::try_from(n).unwrap_or(0),
+            Expr::Int(n) if named => u32::try_from(n.0).unwrap_or(0),
             Expr::Str(_) | Expr::True if named => 1,
             _ => 0,
         }

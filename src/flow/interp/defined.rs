@@ -35,8 +35,8 @@ impl Interp<'_> {
             return;
         }
         for n in ir.exprs_in(e) {
-            if let Expr::IfElse { test, .. } = ir.exprs[n] {
-                self.check_test(test);
+            if let Expr::IfElse(id) = ir.exprs[n] {
+                self.check_test(ir.if_else(id).test);
             }
         }
     }

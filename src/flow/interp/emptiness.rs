@@ -9,7 +9,7 @@ use super::super::diagram::Cond;
 use super::super::value::{ObjId, Value};
 use super::frame::LoopFrame;
 use super::{Interp, ObjKind};
-use crate::ir::{CmpOp, Expr};
+use crate::ir::{CmpOp, Expr, Whole};
 use crate::span::Place;
 
 /// More than these are not looked at.
@@ -89,8 +89,8 @@ impl Interp<'_> {
         let number = ir.expr(right);
         counts
             && match op {
-                CmpOp::Eq | CmpOp::NotEq | CmpOp::Gt | CmpOp::LtE => number == Expr::Int(0),
-                CmpOp::Lt | CmpOp::GtE => number == Expr::Int(1),
+                CmpOp::Eq | CmpOp::NotEq | CmpOp::Gt | CmpOp::LtE => number == Expr::Int(Whole(0)),
+                CmpOp::Lt | CmpOp::GtE => number == Expr::Int(Whole(1)),
                 _ => false,
             }
     }

@@ -260,7 +260,7 @@ impl Interp<'_> {
         let about = |name: Sym| words.contains(&name.as_str());
         // What a test runner finds is small; what the program itself calls is its evaluation.
         if function.name.as_str().starts_with("test")
-            && !self.program.get(module).calls.contains_key(&func)
+            && !self.program.sites(module).by_name.contains_key(&func)
             && !self.is_imported(module, function.name)
         {
             return true;

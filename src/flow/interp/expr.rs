@@ -6,7 +6,9 @@ use super::super::value::{Host, NO_ORIGIN, Outer, OuterId, OuterKey, Reason, Val
 use super::cond::constant;
 use super::device::parse_device;
 use super::{Interp, ObjKind};
-use crate::ir::{BinOp, CmpOp, CompKind, Expr, ExprId, ExprList, FuncId, UnaryOp, Var};
+use crate::ir::{
+    BinOp, CmpOp, CompKind, Expr, ExprId, ExprList, FuncId, IfElse, UnaryOp, Var, Walrus, Whole,
+};
 use crate::link::{Binding, ModIdx};
 use crate::sym::Sym;
 
@@ -77,7 +79,8 @@ impl Interp<'_> {
                 }
                 self.compare_each(op, (a, left), (b, right), e)
             }
-            Expr::IfElse { test, then, orelse } => {
+            Expr::IfElse(id) => {
+                let IfElse { test, then, orelse } = linked.ir.if_else(id);
                 let cond = self.test(test);
                 self.branch(cond, &mut |i| i.eval(then), &mut |i| i.eval(orelse))
             }
@@ -88,7 +91,7 @@ impl Interp<'_> {
                 }
                 Value::Str(s, NO_ORIGIN)
             }
-            Expr::Int(i) => Value::Int(i),
+            Expr::Int(Whole(i)) => Value::Int(i),
             Expr::Float(_) => Self::NUMBER,
             Expr::True => Value::Bool(TRUE),
             Expr::False => Value::Bool(FALSE),
@@ -115,7 +118,8 @@ impl Interp<'_> {
                 Value::Unknown
             }
             Expr::Star(x) => self.eval(x),
-            Expr::Walrus { target, value } => {
+            Expr::Walrus(id) => {
+                let Walrus { target, value } = linked.ir.walrus(id);
                 let v = self.eval(value);
                 self.set_var(target, v);
                 v

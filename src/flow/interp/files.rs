@@ -31,10 +31,11 @@ impl Files<'_> {
         let linked = self.0.get(module);
         let ir = &linked.ir;
         let mut kernels = ir.stmts.iter().zip(&ir.stmt_spans).filter(|(stmt, _)| {
-            let Stmt::Import(imports) = stmt else { return false };
-            imports.iter().any(|i| match linked.targets.get(&(i.level, i.module, i.name)) {
+            let Stmt::Import(imports) = **stmt else { return false };
+            ir.imported(imports).iter().any(|i| match linked.targets.get(&(i.level, i.module, i.name)) {
                 Some(&Target::Member(m, name)) => {
-                    self.are_kernels(m, name) || relevance.cuda_only.compiles(m)
+                    let cuda_only = &relevance.cuda_only;
+                    cuda_only.compiles(m) || cuda_only.holds_kernels(m) && self.are_kernels(m, name)
                 }
                 Some(&Target::Module(m)) => relevance.cuda_only.compiles(m),
                 _ => false,
@@ -92,7 +93,7 @@ impl Files<'_> {
         if !ir.has_attribute(imports) {
             return false;
         }
-        ir.calls.iter().any(|call| {
+        ir.calls().any(|call| {
             let named = || {
                 call.args.first().is_some_and(|a| match ir.expr(a.value) {
                     Expr::Str(s) => s.as_str().contains("cuda") || torch::cuda_only_import(s),
@@ -153,8 +154,8 @@ impl Interp<'_> {
         let mut cond = TRUE;
         let Some(body) = ir.functions.first() else { return cond };
         for &s in ir.block(body.body) {
-            let Stmt::Import(imports) = ir.stmt(s) else { continue };
-            for i in imports.iter().filter(|i| i.level == 0) {
+            let Stmt::Import(imports) = *ir.stmt(s) else { continue };
+            for i in ir.imported(imports).iter().filter(|i| i.level == 0) {
                 if let Some(b) = torch::plugin(i.module) {
                     let there = self.d.atom(backend(b));
                     cond = self.d.and(cond, there);
@@ -196,5 +197,5 @@ impl Interp<'_> {
 fn tried(ir: &Module, stmt: &Stmt) -> Option<Span> {
     let Stmt::Try { body, handlers, .. } = stmt else { return None };
     let (first, last) = (ir.block(*body).first()?, ir.block(*body).last()?);
-    (!handlers.is_empty()).then(|| ir.stmt_span(*first).cover(ir.stmt_span(*last)))
+    (handlers.len > 0).then(|| ir.stmt_span(*first).cover(ir.stmt_span(*last)))
 }

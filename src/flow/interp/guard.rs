@@ -316,7 +316,7 @@ impl Interp<'_> {
     }
 
     /// Does `.to(…)` name a device (and not only a dtype)?
-    pub(super) fn names_target(&mut self, call: &crate::ir::Call) -> bool {
+    pub(super) fn names_target(&mut self, call: crate::ir::Call<'_>) -> bool {
         self.muted += 1;
         let args = self.arguments(call);
         let e = call.func;

@@ -73,13 +73,8 @@ impl Interp<'_> {
                 matches!(ir.expr(e), Expr::Var(Var::Global(_))) || ir.function_around(e) == FuncId(0);
             (ir.function(f).kind == FuncKind::Function && global).then_some(f)
         };
-        let given: FxHashSet<ExprId> = ir
-            .calls
-            .iter()
-            .flat_map(|c| &*c.args)
-            .map(|a| a.value)
-            .filter(|&e| function(e).is_some())
-            .collect();
+        let given: FxHashSet<ExprId> =
+            ir.calls().flat_map(|c| c.args).map(|a| a.value).filter(|&e| function(e).is_some()).collect();
         let mut handed: FxHashSet<FuncId> = given.iter().filter_map(|&e| function(e)).collect();
         // Few files hand over any.
         if handed.is_empty() {

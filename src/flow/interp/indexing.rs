@@ -6,7 +6,7 @@ use super::super::value::{Host, ObjId, OuterId, Reason, Role, Tensor, TensorId, 
 use super::args::Args;
 use super::meet::Rule;
 use super::{Interp, ObjKind};
-use crate::ir::{Expr, ExprId};
+use crate::ir::{Expr, ExprId, Whole};
 use crate::sym::Sym;
 
 impl Interp<'_> {
@@ -69,7 +69,7 @@ impl Interp<'_> {
         let all = || Err(items.into());
         let Expr::Slice(list) = ir.expr(slice) else { return all() };
         let &[bound] = ir.list(list) else { return all() };
-        let Expr::Int(n) = ir.expr(bound) else { return all() };
+        let Expr::Int(Whole(n)) = ir.expr(bound) else { return all() };
         let Ok(n) = usize::try_from(n) else { return all() };
         let (first, rest) = items.split_at(n.min(items.len()));
         let lower = ir.span(bound).start == ir.span(slice).start;
@@ -261,7 +261,7 @@ impl Interp<'_> {
         let attribute = ExprId(e.0 + 1);
         match ir.exprs.get(attribute.0 as usize) {
             Some(&Expr::Attr { base, name }) if base == e && !of_tensors(name) => {
-                !ir.calls.iter().any(|call| call.func == attribute)
+                !ir.calls().any(|call| call.func == attribute)
             }
             _ => false,
         }

@@ -83,6 +83,6 @@ impl Interp<'_> {
             .any(|(s, _)| matches!(*s, Stmt::If { test, .. } if asks(test)))
             || choices
                 .filter(|&(_, s)| s.contains(at))
-                .any(|(x, _)| matches!(*x, Expr::IfElse { test, .. } if asks(test)))
+                .any(|(x, _)| matches!(*x, Expr::IfElse(id) if asks(ir.if_else(id).test)))
     }
 }

@@ -196,12 +196,12 @@ impl Interp<'_> {
                 let linked = self.program.get(k.module);
                 let span = linked.ir.class(k.class).span;
                 let ir = &linked.ir;
-                ir.calls.iter().any(|c| span.contains(ir.span(c.func)) && self.is_weighty(k, c, other))
+                ir.calls().any(|c| span.contains(ir.span(c.func)) && self.is_weighty(k, c, other))
             })
     }
 
     /// Does the call make a parameter or a layer that has some?
-    fn is_weighty(&self, key: ClassKey, call: &Call, other: &mut dyn FnMut(ClassKey)) -> bool {
+    fn is_weighty(&self, key: ClassKey, call: Call<'_>, other: &mut dyn FnMut(ClassKey)) -> bool {
         let ir = &self.program.get(key.module).ir;
         let mut callee = call.func;
         // `def __init__(self, width, layer=nn.Linear)`: the class is a parameter.

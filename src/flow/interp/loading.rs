@@ -146,7 +146,7 @@ impl Interp<'_> {
         let ir = &self.linked().ir;
         let Expr::Call(call) = ir.expr(e) else { return false };
         let Some(file) = ir.call(call).args.first().map(|a| a.value) else { return false };
-        let location = |call: &crate::ir::Call| {
+        let location = |call: crate::ir::Call<'_>| {
             let says = |k: ArgKind| matches!(k, ArgKind::Keyword(k) if k.as_str() == "map_location");
             call.args.iter().find(|a| says(a.kind)).map(|a| a.value)
         };

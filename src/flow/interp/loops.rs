@@ -36,7 +36,7 @@ impl<'p> Interp<'p> {
         let ir = &self.linked().ir;
         let Expr::Call(id) = ir.expr(iter) else { return TRUE };
         let call = ir.call(id);
-        let [arg] = &*call.args else { return TRUE };
+        let [arg] = call.args else { return TRUE };
         if !matches!(ir.expr(call.func), Expr::Var(Var::Unbound(n)) if n.as_str() == "range")
             || matches!(ir.expr(arg.value), Expr::Int(_))
         {
@@ -125,7 +125,8 @@ impl<'p> Interp<'p> {
     /// `while n < 3`: are the rounds so few that each of them can be gone through?
     fn is_counted(&self, test: ExprId) -> bool {
         let ir = &self.linked().ir;
-        let few = |e: ExprId| matches!(ir.expr(e), Expr::Int(n) if n.unsigned_abs() < MAX_COUNTED as u64);
+        let few =
+            |e: ExprId| matches!(ir.expr(e), Expr::Int(n) if { n.0 }.unsigned_abs() < MAX_COUNTED as u64);
         matches!(ir.expr(test), Expr::Compare { left, right, .. } if few(left) || few(right))
     }
 
@@ -214,7 +215,7 @@ impl<'p> Interp<'p> {
             }
             let left = self.d.forget(left, &super::super::atom::AtomId::is_hardware);
             self.path = self.d.and(before, left);
-        } else if orelse.len > 0 && frame.exact && !breaks.is_empty() {
+        } else if orelse != Block::default() && frame.exact && !breaks.is_empty() {
             self.exhausted_or_broken(before, orelse, frame.breaks);
             return;
         } else if end.sure && breaks.is_empty() {
@@ -237,7 +238,7 @@ impl<'p> Interp<'p> {
             let broke = self.raised_atom();
             self.merge(broke, &changes, &Vec::new());
         }
-        if self.live() && orelse.len > 0 {
+        if self.live() && orelse != Block::default() {
             self.block(orelse);
         }
     }

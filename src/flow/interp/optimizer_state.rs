@@ -5,7 +5,7 @@ use super::super::value::{Device, NO_ORIGIN, ObjId, Reason, Value};
 use super::args::Args;
 use super::watch::State;
 use super::{Dd, Interp};
-use crate::ir::{Expr, ExprId};
+use crate::ir::{Expr, ExprId, Real};
 
 /// Optimizers that have a state for each parameter from the first step on, whatever they are given.
 pub(super) const STATEFUL: &[&str] =
@@ -15,7 +15,7 @@ impl Interp<'_> {
     /// Has an optimizer of this class a state from its first step on? SGD has one if it is given a momentum.
     pub(super) fn steps_make_state(&self, name: &str, args: &Args) -> bool {
         let zero = |v: Value, at: ExprId| match self.linked().ir.expr(at) {
-            Expr::Float(number) => number == 0.0,
+            Expr::Float(Real(number)) => number == 0.0,
             _ => matches!(v, Value::Int(0) | Value::None),
         };
         STATEFUL.contains(&name)

@@ -201,12 +201,11 @@ fn attributes_named(ir: &Module, function: &Function) -> Option<Vec<Sym>> {
         .iter()
         .filter(|s| matches!(**s, Stmt::Return(Some(e)) if ir.expr(e) == receiver))
         .count();
-    let of_super =
-        |c: &crate::ir::Call| matches!(ir.expr(c.func), Expr::Var(Var::Unbound(n)) if n.as_str() == "super");
+    let of_super = |c: crate::ir::Call<'_>| matches!(ir.expr(c.func), Expr::Var(Var::Unbound(n)) if n.as_str() == "super");
     let handed: usize = ir.exprs[all.clone()]
         .iter()
         .filter_map(|e| if let Expr::Call(c) = *e { Some(ir.call(c)) } else { None })
-        .filter(|c| of_super(c))
+        .filter(|&c| of_super(c))
         .map(|c| c.args.iter().filter(|a| ir.expr(a.value) == receiver).count())
         .sum();
     let mentions = ir.exprs[all].iter().filter(|e| **e == receiver).count();

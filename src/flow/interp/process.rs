@@ -349,7 +349,9 @@ impl Interp<'_> {
         while let Some(frame) = around {
             let used: Vec<(Cond, Place)> =
                 self.watch.ranks_used.iter().filter(|u| u.0 == frame).map(|u| (u.1, u.2)).collect();
-            if let Some(&(_, first)) = used.iter().find(|&&(when, at)| at != place && self.d.implies(self.path, when)) {
+            if let Some(&(_, first)) =
+                used.iter().find(|&&(when, at)| at != place && self.d.implies(self.path, when))
+            {
                 return Some(first);
             }
             around = self.frames[frame.0 as usize].caller;
@@ -382,7 +384,7 @@ impl Interp<'_> {
         let Some(mut value) = assigned else { return };
         if let Expr::Call(call) = ir.expr(value) {
             let call = ir.call(call);
-            match (ir.expr(call.func), &*call.args) {
+            match (ir.expr(call.func), call.args) {
                 (Expr::Var(crate::ir::Var::Unbound(n)), [a]) if n.as_str() == "str" => value = a.value,
                 _ => return,
             }

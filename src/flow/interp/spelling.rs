@@ -4,7 +4,7 @@ use super::super::diagram::{Cond, TRUE};
 use super::super::event::{Compared, Kind};
 use super::super::value::{Device, ObjId, OuterKey, Value};
 use super::{Interp, ObjKind};
-use crate::ir::{CmpOp, Expr, ExprId, FuncKind, Module, Param, Stmt, Var};
+use crate::ir::{CmpOp, Expr, ExprId, FuncKind, IfElse, Module, Param, Stmt, Var};
 use crate::link::Resolved;
 use crate::sym::Sym;
 
@@ -262,7 +262,7 @@ impl Interp<'_> {
         let Expr::Call(c) = ir.expr(e) else { return false };
         let call = ir.call(c);
         self.is_device_call(e)
-            && matches!(&*call.args, [a] if matches!(ir.expr(a.value), Expr::Str(s) if s.as_str() == "cuda"))
+            && matches!(call.args, [a] if matches!(ir.expr(a.value), Expr::Str(s) if s.as_str() == "cuda"))
     }
 
     fn is_device_call(&self, e: ExprId) -> bool {
@@ -273,7 +273,10 @@ impl Interp<'_> {
                 Some(Resolved::External(p))
                     if matches!(p.as_str(), "torch.device" | "torch.accelerator.current_accelerator")
             ),
-            Expr::IfElse { then, orelse, .. } => self.is_device_call(then) && self.is_device_call(orelse),
+            Expr::IfElse(id) => {
+                let IfElse { then, orelse, .. } = ir.if_else(id);
+                self.is_device_call(then) && self.is_device_call(orelse)
+            }
             _ => false,
         }
     }

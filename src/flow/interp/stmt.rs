@@ -69,7 +69,7 @@ impl<'p> Interp<'p> {
             Stmt::For { target, iter, body, orelse } => self.for_loop(*target, *iter, *body, *orelse),
             Stmt::With { items, body } => self.with(items, *body),
             Stmt::Try { body, handlers, orelse, finally } => {
-                self.try_block(*body, handlers, *orelse);
+                self.try_block(*body, linked.ir.handlers(*handlers), *orelse);
                 if self.live() {
                     self.finally(*finally);
                 }
@@ -104,7 +104,7 @@ impl<'p> Interp<'p> {
                 self.set_var(*var, v);
             }
             Stmt::Import(imports) => {
-                for import in imports {
+                for import in linked.ir.imported(*imports) {
                     let Some(var) = import.target else { continue };
                     let target = linked.targets.get(&(import.level, import.module, import.name)).copied();
                     self.imports_extension(import, linked.ir.stmt_span(id));

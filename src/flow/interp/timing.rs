@@ -199,7 +199,7 @@ fn reads_or_copies(program: &Program, module: ModIdx, func: FuncId) -> bool {
         Some(Resolved::External(path)) => Some(crate::torch::canonical(path)),
         _ => None,
     };
-    let on_host = |call: &Call| {
+    let on_host = |call: Call<'_>| {
         known(call.func).is_some_and(|path| matches!(path.as_str(), "torch.tensor" | "torch.from_numpy"))
     };
     ir.exprs[ir.exprs_of(ir.function(func))].iter().any(|e| {
@@ -231,7 +231,7 @@ fn imports_clock(program: &Program, module: ModIdx) -> bool {
     })
 }
 
-fn is_clock(program: &Program, module: ModIdx, call: &Call) -> bool {
+fn is_clock(program: &Program, module: ModIdx, call: Call<'_>) -> bool {
     call.args.is_empty()
         && matches!(program.resolve_expr(module, call.func), Some(Resolved::External(path)) if CLOCKS.contains(&path.as_str()))
 }

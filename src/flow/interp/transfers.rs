@@ -127,7 +127,7 @@ impl Interp<'_> {
     fn is_listed(&self, made: Place) -> bool {
         let Some(module) = self.program.module_of(made.file) else { return false };
         let ir = &self.program.get(module).ir;
-        let lists = |call: &crate::ir::Call| {
+        let lists = |call: crate::ir::Call<'_>| {
             let path = self.program.resolve_expr(module, call.func);
             let listing = matches!(path, Some(Resolved::External(path)) if LISTING.contains(&crate::torch::canonical(path).as_str()));
             let several = call.args.iter().filter(|a| a.kind == ArgKind::Positional).count() > 1;

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use super::{dump, ir, lowered};
-use crate::ir::FuncId;
+use crate::ir::{CallId, FuncId};
 use crate::lower::{Kind, lower};
 use crate::span::FileId;
 
@@ -114,10 +114,11 @@ fn spans_are_those_of_the_source() {
     let f = module.function(FuncId(1));
     assert_eq!(f.span.slice(text), "@d\ndef f(a, *b): return g(a, k=b)");
     assert_eq!((f.name_span.slice(text), f.params[1].span.slice(text)), ("f", "b"));
-    assert_eq!(module.calls[0].paren.slice(text), "(a, k=b)");
-    assert_eq!(module.calls[0].args[1].span.slice(text), "k=b");
+    let call = module.call(CallId(0));
+    assert_eq!(call.paren.slice(text), "(a, k=b)");
+    assert_eq!(call.args[1].span.slice(text), "k=b");
     assert_eq!(module.classes[0].name_span.slice(text), "C");
-    assert_eq!(module.classes[0].bases[0].span.slice(text), "B");
+    assert_eq!(module.args(module.classes[0].bases)[0].span.slice(text), "B");
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub(super) fn left_where_made(file: &File<'_>, function: &Function, param: &Para
 /// all that are registered.
 fn is_handed_over(file: &File<'_>, function: &Function) -> bool {
     let ir = file.ir;
-    let called: Vec<ExprId> = ir.calls.iter().map(|call| call.func).collect();
+    let called: Vec<ExprId> = ir.calls().map(|call| call.func).collect();
     let named = ir.exprs.iter().enumerate().filter(|(_, e)| matches!(e, Expr::Var(_) | Expr::Str(_)));
     named.map(|(n, _)| ExprId(u32::try_from(n).unwrap_or(u32::MAX))).any(|e| match ir.expr(e) {
         Expr::Str(text) => text == function.name,

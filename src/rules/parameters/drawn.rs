@@ -40,7 +40,7 @@ pub(super) fn with_given(file: &File<'_>, function: &Function) -> Option<Finding
     Some(finding)
 }
 
-fn draws_with(file: &File<'_>, call: &Call, slot: Slot) -> bool {
+fn draws_with(file: &File<'_>, call: Call<'_>, slot: Slot) -> bool {
     let given = call.args.iter().any(|a| {
         matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == "generator")
             && file.ir.expr(a.value) == Expr::Var(Var::Local(slot))

@@ -2,7 +2,7 @@
 
 use super::super::file::File;
 use crate::finding::Finding;
-use crate::ir::{ArgKind, Call, Expr, ExprId, Function, Param, Stmt, UnaryOp, Var};
+use crate::ir::{ArgKind, Call, Expr, ExprId, Function, IfElse, Param, Stmt, UnaryOp, Var};
 use crate::link::Resolved;
 use crate::span::Span;
 use crate::world::World;
@@ -56,7 +56,7 @@ impl Look<'_> {
             _ => None,
         });
         let expressions = self.file.inside(self.function).filter_map(|(_, e, span)| match e {
-            Expr::IfElse { test, .. } => Some((test, span)),
+            Expr::IfElse(id) => Some((ir.if_else(id).test, span)),
             _ => None,
         });
         statements.chain(expressions).any(|(test, span)| span.contains(at) && self.mentions(ir.span(test)))
@@ -72,7 +72,8 @@ impl Look<'_> {
     fn without_cuda(&self) -> Option<Finding> {
         let ir = self.file.ir;
         let at = self.file.inside(self.function).find_map(|(_, e, at)| {
-            let Expr::IfElse { test, then, orelse } = e else { return None };
+            let Expr::IfElse(id) = e else { return None };
+            let IfElse { test, then, orelse } = ir.if_else(id);
             let Expr::Or(list) = ir.expr(then) else { return None };
             let first = *ir.list(list).first()?;
             let lost = self.is_own(first)
@@ -98,6 +99,8 @@ impl Look<'_> {
     /// `if "cuda" in device: torch.cuda.synchronize()`, in a function that does nothing else with it.
     fn not_the_current_one(&self) -> Option<Finding> {
         let ir = self.file.ir;
+        let mut uses = self.uses().peekable();
+        uses.peek()?;
         let tests: Vec<Span> = ir
             .stmts
             .iter()
@@ -110,8 +113,6 @@ impl Look<'_> {
         let told = |at: Span| {
             ir.exprs.iter().zip(&ir.expr_spans).any(|(e, s)| matches!(e, Expr::Format(_)) && s.contains(at))
         };
-        let mut uses = self.uses().peekable();
-        uses.peek()?;
         if !uses.all(|at| asked(at) || told(at)) || !self.uses().any(asked) {
             return None;
         }
@@ -190,15 +191,18 @@ impl Look<'_> {
         };
         match ir.expr(value) {
             Expr::Or(list) => ir.list(list).first().is_some_and(|&x| self.is_own(x)),
-            Expr::IfElse { test, then, orelse } => none(test) && (self.is_own(then) != self.is_own(orelse)),
+            Expr::IfElse(id) => {
+                let IfElse { test, then, orelse } = ir.if_else(id);
+                none(test) && (self.is_own(then) != self.is_own(orelse))
+            }
             _ => false,
         }
     }
 
     /// `x.to(device)`
-    fn moves(&self, call: &Call) -> bool {
+    fn moves(&self, call: Call<'_>) -> bool {
         let to = matches!(self.file.ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "to");
-        to && matches!(&*call.args, [a] if a.kind == ArgKind::Positional && self.is_own(a.value))
+        to && matches!(call.args, [a] if a.kind == ArgKind::Positional && self.is_own(a.value))
     }
 
     fn name(&self) -> &'static str {

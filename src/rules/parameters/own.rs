@@ -94,11 +94,11 @@ impl File<'_> {
         }
         let Some(init) = self.cx.program.own_method(key, Sym::new("__init__")) else { return Vec::new() };
         let span = self.ir.function(init).span;
-        let registers = |call: &&Call| {
+        let registers = |call: &Call<'_>| {
             span.contains(self.ir.span(call.func))
                 && matches!(self.ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "register_modules")
         };
-        let args = self.ir.calls.iter().filter(registers).flat_map(|call| &call.args);
+        let args = self.ir.calls().filter(registers).flat_map(|call| call.args);
         args.filter_map(|a| if let ArgKind::Keyword(name) = a.kind { Some(name) } else { None }).collect()
     }
 }
@@ -221,7 +221,7 @@ impl<'a> Look<'a> {
         ir.block(block).iter().any(|&s| matches!(ir.stmt(s), Stmt::Return(_) | Stmt::Raise { .. }))
     }
 
-    fn sends_to_own(&self, call: &Call) -> bool {
+    fn sends_to_own(&self, call: Call<'_>) -> bool {
         let method = match self.file.ir.expr(call.func) {
             Expr::Attr { name, .. } => name.as_str() == "to",
             _ => false,
@@ -236,7 +236,7 @@ impl<'a> Look<'a> {
     }
 
     /// The part in `x.to(self.part.device)`, `f(device=self.part.device)`.
-    fn sends_to_part(&self, call: &Call, parts: &[Sym]) -> Option<Sym> {
+    fn sends_to_part(&self, call: Call<'_>, parts: &[Sym]) -> Option<Sym> {
         let ir = self.file.ir;
         let to = matches!(ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "to");
         call.args.iter().enumerate().find_map(|(n, arg)| {

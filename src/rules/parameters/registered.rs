@@ -36,7 +36,7 @@ impl File<'_> {
     }
 
     /// `self.body = Body(…)` in a method that moves its own module afterwards: `self.to(device)` takes its parts along.
-    pub(super) fn moves_with_owner(&self, function: &Function, call: &Call, made: Span) -> bool {
+    pub(super) fn moves_with_owner(&self, function: &Function, call: Call<'_>, made: Span) -> bool {
         let Some(receiver) = function.params.first().map(|p| Expr::Var(Var::Local(p.slot))) else {
             return false;
         };

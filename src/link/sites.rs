@@ -1,0 +1,104 @@
+//! The calls in a file that reach functions of its own.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{ClassKey, ModIdx, Program, Resolved};
+use crate::ir::{CallId, Expr, ExprId, FuncId, FuncKind, Function, Var};
+use crate::sym::Sym;
+
+/// The calls in a file that reach functions of its own, by function.
+#[derive(Default)]
+pub struct Sites {
+    /// Those that visibly do so by name.
+    pub by_name: FxHashMap<FuncId, Vec<CallId>>,
+    /// Those of static methods and class methods, by the class's name.
+    pub by_class: FxHashMap<FuncId, Vec<CallId>>,
+}
+
+impl Program {
+    /// The calls that reach functions of their own file. Looked for when somebody asks: in many files nobody does.
+    pub fn sites(&self, module: ModIdx) -> &Sites {
+        self.get(module).sites.get_or_init(|| self.find_sites(module))
+    }
+
+    fn find_sites(&self, module: ModIdx) -> Sites {
+        let ir = &self.get(module).ir;
+        let mut methods: Vec<(u32, FuncId)> = ir
+            .functions
+            .iter()
+            .enumerate()
+            .filter(|(_, f)| f.class.is_some() && f.kind == FuncKind::Function)
+            .map(|(n, f)| (f.span.start, FuncId(u32::try_from(n).unwrap_or(u32::MAX))))
+            .collect();
+        methods.sort_unstable();
+        let init = Sym::new("__init__");
+        let mut sites = Sites::default();
+        let of_class = |f: &&Function| f.class.is_some() && f.decorators.len > 0;
+        let decorated: FxHashSet<Sym> = ir.functions.iter().filter(of_class).map(|f| f.name).collect();
+        for (n, call) in ir.calls().enumerate() {
+            let id = CallId(u32::try_from(n).unwrap_or(u32::MAX));
+            if let Expr::Attr { name, .. } = ir.expr(call.func)
+                && decorated.contains(&name)
+                && let Some((m, f)) = self.method_of_class(module, call.func)
+                && m == module
+            {
+                sites.by_class.entry(f).or_default().push(id);
+            }
+            let own = self.method_of_self(module, &methods, call.func);
+            let target = own.or_else(|| match self.callee(module, call.func)? {
+                Resolved::Function(m, f) => Some((m, f)),
+                Resolved::Class(key) => self.find_method(key, init),
+                _ => None,
+            });
+            let Some((m, f)) = target else { continue };
+            // Who calls it from other files does not matter: a part of a project is judged like the whole.
+            if m == module {
+                sites.by_name.entry(f).or_default().push(id);
+            }
+        }
+        sites
+    }
+
+    /// `self.name(…)` in a method: the method of that name of the class.
+    /// `methods` are the file's methods by where they start.
+    fn method_of_self(
+        &self,
+        module: ModIdx,
+        methods: &[(u32, FuncId)],
+        func: ExprId,
+    ) -> Option<(ModIdx, FuncId)> {
+        let ir = &self.get(module).ir;
+        let Expr::Attr { base, name } = ir.expr(func) else { return None };
+        let Expr::Var(Var::Local(slot)) = ir.expr(base) else { return None };
+        let span = ir.span(func);
+        let before = methods.partition_point(|&(start, _)| start <= span.start);
+        let method = methods[..before]
+            .iter()
+            .rev()
+            .take(8)
+            .map(|&(_, f)| ir.function(f))
+            .find(|f| f.span.contains(span))?;
+        let receiver = method.params.first()?;
+        if receiver.slot != slot || receiver.name.as_str() != "self" {
+            return None;
+        }
+        self.find_method(ClassKey { module, class: method.class? }, name)
+    }
+
+    fn callee(&self, module: ModIdx, func: ExprId) -> Option<Resolved> {
+        let ir = &self.get(module).ir;
+        match ir.expr(func) {
+            Expr::Var(Var::Global(_) | Var::Unbound(_)) | Expr::Attr { .. } => {
+                self.resolve_expr(module, func)
+            }
+            // In module-level code the slot is the module's; in a function it is some other variable.
+            Expr::Var(Var::Local(slot)) => {
+                let name = ir.functions.first()?.slots.get(slot as usize)?;
+                let span = ir.span(func);
+                let inside = ir.functions.iter().skip(1).any(|f| f.span.contains(span));
+                if inside { None } else { self.lookup(module, *name) }
+            }
+            _ => None,
+        }
+    }
+}
