@@ -17,6 +17,15 @@ pub struct Spot {
     pub at: u32,
 }
 
+/// How a place was reached.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Way {
+    /// Where it began: the call in that function which led there, or the place itself.
+    pub spot: Spot,
+    /// The calls, outermost first, and the place.
+    pub places: Box<[Place]>,
+}
+
 /// A parameter of a function that was interpreted for itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Given {
@@ -158,7 +167,9 @@ pub struct Finding {
     pub suspects: Vec<Place>,
     /// From where it was reached. Only set for what goes wrong without CUDA, since that cannot happen if all of these places
     /// are only reached where CUDA is.
-    pub entries: Vec<Spot>,
+    pub entries: Vec<Way>,
+    /// What is told instead where it is only reached with CUDA, if it goes wrong there, too.
+    pub where_cuda_is: Option<String>,
     /// The parameters that it is about, by the ways to it. Only set where calls in other files may decide that it cannot happen.
     pub given: Vec<Given>,
     /// A tensor or module of it is on the CPU because of this default, in a function that is interpreted for itself.
@@ -206,6 +217,7 @@ impl Finding {
             stray_from: None,
             suspects: Vec::new(),
             entries: Vec::new(),
+            where_cuda_is: None,
             given: Vec::new(),
             by_default: None,
             on_module: Vec::new(),

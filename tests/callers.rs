@@ -308,3 +308,64 @@ fn what_a_data_set_hands_to_its_helper_is_on_the_host() {
     );
     assert_eq!(encoded(&[script, more]), 1);
 }
+
+/// What needs CUDA itself.
+const HELPER: (&str, &str) = ("helper.py", "def extract(model, x):\n    return model(x.cuda())\n");
+
+/// The findings when all is linted and when the helper is linted alone, with a script whose `main` begins so.
+fn helped(before: &str) -> (usize, usize) {
+    let text = format!(
+        "import torch\nfrom torch import nn\n\nfrom helper import extract\n\n\ndef main(small, x):\n    model = nn.Linear(2, 2)\n{before}    return extract(model, x)\n"
+    );
+    both(&[("LICENSE", ""), HELPER, ("main.py", &text)], "helper.py")
+}
+
+#[test]
+fn what_all_callers_come_to_after_a_use_is_told_with_that() {
+    assert_eq!(helped("    model.cuda()\n"), (1, 0));
+    assert_eq!(helped(""), (1, 1));
+    assert_eq!(helped("    if small:\n        model.cuda()\n").1, 1);
+}
+
+#[test]
+fn branches_that_all_need_cuda_count_on_the_way_and_in_constructors() {
+    let branches = "if small:\n            self.net = net.cuda()\n        else:\n            self.net = net.half().cuda()\n";
+    let made = format!(
+        "from helper import extract\n\n\nclass Work:\n    def __init__(self, net, small):\n        {branches}\n    def run(self, x):\n        return extract(self.net, x)\n"
+    );
+    assert_eq!(both(&[("LICENSE", ""), HELPER, ("main.py", &made)], "helper.py").1, 0);
+    // The script's own functions are read with it.
+    assert_eq!(helped("    if small:\n        model.cuda()\n    else:\n        model.half().cuda()\n").1, 1);
+}
+
+#[test]
+fn one_switch_that_is_asked_twice_has_needed_cuda_the_first_time() {
+    let twice = "    if small:\n        model.cuda()\n    for _ in range(3):\n        if small:\n            extract(model, x)\n";
+    let text = |body: &str| format!("from helper import extract\n\n\ndef main(small, model, x):\n{body}");
+    let alone = |body: &str| both(&[("LICENSE", ""), HELPER, ("main.py", &text(body))], "helper.py").1;
+    assert_eq!(alone(twice), 0);
+    assert_eq!(alone(&twice.replace("range(3):\n", "range(3):\n        small = x.is_sparse\n")), 1);
+}
+
+#[test]
+fn what_has_nothing_to_move_needs_no_cuda() {
+    assert_eq!(helped("    loss = nn.CrossEntropyLoss().cuda()\n"), (1, 1));
+    assert_eq!(helped("    loss = nn.MSELoss()\n    loss.cuda()\n"), (1, 1));
+}
+
+#[test]
+fn a_use_that_may_have_been_left_out_does_not_count() {
+    let other = (
+        "main.py",
+        "import torch\nfrom torch import nn\n\nfrom helper import extract\n\n\ndef prepare(small, model):\n    if small:\n        return\n    model.cuda()\n\n\ndef main(small, model, x):\n    prepare(small, model)\n    return extract(model, x)\n",
+    );
+    assert_eq!(both(&[("LICENSE", ""), HELPER, other], "helper.py").1, 1);
+    let always = other.1.replace("        return\n", "        print(small)\n");
+    assert_eq!(both(&[("LICENSE", ""), HELPER, ("main.py", &always)], "helper.py").1, 0);
+}
+
+#[test]
+fn a_method_of_the_projects_own_says_itself_what_it_needs() {
+    let own = "import torch\n\nfrom helper import extract\n\n\nclass Net:\n    def cuda(self):\n        if torch.cuda.is_available():\n            self.on = True\n        return self\n\n\ndef main(net, x):\n    net.cuda()\n    return extract(net, x)\n";
+    assert_eq!(both(&[("LICENSE", ""), HELPER, ("main.py", own)], "helper.py").1, 1);
+}

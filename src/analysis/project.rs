@@ -14,15 +14,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::intake::{Analysis, Intake};
 use crate::config::Settings;
 use crate::discover::{Input, MAX_FILES, project_files, project_root};
-use crate::finding::{ByDefault, Code, Finding, Spot};
+use crate::finding::{ByDefault, Code, Finding, Spot, Way};
 use crate::flow::{
     Behind, CalledOnce, Elsewhere, GPUS, Load, MAKER, MOVE, NamedCalls, QUESTION, SETTERS, Tabled, Target,
-    Writers, all_nccl, class_of, function_at, is_grouped, is_spot_grouped, stays,
+    Uses, Writers, all_nccl, class_of, function_at, is_grouped, is_spot_grouped, stays,
 };
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::source::{is_test, read};
 use crate::span::{FileId, Place};
 use crate::sym::Sym;
+use crate::world::World;
 
 /// `torch.load` without `map_location`.
 const LOAD: Code = Code(105);
@@ -57,31 +58,61 @@ pub(super) struct Project<'a> {
 /// The findings without those about machines without CUDA that are in functions which only run where CUDA is.
 pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    let dependent: Vec<(FileId, bool)> =
-        findings.iter().flat_map(|f| f.entries.iter().map(|spot| (spot.file, f.code == IN_MODULE))).collect();
+    let dependent: Vec<(FileId, bool)> = findings
+        .iter()
+        .flat_map(|f| f.entries.iter().map(|way| (way.spot.file, f.code == IN_MODULE)))
+        .collect();
+    let passed = Behind::on_ways(&reading.program, findings.iter().flat_map(|f| &f.entries));
     for project in projects(dependent.iter().map(|d| d.0), inputs) {
         let in_module = dependent.iter().any(|&(file, module)| module && project.holds(file, inputs));
         let known = project.modules(reading);
         let asked = Behind::asks(&reading.program, &known);
-        let words: &[&str] = if in_module { &[QUESTION, GPUS, MOVE] } else { &[QUESTION, GPUS] };
+        let words: &[&str] = &[QUESTION, GPUS, MOVE];
         if !project.complete(reading, &|text| asked || mentions(text, words)) {
             continue;
         }
         let files = project.modules(reading);
         let program = &reading.program;
-        let refused = Behind::of(program, &files, false);
+        let refused = Behind::of(program, &files, Uses::None);
         // A module that cannot be made or run but with something that needs CUDA could not be elsewhere.
-        let bound = in_module.then(|| Behind::of(program, &files, true));
-        findings.retain(|f| {
-            let bound = bound.as_ref().filter(|_| f.code == IN_MODULE);
-            let sheltered = |spot: &Spot| {
-                let behind = |b: &Behind| b.contains(program, spot);
-                project.holds(spot.file, inputs) && (behind(&refused) || bound.is_some_and(behind))
+        let bound = in_module.then(|| Behind::of(program, &files, Uses::Making));
+        let needed = Behind::of(program, &files, Uses::All);
+        findings.retain_mut(|f| {
+            let in_module = f.code == IN_MODULE;
+            let bound = bound.as_ref().filter(|_| in_module);
+            let behind = |b: &Behind, way: &Way| b.contains(program, way);
+            let refuses = |way: &Way| {
+                project.holds(way.spot.file, inputs)
+                    && (behind(&refused, way) || bound.is_some_and(|b| behind(b, way)))
             };
-            f.entries.is_empty() || !f.entries.iter().all(sheltered)
+            // That a module chooses its device is bad whoever else needs CUDA.
+            let needs = |way: &Way| {
+                passed.is_passed(program, way)
+                    || !in_module && project.holds(way.spot.file, inputs) && behind(&needed, way)
+            };
+            is_told(f, &refuses, &needs)
         });
     }
+    let program = &reading.program;
+    findings.retain_mut(|f| is_told(f, &|_| false, &|way| passed.is_passed(program, way)));
     findings
+}
+
+/// Is a finding told that depends on ways, if those of them do not count that come past a refusal, or past something that needs
+/// CUDA itself? What goes wrong with CUDA, too, is told of such machines then.
+fn is_told(f: &mut Finding, refuses: &dyn Fn(&Way) -> bool, needs: &dyn Fn(&Way) -> bool) -> bool {
+    if f.entries.is_empty() || !f.entries.iter().all(|way| refuses(way) || needs(way)) {
+        return true;
+    }
+    // Who refuses to go on without CUDA has thought of it.
+    match f.where_cuda_is.take() {
+        Some(message) if !f.entries.iter().all(refuses) => {
+            (f.world, f.message) = (World::Cuda, message);
+            f.entries.clear();
+            true
+        }
+        _ => false,
+    }
 }
 
 /// The findings without those about loads of what the project itself has saved from the CPU.
@@ -213,7 +244,7 @@ pub(super) fn seen_to_by_callers(mut findings: Vec<Finding>, reading: &mut Readi
 pub(super) fn only_in_groups(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     let grouped = |f: &Finding, program: &Program| {
-        let spots = || f.entries.iter().all(|spot| is_spot_grouped(program, spot));
+        let spots = || f.entries.iter().all(|way| is_spot_grouped(program, &way.spot));
         let used = || causes(f).into_iter().all(|place| is_grouped(program, place));
         // Each process of a group loads onto the one GPU that a file came from.
         f.code != LOAD && !f.entries.is_empty() && (spots() || used())

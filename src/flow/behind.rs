@@ -9,16 +9,20 @@
 
 mod graph;
 mod late;
+mod needs;
 mod refuses;
+mod weightless;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::graph::{Bit, Graph, Lit};
 use self::late::Late;
+use self::needs::Own;
 use self::refuses::Points;
-use crate::finding::Spot;
+use crate::finding::Way;
 use crate::ir::{ArgKind, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
-use crate::link::{ClassKey, ModIdx, Program, Resolved};
+use crate::link::{ClassKey, ModIdx, Program, Resolved, Target};
+use crate::span::Span;
 use crate::sym::Sym;
 
 /// What other code mentions: a function of a file, or a class.
@@ -34,8 +38,32 @@ pub struct Behind {
     held: FxHashSet<Lit>,
     points: Points,
     late: Late,
-    /// Constructors and files that need CUDA count.
-    uses: bool,
+    /// The places of each file on the way that come after something that needs CUDA.
+    there: FxHashMap<ModIdx, Vec<Span>>,
+    /// The same with branches of which each does.
+    branches: FxHashMap<ModIdx, Vec<Span>>,
+    uses: Uses,
+}
+
+/// What refuses besides checks, since it needs CUDA.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Uses {
+    /// Nothing.
+    #[default]
+    None,
+    /// A constructor that does, and the body of a class or file: what cannot be made without it is not there either.
+    Making,
+    /// Any function that does.
+    All,
+    /// The same, and branches of which each does.
+    OnTheWay,
+}
+
+impl Uses {
+    /// Does it matter what functions of any kind need?
+    fn anywhere(self) -> bool {
+        matches!(self, Self::All | Self::OnTheWay)
+    }
 }
 
 /// The function that asks.
@@ -46,13 +74,43 @@ pub const GPUS: &str = "num_gpus";
 pub const MOVE: &str = "cuda";
 
 impl Behind {
-    /// Looks at these files of the program: what they mention, and where they refuse. With `uses`, so does a constructor
-    /// or a file's body that needs CUDA: what cannot be made without it is not there either.
-    pub fn of(program: &Program, files: &[ModIdx], uses: bool) -> Self {
-        let points = refuses::points(program, files, uses);
+    /// Looks at these files of the program: what they mention, and where they refuse.
+    pub fn of(program: &Program, files: &[ModIdx], uses: Uses) -> Self {
+        let own = Own::of(program, files);
+        let points = refuses::points(program, files, uses, &own);
         let late = Late::of(program, files, &points);
-        let held = Graph::of(program, files, &points, &late, uses).solve();
-        Self { held, points, late, uses }
+        let there = |&m: &ModIdx| (m, refuses::there(program, m, &points, uses, &own));
+        let there: FxHashMap<ModIdx, Vec<Span>> = files.iter().map(there).collect();
+        let graph = Graph::of(program, files, &points, &late, &there);
+        let reachable = uses.anywhere().then(|| graph.reachable());
+        let mut held = graph.solve();
+        held.retain(|(node, _)| reachable.as_ref().is_none_or(|known| known.contains(node)));
+        Self { held, points, late, uses, ..Self::default() }
+    }
+
+    /// Looks only at what these ways come past, in their own files and in what these import.
+    pub fn on_ways<'w>(program: &Program, ways: impl Iterator<Item = &'w Way>) -> Self {
+        let places = ways.flat_map(|way| way.places.iter());
+        let on: FxHashSet<ModIdx> = places.filter_map(|place| program.module_of(place.file)).collect();
+        let mut files: Vec<ModIdx> = on.iter().copied().collect();
+        let mut seen: FxHashSet<ModIdx> = files.iter().copied().collect();
+        let mut next = 0;
+        while let Some(&m) = files.get(next) {
+            next += 1;
+            for target in program.get(m).targets.values() {
+                if let Target::Module(m) | Target::Member(m, _) = *target
+                    && seen.insert(m)
+                {
+                    files.push(m);
+                }
+            }
+        }
+        let own = Own { near: true, ..Own::of(program, &files) };
+        let spans = |uses| -> FxHashMap<ModIdx, Vec<Span>> {
+            let points = refuses::points(program, &files, uses, &own);
+            on.iter().map(|&m| (m, refuses::there(program, m, &points, uses, &own))).collect()
+        };
+        Self { there: spans(Uses::All), branches: spans(Uses::OnTheWay), ..Self::default() }
     }
 
     /// Does anything in these files ask whether an accelerator is there?
@@ -68,15 +126,29 @@ impl Behind {
     }
 
     /// Is the place only reached where CUDA is?
-    pub fn contains(&self, program: &Program, spot: &Spot) -> bool {
+    pub fn contains(&self, program: &Program, way: &Way) -> bool {
+        let spot = &way.spot;
         let Some(m) = program.module_of(spot.file) else { return false };
         let ir = &program.get(m).ir;
         // What comes after a use in the same function is told with that, or not at all.
-        let passed = |f: FuncId| !self.uses && self.points.get(&(m, f)).is_some_and(|p| p.after <= spot.at);
-        let file = || spot.entry != FuncId(0) && refuses::at_import(&self.points, m);
+        let passed = |f: FuncId| {
+            self.uses == Uses::None && self.points.get(&(m, f)).is_some_and(|p| p.after <= spot.at)
+        };
+        let file = || !self.uses.anywhere() && spot.entry != FuncId(0) && refuses::at_import(&self.points, m);
         passed(spot.entry)
             || file()
             || literal(ir, m, spot.entry, &self.late).is_some_and(|l| self.held.contains(&l))
+    }
+
+    /// Does the way come past something that needs CUDA, in one of the functions that it goes through?
+    pub fn is_passed(&self, program: &Program, way: &Way) -> bool {
+        way.places.iter().any(|place| {
+            // Who reads a function sees the branches in the same file, and each of them may be mended for itself.
+            let far = way.places.last().is_none_or(|last| last.file != place.file);
+            let spans = if far { &self.branches } else { &self.there };
+            let there = program.module_of(place.file).and_then(|m| spans.get(&m));
+            there.is_some_and(|there| there.iter().any(|span| span.contains(place.span)))
+        })
     }
 }
 

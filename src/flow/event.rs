@@ -228,6 +228,8 @@ pub enum Kind {
     Load {
         /// Was `map_location=None` written?
         explicit_none: bool,
+        /// May something in the file use another GPU than the first, so that what was saved from one goes back to it?
+        several: bool,
     },
     /// An allocation of known size on an accelerator.
     Allocation {

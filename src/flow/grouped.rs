@@ -36,9 +36,10 @@ pub fn all_nccl(program: &Program, files: &[ModIdx]) -> bool {
     makers.peek().is_some() && makers.all(|(ir, call)| is_nccl(ir, call))
 }
 
-/// `backend="nccl"`, or the name of what has been given that in the same function.
+/// `backend="nccl"`, or the name of what has been given that in the same function. PyTorch takes it in any case
+/// (torch/distributed/distributed_c10d.py, `Backend.__new__`).
 fn is_nccl(ir: &Module, call: Call<'_>) -> bool {
-    let nccl = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if s.as_str() == "nccl");
+    let nccl = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if s.as_str().eq_ignore_ascii_case("nccl"));
     let Some(backend) = super::site::argument(call, 0, Sym::new("backend")) else { return false };
     let set = |value: ExprId, target: ExprId| nccl(value) && ir.asks_about(backend, target);
     nccl(backend)

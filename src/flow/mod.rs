@@ -40,7 +40,7 @@ mod unused;
 pub mod value;
 mod writers;
 
-pub use behind::{Behind, GPUS, MOVE, QUESTION};
+pub use behind::{Behind, GPUS, MOVE, QUESTION, Uses};
 pub use called_once::CalledOnce;
 pub use default_device::{Elsewhere, SETTERS};
 pub use given::{Calls, Target};

@@ -184,7 +184,8 @@ impl Module {
         self.exprs_in(test).any(|n| self.names_the_same(ExprId(u32::try_from(n).unwrap_or(u32::MAX)), named))
     }
 
-    fn names_the_same(&self, a: ExprId, b: ExprId) -> bool {
+    /// Do two expressions name the same variable, or the same part of one?
+    pub fn names_the_same(&self, a: ExprId, b: ExprId) -> bool {
         match (self.expr(a), self.expr(b)) {
             (Expr::Var(a), Expr::Var(b)) => a == b,
             (Expr::Attr { base: a, name: m }, Expr::Attr { base: b, name: n }) => {

@@ -17,12 +17,15 @@ pub(super) fn home(event: &Event, origin: Option<Place>) -> (Place, Option<Place
     }
 }
 
-/// Does the file's, the class's or the function's name say that it is the one for this back end
+/// Does the file's, its folder's, the class's or the function's name say that it is the one for this back end
 /// (`mps_accelerator.py`, `class NpuBackend`)? Then who uses it has chosen.
 fn written_for(place: Place, backend: &str, cx: &Context<'_>) -> bool {
     let named = |name: &str| name.to_ascii_lowercase().contains(backend);
     let file = cx.sources.get(place.file);
-    if file.path.file_stem().is_some_and(|s| named(&s.to_string_lossy())) {
+    let folder = file.path.parent().and_then(|p| p.file_name());
+    if file.path.file_stem().is_some_and(|s| named(&s.to_string_lossy()))
+        || folder.is_some_and(|name| name.eq_ignore_ascii_case(backend))
+    {
         return true;
     }
     let Some(module) = cx.program.module_of(place.file) else { return false };
@@ -217,7 +220,7 @@ pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 
 /// SD105 load-without-map-location
 pub(super) fn load(event: &Event, cx: &Context<'_>) -> Option<Finding> {
-    let Kind::Load { explicit_none } = &event.kind else { return None };
+    let Kind::Load { explicit_none, several } = &event.kind else { return None };
     // What tests load, they have written themselves.
     if super::in_tests(event.place, cx) || event.stack.iter().any(|&call| super::in_tests(call, cx)) {
         return None;
@@ -227,12 +230,18 @@ pub(super) fn load(event: &Event, cx: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let what = if *explicit_none { "`map_location=None`" } else { "no `map_location`" };
-    let then = match event.bite.world {
-        World::NoCuda => "goes back to that GPU, or fails to load",
-        _ => "goes back to that GPU, whichever this process uses",
+    let message = |world| {
+        let then = match world {
+            World::NoCuda => "goes back to that GPU, or fails to load",
+            _ => "goes back to that GPU, whichever this process uses",
+        };
+        format!("`torch.load` with {what}: a checkpoint saved on a GPU {then}")
     };
-    let message = format!("`torch.load` with {what}: a checkpoint saved on a GPU {then}");
-    let f = finding(105, event, message, event.place, "restores tensors to the device they were saved from");
+    let text = message(event.bite.world);
+    let mut f = finding(105, event, text, event.place, "restores tensors to the device they were saved from");
+    if *several {
+        f.where_cuda_is = Some(message(World::Cuda));
+    }
     Some(
         with_stack(f, event)
             .help("load to the CPU, then move the model: `torch.load(path, map_location=\"cpu\")`"),

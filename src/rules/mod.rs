@@ -33,7 +33,7 @@ use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::finding::{ByDefault, Code, Finding, Given, Label, Spot};
+use crate::finding::{ByDefault, Code, Finding, Given, Label, Spot, Way};
 use crate::flow::event::{Bite, DeviceName, Event, Kind, Operand};
 use crate::flow::value::Reason;
 use crate::flow::{Outcome, event};
@@ -149,7 +149,7 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
     let texts = message::matched_by_message(cx)
         .into_iter()
         .chain(retry::retried(cx))
-        .chain(parameters::ignored(cx))
+        .chain(parameters::ignored(cx).into_iter().map(|f| from_callers(f, cx)))
         .chain(stale::remembered(cx))
         .chain(fallbacks::overwritten(cx))
         .chain(graphs::retained(cx))
@@ -176,7 +176,7 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
 }
 
 /// From where it was reached, if what comes before that, or who calls, may have made sure that CUDA is there.
-fn depends_on_callers(event: &Event, finding: &Finding, cx: &Context<'_>) -> Vec<Spot> {
+fn depends_on_callers(event: &Event, finding: &Finding, cx: &Context<'_>) -> Vec<Way> {
     if !matches!(event.kind, Kind::Use { backend: None, .. } | Kind::Nccl | Kind::Load { .. })
         || finding.world != World::NoCuda
     {
@@ -184,7 +184,20 @@ fn depends_on_callers(event: &Event, finding: &Finding, cx: &Context<'_>) -> Vec
     }
     let outermost = event.stack.first().copied().unwrap_or(event.place);
     let entry = event.entry.unwrap_or(FuncId(0));
-    vec![Spot { file: cx.file, entry, at: outermost.span.start }]
+    let spot = Spot { file: cx.file, entry, at: outermost.span.start };
+    vec![Way { spot, places: event.stack.iter().copied().chain([event.place]).collect() }]
+}
+
+/// A load that does not look at the device which its function is given hangs on the callers like any other.
+fn from_callers(mut finding: Finding, cx: &Context<'_>) -> Finding {
+    let place = finding.primary.place;
+    if finding.code == Code(105)
+        && let Some((_, entry)) = crate::flow::function_at(cx.program, place)
+    {
+        let spot = Spot { file: place.file, entry, at: place.span.start };
+        finding.entries.push(Way { spot, places: [place].into() });
+    }
+    finding
 }
 
 /// The parameter that it is about, if it takes for granted that who calls gives a tensor on some device.
@@ -249,6 +262,7 @@ fn merge(into: &mut Finding, other: Finding) {
     } else {
         into.entries.extend(other.entries);
     }
+    into.where_cuda_is = into.where_cuda_is.take().or(other.where_cuda_is);
     into.by_default = into.by_default.zip(other.by_default).map(|(a, b)| a.and(b));
     if other.on_module.is_empty() || into.on_module.is_empty() {
         into.on_module.clear();
@@ -389,6 +403,9 @@ pub fn told_once(found: Found, others: &Found) -> Vec<Finding> {
     let mut own: FxHashSet<(Code, Place)> = FxHashSet::default();
     for finding in found.values().chain(others.values()).flatten().filter(|f| f.roots.is_empty()) {
         own.insert((finding.code, finding.primary.place));
+        let home = finding.primary.place.file;
+        let also = finding.related.iter().filter(|l| l.text == ALSO && l.place.file == home);
+        own.extend(also.map(|l| (finding.code, l.place)));
     }
     let told = |f: &Finding| {
         !f.roots.is_empty() && f.roots.iter().all(|&place| own.contains(&(f.code, place)))
@@ -441,11 +458,14 @@ fn in_tests(place: Place, cx: &Context<'_>) -> bool {
 /// Later uses that go wrong for the same reason: at most this many are told.
 const MAX_ALSO: usize = 12;
 
+/// What is said of these.
+const ALSO: &str = "needs it, too";
+
 /// Adds the later uses that need the same.
 fn with_also(mut f: Finding, event: &Event) -> Finding {
     for &place in event.also.iter().take(MAX_ALSO) {
         if !f.places().any(|p| p == place) {
-            f = f.related(place, "needs it, too");
+            f = f.related(place, ALSO);
         }
     }
     f

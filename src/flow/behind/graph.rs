@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::late::Late;
-use super::refuses::{Points, Refusal, there};
+use super::refuses::{Points, Refusal};
 use super::{GPUS, Node, literal, named, node, silent};
 use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, Module, Whole};
 use crate::link::{ClassKey, ModIdx, Program};
@@ -39,9 +39,11 @@ pub(super) struct Graph<'a> {
     program: &'a Program,
     points: &'a Points,
     late: &'a Late,
-    /// What needs CUDA refuses, too.
-    uses: bool,
+    /// The places of each file that are only reached where CUDA is.
+    there: &'a FxHashMap<ModIdx, Vec<Span>>,
     asks: FxHashMap<Lit, Vec<Asks>>,
+    /// Where what is mentioned, nothing for a file's body.
+    mentions: Vec<(Option<Node>, Node)>,
 }
 
 impl<'a> Graph<'a> {
@@ -50,9 +52,10 @@ impl<'a> Graph<'a> {
         files: &[ModIdx],
         points: &'a Points,
         late: &'a Late,
-        uses: bool,
+        there: &'a FxHashMap<ModIdx, Vec<Span>>,
     ) -> Self {
-        let mut graph = Self { program, points, late, uses, asks: FxHashMap::default() };
+        let mut graph =
+            Self { program, points, late, there, asks: FxHashMap::default(), mentions: Vec::new() };
         for &m in files {
             graph.mentions(m);
             graph.subclasses(m);
@@ -69,7 +72,7 @@ impl<'a> Graph<'a> {
         let program = self.program;
         let ir = &program.get(m).ir;
         let skipped = silent(ir);
-        let there = there(program, m, self.points, self.uses);
+        let there = self.there.get(&m).map_or(&[][..], Vec::as_slice);
         let several = program.bound_by_several(m);
         for n in 0..ir.exprs.len() {
             let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
@@ -78,13 +81,13 @@ impl<'a> Graph<'a> {
                 continue;
             }
             if let Some(target) = named(program, m, e) {
-                self.mention(m, e, target, &there);
+                self.mention(m, e, target, there);
             }
             if !several.is_empty() {
                 let others = program.other_imports(m, e, &several).into_iter().filter_map(node);
                 let first = named(program, m, e);
                 for target in others.filter(|&t| Some(t) != first) {
-                    self.mention(m, e, target, &there);
+                    self.mention(m, e, target, there);
                 }
             }
         }
@@ -98,6 +101,7 @@ impl<'a> Graph<'a> {
         if around.is_some_and(|(node, _)| node == target) {
             return;
         }
+        self.mentions.push((around.map(|(node, _)| node), target));
         if there.iter().any(|span| span.contains(at)) || is_given_gpus(ir, at) {
             self.add(target, Asks::Nothing, Asks::Nothing);
             return;
@@ -117,6 +121,7 @@ impl<'a> Graph<'a> {
         for (n, info) in self.program.get(m).classes.iter().enumerate() {
             let class = ClassKey { module: m, class: ClassId(u32::try_from(n).unwrap_or(u32::MAX)) };
             for &base in info.mro.iter().filter(|&&k| k != class) {
+                self.mentions.push((Some(Node::Class(class)), Node::Class(base)));
                 let that = |bit| Asks::That((Node::Class(class), bit));
                 self.add(Node::Class(base), that(Bit::Begun), that(Bit::Used));
             }
@@ -171,6 +176,24 @@ impl<'a> Graph<'a> {
             });
         }
         self.grounded(&held)
+    }
+
+    /// What files' bodies lead to, or what nobody mentions. All else only mentions itself, in a circle, though something in
+    /// it may need CUDA: who comes into that from elsewhere is not in sight.
+    pub(super) fn reachable(&self) -> FxHashSet<Node> {
+        let mentioned: FxHashSet<Node> = self.mentions.iter().map(|&(_, target)| target).collect();
+        let mut reachable: FxHashSet<Node> = FxHashSet::default();
+        loop {
+            let before = reachable.len();
+            for &(from, target) in &self.mentions {
+                if from.is_none_or(|from| !mentioned.contains(&from) || reachable.contains(&from)) {
+                    reachable.insert(target);
+                }
+            }
+            if reachable.len() == before {
+                return reachable;
+            }
+        }
     }
 
     /// Those of them that do not only mention themselves, in a circle.

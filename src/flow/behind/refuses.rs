@@ -2,17 +2,18 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{MOVE, Node, named};
+use super::needs::{Own, at_once, blocks, may_leave};
+use super::{Node, Uses, named};
+use crate::flow::site::own_method;
 use crate::ir::{
     Arg, ArgKind, Block, Call, Expr, ExprId, FuncId, FuncKind, Import, Module, Stmt, StmtId, UnaryOp, Var,
 };
 use crate::link::{ModIdx, Program, Resolved, Target};
 use crate::span::Span;
 use crate::sym::Sym;
-use crate::torch::{self, Accelerator, Without};
 
 /// How often calls of what refuses are followed.
-const MAX_ROUNDS: usize = 4;
+const MAX_ROUNDS: usize = 6;
 
 /// How a function refuses to go on without CUDA.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +25,7 @@ pub(super) enum Refusal {
 }
 
 /// A refusal within a function: from where on it holds, and whether callers are held up, too.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Point {
     pub(super) after: u32,
     pub(super) refusal: Option<Refusal>,
@@ -34,24 +35,29 @@ pub(super) struct Point {
 pub(super) type Points = FxHashMap<(ModIdx, FuncId), Point>;
 
 /// Looks for the first refusal of each function of these files, and of the files' bodies.
-pub(super) fn points(program: &Program, files: &[ModIdx], uses: bool) -> Points {
+pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own) -> Points {
     let mut points = Points::default();
     for _ in 0..MAX_ROUNDS {
         let before = points.len();
+        let mut changed = false;
         for &m in files {
             let ir = &program.get(m).ir;
             for n in 0..ir.functions.len() {
                 let f = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
-                if points.contains_key(&(m, f)) {
+                // What a function needs may come before what is known of it.
+                if !uses.anywhere() && points.contains_key(&(m, f)) {
                     continue;
                 }
-                let refuses = Refuses { program, module: m, func: f, known: &points, uses };
-                if let Some(point) = refuses.block(ir.function(f).body) {
-                    points.insert((m, f), point);
+                let refuses = Refuses { program, module: m, func: f, known: &points, uses, own };
+                let Some(mut point) = refuses.block(ir.function(f).body) else { continue };
+                // Calling it runs nothing of it.
+                if uses.anywhere() && (ir.function(f).is_generator || ir.function(f).is_async) {
+                    point.refusal = None;
                 }
+                changed |= points.insert((m, f), point) != Some(point);
             }
         }
-        if points.len() == before {
+        if points.len() == before && !changed {
             break;
         }
     }
@@ -64,41 +70,55 @@ pub(super) fn at_import(points: &Points, m: ModIdx) -> bool {
 }
 
 /// The places of a file that come after a refusal, to the end of its block, and the branches for machines with CUDA; all
-/// functions of a file that cannot be imported without it.
-pub(super) fn there(program: &Program, m: ModIdx, known: &Points, uses: bool) -> Vec<Span> {
+/// functions of a file that cannot be imported without it, unless what its body needs may come later than they do.
+pub(super) fn there(program: &Program, m: ModIdx, known: &Points, uses: Uses, own: &Own) -> Vec<Span> {
     let ir = &program.get(m).ir;
+    let whole = !uses.anywhere() && at_import(known, m);
     let mut found = Vec::new();
     for (n, function) in ir.functions.iter().enumerate() {
         let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
-        if function.kind == FuncKind::Function && at_import(known, m) {
+        if function.kind == FuncKind::Function && whole {
             found.push(function.span);
         } else {
             // A script that needs CUDA says so itself; what it works with has its own reasons.
-            let uses = uses && func != FuncId(0);
-            Refuses { program, module: m, func, known, uses }.there(function.body, &mut found);
+            let uses = if uses == Uses::Making && func == FuncId(0) { Uses::None } else { uses };
+            Refuses { program, module: m, func, known, uses, own }.there(
+                function.body,
+                &mut Vec::new(),
+                &mut found,
+            );
         }
     }
     found
 }
 
 /// The look for a refusal in one function.
-struct Refuses<'a> {
-    program: &'a Program,
-    module: ModIdx,
-    func: FuncId,
-    known: &'a Points,
-    /// A constructor that needs CUDA refuses as well, and so does the body of a class or file.
-    uses: bool,
+pub(super) struct Refuses<'a> {
+    pub(super) program: &'a Program,
+    pub(super) module: ModIdx,
+    pub(super) func: FuncId,
+    pub(super) known: &'a Points,
+    pub(super) uses: Uses,
+    pub(super) own: &'a Own,
 }
 
 impl Refuses<'_> {
-    fn ir(&self) -> &Module {
+    pub(super) fn ir(&self) -> &Module {
         &self.program.get(self.module).ir
     }
 
     /// The first statement of the block that is not passed without CUDA.
     fn block(&self, block: Block) -> Option<Point> {
-        self.ir().block(block).iter().find_map(|&s| self.stmt(s))
+        let ir = self.ir();
+        let mut left = false;
+        for &s in ir.block(block) {
+            if let Some(point) = self.stmt(s) {
+                // Who has gone back before that has not come to it.
+                return Some(if left { Point { refusal: None, ..point } } else { point });
+            }
+            left |= self.uses.anywhere() && may_leave(ir, ir.stmt(s));
+        }
+        None
     }
 
     fn stmt(&self, s: StmtId) -> Option<Point> {
@@ -109,6 +129,9 @@ impl Refuses<'_> {
             Stmt::Expr(e) | Stmt::Assign { value: e, .. } | Stmt::Return(Some(e))
                 if self.calls_refusal(e) || self.uses(e) =>
             {
+                point(Some(Refusal::Always))
+            }
+            ref stmt if self.uses.anywhere() && at_once(stmt).into_iter().any(|e| self.uses(e)) => {
                 point(Some(Refusal::Always))
             }
             Stmt::Import(names) if self.ir().imported(names).iter().any(|i| self.imports_refusal(i)) => {
@@ -136,6 +159,10 @@ impl Refuses<'_> {
                 };
                 match left {
                     Some(for_callers) => point(for_callers.then_some(Refusal::Always)),
+                    None if self.counts_branches() && self.ends(then).and(self.ends(orelse)).is_some() => {
+                        let all = [then, orelse].map(|block| self.ends(block));
+                        point(all.iter().all(|end| *end == Some(true)).then_some(Refusal::Always))
+                    }
                     None => self.by_default(test).and_then(|param| {
                         let inner = self.block(then)?;
                         (inner.refusal == Some(Refusal::Always))
@@ -147,30 +174,68 @@ impl Refuses<'_> {
         }
     }
 
-    /// Adds the places of the block, and of those in it, that are only reached where CUDA is.
-    fn there(&self, block: Block, found: &mut Vec<Span>) {
+    /// Adds the places of the block, and of those in it, that are only reached where CUDA is. `passed` are variables that
+    /// were true only where CUDA is, when it was come past them.
+    fn there(&self, block: Block, passed: &mut Vec<ExprId>, found: &mut Vec<Span>) {
         let ir = self.ir();
         let statements = ir.block(block);
-        let Some(&last) = statements.last() else { return };
+        let (Some(&last), known) = (statements.last(), passed.len()) else { return };
         for &s in statements {
             for inner in blocks(ir, ir.stmt(s)) {
-                self.there(inner, found);
+                self.there(inner, passed, found);
             }
             if let Stmt::If { test, then, orelse } = *ir.stmt(s) {
                 let branch = match ir.expr(test) {
                     Expr::Unary { op: UnaryOp::Not, operand } => self.asks(operand).then_some(orelse),
+                    _ if passed.iter().any(|&before| ir.names_the_same(before, test)) => Some(then),
                     _ => self.asks(test).then_some(then),
                 };
                 found.extend(branch.and_then(|b| {
                     let (first, last) = (ir.block(b).first()?, ir.block(b).last()?);
                     Some(Span { start: ir.stmt_span(*first).start, end: ir.stmt_span(*last).end })
                 }));
+                if self.uses.anywhere() && self.is_lasting(test) && self.block(then).is_some() {
+                    passed.push(test);
+                }
             }
             // What comes after the branch of a script still does.
             if let Some(point) = self.stmt(s) {
                 found.push(Span { start: point.after, end: ir.stmt_span(last).end });
-                return;
+                break;
             }
+        }
+        passed.truncate(known);
+    }
+
+    /// Is it a variable that the function does not set any more?
+    fn is_lasting(&self, e: ExprId) -> bool {
+        let ir = self.ir();
+        let function = ir.function(self.func);
+        let range = ir.stmts_of(function);
+        let mut later = ir.stmts[range.clone()]
+            .iter()
+            .zip(&ir.stmt_spans[range])
+            .filter(|(_, at)| at.start > ir.span(e).end);
+        let sets = |target: ExprId| ir.names_the_same(target, e);
+        matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. })
+            && !later.any(|(s, _)| match *s {
+                Stmt::Assign { targets, .. } => ir.list(targets).iter().any(|&t| sets(t)),
+                Stmt::AugAssign { target, .. } | Stmt::For { target, .. } => sets(target),
+                _ => false,
+            })
+    }
+
+    /// Are branches of which each needs CUDA as good as a use? They are where a way leads past them, and in a constructor: who
+    /// made the object has taken one.
+    fn counts_branches(&self) -> bool {
+        self.uses == Uses::OnTheWay || self.uses == Uses::All && self.is_constructor()
+    }
+
+    /// Does nobody without CUDA go on after the block? With `true`, the caller of the function does not either.
+    fn ends(&self, block: Block) -> Option<bool> {
+        match self.block(block) {
+            Some(point) => Some(point.refusal == Some(Refusal::Always)),
+            None => self.leaves(block),
         }
     }
 
@@ -220,12 +285,13 @@ impl Refuses<'_> {
     }
 
     /// A call of something that does not come back without CUDA.
-    fn calls_refusal(&self, e: ExprId) -> bool {
+    pub(super) fn calls_refusal(&self, e: ExprId) -> bool {
         let Expr::Call(id) = self.ir().expr(e) else { return false };
         let call = self.ir().call(id);
         let callee = match named(self.program, self.module, call.func) {
             Some(Node::Function(m, f)) => Some((m, f)),
             Some(Node::Class(key)) => self.program.find_method(key, Sym::new("__init__")),
+            None if self.uses.anywhere() => own_method(self.program, self.module, self.func, call.func),
             None => None,
         };
         let Some((m, f)) = callee else { return false };
@@ -246,53 +312,12 @@ impl Refuses<'_> {
     }
 
     /// Is it the constructor of a class, or the body of a class or file: something that others cannot be without?
-    fn is_constructor(&self) -> bool {
+    pub(super) fn is_constructor(&self) -> bool {
         let function = self.ir().function(self.func);
         match function.kind {
             FuncKind::Module | FuncKind::ClassBody => true,
             FuncKind::Function => function.class.is_some() && function.name.as_str() == "__init__",
             FuncKind::Lambda => false,
-        }
-    }
-
-    /// Does evaluating the expression need CUDA, whatever comes of its tests?
-    fn uses(&self, e: ExprId) -> bool {
-        let ir = self.ir();
-        self.uses
-            && self.is_constructor()
-            && match ir.expr(e) {
-                Expr::Call(id) => {
-                    let call = ir.call(id);
-                    self.is_use(call) || self.uses(call.func) || call.args.iter().any(|a| self.uses(a.value))
-                }
-                Expr::Attr { base, .. } | Expr::Unary { operand: base, .. } | Expr::Index { base, .. } => {
-                    self.uses(base)
-                }
-                Expr::Binary { left, right, .. } => self.uses(left) || self.uses(right),
-                Expr::Tuple(list) | Expr::List(list) | Expr::Dict(list) => {
-                    ir.list(list).iter().any(|&x| self.uses(x))
-                }
-                _ => false,
-            }
-    }
-
-    /// `x.cuda()`, `x.to("cuda")`, `torch.cuda.current_device()`
-    fn is_use(&self, call: Call<'_>) -> bool {
-        let ir = self.ir();
-        match (ir.expr(call.func), self.program.resolve_expr(self.module, call.func)) {
-            (_, Some(Resolved::External(path))) => {
-                torch::call(path).and_then(|f| f.accelerator).is_some_and(|a| {
-                    a.accelerator == Accelerator::Cuda
-                        && a.without == Without::Raises
-                        && !a.none_is_harmless
-                        && !a.context
-                })
-            }
-            (Expr::Attr { name, .. }, None) if name.as_str() == MOVE => true,
-            (Expr::Attr { name, .. }, None) if name.as_str() == "to" => call.args.first().is_some_and(
-                |a| matches!(ir.expr(a.value), Expr::Str(text) if text.as_str().starts_with(MOVE)),
-            ),
-            _ => false,
         }
     }
 }
@@ -307,19 +332,4 @@ fn gives(ir: &Module, f: FuncId, call: Call<'_>, param: Sym) -> bool {
             ArgKind::Star | ArgKind::DoubleStar => true,
             ArgKind::Positional => false,
         })
-}
-
-/// The blocks of a statement that belong to the same function.
-fn blocks(ir: &Module, s: &Stmt) -> Vec<Block> {
-    match s {
-        Stmt::If { then, orelse, .. } => vec![*then, *orelse],
-        Stmt::While { body, orelse, .. } | Stmt::For { body, orelse, .. } => vec![*body, *orelse],
-        Stmt::With { body, .. } => vec![*body],
-        Stmt::Try { body, handlers, orelse, finally } => {
-            let handled = ir.handlers(*handlers).iter().map(|h| h.body);
-            [*body, *orelse, *finally].into_iter().chain(handled).collect()
-        }
-        Stmt::Match { cases, .. } => cases.iter().map(|c| c.body).collect(),
-        _ => Vec::new(),
-    }
 }

@@ -186,6 +186,8 @@ impl Interp<'_> {
                 // Whatever device `device.index` is of, CUDA is asked.
                 let index = matches!(v, Value::Outer(o)
                     if matches!(self.t.get_outer(o).key, OuterKey::Attr { name, .. } if name.as_str() == "index"));
+                let index =
+                    index || matches!(v, Value::Outer(o) if self.watch.numbers.get(&o) == Some(&true));
                 let names_other =
                     matches!(v, Value::Outer(_) | Value::Device(_) | Value::Choice(_)) && !index;
                 let d = if index { self.unknown_device() } else { d };

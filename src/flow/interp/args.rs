@@ -190,9 +190,35 @@ impl Interp<'_> {
                     None => v,
                 }
             }
-            // Given through `*args` or `**kwargs` that nobody knows, or not at all.
+            // A switch that is given through `*args` or `**kwargs` which nobody knows: whoever filled these has decided.
+            Some(e)
+                if matches!(self.program.get(module).ir.expr(e), Expr::True | Expr::False)
+                    && super::cond::speaks_of_devices(param.name.as_str()) =>
+            {
+                self.passed_on(module, func, param)
+            }
+            // Given so, or not at all.
             _ => Value::Unknown,
         }
+    }
+
+    /// The symbol for a parameter that is filled from what somebody else has collected.
+    fn passed_on(&mut self, module: ModIdx, func: FuncId, param: &Param) -> Value {
+        let params = &self.program.get(module).ir.function(func).params;
+        let index = params.iter().position(|p| p.name == param.name).unwrap_or(0);
+        let Value::Outer(base) = self.param(module, func, index) else { return Value::Unknown };
+        // What it is called there is not what the user sets.
+        let key = OuterKey::Item { base, key: Some(Value::Str(param.name, super::NO_ORIGIN)) };
+        let outer = Outer {
+            key: key.clone(),
+            text: String::new(),
+            tensor: false,
+            device: false,
+            varies: true,
+            with: None,
+            default: None,
+        };
+        Value::Outer(self.t.outer(key, || outer))
     }
 
     /// The symbol for a parameter of a function that is interpreted for itself.

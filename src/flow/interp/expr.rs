@@ -469,6 +469,8 @@ impl Interp<'_> {
                 let some = self.at_least(1);
                 self.ite(some, Self::NUMBER, Value::Int(0))
             }
+            // `rank % torch.cuda.device_count()`
+            (_, Value::Outer(o)) if o == self.known.device_count && op == BinOp::Mod => Self::NUMBER,
             // `"cuda:" + str(i)`
             (Value::Str(x, _), Value::Str(y, _)) if op == BinOp::Add => {
                 let text = format!("{x}{y}");

@@ -56,7 +56,12 @@ impl Interp<'_> {
             });
             if let Some(bite) = bite {
                 let place = self.place(e);
-                self.emit(Kind::Load { explicit_none }, place, bite, Vec::new());
+                self.emit(
+                    Kind::Load { explicit_none, several: self.watch.beyond_first },
+                    place,
+                    bite,
+                    Vec::new(),
+                );
                 let result = self.result_of(e);
                 // Data sets are saved with `torch.save` too: wait until the result is used as weights.
                 let names = self.names_around(e);

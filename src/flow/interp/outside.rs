@@ -25,6 +25,8 @@ impl Interp<'_> {
             Value::Outer(o) => self.t.get_outer(o).device || self.is_tensorish(o),
             _ => true,
         };
+        let number = matches!(value, Value::Host(Host::Number | Host::Rank) | Value::Int(0..));
+        *self.watch.numbers.entry(part).or_insert(true) &= number;
         if !known && !self.outer_writes.contains_key(&part) {
             return;
         }

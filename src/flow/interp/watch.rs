@@ -114,6 +114,8 @@ pub(super) struct Watch {
     pub(super) texts: FxHashSet<Place>,
     /// What given layers have made, and of which given tensors.
     pub(super) near: FxHashMap<OuterId, OuterId>,
+    /// Parts of outside things into which the program has written something, and whether that was always a number.
+    pub(super) numbers: FxHashMap<OuterId, bool>,
     /// Outside things whose `.device` the program has read.
     pub(super) asked_for_device: FxHashSet<OuterId>,
     /// Tensors on the CPU that were filled from those that callers gave.
@@ -243,6 +245,7 @@ impl Watch {
             scalers: FxHashMap::default(),
             fresh_copies: Vec::new(),
             near: FxHashMap::default(),
+            numbers: FxHashMap::default(),
             asked_for_device: FxHashSet::default(),
             filled: Vec::new(),
             moved_parts: FxHashMap::default(),

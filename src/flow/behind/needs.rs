@@ -1,0 +1,149 @@
+//! What needs CUDA where it stands, whatever comes of its tests.
+
+use super::refuses::{Refusal, Refuses};
+use super::{MOVE, Uses};
+use crate::ir::{BinOp, Block, Call, Expr, ExprId, FuncId, Module, Stmt, Var};
+use crate::link::{ModIdx, Program, Resolved, Target};
+use crate::sym::Sym;
+use crate::torch::{self, Accelerator, Without};
+
+impl Refuses<'_> {
+    /// Does evaluating the expression need CUDA, whatever comes of its tests?
+    pub(super) fn uses(&self, e: ExprId) -> bool {
+        let ir = self.ir();
+        let counts = match self.uses {
+            Uses::None => false,
+            Uses::Making => self.is_constructor(),
+            Uses::All | Uses::OnTheWay => true,
+        };
+        let any = |list| ir.list(list).iter().any(|&x| self.uses(x));
+        counts
+            && match ir.expr(e) {
+                Expr::Call(id) => {
+                    let call = ir.call(id);
+                    self.is_use(call)
+                        || self.uses.anywhere() && self.calls_refusal(e)
+                        || self.uses(call.func)
+                        || call.args.iter().any(|a| self.uses(a.value))
+                }
+                Expr::Attr { base, .. } | Expr::Unary { operand: base, .. } | Expr::Index { base, .. } => {
+                    self.uses(base)
+                }
+                Expr::Binary { left, right, .. } => self.uses(left) || self.uses(right),
+                Expr::Tuple(list) | Expr::List(list) | Expr::Dict(list) => any(list),
+                _ => false,
+            }
+    }
+
+    /// `x.cuda()`, `x.to("cuda")`, `torch.cuda.current_device()`
+    fn is_use(&self, call: Call<'_>) -> bool {
+        let ir = self.ir();
+        match (ir.expr(call.func), self.program.resolve_expr(self.module, call.func)) {
+            (_, Some(Resolved::External(path))) => {
+                torch::call(path).and_then(|f| f.accelerator).is_some_and(|a| {
+                    a.accelerator == Accelerator::Cuda
+                        && a.without == Without::Raises
+                        && !(a.none_is_harmless && (!self.uses.anywhere() || self.is_harmless(call)))
+                        && !a.context
+                })
+            }
+            (Expr::Attr { name, base }, None) if name.as_str() == MOVE => self.moves(base, name),
+            (Expr::Attr { name, base }, None) if name.as_str() == "to" => {
+                self.moves(base, name)
+                    && call.args.first().is_some_and(
+                        |a| matches!(ir.expr(a.value), Expr::Str(text) if text.as_str().starts_with(MOVE)),
+                    )
+            }
+            _ => false,
+        }
+    }
+
+    /// May the device be none, or a number below zero? A function that takes these does nothing then.
+    fn is_harmless(&self, call: Call<'_>) -> bool {
+        let ir = self.ir();
+        let number = |e: ExprId| match ir.expr(e) {
+            Expr::Int(i) => i.0 >= 0,
+            Expr::Call(id) => {
+                matches!(ir.expr(ir.call(id).func), Expr::Var(Var::Unbound(name)) if name.as_str() == "int")
+            }
+            Expr::Binary { op: BinOp::Mod, .. } => true,
+            _ => false,
+        };
+        call.args.first().is_none_or(|a| {
+            let given = |s: &Stmt| {
+                matches!(*s, Stmt::Assign { targets, value }
+                if number(value) && ir.list(targets).iter().any(|&t| ir.names_the_same(a.value, t)))
+            };
+            !number(a.value) && !ir.stmts[ir.stmts_of(ir.function(self.func))].iter().any(given)
+        })
+    }
+
+    /// Does the method of that name move something?
+    fn moves(&self, receiver: ExprId, name: Sym) -> bool {
+        self.uses == Uses::Making || self.is_plain(name) && !self.is_weightless(receiver)
+    }
+
+    /// Is the method PyTorch's wherever it is called, or does each of that name in the project need CUDA itself?
+    fn is_plain(&self, name: Sym) -> bool {
+        let refuses = |at| self.known.get(at).is_some_and(|p| p.refusal == Some(Refusal::Always));
+        let imported = |m: ModIdx| {
+            let mut targets = self.program.get(self.module).targets.values();
+            targets.any(|t| matches!(*t, Target::Module(at) | Target::Member(at, _) if at == m))
+        };
+        let counts = |m: ModIdx| !self.own.near || m == self.module || imported(m);
+        self.own.methods.iter().all(|(n, at)| *n != name || refuses(at) || !counts(at.0))
+    }
+}
+
+/// The project's own methods that are called like those which move things.
+#[derive(Debug, Default)]
+pub(super) struct Own {
+    pub(super) methods: Vec<(Sym, (ModIdx, FuncId))>,
+    /// Only those count that the file defines itself, or one that it imports.
+    pub(super) near: bool,
+}
+
+impl Own {
+    /// Those of these files.
+    pub(super) fn of(program: &Program, files: &[ModIdx]) -> Self {
+        let classes =
+            files.iter().flat_map(|&m| program.get(m).ir.classes.iter().map(move |class| (m, class)));
+        let methods =
+            classes.flat_map(|(m, class)| class.methods.iter().map(move |&(name, f)| (name, (m, f))));
+        let methods = methods.filter(|(name, _)| matches!(name.as_str(), MOVE | "to")).collect();
+        Self { methods, near: false }
+    }
+}
+
+/// What a statement evaluates first, whatever else it does.
+pub(super) fn at_once(s: &Stmt) -> Vec<ExprId> {
+    match *s {
+        Stmt::AugAssign { value, .. } | Stmt::AnnAssign { value: Some(value), .. } => vec![value],
+        Stmt::If { test, .. } | Stmt::While { test, .. } | Stmt::Assert { test, .. } => vec![test],
+        Stmt::For { iter, .. } => vec![iter],
+        Stmt::With { ref items, .. } => items.iter().map(|&(e, _)| e).take(1).collect(),
+        Stmt::Match { subject, .. } => vec![subject],
+        _ => Vec::new(),
+    }
+}
+
+/// May the statement go back to who called the function?
+pub(super) fn may_leave(ir: &Module, s: &Stmt) -> bool {
+    matches!(s, Stmt::Return(_))
+        || blocks(ir, s).into_iter().any(|b| ir.block(b).iter().any(|&s| may_leave(ir, ir.stmt(s))))
+}
+
+/// The blocks of a statement that belong to the same function.
+pub(super) fn blocks(ir: &Module, s: &Stmt) -> Vec<Block> {
+    match s {
+        Stmt::If { then, orelse, .. } => vec![*then, *orelse],
+        Stmt::While { body, orelse, .. } | Stmt::For { body, orelse, .. } => vec![*body, *orelse],
+        Stmt::With { body, .. } => vec![*body],
+        Stmt::Try { body, handlers, orelse, finally } => {
+            let handled = ir.handlers(*handlers).iter().map(|h| h.body);
+            [*body, *orelse, *finally].into_iter().chain(handled).collect()
+        }
+        Stmt::Match { cases, .. } => cases.iter().map(|c| c.body).collect(),
+        _ => Vec::new(),
+    }
+}
