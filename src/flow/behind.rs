@@ -73,6 +73,9 @@ pub const GPUS: &str = "num_gpus";
 /// The method that needs CUDA.
 pub const MOVE: &str = "cuda";
 
+/// More files than these are not looked at for one that imports them.
+const MAX_IMPORTS: usize = 300;
+
 impl Behind {
     /// Looks at these files of the program: what they mention, and where they refuse.
     pub fn of(program: &Program, files: &[ModIdx], uses: Uses) -> Self {
@@ -88,29 +91,36 @@ impl Behind {
         Self { held, points, late, uses, ..Self::default() }
     }
 
-    /// Looks only at what these ways come past, in their own files and in what these import.
+    /// Looks only at what these ways come past, in their own files and in what these import; of one that imports a large library
+    /// in the file alone.
     pub fn on_ways<'w>(program: &Program, ways: impl Iterator<Item = &'w Way>) -> Self {
         let places = ways.flat_map(|way| way.places.iter());
         let on: FxHashSet<ModIdx> = places.filter_map(|place| program.module_of(place.file)).collect();
-        let mut files: Vec<ModIdx> = on.iter().copied().collect();
-        let mut seen: FxHashSet<ModIdx> = files.iter().copied().collect();
-        let mut next = 0;
-        while let Some(&m) = files.get(next) {
-            next += 1;
-            for target in program.get(m).targets.values() {
-                if let Target::Module(m) | Target::Member(m, _) = *target
-                    && seen.insert(m)
-                {
-                    files.push(m);
+        let mut behind = Self::default();
+        // What is known of a file must not hang on what else is linted: all of its imports are there, or none.
+        let (mut together, mut small) = (FxHashSet::default(), Vec::new());
+        for &m in &on {
+            match imports(program, m) {
+                Some(files) => {
+                    together.extend(files);
+                    small.push(m);
                 }
+                None => behind.pass(program, &[m], &[m]),
             }
         }
-        let own = Own { near: true, ..Own::of(program, &files) };
-        let spans = |uses| -> FxHashMap<ModIdx, Vec<Span>> {
-            let points = refuses::points(program, &files, uses, &own);
-            on.iter().map(|&m| (m, refuses::there(program, m, &points, uses, &own))).collect()
-        };
-        Self { there: spans(Uses::All), branches: spans(Uses::OnTheWay), ..Self::default() }
+        let mut files: Vec<ModIdx> = together.into_iter().collect();
+        files.sort_unstable();
+        behind.pass(program, &files, &small);
+        behind
+    }
+
+    /// Adds what is come past in the files `on`, as far as `files` tell.
+    fn pass(&mut self, program: &Program, files: &[ModIdx], on: &[ModIdx]) {
+        let own = Own { near: true, ..Own::of(program, files) };
+        for (uses, spans) in [(Uses::All, &mut self.there), (Uses::OnTheWay, &mut self.branches)] {
+            let points = refuses::points(program, files, uses, &own);
+            spans.extend(on.iter().map(|&m| (m, refuses::there(program, m, &points, uses, &own))));
+        }
     }
 
     /// Does anything in these files ask whether an accelerator is there?
@@ -150,6 +160,24 @@ impl Behind {
             there.is_some_and(|there| there.iter().any(|span| span.contains(place.span)))
         })
     }
+}
+
+/// The file and what it imports, directly or not; nothing if that is much.
+fn imports(program: &Program, m: ModIdx) -> Option<FxHashSet<ModIdx>> {
+    let (mut seen, mut open) = (FxHashSet::from_iter([m]), vec![m]);
+    while let Some(m) = open.pop() {
+        for target in program.get(m).targets.values() {
+            if let Target::Module(m) | Target::Member(m, _) = *target
+                && seen.insert(m)
+            {
+                open.push(m);
+            }
+        }
+        if seen.len() > MAX_IMPORTS {
+            return None;
+        }
+    }
+    Some(seen)
 }
 
 /// When a function of the file runs: when it is called, or its instance is. Nothing for a file's body.

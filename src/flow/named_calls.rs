@@ -67,7 +67,10 @@ impl NamedCalls {
 
     /// Is the function called while a module is made, and by nobody else? Whoever makes it moves it afterwards.
     pub fn while_making(&self, program: &Program, target: Target) -> bool {
-        self.all(program, target, MAX_HANDS, &is_in_constructor)
+        let name = program.get(target.0).ir.function(target.1).name.as_str();
+        // Those run without being named.
+        let by_name = name != "forward" && !name.starts_with("__");
+        by_name && self.all(program, target, MAX_HANDS, &is_in_constructor)
     }
 
     /// Does this hold at all calls of the function, or at all calls of the functions that they are in? False if nobody

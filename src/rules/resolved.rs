@@ -197,7 +197,7 @@ impl File<'_> {
         let comp = match ir.expr(value) {
             Expr::Comp(comp) => ir.comp(comp),
             // `tuple(resolve(part) for part in parts)`
-            Expr::Call(call) => match &*ir.call(call).args {
+            Expr::Call(call) => match ir.call(call).args {
                 [only]
                     if matches!(
                         ir.variable_of(ir.call(call).func).map(Sym::as_str),
