@@ -85,6 +85,7 @@ mod platform;
 mod possible;
 mod precision;
 mod process;
+mod ranks;
 mod records;
 mod remade;
 mod reveal;

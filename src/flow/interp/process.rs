@@ -5,7 +5,7 @@ use super::super::event::Kind;
 use super::super::value::{Device, Host, OuterId, OuterKey, Value};
 use super::args::Args;
 use super::watch::Group;
-use super::{Cell, Interp, Pending, Test};
+use super::{Cell, Interp, Pending};
 use crate::ir::{Expr, ExprId, Var};
 use crate::link::Target;
 use crate::span::{Place, Span};
@@ -302,64 +302,6 @@ impl Interp<'_> {
         }
     }
 
-    /// `if rank == 0:` around: of all ranks that one is an index on its machine.
-    fn is_first_process(&mut self) -> bool {
-        let first = Test::Compare(0, Value::Host(Host::Rank), Value::Int(0));
-        let Some(&first) = self.tests.get(&first) else { return false };
-        let first = self.d.atom(first);
-        self.d.implies(self.path, first)
-    }
-
-    /// A number is used as the index of a CUDA device.
-    pub(super) fn check_index_meaning(&mut self, v: Value, e: ExprId) {
-        let kind = match v {
-            Value::Choice(_) if self.is_plainly_rank(v) => {
-                self.each(v, &mut |i, v| {
-                    i.check_index_meaning(v, e);
-                    Value::Absent
-                });
-                return;
-            }
-            Value::Host(Host::Rank) if !self.on_one_machine() && !self.is_first_process() => Kind::GlobalRank,
-            // The very number that has just been made the only visible one.
-            Value::Outer(o) if self.is_physical(o) => {
-                Kind::OutsideVisible { index: None, visible: None, set: self.watch.visible_at }
-            }
-            Value::Host(Host::PhysicalGpu) => {
-                if self.visible_in_order() {
-                    return;
-                }
-                Kind::OutsideVisible { index: None, visible: None, set: self.watch.visible_at }
-            }
-            _ => return,
-        };
-        let there = self.available(None);
-        if let Some(bite) = self.bite(there, false) {
-            let place = self.place(e);
-            let first = matches!(kind, Kind::GlobalRank).then(|| self.rank_used_before(place)).flatten();
-            let kind = first.map_or(kind, |first| Kind::Shadowed { first });
-            self.emit(kind, place, bite, Vec::new());
-        }
-    }
-
-    /// Where the function, or one that has called it, has taken the global rank for an index before, on whatever way here; if
-    /// it has not, that is this place.
-    fn rank_used_before(&mut self, place: Place) -> Option<Place> {
-        let mut around = Some(self.frame);
-        while let Some(frame) = around {
-            let used: Vec<(Cond, Place)> =
-                self.watch.ranks_used.iter().filter(|u| u.0 == frame).map(|u| (u.1, u.2)).collect();
-            if let Some(&(_, first)) =
-                used.iter().find(|&&(when, at)| at != place && self.d.implies(self.path, when))
-            {
-                return Some(first);
-            }
-            around = self.frames[frame.0 as usize].caller;
-        }
-        self.watch.ranks_used.push((self.frame, self.path, place));
-        None
-    }
-
     /// `os.environ["CUDA_VISIBLE_DEVICES"] = "-1"`, or nothing: from here on there is no GPU. CUDA stops at the first
     /// number that is none of its devices (CUDA C++ Programming Guide, "CUDA Environment Variables").
     fn hide_all(&mut self, value: Value) {
@@ -398,7 +340,7 @@ impl Interp<'_> {
     }
 
     /// Is it what has been put into `CUDA_VISIBLE_DEVICES`, wherever this is reached?
-    fn is_physical(&mut self, o: OuterId) -> bool {
+    pub(super) fn is_physical(&mut self, o: OuterId) -> bool {
         match self.watch.physical {
             Some((number, when)) => number == o && self.d.implies(self.path, when),
             None => false,
@@ -406,13 +348,13 @@ impl Interp<'_> {
     }
 
     /// Are the visible devices the first ones, so that renumbering changes nothing?
-    fn visible_in_order(&self) -> bool {
+    pub(super) fn visible_in_order(&self) -> bool {
         let Value::Str(s, _) = self.store.get(self.watch.visible) else { return false };
         s.as_str().split(',').enumerate().all(|(n, part)| part.trim().parse() == Ok(n))
     }
 
     /// Does the program start its own processes, or meet at its own machine? Then the global rank is the local one.
-    fn on_one_machine(&self) -> bool {
+    pub(super) fn on_one_machine(&self) -> bool {
         let ir = &self.program.get(self.entry).ir;
         let here = &self.linked().ir;
         let sized = |ir: &crate::ir::Module| {

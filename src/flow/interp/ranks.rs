@@ -1,0 +1,68 @@
+//! Numbers of processes and of physical GPUs as indices of devices.
+
+use super::super::diagram::Cond;
+use super::super::event::Kind;
+use super::super::value::{Host, Value};
+use super::{Interp, Test};
+use crate::ir::ExprId;
+use crate::span::Place;
+
+impl Interp<'_> {
+    /// `if rank == 0:` around: of all ranks that one is an index on its machine.
+    fn is_first_process(&mut self) -> bool {
+        let first = Test::Compare(0, Value::Host(Host::Rank), Value::Int(0));
+        let Some(&first) = self.tests.get(&first) else { return false };
+        let first = self.d.atom(first);
+        self.d.implies(self.path, first)
+    }
+
+    /// A number is used as the index of a CUDA device.
+    pub(super) fn check_index_meaning(&mut self, v: Value, e: ExprId) {
+        let kind = match v {
+            Value::Choice(_) if self.is_plainly_rank(v) => {
+                self.each(v, &mut |i, v| {
+                    i.check_index_meaning(v, e);
+                    Value::Absent
+                });
+                return;
+            }
+            Value::Host(Host::Rank) if !self.on_one_machine() && !self.is_first_process() => Kind::GlobalRank,
+            // The very number that has just been made the only visible one.
+            Value::Outer(o) if self.is_physical(o) => {
+                Kind::OutsideVisible { index: None, visible: None, set: self.watch.visible_at }
+            }
+            Value::Host(Host::PhysicalGpu) => {
+                if self.visible_in_order() {
+                    return;
+                }
+                Kind::OutsideVisible { index: None, visible: None, set: self.watch.visible_at }
+            }
+            _ => return,
+        };
+        let there = self.available(None);
+        if let Some(bite) = self.bite(there, false) {
+            let place = self.place(e);
+            let first = matches!(kind, Kind::GlobalRank).then(|| self.rank_used_before(place)).flatten();
+            let kind = first.map_or(kind, |first| Kind::Shadowed { first });
+            self.emit(kind, place, bite, Vec::new());
+        }
+    }
+
+    /// Where the function, or one that has called it, has taken the global rank for an index before, on whatever way here; if
+    /// it has not, that is this place.
+    fn rank_used_before(&mut self, place: Place) -> Option<Place> {
+        let mut around = Some(self.frame);
+        while let Some(frame) = around {
+            let used: Vec<(Cond, Place)> =
+                self.watch.ranks_used.iter().filter(|u| u.0 == frame).map(|u| (u.1, u.2)).collect();
+            if let Some(&(_, first)) =
+                used.iter().find(|&&(when, at)| at != place && self.d.implies(self.path, when))
+            {
+                return Some(first);
+            }
+            around = self.frames[frame.0 as usize].caller;
+        }
+        self.watch.ranks_used.push((self.frame, self.path, place));
+        None
+    }
+}
