@@ -1,8 +1,9 @@
 //! What needs CUDA where it stands, whatever comes of its tests.
 
+use super::super::held::blocks;
 use super::refuses::{Refusal, Refuses};
 use super::{MOVE, Uses};
-use crate::ir::{BinOp, Block, Call, Expr, ExprId, FuncId, Module, Stmt, Var};
+use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, Module, Stmt, Var};
 use crate::link::{ModIdx, Program, Resolved, Target};
 use crate::sym::Sym;
 use crate::torch::{self, Accelerator, Without};
@@ -131,19 +132,4 @@ pub(super) fn at_once(s: &Stmt) -> Vec<ExprId> {
 pub(super) fn may_leave(ir: &Module, s: &Stmt) -> bool {
     matches!(s, Stmt::Return(_))
         || blocks(ir, s).into_iter().any(|b| ir.block(b).iter().any(|&s| may_leave(ir, ir.stmt(s))))
-}
-
-/// The blocks of a statement that belong to the same function.
-pub(super) fn blocks(ir: &Module, s: &Stmt) -> Vec<Block> {
-    match s {
-        Stmt::If { then, orelse, .. } => vec![*then, *orelse],
-        Stmt::While { body, orelse, .. } | Stmt::For { body, orelse, .. } => vec![*body, *orelse],
-        Stmt::With { body, .. } => vec![*body],
-        Stmt::Try { body, handlers, orelse, finally } => {
-            let handled = ir.handlers(*handlers).iter().map(|h| h.body);
-            [*body, *orelse, *finally].into_iter().chain(handled).collect()
-        }
-        Stmt::Match { cases, .. } => cases.iter().map(|c| c.body).collect(),
-        _ => Vec::new(),
-    }
 }

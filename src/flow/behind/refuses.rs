@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::needs::{Own, at_once, blocks, may_leave};
+use super::super::held::blocks;
+use super::needs::{Own, at_once, may_leave};
 use super::{Node, Uses, named};
 use crate::flow::site::own_method;
 use crate::ir::{
