@@ -8,7 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::behind::{Node, named};
 use super::host_side::HostSide;
-use super::methods::{gives_host, receivers};
+use super::methods::{gives_host, objects, receivers};
+use super::site::own_method;
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Var};
 use crate::link::{ModIdx, Program};
 use crate::sym::Sym;
@@ -169,9 +170,21 @@ impl Search<'_> {
         let target = match named(self.program, m, func) {
             Some(Node::Function(m, f)) => (m, f),
             Some(Node::Class(key)) => self.program.find_method(key, Sym::new("__init__"))?,
-            None => self.program.method_of_class(m, func)?,
+            None => {
+                let around = self.program.get(m).ir.function_around(func);
+                self.program
+                    .method_of_class(m, func)
+                    .or_else(|| own_method(self.program, m, around, func))
+                    .or_else(|| self.call_of_kept(m, func))?
+            }
         };
         self.targets.contains(&target).then_some(target)
+    }
+
+    /// What runs if an object is called that the project makes: `self.align(x)`.
+    fn call_of_kept(&self, m: ModIdx, func: ExprId) -> Option<Target> {
+        let call = |key| self.program.find_method(key, Sym::new("__call__"));
+        objects(self.program, m, func).into_iter().filter_map(call).find(|t| self.targets.contains(t))
     }
 }
 

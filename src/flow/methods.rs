@@ -15,11 +15,17 @@ use crate::sym::Sym;
 pub(super) fn receivers(program: &Program, m: ModIdx, callee: ExprId) -> Vec<ClassKey> {
     let ir = &program.get(m).ir;
     let Expr::Attr { base, .. } = ir.expr(callee) else { return Vec::new() };
-    match ir.expr(base) {
+    objects(program, m, base)
+}
+
+/// The classes of which the expression is for certain an object; none if that is not known.
+pub(super) fn objects(program: &Program, m: ModIdx, e: ExprId) -> Vec<ClassKey> {
+    let ir = &program.get(m).ir;
+    match ir.expr(e) {
         Expr::Var(var @ Var::Local(_)) => {
             let mut given = Given::new(ir, var);
-            let around = ir.function_around(callee);
-            given.before(ir.function(around).body, ir.span(callee), &mut |_| false);
+            let around = ir.function_around(e);
+            given.before(ir.function(around).body, ir.span(e), &mut |_| false);
             if given.held != Some(None) {
                 return Vec::new();
             }
