@@ -20,12 +20,19 @@ pub type Target = (ModIdx, FuncId);
 /// So many functions may hand on what they are given before it arrives.
 pub(super) const MAX_HANDS: u32 = 3;
 
+/// A call of a function.
+#[derive(Debug, Clone, Copy)]
+struct Site {
+    module: ModIdx,
+    call: CallId,
+    /// It is a method, called of an object of a class that is known.
+    through_object: bool,
+}
+
 /// Where functions are called.
 #[derive(Debug, Default)]
 pub struct Calls {
-    sites: FxHashMap<Target, Vec<(ModIdx, CallId)>>,
-    /// Calls of methods through objects.
-    through_objects: FxHashMap<Target, Vec<(ModIdx, CallId)>>,
+    sites: FxHashMap<Target, Vec<Site>>,
 }
 
 impl Calls {
@@ -43,7 +50,7 @@ impl Calls {
         let mut found = FxHashSet::default();
         for (target, sites) in &self.sites {
             let callee = program.get(target.0).ir.function(target.1);
-            for &(m, call) in sites {
+            for &Site { module: m, call, .. } in sites {
                 let ir = &program.get(m).ir;
                 let indices = 0..callee.params.len();
                 let hands = indices.into_iter().find_map(|n| handed_on(ir, ir.call(call), callee, n));
@@ -64,75 +71,74 @@ impl Calls {
         target: Target,
         index: u16,
     ) -> Option<Vec<ModIdx>> {
-        let index = usize::from(index);
-        let host = self.only_host(program, side, target, index);
-        let mut files = Vec::new();
-        let named = self.sites.contains_key(&target);
-        if named && !self.decide(program, target, index, MAX_HANDS, &mut files)
-            || !named && host != Some(true)
-        {
+        let mut decision = Decision { calls: self, program, side, files: Vec::new() };
+        if !decision.is_made(target, usize::from(index), MAX_HANDS) {
             return None;
         }
-        if host == Some(false) {
-            return None;
-        }
+        let mut files = decision.files;
         files.sort_unstable();
         files.dedup();
         Some(files)
     }
+}
 
-    /// Do the calls through objects give what is on the host, all of them? Nothing if there are none.
-    fn only_host(
-        &self,
-        program: &Program,
-        side: Option<&HostSide>,
-        target: Target,
-        index: usize,
-    ) -> Option<bool> {
-        let callee = program.get(target.0).ir.function(target.1);
-        let param = callee.params.get(index)?;
-        let sites = self.through_objects.get(&target).map_or(&[][..], |sites| sites);
-        let host = |&(m, call): &(ModIdx, CallId)| {
-            let ir = &program.get(m).ir;
-            let call = ir.call(call);
-            // What prepares data has nothing else.
-            side.is_some_and(|side| side.contains(program, (m, ir.function_around(call.func))))
-                || gives_host(program, m, call, index, param.name)
-        };
-        (!sites.is_empty()).then(|| sites.iter().all(host))
+/// What calls decide of a parameter.
+struct Decision<'a> {
+    calls: &'a Calls,
+    program: &'a Program,
+    side: Option<&'a HostSide>,
+    /// Those whose calls give something of their own.
+    files: Vec<ModIdx>,
+}
+
+impl Decision<'_> {
+    /// Adds the files; false if a call leaves it open, or nobody calls the function.
+    fn is_made(&mut self, target: Target, index: usize, hands: u32) -> bool {
+        let Some(sites) = self.calls.sites.get(&target) else { return false };
+        let mut some = false;
+        for &site in sites {
+            // What the function's own file gives it has been looked at, and leaves it open.
+            let looked_at = hands == MAX_HANDS && site.module == target.0;
+            let decided = self.decides(site, target, index, hands);
+            if !decided && !looked_at {
+                return false;
+            }
+            some |= decided;
+        }
+        some
     }
 
-    /// Adds the files; false if a call leaves it open, or nobody calls the function.
-    fn decide(
-        &self,
-        program: &Program,
-        target: Target,
-        index: usize,
-        hands: u32,
-        files: &mut Vec<ModIdx>,
-    ) -> bool {
-        let Some(sites) = self.sites.get(&target) else { return false };
-        let callee = program.get(target.0).ir.function(target.1);
-        let before = files.len();
-        let decided = sites.iter().all(|&(m, call)| {
-            let ir = &program.get(m).ir;
-            let call = ir.call(call);
-            // What the function's own file gives it has been looked at, and leaves it open.
-            let looked_at = hands == MAX_HANDS && m == target.0;
-            if call.args.iter().any(|a| matches!(a.kind, ArgKind::Star | ArgKind::DoubleStar)) {
-                return looked_at;
-            }
-            match handed_on(ir, call, callee, index) {
-                Some((f, param)) => {
-                    hands > 0 && self.decide(program, (m, f), param, hands - 1, files) || looked_at
-                }
-                None => {
-                    files.extend((!looked_at).then_some(m));
-                    true
-                }
-            }
-        });
-        decided && files.len() > before
+    /// Does the call give something of its own?
+    fn decides(&mut self, site: Site, target: Target, index: usize, hands: u32) -> bool {
+        if self.gives_host(site, target, index) {
+            return true;
+        }
+        let ir = &self.program.get(site.module).ir;
+        let call = ir.call(site.call);
+        if call.args.iter().any(|a| matches!(a.kind, ArgKind::Star | ArgKind::DoubleStar)) {
+            return false;
+        }
+        let callee = self.program.get(target.0).ir.function(target.1);
+        if let Some((f, param)) = handed_on(ir, call, callee, index) {
+            return hands > 0 && self.is_made((site.module, f), param, hands - 1);
+        }
+        let looked_at = hands == MAX_HANDS && site.module == target.0;
+        self.files.extend((!looked_at).then_some(site.module));
+        !looked_at
+    }
+
+    /// Does the call give, through an object, what is on the host?
+    fn gives_host(&self, site: Site, target: Target, index: usize) -> bool {
+        let callee = self.program.get(target.0).ir.function(target.1);
+        let ir = &self.program.get(site.module).ir;
+        let call = ir.call(site.call);
+        let around = (site.module, ir.function_around(call.func));
+        site.through_object
+            && callee.params.get(index).is_some_and(|param| {
+                // What prepares data has nothing else.
+                self.side.is_some_and(|side| side.contains(self.program, around))
+                    || gives_host(self.program, site.module, call, index, param.name)
+            })
     }
 }
 
@@ -150,15 +156,16 @@ impl Search<'_> {
         let names: FxHashSet<Sym> = self.targets.iter().map(name).collect();
         for (n, call) in ir.calls().enumerate() {
             let id = CallId(u32::try_from(n).unwrap_or(u32::MAX));
+            let site = |through_object| Site { module: m, call: id, through_object };
             if let Some(target) = self.called(m, call.func) {
-                self.calls.sites.entry(target).or_default().push((m, id));
+                self.calls.sites.entry(target).or_default().push(site(false));
             } else if let Expr::Attr { name, .. } = ir.expr(call.func)
                 && names.contains(&name)
             {
                 for target in
                     receivers(self.program, m, call.func).into_iter().filter_map(|k| method(k, name))
                 {
-                    self.calls.through_objects.entry(target).or_default().push((m, id));
+                    self.calls.sites.entry(target).or_default().push(site(true));
                 }
             }
         }

@@ -5,10 +5,11 @@
 
 use super::behind::{Node, named};
 use super::held::{Given, Stored};
+use super::host_side::tables;
 use super::site::{Callers, Site, argument};
 use super::stored::Contents;
 use crate::ir::{Call, Expr, ExprId, FuncKind, Module, Stmt, Var};
-use crate::link::{ClassKey, ModIdx, Program};
+use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;
 
 /// The classes of which the object is for certain one whose method is called; none if that is not known.
@@ -76,18 +77,39 @@ fn kept(program: &Program, class: ClassKey, name: Sym) -> Vec<ClassKey> {
 
 /// The classes that these expressions make instances of; none if one of them does something else.
 fn all_made(program: &Program, m: ModIdx, values: impl Iterator<Item = ExprId>) -> Vec<ClassKey> {
-    let made = values.map(|v| class_made(program, m, v));
-    made.collect::<Option<Vec<ClassKey>>>().unwrap_or_default()
+    let made = values.map(|v| classes_made(program, m, v));
+    made.collect::<Option<Vec<Vec<ClassKey>>>>().unwrap_or_default().concat()
 }
 
-/// The class of the project that the expression makes an instance of.
-fn class_made(program: &Program, m: ModIdx, e: ExprId) -> Option<ClassKey> {
+/// The class of the project that the expression makes an instance of, or those of a table out of which it picks one:
+/// `SOLVERS[name](args)`.
+fn classes_made(program: &Program, m: ModIdx, e: ExprId) -> Option<Vec<ClassKey>> {
     let ir = &program.get(m).ir;
     let Expr::Call(call) = ir.expr(e) else { return None };
-    match named(program, m, ir.call(call).func)? {
-        Node::Class(key) => Some(key),
+    let callee = ir.call(call).func;
+    if let Expr::Index { base, .. } = ir.expr(callee) {
+        return classes_in_table(program, program.resolve_expr(m, base)?);
+    }
+    match named(program, m, callee)? {
+        Node::Class(key) => Some(vec![key]),
         Node::Function(..) => None,
     }
+}
+
+/// The classes that a table at the top of a file holds, if it holds nothing but classes of the project: `{"ridge": Ridge}`.
+fn classes_in_table(program: &Program, table: Resolved) -> Option<Vec<ClassKey>> {
+    let Resolved::Variable(m, slot) = table else { return None };
+    let ir = &program.get(m).ir;
+    let within = tables(ir, m);
+    let named = within
+        .iter()
+        .filter(|&(&e, &of)| of == (m, slot) && matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. }));
+    let class = |e: ExprId| match program.resolve_expr(m, e) {
+        Some(Resolved::Class(key)) => Some(key),
+        _ => None,
+    };
+    let classes: Vec<ClassKey> = named.map(|(&e, _)| class(e)).collect::<Option<_>>()?;
+    (!classes.is_empty()).then_some(classes)
 }
 
 /// Is what the call of a method gives for this parameter on the host, as far as the source says it?
