@@ -63,7 +63,8 @@ impl Calls {
     /// The files whose calls give the function its argument for this parameter (by its position in the signature), if all
     /// of these calls give something of their own, be it that nothing is known of that. Of one that hands on what its own
     /// function is given, the files that call this function. No files if all that is given is on the host; nothing if the
-    /// calls leave it open. With a `side`, what its functions give through objects is on the host as well.
+    /// calls leave it open. With a `side`, what its functions give through objects is on the host as well; without one others
+    /// call methods through objects, too: it is a library.
     pub fn deciding(
         &self,
         program: &Program,
@@ -112,6 +113,10 @@ impl Decision<'_> {
     fn decides(&mut self, site: Site, target: Target, index: usize, hands: u32) -> bool {
         if self.gives_host(site, target, index) {
             return true;
+        }
+        // An object of a library's class is anybody's.
+        if site.through_object && self.side.is_none() {
+            return false;
         }
         let ir = &self.program.get(site.module).ir;
         let call = ir.call(site.call);
