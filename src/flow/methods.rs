@@ -3,14 +3,43 @@
 //! Such a call is not always followed where it is written, so it says something of a finding in the method only if what it
 //! gives is seen to be on the host.
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::behind::{Node, named};
 use super::held::{Given, Stored};
 use super::host_side::tables;
 use super::site::{Callers, Site, argument};
 use super::stored::Contents;
-use crate::ir::{Call, Expr, ExprId, FuncKind, Module, Stmt, Var};
+use crate::ir::{Call, CallId, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;
+
+/// The calls in a file of its own classes' methods through objects, be it that an object itself is called.
+pub(super) fn through_objects(program: &Program, m: ModIdx) -> FxHashMap<FuncId, Vec<CallId>> {
+    let ir = &program.get(m).ir;
+    let methods = ir.functions.iter().filter(|f| f.class.is_some() && f.kind == FuncKind::Function);
+    let names: FxHashSet<Sym> = methods.map(|f| f.name).collect();
+    let itself = Sym::new("__call__");
+    let mut found: FxHashMap<FuncId, Vec<CallId>> = FxHashMap::default();
+    let mut note = |n: usize, classes: Vec<ClassKey>, name: Sym| {
+        let methods = classes.into_iter().filter_map(|class| program.find_method(class, name));
+        for (_, f) in methods.filter(|&(of, _)| of == m) {
+            found.entry(f).or_default().push(CallId(u32::try_from(n).unwrap_or(u32::MAX)));
+        }
+    };
+    for (n, call) in ir.calls().enumerate() {
+        match ir.expr(call.func) {
+            Expr::Attr { name, .. } if names.contains(&name) => {
+                note(n, receivers(program, m, call.func), name)
+            }
+            Expr::Attr { .. } | Expr::Var(_) if names.contains(&itself) => {
+                note(n, objects(program, m, call.func), itself)
+            }
+            _ => {}
+        }
+    }
+    found
+}
 
 /// The classes of which the object is for certain one whose method is called; none if that is not known.
 pub(super) fn receivers(program: &Program, m: ModIdx, callee: ExprId) -> Vec<ClassKey> {

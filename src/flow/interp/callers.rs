@@ -4,10 +4,13 @@
 //! the file calls it, these calls are interpreted too and say what it is really given, so they are judged and not
 //! the function alone. What nobody in the file calls is there for others, unless its name begins with an underscore.
 
+use std::cell::OnceCell;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::event::{DeviceName, Event, Kind};
 use super::super::given::{MAX_HANDS, handed_on, is_private};
+use super::super::methods::through_objects;
 use super::super::value::{Device, OriginId, OuterId, OuterKey, Reason, Value};
 use super::allocation::dtype_width;
 use super::args::Args;
@@ -20,6 +23,8 @@ use crate::link::{ClassKey, ModIdx, Resolved};
 pub(super) struct Callers {
     /// The function that is interpreted for itself.
     pub(super) entry: Option<FuncId>,
+    /// The calls in the entry's file of methods through objects.
+    objects: OnceCell<FxHashMap<FuncId, Vec<CallId>>>,
     /// What is interpreted just now only prepares for an entry point.
     pub(super) deaf: bool,
     /// Calls in the entry's file that have been interpreted, with the parameters for which each time something was
@@ -361,10 +366,16 @@ impl Interp<'_> {
         (only_called && !calls.is_empty() && calls.iter().all(leaves)).then_some(default)
     }
 
-    /// The calls of a function of the entry's file, those of static methods by their class's name included.
+    /// The calls of a function of the entry's file, those of static methods by their class's name and of methods through
+    /// objects included.
     fn sites(&self, func: FuncId) -> impl Iterator<Item = CallId> + '_ {
         let sites = self.program.sites(self.entry);
-        [&sites.by_name, &sites.by_class].into_iter().filter_map(move |of| of.get(&func)).flatten().copied()
+        let objects = self.callers.objects.get_or_init(|| through_objects(self.program, self.entry));
+        [&sites.by_name, &sites.by_class, objects]
+            .into_iter()
+            .filter_map(move |of| of.get(&func))
+            .flatten()
+            .copied()
     }
 
     /// Do calls in sight decide what a function is given that hands it on? One that nobody calls is there for others.
