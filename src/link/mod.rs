@@ -105,6 +105,8 @@ pub struct Linked {
     methods: FxHashMap<(ClassId, Sym), FuncId>,
     /// The calls of its own functions, once somebody has asked.
     sites: OnceLock<Sites>,
+    /// The module-level variables that its functions write, once somebody has asked.
+    written: OnceLock<FxHashMap<FuncId, Vec<Slot>>>,
 }
 
 /// All files of a run.
@@ -278,6 +280,25 @@ impl Program {
         }
     }
 
+    /// The variables of its file that a function writes: `global rank`.
+    pub fn written_globals(&self, module: ModIdx, func: FuncId) -> &[Slot] {
+        let linked = self.get(module);
+        let written = linked.written.get_or_init(|| {
+            let ir = &linked.ir;
+            let mut found: FxHashMap<FuncId, Vec<Slot>> = FxHashMap::default();
+            for s in &ir.stmts {
+                let Stmt::Assign { targets, .. } = *s else { continue };
+                for &t in ir.list(targets) {
+                    if let Expr::Var(Var::Global(slot)) = ir.expr(t) {
+                        found.entry(ir.function_around(t)).or_default().push(slot);
+                    }
+                }
+            }
+            found
+        });
+        written.get(&func).map_or(&[], |slots| slots)
+    }
+
     /// `Camera.from_pose(…)`: the static method or class method of a class of the project.
     pub fn method_of_class(&self, module: ModIdx, func: ExprId) -> Option<(ModIdx, FuncId)> {
         let Expr::Attr { base, name } = self.get(module).ir.expr(func) else { return None };
@@ -365,6 +386,7 @@ fn link_module(
         methods,
         classes: Vec::new(),
         sites: OnceLock::new(),
+        written: OnceLock::new(),
         ir,
     };
     (linked, submodules)

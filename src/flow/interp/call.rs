@@ -398,6 +398,9 @@ impl Interp<'_> {
 
     /// A new activation, which becomes the one that is interpreted.
     pub(super) fn push_frame(&mut self, module: ModIdx, func: FuncId, base: Cell, parent: Option<FrameId>) {
+        if module != self.entry {
+            self.keep_globals(module, func);
+        }
         let caller = (!self.frames.is_empty()).then_some(self.frame);
         self.frames.push(Frame {
             module,

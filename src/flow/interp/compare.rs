@@ -63,6 +63,17 @@ impl Interp<'_> {
                 self.either(c, n == 1, n == 0)
             }
             (Value::None, Value::None) => TRUE,
+            // The number of a device is -1 on the CPU, and who compares it with that of a GPU has one.
+            (Value::Device(d), v) | (v, Value::Device(d))
+                if self.is_device_number(d) && !matches!(v, Value::Device(_)) =>
+            {
+                let cuda = self.is_device(d, Device::Cuda(None), e);
+                if matches!(v, Value::Int(..0)) {
+                    return self.d.not(cuda);
+                }
+                let same = self.unknown_test(e);
+                self.d.and(same, cuda)
+            }
             (Value::Outer(o), v) | (v, Value::Outer(o)) => self.outer_equal(o, v, e),
             (
                 Value::None,

@@ -372,6 +372,18 @@ impl Interp<'_> {
         v
     }
 
+    /// A function of another file is about to run: what it writes for all that file is evaluated before, for on the ways on
+    /// which it does not, that stays what it was.
+    pub(super) fn keep_globals(&mut self, module: ModIdx, func: FuncId) {
+        let program = self.program;
+        for &slot in program.written_globals(module, func) {
+            let cell = self.global_cell(module, slot);
+            if self.store.get(cell) == Value::Absent {
+                self.global(module, slot);
+            }
+        }
+    }
+
     fn outer_global(&mut self, module: ModIdx, slot: u16) -> Value {
         let linked = self.program.get(module);
         let name = linked.ir.functions.first().and_then(|f| f.slots.get(slot as usize)).copied();

@@ -283,7 +283,7 @@ impl Interp<'_> {
         }
         // Others have methods of these names as well: lists, texts, sets.
         let shared = match text {
-            "numpy" | "size" | "type" => true,
+            "numpy" | "size" | "type" | "get_device" => true,
             "sort" | "copy" | "index" | "count" | "format" | "split" | "add" | "apply" | "update"
             | "map_" => !self.is_tensorish(o),
             _ => false,
@@ -295,7 +295,7 @@ impl Interp<'_> {
             self.own_results.insert(origin, o);
             return self.tensor_method(t, name, args, e, base);
         }
-        if matches!(text, "numpy" | "size" | "type") {
+        if matches!(text, "numpy" | "size" | "type") || text == "get_device" && args.positional.is_empty() {
             let t = self.tensor_of_outer(o, e);
             return self.tensor_method(t, name, args, e, base);
         }
