@@ -378,8 +378,14 @@ impl Interp<'_> {
         let program = self.program;
         for &slot in program.written_globals(module, func) {
             let cell = self.global_cell(module, slot);
-            if self.store.get(cell) == Value::Absent {
-                self.global(module, slot);
+            if self.store.get(cell) != Value::Absent {
+                continue;
+            }
+            let before = self.global(module, slot);
+            let linked = self.program.get(module);
+            let lacking = |b: &Binding| matches!(*b, Binding::Value(e) if linked.ir.expr(e) == Expr::None);
+            if !linked.bindings.get(usize::from(slot)).is_some_and(lacking) {
+                self.store.set(cell, before);
             }
         }
     }
