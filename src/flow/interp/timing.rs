@@ -7,7 +7,7 @@ use super::super::event::Kind;
 use super::super::value::{Device, ObjId, Value};
 use super::args::Args;
 use super::{Cond, FALSE, Interp, ObjKind};
-use crate::ir::{ArgKind, BinOp, Call, Expr, ExprId, FuncId, Stmt};
+use crate::ir::{ArgKind, BinOp, Call, Expr, ExprId, FuncId, Stmt, Var};
 use crate::link::{ModIdx, Program, Resolved, Target};
 use crate::span::Span;
 
@@ -69,6 +69,10 @@ const HEAVY: &[&str] = &[
     "svd",
     "inv",
 ];
+/// Parts of the names of a model, and of methods that run one.
+const COMPUTES: &[&str] = &[
+    "model", "net", "module", "forward", "encod", "decod", "predict", "infer", "backbone", "head", "sample",
+];
 /// How deep functions that are called in such a stretch are looked into.
 const MAX_DEPTH: u32 = 3;
 
@@ -117,7 +121,7 @@ impl Interp<'_> {
 
     /// The same for a model of which nothing is known but what it is given.
     pub(super) fn check_timed_call(&mut self, args: &Args, e: ExprId) {
-        if self.muted > 0 {
+        if self.muted > 0 || self.is_some_method(e) {
             return;
         }
         let Some(timed) = self.timed_around(e) else { return };
@@ -129,6 +133,16 @@ impl Interp<'_> {
             }
         }
         self.timed_work(here, &timed, e);
+    }
+
+    /// `evaluator.process(inputs, outputs)`: is a method of a variable called whose name does not say that a model computes?
+    fn is_some_method(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let Expr::Call(id) = ir.expr(e) else { return false };
+        let Expr::Attr { base, name } = ir.expr(ir.call(id).func) else { return false };
+        let Expr::Var(var) = ir.expr(base) else { return false };
+        let own = ir.function(self.here().func).params.first().is_some_and(|p| var == Var::Local(p.slot));
+        !own && !COMPUTES.iter().any(|part| name.as_str().contains(part))
     }
 
     /// A product of matrices or a convolution is as much work as a model.
