@@ -48,10 +48,17 @@ impl Look<'_> {
         self.file.inside(self.function).filter(move |&(_, e, _)| e == own).map(|(.., at)| at)
     }
 
+    /// The statements of the function.
+    fn statements(&self) -> impl Iterator<Item = (&Stmt, Span)> {
+        let ir = self.file.ir;
+        let range = ir.stmts_of(self.function);
+        ir.stmts[range.clone()].iter().zip(ir.stmt_spans[range].iter().copied())
+    }
+
     /// Is the place in a branch that a test of the parameter has chosen?
     fn is_asked_around(&self, at: Span) -> bool {
         let ir = self.file.ir;
-        let statements = ir.stmts.iter().zip(&ir.stmt_spans).filter_map(|(s, &span)| match *s {
+        let statements = self.statements().filter_map(|(s, span)| match *s {
             Stmt::If { test, .. } => Some((test, span)),
             _ => None,
         });
@@ -101,19 +108,19 @@ impl Look<'_> {
         let ir = self.file.ir;
         let mut uses = self.uses().peekable();
         uses.peek()?;
-        let tests: Vec<Span> = ir
-            .stmts
-            .iter()
-            .filter_map(|s| match *s {
+        let tests: Vec<Span> = self
+            .statements()
+            .filter_map(|(s, _)| match *s {
                 Stmt::If { test, .. } => Some(ir.span(test)),
                 _ => None,
             })
             .collect();
         let asked = |at: Span| tests.iter().any(|t| t.contains(at));
         let told = |at: Span| {
-            ir.exprs.iter().zip(&ir.expr_spans).any(|(e, s)| matches!(e, Expr::Format(_)) && s.contains(at))
+            self.file.inside(self.function).any(|(_, e, s)| matches!(e, Expr::Format(_)) && s.contains(at))
         };
-        if !uses.all(|at| asked(at) || told(at)) || !self.uses().any(asked) {
+        // Most functions ask nothing of it.
+        if !self.uses().any(asked) || !uses.all(|at| asked(at) || told(at)) {
             return None;
         }
         let (at, path) = self.file.inside(self.function).find_map(|(_, e, at)| {
@@ -160,9 +167,9 @@ impl Look<'_> {
             let own = matches!(ir.expr(base), Expr::Var(Var::Local(_)));
             (own && self.falls_back(value)).then_some((ir.stmt_span(s), name))
         })?;
-        let bound = ir.stmts.iter().zip(&ir.stmt_spans).any(|(s, &span)| {
+        let bound = self.statements().any(|(s, _)| {
             let at = |targets| ir.list(targets).iter().any(|&t| self.is_own(t));
-            self.function.span.contains(span) && matches!(*s, Stmt::Assign { targets, .. } if at(targets))
+            matches!(*s, Stmt::Assign { targets, .. } if at(targets))
         });
         let at = self.file.inside(self.function).find_map(|(_, e, at)| {
             let Expr::Call(call) = e else { return None };
