@@ -1,5 +1,6 @@
 //! The middle of the way, from files to findings: read, lower, follow imports, link, interpret, judge.
 
+mod extensions;
 mod given;
 mod intake;
 mod judged;
