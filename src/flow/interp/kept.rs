@@ -273,7 +273,7 @@ impl Interp<'_> {
                 }
                 Role::Copy
             }
-            Role::Copy | Role::Constant => t.role,
+            Role::Copy | Role::Constant | Role::Whole => t.role,
             _ => Role::Plain,
         }
     }
