@@ -1,5 +1,6 @@
 //! The middle of the way, from files to findings: read, lower, follow imports, link, interpret, judge.
 
+mod extensions;
 mod given;
 mod intake;
 mod judged;
@@ -54,6 +55,7 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     let findings = project::saved_elsewhere(findings, &mut reading);
     let findings = project::made_by_default(findings, &mut reading);
     let findings = project::on_moved_modules(findings, &mut reading);
+    let findings = project::moved_with_the_whole(findings, &mut reading);
     let findings = unused::used_by_somebody(findings, &mut reading);
     let findings = project::seen_to_by_callers(findings, &mut reading);
     let findings = project::copied_once(findings, &mut reading);

@@ -176,6 +176,8 @@ pub struct Finding {
     pub by_default: Option<ByDefault>,
     /// From where it was reached, if it takes for granted that somebody moves the module that this is in.
     pub on_module: Vec<Spot>,
+    /// The constructor of a module in which a part of that is left behind: whoever moves the whole takes it along.
+    pub part_of: Option<Spot>,
     /// What to write instead.
     pub help: Option<String>,
     /// The same as edits, if a machine can make them.
@@ -221,6 +223,7 @@ impl Finding {
             given: Vec::new(),
             by_default: None,
             on_module: Vec::new(),
+            part_of: None,
             help: None,
             fix: None,
             verdict: None,

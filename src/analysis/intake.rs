@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::extensions::extensions;
 use crate::discover::Input;
 use crate::finding::{Code, Finding, Label};
 use crate::ir::Module;
@@ -136,94 +137,11 @@ impl Intake {
     }
 }
 
-/// The modules that the project's `setup.py`, or one in a folder below, builds with `CUDAExtension(name=…)`.
-fn extensions(root: &Path) -> Arc<[Sym]> {
-    let mut names = Vec::new();
-    for path in setups(root) {
-        let text = read::read(&path).map(|(text, _)| text).unwrap_or_default();
-        built_for_cuda(&text, &mut names);
-    }
-    names.into()
-}
-
 /// The name by which the project imports a file, if its root is where Python looks: `ops.pool` of `ops/pool.py`.
 fn dotted(path: &Path, root: &Path) -> Sym {
     let parts = path.strip_prefix(root).unwrap_or(path).with_extension("");
     let parts: Vec<_> = parts.iter().map(|part| part.to_string_lossy()).collect();
     Sym::new(&parts.join("."))
-}
-
-/// What builds extensions, as Python's own tools and the first Faster R-CNN in Python have it, whose kernels many have taken over.
-const SETUPS: [&str; 2] = ["setup.py", "setup_linux.py"];
-/// How far below the root kernels have a `setup.py` of their own, and how many folders are looked into.
-const DEEPEST_SETUP: usize = 2;
-const MOST_FOLDERS: usize = 400;
-
-/// The `setup.py` of a project, and those of folders in it.
-fn setups(root: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut level = vec![root.to_path_buf()];
-    let mut looked = 0;
-    for depth in 0..=DEEPEST_SETUP {
-        let mut below = Vec::new();
-        for folder in level {
-            found.extend(SETUPS.map(|name| folder.join(name)));
-            if depth == DEEPEST_SETUP || looked >= MOST_FOLDERS {
-                continue;
-            }
-            looked += 1;
-            let Ok(entries) = std::fs::read_dir(&folder) else { continue };
-            let folders = entries.flatten().filter(|e| {
-                let hidden = e.file_name().to_string_lossy().starts_with('.');
-                !hidden && e.file_type().is_ok_and(|t| t.is_dir())
-            });
-            below.extend(folders.map(|e| e.path()));
-        }
-        below.sort();
-        level = below;
-    }
-    found
-}
-
-/// The names of the extensions that the text of a `setup.py` makes with `CUDAExtension`, or with a variable that stands for it where
-/// the other way raises; and of those that it makes of CUDA's own sources.
-fn built_for_cuda(text: &str, names: &mut Vec<Sym>) {
-    let word = |c: char| c.is_alphanumeric() || c == '_';
-    let variable = text.split("= CUDAExtension\n").next().filter(|before| before.len() < text.len());
-    let variable = variable.and_then(|before| before.trim_end().rsplit(|c| !word(c)).next());
-    let variable = variable.filter(|name| !name.is_empty() && text.contains("raise "));
-    for maker in ["CUDAExtension", "Extension"].into_iter().chain(variable) {
-        let plain = maker == "Extension";
-        let maker = format!("{maker}(");
-        for (at, _) in text.match_indices(&maker) {
-            if text[..at].ends_with(word) {
-                continue;
-            }
-            let call = text[at + maker.len()..].trim_start();
-            if plain && !["cudart", ".cu'", ".cu\""].iter().any(|sign| arguments(call).contains(sign)) {
-                continue;
-            }
-            let first =
-                call.strip_prefix("name").map_or(call, |rest| rest.trim_start().trim_start_matches('='));
-            let first = first.trim_start();
-            let Some(quote) = first.chars().next().filter(|c| matches!(c, '"' | '\'')) else { continue };
-            names.extend(first[1..].split(quote).next().map(Sym::new));
-        }
-    }
-}
-
-/// The arguments of a call, of which the text begins behind the parenthesis.
-fn arguments(text: &str) -> &str {
-    let mut open = 1_usize;
-    let end = text.char_indices().find(|&(_, c)| {
-        match c {
-            '(' => open += 1,
-            ')' => open -= 1,
-            _ => {}
-        }
-        open == 0
-    });
-    end.map_or(text, |(at, _)| &text[..at])
 }
 
 pub(super) fn plain_finding(code: Code, message: String, place: Place) -> Finding {

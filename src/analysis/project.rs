@@ -17,7 +17,7 @@ use crate::discover::{Input, MAX_FILES, project_files, project_root};
 use crate::finding::{ByDefault, Code, Finding, Spot, Way};
 use crate::flow::{
     Behind, CalledOnce, Elsewhere, GPUS, Load, MAKER, MOVE, NamedCalls, QUESTION, SETTERS, Tabled, Target,
-    Uses, Writers, all_nccl, class_of, function_at, is_grouped, is_spot_grouped, stays,
+    Uses, Writers, all_nccl, class_of, function_at, is_grouped, is_spot_grouped, moves_whole, stays,
 };
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::source::{is_test, read};
@@ -199,6 +199,28 @@ pub(super) fn on_moved_modules(mut findings: Vec<Finding>, reading: &mut Reading
                     || target(spot).is_some_and(|target| calls.while_making(program, target))
             };
             f.on_module.is_empty() || !f.on_module.iter().all(&mut stays)
+        });
+    }
+    findings
+}
+
+/// The findings without those about parts of modules that the project makes itself and moves as a whole.
+pub(super) fn moved_with_the_whole(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    let inputs = reading.inputs;
+    let dependent: Vec<FileId> = findings.iter().filter_map(|f| f.part_of).map(|spot| spot.file).collect();
+    for project in projects(dependent.into_iter(), inputs) {
+        // Who uses a library may count on what it says of its device.
+        if project.is_built() || !project.complete(reading, &|_| true) {
+            continue;
+        }
+        let files = project.modules(reading);
+        let program = &reading.program;
+        let mut known: FxHashMap<ClassKey, bool> = FxHashMap::default();
+        findings.retain(|f| {
+            let spot = f.part_of.filter(|spot| project.holds(spot.file, inputs));
+            let class = spot.and_then(|s| class_of(program, program.module_of(s.file)?, s.entry));
+            let mut moved = |key| *known.entry(key).or_insert_with(|| moves_whole(program, &files, key));
+            !class.is_some_and(&mut moved)
         });
     }
     findings

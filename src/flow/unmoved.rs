@@ -202,7 +202,7 @@ impl Trace<'_> {
 }
 
 /// `isinstance(x, Net)`, `super(Net, self)`
-fn only_looks(ir: &Module, call: Call<'_>) -> bool {
+pub(super) fn only_looks(ir: &Module, call: Call<'_>) -> bool {
     matches!(ir.expr(call.func), Expr::Var(Var::Unbound(name)) if LOOKS.contains(&name.as_str()))
 }
 
@@ -214,7 +214,7 @@ fn is_self(ir: &Module, e: ExprId) -> bool {
 }
 
 /// The expression that it is a part of: parts are numbered before it.
-fn parent(ir: &Module, e: ExprId) -> Option<ExprId> {
+pub(super) fn parent(ir: &Module, e: ExprId) -> Option<ExprId> {
     let at = ir.span(e);
     let function = ir.function(ir.function_around(e));
     let end =

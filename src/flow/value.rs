@@ -190,6 +190,8 @@ pub enum Role {
     Constant,
     /// A parameter or leaf after a move to another device: no leaf any more.
     Copy,
+    /// Something that was moved in one piece, of which nobody knows what it is: its attributes may be anything.
+    Whole,
 }
 
 impl Role {

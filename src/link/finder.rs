@@ -99,13 +99,16 @@ impl Finder {
     }
 
     fn absolute(&mut self, importer: Importer, parts: &[&str]) -> Option<PathBuf> {
-        if is_well_known(parts.first()?) {
+        let first = *parts.first()?;
+        if is_loaded_first(first) {
             return None;
         }
+        let strict = is_well_known(first);
         let mut base = Some(importer.dir);
         while let Some(b) = base {
             // A package's own directory is not on the path of absolute imports, unless the file is a script.
-            if let Some(Found::File(f)) = self.below(b, parts) {
+            let looks = !strict || self.package(b).is_none() && self.is_of_project(b, first);
+            if looks && let Some(Found::File(f)) = self.below(b, parts) {
                 return Some(f);
             }
             let root = &self.dirs[importer.root as usize].path;
@@ -113,6 +116,9 @@ impl Finder {
                 break;
             }
             base = self.parent(b);
+        }
+        if strict {
+            return None;
         }
         SOURCES.iter().find_map(|name| {
             let folder = self.sub(importer.root, name);
@@ -139,6 +145,17 @@ impl Finder {
             return Some(self.file(dir, last, ".py").map_or(Found::Namespace, Found::File));
         }
         [".py", ".pyi"].iter().find_map(|ext| self.file(dir, last, ext)).map(Found::File)
+    }
+
+    /// Is there a module or a package of this name? A folder alone is none beside an installed package.
+    fn is_of_project(&mut self, dir: DirId, name: &str) -> bool {
+        if self.file(dir, name, ".py").is_some() {
+            return true;
+        }
+        self.holds(dir, name) && {
+            let folder = self.sub(dir, name);
+            self.package(folder).is_some()
+        }
     }
 
     /// The file of the package that a directory is.
@@ -213,7 +230,13 @@ impl Found {
     }
 }
 
-/// Packages that projects have folders named after, without meaning to shadow them.
+/// Packages that projects have folders named after, without meaning to shadow them, and modules that are there before a
+/// program looks for any.
+fn is_loaded_first(package: &str) -> bool {
+    matches!(package, "torch" | "numpy" | "os" | "sys" | "typing" | "math")
+}
+
+/// Packages that projects have folders named after, and of which few have a package of their own.
 fn is_well_known(package: &str) -> bool {
-    matches!(package, "torch" | "numpy" | "torchvision" | "torchaudio" | "os" | "sys" | "typing" | "math")
+    matches!(package, "torchvision" | "torchaudio")
 }

@@ -6,6 +6,7 @@ mod dropped;
 mod effect;
 mod own;
 mod registered;
+mod sent_on;
 
 use super::Context;
 use super::file::File;
@@ -358,7 +359,10 @@ impl File<'_> {
                 return None;
             }
             let message = format!("`{name}` takes a device as well, and is left to its default, `{default}`");
-            Some(self.device_finding(at, message, "the device is not passed on", (given.at, given.told)))
+            let mut found =
+                self.device_finding(at, message, "the device is not passed on", (given.at, given.told));
+            found.part_of = self.part_of(function, call, at);
+            Some(found)
         })
     }
 
@@ -367,70 +371,8 @@ impl File<'_> {
         self.ir.stmts.iter().any(|s| matches!(*s, Stmt::Expr(e) if self.ir.span(e) == at))
     }
 
-    /// Is the parameter also given to what is made of the call's result, or to a function that is called later?
-    fn comes_later(&self, function: &Function, slot: u16, call: Span) -> bool {
-        // The body of a lambda is no statement of the function.
-        let of_lambda = |s: &Stmt, at: Span| matches!(*s, Stmt::Return(Some(e)) if self.ir.span(e) == at);
-        let statements = self.ir.stmts.iter().zip(&self.ir.stmt_spans);
-        let around = statements
-            .filter(|&(s, &at)| at.contains(call) && !of_lambda(s, at))
-            .map(|(_, &at)| at)
-            .max_by_key(|at| at.start);
-        self.inside(function).any(|(_, e, at)| match e {
-            Expr::Var(Var::Local(s)) => s == slot && around.is_some_and(|a| a.contains(at)),
-            Expr::Var(Var::Enclosing { slot: s, .. }) => {
-                s == slot && around.is_some_and(|a| at.start >= a.start)
-            }
-            _ => false,
-        })
-    }
-
-    /// Is what the call gives, under the name that it is given, later sent to the parameter's device, or handed on together
-    /// with it? With `parts`, or what is made of it.
-    fn results_follow(&self, function: &Function, slot: u16, call: Span, parts: bool) -> bool {
-        let mut named = self.names_of_result(function, call);
-        let vars: Vec<(u16, Span)> = self
-            .inside(function)
-            .filter_map(|(_, e, at)| match e {
-                Expr::Var(Var::Local(s)) => Some((s, at)),
-                _ => None,
-            })
-            .collect();
-        let made = |at: Span, named: &[u16]| vars.iter().any(|&(s, v)| named.contains(&s) && at.contains(v));
-        for (s, &at) in self.ir.stmts.iter().zip(&self.ir.stmt_spans) {
-            if let Stmt::Assign { targets, value } = *s
-                && parts
-                && function.span.contains(at)
-                && at.start >= call.end
-                && made(self.ir.span(value), &named)
-            {
-                named.extend(self.ir.list(targets).iter().flat_map(|&t| self.names_in(t)));
-            }
-            // `points[order] = …`: they are where the order is.
-            if let Stmt::Assign { targets, .. } = *s
-                && parts
-                && function.span.contains(at)
-                && at.start >= call.end
-            {
-                let ordered = self.ir.list(targets).iter().filter_map(|&t| match self.ir.expr(t) {
-                    Expr::Index { base, index } if made(self.ir.span(index), &named) => Some(base),
-                    _ => None,
-                });
-                let bases: Vec<u16> = ordered.flat_map(|base| self.names_in(base)).collect();
-                named.extend(bases);
-            }
-        }
-        self.inside(function).any(|(_, e, at)| {
-            let holds = |wanted: &dyn Fn(u16) -> bool| vars.iter().any(|&(s, v)| wanted(s) && at.contains(v));
-            matches!(e, Expr::Call(_))
-                && at.start >= call.end
-                && holds(&|s| s == slot)
-                && holds(&|s| named.contains(&s))
-        })
-    }
-
     /// The variables that an assignment to this target sets.
-    fn names_in(&self, target: ExprId) -> Vec<u16> {
+    pub(super) fn names_in(&self, target: ExprId) -> Vec<u16> {
         match self.ir.expr(target) {
             Expr::Var(Var::Local(s)) => vec![s],
             Expr::Tuple(list) | Expr::List(list) => {
@@ -465,8 +407,9 @@ impl File<'_> {
             written => written,
         };
         let Expr::Str(default) = default else { return None };
+        let in_call = effect::Given { ir: self.ir, call, bound: skip == 1 };
         if !matches!(default.as_str(), "cpu" | "cuda" | "cuda:0")
-            || !effect::has_effect(self.cx.program, (m, f), param)
+            || !effect::has_effect(self.cx.program, (m, f), param, in_call)
         {
             return None;
         }

@@ -173,7 +173,8 @@ impl Interp<'_> {
             Value::Tensor(id) if !self.get_tensor(id).certain => {
                 let d = self.call_moved(self.get_tensor(id).device, args, e);
                 let t = super::Tensor { certain: false, ..self.get_tensor(id) };
-                self.tensor(super::Tensor { device: d, dims: super::super::dims::Dims::ANY, ..t })
+                let (dims, role) = (super::super::dims::Dims::ANY, super::Role::Plain);
+                self.tensor(super::Tensor { device: d, dims, role, ..t })
             }
             _ => {
                 let made = self.result_of(e);

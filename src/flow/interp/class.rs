@@ -278,7 +278,10 @@ impl Interp<'_> {
                 let t = self.get_tensor(id);
                 if !t.role.registered() || t.role == Role::Buffer && depth > 0 {
                     let device = self.because(t.device, at, Reason::Kept);
-                    let role = if t.role == Role::Constant { t.role } else { Role::Plain };
+                    let role = match t.role {
+                        Role::Constant | Role::Whole => t.role,
+                        _ => Role::Plain,
+                    };
                     return self.tensor(Tensor { device, role, ..t });
                 }
                 v

@@ -36,6 +36,7 @@ impl<'p> Interp<'p> {
                 // `if learn: nn.Parameter(…) else: register_buffer(…)`: registered either way.
                 let role = match (x.role, y.role) {
                     (a, b) if a == b => a,
+                    (Role::Whole, _) | (_, Role::Whole) => Role::Whole,
                     (a, b) if !a.registered() || !b.registered() => Role::Plain,
                     _ => Role::Buffer,
                 };

@@ -273,7 +273,7 @@ impl Interp<'_> {
                 }
                 Role::Copy
             }
-            Role::Copy | Role::Constant => t.role,
+            Role::Copy | Role::Constant | Role::Whole => t.role,
             _ => Role::Plain,
         }
     }
@@ -293,7 +293,9 @@ impl Interp<'_> {
             else {
                 continue;
             };
-            if fresh_only && !self.watch.fresh_copies.contains(&moved) {
+            if fresh_only && !self.watch.fresh_copies.contains(&moved)
+                || self.watch.keeps_gradients.contains(&moved)
+            {
                 continue;
             }
             let here = self.d.where_leaf(t.device, &mut |p| p == leaf);
@@ -315,7 +317,24 @@ impl Interp<'_> {
         if let (Role::Copy, Expr::Var(_) | Expr::Attr { .. }) = (t.role, self.linked().ir.expr(base)) {
             let plain = self.tensor(Tensor { role: Role::Plain, ..t });
             self.assign(base, plain);
+            // `for p in copies: p.retain_grad()`: those that it goes over are these copies.
+            if self.is_gone_over(base) {
+                for (.., origin) in self.device_leaves(t.device) {
+                    let moves = self.chain(origin).into_iter().filter(|s| s.reason == Reason::Moved);
+                    self.watch.keeps_gradients.extend(moves.take(1).map(|s| s.place));
+                }
+            }
         }
+    }
+
+    /// Is it a variable to which a loop of its function gives one thing after the other?
+    fn is_gone_over(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let Expr::Var(var) = ir.expr(e) else { return false };
+        let function = ir.function(self.here().func);
+        ir.stmts[ir.stmts_of(function)]
+            .iter()
+            .any(|s| matches!(*s, Stmt::For { target, .. } if ir.binds(target, var)))
     }
 }
 

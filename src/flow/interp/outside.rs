@@ -253,6 +253,7 @@ impl Interp<'_> {
             | "bfloat16" => {
                 let t = self.tensor_of_outer(o, e);
                 let moved = self.tensor_method(t, name, args, e, base);
+                let moved = if self.may_be_anything(o) { self.in_one_piece(moved) } else { moved };
                 if matches!(text, "to" | "cuda" | "cpu") {
                     self.goes_along(o, moved);
                     self.part_moves(o);

@@ -5,11 +5,12 @@ use rustc_hash::FxHashSet;
 use super::super::diagram::Cond;
 use super::super::dims::Dims;
 use super::super::event::Meeting;
-use super::super::value::{Device, NO_ORIGIN, OriginId, Outer, OuterId, OuterKey, Reason, Value};
+use super::super::value::{Device, NO_ORIGIN, OriginId, Outer, OuterId, OuterKey, Reason, Role, Value};
 use super::args::Args;
 use super::meet::{Party, Rule};
 use super::{Dd, Interp, Tensor};
-use crate::ir::ExprId;
+use crate::ir::{ArgKind, Expr, ExprId};
+use crate::link::ModIdx;
 use crate::sym::Sym;
 
 /// Methods that modules have and tensors do not.
@@ -41,6 +42,48 @@ impl Interp<'_> {
     pub(super) fn moved_is_module(&mut self, device: Dd, name: Sym) {
         if ONLY_MODULES.contains(&name.as_str()) {
             self.is_module_there(device);
+        }
+    }
+
+    /// Is it neither a tensor nor a batch or its like, as far as anybody sees? What a loop takes out of something, and what is
+    /// taken by a number, is data: it is made of tensors, and moves them all.
+    pub(super) fn may_be_anything(&self, o: OuterId) -> bool {
+        let encodes = |module: ModIdx, e: ExprId| {
+            let ir = &self.program.get(module).ir;
+            let Expr::Call(call) = ir.expr(e) else { return false };
+            ir.call(call)
+                .args
+                .iter()
+                .any(|a| matches!(a.kind, ArgKind::Keyword(name) if name.as_str() == "return_tensors"))
+        };
+        let data = match self.t.get_outer(o).key {
+            OuterKey::Item { key, .. } => !matches!(key, Some(Value::Str(..))),
+            OuterKey::Result { module, expr, .. } => encodes(module, expr),
+            _ => false,
+        };
+        self.watch.shown_modules.contains(&o)
+            || !data && !self.is_tensorish(o) && !self.is_of_batch_outside(o) && !self.is_drawn_from(o)
+    }
+
+    /// Is it a part, however deep, of what a loop takes out of something?
+    fn is_drawn_from(&self, o: OuterId) -> bool {
+        let mut at = o;
+        while let OuterKey::Item { base, key } = self.t.get_outer(at).key {
+            if key.is_none() {
+                return true;
+            }
+            at = base;
+        }
+        false
+    }
+
+    /// What a move has given, of something that may be anything.
+    pub(super) fn in_one_piece(&mut self, moved: Value) -> Value {
+        match moved {
+            Value::Tensor(id) if !self.get_tensor(id).certain => {
+                self.tensor(Tensor { role: Role::Whole, ..self.get_tensor(id) })
+            }
+            moved => moved,
         }
     }
 

@@ -456,9 +456,15 @@ impl Interp<'_> {
     /// The end of an entry point: was a device chosen for each process?
     pub(super) fn end_group(&mut self) {
         let uses = std::mem::take(&mut self.watch.bare);
-        let wrapped = std::mem::take(&mut self.watch.one_each);
+        // Whoever names a device with its index everywhere leaves nothing to the current one.
+        let wrapped = std::mem::take(&mut self.watch.one_each).into_iter();
+        let wrapped: Vec<Place> = wrapped
+            .filter(|&(_, by_device)| !by_device || !uses.is_empty())
+            .map(|(place, _)| place)
+            .collect();
         let selected = std::mem::take(&mut self.watch.selected);
         let indexed = std::mem::take(&mut self.watch.indexed);
+        self.watch.group_started = None;
         let Some(Group { event: Pending { mut event, needs, about, function } }) = self.watch.group.take()
         else {
             return;

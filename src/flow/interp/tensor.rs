@@ -393,6 +393,8 @@ impl Interp<'_> {
             "grad" if self.check_leaf(v, e, "`.grad`", false) => self.result_of(e),
             "grad" => self.tensor(Tensor { role: Role::Plain, dims: Dims::ANY, certain: false, ..t }),
             _ if t.certain && torch::method(name).is_some() => self.bound(v, None, name),
+            // Parameters and numbers, settings and tensors: nobody knows what it has.
+            _ if t.role == Role::Whole => self.result_of(e),
             // A batch's or a model output's part: with the whole.
             _ if !t.certain => self.tensor(Tensor { role: Role::Plain, dims: Dims::ANY, bytes: None, ..t }),
             // `batch["user"].x`: no tensor has that, so what came out of the batch is a collection.
@@ -517,7 +519,8 @@ impl Interp<'_> {
     pub(super) fn part_of(&mut self, t: Tensor) -> Value {
         let batch = self.is_of_batch(t);
         let dims = if batch { Dims::SOME } else { Dims::ANY };
-        self.tensor(Tensor { role: Role::Plain, dims, bytes: None, certain: t.certain || batch, ..t })
+        let role = if t.role == Role::Whole { t.role } else { Role::Plain };
+        self.tensor(Tensor { role, dims, bytes: None, certain: t.certain || batch, ..t })
     }
 
     /// Is it where a batch is, and nowhere else?

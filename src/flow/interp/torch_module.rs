@@ -96,7 +96,7 @@ impl Interp<'_> {
     /// What a layer's result has of dimensions.
     pub(super) fn dims_given_by(&self, id: ObjId, name: &str) -> Dims {
         let told = |field| self.get_field(id, Sym::new(field)) != Value::Absent;
-        match name.ends_with("Loss") {
+        match is_loss(name) {
             true if told(UNREDUCED) || told("reduction") => Dims::ANY,
             true => Dims::ZERO,
             false => Dims::SOME,
@@ -139,6 +139,11 @@ fn named(op: &ModuleOp, args: &Args, name: &str) -> Option<(Value, ExprId)> {
     }
 }
 
+/// `NLLLoss2d` is what `NLLLoss` of images was called (torch/nn/modules/loss.py).
+fn is_loss(name: &str) -> bool {
+    name.ends_with("Loss") || name == "NLLLoss2d"
+}
+
 /// A loss gives the mean of all items unless it is told to do otherwise (torch/nn/modules/loss.py, `reduction`).
 fn gives_one_number(op: &ModuleOp, args: &Args) -> bool {
     let name = super::torch_fn::short(op.name);
@@ -148,7 +153,7 @@ fn gives_one_number(op: &ModuleOp, args: &Args) -> bool {
         None => args.keyword("reduce").is_none(),
     };
     // Weights or a margin may come first.
-    !name.ends_with("Loss")
+    !is_loss(name)
         || reduced
             && !args.open
             && !args.open_names

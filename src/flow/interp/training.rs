@@ -59,6 +59,8 @@ impl Interp<'_> {
             "torch.distributed.init_process_group" => {
                 self.process_group(args, e);
                 self.watch_group(args, e);
+                let before = self.watch.group_started.unwrap_or(FALSE);
+                self.watch.group_started = Some(self.d.or(before, self.path));
                 if let Some((v, _)) = args.get(0, "backend") {
                     self.remember_backend(v);
                 }
@@ -331,7 +333,7 @@ impl Interp<'_> {
             && self.muted == 0
         {
             let place = self.place(e);
-            self.watch.one_each.push(place);
+            self.watch.one_each.push((place, self.has_index(id)));
             self.watch.beyond_first = true;
         }
         let Some((wrapped, _)) = args.get(0, "module") else { return };
@@ -347,7 +349,21 @@ impl Interp<'_> {
             return;
         }
         let (one, place) = (self.at_least(1), self.place(e));
-        self.check_on_gpu(id, one, "DistributedDataParallel", place);
+        // Where no group has been started it raises for that, whatever the machine (torch/nn/parallel/distributed.py).
+        let started = self.watch.group_started.unwrap_or(TRUE);
+        let grouped = self.d.and(one, started);
+        self.check_on_gpu(id, grouped, "DistributedDataParallel", place);
+    }
+
+    /// Is it a device that has an index wherever it is a GPU?
+    fn has_index(&self, v: Value) -> bool {
+        self.values_of(v).into_iter().all(|v| match v {
+            Value::Device(d) => self
+                .device_leaves(d)
+                .iter()
+                .all(|(_, d, _)| matches!(d, Device::Cuda(Some(_)) | Device::CudaSome | Device::Cpu)),
+            _ => false,
+        })
     }
 
     fn check_on_gpu(&mut self, id: ObjId, there: super::Cond, wrapper: &'static str, place: Place) {

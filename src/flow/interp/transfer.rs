@@ -28,7 +28,8 @@ impl Interp<'_> {
         let double = if name.as_str() == "to" { self.double_after_to(t, args, e) } else { t.double };
         let Some(target) = target else {
             let double = self.doubles_go(t.device, double, e);
-            return self.tensor(Tensor { role: Role::Plain, double, ..t });
+            let role = if t.role == Role::Whole { t.role } else { Role::Plain };
+            return self.tensor(Tensor { role, double, ..t });
         };
         let work = self.work;
         self.check_use(target, e, super::super::event::UseKind::Transfer, &format!("`.{name}()`"));

@@ -48,8 +48,8 @@ pub(super) struct Watch {
     pub(super) indexed: bool,
     /// Something in the file may use another GPU than the first.
     pub(super) beyond_first: bool,
-    /// Models that are wrapped for one device of each process.
-    pub(super) one_each: Vec<Place>,
+    /// Models that are wrapped for one device of each process, and whether that is told by a device and not by a number.
+    pub(super) one_each: Vec<(Place, bool)>,
     /// The loader, or what else forks, in whose workers what is interpreted runs; whether something was told of it.
     pub(super) worker: Option<Worker>,
     pub(super) worker_told: bool,
@@ -145,6 +145,10 @@ pub(super) struct Watch {
     pub(super) bound: FxHashMap<Cell, Cond>,
     /// Copies of leaves that nobody else holds, by where they were made.
     pub(super) fresh_copies: Vec<Place>,
+    /// Moves of leaves whose copies a loop tells to keep their gradients.
+    pub(super) keeps_gradients: FxHashSet<Place>,
+    /// When a process group was started, if anything in sight starts one.
+    pub(super) group_started: Option<Cond>,
 }
 
 /// An optimizer.
@@ -244,6 +248,8 @@ impl Watch {
             autocasts: Vec::new(),
             scalers: FxHashMap::default(),
             fresh_copies: Vec::new(),
+            keeps_gradients: FxHashSet::default(),
+            group_started: None,
             near: FxHashMap::default(),
             numbers: FxHashMap::default(),
             asked_for_device: FxHashSet::default(),

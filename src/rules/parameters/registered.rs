@@ -1,10 +1,12 @@
 //! What is made for a module, or written into a tensor that is there: wherever it is made, it ends up where that is.
 
 use super::File;
-use crate::flow::is_module_class;
-use crate::ir::{Call, Expr, ExprId, Function, Stmt, Var};
-use crate::link::Resolved;
+use crate::finding::Spot;
+use crate::flow::{is_module_class, keeps_device};
+use crate::ir::{Call, Expr, ExprId, FuncId, Function, Stmt, Var};
+use crate::link::{ClassKey, Resolved};
 use crate::span::Span;
+use crate::sym::Sym;
 
 impl File<'_> {
     /// Is what is made here, under whatever name, registered with a module, so that it moves with that, or copied into the
@@ -40,20 +42,38 @@ impl File<'_> {
         let Some(receiver) = function.params.first().map(|p| Expr::Var(Var::Local(p.slot))) else {
             return false;
         };
-        let part = matches!(self.cx.program.resolve_expr(self.module, call.func),
-            Some(Resolved::Class(key)) if is_module_class(self.cx.program, key));
-        let own = |&t: &ExprId| matches!(self.ir.expr(t), Expr::Attr { base, .. } if self.ir.expr(base) == receiver);
-        let body = self.ir.stmts_of(function);
-        let kept = self.ir.stmts[body].iter().any(|s| {
-            matches!(*s, Stmt::Assign { targets, value }
-                if self.ir.span(value) == made && self.ir.list(targets).iter().any(own))
-        });
         let moves = |e: Expr| {
             let Expr::Call(c) = e else { return false };
             matches!(self.ir.expr(self.ir.call(c).func), Expr::Attr { base, name }
                 if name.as_str() == "to" && self.ir.expr(base) == receiver)
         };
-        part && kept && self.inside(function).any(|(_, e, at)| at.start > made.end && moves(e))
+        self.becomes_part(function, call, made).is_some()
+            && self.inside(function).any(|(_, e, at)| at.start > made.end && moves(e))
+    }
+
+    /// `self.body = Body(…)`: the class of the module that becomes a part of the function's object.
+    fn becomes_part(&self, function: &Function, call: Call<'_>, made: Span) -> Option<ClassKey> {
+        let receiver = Expr::Var(Var::Local(function.params.first()?.slot));
+        let Some(Resolved::Class(key)) = self.cx.program.resolve_expr(self.module, call.func) else {
+            return None;
+        };
+        let own = |&t: &ExprId| matches!(self.ir.expr(t), Expr::Attr { base, .. } if self.ir.expr(base) == receiver);
+        let kept = self.ir.stmts[self.ir.stmts_of(function)].iter().any(|s| {
+            matches!(*s, Stmt::Assign { targets, value }
+                if self.ir.span(value) == made && self.ir.list(targets).iter().any(own))
+        });
+        (kept && is_module_class(self.cx.program, key)).then_some(key)
+    }
+
+    /// The constructor of a module, if that makes a part there which has weights and moves as a whole: it keeps no device.
+    pub(super) fn part_of(&self, function: &Function, call: Call<'_>, made: Span) -> Option<Spot> {
+        let key = self.becomes_part(function, call, made).filter(|_| function.name.as_str() == "__init__")?;
+        let owner = ClassKey { module: self.module, class: function.class? };
+        let whole = is_module_class(self.cx.program, owner)
+            && !keeps_device(self.cx.program, key, Sym::new("device"));
+        let entry = self.ir.functions.iter().position(|f| std::ptr::eq(f, function)).filter(|_| whole)?;
+        let entry = FuncId(u32::try_from(entry).unwrap_or(u32::MAX));
+        Some(Spot { file: self.cx.file, entry, at: made.start })
     }
 
     /// The variables of the function that are given what a call gives.

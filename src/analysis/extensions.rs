@@ -1,0 +1,191 @@
+//! What a project builds for CUDA alone: the names of the extensions that its `setup.py` makes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::ir::{ArgKind, BinOp, Call, Expr, ExprId, FuncKind, Function, Module, Var};
+use crate::lower::Kind;
+use crate::shield::shielded;
+use crate::source::read;
+use crate::sym::Sym;
+
+/// The class of extensions that are built with CUDA's compiler.
+const MAKER: &str = "CUDAExtension";
+
+/// The modules that the project's `setup.py`, or one in a folder below, builds with `CUDAExtension(name=…)`.
+pub(super) fn extensions(root: &Path) -> Arc<[Sym]> {
+    let mut names = Vec::new();
+    for path in setups(root) {
+        let text = read::read(&path).map(|(text, _)| text).unwrap_or_default();
+        built_for_cuda(&text, &mut names);
+        if text.contains(MAKER) {
+            made_by_helpers(&text, &mut names);
+        }
+    }
+    names.into()
+}
+
+/// What builds extensions, as Python's own tools and the first Faster R-CNN in Python have it, whose kernels many have taken over.
+const SETUPS: [&str; 2] = ["setup.py", "setup_linux.py"];
+/// How far below the root kernels have a `setup.py` of their own, and how many folders are looked into.
+const DEEPEST_SETUP: usize = 2;
+const MOST_FOLDERS: usize = 400;
+
+/// The `setup.py` of a project, and those of folders in it.
+fn setups(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut level = vec![root.to_path_buf()];
+    let mut looked = 0;
+    for depth in 0..=DEEPEST_SETUP {
+        let mut below = Vec::new();
+        for folder in level {
+            found.extend(SETUPS.map(|name| folder.join(name)));
+            if depth == DEEPEST_SETUP || looked >= MOST_FOLDERS {
+                continue;
+            }
+            looked += 1;
+            let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+            let folders = entries.flatten().filter(|e| {
+                let hidden = e.file_name().to_string_lossy().starts_with('.');
+                !hidden && e.file_type().is_ok_and(|t| t.is_dir())
+            });
+            below.extend(folders.map(|e| e.path()));
+        }
+        below.sort();
+        level = below;
+    }
+    found
+}
+
+/// The names of the extensions that the text of a `setup.py` makes with `CUDAExtension`, or with a variable that stands for it where
+/// the other way raises; and of those that it makes of CUDA's own sources.
+fn built_for_cuda(text: &str, names: &mut Vec<Sym>) {
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    let variable = text.split("= CUDAExtension\n").next().filter(|before| before.len() < text.len());
+    let variable = variable.and_then(|before| before.trim_end().rsplit(|c| !word(c)).next());
+    let variable = variable.filter(|name| !name.is_empty() && text.contains("raise "));
+    for maker in ["CUDAExtension", "Extension"].into_iter().chain(variable) {
+        let plain = maker == "Extension";
+        let maker = format!("{maker}(");
+        for (at, _) in text.match_indices(&maker) {
+            if text[..at].ends_with(word) {
+                continue;
+            }
+            let call = text[at + maker.len()..].trim_start();
+            if plain && !["cudart", ".cu'", ".cu\""].iter().any(|sign| arguments(call).contains(sign)) {
+                continue;
+            }
+            let first =
+                call.strip_prefix("name").map_or(call, |rest| rest.trim_start().trim_start_matches('='));
+            let first = first.trim_start();
+            let Some(quote) = first.chars().next().filter(|c| matches!(c, '"' | '\'')) else { continue };
+            names.extend(first[1..].split(quote).next().map(Sym::new));
+        }
+    }
+}
+
+/// The arguments of a call, of which the text begins behind the parenthesis.
+fn arguments(text: &str) -> &str {
+    let mut open = 1_usize;
+    let end = text.char_indices().find(|&(_, c)| {
+        match c {
+            '(' => open += 1,
+            ')' => open -= 1,
+            _ => {}
+        }
+        open == 0
+    });
+    end.map_or(text, |(at, _)| &text[..at])
+}
+
+/// The names of the extensions that functions of a `setup.py` make, by what they are called with:
+/// `def extension(name, module): return CUDAExtension(f"{module}.{name}", …)`. Not of those that make others where there is
+/// no CUDA.
+fn made_by_helpers(text: &str, names: &mut Vec<Sym>) {
+    let lowered = shielded(|| crate::lower::lower(super::intake::file_id(0), text, Kind::Script));
+    let Ok(lowered) = lowered else { return };
+    let ir = &lowered.module;
+    let called = |call: &Call<'_>, name: &str| ir.last_name(call.func).is_some_and(|n| n.as_str() == name);
+    for function in ir.functions.iter().filter(|f| f.kind == FuncKind::Function) {
+        let body = &ir.exprs[function.exprs.start as usize..function.exprs.end as usize];
+        let calls = body.iter().filter_map(|e| if let Expr::Call(c) = *e { Some(ir.call(c)) } else { None });
+        let makers: Vec<Call<'_>> = calls
+            .filter(|c| ir.last_name(c.func).is_some_and(|n| n.as_str().ends_with("Extension")))
+            .collect();
+        let [maker] = &*makers else { continue };
+        let Some(named) = argument(maker, 0, "name").filter(|_| called(maker, MAKER)) else { continue };
+        for call in ir.calls().filter(|c| called(c, function.name.as_str())) {
+            names.extend(text_of(ir, named, &Given { function, call }).map(|name| Sym::new(&name)));
+        }
+    }
+}
+
+/// A function, and what a call gives it.
+struct Given<'a> {
+    function: &'a Function,
+    call: Call<'a>,
+}
+
+/// What a call gives for a parameter.
+fn argument(call: &Call<'_>, position: usize, name: &str) -> Option<ExprId> {
+    let keyword = |kind: ArgKind| matches!(kind, ArgKind::Keyword(k) if k.as_str() == name);
+    let first = call.args.get(position).filter(|a| a.kind == ArgKind::Positional);
+    first.or_else(|| call.args.iter().find(|a| keyword(a.kind))).map(|a| a.value)
+}
+
+/// The text that an expression of a function puts together from literals and what the call gives.
+fn text_of(ir: &Module, e: ExprId, given: &Given<'_>) -> Option<String> {
+    let text = |e: ExprId| text_of(ir, e, given);
+    match ir.expr(e) {
+        Expr::Str(s) => Some(s.to_string()),
+        Expr::Var(Var::Local(slot)) => {
+            let position = given.function.params.iter().position(|p| p.slot == slot)?;
+            let value = argument(&given.call, position, given.function.params[position].name.as_str())?;
+            match ir.expr(value) {
+                Expr::Str(s) => Some(s.to_string()),
+                _ => None,
+            }
+        }
+        Expr::Format(parts) => ir.list(parts).iter().map(|&part| text(part)).collect(),
+        Expr::Binary { op: BinOp::Add, left, right } => Some(text(left)? + &text(right)?),
+        Expr::Binary { op: BinOp::Mod, left, right } => {
+            let parts = match ir.expr(right) {
+                Expr::Tuple(list) => ir.list(list).to_vec(),
+                _ => vec![right],
+            };
+            filled(&text(left)?, "%s", &parts, &text)
+        }
+        Expr::Call(call) => {
+            let call = ir.call(call);
+            let Expr::Attr { base, name } = ir.expr(call.func) else { return None };
+            let values: Vec<ExprId> = call.args.iter().map(|a| a.value).collect();
+            match (name.as_str(), &*values) {
+                ("format", parts) => filled(&text(base)?, "{}", parts, &text),
+                ("join", &[parts]) => {
+                    let (Expr::List(list) | Expr::Tuple(list)) = ir.expr(parts) else { return None };
+                    let parts: Option<Vec<String>> = ir.list(list).iter().map(|&part| text(part)).collect();
+                    Some(parts?.join(&text(base)?))
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// A pattern with the parts in place of its holes, if there are as many.
+fn filled(
+    pattern: &str,
+    hole: &str,
+    parts: &[ExprId],
+    text: &dyn Fn(ExprId) -> Option<String>,
+) -> Option<String> {
+    let mut pieces = pattern.split(hole);
+    let mut whole = pieces.next()?.to_owned();
+    let mut parts = parts.iter();
+    for piece in pieces {
+        whole += &text(*parts.next()?)?;
+        whole += piece;
+    }
+    parts.next().is_none().then_some(whole)
+}
