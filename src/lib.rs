@@ -2,8 +2,7 @@
 //!
 //! The way of the data: `discover` → `source` → `lower` → `link` → `flow` → `rules` → `report`. Each
 //! station is a folder or file of that name and imports only from stations before it and from the shared
-//! vocabulary: [`span`], [`sym`], [`world`], [`finding`], [`ir`]. Apart from them, [`verify`] asks the real machine, and
-//! [`memory`] is where syntax trees are.
+//! vocabulary: [`span`], [`sym`], [`world`], [`finding`], [`ir`]. Apart from them, [`verify`] asks the real machine.
 
 pub mod analysis;
 pub mod cli;
@@ -15,7 +14,6 @@ pub mod flow;
 pub mod ir;
 pub mod link;
 pub mod lower;
-pub mod memory;
 pub mod refine;
 pub mod report;
 pub mod rules;

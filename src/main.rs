@@ -9,8 +9,7 @@ use samedevice::commands::{complain, run};
 /// The interpreter makes and drops many small things.
 #[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[global_allocator]
-static ALLOCATOR: samedevice::memory::Memory<mimalloc::MiMalloc> =
-    samedevice::memory::Memory(mimalloc::MiMalloc);
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();

@@ -314,7 +314,7 @@ fn text(literal: &ExprStringLiteral) -> Option<Sym> {
     }
     match parts {
         [only] => Some(Sym::new(&only.value)),
-        _ => Some(Sym::new(&parts.iter().map(|part| &*part.value).collect::<String>())),
+        _ => Some(Sym::new(literal.value.to_str())),
     }
 }
 

@@ -91,28 +91,20 @@ pub fn lower(file: FileId, text: &str, kind: Kind) -> Lowered {
     if !errors.is_empty() {
         return refused(file, text, errors);
     }
-    parsed(text, kind, |parsed| {
-        let Some(parsed) = parsed else { return refused(file, text, Vec::new()) };
-        let outdated = if parsed.errors().is_empty() { None } else { outdated::patched(text) };
-        if let Some((patched, renamed)) = outdated
-            && let Some(parsed) = parse(&patched, kind)
-        {
-            let mut lowered = lowered(file, &patched, &parsed);
-            lowered.errors.extend(renamed);
-            lowered.errors.sort_by_key(|error| error.span.start);
-            lowered.errors.truncate(MAX_ERRORS);
-            return lowered;
-        }
-        lowered(file, text, parsed)
-    })
-}
-
-/// What `using` makes of the parsed text.
-#[expect(unsafe_code, reason = "the tree is in memory of its own")]
-fn parsed<T>(text: &str, kind: Kind, using: impl FnOnce(Option<&Parsed<ModModule>>) -> T) -> T {
-    // SAFETY: the parser is a function of the text. It has no state, in statics or of a thread, and dropping a tree does nothing but
-    // give memory back. The IR has numbers and copies; what is parsed is only borrowed.
-    unsafe { crate::memory::together(|| parse(text, kind), |parsed| using(parsed.as_ref())) }
+    let Some(parsed) = parse(text, kind) else {
+        return refused(file, text, Vec::new());
+    };
+    let outdated = if parsed.errors().is_empty() { None } else { outdated::patched(text) };
+    if let Some((patched, renamed)) = outdated
+        && let Some(parsed) = parse(&patched, kind)
+    {
+        let mut lowered = lowered(file, &patched, &parsed);
+        lowered.errors.extend(renamed);
+        lowered.errors.sort_by_key(|error| error.span.start);
+        lowered.errors.truncate(MAX_ERRORS);
+        return lowered;
+    }
+    lowered(file, text, &parsed)
 }
 
 fn lowered(file: FileId, text: &str, parsed: &Parsed<ModModule>) -> Lowered {
