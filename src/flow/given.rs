@@ -8,8 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::behind::{Node, named};
 use super::host_side::HostSide;
-use super::methods::{gives_host, objects, receivers};
-use super::site::own_method;
+use super::methods::{gives_host, objects, receivers, unknown_makes};
+use super::site::{given_for, own_method};
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Var};
 use crate::link::{ModIdx, Program};
 use crate::sym::Sym;
@@ -127,6 +127,11 @@ impl Decision<'_> {
         if let Some((f, param)) = handed_on(ir, call, callee, index) {
             return hands > 0 && self.is_made((site.module, f), param, hands - 1);
         }
+        // What an unknown module makes is wherever that module is: nothing that its file says of it.
+        let given = given_for(callee, index, ir, call);
+        if site.through_object && given.is_none_or(|g| unknown_makes(self.program, site.module, g)) {
+            return false;
+        }
         let looked_at = hands == MAX_HANDS && site.module == target.0;
         self.files.extend((!looked_at).then_some(site.module));
         !looked_at
@@ -159,19 +164,26 @@ impl Search<'_> {
         let method = |key, name| self.program.find_method(key, name).filter(|t| self.targets.contains(t));
         let name = |&(t, f): &Target| self.program.get(t).ir.function(f).name;
         let names: FxHashSet<Sym> = self.targets.iter().map(name).collect();
+        let itself = Sym::new("__call__");
         for (n, call) in ir.calls().enumerate() {
             let id = CallId(u32::try_from(n).unwrap_or(u32::MAX));
             let site = |through_object| Site { module: m, call: id, through_object };
             if let Some(target) = self.called(m, call.func) {
                 self.calls.sites.entry(target).or_default().push(site(false));
-            } else if let Expr::Attr { name, .. } = ir.expr(call.func)
-                && names.contains(&name)
-            {
-                for target in
-                    receivers(self.program, m, call.func).into_iter().filter_map(|k| method(k, name))
-                {
-                    self.calls.sites.entry(target).or_default().push(site(true));
+                continue;
+            }
+            let (classes, name) = match ir.expr(call.func) {
+                Expr::Attr { name, .. } if names.contains(&name) => {
+                    (receivers(self.program, m, call.func), name)
                 }
+                // `self.align(x)`, where that is an object
+                Expr::Attr { .. } | Expr::Var(_) if names.contains(&itself) => {
+                    (objects(self.program, m, call.func), itself)
+                }
+                _ => continue,
+            };
+            for target in classes.into_iter().filter_map(|k| method(k, name)) {
+                self.calls.sites.entry(target).or_default().push(site(true));
             }
         }
     }
@@ -184,19 +196,10 @@ impl Search<'_> {
             Some(Node::Class(key)) => self.program.find_method(key, Sym::new("__init__"))?,
             None => {
                 let around = self.program.get(m).ir.function_around(func);
-                self.program
-                    .method_of_class(m, func)
-                    .or_else(|| own_method(self.program, m, around, func))
-                    .or_else(|| self.call_of_kept(m, func))?
+                self.program.method_of_class(m, func).or_else(|| own_method(self.program, m, around, func))?
             }
         };
         self.targets.contains(&target).then_some(target)
-    }
-
-    /// What runs if an object is called that the project makes: `self.align(x)`.
-    fn call_of_kept(&self, m: ModIdx, func: ExprId) -> Option<Target> {
-        let call = |key| self.program.find_method(key, Sym::new("__call__"));
-        objects(self.program, m, func).into_iter().filter_map(call).find(|t| self.targets.contains(t))
     }
 }
 

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::behind::{Node, named};
 use super::held::{Given, Stored};
 use super::host_side::tables;
-use super::site::{Callers, Site, argument};
+use super::site::{Callers, Site, argument, own_method};
 use super::stored::Contents;
 use crate::ir::{Call, CallId, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
@@ -147,4 +147,31 @@ pub(super) fn gives_host(program: &Program, m: ModIdx, call: Call<'_>, index: us
     let callers = Callers::default();
     let site = Site::of(m, program.get(m).ir.function_around(call.func));
     Contents { program, callers: &callers }.of(&site, given) == Stored::Host
+}
+
+/// Is it, or a part of it, the result of something that nobody knows: `self.net(x)[0]`?
+pub(super) fn unknown_makes(program: &Program, m: ModIdx, e: ExprId) -> bool {
+    let ir = &program.get(m).ir;
+    let around = ir.function_around(e);
+    match ir.expr(e) {
+        Expr::Var(var @ Var::Local(_)) => {
+            let mut given = Given::new(ir, var);
+            given.before(ir.function(around).body, ir.span(e), &mut |_| false);
+            given.values.into_iter().any(|v| unknown_makes(program, m, v))
+        }
+        Expr::Index { base, .. } | Expr::Attr { base, .. } => unknown_makes(program, m, base),
+        Expr::Call(call) => {
+            let callee = ir.call(call).func;
+            let known =
+                program.resolve_expr(m, callee).is_some() || own_method(program, m, around, callee).is_some();
+            match ir.expr(callee) {
+                _ if known => false,
+                Expr::Attr { base, .. } if class_of_self(ir, m, base).is_none() => {
+                    unknown_makes(program, m, base)
+                }
+                _ => true,
+            }
+        }
+        _ => false,
+    }
 }
