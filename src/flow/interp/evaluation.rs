@@ -153,13 +153,12 @@ impl Interp<'_> {
 
     /// Has the function been called by one that also calls what differentiates? Gradients are on there.
     fn is_beside_training(&self) -> bool {
-        let mut at = self.here().caller;
-        while let Some(f) = at {
-            let frame = &self.frames[f.0 as usize];
+        let mut frame = self.here();
+        while let (Some(_), Some(caller)) = (frame.site, frame.caller) {
+            frame = &self.frames[caller.0 as usize];
             if self.trains(frame.module, frame.func) {
                 return true;
             }
-            at = frame.caller;
         }
         false
     }
@@ -170,9 +169,8 @@ impl Interp<'_> {
             return true;
         }
         let ir = &self.program.get(module).ir;
-        let span = ir.function(func).span;
         ir.calls().any(|call| {
-            (func.0 == 0 || span.contains(ir.span(call.func)))
+            ir.function_around(call.func) == func
                 && matches!(self.program.resolve_expr(module, call.func),
                     Some(Resolved::Function(m, f)) if self.has_word(DIFFERENTIATES, m, f, &|_| true))
         })
