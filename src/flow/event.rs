@@ -144,6 +144,7 @@ pub enum Meeting {
     ModuleInput,
     Generator,
     CpuOnly,
+    OldConstructor,
     Data,
     Replaced,
 }

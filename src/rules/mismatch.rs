@@ -103,7 +103,19 @@ pub(super) fn generator(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 
 /// SD207 cpu-only-argument
 pub(super) fn cpu_only(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
-    let (Meeting::CpuOnly, what, stray, _) = mismatch(event)? else { return None };
+    let (meeting, what, stray, _) = mismatch(event)?;
+    if meeting == Meeting::OldConstructor {
+        let device = stray.device.in_words();
+        let message = format!("{what} makes tensors on the CPU and nowhere else, and is asked for {device}");
+        let f = finding(207, event, message, event.place, "takes `device=` for the CPU only");
+        return Some(
+            with_stack(origins(f, stray), event)
+                .help("`torch.tensor(…, device=…)` or `torch.empty(…, device=…)`"),
+        );
+    }
+    if meeting != Meeting::CpuOnly {
+        return None;
+    }
     let message = format!("{what} wants this tensor on the CPU, and it is on {}", stray.device.in_words());
     let f = finding(207, event, message, event.place, "must be on the CPU");
     Some(with_stack(origins(f, stray), event).help("pass `.cpu()` of it"))
@@ -138,7 +150,10 @@ fn made(side: &Operand) -> Option<(Place, Reason)> {
 /// SD301 unregistered-tensor
 pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
-    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data | Meeting::Replaced) {
+    if matches!(
+        meeting,
+        Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data | Meeting::Replaced
+    ) {
         return None;
     }
     let given = matches!(other.device, DeviceName::Varies(_)) && event.callers_decide;
@@ -245,7 +260,7 @@ fn handed_over(event: &Event, stray: &Operand, other: &Operand) -> Option<Place>
 /// SD204 default-device-tensor
 pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
-    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data) {
+    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data) {
         return None;
     }
     let (DeviceName::WithModule | DeviceName::Varies(_)) = other.device else { return None };
@@ -362,8 +377,10 @@ fn names_host_code(name: &str) -> bool {
 /// SD201 mixed-device-operation
 pub(super) fn operation(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
-    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::Data | Meeting::Replaced)
-        || callers_decide(event, other, cx)
+    if matches!(
+        meeting,
+        Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data | Meeting::Replaced
+    ) || callers_decide(event, other, cx)
         || as_tests_like(event, other, cx)
     {
         return None;

@@ -133,7 +133,7 @@ impl Interp<'_> {
         let differentiates = self.speaks_of(DIFFERENTIATES, frame.module, frame.func, &|_| true);
         if self.muted > 0
             || self.is_gradless()
-            || !differentiates
+            || !(differentiates || self.is_beside_training())
             || !self.is_repeated()
             || self.thinks_of_gradients(since, e)
         {
@@ -141,12 +141,53 @@ impl Interp<'_> {
         }
         let mut here = FALSE;
         for (v, _) in args.values().collect::<Vec<_>>() {
-            if let Value::Tensor(t) = v {
-                let on = self.where_on_cuda(self.get_tensor(t).device);
+            // `batch.to(device)` of a batch of another library moves it in place.
+            let moved = if let Value::Outer(given) = v { self.as_moved(given).unwrap_or(v) } else { v };
+            if let Value::Tensor(t) = moved {
+                let on = self.where_moved(self.get_tensor(t).device);
                 here = self.d.or(here, on);
             }
         }
         self.runs_with_graph(here, e);
+    }
+
+    /// Has the function been called by one that also calls what differentiates? Gradients are on there.
+    fn is_beside_training(&self) -> bool {
+        let mut frame = self.here();
+        while let (Some(_), Some(caller)) = (frame.site, frame.caller) {
+            frame = &self.frames[caller.0 as usize];
+            if self.trains(frame.module, frame.func) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Does the function differentiate, or one that it calls by name?
+    fn trains(&self, module: ModIdx, func: FuncId) -> bool {
+        if self.has_word(DIFFERENTIATES, module, func, &|_| true) {
+            return true;
+        }
+        let ir = &self.program.get(module).ir;
+        ir.calls().any(|call| {
+            ir.function_around(call.func) == func
+                && matches!(self.program.resolve_expr(module, call.func),
+                    Some(Resolved::Function(m, f)) if self.has_word(DIFFERENTIATES, m, f, &|_| true))
+        })
+    }
+
+    /// Where is it on CUDA, or on a device that somebody names?
+    fn where_moved(&mut self, device: super::Dd) -> Cond {
+        let moved: Vec<u32> = self
+            .device_leaves(device)
+            .into_iter()
+            .filter(|(_, d, _)| matches!(d, Device::Cuda(_) | Device::CudaSome | Device::Named(_)))
+            .map(|(leaf, ..)| leaf)
+            .collect();
+        if moved.is_empty() {
+            return FALSE;
+        }
+        self.d.where_leaf(device, &mut |p| moved.contains(&p))
     }
 
     fn where_on_cuda(&mut self, device: super::Dd) -> Cond {

@@ -199,7 +199,7 @@ impl Interp<'_> {
     }
 
     /// The outside thing that is called, as its last move has left it. Tensors cannot be called, so it is a module.
-    fn as_moved(&self, o: OuterId) -> Option<Value> {
+    pub(super) fn as_moved(&self, o: OuterId) -> Option<Value> {
         let &cell = self.outer_moves.get(&o)?;
         Some(self.store.get(cell)).filter(|&v| v != Value::Outer(o))
     }

@@ -480,20 +480,8 @@ impl Interp<'_> {
     }
 
     /// The default group is made with this back end, from here on.
-    pub(super) fn remember_backend(&mut self, v: Value) {
-        let mut cond = super::FALSE;
-        if let Value::Choice(d) = v {
-            let mut leaves = Vec::new();
-            self.d.leaves(d, &mut leaves);
-            for leaf in leaves {
-                if matches!(*self.t.values.get(leaf), Value::Str(s, _) if s.as_str() == "nccl") {
-                    let here = self.d.where_leaf(d, &mut |p| p == leaf);
-                    cond = self.d.or(cond, here);
-                }
-            }
-        } else if matches!(v, Value::Str(s, _) if s.as_str() == "nccl") {
-            cond = TRUE;
-        }
+    pub(super) fn remember_backend(&mut self, v: Value, at: ExprId) {
+        let cond = self.chosen_nccl(v, at);
         if cond != super::FALSE {
             let now = self.d.and(self.path, cond);
             self.store.set(self.watch.nccl, Value::Bool(now));

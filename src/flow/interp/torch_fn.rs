@@ -184,7 +184,10 @@ impl Interp<'_> {
                     let origin = self.origin(place, Reason::Literal, super::NO_ORIGIN);
                     self.at(Device::Other(b), origin)
                 }
-                ResultRule::Cpu if self.refuses_device(op, args) => self.unknown_device(),
+                ResultRule::Cpu if self.refuses_device(op, args) => {
+                    self.old_constructor(args, e, name);
+                    self.unknown_device()
+                }
                 ResultRule::Cpu => {
                     let place = self.place(e);
                     let typed = name == "torch.Tensor";
@@ -239,6 +242,17 @@ impl Interp<'_> {
             .as_device(v, at)
             .is_some_and(|d| self.device_leaves(d).into_iter().all(|(_, device, _)| cpu(device)));
         !op.accepts.device && !fits
+    }
+
+    /// `torch.LongTensor([1], device="cuda")`: the old constructors make tensors on the CPU, and on nothing else.
+    fn old_constructor(&mut self, args: &Args, e: ExprId, name: &str) {
+        if !name.ends_with("Tensor") {
+            return;
+        }
+        let Some((v, at)) = args.keyword("device") else { return };
+        if let Some(device) = self.as_device(v, at) {
+            self.check_cpu_demand(device, at, e, &format!("`{name}`"), Meeting::OldConstructor);
+        }
     }
 
     /// `torch.tensor(data, dtype=x.dtype)`: `x` is a tensor, or a module that tells the type of its parameters.
@@ -365,6 +379,18 @@ impl Interp<'_> {
 
     /// A tensor on an accelerator where the CPU is demanded. True if that was told.
     pub(super) fn check_on_cpu(&mut self, device: Dd, operand: ExprId, e: ExprId, what: &str) -> bool {
+        self.check_cpu_demand(device, operand, e, what, Meeting::CpuOnly)
+    }
+
+    /// The same of whatever else demands the CPU. The operand is what brings the device.
+    fn check_cpu_demand(
+        &mut self,
+        device: Dd,
+        operand: ExprId,
+        e: ExprId,
+        what: &str,
+        meeting: Meeting,
+    ) -> bool {
         let mut leaves = Vec::new();
         self.d.leaves(device, &mut leaves);
         for leaf in leaves {
@@ -372,7 +398,11 @@ impl Interp<'_> {
             let named = matches!(d, Device::Named(o) if self.t.get_outer(o).device);
             // Made of what a layer has been given: with CUDA, the module may be there.
             let own = matches!(d, Device::Of(o) if self.watch.with_layers.contains(&o) || self.is_own(o));
-            if !named && !own && !matches!(d, Device::Cuda(_) | Device::CudaSome | Device::Other(_)) {
+            // Who asks for the device of something counts on any.
+            let asked_for =
+                meeting == Meeting::OldConstructor && matches!(d, Device::Of(_) | Device::Named(_));
+            let elsewhere = matches!(d, Device::Cuda(_) | Device::CudaSome | Device::Other(_));
+            if !named && !own && !asked_for && !elsewhere {
                 continue;
             }
             let here = self.d.where_leaf(device, &mut |p| p == leaf);
@@ -388,7 +418,7 @@ impl Interp<'_> {
             let stray = self.operand(operand, d, origin);
             let place = self.place(e);
             let kind = Kind::Mismatch {
-                meeting: Meeting::CpuOnly,
+                meeting,
                 what: what.to_owned(),
                 stray: Box::new(stray),
                 other: Box::new(other),

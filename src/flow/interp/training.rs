@@ -61,8 +61,8 @@ impl Interp<'_> {
                 self.watch_group(args, e);
                 let before = self.watch.group_started.unwrap_or(FALSE);
                 self.watch.group_started = Some(self.d.or(before, self.path));
-                if let Some((v, _)) = args.get(0, "backend") {
-                    self.remember_backend(v);
+                if let Some((v, at)) = args.get(0, "backend") {
+                    self.remember_backend(v, at);
                 }
             }
             _ if is_optimizer(text) => return Some(self.make_optimizer(text, args, e)),
@@ -389,11 +389,7 @@ impl Interp<'_> {
     /// `init_process_group("nccl")` where no GPU may be.
     fn process_group(&mut self, args: &Args, e: ExprId) {
         let Some((backend, at)) = args.get(0, "backend") else { return };
-        let chosen = match backend {
-            Value::Choice(_) => self.each(backend, &mut |i, v| Value::Bool(i.is_nccl(v, at))),
-            v => Value::Bool(self.is_nccl(v, at)),
-        };
-        let Value::Bool(chosen) = chosen else { return };
+        let chosen = self.chosen_nccl(backend, at);
         if chosen == FALSE || self.caught_around() {
             return;
         }
@@ -408,6 +404,15 @@ impl Interp<'_> {
             let place = self.place(e);
             self.emit(Kind::Nccl, place, bite, Vec::new());
         }
+    }
+
+    /// Where is this back end NCCL, by what [`Self::is_nccl`] says of each that it may be?
+    pub(super) fn chosen_nccl(&mut self, backend: Value, at: ExprId) -> Cond {
+        let chosen = match backend {
+            Value::Choice(_) => self.each(backend, &mut |i, v| Value::Bool(i.is_nccl(v, at))),
+            v => Value::Bool(self.is_nccl(v, at)),
+        };
+        if let Value::Bool(chosen) = chosen { chosen } else { FALSE }
     }
 
     /// Is it the name of NCCL, or an option that has that name unless the user says otherwise?
