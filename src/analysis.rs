@@ -54,6 +54,8 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     let findings = project::saved_elsewhere(findings, &mut reading);
     let findings = project::made_by_default(findings, &mut reading);
     let findings = project::on_moved_modules(findings, &mut reading);
+    let findings = project::on_what_is_left_out(findings, &mut reading);
+    let findings = project::on_one_gpu(findings, &mut reading);
     let findings = unused::used_by_somebody(findings, &mut reading);
     let findings = project::seen_to_by_callers(findings, &mut reading);
     let findings = project::copied_once(findings, &mut reading);

@@ -214,7 +214,7 @@ fn is_self(ir: &Module, e: ExprId) -> bool {
 }
 
 /// The expression that it is a part of: parts are numbered before it.
-fn parent(ir: &Module, e: ExprId) -> Option<ExprId> {
+pub(super) fn parent(ir: &Module, e: ExprId) -> Option<ExprId> {
     let at = ir.span(e);
     let function = ir.function(ir.function_around(e));
     let end =
