@@ -4,6 +4,7 @@ mod extensions;
 mod given;
 mod intake;
 mod judged;
+mod makers;
 mod project;
 mod unused;
 
@@ -55,7 +56,9 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     let findings = project::saved_elsewhere(findings, &mut reading);
     let findings = project::made_by_default(findings, &mut reading);
     let findings = project::on_moved_modules(findings, &mut reading);
-    let findings = project::moved_with_the_whole(findings, &mut reading);
+    let findings = makers::moved_with_the_whole(findings, &mut reading);
+    let findings = makers::on_what_is_left_out(findings, &mut reading);
+    let findings = makers::on_one_gpu(findings, &mut reading);
     let findings = unused::used_by_somebody(findings, &mut reading);
     let findings = project::seen_to_by_callers(findings, &mut reading);
     let findings = project::copied_once(findings, &mut reading);

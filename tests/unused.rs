@@ -19,13 +19,18 @@ const SHAPES: &str = "import torch\n\n\ndef centers(masks: torch.Tensor):\n    r
 
 /// The findings of SD204 when all is linted, and when the file is linted alone.
 fn found(shapes: &str, more: &[(&str, &str)]) -> (usize, usize) {
+    told("SD204", shapes, more)
+}
+
+/// The same of another rule.
+fn told(code: &str, shapes: &str, more: &[(&str, &str)]) -> (usize, usize) {
     let mut files = OTHERS.to_vec();
     files.extend([PACKAGE, ("extra.py", "X = 1\n"), ("helpers/shapes.py", shapes)]);
     files.extend(more);
     let project = Project::new(&files);
     let count = |path: &str| {
-        let run = project.run(&format!("check --isolated --select SD204 --output-format concise {path}"));
-        run.stdout.lines().filter(|line| line.contains("SD204")).count()
+        let run = project.run(&format!("check --isolated --select {code} --output-format concise {path}"));
+        run.stdout.lines().filter(|line| line.contains(code)).count()
     };
     (count("."), count("helpers/shapes.py"))
 }
@@ -78,4 +83,32 @@ fn a_few_files_are_a_sample() {
     let project = Project::new(&[("LICENSE", "free\n"), ("shapes.py", SHAPES)]);
     let run = project.run("check --isolated --select SD204 --output-format concise .");
     assert_eq!(run.stdout.lines().filter(|line| line.contains("SD204")).count(), 1);
+}
+
+#[test]
+fn what_only_unused_code_names_is_not_used_either() {
+    let shapes = format!("{SHAPES}\n\ndef boxes(masks):\n    return centers(masks)\n");
+    assert_eq!(found(&shapes, &[]), (0, 0));
+    let user = ("run.py", "from helpers.shapes import boxes\n\nprint(boxes)\n");
+    assert_eq!(found(&shapes, &[user]), (1, 1));
+}
+
+#[test]
+fn a_module_that_nobody_makes_chooses_nothing() {
+    let module = "import torch\nfrom torch import nn\n\n\nclass Edges(nn.Module):\n    def forward(self, x):\n        return x + torch.ones(3).cuda()\n";
+    assert_eq!(told("SD305", module, &[]), (0, 0));
+    let user = ("run.py", "from helpers.shapes import Edges\n\nprint(Edges())\n");
+    assert_eq!(told("SD305", module, &[user]), (1, 1));
+}
+
+#[test]
+fn a_method_may_be_looked_up_by_how_its_name_begins() {
+    let module = "import torch\nfrom torch import nn\n\n\nclass Edges(nn.Module):\n    def loss_of(self, x):\n        return x + torch.ones(3).cuda()\n";
+    let user = |name: &str| {
+        format!("from helpers.shapes import Edges\n\n\ndef run(name):\n    return getattr(Edges(), {name})\n")
+    };
+    let count = |name: &str| told("SD305", module, &[("run.py", &user(name))]).0;
+    assert_eq!(count("\"net_\" + name"), 0);
+    assert_eq!(count("\"loss_\" + name"), 1);
+    assert_eq!(count("name"), 1);
 }

@@ -16,9 +16,10 @@ use crate::config::Settings;
 use crate::discover::{Input, MAX_FILES, project_files, project_root};
 use crate::finding::{ByDefault, Code, Finding, Spot, Way};
 use crate::flow::{
-    Behind, CalledOnce, Elsewhere, GPUS, Load, MAKER, MOVE, NamedCalls, QUESTION, SETTERS, Tabled, Target,
-    Uses, Writers, all_nccl, class_of, function_at, is_grouped, is_spot_grouped, moves_whole, stays,
+    Behind, CalledOnce, CudaOnly, Elsewhere, GPUS, Load, MAKER, MOVE, NamedCalls, QUESTION, SETTERS, Tabled,
+    Target, Uses, Writers, all_nccl, class_of, function_at, is_grouped, is_spot_grouped, stays,
 };
+use crate::ir::FuncId;
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::source::{is_test, read};
 use crate::span::{FileId, Place};
@@ -29,7 +30,7 @@ use crate::world::World;
 const LOAD: Code = Code(105);
 
 /// A device that a module chooses for itself.
-const IN_MODULE: Code = Code(305);
+pub(super) const IN_MODULE: Code = Code(305);
 /// A model in evaluation mode that is run with gradients.
 const WITH_GRADIENTS: Code = Code(506);
 /// A tensor that is made on the host only to be moved.
@@ -72,23 +73,43 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
             continue;
         }
         let files = project.modules(reading);
+        let packages = project.packages(reading);
         let program = &reading.program;
+        let cuda_only = CudaOnly::in_packages(program, &packages);
+        let imported = |way: &Way| {
+            let m = program.module_of(way.spot.file).filter(|_| way.spot.entry != FuncId(0));
+            m.is_some_and(|m| cuda_only.contains(m))
+        };
         let refused = Behind::of(program, &files, Uses::None);
         // A module that cannot be made or run but with something that needs CUDA could not be elsewhere.
         let bound = in_module.then(|| Behind::of(program, &files, Uses::Making));
         let needed = Behind::of(program, &files, Uses::All);
+        // That a module chooses its device is bad whoever else needs CUDA, unless all who make it are in sight. They have taken one of
+        // some branches, whether or not it can be mended for itself.
+        let made = (in_module && !project.is_built()).then(|| Behind::of(program, &files, Uses::OnTheWay));
+        let ways = findings.iter().flat_map(|f| &f.entries).filter(|w| project.holds(w.spot.file, inputs));
+        // A library's methods are anybody's to call.
+        let late = match project.is_built() {
+            true => FxHashSet::default(),
+            false => needed.late_methods(program, &files, ways),
+        };
+        let is_late =
+            |way: &Way| program.module_of(way.spot.file).is_some_and(|m| late.contains(&(m, way.spot.entry)));
         findings.retain_mut(|f| {
-            let in_module = f.code == IN_MODULE;
+            let (code, in_module) = (f.code, f.code == IN_MODULE);
             let bound = bound.as_ref().filter(|_| in_module);
             let behind = |b: &Behind, way: &Way| b.contains(program, way);
             let refuses = |way: &Way| {
                 project.holds(way.spot.file, inputs)
-                    && (behind(&refused, way) || bound.is_some_and(|b| behind(b, way)))
+                    && (code != LOAD && imported(way)
+                        || behind(&refused, way)
+                        || bound.is_some_and(|b| behind(b, way)))
             };
-            // That a module chooses its device is bad whoever else needs CUDA.
+            let needed = if in_module { made.as_ref() } else { Some(&needed) };
             let needs = |way: &Way| {
                 passed.is_passed(program, way)
-                    || !in_module && project.holds(way.spot.file, inputs) && behind(&needed, way)
+                    || project.holds(way.spot.file, inputs)
+                        && needed.is_some_and(|b| behind(b, way) || is_late(way))
             };
             is_told(f, &refuses, &needs)
         });
@@ -199,28 +220,6 @@ pub(super) fn on_moved_modules(mut findings: Vec<Finding>, reading: &mut Reading
                     || target(spot).is_some_and(|target| calls.while_making(program, target))
             };
             f.on_module.is_empty() || !f.on_module.iter().all(&mut stays)
-        });
-    }
-    findings
-}
-
-/// The findings without those about parts of modules that the project makes itself and moves as a whole.
-pub(super) fn moved_with_the_whole(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
-    let inputs = reading.inputs;
-    let dependent: Vec<FileId> = findings.iter().filter_map(|f| f.part_of).map(|spot| spot.file).collect();
-    for project in projects(dependent.into_iter(), inputs) {
-        // Who uses a library may count on what it says of its device.
-        if project.is_built() || !project.complete(reading, &|_| true) {
-            continue;
-        }
-        let files = project.modules(reading);
-        let program = &reading.program;
-        let mut known: FxHashMap<ClassKey, bool> = FxHashMap::default();
-        findings.retain(|f| {
-            let spot = f.part_of.filter(|spot| project.holds(spot.file, inputs));
-            let class = spot.and_then(|s| class_of(program, program.module_of(s.file)?, s.entry));
-            let mut moved = |key| *known.entry(key).or_insert_with(|| moves_whole(program, &files, key));
-            !class.is_some_and(&mut moved)
         });
     }
     findings
@@ -408,6 +407,18 @@ impl Project<'_> {
         inputs.get(file.0 as usize).is_some_and(|input| {
             input.root == self.input.root && Arc::ptr_eq(&input.settings, &self.input.settings)
         })
+    }
+
+    /// Its files that are there and are imported after the `__init__.py` of a package, each with that.
+    fn packages(&self, reading: &mut Reading<'_>) -> Vec<(ModIdx, ModIdx)> {
+        let Reading { program, intake, .. } = reading;
+        let mut module = |path: &Path| program.module_of(intake.file(path)?);
+        let pairs = self.files.iter().filter_map(|path| {
+            let folder = path.parent()?;
+            let package = if path.ends_with("__init__.py") { folder.parent()? } else { folder };
+            Some((module(path)?, module(&package.join("__init__.py"))?))
+        });
+        pairs.collect()
     }
 
     /// Those of the project's files that are there, without its tests: what they call, they call in their own ways.

@@ -11,14 +11,17 @@ use crate::finding::{Code, Finding};
 use crate::flow::{Definition, LookedUp, Target, function_at};
 use crate::link::Program;
 use crate::source::read;
-use crate::span::FileId;
+use crate::span::{FileId, Place, Span};
 use crate::sym::Sym;
 
 /// A device that whoever calls gives, and that is not looked at; and what only goes wrong with what callers give.
-const ABOUT_CALLERS: [Code; 3] = [Code(206), Code(207), Code(210)];
+const ABOUT_CALLERS: [Code; 4] = [Code(206), Code(207), Code(210), Code(305)];
 
 /// A project of fewer files is a sample of code, whose users are elsewhere.
 const LEAST_FILES: usize = 8;
+
+/// More functions than this that lead to one another are not followed.
+const MAX_KNOWN: usize = 40;
 
 /// The findings without those about what somebody would have to give to functions, or do with classes, that nobody in the
 /// project names.
@@ -37,10 +40,7 @@ pub(super) fn used_by_somebody(mut findings: Vec<Finding>, reading: &mut Reading
         let program = &reading.program;
         let looked_up = LookedUp::of(program, &files);
         findings.retain(|f| {
-            let idle = |target| {
-                let needed = looked_up.definitions(program, target);
-                needed.is_some_and(|needed| needed.iter().any(|d| !texts.mention(d)))
-            };
+            let idle = |target| texts.are_idle(program, &looked_up, target, &mut FxHashMap::default());
             let here = needs_users(f) && project.holds(f.primary.place.file, inputs);
             !here || !targets(f, program).is_some_and(|targets| targets.into_iter().all(idle))
         });
@@ -90,23 +90,54 @@ impl Texts {
         Some(Self { own, others })
     }
 
-    /// Does the name stand anywhere besides in its own definition?
-    fn mention(&self, definition: &Definition) -> bool {
+    /// Does nobody use the function? What only such functions name, nobody does either; `known` is what was found of others, and taken for
+    /// granted of those that are being looked at.
+    fn are_idle(
+        &self,
+        program: &Program,
+        looked_up: &LookedUp,
+        target: Target,
+        known: &mut FxHashMap<Target, bool>,
+    ) -> bool {
+        let Some(needed) = looked_up.definitions(program, target) else { return false };
+        if let Some(&idle) = known.get(&target) {
+            return idle;
+        }
+        if known.len() > MAX_KNOWN {
+            return false;
+        }
+        known.insert(target, true);
+        let mut used = |file: FileId, at: usize| {
+            let around = span_at(at).and_then(|span| function_at(program, Place { file, span }));
+            around.is_none_or(|around| !self.are_idle(program, looked_up, around, known))
+        };
+        let idle = needed.iter().any(|d| !self.mention(d, &mut used));
+        known.insert(target, idle);
+        idle
+    }
+
+    /// Does the name stand anywhere besides in its own definition, where something is `used`?
+    fn mention(&self, definition: &Definition, used: &mut dyn FnMut(FileId, usize) -> bool) -> bool {
         let word = Finder::new(definition.name.as_str());
         let inside = |file: FileId, at: usize| {
             let span = definition.own.span;
             file == definition.own.file && (span.start as usize..span.end as usize).contains(&at)
         };
-        let stands = |text: &str, but: &dyn Fn(usize) -> bool| {
+        let stands = |text: &str, but: &mut dyn FnMut(usize) -> bool| {
             let is_word = |at: usize| is_apart(text, at, definition.name);
             word.find_iter(text.as_bytes()).any(|at| is_word(at) && !but(at))
         };
-        self.others.iter().any(|text| stands(text, &|_| false))
-            || self
-                .own
-                .iter()
-                .any(|(&file, text)| stands(text, &|at| inside(file, at) || is_no_use(text, at)))
+        self.others.iter().any(|text| stands(text, &mut |_| false))
+            || self.own.iter().any(|(&file, text)| {
+                stands(text, &mut |at| inside(file, at) || is_no_use(text, at) || !used(file, at))
+            })
     }
+}
+
+/// The place of a word in a file.
+fn span_at(at: usize) -> Option<Span> {
+    let at = u32::try_from(at).ok()?;
+    Some(Span::new(at, at))
 }
 
 /// Is it in a comment, or where something else of that name is defined?

@@ -19,6 +19,9 @@ use self::graph::{Bit, Graph, Lit};
 use self::late::Late;
 use self::needs::Own;
 use self::refuses::Points;
+use super::given::Target as MethodTarget;
+use super::named_calls::NamedCalls;
+use super::unused::LookedUp;
 use crate::finding::Way;
 use crate::ir::{ArgKind, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved, Target};
@@ -88,7 +91,33 @@ impl Behind {
         let reachable = uses.anywhere().then(|| graph.reachable());
         let mut held = graph.solve();
         held.retain(|(node, _)| reachable.as_ref().is_none_or(|known| known.contains(node)));
-        Self { held, points, late, uses, ..Self::default() }
+        Self { held, points, late, uses, there, ..Self::default() }
+    }
+
+    /// Does the expression come after something that needs CUDA, in its function?
+    fn comes_after(&self, m: ModIdx, at: Span) -> bool {
+        self.there.get(&m).is_some_and(|there| there.iter().any(|span| span.contains(at)))
+    }
+
+    /// The methods, of those in which these ways begin, that others call only after something that needs CUDA.
+    pub fn late_methods<'w>(
+        &self,
+        program: &Program,
+        files: &[ModIdx],
+        ways: impl Iterator<Item = &'w Way>,
+    ) -> FxHashSet<MethodTarget> {
+        let begins = |way: &Way| Some((program.module_of(way.spot.file)?, way.spot.entry));
+        let targets: FxHashSet<MethodTarget> = ways.filter_map(begins).collect();
+        let looked_up = LookedUp::of(program, files);
+        let name = |&(m, f): &MethodTarget| program.get(m).ir.function(f).name;
+        let names: FxHashSet<Sym> = targets.iter().map(name).collect();
+        let calls = NamedCalls::of(program, files, &names);
+        let after = |m: ModIdx, e: ExprId| self.comes_after(m, program.get(m).ir.span(e));
+        let by_name = |target: MethodTarget| looked_up.is_called_by_name(program, target);
+        targets
+            .into_iter()
+            .filter(|&target| calls.only_where(program, files, target, &by_name, &after))
+            .collect()
     }
 
     /// Looks only at what these ways come past, in their own files and in what these import; of one that imports a large library

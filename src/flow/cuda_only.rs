@@ -21,6 +21,11 @@ pub struct CudaOnly {
 impl CudaOnly {
     /// Looks at every file of the program.
     pub fn of(program: &Program) -> Self {
+        Self::in_packages(program, &[])
+    }
+
+    /// The same, where these files, each with the `__init__.py` of its package, are only imported after that.
+    pub fn in_packages(program: &Program, packages: &[(ModIdx, ModIdx)]) -> Self {
         let all = || (0..program.modules.len()).map(|n| ModIdx(u32::try_from(n).unwrap_or(u32::MAX)));
         let compile: Vec<bool> = all().map(|m| compiles(program, m)).collect();
         let hold: Vec<bool> = all().map(|m| holds_kernels(program, m)).collect();
@@ -42,6 +47,9 @@ impl CudaOnly {
                     importers[t.0 as usize].push(m);
                 }
             }
+        }
+        for &(file, package) in packages {
+            importers[package.0 as usize].push(file);
         }
         while let Some(m) = work.pop() {
             for &importer in &importers[m.0 as usize] {

@@ -10,9 +10,10 @@ use super::behind::{Node, named};
 use super::host_side::HostSide;
 use super::methods::{gives_host, objects, receivers, unknown_makes};
 use super::site::{given_for, own_method};
-use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Var};
-use crate::link::{ModIdx, Program};
+use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Stmt, Var};
+use crate::link::{ModIdx, Program, Resolved};
 use crate::sym::Sym;
+use crate::torch::ResultRule;
 
 /// A function of the project.
 pub type Target = (ModIdx, FuncId);
@@ -53,7 +54,8 @@ impl Calls {
             for &Site { module: m, call, .. } in sites {
                 let ir = &program.get(m).ir;
                 let indices = 0..callee.params.len();
-                let hands = indices.into_iter().find_map(|n| handed_on(ir, ir.call(call), callee, n));
+                let hands =
+                    indices.into_iter().find_map(|n| handed_far(program, m, ir.call(call), callee, n));
                 found.extend(hands.map(|(f, _)| (m, f)).filter(|f| !self.sites.contains_key(f)));
             }
         }
@@ -124,7 +126,7 @@ impl Decision<'_> {
             return false;
         }
         let callee = self.program.get(target.0).ir.function(target.1);
-        if let Some((f, param)) = handed_on(ir, call, callee, index) {
+        if let Some((f, param)) = handed_far(self.program, site.module, call, callee, index) {
             return hands > 0 && self.is_made((site.module, f), param, hands - 1);
         }
         // What an unknown module makes is wherever that module is: nothing that its file says of it.
@@ -217,6 +219,29 @@ pub(super) fn handed_on(
     callee: &Function,
     index: usize,
 ) -> Option<(FuncId, usize)> {
+    let slot = root(ir, argument(call, callee, index)?)?;
+    let (id, around) = function_of(ir, call)?;
+    let given = around.params.iter().position(|p| p.slot == slot && p.name.as_str() != "self");
+    given.filter(|_| !is_private(around)).map(|given| (id, given))
+}
+
+/// The same, be it handed on through a function of PyTorch, or a variable that stands for it in some case. What it is in the other
+/// cases, the function itself says.
+fn handed_far(
+    program: &Program,
+    m: ModIdx,
+    call: Call<'_>,
+    callee: &Function,
+    index: usize,
+) -> Option<(FuncId, usize)> {
+    let ir = &program.get(m).ir;
+    let (id, around) = function_of(ir, call)?;
+    let given = parameter(program, m, around, argument(call, callee, index)?, true)?;
+    (!is_private(around)).then_some((id, given))
+}
+
+/// What the call gives for the parameter at this position of the signature.
+fn argument(call: Call<'_>, callee: &Function, index: usize) -> Option<ExprId> {
     let param = callee.params.get(index)?;
     let receiver = callee.params.first().is_some_and(|p| matches!(p.name.as_str(), "self" | "cls"));
     let bound = callee.class.is_some() && receiver;
@@ -226,14 +251,62 @@ pub(super) fn handed_on(
         .filter(|a| a.kind == ArgKind::Positional)
         .nth(index - usize::from(bound && index > 0));
     let by_name = call.args.iter().find(|a| a.kind == ArgKind::Keyword(param.name));
-    let slot = root(ir, by_name.or(positional)?.value)?;
+    Some(by_name.or(positional)?.value)
+}
+
+/// The function that the call is in.
+fn function_of<'a>(ir: &'a Module, call: Call<'_>) -> Option<(FuncId, &'a Function)> {
     let mut id = ir.function_around(call.func);
     while ir.function(id).kind != FuncKind::Function {
         id = ir.function(id).parent?;
     }
-    let around = ir.function(id);
-    let given = around.params.iter().position(|p| p.slot == slot && p.name.as_str() != "self");
-    given.filter(|_| !is_private(around)).map(|given| (id, given))
+    Some((id, ir.function(id)))
+}
+
+/// Is what the function of PyTorch gives where it is given something?
+fn stays(path: Sym) -> bool {
+    let there = |op: &crate::torch::Op| matches!(op.result, ResultRule::Follows | ResultRule::Receiver);
+    crate::torch::function(path).is_some_and(there)
+}
+
+/// The position of the function's parameter that the expression is, is a part of, or is made of by PyTorch; with `held`, also that
+/// which its variable is set to somewhere.
+fn parameter(program: &Program, m: ModIdx, around: &Function, e: ExprId, held: bool) -> Option<usize> {
+    let ir = &program.get(m).ir;
+    match ir.expr(e) {
+        Expr::Var(Var::Local(slot)) => {
+            let given = around.params.iter().position(|p| p.slot == slot);
+            if given.is_some() || !held {
+                return given.filter(|&n| around.params[n].name.as_str() != "self");
+            }
+            ir.stmts[ir.stmts_of(around)].iter().find_map(|s| match *s {
+                Stmt::Assign { targets, value }
+                    if ir.list(targets).iter().any(|&t| ir.names_the_same(t, e))
+                        && !matches!(ir.expr(value), Expr::Call(_)) =>
+                {
+                    parameter(program, m, around, value, false)
+                }
+                _ => None,
+            })
+        }
+        Expr::Attr { base, name } if !matches!(name.as_str(), "cpu" | "numpy" | "tolist" | "item") => {
+            parameter(program, m, around, base, held)
+        }
+        Expr::Index { base, .. } => parameter(program, m, around, base, held),
+        Expr::Call(id) => {
+            let call = ir.call(id);
+            match program.resolve_expr(m, call.func) {
+                Some(Resolved::External(path)) if stays(path) => {
+                    call.args.iter().find_map(|a| parameter(program, m, around, a.value, held))
+                }
+                None if matches!(ir.expr(call.func), Expr::Attr { .. }) => {
+                    parameter(program, m, around, call.func, held)
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
 }
 
 /// The variable that the expression is, or that it begins with: `graph` of `graph.to(x.device)`.

@@ -70,7 +70,7 @@ pub(super) fn objects(program: &Program, m: ModIdx, e: ExprId) -> Vec<ClassKey> 
 }
 
 /// The class whose methods call what the expression is `self`.
-fn class_of_self(ir: &Module, module: ModIdx, e: ExprId) -> Option<ClassKey> {
+pub(super) fn class_of_self(ir: &Module, module: ModIdx, e: ExprId) -> Option<ClassKey> {
     let mut func = ir.function_around(e);
     while ir.function(func).kind != FuncKind::Function {
         func = ir.function(func).parent?;

@@ -6,7 +6,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::given::Target;
-use crate::ir::{CallId, ExprId, FuncId, FuncKind, Module, Stmt, StmtId};
+use crate::ir::{CallId, Expr, ExprId, FuncId, FuncKind, Module, Stmt, StmtId};
 use crate::link::{ModIdx, Program};
 use crate::span::Place;
 use crate::sym::Sym;
@@ -71,6 +71,49 @@ impl NamedCalls {
         // Those run without being named.
         let by_name = name != "forward" && !name.starts_with("__");
         by_name && self.all(program, target, MAX_HANDS, &is_in_constructor)
+    }
+
+    /// Is the function only called at such places, and by functions of which that is so, as far as these run where their
+    /// names stand?
+    pub(super) fn only_where(
+        &self,
+        program: &Program,
+        files: &[ModIdx],
+        target: Target,
+        by_name: &dyn Fn(Target) -> bool,
+        holds: &dyn Fn(ModIdx, ExprId) -> bool,
+    ) -> bool {
+        self.only(program, files, target, MAX_HANDS, by_name, holds)
+    }
+
+    fn only(
+        &self,
+        program: &Program,
+        files: &[ModIdx],
+        (m, f): Target,
+        hands: u32,
+        by_name: &dyn Fn(Target) -> bool,
+        holds: &dyn Fn(ModIdx, ExprId) -> bool,
+    ) -> bool {
+        let function = program.get(m).ir.function(f);
+        let Some(sites) = self.sites.get(&function.name).filter(|_| by_name((m, f))) else { return false };
+        let named = |m: &ModIdx| {
+            let is = |e: &&Expr| matches!(e, Expr::Attr { name, .. } if *name == function.name);
+            program.get(*m).ir.exprs.iter().filter(is).count()
+        };
+        // Who only mentions it hands it on to somebody.
+        if files.iter().map(named).sum::<usize>() != sites.len() {
+            return false;
+        }
+        sites.iter().all(|&(at, call)| {
+            let ir = &program.get(at).ir;
+            let site = ir.call(call).func;
+            holds(at, site)
+                || hands > 0
+                    && outermost(ir, site).is_some_and(|g| {
+                        (at, g) != (m, f) && self.only(program, files, (at, g), hands - 1, by_name, holds)
+                    })
+        })
     }
 
     /// Does this hold at all calls of the function, or at all calls of the functions that they are in? False if nobody

@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 
 use super::behind::{Node, method_around, node_of};
 use super::given::Target;
-use crate::ir::{Call, Expr, ExprList, Module};
+use crate::ir::{BinOp, Call, Expr, ExprId, ExprList, Function, Module};
 use crate::link::{ClassKey, ModIdx, Program, Resolved, Target as LinkTarget};
 use crate::span::Place;
 use crate::sym::Sym;
@@ -29,6 +29,8 @@ pub struct LookedUp {
     classes: bool,
     /// `getattr(x, name)`: any method may be.
     methods: bool,
+    /// `getattr(x, "net_" + name)`: those whose names begin so.
+    begun: FxHashSet<Sym>,
     /// `getattr(models, name)`, `models.__dict__[name]`, `globals()[name]`: all that these files define may be.
     files: FxHashSet<ModIdx>,
 }
@@ -60,7 +62,10 @@ impl LookedUp {
             "importlib.import_module" | "builtins.__import__" if !literal(0) => self.classes = true,
             "builtins.getattr" if !literal(1) => {
                 let of = call.args.first().and_then(|a| program.resolve_expr(m, a.value));
-                self.names_of(program, m, of);
+                match call.args.get(1).and_then(|a| beginning(ir, a.value)) {
+                    Some(text) if !matches!(of, Some(Resolved::Module(_))) => drop(self.begun.insert(text)),
+                    _ => self.names_of(program, m, of),
+                }
             }
             "builtins.globals" | "builtins.eval" | "builtins.exec" => {
                 self.files.insert(m);
@@ -81,8 +86,30 @@ impl LookedUp {
                 // What a package takes over from its files.
                 self.files.extend(program.imports(other).filter(|&file| file != m));
             }
+            // What others have written has none of the project's methods.
+            Some(Resolved::External(_)) => {}
             _ => self.methods = true,
         }
+    }
+
+    /// May somebody use the method by a name that is put together?
+    fn looks_up(&self, method: Sym) -> bool {
+        self.methods || self.begun.iter().any(|text| method.as_str().starts_with(text.as_str()))
+    }
+
+    /// Does the method only run where it is called by its name?
+    pub fn is_called_by_name(&self, program: &Program, (m, f): Target) -> bool {
+        let ir = &program.get(m).ir;
+        match (node_of(ir, m, f), method_around(ir, f)) {
+            (Some(Node::Class(key)), Some(method)) => self.is_own_method(program, key, ir.function(method)),
+            _ => false,
+        }
+    }
+
+    fn is_own_method(&self, program: &Program, key: ClassKey, method: &Function) -> bool {
+        !self.looks_up(method.name)
+            && is_plain(program, key.module, method.decorators)
+            && is_own(program, key, method.name)
     }
 
     /// The definitions of which somebody must write each down for the function to be used: its own, and its class's. Nothing if
@@ -103,15 +130,26 @@ impl LookedUp {
                     needed.push(Definition { name: class.name, own: place(class.span) });
                 }
                 if let Some(method) = method_around(ir, f).map(|method| ir.function(method))
-                    && !self.methods
-                    && is_plain(program, m, method.decorators)
-                    && is_own(program, key, method.name)
+                    && self.is_own_method(program, key, method)
                 {
                     needed.push(Definition { name: method.name, own: place(method.span) });
                 }
                 (!needed.is_empty()).then_some(needed)
             }
         }
+    }
+}
+
+/// How the text begins that is put together there, as far as that is written down.
+fn beginning(ir: &Module, e: ExprId) -> Option<Sym> {
+    let text = |e: ExprId| match ir.expr(e) {
+        Expr::Str(text) if !text.as_str().is_empty() => Some(text),
+        _ => None,
+    };
+    match ir.expr(e) {
+        Expr::Binary { op: BinOp::Add, left, .. } => text(left).or_else(|| beginning(ir, left)),
+        Expr::Format(parts) => text(*ir.list(parts).first()?),
+        _ => None,
     }
 }
 

@@ -112,8 +112,9 @@ impl Refuses<'_> {
     fn block(&self, block: Block) -> Option<Point> {
         let ir = self.ir();
         let mut left = false;
-        for &s in ir.block(block) {
-            if let Some(point) = self.stmt(s) {
+        let statements = ir.block(block);
+        for (n, &s) in statements.iter().enumerate() {
+            if let Some(point) = self.stmt(s).or_else(|| self.filled(s, &statements[n + 1..])) {
                 // Who has gone back before that has not come to it.
                 return Some(if left { Point { refusal: None, ..point } } else { point });
             }
@@ -175,13 +176,56 @@ impl Refuses<'_> {
         }
     }
 
+    /// `if …: net = …`, `elif …: net = …` without an `else`, where each branch needs CUDA and sets what nothing else in the function
+    /// sets and what follows reads: nobody goes on past them all.
+    fn filled(&self, s: StmtId, later: &[StmtId]) -> Option<Point> {
+        if !self.counts_branches() {
+            return None;
+        }
+        let ir = self.ir();
+        let function = ir.function(self.func);
+        let branches = branches_without_else(ir, s)?;
+        // A file's own variables may be set by others.
+        if function.kind != FuncKind::Function || !branches.iter().all(|&b| self.ends(b) == Some(true)) {
+            return None;
+        }
+        let after = ir.stmt_span(s).end;
+        let unset_else = |&target: &ExprId| {
+            let is = |e: ExprId| ir.names_the_same(e, target);
+            let param = function.params.iter().any(|p| ir.expr(target) == Expr::Var(Var::Local(p.slot)));
+            let set = |block: Block| sets(ir, block).any(is);
+            let elsewhere = || {
+                let all = ir.stmts_of(function);
+                let mut others = ir.stmts[all.clone()].iter().zip(&ir.stmt_spans[all]);
+                others.any(|(other, &at)| {
+                    !ir.stmt_span(s).contains(at) && may_set(ir, other).into_iter().any(is)
+                })
+            };
+            matches!(ir.expr(target), Expr::Var(Var::Local(_)))
+                && !param
+                && branches.iter().all(|&b| set(b))
+                && !elsewhere()
+                && later.iter().any(|&s| self.reads(s, target))
+        };
+        let found = sets(ir, *branches.first()?).any(|target| unset_else(&target));
+        found.then_some(Point { after, refusal: Some(Refusal::Always) })
+    }
+
+    /// Does the statement mention the variable?
+    fn reads(&self, s: StmtId, variable: ExprId) -> bool {
+        let ir = self.ir();
+        let (at, function) = (ir.stmt_span(s), ir.function(self.func));
+        let own = function.exprs.start as usize..function.exprs.end as usize;
+        own.into_iter().any(|n| at.contains(ir.expr_spans[n]) && ir.exprs[n] == ir.expr(variable))
+    }
+
     /// Adds the places of the block, and of those in it, that are only reached where CUDA is. `passed` are variables that
     /// were true only where CUDA is, when it was come past them.
     fn there(&self, block: Block, passed: &mut Vec<ExprId>, found: &mut Vec<Span>) {
         let ir = self.ir();
         let statements = ir.block(block);
         let (Some(&last), known) = (statements.last(), passed.len()) else { return };
-        for &s in statements {
+        for (n, &s) in statements.iter().enumerate() {
             for inner in blocks(ir, ir.stmt(s)) {
                 self.there(inner, passed, found);
             }
@@ -200,7 +244,7 @@ impl Refuses<'_> {
                 }
             }
             // What comes after the branch of a script still does.
-            if let Some(point) = self.stmt(s) {
+            if let Some(point) = self.stmt(s).or_else(|| self.filled(s, &statements[n + 1..])) {
                 found.push(Span { start: point.after, end: ir.stmt_span(last).end });
                 break;
             }
@@ -321,6 +365,46 @@ impl Refuses<'_> {
             FuncKind::Lambda => false,
         }
     }
+}
+
+/// The branches of an `if` with `elif` and without `else`.
+fn branches_without_else(ir: &Module, s: StmtId) -> Option<Vec<Block>> {
+    let (mut branches, mut at) = (Vec::new(), s);
+    while let Stmt::If { then, orelse, .. } = *ir.stmt(at) {
+        branches.push(then);
+        match *ir.block(orelse) {
+            [] => return (branches.len() > 1).then_some(branches),
+            [only] => at = only,
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// What the statements of the block itself set.
+fn sets(ir: &Module, block: Block) -> impl Iterator<Item = ExprId> + '_ {
+    let targets = |&s: &StmtId| match *ir.stmt(s) {
+        Stmt::Assign { targets, .. } => ir.list(targets),
+        _ => &[],
+    };
+    ir.block(block).iter().flat_map(targets).copied()
+}
+
+/// What a statement may set, several at once taken apart.
+fn may_set(ir: &Module, s: &Stmt) -> Vec<ExprId> {
+    let targets = match *s {
+        Stmt::Assign { targets, .. } => ir.list(targets).to_vec(),
+        Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } | Stmt::For { target, .. } => {
+            vec![target]
+        }
+        Stmt::With { ref items, .. } => items.iter().filter_map(|&(_, target)| target).collect(),
+        _ => Vec::new(),
+    };
+    let parts = |e: ExprId| match ir.expr(e) {
+        Expr::Tuple(list) | Expr::List(list) => ir.list(list).to_vec(),
+        _ => vec![e],
+    };
+    targets.into_iter().flat_map(parts).collect()
 }
 
 /// May the call give something for this parameter?
