@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
+from applications import APPLICATIONS
 from helpers import HELPERS
 from idioms import IDIOMS
 from scope import CPU, Var, everywhere
@@ -233,7 +234,7 @@ class Definitions:
     # Helpers of well-known shapes: lines, and how to call them.
 
     def define_helper(self):
-        lines, call = self.choose(HELPERS + IDIOMS)
+        lines, call = self.choose(HELPERS + IDIOMS + APPLICATIONS)
         name = self.fresh("aid")
         for line in lines:
             self.emit(line.replace("NAME", name))

@@ -1,8 +1,8 @@
 //! Modules that have nothing to move, by the text alone: `nn.CrossEntropyLoss().cuda()` needs no CUDA.
 
 use super::refuses::Refuses;
-use crate::ir::{Expr, ExprId, Stmt, Var};
-use crate::link::{ClassKey, Program, Resolved};
+use crate::ir::{Arg, ArgKind, Expr, ExprId, FuncId, Module, Param, Stmt, Var};
+use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;
 use crate::torch::{self, State};
 
@@ -27,7 +27,9 @@ impl Refuses<'_> {
                         !args.is_empty() && args.iter().all(|a| self.holds_weightless(a.value, depth))
                     }
                     (Some(Resolved::External(path)), _) => is_weightless_module(path),
-                    (Some(Resolved::Class(key)), _) => is_weightless_class(self.program, key, depth),
+                    (Some(Resolved::Class(key)), _) => {
+                        is_weightless_class(self.program, key, &Made::with(ir, args, &|_| false), depth)
+                    }
                     // `nn.ReLU().to(device)`
                     (None, Expr::Attr { base, .. }) => self.holds_weightless(base, depth),
                     _ => false,
@@ -71,37 +73,101 @@ fn is_container(path: Sym) -> bool {
     matches!(path.as_str().rsplit('.').next(), Some("Sequential" | "ModuleList" | "ModuleDict"))
 }
 
-/// A class of the project whose constructor makes nothing but such modules.
-fn is_weightless_class(program: &Program, key: ClassKey, depth: u32) -> bool {
+/// PyTorch's functions, and those of other libraries, that make no modules, parameters or buffers.
+fn makes_no_module(path: Sym) -> bool {
+    let path = path.as_str();
+    let of_torch = path.starts_with("torch.")
+        && (!path.starts_with("torch.nn.") || path.starts_with("torch.nn.functional."))
+        && !["torch.load", "torch.hub.", "torch.jit."].iter().any(|p| path.starts_with(p));
+    of_torch || ["builtins.", "numpy.", "math."].iter().any(|p| path.starts_with(p))
+}
+
+/// What something is made with: which of its arguments are no modules for certain.
+#[derive(Default)]
+struct Made {
+    positional: Vec<bool>,
+    keywords: Vec<(Sym, bool)>,
+}
+
+impl Made {
+    /// Of the arguments of a call in that file, where some of the variables are known to hold no modules.
+    fn with(ir: &Module, args: &[Arg], known: &dyn Fn(ExprId) -> bool) -> Self {
+        let plain = |a: &Arg| is_plain(ir.expr(a.value)) || known(a.value);
+        let is_positional = |a: &&Arg| a.kind == ArgKind::Positional;
+        let keyword = |a: &Arg| match a.kind {
+            ArgKind::Keyword(name) => Some((name, plain(a))),
+            _ => None,
+        };
+        Self {
+            positional: args.iter().take_while(is_positional).map(plain).collect(),
+            keywords: args.iter().filter_map(keyword).collect(),
+        }
+    }
+
+    /// Of a constructor's parameter, counted with `self`; nothing if it is not given.
+    fn is_plain(&self, n: usize, name: Sym) -> Option<bool> {
+        let named = || self.keywords.iter().find(|(k, _)| *k == name).map(|&(_, plain)| plain);
+        n.checked_sub(1).and_then(|n| self.positional.get(n).copied()).or_else(named)
+    }
+}
+
+/// A class of the project whose constructors make nothing but such modules, if it is made with these arguments.
+fn is_weightless_class(program: &Program, key: ClassKey, made: &Made, depth: u32) -> bool {
     let info = program.class(key);
     let plain =
         |&path: &Sym| path.as_str() == "torch.nn.Module" || is_weightless_module(torch::canonical(path));
     if info.unknown_base || !info.externals.iter().all(plain) {
         return false;
     }
-    let Some((m, f)) = program.find_method(key, Sym::new("__init__")) else { return true };
+    let init = Sym::new("__init__");
+    let mut own;
+    let mut made = made;
+    for &k in &info.mro {
+        let Some(f) = program.own_method(k, init) else { continue };
+        let Some(next) = makes_weightless(program, (k.module, f), made, depth) else { return false };
+        own = next;
+        made = &own;
+    }
+    true
+}
+
+/// Does a constructor make nothing but such modules? Then what the next one up is given.
+fn makes_weightless(program: &Program, (m, f): (ModIdx, FuncId), made: &Made, depth: u32) -> Option<Made> {
     let ir = &program.get(m).ir;
     let (function, whole) = (ir.function(f), ir.function(f).span);
-    // What a constructor is given may be a module.
-    let given = |value: ExprId| {
-        let param = |p: &&crate::ir::Param| ir.expr(value) == Expr::Var(Var::Local(p.slot));
-        function.params.iter().find(param).is_some_and(|p| !p.default.is_some_and(|d| is_plain(ir.expr(d))))
+    let param = |value: ExprId| {
+        let is_it = |p: &Param| ir.expr(value) == Expr::Var(Var::Local(p.slot));
+        let n = function.params.iter().position(is_it)?;
+        let param = &function.params[n];
+        let default = || param.default.is_some_and(|d| is_plain(ir.expr(d)));
+        Some(made.is_plain(n, param.name).unwrap_or_else(default))
     };
-    let keeps = |s: &Stmt| matches!(*s, Stmt::Assign { value, .. } if given(value));
+    let known = |value: ExprId| param(value) == Some(true);
+    // What a constructor is given may be a module.
+    let keeps = |s: &Stmt| matches!(*s, Stmt::Assign { value, .. } if param(value) == Some(false));
     if ir.stmts[ir.stmts_of(function)].iter().any(keeps) {
-        return false;
+        return None;
     }
-    ir.calls.iter().filter(|call| whole.contains(ir.span(call.func))).all(|call| {
-        match (program.resolve_expr(m, call.func), ir.expr(call.func)) {
-            (Some(Resolved::External(path)), _) => {
-                path.as_str().starts_with("builtins.") || is_weightless_module(path)
-            }
+    let mut next = Made::default();
+    for call in ir.calls().filter(|call| whole.contains(ir.span(call.func))) {
+        let fine = match (program.resolve_expr(m, call.func), ir.expr(call.func)) {
+            (Some(Resolved::External(path)), _) => makes_no_module(path) || is_weightless_module(path),
             (Some(Resolved::Class(key)), _) => {
-                depth > 0 && is_weightless_class(program, key, depth.saturating_sub(1))
+                let made = Made::with(ir, call.args, &known);
+                depth > 0 && is_weightless_class(program, key, &made, depth.saturating_sub(1))
             }
-            (None, Expr::Attr { name, .. }) => name.as_str() == "__init__",
+            (None, Expr::Attr { base, name }) if name.as_str() == "__init__" => {
+                // `Base.__init__(self, …)`
+                let of_class = !matches!(ir.expr(base), Expr::Call(_));
+                next = Made::with(ir, call.args.get(usize::from(of_class)..).unwrap_or_default(), &known);
+                true
+            }
             (None, Expr::Var(Var::Unbound(name))) => name.as_str() == "super",
             _ => false,
+        };
+        if !fine {
+            return None;
         }
-    })
+    }
+    Some(next)
 }

@@ -83,6 +83,11 @@ impl Interp<'_> {
             }
             // `type(batch)(move(x) for x in batch)`
             ("type", Some((Value::Seq(_), _))) => Value::External(Sym::new("builtins.tuple")),
+            ("type", Some((Value::Object(id), _)))
+                if self.obj(id).kind == (ObjKind::List { module: false }) && self.obj(id).class.is_none() =>
+            {
+                Value::External(Sym::new("builtins.list"))
+            }
             ("open", Some(_)) => {
                 self.remember_download("open", args);
                 self.result_of(e)
@@ -447,6 +452,14 @@ impl Interp<'_> {
             (Value::Object(id), Some(&(Value::Str(n, _), _))) => {
                 if self.get_field(id, n) != Value::Absent {
                     return Value::Bool(TRUE);
+                }
+                // Lists and dicts do not move.
+                let held = match self.obj(id).kind {
+                    ObjKind::List { module } | ObjKind::Dict { module } => !module,
+                    _ => false,
+                };
+                if held && self.obj(id).class.is_none() && matches!(n.as_str(), "to" | "cuda" | "cpu") {
+                    return Value::Bool(super::FALSE);
                 }
                 Value::Bool(self.unknown_test(e))
             }

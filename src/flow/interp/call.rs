@@ -378,10 +378,16 @@ impl Interp<'_> {
         false
     }
 
-    /// Is it given an object that none of its activations has been given?
+    /// Is it given an object, or a list or dict, that none of its activations has been given? Or, in the middle of one,
+    /// a tensor, which has nothing in it?
     fn descends(&self, module: ModIdx, func: FuncId, args: &Args) -> bool {
-        let own = |v: Value| matches!(v, Value::Object(id) if self.obj(id).kind == ObjKind::Instance);
-        if self.symbolic || !args.values().any(|(v, _)| own(v)) {
+        let held = |kind| matches!(kind, ObjKind::List { module: false } | ObjKind::Dict { module: false });
+        let own = |v: Value| match v {
+            Value::Object(id) => self.obj(id).kind == ObjKind::Instance || held(self.obj(id).kind),
+            _ => false,
+        };
+        let leaf = |v: Value| matches!(v, Value::Tensor(t) if self.get_tensor(t).certain);
+        if self.symbolic || !args.values().any(|(v, _)| own(v) || leaf(v)) {
             return false;
         }
         let params = &self.program.get(module).ir.function(func).params;
@@ -395,6 +401,7 @@ impl Interp<'_> {
             at = frame.caller;
         }
         args.values().any(|(v, _)| own(v) && !given.contains(&v))
+            || args.values().any(|(v, _)| leaf(v)) && !given.iter().any(|&v| leaf(v))
     }
 
     /// A new activation, which becomes the one that is interpreted.

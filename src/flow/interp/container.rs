@@ -285,8 +285,8 @@ impl Interp<'_> {
                     self.set_own(id, new);
                     return Value::None;
                 }
-                // Inside a loop the number of elements is not known.
-                let new = match (self.own(id), self.here().loops.iter().all(|l| l.exact)) {
+                // Inside a loop the number of elements is not known, but of a list that its round has made.
+                let new = match (self.own(id), self.is_gone_through(id, e)) {
                     (Value::Seq(s), true) => {
                         let mut items = self.seq_items(s).to_vec();
                         items.push(v);

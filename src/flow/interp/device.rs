@@ -1,5 +1,6 @@
 //! Devices from values: strings, integers, `torch.device`, outside things.
 
+use super::super::event::UseKind;
 use super::super::value::{Device, Host, NO_ORIGIN, OriginId, OuterId, Reason, Tables, Value};
 use super::{Dd, Interp};
 use crate::ir::ExprId;
@@ -117,6 +118,16 @@ impl Interp<'_> {
         let origin = self.origin(place, reason, NO_ORIGIN);
         let cpu = self.at(Device::Cpu, origin);
         self.default_device_or(cpu)
+    }
+
+    /// The same of what asks that device for memory, and needs it to be there if somebody has set one:
+    /// `torch.set_default_device("cuda")`, `with torch.device("cuda"):`.
+    pub(super) fn made_on_default(&mut self, e: ExprId, reason: Reason, name: &str) -> Dd {
+        let device = self.default_device_at(e, reason);
+        if !matches!(self.store.get(self.default_device), Value::Absent | Value::None) {
+            self.check_use(device, e, UseKind::Factory, &format!("`{name}()`"));
+        }
+        device
     }
 
     /// The device that somebody has set for factories without `device=`, and `otherwise` where nobody has.

@@ -191,8 +191,9 @@ impl Interp<'_> {
                 [a, b] => a.dims.matmul(b.dims),
                 _ => Dims::ANY,
             },
-            "atleast_1d" | "atleast_2d" | "flatten" | "hstack" | "vstack" | "cat" | "concat" | "diag"
-            | "embedding" => Dims::SOME,
+            "atleast_1d" | "flatten" | "hstack" | "cat" | "concat" | "diag" | "embedding" => Dims::SOME,
+            "atleast_2d" | "vstack" | "row_stack" | "column_stack" => Dims::at_least(2),
+            "atleast_3d" | "dstack" => Dims::at_least(3),
             "__getitem__" | "take" | "det" | "item" | "inner" | "get" | "logdet" | "slogdet"
             | "matrix_rank" | "cond" | "multi_dot" | "vecdot" | "tensordot" | "kthvalue" | "mode"
             | "quantile" | "nanquantile" | "searchsorted" | "cov" | "corrcoef" | "trapz" | "trapezoid"

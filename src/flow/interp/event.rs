@@ -1,7 +1,7 @@
 //! From a suspicion to an event: is there a machine on which it happens, and what else must hold?
 
 use super::super::atom::{Atom, AtomId, GPU_ATOMS};
-use super::super::diagram::{Cond, FALSE, Literal, TRUE};
+use super::super::diagram::{Cond, FALSE, Literal};
 use super::super::event::{Bite, DeviceName, Event, Kind, Operand};
 use super::super::value::{Device, OriginId, OuterId, OuterKey, Value};
 use super::{Interp, Pending, Test};
@@ -163,7 +163,10 @@ impl Interp<'_> {
             if guards && (guard || picks) {
                 return None;
             }
-            if !idle.contains(&atom) && (self.split.contains(&atom) || !self.implied(path, atom, truth)) {
+            let open = self.split.contains(&atom)
+                || !self.implied(path, atom, truth)
+                || truth && self.may_go_well(atom, cube);
+            if !idle.contains(&atom) && open {
                 way.guesses += guess;
                 if guess > 1 {
                     chance.push((atom, truth));
@@ -263,13 +266,12 @@ impl Interp<'_> {
             let split = &self.split;
             reached = self.d.forget(reached, &|atom| !split.contains(&atom));
         }
-        let (mut path, mut hardware) = (self.path, TRUE);
+        let mut path = self.path;
         for &(atom, truth) in machine {
             let mut c = self.d.atom(atom);
             if !truth {
                 c = self.d.not(c);
             }
-            hardware = self.d.and(hardware, c);
             reached = self.d.and(reached, c);
             path = self.d.and(path, c);
         }
@@ -279,11 +281,38 @@ impl Interp<'_> {
         // What must have been raised on such a machine is no chance. Where the `try` may go well there, too, nothing must:
         // only a test of what it would have changed leads here.
         let by_chance = chance.iter().any(|&(atom, truth)| {
-            let unraised = self.unraised.get(&atom).copied().unwrap_or(FALSE);
-            let may_go_well = self.d.and(unraised, hardware) != FALSE;
-            self.implied(reached, atom, truth) && (may_go_well || !self.implied(path, atom, truth))
+            self.implied(reached, atom, truth)
+                && (self.may_go_well(atom, machine) || !self.implied(path, atom, truth))
         });
+        // Nor is it any less of a chance where several may have been raised.
+        let by_chance = by_chance || !chance.is_empty() && self.only_caught(reached, path, machine);
         Some(!by_chance && self.d.implies(reached, bad))
+    }
+
+    /// Does only one of the exceptions that handlers catch lead here? Not one that must have been raised on the way, on
+    /// such hardware.
+    fn only_caught(&mut self, reached: Cond, path: Cond, machine: &[Literal]) -> bool {
+        let mut caught = Vec::new();
+        self.d.support(reached, &mut caught);
+        caught.retain(|&atom| {
+            matches!(self.atoms.get(atom), Atom::Caught)
+                && (self.may_go_well(atom, machine) || !self.implied(path, atom, true))
+        });
+        !caught.is_empty() && self.d.without(reached, &|atom| caught.contains(&atom)) == FALSE
+    }
+
+    /// Does the body of the `try` whose handler this atom is about get past it on such a machine, too?
+    fn may_go_well(&mut self, atom: AtomId, machine: &[Literal]) -> bool {
+        let Some(&unraised) = self.unraised.get(&atom) else { return false };
+        let mut well = unraised;
+        for &(atom, truth) in machine.iter().filter(|(atom, _)| atom.is_hardware()) {
+            let mut c = self.d.atom(atom);
+            if !truth {
+                c = self.d.not(c);
+            }
+            well = self.d.and(well, c);
+        }
+        well != FALSE
     }
 
     pub(super) fn implied(&mut self, path: Cond, atom: AtomId, truth: bool) -> bool {

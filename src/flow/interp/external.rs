@@ -151,6 +151,11 @@ impl Interp<'_> {
                 Value::Object(parser)
             }
             "dataclasses.replace" => self.replaced(args, e),
+            "dataclasses.fields" => {
+                let fields = args.positional.first().and_then(|&(v, _)| self.fields_of(v));
+                return fields;
+            }
+            "functools.reduce" => return self.reduced_by(args, e),
             // `field(default_factory=torch.cuda.is_available)`
             "dataclasses.field" => match args.keyword("default_factory") {
                 Some((factory @ Value::External(path), _)) if path.as_str().starts_with("torch.") => {

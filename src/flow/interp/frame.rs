@@ -102,6 +102,8 @@ pub(super) struct LoopFrame {
     /// The state before the first round, and how many cells there were.
     pub(super) entered: Option<Mark>,
     pub(super) cells: usize,
+    /// How many objects there were before the present round.
+    pub(super) objects: usize,
     /// Which round it is.
     pub(super) rounds: u32,
     pub(super) branches: u32,

@@ -265,7 +265,7 @@ impl Interp<'_> {
             }
             Value::Tensor(t) if self.get_tensor(t).certain => Some(path == "torch.Tensor"),
             Value::Str(..) => Some(path == "builtins.str"),
-            Value::Device(_) | Value::Host(Host::Left(_)) => Some(false),
+            Value::Device(_) | Value::Host(Host::Left(_)) | Value::Int(_) => Some(false),
             _ => None,
         }
     }

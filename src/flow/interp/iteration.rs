@@ -28,6 +28,24 @@ impl Interp<'_> {
         })
     }
 
+    /// `functools.reduce(function, items)` of items that are known one by one.
+    pub(super) fn reduced_by(&mut self, args: &Args, e: ExprId) -> Option<Value> {
+        let (&(function, _), &(items, at)) = (args.positional.first()?, args.positional.get(1)?);
+        let known = match function {
+            Value::Closure(_) | Value::Bound(_) => true,
+            Value::External(path) => path.as_str().starts_with("torch."),
+            _ => false,
+        };
+        let first = args.positional.get(2).map(|a| a.0);
+        let items = self.exact_elements(items).filter(|items| known && items.len() <= MAX_RANGE)?;
+        let all: Vec<Value> = first.into_iter().chain(items).collect();
+        let (&first, rest) = all.split_first()?;
+        Some(rest.iter().fold(first, |so_far, &item| {
+            let args = Args { positional: vec![(so_far, at), (item, at)], ..Args::default() };
+            self.call_value(function, &args, e)
+        }))
+    }
+
     /// `next(iterator)`
     pub(super) fn own_next(&mut self, id: ObjId, at: ExprId) -> Value {
         self.one_round(id, "__next__", &[], at)

@@ -2,7 +2,7 @@
 
 use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::store::{Changes, Mark};
-use super::super::value::Value;
+use super::super::value::{ObjId, Value};
 use super::{Interp, LoopFrame};
 use crate::ir::{Block, Comp, CompId, CompKind, Expr, ExprId, Generator, Var};
 
@@ -95,7 +95,7 @@ impl<'p> Interp<'p> {
         let before = self.path;
         let passes = if self.here().loops.len() >= TWO_PASS_DEPTH { 1 } else { 2 };
         self.here_mut().loops.push(LoopFrame::default());
-        let mut endless = true;
+        let (mut endless, mut sure) = (true, false);
         let start = self.store.mark();
         let mut first = Changes::new();
         let counted = passes > 1 && self.is_counted(test);
@@ -109,6 +109,8 @@ impl<'p> Interp<'p> {
                 break;
             }
             endless &= cond == TRUE;
+            // `n = 0`, `while n < 3`: there is a first round.
+            sure |= pass == 0 && cond == TRUE;
             let inside = self.d.and(self.path, cond);
             if inside == FALSE {
                 break;
@@ -119,7 +121,7 @@ impl<'p> Interp<'p> {
                 self.settle(start, pass, &mut first);
             }
         }
-        self.end_loop(before, orelse, End { endless, sure: false });
+        self.end_loop(before, orelse, End { endless, sure });
     }
 
     /// `while n < 3`: are the rounds so few that each of them can be gone through?
@@ -157,10 +159,11 @@ impl<'p> Interp<'p> {
     fn one_pass(&mut self, body: &mut dyn FnMut(&mut Self)) {
         self.pass += 1;
         let (start, branches) = (self.store.mark(), self.here().branches);
-        let cells = self.store.len();
+        let (cells, objects) = (self.store.len(), self.objects.len());
         if let Some(l) = self.here_mut().loops.last_mut() {
             l.start = Some(start);
             l.rounds += 1;
+            l.objects = objects;
             if l.entered.is_none() {
                 (l.entered, l.cells) = (Some(start), cells);
             }
@@ -170,6 +173,19 @@ impl<'p> Interp<'p> {
         let continues =
             self.here_mut().loops.last_mut().map(|l| std::mem::take(&mut l.continues)).unwrap_or_default();
         self.join_exits(start, continues);
+    }
+
+    /// Is it known how often this call happens to its list? In each round, if the round has made it for itself; one that is
+    /// kept in something may be another round's.
+    pub(super) fn is_gone_through(&self, id: ObjId, call: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let own = || match ir.expr(call) {
+            Expr::Call(c) => {
+                matches!(ir.expr(ir.call(c).func), Expr::Attr { base, .. } if matches!(ir.expr(base), Expr::Var(_)))
+            }
+            _ => false,
+        };
+        self.here().loops.iter().all(|l| l.exact || id.0 as usize >= l.objects && own())
     }
 
     /// Joins the present state with states that left earlier, all since the mark.

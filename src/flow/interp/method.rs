@@ -1,8 +1,8 @@
 //! Attributes and method calls, by what the receiver is.
 
-use super::super::value::{Closure, Device, Host, ObjId, OuterKey, Value};
+use super::super::value::{Closure, Device, Host, NO_ORIGIN, ObjId, OuterKey, Value};
 use super::args::Args;
-use super::{Interp, ObjKind, Outer};
+use super::{FALSE, Interp, ObjKind, Outer};
 use crate::ir::ExprId;
 use crate::link::ClassKey;
 use crate::sym::Sym;
@@ -165,8 +165,29 @@ impl Interp<'_> {
                 None if kind == ObjKind::Instance && self.watch.half_made.contains(&id) => {
                     self.unknown_field(id, name)
                 }
+                None if kind == ObjKind::Instance && !name.as_str().starts_with("__") => {
+                    self.asked_of_getattr(id, name, e)
+                }
                 None => self.result_of(e),
             },
+        }
+    }
+
+    /// What `__getattr__` of its class gives for an attribute that the object does not have.
+    fn asked_of_getattr(&mut self, id: ObjId, name: Sym, e: ExprId) -> Value {
+        match self.own_method(id, "__getattr__") {
+            Some((m, f)) => {
+                let args = Args { positional: vec![(Value::Str(name, NO_ORIGIN), e)], ..Args::default() };
+                let path = self.path;
+                let v = self.call_function(m, f, None, Some(Value::Object(id)), &args, e);
+                if self.path != FALSE {
+                    return v;
+                }
+                // It only says what is missing: the object has the attribute from somewhere else.
+                self.path = path;
+                self.result_of(e)
+            }
+            None => self.result_of(e),
         }
     }
 
@@ -216,9 +237,13 @@ impl Interp<'_> {
             super::class::MethodKind::Normal
                 if name == self.known.device && self.sets_a_property(closure) =>
             {
-                match self.obj(id).outer {
-                    Some(receiver) => self.attr(Value::Outer(receiver), name, e),
-                    None => self.result_of(e),
+                match (self.obj(id).outer, self.getter(closure)) {
+                    (Some(receiver), _) => self.attr(Value::Outer(receiver), name, e),
+                    (None, Some(Closure { module, func, frame })) => {
+                        let this = Some(Value::Object(id));
+                        self.call_function(module, func, frame, this, &Args::default(), e)
+                    }
+                    (None, None) => self.result_of(e),
                 }
             }
             super::class::MethodKind::Normal if self.sets_a_property(closure) => match self.getter(closure) {
@@ -312,6 +337,9 @@ impl Interp<'_> {
             Value::Device(_) | Value::Str(..) | Value::Host(_) => self.host_method(receiver, name, args, e),
             // `self.__dict__.items()`
             Value::Bound(id) if self.t.bounds.get(id.0).name.as_str() == "__dict__" => {
+                if name.as_str() == "update" && self.updates_fields(self.t.bounds.get(id.0).receiver, args) {
+                    return Value::None;
+                }
                 let fields = match self.t.bounds.get(id.0).receiver {
                     Value::Object(o) if name.as_str() != "update" => self.fields_as_dict(o),
                     _ => None,

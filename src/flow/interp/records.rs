@@ -1,6 +1,6 @@
 //! Records: what data classes and named tuples are made of, and copies of them with other fields.
 
-use super::super::value::{ObjId, Value};
+use super::super::value::{NO_ORIGIN, ObjId, Value};
 use super::args::Args;
 use super::{Interp, ObjKind};
 use crate::ir::{Expr, ExprId, Stmt};
@@ -83,6 +83,26 @@ impl Interp<'_> {
         if self.program.get(m).ir.function(f).params.len() == 1 {
             self.call_function(m, f, None, Some(Value::Object(id)), &Args::default(), e);
         }
+    }
+
+    /// `dataclasses.fields(x)`: things that have the names of its fields.
+    pub(super) fn fields_of(&mut self, v: Value) -> Option<Value> {
+        let key = match v {
+            Value::Class(key) => key,
+            Value::Object(id) => self.obj(id).class?,
+            _ => return None,
+        };
+        if self.program.class(key).unknown_base {
+            return None;
+        }
+        let name = Sym::new("name");
+        let mut fields = Vec::new();
+        for (_, field, _) in self.record_fields(key) {
+            let id = self.object(ObjKind::Inert, None, Value::Absent);
+            self.set_field(id, name, Value::Str(field, NO_ORIGIN));
+            fields.push(Value::Object(id));
+        }
+        Some(self.seq(&fields))
     }
 
     /// `dataclasses.replace(x, y=y)`: another object like this one, but for these fields.

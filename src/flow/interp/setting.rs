@@ -142,6 +142,25 @@ impl Interp<'_> {
         }
     }
 
+    /// `b.__dict__.update(options, name=value)`: says whether it is known what is set.
+    pub(super) fn updates_fields(&mut self, b: Value, args: &Args) -> bool {
+        let mut fields: Vec<(Value, Value)> = Vec::new();
+        for &(v, _) in &args.positional {
+            let Some(items) = self.dict_items(v) else { return false };
+            // A switch out of a table of settings is somebody's decision.
+            let pairs = items.chunks_exact(2).filter(|pair| !matches!(pair[1], Value::Bool(_)));
+            fields.extend(pairs.map(|pair| (pair[0], pair[1])));
+        }
+        fields.extend(args.keywords.iter().map(|&(k, v, _)| (Value::Str(k, super::NO_ORIGIN), v)));
+        let known = !args.open_names && fields.iter().all(|(k, _)| matches!(k, Value::Str(..)));
+        if known && matches!(b, Value::Object(_)) {
+            for &(name, value) in &fields {
+                self.set_unseen(b, name, value);
+            }
+        }
+        known && matches!(b, Value::Object(_))
+    }
+
     fn set_object_attr(&mut self, id: ObjId, name: Sym, value: Value, at: ExprId) {
         if let Some(setter) = self.setter(id, name) {
             let args = Args { positional: vec![(value, at)], ..Args::default() };

@@ -21,7 +21,7 @@ impl Interp<'_> {
             Some(_) => None,
         };
         // In a loop nobody knows how many are gone.
-        if let Some(at) = at.filter(|_| self.here().loops.iter().all(|l| l.exact)) {
+        if let Some(at) = at.filter(|_| self.is_gone_through(id, e)) {
             let item = items.remove(at);
             let rest = self.seq(&items);
             self.set_own(id, rest);

@@ -154,7 +154,7 @@ impl Interp<'_> {
                         && !args.open_names
                         && args.positional.first().is_some_and(|&(v, _)| self.holds_data(v)) =>
                 {
-                    self.default_device_at(e, Reason::Default)
+                    self.made_on_default(e, Reason::Default, short)
                 }
                 ResultRule::Data
                     if args.positional.first().is_some_and(|&(v, _)| {
@@ -200,7 +200,7 @@ impl Interp<'_> {
                 // `*sizes` cannot bring a device, which is only taken by name.
                 _ if args.open_names && op.accepts.device => self.unknown_device(),
                 _ if op.honours_default => {
-                    let d = self.default_device_at(e, Reason::Default);
+                    let d = self.made_on_default(e, Reason::Default, short);
                     self.check_generator(d, args, e, short);
                     self.check_allocation(d, bytes, e);
                     d

@@ -51,6 +51,9 @@ impl Interp<'_> {
                 self.because(d, e, Reason::Made)
             }
             None if args.open => self.unknown_device(),
+            None if op.state == State::Yes => {
+                self.made_on_default(e, Reason::Module, super::torch_fn::short(op.name))
+            }
             None => self.default_device_at(e, Reason::Module),
         };
         let id = self.object(ObjKind::ForeignModule(Some(op)), None, Value::Device(device));

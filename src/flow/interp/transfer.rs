@@ -239,7 +239,7 @@ impl Interp<'_> {
 
     /// A tensor is turned into a NumPy array: it must be on the CPU.
     pub(super) fn check_host(&mut self, device: Dd, operand: ExprId, at: ExprId, what: &str) {
-        let mut found = None;
+        let (mut found, mut bad) = (None, FALSE);
         let mut leaves = Vec::new();
         self.d.leaves(device, &mut leaves);
         for leaf in leaves {
@@ -260,13 +260,16 @@ impl Interp<'_> {
             }
             if matches!(d, Device::Cuda(_) | Device::CudaSome | Device::Other(_)) {
                 let here = self.d.where_leaf(device, &mut |p| p == leaf);
+                let there = self.accelerator_condition(d, Device::Cpu);
+                let here = self.d.and(here, there);
+                bad = self.d.or(bad, here);
                 found = Some((d, origin, here));
             }
         }
         let Some((d, origin, here)) = found else { return };
-        let there = self.accelerator_condition(d, Device::Cpu);
-        let bad = self.d.and(here, there);
-        let Some(bite) = self.bite(bad, false).filter(|_| !self.for_no_tensors()) else { return };
+        let Some(bite) = self.bite(here, false).filter(|_| !self.for_no_tensors()) else { return };
+        // One GPU or another: it is as wrong on each.
+        let bite = self.bite(bad, false).unwrap_or(bite);
         let tensor = Box::new(self.operand(operand, d, origin));
         let place = self.place(at);
         self.emit(Kind::ToHost { what: what.to_owned(), tensor }, place, bite, Vec::new());
