@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::ir::{ArgKind, BinOp, Call, Expr, ExprId, FuncKind, Function, Module, Var};
+use crate::ir::{ArgKind, BinOp, Call, Expr, ExprId, FuncKind, Function, Module, Stmt, StmtId, Var};
 use crate::lower::Kind;
 use crate::shield::shielded;
 use crate::source::read;
@@ -100,7 +100,7 @@ fn arguments(text: &str) -> &str {
 
 /// The names of the extensions that functions of a `setup.py` make, by what they are called with:
 /// `def extension(name, module): return CUDAExtension(f"{module}.{name}", …)`. Not of those that make others where there is
-/// no CUDA.
+/// no CUDA, nor of calls that are left out where something is not so.
 fn made_by_helpers(text: &str, names: &mut Vec<Sym>) {
     let lowered = shielded(|| crate::lower::lower(super::intake::file_id(0), text, Kind::Script));
     let Ok(lowered) = lowered else { return };
@@ -114,10 +114,27 @@ fn made_by_helpers(text: &str, names: &mut Vec<Sym>) {
             .collect();
         let [maker] = &*makers else { continue };
         let Some(named) = argument(maker, 0, "name").filter(|_| called(maker, MAKER)) else { continue };
-        for call in ir.calls().filter(|c| called(c, function.name.as_str())) {
+        let always = |c: &Call<'_>| called(c, function.name.as_str()) && !is_optional(ir, c.func);
+        for call in ir.calls().filter(always) {
             names.extend(text_of(ir, named, &Given { function, call }).map(|name| Sym::new(&name)));
         }
     }
+}
+
+/// Is the expression under a condition, other than that the file is run: `if build_cuda_ext:`?
+fn is_optional(ir: &Module, e: ExprId) -> bool {
+    let at = ir.span(e);
+    let run = |test: ExprId| {
+        ir.exprs_in(test)
+            .any(|n| matches!(ir.exprs[n], Expr::Var(Var::Unbound(name)) if name.as_str() == "__name__"))
+    };
+    ir.stmts.iter().enumerate().any(|(n, s)| match *s {
+        Stmt::If { test, .. } => {
+            let within = ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX))).contains(at);
+            within && !run(test)
+        }
+        _ => false,
+    })
 }
 
 /// A function, and what a call gives it.

@@ -7,7 +7,8 @@ use super::super::event::Meeting;
 use super::super::value::{Device, FrameId, OriginId, OuterId, Reason, Value};
 use super::Interp;
 use super::meet::{Party, Rule};
-use crate::ir::ExprId;
+use crate::ir::{ExprId, FuncId};
+use crate::link::ModIdx;
 
 /// A tensor on the CPU that was filled from one that is wherever a caller wants it.
 #[derive(Clone, Copy)]
@@ -19,6 +20,7 @@ pub(super) struct Filled {
     /// What it is filled with, and in which function.
     at: ExprId,
     frame: FrameId,
+    function: (ModIdx, FuncId),
 }
 
 /// More are not remembered.
@@ -29,10 +31,14 @@ impl Interp<'_> {
     pub(super) fn note_filled(&mut self, whole: Value, value: Value, at: ExprId) {
         let Some(leaf) = self.made_on_host(whole) else { return };
         let Some(from) = self.lives_with(value, at) else { return };
-        let frame = self.frame;
+        let (frame, function) = (self.frame, self.running());
         if self.watch.filled.len() < MAX_FILLED {
-            self.watch.filled.push(Filled { leaf, from, at, frame });
+            self.watch.filled.push(Filled { leaf, from, at, frame, function });
         }
+    }
+
+    fn running(&self) -> (ModIdx, FuncId) {
+        (self.here().module, self.here().func)
     }
 
     /// The place of a tensor that was made without a word about where.
@@ -55,8 +61,10 @@ impl Interp<'_> {
     /// A function that is interpreted for itself returns: on some paths what is where its caller has it, and on others a copy of
     /// that on the host?
     pub(super) fn check_copies_returned(&mut self, result: Value) {
-        let own = |f: &Filled, frame: FrameId| f.frame == frame;
-        let filled: Vec<Filled> = self.watch.filled.iter().copied().filter(|f| own(f, self.frame)).collect();
+        // The number of an activation that is over is another one's.
+        let (frame, function) = (self.frame, self.running());
+        let own = |f: &Filled| f.frame == frame && f.function == function;
+        let filled: Vec<Filled> = self.watch.filled.iter().copied().filter(own).collect();
         let Some(&Filled { at, .. }) = filled.first() else { return };
         let Some((device, _)) = self.tensor_place(result, at) else { return };
         let leaves = self.device_leaves(device);

@@ -265,7 +265,9 @@ impl Interp<'_> {
             }
             Value::Tensor(t) if self.get_tensor(t).certain => Some(path == "torch.Tensor"),
             Value::Str(..) => Some(path == "builtins.str"),
-            Value::Device(_) | Value::Host(Host::Left(_)) | Value::Int(_) => Some(false),
+            Value::Device(_) | Value::Host(Host::Left(_)) => Some(false),
+            // Who asks whether a number is a tensor is given tensors as well: both ways are gone.
+            Value::Int(_) if path != "torch.Tensor" => Some(false),
             _ => None,
         }
     }

@@ -180,10 +180,10 @@ impl Interp<'_> {
                 let args = Args { positional: vec![(Value::Str(name, NO_ORIGIN), e)], ..Args::default() };
                 let path = self.path;
                 let v = self.call_function(m, f, None, Some(Value::Object(id)), &args, e);
-                if self.path != FALSE {
+                if self.path != FALSE && v != Value::Unknown {
                     return v;
                 }
-                // It only says what is missing: the object has the attribute from somewhere else.
+                // It only says what is missing, or nobody knows what it finds: the object has the attribute from somewhere else.
                 self.path = path;
                 self.result_of(e)
             }
