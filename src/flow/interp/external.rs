@@ -124,6 +124,7 @@ impl Interp<'_> {
                 self.divergence(args, e)
             }
             "torch.is_tensor" => match args.get(0, "obj") {
+                Some((Value::Int(_), _)) => Value::Bool(super::FALSE),
                 Some((v, at)) => {
                     let class = Value::External(Sym::new("torch.Tensor"));
                     let args = Args { positional: vec![(v, at), (class, at)], ..Args::default() };
