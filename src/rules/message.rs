@@ -73,7 +73,7 @@ fn speaks_of_oom(words: Sym) -> bool {
 }
 
 /// Is the class asked as well, so that the words are for errors that have another one? By an earlier handler of the same
-/// `try`, or by `isinstance(e, torch.OutOfMemoryError) or …`.
+/// `try`, by `isinstance(e, torch.OutOfMemoryError) or …`, or before in the same function.
 fn asks_for_class(ir: &Module, words: Span) -> bool {
     let names_class = |e: ExprId| {
         ir.exprs[ir.exprs_in(e)].iter().any(|x| match *x {
@@ -89,6 +89,7 @@ fn asks_for_class(ir: &Module, words: Span) -> bool {
         of.is_some_and(|n| handlers[..n].iter().any(|h| h.types.is_some_and(names_class)))
     });
     by_handler
+        || asks_before(ir, words)
         || ir.exprs.iter().zip(&ir.expr_spans).any(|(e, at)| match *e {
             Expr::Or(list) if at.contains(words) => {
                 let classes = |&e: &ExprId| matches!(ir.expr(e), Expr::Call(_)) && names_class(e);
@@ -96,6 +97,32 @@ fn asks_for_class(ir: &Module, words: Span) -> bool {
             }
             _ => false,
         })
+}
+
+/// Does the function ask for the class before, or in the same breath, be it by its name: `isinstance(e, torch.OutOfMemoryError)`,
+/// `getattr(torch, "OutOfMemoryError", None)`, `type(e).__name__ == "OutOfMemoryError"`?
+fn asks_before(ir: &Module, words: Span) -> bool {
+    let Some(function) = function_around(ir, words).filter(|f| f.parent.is_some()) else { return false };
+    let class = |e: ExprId| match ir.expr(e) {
+        Expr::Attr { name, .. } | Expr::Var(Var::Unbound(name)) | Expr::Str(name) => {
+            name.as_str() == "OutOfMemoryError"
+        }
+        _ => false,
+    };
+    let named = |e: ExprId| {
+        class(e) || matches!(ir.expr(e), Expr::Tuple(list) if ir.list(list).iter().any(|&e| class(e)))
+    };
+    ir.exprs_of(function).any(|n| match ir.exprs[n] {
+        Expr::Call(c) => {
+            let call = ir.call(c);
+            let asks = |f: Sym| matches!(f.as_str(), "isinstance" | "issubclass" | "getattr");
+            matches!(ir.expr(call.func), Expr::Var(Var::Unbound(f)) if asks(f))
+                && ir.expr_spans[n].start < words.start
+                && call.args.get(1).is_some_and(|a| named(a.value))
+        }
+        Expr::Compare { op: CmpOp::Eq | CmpOp::In, left, right } => named(left) || named(right),
+        _ => false,
+    })
 }
 
 /// The innermost function around a place.
