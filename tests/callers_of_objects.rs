@@ -69,3 +69,14 @@ fn objects_of_a_librarys_classes_are_anybodys() {
     let run = project.run("check --isolated --select SD204 --output-format concise masks.py");
     assert_eq!(run.stdout.lines().filter(|line| line.contains("SD204 ")).count(), 1);
 }
+
+#[test]
+fn an_object_in_a_variable_is_called() {
+    let user = |lengths: &str| {
+        format!(
+            "import torch\nfrom masks import Masks\n\n\ndef counted(texts):\n    return {lengths}\n\n\ndef main(texts):\n    masks = Masks()\n    return masks(counted(texts))\n"
+        )
+    };
+    assert_eq!(told("__call__", &user(HOST)), 0);
+    assert_eq!(told("__call__", &user(GPU)), 1);
+}

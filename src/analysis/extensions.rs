@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::ir::{ArgKind, BinOp, Call, Expr, ExprId, FuncKind, Function, Module, Stmt, StmtId, Var};
+use crate::flow::argument;
+use crate::ir::{BinOp, Call, Expr, ExprId, FuncKind, Function, Module, Stmt, StmtId, Var};
 use crate::lower::Kind;
 use crate::shield::shielded;
 use crate::source::read;
+use crate::span::FileId;
 use crate::sym::Sym;
 
 /// The class of extensions that are built with CUDA's compiler.
@@ -102,7 +104,7 @@ fn arguments(text: &str) -> &str {
 /// `def extension(name, module): return CUDAExtension(f"{module}.{name}", …)`. Not of those that make others where there is
 /// no CUDA, nor of calls that are left out where something is not so.
 fn made_by_helpers(text: &str, names: &mut Vec<Sym>) {
-    let lowered = shielded(|| crate::lower::lower(super::intake::file_id(0), text, Kind::Script));
+    let lowered = shielded(|| crate::lower::lower(FileId(0), text, Kind::Script));
     let Ok(lowered) = lowered else { return };
     let ir = &lowered.module;
     let called = |call: &Call<'_>, name: &str| ir.last_name(call.func).is_some_and(|n| n.as_str() == name);
@@ -113,7 +115,9 @@ fn made_by_helpers(text: &str, names: &mut Vec<Sym>) {
             .filter(|c| ir.last_name(c.func).is_some_and(|n| n.as_str().ends_with("Extension")))
             .collect();
         let [maker] = &*makers else { continue };
-        let Some(named) = argument(maker, 0, "name").filter(|_| called(maker, MAKER)) else { continue };
+        let Some(named) = argument(*maker, 0, Sym::new("name")).filter(|_| called(maker, MAKER)) else {
+            continue;
+        };
         let always = |c: &Call<'_>| called(c, function.name.as_str()) && !is_optional(ir, c.func);
         for call in ir.calls().filter(always) {
             names.extend(text_of(ir, named, &Given { function, call }).map(|name| Sym::new(&name)));
@@ -143,13 +147,6 @@ struct Given<'a> {
     call: Call<'a>,
 }
 
-/// What a call gives for a parameter.
-fn argument(call: &Call<'_>, position: usize, name: &str) -> Option<ExprId> {
-    let keyword = |kind: ArgKind| matches!(kind, ArgKind::Keyword(k) if k.as_str() == name);
-    let first = call.args.get(position).filter(|a| a.kind == ArgKind::Positional);
-    first.or_else(|| call.args.iter().find(|a| keyword(a.kind))).map(|a| a.value)
-}
-
 /// The text that an expression of a function puts together from literals and what the call gives.
 fn text_of(ir: &Module, e: ExprId, given: &Given<'_>) -> Option<String> {
     let text = |e: ExprId| text_of(ir, e, given);
@@ -157,7 +154,7 @@ fn text_of(ir: &Module, e: ExprId, given: &Given<'_>) -> Option<String> {
         Expr::Str(s) => Some(s.to_string()),
         Expr::Var(Var::Local(slot)) => {
             let position = given.function.params.iter().position(|p| p.slot == slot)?;
-            let value = argument(&given.call, position, given.function.params[position].name.as_str())?;
+            let value = argument(given.call, position, given.function.params[position].name)?;
             match ir.expr(value) {
                 Expr::Str(s) => Some(s.to_string()),
                 _ => None,

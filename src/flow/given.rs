@@ -8,8 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::behind::{Node, named};
 use super::host_side::HostSide;
-use super::methods::{gives_host, objects, receivers, unknown_makes};
-use super::site::{given_for, own_method};
+use super::methods::{gives_host, through_object, unknown_makes};
+use super::site::own_method;
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Stmt, Var};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::sym::Sym;
@@ -130,7 +130,7 @@ impl Decision<'_> {
             return hands > 0 && self.is_made((site.module, f), param, hands - 1);
         }
         // What an unknown module makes is wherever that module is: nothing that its file says of it.
-        let given = given_for(callee, index, ir, call);
+        let given = argument(call, callee, index);
         if site.through_object && given.is_none_or(|g| unknown_makes(self.program, site.module, g)) {
             return false;
         }
@@ -166,7 +166,6 @@ impl Search<'_> {
         let method = |key, name| self.program.find_method(key, name).filter(|t| self.targets.contains(t));
         let name = |&(t, f): &Target| self.program.get(t).ir.function(f).name;
         let names: FxHashSet<Sym> = self.targets.iter().map(name).collect();
-        let itself = Sym::new("__call__");
         for (n, call) in ir.calls().enumerate() {
             let id = CallId(u32::try_from(n).unwrap_or(u32::MAX));
             let site = |through_object| Site { module: m, call: id, through_object };
@@ -174,16 +173,7 @@ impl Search<'_> {
                 self.calls.sites.entry(target).or_default().push(site(false));
                 continue;
             }
-            let (classes, name) = match ir.expr(call.func) {
-                Expr::Attr { name, .. } if names.contains(&name) => {
-                    (receivers(self.program, m, call.func), name)
-                }
-                // `self.align(x)`, where that is an object
-                Expr::Attr { .. } | Expr::Var(_) if names.contains(&itself) => {
-                    (objects(self.program, m, call.func), itself)
-                }
-                _ => continue,
-            };
+            let (classes, name) = through_object(self.program, m, call, &names);
             for target in classes.into_iter().filter_map(|k| method(k, name)) {
                 self.calls.sites.entry(target).or_default().push(site(true));
             }

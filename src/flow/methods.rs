@@ -19,37 +19,44 @@ pub(super) fn through_objects(program: &Program, m: ModIdx) -> FxHashMap<FuncId,
     let ir = &program.get(m).ir;
     let methods = ir.functions.iter().filter(|f| f.class.is_some() && f.kind == FuncKind::Function);
     let names: FxHashSet<Sym> = methods.map(|f| f.name).collect();
-    let itself = Sym::new("__call__");
     let mut found: FxHashMap<FuncId, Vec<CallId>> = FxHashMap::default();
-    let mut note = |n: usize, classes: Vec<ClassKey>, name: Sym| {
+    for (n, call) in ir.calls().enumerate() {
+        let (classes, name) = through_object(program, m, call, &names);
         let methods = classes.into_iter().filter_map(|class| program.find_method(class, name));
         for (_, f) in methods.filter(|&(of, _)| of == m) {
             found.entry(f).or_default().push(CallId(u32::try_from(n).unwrap_or(u32::MAX)));
-        }
-    };
-    for (n, call) in ir.calls().enumerate() {
-        match ir.expr(call.func) {
-            Expr::Attr { name, .. } if names.contains(&name) => {
-                note(n, receivers(program, m, call.func), name)
-            }
-            Expr::Attr { .. } | Expr::Var(_) if names.contains(&itself) => {
-                note(n, objects(program, m, call.func), itself)
-            }
-            _ => {}
         }
     }
     found
 }
 
+/// The classes of the object of which a call runs a method, and that method's name, if it is one of these:
+/// `self.masks.upto(x)`, or `self.align(x)` where that is an object with a `__call__`. No classes if they are not known.
+pub(super) fn through_object(
+    program: &Program,
+    m: ModIdx,
+    call: Call<'_>,
+    names: &FxHashSet<Sym>,
+) -> (Vec<ClassKey>, Sym) {
+    let itself = Sym::new("__call__");
+    match program.get(m).ir.expr(call.func) {
+        Expr::Attr { name, .. } if names.contains(&name) => (receivers(program, m, call.func), name),
+        Expr::Attr { .. } | Expr::Var(_) if names.contains(&itself) => {
+            (objects(program, m, call.func), itself)
+        }
+        _ => (Vec::new(), itself),
+    }
+}
+
 /// The classes of which the object is for certain one whose method is called; none if that is not known.
-pub(super) fn receivers(program: &Program, m: ModIdx, callee: ExprId) -> Vec<ClassKey> {
+fn receivers(program: &Program, m: ModIdx, callee: ExprId) -> Vec<ClassKey> {
     let ir = &program.get(m).ir;
     let Expr::Attr { base, .. } = ir.expr(callee) else { return Vec::new() };
     objects(program, m, base)
 }
 
 /// The classes of which the expression is for certain an object; none if that is not known.
-pub(super) fn objects(program: &Program, m: ModIdx, e: ExprId) -> Vec<ClassKey> {
+fn objects(program: &Program, m: ModIdx, e: ExprId) -> Vec<ClassKey> {
     let ir = &program.get(m).ir;
     match ir.expr(e) {
         Expr::Var(var @ Var::Local(_)) => {

@@ -57,6 +57,7 @@ pub use named_calls::{NamedCalls, function_at};
 pub use one_gpu::OneGpu;
 pub use relevance::Relevance;
 pub use scan::is_module_class;
+pub use site::argument;
 pub use tabled::Tabled;
 pub use unmoved::{class_of, stays};
 pub use unused::{Definition, LookedUp};

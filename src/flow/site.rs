@@ -33,7 +33,7 @@ impl<'s> Site<'s> {
 }
 
 /// The argument for a parameter, by its position and name.
-pub(super) fn argument(call: Call<'_>, at: usize, name: Sym) -> Option<ExprId> {
+pub fn argument(call: Call<'_>, at: usize, name: Sym) -> Option<ExprId> {
     let keyword = call.args.iter().find(|a| a.kind == ArgKind::Keyword(name));
     let spread = call.args.iter().take(at + 1).any(|a| a.kind == ArgKind::Star);
     let positional = || call.args.get(at).filter(|a| a.kind == ArgKind::Positional && !spread);
