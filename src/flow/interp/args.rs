@@ -8,6 +8,9 @@ use crate::link::ModIdx;
 use crate::span::Place;
 use crate::sym::Sym;
 
+/// How many dicts are tried one by one where one of them is unpacked.
+const MAX_DICTS: usize = 3;
+
 /// The evaluated arguments of a call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Args {
@@ -19,6 +22,8 @@ pub(super) struct Args {
     pub(super) open_names: bool,
     /// What each element is of the `*args` of which nobody knows how many there are.
     pub(super) spread: Option<(Value, ExprId)>,
+    /// A `**kwargs` that is one of several dicts, which are known.
+    pub(super) either: Option<(Value, ExprId)>,
 }
 
 impl Args {
@@ -81,20 +86,54 @@ impl Interp<'_> {
                         args.spread = Some((self.some_element(v, arg.value), arg.value));
                     }
                 },
-                ArgKind::DoubleStar => match self.dict_items(v) {
-                    Some(items) => {
-                        for pair in items.chunks(2) {
-                            match pair {
-                                &[Value::Str(k, _), v] => args.keywords.push((k, v, arg.value)),
-                                _ => args.open_keywords(),
-                            }
-                        }
-                    }
-                    None => args.open_keywords(),
-                },
+                ArgKind::DoubleStar if args.either.is_none() && self.is_one_of_dicts(v) => {
+                    args.either = Some((v, arg.value));
+                }
+                ArgKind::DoubleStar => self.add_named(&mut args, v, arg.value),
             }
         }
         args
+    }
+
+    /// `**v`
+    fn add_named(&self, args: &mut Args, v: Value, at: ExprId) {
+        let Some(items) = self.dict_items(v) else { return args.open_keywords() };
+        for pair in items.chunks(2) {
+            match pair {
+                &[Value::Str(k, _), v] => args.keywords.push((k, v, at)),
+                _ => args.open_keywords(),
+            }
+        }
+    }
+
+    /// `{"device": device} if on_device else {}`
+    fn is_one_of_dicts(&self, v: Value) -> bool {
+        let Value::Choice(d) = v else { return false };
+        let mut leaves = Vec::new();
+        self.d.leaves(d, &mut leaves);
+        leaves.len() <= MAX_DICTS
+            && leaves.iter().all(|&leaf| self.dict_items(*self.t.values.get(leaf)).is_some())
+    }
+
+    /// Calls `f` with the arguments, with each of the dicts in turn where one of several is unpacked. What is itself one
+    /// of several goes with one of the dicts, nobody remembers with which.
+    pub(super) fn with_either(
+        &mut self,
+        f: Value,
+        args: &Args,
+        called: &mut dyn FnMut(&mut Self, &Args) -> Value,
+    ) -> Value {
+        let Some((dicts, at)) = args.either else { return called(self, args) };
+        if matches!(f, Value::Choice(_)) {
+            let mut args = Args { either: None, ..args.clone() };
+            args.open_keywords();
+            return called(self, &args);
+        }
+        self.each(dicts, &mut |i, dict| {
+            let mut args = Args { either: None, ..args.clone() };
+            i.add_named(&mut args, dict, at);
+            called(i, &args)
+        })
     }
 
     /// Puts the arguments into the slots of a new activation. `base` is its first cell.

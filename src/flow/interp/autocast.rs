@@ -10,8 +10,9 @@ use crate::span::Place;
 use crate::torch;
 
 impl Interp<'_> {
-    /// Is the expression a call of CUDA autocast that does not ask for the device? When it is switched on.
-    fn cuda_autocast(&mut self, module: ModIdx, e: ExprId) -> Option<(Place, Cond)> {
+    /// Is the expression a call of CUDA autocast that does not ask for the device? When it is switched on. `here` says
+    /// whether it stands in what is interpreted right here, so that it can be evaluated.
+    fn cuda_autocast(&mut self, module: ModIdx, e: ExprId, here: bool) -> Option<(Place, Cond)> {
         let linked = self.program.get(module);
         let Expr::Call(call) = linked.ir.expr(e) else { return None };
         let call = linked.ir.call(call);
@@ -31,7 +32,7 @@ impl Interp<'_> {
                     positional += 1;
                     match (old, positional, value) {
                         (true, 1, _) => {
-                            enabled = self.switched_on(module, arg.value);
+                            enabled = self.switched_on(module, arg.value, here);
                             enabled != FALSE
                         }
                         (false, 1, Expr::Str(s)) => s.as_str() == "cuda",
@@ -41,7 +42,7 @@ impl Interp<'_> {
                 }
                 (ArgKind::Keyword(name), value) => match (name.as_str(), value) {
                     ("enabled", _) => {
-                        enabled = self.switched_on(module, arg.value);
+                        enabled = self.switched_on(module, arg.value, here);
                         enabled != FALSE
                     }
                     ("device_type", Expr::Str(s)) => s.as_str() == "cuda",
@@ -60,8 +61,8 @@ impl Interp<'_> {
     /// When `enabled=` is on, whatever the device: as far as it is a constant, a switch of the command line for mixed
     /// precision that is on unless the user says otherwise, or the machine's own answer. Of what else decides nobody
     /// knows whether it has asked for the device.
-    fn switched_on(&mut self, module: ModIdx, e: ExprId) -> Cond {
-        if module != self.here().module {
+    fn switched_on(&mut self, module: ModIdx, e: ExprId, here: bool) -> Cond {
+        if !here {
             return if self.program.get(module).ir.expr(e) == Expr::True { TRUE } else { FALSE };
         }
         self.muted += 1;
@@ -87,11 +88,43 @@ impl Interp<'_> {
         name.as_str().split('_').all(precision)
     }
 
-    /// A CUDA autocast around what follows. In a method of a module that work is wherever the module is.
+    /// A CUDA autocast around what follows.
     pub(super) fn enter_autocast(&mut self, module: ModIdx, e: ExprId) {
-        let Some((place, enabled)) = self.cuda_autocast(module, e) else { return };
+        let here = module == self.here().module;
+        if let Some((place, enabled)) = self.cuda_autocast(module, e, here) {
+            self.autocast_entered(place, enabled);
+        }
+    }
+
+    /// The same of one that was made before: `context = torch.autocast("cuda") if args.amp else nullcontext()`.
+    pub(super) fn enter_kept_autocast(&mut self, manager: Value) {
+        let leaves = match manager {
+            Value::Outer(o) => vec![(o, TRUE)],
+            Value::Choice(d) => {
+                let mut leaves = Vec::new();
+                self.d.leaves(d, &mut leaves);
+                let outer = |leaf| match *self.t.values.get(leaf) {
+                    Value::Outer(o) => Some((o, leaf)),
+                    _ => None,
+                };
+                let made: Vec<(OuterId, u32)> = leaves.into_iter().filter_map(outer).collect();
+                made.into_iter().map(|(o, leaf)| (o, self.d.where_leaf(d, &mut |p| p == leaf))).collect()
+            }
+            _ => return,
+        };
+        for (o, chosen) in leaves {
+            let OuterKey::Result { module, expr, frame, .. } = self.t.get_outer(o).key else { continue };
+            if let Some((place, enabled)) = self.cuda_autocast(module, expr, frame == self.frame) {
+                let on = self.d.and(enabled, chosen);
+                self.autocast_entered(place, on);
+            }
+        }
+    }
+
+    /// In a method of a module that work is wherever the module is, and in one of a trainer wherever that puts it.
+    fn autocast_entered(&mut self, place: Place, enabled: Cond) {
         self.watch.autocasts.push((place, enabled));
-        if !self.in_module() || self.constructing() {
+        if !self.in_class_that_moves() || self.constructing() {
             return;
         }
         let there = self.available(None);

@@ -27,6 +27,11 @@ impl Interp<'_> {
             Expr::Attr { base, name } => {
                 let mut receiver = self.eval(base);
                 let args = self.arguments(call);
+                if args.either.is_some() {
+                    return self.with_either(receiver, &args, &mut |i, args| {
+                        i.each(receiver, &mut |i, r| i.call_method(r, name, args, e, base))
+                    });
+                }
                 self.handed_as_weights(name, &args);
                 // `model = model.cuda()`, of which nothing else is known: a part that moves has weights.
                 if matches!(receiver, Value::Tensor(_)) && name.as_str() == "load_state_dict" {
@@ -46,6 +51,9 @@ impl Interp<'_> {
             _ => {
                 let f = self.eval(call.func);
                 let args = self.arguments(call);
+                if args.either.is_some() {
+                    return self.with_either(f, &args, &mut |i, args| i.call_value(f, args, e));
+                }
                 if !self.loads.is_empty()
                     && let Some(name) = linked.ir.variable_of(call.func)
                 {

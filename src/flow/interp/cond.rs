@@ -237,7 +237,8 @@ impl Interp<'_> {
                     let settable = named && !self.is_answered_elsewhere(outer);
                     let name = if name.is_empty() { "…" } else { name.as_str() };
                     let text = [name, suffix].concat();
-                    let about_devices = speaks_of_devices(&text) || self.annotated_for_devices(outer);
+                    let about_devices = !self.asks_accelerator_else(outer)
+                        && (speaks_of_devices(&text) || self.annotated_for_devices(outer));
                     let left_out = !about_devices && self.asks_for_default(test, outer);
                     let default = if left_out { Some(true) } else { default };
                     Atom::Flag { text, about_devices, settable, default }

@@ -6,6 +6,7 @@ use super::super::event::{Bite, DeviceName, Event, Kind, Operand};
 use super::super::value::{Device, OriginId, OuterId, OuterKey, Value};
 use super::{Interp, Pending, Test};
 use crate::ir::ExprId;
+use crate::link::ClassKey;
 use crate::span::Place;
 use crate::world::{Premise, World};
 
@@ -419,15 +420,22 @@ impl Interp<'_> {
 
     /// Is a method of an `nn.Module` being interpreted right here?
     pub(super) fn in_module(&self) -> bool {
+        self.class_here().is_some_and(|class| self.is_module_class(class))
+    }
+
+    /// The same, or one of a class whose framework moves things.
+    pub(super) fn in_class_that_moves(&self) -> bool {
+        self.class_here().is_some_and(|class| self.is_module_class(class) || self.is_moved_for_user(class))
+    }
+
+    /// The class whose method is being interpreted right here.
+    fn class_here(&self) -> Option<ClassKey> {
         let mut frame = self.here();
         loop {
-            if let Some(class) = frame.class {
-                return self.is_module_class(class);
+            if frame.class.is_some() {
+                return frame.class;
             }
-            match frame.parent {
-                Some(p) => frame = &self.frames[p.0 as usize],
-                None => return false,
-            }
+            frame = &self.frames[frame.parent?.0 as usize];
         }
     }
 

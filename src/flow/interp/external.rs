@@ -151,6 +151,7 @@ impl Interp<'_> {
                 self.watch.parsers.insert(parser, self.place(e));
                 Value::Object(parser)
             }
+            _ if text.starts_with("accelerate.") => return self.make_accelerator(text, args, e),
             "dataclasses.replace" => self.replaced(args, e),
             "dataclasses.fields" => {
                 let fields = args.positional.first().and_then(|&(v, _)| self.fields_of(v));

@@ -4,6 +4,7 @@
 //! outside things for parameters. Calls into the project are interpreted with the caller's values. Budgets
 //! bound every dimension; past one, the answer is "unknown" and nothing more is said.
 
+mod accelerate;
 mod accelerator;
 mod added;
 mod addresses;

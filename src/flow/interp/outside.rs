@@ -115,6 +115,9 @@ impl Interp<'_> {
         }
         match text {
             "device" => {
+                if let Some(known) = self.device_of_accelerator(o) {
+                    return known;
+                }
                 self.watch.asked_for_device.insert(o);
                 // A tensor's or a module's device, an option of that name: the same symbol either way.
                 let d = self.device_symbol(o, e);
@@ -226,6 +229,9 @@ impl Interp<'_> {
             for &(v, _) in args.positional.iter().take(1) {
                 self.used_as_weights(v);
             }
+        }
+        if let Some(prepared) = self.prepared_by(o, name, args, e) {
+            return prepared;
         }
         self.shown_as_module(o, name);
         if args.positional.len() < 2 {

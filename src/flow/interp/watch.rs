@@ -86,6 +86,8 @@ pub(super) struct Watch {
     pub(super) waits: u32,
     /// Classes whose instances were moved to an accelerator in sight; true if that may have been CUDA.
     pub(super) accelerated: FxHashMap<ClassKey, bool>,
+    /// Objects of `accelerate` that know their device.
+    pub(super) accelerates: FxHashMap<OuterId, super::accelerate::Accelerated>,
     /// Attributes of modules that were set where `nn.Module` does not see it.
     pub(super) unseen: FxHashSet<(ObjId, Sym)>,
     /// Objects whose constructors were given up.
@@ -236,6 +238,7 @@ impl Watch {
             came_back: FxHashMap::default(),
             waits: 0,
             accelerated: FxHashMap::default(),
+            accelerates: FxHashMap::default(),
             places_asked: FxHashSet::default(),
             kernels_imported: FxHashSet::default(),
             unseen: FxHashSet::default(),

@@ -21,6 +21,9 @@ impl Interp<'_> {
         for &(context, target) in items {
             self.enter_autocast(self.here().module, context);
             let manager = self.eval(context);
+            if !matches!(self.linked().ir.expr(context), Expr::Call(_)) {
+                self.enter_kept_autocast(manager);
+            }
             scoped |= self.enter(manager, context);
             let v = self.entered(manager, context);
             if let Value::Object(id) = manager {

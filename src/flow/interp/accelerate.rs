@@ -1,0 +1,160 @@
+//! `accelerate.Accelerator`: where it works, and what `prepare()` puts there.
+//!
+//! Without `cpu=True` it takes the first accelerator that the machine has (accelerate/state.py, `PartialState`), and
+//! `prepare()` moves models in place and wraps loaders, which then send each batch after them (accelerate/accelerator.py,
+//! `prepare_model`; accelerate/data_loader.py, `DataLoaderShard`). What `accelerate launch` is told besides (the CPU,
+//! DeepSpeed) is no part of the program: it is taken as it runs by default.
+
+use super::super::diagram::TRUE;
+use super::super::value::{Device, NO_ORIGIN, OuterId, OuterKey, Reason, Value};
+use super::args::Args;
+use super::{Dd, FALSE, Interp, ObjKind};
+use crate::ir::ExprId;
+use crate::sym::Sym;
+use crate::world::Backend;
+
+/// Its classes that have a `device`.
+const STATES: &[&str] = &[
+    "accelerate.Accelerator",
+    "accelerate.accelerator.Accelerator",
+    "accelerate.PartialState",
+    "accelerate.state.PartialState",
+];
+
+/// Arguments with which models are split or kept elsewhere.
+const SPLIT: &[&str] =
+    &["fsdp_plugin", "deepspeed_plugin", "deepspeed_plugins", "megatron_lm_plugin", "parallelism_config"];
+
+/// Its attributes that say which process this is, or how far it is.
+const ELSE: &[&str] = &[
+    "is_main_process",
+    "is_local_main_process",
+    "is_last_process",
+    "sync_gradients",
+    "optimizer_step_was_skipped",
+];
+
+/// What is known of one.
+#[derive(Clone, Copy)]
+pub(super) struct Accelerated {
+    /// `accelerator.device`
+    device: Dd,
+    /// It moves what it prepares there.
+    places: bool,
+}
+
+impl Interp<'_> {
+    /// `Accelerator(…)`, `PartialState(…)`: the object, whose device is known from here on.
+    pub(super) fn make_accelerator(&mut self, path: &str, args: &Args, e: ExprId) -> Option<Value> {
+        if !STATES.contains(&path) || args.open || args.open_names {
+            return None;
+        }
+        let made = self.result_of(e);
+        let Value::Outer(o) = made else { return None };
+        let on_cpu = match args.keyword("cpu").map(|(v, _)| v) {
+            None | Some(Value::None) => false,
+            Some(Value::Bool(c)) if c == TRUE || c == FALSE => c == TRUE,
+            Some(_) => return None,
+        };
+        let told = |name: &str| args.keyword(name).is_some_and(|(v, _)| v != Value::None);
+        let placement = args.get(0, "device_placement").is_none_or(|(v, _)| v == Value::Bool(TRUE));
+        let places = path.ends_with("Accelerator") && placement && !SPLIT.iter().any(|&name| told(name));
+        let device = self.found_by_accelerate(on_cpu, e);
+        self.watch.accelerates.insert(o, Accelerated { device, places });
+        Some(made)
+    }
+
+    fn found_by_accelerate(&mut self, on_cpu: bool, e: ExprId) -> Dd {
+        let place = self.place(e);
+        let origin = self.origin(place, Reason::Made, NO_ORIGIN);
+        let mut device = self.at(Device::Cpu, origin);
+        if on_cpu {
+            return device;
+        }
+        // Of the accelerators that come after CUDA this is the one that people have.
+        let (there, mps) = (self.available(Some(Backend::Mps)), self.at(Device::Other(Backend::Mps), origin));
+        device = self.ite_device(there, mps, device);
+        let (there, cuda) = (self.available(None), self.at(Device::Cuda(None), origin));
+        self.ite_device(there, cuda, device)
+    }
+
+    /// `accelerator.device`, if this is one.
+    pub(super) fn device_of_accelerator(&self, o: OuterId) -> Option<Value> {
+        self.watch.accelerates.get(&o).map(|a| Value::Device(a.device))
+    }
+
+    /// `accelerator.is_main_process`, `accelerator.sync_gradients`: asked of one, and nothing about where it works.
+    pub(super) fn asks_accelerator_else(&self, o: OuterId) -> bool {
+        let OuterKey::Attr { base, name } = self.t.get_outer(o).key else { return false };
+        self.watch.accelerates.contains_key(&base) && ELSE.contains(&name.as_str())
+    }
+
+    /// `accelerator.prepare(model, loader, …)` and its kin: what they give, in turn.
+    pub(super) fn prepared_by(&mut self, o: OuterId, name: Sym, args: &Args, e: ExprId) -> Option<Value> {
+        let accelerated = *self.watch.accelerates.get(&o)?;
+        let moves = matches!(name.as_str(), "prepare" | "prepare_model" | "prepare_data_loader");
+        if !moves || !accelerated.places || args.open || !args.keywords.is_empty() {
+            return None;
+        }
+        let mut prepared: Vec<Value> = Vec::with_capacity(args.positional.len());
+        for (n, &(v, _)) in (0..).zip(&args.positional) {
+            let other = match self.result_of(e) {
+                Value::Outer(all) if args.positional.len() > 1 => {
+                    Value::Outer(self.outer_item(all, Value::Int(n)))
+                }
+                result => result,
+            };
+            prepared.push(self.each(v, &mut |i, v| i.prepared(v, accelerated.device, other, e)));
+        }
+        match prepared.as_slice() {
+            &[one] => Some(one),
+            several => Some(self.seq(several)),
+        }
+    }
+
+    /// One of them; `other` for what may come back wrapped, nobody knows how.
+    fn prepared(&mut self, v: Value, device: Dd, other: Value, e: ExprId) -> Value {
+        let Value::Object(id) = v else { return other };
+        let device = self.because(device, e, Reason::Moved);
+        match self.obj(id).kind {
+            ObjKind::Module | ObjKind::ForeignModule(_) => {
+                self.move_module(id, device);
+                self.forget_mode(v);
+                v
+            }
+            ObjKind::Loader => {
+                let item = self.sent_along(self.own(id), device);
+                Value::Object(self.object(ObjKind::Loader, None, item))
+            }
+            // An optimizer has the same parameters as before.
+            ObjKind::Inert => v,
+            _ => other,
+        }
+    }
+
+    /// A batch where the loader sends it: all tensors in it, however deep.
+    fn sent_along(&mut self, batch: Value, device: Dd) -> Value {
+        match batch {
+            Value::Unknown | Value::Outer(_) => self.possible_tensor(device),
+            Value::Seq(s) => {
+                let items: Vec<Value> =
+                    self.seq_items(s).iter().map(|&v| self.sent_along(v, device)).collect();
+                self.seq(&items)
+            }
+            Value::Many(m) => {
+                let item = *self.t.values.get(m);
+                let item = self.sent_along(item, device);
+                self.many(item)
+            }
+            Value::Choice(_) => self.each(batch, &mut |i, v| i.sent_along(v, device)),
+            Value::Object(id) => match self.obj(id).kind {
+                kind @ (ObjKind::Dict { module: false } | ObjKind::List { module: false }) => {
+                    let content = self.sent_along(self.own(id), device);
+                    Value::Object(self.object(kind, None, content))
+                }
+                _ => Value::Unknown,
+            },
+            batch => self.move_all(batch, device),
+        }
+    }
+}
