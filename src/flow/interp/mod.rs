@@ -46,6 +46,7 @@ mod external;
 mod files;
 mod filled;
 mod frame;
+mod graphless;
 mod guard;
 mod handing;
 mod handlers;
