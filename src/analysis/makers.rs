@@ -3,11 +3,14 @@
 
 use rustc_hash::FxHashMap;
 
-use super::project::{IN_MODULE, Reading, projects};
+use super::project::{IN_MODULE, Project, Reading, mentions, projects};
+use crate::discover::project_texts;
 use crate::finding::Finding;
-use crate::flow::{FilledIn, OneGpu, class_of, function_at, moves_whole};
-use crate::link::ClassKey;
-use crate::span::FileId;
+use crate::flow::{Fixed, OneGpu, class_of, function_at, hangs_on_values, moves_whole};
+use crate::link::{ClassKey, Program};
+use crate::source::read;
+use crate::span::{FileId, Place};
+use crate::sym::Sym;
 use crate::world::World;
 
 /// The findings without those about parts of modules that the project makes itself and moves as a whole.
@@ -32,23 +35,40 @@ pub(super) fn moved_with_the_whole(mut findings: Vec<Finding>, reading: &mut Rea
     findings
 }
 
-/// The findings without those about branches for what no call of a module in the project leaves out.
+/// The findings without those in branches that nothing in the project comes to, for what its calls give.
 pub(super) fn on_what_is_left_out(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
+    let branches = |f: &Finding, program: &Program| places(f).any(|place| hangs_on_values(program, place));
     let dependent: Vec<FileId> =
-        findings.iter().filter(|f| !f.on_module.is_empty()).map(|f| f.primary.place.file).collect();
+        findings.iter().filter(|f| branches(f, &reading.program)).map(|f| f.primary.place.file).collect();
     for project in projects(dependent.into_iter(), inputs) {
         if project.is_built() || !project.complete(reading, &|_| true) {
             continue;
         }
+        let Some(settings) = settings_of(&project) else { continue };
         let files = project.modules(reading);
-        let filled = FilledIn::of(&reading.program, &files);
+        let named = |name: Sym| settings.iter().any(|text| mentions(text, &[name.as_str()]));
+        let fixed = Fixed::of(&reading.program, &files, &named);
         findings.retain(|f| {
-            let here = !f.on_module.is_empty() && project.holds(f.primary.place.file, inputs);
-            !(here && filled.contains(f.stray_from.unwrap_or(f.primary.place)))
+            !(project.holds(f.primary.place.file, inputs) && places(f).any(|place| fixed.contains(place)))
         });
     }
     findings
+}
+
+/// The places that must be reached.
+fn places(f: &Finding) -> impl Iterator<Item = Place> {
+    [Some(f.primary.place), f.stray_from].into_iter().flatten()
+}
+
+/// The texts of a project's files that may choose classes and functions by their names; nothing if it has too many.
+fn settings_of(project: &Project<'_>) -> Option<Vec<String>> {
+    let texts = project_texts(project.root(), project.settings())?;
+    let documents = ["md", "rst", "txt"];
+    let settings = texts
+        .iter()
+        .filter(|path| path.extension().is_none_or(|e| documents.iter().all(|document| e != *document)));
+    Some(settings.filter_map(|path| read::read(path).ok()).map(|(text, _)| text).collect())
 }
 
 /// The findings without those about modules that choose the current GPU where no program of the project knows another.

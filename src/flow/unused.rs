@@ -106,6 +106,17 @@ impl LookedUp {
         }
     }
 
+    /// Is the function only used by its name, and by nobody who has been given it?
+    pub(super) fn is_named(&self, program: &Program, (m, f): Target) -> bool {
+        !self.files.contains(&m) && is_plain(program, m, program.get(m).ir.function(f).decorators)
+    }
+
+    /// The same of a class.
+    pub(super) fn is_named_class(&self, program: &Program, key: ClassKey) -> bool {
+        let class = program.get(key.module).ir.class(key.class);
+        !self.classes && !self.files.contains(&key.module) && is_plain(program, key.module, class.decorators)
+    }
+
     fn is_own_method(&self, program: &Program, key: ClassKey, method: &Function) -> bool {
         !self.looks_up(method.name)
             && is_plain(program, key.module, method.decorators)
@@ -162,7 +173,7 @@ fn is_own(program: &Program, key: ClassKey, name: Sym) -> bool {
 }
 
 /// Do the decorators leave it where it is, so that nobody has put it into a table?
-fn is_plain(program: &Program, m: ModIdx, decorators: ExprList) -> bool {
+pub(super) fn is_plain(program: &Program, m: ModIdx, decorators: ExprList) -> bool {
     let ir: &Module = &program.get(m).ir;
     ir.list(decorators).iter().all(|&d| {
         let called = match ir.expr(d) {

@@ -73,7 +73,11 @@ impl Interp<'_> {
             return;
         }
         let looped = self.is_repeated() || self.watch.optimizers.iter().any(|o| o.modules.contains(&id));
-        if !looped || self.thinks_of_gradients(since, e) || self.is_made_without(id) {
+        if !looped
+            || self.thinks_of_gradients(since, e)
+            || self.is_made_without(id)
+            || self.records_nothing(id)
+        {
             return;
         }
         let device = self.module_device(id, 0);

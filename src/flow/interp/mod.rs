@@ -47,6 +47,7 @@ mod external;
 mod files;
 mod filled;
 mod frame;
+mod graphless;
 mod guard;
 mod handing;
 mod handlers;

@@ -58,7 +58,7 @@ impl Interp<'_> {
                     None => Value::Bool(self.unknown_test(e)),
                 }
             }
-            (Value::Str(..), "format" | "split" | "splitlines", _) => {
+            (Value::Str(..), "format" | "split" | "splitlines" | "partition" | "rpartition", _) => {
                 self.taken_apart(receiver, name, first, e)
             }
             (Value::Str(s, origin), method, _) => {
@@ -81,13 +81,14 @@ impl Interp<'_> {
                 Self::same_array(receiver, name).unwrap_or_else(|| self.array_method(receiver, name, args))
             }
             (Value::Host(Host::Text), "split" | "splitlines", _) => self.texts(),
+            (Value::Host(Host::Text), "partition" | "rpartition", _) => self.seq(&[Self::TEXT; 3]),
             (Value::Host(Host::Text), ..) => Self::TEXT,
             (Value::Host(h), ..) => Value::Host(h),
             _ => self.result_of(e),
         }
     }
 
-    /// `"cuda:{}".format(i)`, `"a,b".split(",")`
+    /// `"cuda:{}".format(i)`, `"a,b".split(",")`, `"cuda:1".partition(":")`
     fn taken_apart(&mut self, receiver: Value, name: Sym, first: Option<Value>, e: ExprId) -> Value {
         let Value::Str(s, _) = receiver else { return Self::TEXT };
         match (name.as_str(), first) {
@@ -108,6 +109,17 @@ impl Interp<'_> {
                     s.as_str().split(sep.as_str()).map(|p| Value::Str(Sym::new(p), NO_ORIGIN)).collect();
                 self.list(&parts)
             }
+            ("partition" | "rpartition", Some(Value::Str(sep, _))) if !sep.as_str().is_empty() => {
+                let (text, sep) = (s.as_str(), sep.as_str());
+                let first = name.as_str() == "partition";
+                let parts = match if first { text.split_once(sep) } else { text.rsplit_once(sep) } {
+                    Some((before, after)) => [before, sep, after],
+                    None if first => [text, "", ""],
+                    None => ["", "", text],
+                };
+                self.seq(&parts.map(|part| Value::Str(Sym::new(part), NO_ORIGIN)))
+            }
+            ("partition" | "rpartition", _) => self.seq(&[Self::TEXT; 3]),
             _ => self.texts(),
         }
     }

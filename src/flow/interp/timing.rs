@@ -4,6 +4,7 @@
 //! one waits, is told by its text; where the work goes is told by the values.
 
 use super::super::event::Kind;
+use super::super::site::own_method;
 use super::super::value::{Device, ObjId, Value};
 use super::args::Args;
 use super::{Cond, FALSE, Interp, ObjKind};
@@ -104,7 +105,7 @@ impl Interp<'_> {
     fn waits_itself(&self, id: ObjId, depth: u32) -> bool {
         let object = self.obj(id);
         let forward = object.class.and_then(|class| self.program.find_method(class, self.known.forward));
-        if forward.is_some_and(|(m, f)| reads_or_copies(self.program, m, f)) {
+        if forward.is_some_and(|(m, f)| reads_or_copies(self.program, m, f, 0)) {
             return true;
         }
         let items = match (object.kind, self.own(id)) {
@@ -205,9 +206,9 @@ impl Interp<'_> {
     }
 }
 
-/// Does a `forward` read numbers of the device, or copy some to it from memory that is not pinned? Either takes until all that was
-/// queued before is done.
-fn reads_or_copies(program: &Program, module: ModIdx, func: FuncId) -> bool {
+/// Does a `forward`, or a method that it calls, read numbers of the device, or copy some to it from memory that is not pinned? Either
+/// takes until all that was queued before is done.
+fn reads_or_copies(program: &Program, module: ModIdx, func: FuncId, depth: u32) -> bool {
     let ir = &program.get(module).ir;
     let known = |e: ExprId| match program.resolve_expr(module, e) {
         Some(Resolved::External(path)) => Some(crate::torch::canonical(path)),
@@ -224,8 +225,19 @@ fn reads_or_copies(program: &Program, module: ModIdx, func: FuncId) -> bool {
         if placed && on_host(call) {
             return true;
         }
+        let own = || own_method(program, module, ir.function_around(call.func), call.func);
+        if depth < MAX_DEPTH && own().is_some_and(|(m, f)| reads_or_copies(program, m, f, depth + 1)) {
+            return true;
+        }
         match ir.expr(call.func) {
             Expr::Attr { base, name } => match name.as_str() {
+                "to" if call
+                    .args
+                    .iter()
+                    .any(|a| matches!(ir.expr(a.value), Expr::Str(d) if d.as_str() == "cpu")) =>
+                {
+                    true
+                }
                 "item" | "tolist" | "numpy" | "cpu" | "synchronize" | "nonzero" => true,
                 "to" | "cuda" => ir.exprs_in(base).any(|n| match ir.exprs[n] {
                     Expr::Call(made) => on_host(ir.call(made)),

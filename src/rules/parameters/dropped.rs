@@ -2,7 +2,8 @@
 
 use super::super::file::File;
 use crate::finding::Finding;
-use crate::ir::{ArgKind, Call, Expr, ExprId, Function, IfElse, Param, Stmt, UnaryOp, Var};
+use crate::flow::conditions;
+use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, Function, IfElse, Param, Stmt, UnaryOp, Var};
 use crate::link::Resolved;
 use crate::span::Span;
 use crate::world::World;
@@ -128,7 +129,9 @@ impl Look<'_> {
             let call = ir.call(call);
             match self.file.cx.program.resolve_expr(self.file.module, call.func) {
                 Some(Resolved::External(path))
-                    if call.args.is_empty() && OF_ONE_DEVICE.contains(&path.as_str()) =>
+                    if call.args.is_empty()
+                        && OF_ONE_DEVICE.contains(&path.as_str())
+                        && !self.is_the_current_one(at) =>
                 {
                     Some((at, path))
                 }
@@ -145,6 +148,19 @@ impl Look<'_> {
         );
         finding.help = Some(format!("pass it on: `{path}({})`", self.name()));
         Some(finding)
+    }
+
+    /// Is it reached only with a device that means the current GPU: after `if device != "cuda": return`?
+    fn is_the_current_one(&self, at: Span) -> bool {
+        let ir = self.file.ir;
+        let indexless = |e: ExprId| matches!(ir.expr(e), Expr::Str(text) if !text.as_str().contains(':'));
+        conditions(ir, at).into_iter().any(|(test, truth)| match ir.expr(test) {
+            Expr::Compare { op: CmpOp::Eq, left, right } => truth && self.is_own(left) && indexless(right),
+            Expr::Compare { op: CmpOp::NotEq, left, right } => {
+                !truth && self.is_own(left) && indexless(right)
+            }
+            _ => false,
+        })
     }
 
     /// `self.device = device or choose()`, and after that `module.to(device)`, which moves nothing for `None`.
