@@ -46,6 +46,7 @@ mod external;
 mod files;
 mod filled;
 mod frame;
+mod groups;
 mod guard;
 mod handing;
 mod handlers;
