@@ -76,17 +76,15 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
         let packages = project.packages(reading);
         let program = &reading.program;
         let cuda_only = CudaOnly::in_packages(program, &packages);
-        let imported = |way: &Way| {
-            let m = program.module_of(way.spot.file).filter(|_| way.spot.entry != FuncId(0));
-            m.is_some_and(|m| cuda_only.contains(m))
-        };
+        let built = |way: &Way| program.module_of(way.spot.file).is_some_and(|m| cuda_only.contains(m));
+        let imported = |way: &Way| way.spot.entry != FuncId(0) && built(way);
         let refused = Behind::of(program, &files, Uses::None);
         // A module that cannot be made or run but with something that needs CUDA could not be elsewhere.
         let bound = in_module.then(|| Behind::of(program, &files, Uses::Making));
-        let needed = Behind::of(program, &files, Uses::All);
-        // That a module chooses its device is bad whoever else needs CUDA, unless all who make it are in sight. They have taken one of
-        // some branches, whether or not it can be mended for itself.
-        let made = (in_module && !project.is_built()).then(|| Behind::of(program, &files, Uses::OnTheWay));
+        // Who comes there has taken one of some branches, whether or not it can be mended for itself.
+        let needed = Behind::of(program, &files, Uses::OnTheWay);
+        // That a module chooses its device is bad whoever else needs CUDA, unless all who make it are in sight.
+        let made = (in_module && !project.is_built()).then_some(&needed);
         let ways = findings.iter().flat_map(|f| &f.entries).filter(|w| project.holds(w.spot.file, inputs));
         // A library's methods are anybody's to call.
         let late = match project.is_built() {
@@ -105,11 +103,12 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
                         || behind(&refused, way)
                         || bound.is_some_and(|b| behind(b, way)))
             };
-            let needed = if in_module { made.as_ref() } else { Some(&needed) };
+            let needed = if in_module { made } else { Some(&needed) };
             let needs = |way: &Way| {
                 passed.is_passed(program, way)
                     || project.holds(way.spot.file, inputs)
-                        && needed.is_some_and(|b| behind(b, way) || is_late(way))
+                        && (code == LOAD && built(way)
+                            || needed.is_some_and(|b| behind(b, way) || is_late(way)))
             };
             is_told(f, &refuses, &needs)
         });

@@ -90,7 +90,12 @@ impl Behind {
         let graph = Graph::of(program, files, &points, &late, &there);
         let reachable = uses.anywhere().then(|| graph.reachable());
         let mut held = graph.solve();
-        held.retain(|(node, _)| reachable.as_ref().is_none_or(|known| known.contains(node)));
+        // A method is where its class is.
+        let mentioned = |node: Node| match node {
+            Node::Function(m, f) => node_of(&program.get(m).ir, m, f).unwrap_or(node),
+            class => class,
+        };
+        held.retain(|&(node, _)| reachable.as_ref().is_none_or(|known| known.contains(&mentioned(node))));
         Self { held, points, late, uses, there, ..Self::default() }
     }
 
@@ -173,7 +178,11 @@ impl Behind {
         let passed = |f: FuncId| {
             self.uses == Uses::None && self.points.get(&(m, f)).is_some_and(|p| p.after <= spot.at)
         };
-        let file = || !self.uses.anywhere() && spot.entry != FuncId(0) && refuses::at_import(&self.points, m);
+        let file = || {
+            !self.uses.anywhere()
+                && spot.entry != FuncId(0)
+                && refuses::after_import(program, &self.points, m, spot.entry)
+        };
         passed(spot.entry)
             || file()
             || literal(ir, m, spot.entry, &self.late).is_some_and(|l| self.held.contains(&l))

@@ -3,7 +3,7 @@
 //! A file needs CUDA if its own body, on every way through it, imports an extension that is built for CUDA alone, compiles kernels, or
 //! imports another file of the project that does. What stands in a branch, or in a `try` that goes on, is a choice.
 
-use crate::ir::{Block, Expr, ExprId, FuncId, Import, Module, Stmt};
+use crate::ir::{Block, Expr, ExprId, FuncId, Import, ImportList, Module, Stmt};
 use crate::link::{Binding, ModIdx, Program, Resolved, Target};
 use crate::sym::Sym;
 use crate::torch::{self, Reach};
@@ -94,20 +94,43 @@ fn add_imports<'a>(ir: &'a Module, block: Block, found: &mut Vec<&'a Import>) {
             // `except ImportError: raise RuntimeError(…)`: there is no way on without it.
             Stmt::Try { body, handlers, .. } => {
                 let handlers = ir.handlers(*handlers);
-                let raises =
-                    |b: Block| ir.block(b).last().is_some_and(|&s| matches!(ir.stmt(s), Stmt::Raise { .. }));
-                if !handlers.is_empty() && handlers.iter().all(|h| raises(h.body)) {
+                if !handlers.is_empty() && handlers.iter().all(|h| raises(ir, h.body)) {
                     add_imports(ir, *body, found);
                 } else if let ([s], [handler]) = (ir.block(*body), handlers)
-                    && matches!(ir.stmt(*s), Stmt::Import(imports) if ir.imported(*imports).iter().all(|i| i.level == 0))
+                    && let Stmt::Import(imports) = ir.stmt(*s)
+                    && ir.imported(*imports).iter().all(|i| i.level == 0)
                 {
                     // What stands for it where nobody has built it is of the same kind.
                     add_imports(ir, handler.body, found);
+                    // By another path it is the same.
+                    if let [other] = *ir.block(handler.body)
+                        && let Stmt::Import(others) = ir.stmt(other)
+                        && names(ir, *imports).eq(names(ir, *others))
+                    {
+                        found.extend(ir.imported(*imports));
+                    }
                 }
             }
             _ => {}
         }
     }
+}
+
+/// Does the block end by raising, be it unless it is imported for the set-up (`builtins.__OPS_SETUP__`)?
+fn raises(ir: &Module, block: Block) -> bool {
+    let set_up = |n: usize| matches!(ir.exprs[n], Expr::Str(name) if name.as_str().ends_with("SETUP__"));
+    ir.block(block).last().is_some_and(|&s| match *ir.stmt(s) {
+        Stmt::Raise { .. } => true,
+        Stmt::If { test, then, orelse } => {
+            ir.exprs_in(test).any(set_up) && raises(ir, then) && ir.block(orelse).is_empty()
+        }
+        _ => false,
+    })
+}
+
+/// What imports are called after.
+fn names(ir: &Module, imports: ImportList) -> impl Iterator<Item = Option<Sym>> + '_ {
+    ir.imported(imports).iter().map(|i| i.name)
 }
 
 /// Does the file itself import what only a CUDA build has, and for which files does that count?

@@ -84,6 +84,8 @@ pub struct Diagrams {
     bound: u32,
     /// Atoms that stay when others are forgotten.
     kept: FxHashSet<AtomId>,
+    /// Uses that have raised, which stay longest.
+    raised: FxHashSet<AtomId>,
     /// By node: does it choose between values, and not only between true and false?
     chooses: Vec<bool>,
     /// Atoms that such nodes ask.
@@ -109,6 +111,7 @@ impl Default for Diagrams {
             fuel: 0,
             bound: 0,
             kept: FxHashSet::default(),
+            raised: FxHashSet::default(),
             chooses: Vec::with_capacity(USUAL),
             deciding: FxHashSet::default(),
             lost: FxHashMap::default(),

@@ -1,6 +1,6 @@
 //! SD3: what modules keep where `.to()` does not see it, and what must come after a move.
 
-use super::{Context, finding, reason, with_stack};
+use super::{Context, finding, reason, with_also, with_stack};
 use crate::finding::Finding;
 use crate::flow::event::{Event, Kind, LeftBehind};
 use crate::flow::value::Reason;
@@ -111,7 +111,7 @@ pub(super) fn nccl(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let message = "NCCL needs CUDA, and nothing here has asked whether it is there".to_owned();
     let f = finding(108, event, message, event.place, "raises without a GPU");
     Some(
-        with_stack(f, event)
+        with_also(with_stack(f, event), event)
             .help("choose the back end: `\"nccl\" if torch.cuda.is_available() else \"gloo\"`"),
     )
 }

@@ -41,9 +41,12 @@ impl Late {
         let ir = &program.get(m).ir;
         let whole = ir.function(f).span;
         // What its other branches do comes after the question.
-        let refuses =
-            ir.block(ir.function(f).body).iter().map(|&s| ir.stmt_span(s)).find(|at| at.end == until);
-        let Some(until) = refuses.map(|at| at.start) else { return };
+        let refuses = ir.block(ir.function(f).body).iter().find(|&&s| ir.stmt_span(s).end == until);
+        let Some(&refuses) = refuses else { return };
+        if let Stmt::Assign { value, .. } = *ir.stmt(refuses) {
+            self.made_and_moved(program, m, value);
+        }
+        let until = ir.stmt_span(refuses).start;
         for (s, &at) in ir.stmts.iter().zip(&ir.stmt_spans) {
             let Stmt::Assign { targets, value } = *s else { continue };
             if !whole.contains(at) || at.end > until {
@@ -59,6 +62,25 @@ impl Late {
                 self.mentions.insert((m, func));
                 self.called.entry(class).or_default().extend(names);
             }
+        }
+    }
+
+    /// `model = Model().to("cuda")`: what is called on the way to what needs CUDA comes before it.
+    fn made_and_moved(&mut self, program: &Program, m: ModIdx, moved: ExprId) {
+        let ir = &program.get(m).ir;
+        let (mut at, mut names) = (moved, Vec::new());
+        while let Expr::Call(call) = ir.expr(at) {
+            let func = ir.call(call).func;
+            if let Some(Node::Class(class)) = named(program, m, func) {
+                if !names.is_empty() {
+                    self.mentions.insert((m, func));
+                    self.called.entry(class).or_default().extend(names);
+                }
+                return;
+            }
+            let Expr::Attr { base, name } = ir.expr(func) else { return };
+            names.push(name);
+            at = base;
         }
     }
 

@@ -1,12 +1,18 @@
 //! What needs CUDA where it stands, whatever comes of its tests.
 
 use super::super::held::blocks;
-use super::refuses::{Refusal, Refuses};
+use super::refuses::{Refusal, Refuses, may_set};
 use super::{MOVE, Uses};
+use crate::flow::site::argument;
 use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, Module, Stmt, Var};
 use crate::link::{ModIdx, Program, Resolved, Target};
 use crate::sym::Sym;
 use crate::torch::{self, Accelerator, Without};
+
+/// Makes a process group.
+const GROUP: &str = "torch.distributed.init_process_group";
+/// How far a device is followed through variables.
+const MAX_NAMES: u32 = 4;
 
 impl Refuses<'_> {
     /// Does evaluating the expression need CUDA, whatever comes of its tests?
@@ -23,7 +29,7 @@ impl Refuses<'_> {
                 Expr::Call(id) => {
                     let call = ir.call(id);
                     self.is_use(call)
-                        || self.uses.anywhere() && self.calls_refusal(e)
+                        || self.calls_refusal(e)
                         || self.uses(call.func)
                         || call.args.iter().any(|a| self.uses(a.value))
                 }
@@ -40,6 +46,10 @@ impl Refuses<'_> {
     fn is_use(&self, call: Call<'_>) -> bool {
         let ir = self.ir();
         match (ir.expr(call.func), self.program.resolve_expr(self.module, call.func)) {
+            (_, Some(Resolved::External(path))) if path.as_str() == GROUP => {
+                self.uses.anywhere()
+                    && argument(call, 0, Sym::new("backend")).is_some_and(|e| self.is_nccl(e))
+            }
             (_, Some(Resolved::External(path))) => {
                 torch::call(path).and_then(|f| f.accelerator).is_some_and(|a| {
                     a.accelerator == Accelerator::Cuda
@@ -50,13 +60,54 @@ impl Refuses<'_> {
             }
             (Expr::Attr { name, base }, None) if name.as_str() == MOVE => self.moves(base, name),
             (Expr::Attr { name, base }, None) if name.as_str() == "to" => {
-                self.moves(base, name)
-                    && call.args.first().is_some_and(
-                        |a| matches!(ir.expr(a.value), Expr::Str(text) if text.as_str().starts_with(MOVE)),
-                    )
+                argument(call, 0, Sym::new("device")).is_some_and(|e| self.names_cuda(e, MAX_NAMES))
+                    && self.moves(base, name)
             }
             _ => false,
         }
+    }
+
+    /// `"cuda"`, `torch.device("cuda:0")`, or a variable that is set to it once.
+    fn names_cuda(&self, e: ExprId, depth: u32) -> bool {
+        let ir = self.ir();
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        match ir.expr(e) {
+            Expr::Str(text) => text.as_str().starts_with(MOVE),
+            Expr::Call(id) => {
+                let call = ir.call(id);
+                matches!(self.program.resolve_expr(self.module, call.func),
+                    Some(Resolved::External(path)) if path.as_str() == "torch.device")
+                    && call.args.first().is_some_and(|a| self.names_cuda(a.value, depth))
+            }
+            Expr::Var(Var::Local(slot)) if self.func != FuncId(0) => {
+                let function = ir.function(self.func);
+                let param = function.params.iter().any(|p| p.slot == slot);
+                !param && self.only_value(e).is_some_and(|value| self.names_cuda(value, depth))
+            }
+            _ => false,
+        }
+    }
+
+    /// What a variable of the function is set to, if that is in one place.
+    fn only_value(&self, variable: ExprId) -> Option<ExprId> {
+        let ir = self.ir();
+        let mut found = None;
+        for s in &ir.stmts[ir.stmts_of(ir.function(self.func))] {
+            if !may_set(ir, s).into_iter().any(|t| ir.names_the_same(t, variable)) {
+                continue;
+            }
+            match *s {
+                Stmt::Assign { targets, value } if ir.list(targets).len() == 1 && found.is_none() => {
+                    found = Some(value);
+                }
+                _ => return None,
+            }
+        }
+        found
+    }
+
+    fn is_nccl(&self, e: ExprId) -> bool {
+        matches!(self.ir().expr(e), Expr::Str(text) if text.as_str().eq_ignore_ascii_case("nccl"))
     }
 
     /// May the device be none, or a number below zero? A function that takes these does nothing then.

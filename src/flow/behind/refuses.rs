@@ -1,6 +1,6 @@
 //! Where functions refuse to go on without CUDA.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::held::blocks;
 use super::needs::{Own, at_once, may_leave};
@@ -66,8 +66,47 @@ pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own)
 }
 
 /// Can the file not be imported without CUDA?
-pub(super) fn at_import(points: &Points, m: ModIdx) -> bool {
+fn at_import(points: &Points, m: ModIdx) -> bool {
     points.get(&(m, FuncId(0))).is_some_and(|p| p.refusal == Some(Refusal::Always))
+}
+
+/// Does the function only run once its file has been imported, which does not go on without CUDA? What the file's body runs on the way
+/// there is no part of that.
+pub(super) fn after_import(program: &Program, points: &Points, m: ModIdx, f: FuncId) -> bool {
+    let until = points.get(&(m, FuncId(0))).map_or(0, |p| p.after);
+    at_import(points, m) && !run_by_body(program, m, until).contains(&f)
+}
+
+/// The functions of a file that its body runs before that place, as far as names tell.
+fn run_by_body(program: &Program, m: ModIdx, until: u32) -> FxHashSet<FuncId> {
+    let ir = &program.get(m).ir;
+    let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    let (mut open, mut run) = (vec![FuncId(0)], FxHashSet::default());
+    while let Some(f) = open.pop() {
+        for n in 0..ir.exprs.len() {
+            let e = ExprId(number(n));
+            if !matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. })
+                || ir.function_around(e) != f
+                || f == FuncId(0) && ir.span(e).end > until
+            {
+                continue;
+            }
+            let inside = |span: Span| {
+                let all = ir.functions.iter().enumerate().filter(move |(_, g)| span.contains(g.span));
+                all.map(|(n, _)| FuncId(number(n)))
+            };
+            match named(program, m, e) {
+                Some(Node::Function(at, g)) if at == m => {
+                    open.extend(inside(ir.function(g).span).filter(|&g| run.insert(g)));
+                }
+                Some(Node::Class(key)) if key.module == m => {
+                    open.extend(inside(ir.class(key.class).span).filter(|&g| run.insert(g)));
+                }
+                _ => {}
+            }
+        }
+    }
+    run
 }
 
 /// The places of a file that come after a refusal, to the end of its block, and the branches for machines with CUDA; all
@@ -75,10 +114,12 @@ pub(super) fn at_import(points: &Points, m: ModIdx) -> bool {
 pub(super) fn there(program: &Program, m: ModIdx, known: &Points, uses: Uses, own: &Own) -> Vec<Span> {
     let ir = &program.get(m).ir;
     let whole = !uses.anywhere() && at_import(known, m);
+    let until = known.get(&(m, FuncId(0))).map_or(0, |p| p.after);
+    let run = if whole { run_by_body(program, m, until) } else { FxHashSet::default() };
     let mut found = Vec::new();
     for (n, function) in ir.functions.iter().enumerate() {
         let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
-        if function.kind == FuncKind::Function && whole {
+        if function.kind == FuncKind::Function && whole && !run.contains(&func) {
             found.push(function.span);
         } else {
             // A script that needs CUDA says so itself; what it works with has its own reasons.
@@ -148,6 +189,10 @@ impl Refuses<'_> {
             Stmt::With { ref items, body } => {
                 let entered = items.iter().any(|&(e, _)| self.calls_refusal(e));
                 if entered { point(Some(Refusal::Always)) } else { self.block(body) }
+            }
+            // A constructor that makes parts in a loop makes some.
+            Stmt::For { iter, body, .. } if self.makes_parts() && self.counts_up(iter) => {
+                self.block(body).filter(|_| !may_skip(self.ir(), body)).and_then(|p| point(p.refusal))
             }
             Stmt::If { test, then, orelse } => {
                 let left = match self.ir().expr(test) {
@@ -295,6 +340,17 @@ impl Refuses<'_> {
         }
     }
 
+    fn makes_parts(&self) -> bool {
+        self.ir().function(self.func).kind == FuncKind::Function && self.is_constructor()
+    }
+
+    /// `range(…)`
+    fn counts_up(&self, e: ExprId) -> bool {
+        let ir = self.ir();
+        matches!(ir.expr(e), Expr::Call(call)
+            if matches!(ir.expr(ir.call(call).func), Expr::Var(Var::Unbound(name)) if name.as_str() == "range"))
+    }
+
     fn exits(&self, e: ExprId) -> bool {
         let Expr::Call(call) = self.ir().expr(e) else { return false };
         matches!(self.program.resolve_expr(self.module, self.ir().call(call).func),
@@ -367,6 +423,13 @@ impl Refuses<'_> {
     }
 }
 
+/// May a round of the loop with this body leave out what follows?
+fn may_skip(ir: &Module, body: Block) -> bool {
+    ir.block(body).iter().map(|&s| ir.stmt(s)).any(|s| {
+        matches!(s, Stmt::Break | Stmt::Continue) || blocks(ir, s).into_iter().any(|b| may_skip(ir, b))
+    })
+}
+
 /// The branches of an `if` with `elif` and without `else`.
 fn branches_without_else(ir: &Module, s: StmtId) -> Option<Vec<Block>> {
     let (mut branches, mut at) = (Vec::new(), s);
@@ -391,7 +454,7 @@ fn sets(ir: &Module, block: Block) -> impl Iterator<Item = ExprId> + '_ {
 }
 
 /// What a statement may set, several at once taken apart.
-fn may_set(ir: &Module, s: &Stmt) -> Vec<ExprId> {
+pub(super) fn may_set(ir: &Module, s: &Stmt) -> Vec<ExprId> {
     let targets = match *s {
         Stmt::Assign { targets, .. } => ir.list(targets).to_vec(),
         Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } | Stmt::For { target, .. } => {

@@ -1,12 +1,30 @@
 //! What stays of a condition when there is no room for all of it.
 
+use rustc_hash::FxHashSet;
+
 use super::{Cond, Dd, Diagrams, FALSE, LEAF, Literal, TRUE, atom_at};
 use crate::flow::atom::AtomId;
+
+/// Atoms that stay in a condition with those about the machine, if there is room.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stays {
+    /// What values hang on.
+    Deciding,
+    /// What guards.
+    Kept,
+    /// Uses that have raised.
+    Raised,
+}
 
 impl Diagrams {
     /// Keeps this atom as long as there is room: what it decides is whether a device is there.
     pub fn keep(&mut self, atom: AtomId) {
         self.kept.insert(atom);
+    }
+
+    /// The same for longer than any other: it says that an earlier use has raised where there is no device.
+    pub fn keep_longest(&mut self, atom: AtomId) {
+        self.raised.insert(atom);
     }
 
     /// Both hold. Past the bound, of the first stays what decides between values, if there is room for that; else only what is
@@ -27,14 +45,21 @@ impl Diagrams {
     }
 
     fn and_in_part(&mut self, a: Cond, b: Cond) -> Cond {
-        let decides = self.what_decides(a);
-        if let Some(both) = self.ite(decides, b, FALSE) {
-            return both;
+        let tries: [&[Stays]; 5] = [
+            &[Stays::Deciding, Stays::Kept, Stays::Raised],
+            &[Stays::Deciding, Stays::Kept],
+            &[Stays::Kept, Stays::Raised],
+            &[Stays::Kept],
+            &[Stays::Raised],
+        ];
+        for stays in tries {
+            let left = self.what_stays(a, stays);
+            if let Some(both) = self.ite(left, b, FALSE) {
+                return both;
+            }
         }
-        let kept = std::mem::take(&mut self.kept);
-        let guards = self.forget(a, &|atom| atom.is_hardware() || kept.contains(&atom));
-        self.kept = kept;
-        if let Some(both) = self.ite(guards, b, FALSE) {
+        let raised = (self.what_raises(a), self.what_raises(b));
+        if let Some(both) = self.ite(raised.0, raised.1, FALSE) {
             return both;
         }
         let machine = self.machine(a);
@@ -45,10 +70,14 @@ impl Diagrams {
         self.ite(machine, of_b, FALSE).unwrap_or(machine)
     }
 
-    /// Either holds. Past the bound, only facts about the machine stay.
+    /// Either holds. Past the bound, only facts about the machine stay, with uses that have raised if there is room.
     pub fn or(&mut self, a: Cond, b: Cond) -> Cond {
         let whole = self.ite(a, TRUE, b);
-        let either = whole.unwrap_or_else(|| {
+        let either = whole.or_else(|| {
+            let (a, b) = (self.what_raises(a), self.what_raises(b));
+            self.ite(a, TRUE, b)
+        });
+        let either = either.unwrap_or_else(|| {
             let (a, b) = (self.machine(a), self.machine(b));
             self.ite(a, TRUE, b).unwrap_or(TRUE)
         });
@@ -152,14 +181,21 @@ impl Diagrams {
         said.truncate(kept);
     }
 
-    /// What a condition says of the machine, of what guards, and of what values hang on. Who forgets those takes one value for
-    /// another: of two classes the one whose object was moved under the condition that it was made under.
-    fn what_decides(&mut self, c: Cond) -> Cond {
-        let (kept, deciding) = (std::mem::take(&mut self.kept), std::mem::take(&mut self.deciding));
-        let left =
-            self.forget(c, &|atom| atom.is_hardware() || kept.contains(&atom) || deciding.contains(&atom));
-        (self.kept, self.deciding) = (kept, deciding);
+    /// What a condition says of the machine, and of those other atoms. Who forgets what values hang on takes one value for another:
+    /// of two classes the one whose object was moved under the condition that it was made under.
+    fn what_stays(&mut self, c: Cond, stays: &[Stays]) -> Cond {
+        let sets = [&mut self.deciding, &mut self.kept, &mut self.raised].map(std::mem::take);
+        let kinds = [Stays::Deciding, Stays::Kept, Stays::Raised];
+        let known: Vec<&FxHashSet<AtomId>> =
+            kinds.iter().zip(&sets).filter(|(kind, _)| stays.contains(kind)).map(|(_, set)| set).collect();
+        let left = self.forget(c, &|atom| atom.is_hardware() || known.iter().any(|set| set.contains(&atom)));
+        [self.deciding, self.kept, self.raised] = sets;
         left
+    }
+
+    /// What a condition says of the machine and of uses that have raised.
+    pub fn what_raises(&mut self, c: Cond) -> Cond {
+        self.what_stays(c, &[Stays::Raised])
     }
 
     /// What a condition says of the machine, whatever else it depends on.

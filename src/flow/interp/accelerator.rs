@@ -123,9 +123,13 @@ impl Interp<'_> {
                     let told = self.events.len();
                     self.use_of_device(device, backend, e, UseKind::Query, &what);
                     // Whatever device the object names, it raises without CUDA: what follows has it.
-                    if backend.is_none() && self.events.len() == told && self.raises_for_any(device) {
-                        let there = self.available(None);
-                        self.path = self.d.and(self.path, there);
+                    if backend.is_none() && self.events.len() == told {
+                        if self.raises_for_any(device) {
+                            let there = self.available(None);
+                            self.path = self.d.and(self.path, there);
+                        } else {
+                            self.chooses_gpu(path, e);
+                        }
                     }
                 }
                 None

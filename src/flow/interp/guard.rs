@@ -139,6 +139,7 @@ impl Interp<'_> {
             return;
         }
         let atom = self.atoms.add(super::super::atom::Atom::Shadow { place });
+        self.d.keep_longest(atom);
         let (shadow, elsewhere) = (self.d.atom(atom), self.d.not(here));
         let fine = self.d.or(elsewhere, needed);
         let fine = self.d.or(fine, shadow);

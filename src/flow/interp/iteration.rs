@@ -58,7 +58,7 @@ impl Interp<'_> {
         let (before, objects) = (self.path, self.objects.len());
         let v = self.call_function(module, func, None, Some(Value::Object(id)), &args, at);
         if self.path != FALSE {
-            let machine = self.d.machine(self.path);
+            let machine = self.d.what_raises(self.path);
             self.path = self.d.and(before, machine);
         }
         if self.path == FALSE {

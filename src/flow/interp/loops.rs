@@ -229,14 +229,14 @@ impl<'p> Interp<'p> {
             for &(path, _) in breaks {
                 left = self.d.or(left, path);
             }
-            let left = self.d.forget(left, &super::super::atom::AtomId::is_hardware);
+            let left = self.d.what_raises(left);
             self.path = self.d.and(before, left);
         } else if orelse != Block::default() && frame.exact && !breaks.is_empty() {
             self.exhausted_or_broken(before, orelse, frame.breaks);
             return;
         } else if end.sure && breaks.is_empty() {
             // What the machine must be there for a round to end, it is after it; a round that never ends leaves nothing.
-            let ended = self.d.machine(self.path);
+            let ended = self.d.what_raises(self.path);
             self.path = self.d.and(before, ended);
         } else if self.path == FALSE {
             // A loop that always leaves the function may also not have run at all.
@@ -278,7 +278,7 @@ impl<'p> Interp<'p> {
         if ended && breaks.len() < MAX_LEAVES {
             // Then what the machine must be at the `break`, it is after the loop.
             let left = breaks.iter().fold(FALSE, |left, &(path, _)| self.d.or(left, path));
-            let left = self.d.forget(left, &super::super::atom::AtomId::is_hardware);
+            let left = self.d.what_raises(left);
             self.path = self.d.and(before, left);
         }
         for (_, changes) in breaks.into_iter().take(1) {

@@ -48,6 +48,7 @@ mod files;
 mod filled;
 mod frame;
 mod graphless;
+mod groups;
 mod guard;
 mod handing;
 mod handlers;

@@ -1,6 +1,6 @@
 //! Optimizers, wrappers for several GPUs and process groups.
 
-use super::super::diagram::{Cond, Dd, FALSE, TRUE};
+use super::super::diagram::{Dd, FALSE, TRUE};
 use super::super::event::{Kind, LeftBehind};
 use super::super::value::{Device, ObjId, Reason, Value};
 use super::args::Args;
@@ -383,48 +383,6 @@ impl Interp<'_> {
             let unknown = self.unknown_device();
             self.move_module(id, unknown);
             return;
-        }
-    }
-
-    /// `init_process_group("nccl")` where no GPU may be.
-    fn process_group(&mut self, args: &Args, e: ExprId) {
-        let Some((backend, at)) = args.get(0, "backend") else { return };
-        let chosen = self.chosen_nccl(backend, at);
-        if chosen == FALSE || self.caught_around() {
-            return;
-        }
-        let there = self.available(None);
-        let absent = self.d.not(there);
-        let bad = self.d.and(chosen, absent);
-        // Whatever picks the back end knows about devices.
-        self.d.support(chosen, &mut self.deciders);
-        let bite = self.bite(bad, true);
-        self.deciders.clear();
-        if let Some(bite) = bite {
-            let place = self.place(e);
-            self.emit(Kind::Nccl, place, bite, Vec::new());
-        }
-    }
-
-    /// Where is this back end NCCL, by what [`Self::is_nccl`] says of each that it may be?
-    pub(super) fn chosen_nccl(&mut self, backend: Value, at: ExprId) -> Cond {
-        let chosen = match backend {
-            Value::Choice(_) => self.each(backend, &mut |i, v| Value::Bool(i.is_nccl(v, at))),
-            v => Value::Bool(self.is_nccl(v, at)),
-        };
-        if let Value::Bool(chosen) = chosen { chosen } else { FALSE }
-    }
-
-    /// Is it the name of NCCL, or an option that has that name unless the user says otherwise?
-    fn is_nccl(&mut self, v: Value, at: ExprId) -> Cond {
-        let nccl = |v| matches!(v, Value::Str(s, _) if s.as_str() == "nccl");
-        match v {
-            Value::Outer(o) => match self.t.get_outer(o).default {
-                Some(default) if nccl(default) => self.outer_equal(o, default, at),
-                _ => FALSE,
-            },
-            v if nccl(v) => TRUE,
-            _ => FALSE,
         }
     }
 

@@ -127,6 +127,8 @@ pub(super) struct Watch {
     pub(super) moved_wholes: FxHashSet<OuterId>,
     /// Where the global rank was taken for an index, in which frame and when.
     pub(super) ranks_used: Vec<(FrameId, Cond, Place)>,
+    /// Where a process has chosen its GPU by a number that nobody knows, in which frame and when.
+    pub(super) gpus_chosen: Vec<(FrameId, Cond, Place)>,
     /// Modules that register parameters or buffers under names that are not written down.
     pub(super) registers_by_hand: FxHashSet<ObjId>,
     /// Parts that are sent to an accelerator, by what they are parts of.
@@ -260,6 +262,7 @@ impl Watch {
             moved_parts: FxHashMap::default(),
             moved_wholes: FxHashSet::default(),
             ranks_used: Vec::new(),
+            gpus_chosen: Vec::new(),
             registers_by_hand: FxHashSet::default(),
             sent_parts: FxHashMap::default(),
             brought_along: FxHashSet::default(),
