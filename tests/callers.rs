@@ -325,6 +325,13 @@ fn what_all_callers_come_to_after_a_use_is_told_with_that() {
     assert_eq!(helped("    model.cuda()\n"), (1, 0));
     assert_eq!(helped(""), (1, 1));
     assert_eq!(helped("    if small:\n        model.cuda()\n").1, 1);
+    // A device in a variable, made of its name.
+    assert_eq!(helped("    model.to(torch.device(\"cuda:0\"))\n"), (1, 0));
+    assert_eq!(helped("    place = torch.device(\"cuda\")\n    model.to(device=place)\n"), (1, 0));
+    assert_eq!(helped("    place = \"cuda\" if small else \"cpu\"\n    model.to(place)\n").1, 1);
+    // A group of NCCL is told by its own rule (SD108).
+    assert_eq!(helped("    torch.distributed.init_process_group(\"nccl\")\n"), (0, 0));
+    assert_eq!(helped("    torch.distributed.init_process_group(\"gloo\")\n"), (1, 1));
 }
 
 #[test]
@@ -334,8 +341,11 @@ fn branches_that_all_need_cuda_count_on_the_way_and_in_constructors() {
         "from helper import extract\n\n\nclass Work:\n    def __init__(self, net, small):\n        {branches}\n    def run(self, x):\n        return extract(self.net, x)\n"
     );
     assert_eq!(both(&[("LICENSE", ""), HELPER, ("main.py", &made)], "helper.py").1, 0);
-    // In a function, too: whichever way was taken has raised.
-    assert_eq!(helped("    if small:\n        model.cuda()\n    else:\n        model.half().cuda()\n").1, 0);
+    // In a function, too: whichever way was taken has raised, and both lines are told.
+    assert_eq!(
+        helped("    if small:\n        model.cuda()\n    else:\n        model.half().cuda()\n"),
+        (2, 0)
+    );
 }
 
 #[test]

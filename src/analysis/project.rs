@@ -16,14 +16,15 @@ use crate::config::Settings;
 use crate::discover::{Input, MAX_FILES, project_files, project_root};
 use crate::finding::{ByDefault, Code, Finding, Spot, Way};
 use crate::flow::{
-    Behind, CalledOnce, CudaOnly, Elsewhere, GPUS, Load, MAKER, MOVE, NamedCalls, QUESTION, SETTERS, Tabled,
-    Target, Uses, Writers, all_nccl, class_of, function_at, is_grouped, is_spot_grouped, stays,
+    Behind, CalledOnce, CudaOnly, Elsewhere, GPUS, Load, MOVE, NamedCalls, QUESTION, SETTERS, Tabled, Target,
+    Uses, Writers, all_nccl, class_of, function_at, is_grouped, is_spot_grouped, stays,
 };
 use crate::ir::FuncId;
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::source::{is_test, read};
 use crate::span::{FileId, Place};
 use crate::sym::Sym;
+use crate::torch::GROUP_MAKER;
 use crate::world::World;
 
 /// `torch.load` without `map_location`.
@@ -68,7 +69,7 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
         let in_module = dependent.iter().any(|&(file, module)| module && project.holds(file, inputs));
         let known = project.modules(reading);
         let asked = Behind::asks(&reading.program, &known);
-        let words: &[&str] = &[QUESTION, GPUS, MOVE];
+        let words: &[&str] = &[QUESTION, GPUS, MOVE, GROUP_MAKER];
         if !project.complete(reading, &|text| asked || mentions(text, words)) {
             continue;
         }
@@ -272,7 +273,7 @@ pub(super) fn only_in_groups(mut findings: Vec<Finding>, reading: &mut Reading<'
     let concerned: Vec<FileId> =
         findings.iter().filter(|f| grouped(f, &reading.program)).map(|f| f.primary.place.file).collect();
     for project in projects(concerned.into_iter(), inputs) {
-        project.complete(reading, &|text| mentions(text, &[MAKER]));
+        project.complete(reading, &|text| mentions(text, &[GROUP_MAKER]));
         let files = project.modules(reading);
         let program = &reading.program;
         if all_nccl(program, &files) {

@@ -10,8 +10,6 @@ use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::torch;
 
-/// What makes a group.
-pub const MAKER: &str = "init_process_group";
 /// How many functions that tell the size, or whether there is a group, may hand on each other's word.
 const MAX_HANDS: u32 = 3;
 
@@ -30,16 +28,17 @@ pub fn all_nccl(program: &Program, files: &[ModIdx]) -> bool {
         .iter()
         .flat_map(|&m| {
             let ir = &program.get(m).ir;
-            ir.calls().filter(|call| ir.last_name(call.func) == Some(Sym::new(MAKER))).map(move |c| (ir, c))
+            ir.calls()
+                .filter(|call| ir.last_name(call.func) == Some(Sym::new(torch::GROUP_MAKER)))
+                .map(move |c| (ir, c))
         })
         .peekable();
     makers.peek().is_some() && makers.all(|(ir, call)| is_nccl(ir, call))
 }
 
-/// `backend="nccl"`, or the name of what has been given that in the same function. PyTorch takes it in any case
-/// (torch/distributed/distributed_c10d.py, `Backend.__new__`).
+/// `backend="nccl"`, or the name of what has been given that in the same function.
 fn is_nccl(ir: &Module, call: Call<'_>) -> bool {
-    let nccl = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if s.as_str().eq_ignore_ascii_case("nccl"));
+    let nccl = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if torch::is_nccl(s.as_str()));
     let Some(backend) = super::site::argument(call, 0, Sym::new("backend")) else { return false };
     let set = |value: ExprId, target: ExprId| nccl(value) && ir.asks_about(backend, target);
     nccl(backend)

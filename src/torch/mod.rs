@@ -208,6 +208,14 @@ pub fn names_written_file(class: Sym, attribute: Sym) -> bool {
     MARKED.written(class.as_str(), attribute.as_str())
 }
 
+/// What starts a group of processes (`torch.distributed`).
+pub const GROUP_MAKER: &str = "init_process_group";
+
+/// Is it the name of NCCL's back end? PyTorch takes it in any case (torch/distributed/distributed_c10d.py, `Backend.__new__`).
+pub fn is_nccl(name: &str) -> bool {
+    name.eq_ignore_ascii_case("nccl")
+}
+
 /// Does the state of the class's objects hold no tensors?
 pub fn is_tensorless(class: Sym) -> bool {
     MARKED.tensorless(class.as_str())

@@ -9,8 +9,6 @@ use crate::link::{ModIdx, Program, Resolved, Target};
 use crate::sym::Sym;
 use crate::torch::{self, Accelerator, Without};
 
-/// Makes a process group.
-const GROUP: &str = "torch.distributed.init_process_group";
 /// How far a device is followed through variables.
 const MAX_NAMES: u32 = 4;
 
@@ -46,9 +44,11 @@ impl Refuses<'_> {
     fn is_use(&self, call: Call<'_>) -> bool {
         let ir = self.ir();
         match (ir.expr(call.func), self.program.resolve_expr(self.module, call.func)) {
-            (_, Some(Resolved::External(path))) if path.as_str() == GROUP => {
-                self.uses.anywhere()
-                    && argument(call, 0, Sym::new("backend")).is_some_and(|e| self.is_nccl(e))
+            (_, Some(Resolved::External(path)))
+                if path.as_str().strip_prefix("torch.distributed.") == Some(torch::GROUP_MAKER) =>
+            {
+                let nccl = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if torch::is_nccl(s.as_str()));
+                self.uses.anywhere() && argument(call, 0, Sym::new("backend")).is_some_and(nccl)
             }
             (_, Some(Resolved::External(path))) => {
                 torch::call(path).and_then(|f| f.accelerator).is_some_and(|a| {
@@ -104,10 +104,6 @@ impl Refuses<'_> {
             }
         }
         found
-    }
-
-    fn is_nccl(&self, e: ExprId) -> bool {
-        matches!(self.ir().expr(e), Expr::Str(text) if text.as_str().eq_ignore_ascii_case("nccl"))
     }
 
     /// May the device be none, or a number below zero? A function that takes these does nothing then.

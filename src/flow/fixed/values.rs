@@ -1,5 +1,10 @@
 //! What expressions, parameters and attributes may be, as far as the project's own calls and constructors say it.
 
+use std::cell::RefCell;
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
 use super::sites::Site;
 use super::{Fixed, ends};
 use crate::flow::behind::{Node, named};
@@ -7,7 +12,8 @@ use crate::flow::given::Target;
 use crate::flow::methods::class_of_self;
 use crate::flow::site::own_method;
 use crate::ir::{
-    Call, Expr, ExprId, ExprList, FuncId, FuncKind, Module, ParamKind, Real, Stmt, UnaryOp, Var, Whole,
+    ArgKind, Call, Expr, ExprId, ExprList, FuncId, FuncKind, Module, ParamKind, Real, Stmt, UnaryOp, Var,
+    Whole,
 };
 use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::span::Span;
@@ -286,15 +292,7 @@ impl Fixed<'_> {
 
     /// What the project gives for a parameter of a function, by its position.
     fn of_parameter(&self, target: Target, at: usize) -> Option<Values> {
-        let key = (target, at);
-        if let Some(known) = self.params.borrow().get(&key) {
-            return known.clone();
-        }
-        // What hangs on itself is not known.
-        self.params.borrow_mut().insert(key, None);
-        let found = self.given(target, at);
-        self.params.borrow_mut().insert(key, found.clone());
-        found
+        once(&self.params, (target, at), || self.given(target, at))
     }
 
     fn given(&self, (m, f): Target, at: usize) -> Option<Values> {
@@ -324,14 +322,7 @@ impl Fixed<'_> {
 
     /// What instances of a class, of its bases and of what is derived from it have under a name.
     fn of_attribute(&self, class: ClassKey, name: Sym) -> Option<Values> {
-        let key = (class, name);
-        if let Some(known) = self.attributes.borrow().get(&key) {
-            return known.clone();
-        }
-        self.attributes.borrow_mut().insert(key, None);
-        let found = self.set_to(class, name);
-        self.attributes.borrow_mut().insert(key, found.clone());
-        found
+        once(&self.attributes, (class, name), || self.set_to(class, name))
     }
 
     fn set_to(&self, class: ClassKey, name: Sym) -> Option<Values> {
@@ -407,9 +398,23 @@ impl Fixed<'_> {
     }
 }
 
+/// What has been found under this key, or is found now. What hangs on itself is not known.
+fn once<K: Copy + Eq + Hash>(
+    known: &RefCell<FxHashMap<K, Option<Values>>>,
+    key: K,
+    find: impl FnOnce() -> Option<Values>,
+) -> Option<Values> {
+    if let Some(found) = known.borrow().get(&key) {
+        return found.clone();
+    }
+    known.borrow_mut().insert(key, None);
+    let found = find();
+    known.borrow_mut().insert(key, found.clone());
+    found
+}
+
 /// The argument of a call for the parameter at this position; nothing if it is left out, `None` if it cannot be told.
 fn argument_at(ir: &Module, site: Site, at: usize, name: Sym) -> Option<Option<ExprId>> {
-    use crate::ir::ArgKind;
     let call = ir.call(site.call);
     let spread = call.args.iter().any(|a| matches!(a.kind, ArgKind::Star | ArgKind::DoubleStar));
     let given = match at.checked_sub(site.bound) {

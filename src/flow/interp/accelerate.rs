@@ -25,14 +25,11 @@ const STATES: &[&str] = &[
 const SPLIT: &[&str] =
     &["fsdp_plugin", "deepspeed_plugin", "deepspeed_plugins", "megatron_lm_plugin", "parallelism_config"];
 
-/// Its attributes that say which process this is, or how far it is.
-const ELSE: &[&str] = &[
-    "is_main_process",
-    "is_local_main_process",
-    "is_last_process",
-    "sync_gradients",
-    "optimizer_step_was_skipped",
-];
+/// What it answers with yes in one of the processes: the only one, where there are no others.
+const FIRST: &[&str] = &["is_main_process", "is_local_main_process", "is_last_process"];
+
+/// What it answers of how far the training is, and so nothing about where it works.
+const ELSE: &[&str] = &["sync_gradients", "optimizer_step_was_skipped"];
 
 /// What is known of one.
 #[derive(Clone, Copy)]
@@ -78,12 +75,16 @@ impl Interp<'_> {
         self.ite_device(there, cuda, device)
     }
 
-    /// `accelerator.device`, if this is one.
-    pub(super) fn device_of_accelerator(&self, o: OuterId) -> Option<Value> {
-        self.watch.accelerates.get(&o).map(|a| Value::Device(a.device))
+    /// `accelerator.device` and what is known of its other attributes, if this is one.
+    pub(super) fn asked_of_accelerator(&self, o: OuterId, name: Sym) -> Option<Value> {
+        let accelerated = self.watch.accelerates.get(&o)?;
+        match name.as_str() {
+            "device" => Some(Value::Device(accelerated.device)),
+            name => FIRST.contains(&name).then_some(Value::Bool(TRUE)),
+        }
     }
 
-    /// `accelerator.is_main_process`, `accelerator.sync_gradients`: asked of one, and nothing about where it works.
+    /// `accelerator.sync_gradients`
     pub(super) fn asks_accelerator_else(&self, o: OuterId) -> bool {
         let OuterKey::Attr { base, name } = self.t.get_outer(o).key else { return false };
         self.watch.accelerates.contains_key(&base) && ELSE.contains(&name.as_str())
@@ -134,27 +135,16 @@ impl Interp<'_> {
 
     /// A batch where the loader sends it: all tensors in it, however deep.
     fn sent_along(&mut self, batch: Value, device: Dd) -> Value {
-        match batch {
-            Value::Unknown | Value::Outer(_) => self.possible_tensor(device),
-            Value::Seq(s) => {
-                let items: Vec<Value> =
-                    self.seq_items(s).iter().map(|&v| self.sent_along(v, device)).collect();
-                self.seq(&items)
+        self.each_within(batch, &mut |i, v| match v {
+            Value::Unknown | Value::Outer(_) => i.possible_tensor(device),
+            Value::Object(id) if i.is_plain_container(id) => {
+                let content = i.own(id);
+                let content = i.sent_along(content, device);
+                let kind = i.obj(id).kind;
+                Value::Object(i.object(kind, None, content))
             }
-            Value::Many(m) => {
-                let item = *self.t.values.get(m);
-                let item = self.sent_along(item, device);
-                self.many(item)
-            }
-            Value::Choice(_) => self.each(batch, &mut |i, v| i.sent_along(v, device)),
-            Value::Object(id) => match self.obj(id).kind {
-                kind @ (ObjKind::Dict { module: false } | ObjKind::List { module: false }) => {
-                    let content = self.sent_along(self.own(id), device);
-                    Value::Object(self.object(kind, None, content))
-                }
-                _ => Value::Unknown,
-            },
-            batch => self.move_all(batch, device),
-        }
+            Value::Object(_) => Value::Unknown,
+            v => i.move_all(v, device),
+        })
     }
 }

@@ -407,35 +407,25 @@ impl Interp<'_> {
 
     /// What a loader pins, or may pin.
     fn pinned(&mut self, item: Value, e: ExprId) -> Value {
-        match item {
+        self.each_within(item, &mut |i, item| match item {
             Value::Tensor(t) => {
-                let t = self.get_tensor(t);
-                let device = self.because(t.device, e, Reason::Pinned);
-                self.tensor(Tensor { device, ..t })
+                let t = i.get_tensor(t);
+                let device = i.because(t.device, e, Reason::Pinned);
+                i.tensor(Tensor { device, ..t })
             }
-            Value::Seq(s) => {
-                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.pinned(v, e)).collect();
-                self.seq(&items)
-            }
-            Value::Many(m) => {
-                let item = *self.t.values.get(m);
-                let item = self.pinned(item, e);
-                self.many(item)
-            }
-            Value::Choice(_) => self.each(item, &mut |i, v| i.pinned(v, e)),
-            Value::Object(id)
-                if matches!(
-                    self.obj(id).kind,
-                    ObjKind::Dict { module: false } | ObjKind::List { module: false }
-                ) =>
-            {
-                let content = self.own(id);
-                let content = self.pinned(content, e);
-                self.set_own(id, content);
+            Value::Object(id) if i.is_plain_container(id) => {
+                let content = i.own(id);
+                let content = i.pinned(content, e);
+                i.set_own(id, content);
                 item
             }
             v => v,
-        }
+        })
+    }
+
+    /// Is it a list or dict of Python's own?
+    pub(super) fn is_plain_container(&self, id: ObjId) -> bool {
+        matches!(self.obj(id).kind, ObjKind::Dict { module: false } | ObjKind::List { module: false })
     }
 
     /// The objects in the value that were made since there were so many are made anew in each round of a loop.

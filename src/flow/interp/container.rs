@@ -432,22 +432,30 @@ impl Interp<'_> {
     }
 
     pub(super) fn move_all(&mut self, v: Value, device: super::Dd) -> Value {
-        match v {
+        self.each_within(v, &mut |i, v| match v {
             Value::Tensor(t) => {
-                let t = self.get_tensor(t);
-                self.tensor(Tensor { device, ..t })
+                let t = i.get_tensor(t);
+                i.tensor(Tensor { device, ..t })
             }
+            v => v,
+        })
+    }
+
+    /// The value with what `f` makes of everything in it: of the elements of sequences, however deep, and of all alternatives.
+    /// Objects are left to `f`.
+    pub(super) fn each_within(&mut self, v: Value, f: &mut dyn FnMut(&mut Self, Value) -> Value) -> Value {
+        match v {
             Value::Seq(s) => {
-                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.move_all(v, device)).collect();
+                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.each_within(v, f)).collect();
                 self.seq(&items)
             }
             Value::Many(m) => {
                 let item = *self.t.values.get(m);
-                let moved = self.move_all(item, device);
-                self.many(moved)
+                let item = self.each_within(item, f);
+                self.many(item)
             }
-            Value::Choice(_) => self.each(v, &mut |i, v| i.move_all(v, device)),
-            v => v,
+            Value::Choice(_) => self.each(v, &mut |i, v| i.each_within(v, f)),
+            v => f(self, v),
         }
     }
 

@@ -367,7 +367,7 @@ impl Interp<'_> {
 
 /// Does the function make the process one of several? A process does that once.
 fn joins_others(ir: &Module, function: &Function) -> bool {
-    let joins = |e: &Expr| matches!(e, Expr::Attr { name, .. } if name.as_str() == "init_process_group");
+    let joins = |e: &Expr| matches!(e, Expr::Attr { name, .. } if name.as_str() == crate::torch::GROUP_MAKER);
     function.parent.is_some() && ir.exprs[ir.exprs_of(function)].iter().any(joins)
 }
 

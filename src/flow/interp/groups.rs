@@ -7,6 +7,7 @@ use super::Interp;
 use super::args::Args;
 use crate::ir::ExprId;
 use crate::span::Place;
+use crate::torch;
 use crate::world::World;
 
 /// The call by which a process chooses its GPU.
@@ -79,7 +80,7 @@ impl Interp<'_> {
 
     /// Is it the name of NCCL, or an option that has that name unless the user says otherwise?
     fn is_nccl(&mut self, v: Value, at: ExprId) -> Cond {
-        let nccl = |v| matches!(v, Value::Str(s, _) if s.as_str() == "nccl");
+        let nccl = |v| matches!(v, Value::Str(s, _) if torch::is_nccl(s.as_str()));
         match v {
             Value::Outer(o) => match self.t.get_outer(o).default {
                 Some(default) if nccl(default) => self.outer_equal(o, default, at),

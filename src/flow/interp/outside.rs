@@ -107,6 +107,9 @@ impl Interp<'_> {
         if only_tensors_have(name) {
             self.tensor_proofs.insert(o);
         }
+        if let Some(known) = self.asked_of_accelerator(o, name) {
+            return known;
+        }
         // Asked without making it an attribute that something has read: what has fields is no tensor.
         if let Some(&attr) = self.t.outer_ids.get(&OuterKey::Attr { base: o, name })
             && let Some(written) = self.written_outside(attr)
@@ -115,9 +118,6 @@ impl Interp<'_> {
         }
         match text {
             "device" => {
-                if let Some(known) = self.device_of_accelerator(o) {
-                    return known;
-                }
                 self.watch.asked_for_device.insert(o);
                 // A tensor's or a module's device, an option of that name: the same symbol either way.
                 let d = self.device_symbol(o, e);
