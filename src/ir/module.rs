@@ -220,6 +220,11 @@ impl Module {
         self.function(func).slots.get(usize::from(slot)).copied()
     }
 
+    /// Is the expression this name of Python's own, which the file does not bind?
+    pub fn is_builtin(&self, e: ExprId, name: &str) -> bool {
+        matches!(self.expr(e), Expr::Var(Var::Unbound(n)) if n.as_str() == name)
+    }
+
     /// The last part of a name: of an attribute, or of a variable.
     pub fn last_name(&self, e: ExprId) -> Option<Sym> {
         match self.expr(e) {

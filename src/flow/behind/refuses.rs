@@ -348,7 +348,7 @@ impl Refuses<'_> {
     fn counts_up(&self, e: ExprId) -> bool {
         let ir = self.ir();
         matches!(ir.expr(e), Expr::Call(call)
-            if matches!(ir.expr(ir.call(call).func), Expr::Var(Var::Unbound(name)) if name.as_str() == "range"))
+            if ir.is_builtin(ir.call(call).func, "range"))
     }
 
     fn exits(&self, e: ExprId) -> bool {

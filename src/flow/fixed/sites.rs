@@ -3,7 +3,6 @@
 use rustc_hash::FxHashSet;
 
 use super::Fixed;
-use super::values::is_builtin;
 use crate::flow::behind::{Node, named, silent};
 use crate::flow::given::Target;
 use crate::flow::methods::class_of_self;
@@ -177,7 +176,7 @@ impl Fixed<'_> {
             Expr::Call(id) if ir.call(id).func == e => {
                 found.push(Site { module: m, call: id, bound: 1 });
             }
-            Expr::Call(id) if is_builtin(ir, ir.call(id).func, "super") => {}
+            Expr::Call(id) if ir.is_builtin(ir.call(id).func, "super") => {}
             Expr::Attr { name, .. } if name.as_str() == "__init__" => {
                 found.push(Site { module: m, call: call_of(ir, around)?, bound: 0 });
             }
@@ -196,7 +195,7 @@ impl Fixed<'_> {
         for e in exprs(ir) {
             let Expr::Attr { base, name } = ir.expr(e) else { continue };
             let Expr::Call(id) = ir.expr(base) else { continue };
-            if name.as_str() != "__init__" || !is_builtin(ir, ir.call(id).func, "super") {
+            if name.as_str() != "__init__" || !ir.is_builtin(ir.call(id).func, "super") {
                 continue;
             }
             let around = ir.function(ir.function_around(e));
@@ -217,7 +216,7 @@ impl Fixed<'_> {
             let ir = &self.program.get(k.module).ir;
             let span = ir.class(k.class).span;
             ir.calls().filter(|call| span.contains(ir.span(call.func))).any(|call| match ir.expr(call.func) {
-                Expr::Call(id) => is_builtin(ir, ir.call(id).func, "type"),
+                Expr::Call(id) => ir.is_builtin(ir.call(id).func, "type"),
                 _ => ir
                     .last_name(call.func)
                     .is_some_and(|n| matches!(n.as_str(), "cls" | "__class__" | "klass")),
@@ -312,7 +311,7 @@ impl Fixed<'_> {
             let sets = || {
                 ir.calls()
                     .filter(|call| within.contains(ir.span(call.func)))
-                    .any(|call| is_builtin(ir, call.func, "setattr") || is_builtin(ir, call.func, "vars"))
+                    .any(|call| ir.is_builtin(call.func, "setattr") || ir.is_builtin(call.func, "vars"))
                     || ir.exprs.iter().zip(&ir.expr_spans).any(|(e, span)| {
                         matches!(e, Expr::Attr { name, .. } if name.as_str() == "__dict__")
                             && within.contains(*span)
@@ -357,7 +356,7 @@ fn holder(ir: &Module, mention: ExprId) -> Option<Option<ExprId>> {
     match ir.expr(made) {
         Expr::Call(id) if ir.call(id).func == mention => {}
         // `super(Cell, self)`
-        Expr::Call(id) => return is_builtin(ir, ir.call(id).func, "super").then_some(None),
+        Expr::Call(id) => return ir.is_builtin(ir.call(id).func, "super").then_some(None),
         _ => return None,
     }
     if parent(ir, made).is_some() {

@@ -332,7 +332,7 @@ impl Fixed<'_> {
         let mut found = Vec::new();
         for &m in self.files {
             let ir = &self.program.get(m).ir;
-            if ir.has_string(name) && ir.calls().any(|call| is_builtin(ir, call.func, "setattr")) {
+            if ir.has_string(name) && ir.calls().any(|call| ir.is_builtin(call.func, "setattr")) {
                 return None;
             }
             if !ir.has_attribute(name) {
@@ -447,10 +447,6 @@ fn is_target(ir: &Module, targets: &[ExprId], e: ExprId) -> bool {
                 _ => false,
             }
     })
-}
-
-pub(super) fn is_builtin(ir: &Module, e: ExprId, name: &str) -> bool {
-    matches!(ir.expr(e), Expr::Var(Var::Unbound(n)) if n.as_str() == name)
 }
 
 fn may_be_none(ir: &Module, e: ExprId) -> bool {
