@@ -217,6 +217,8 @@ pub enum Expr {
     Int(Whole),
     /// A floating-point number.
     Float(Real),
+    /// An imaginary number: `1j`.
+    Imaginary,
     /// `True`
     True,
     /// `False`

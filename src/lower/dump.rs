@@ -254,6 +254,7 @@ impl Printer<'_> {
             Expr::Str(s) => format!("{:?}", s.as_str()),
             Expr::Int(Whole(i)) => i.to_string(),
             Expr::Float(Real(f)) => format!("{f:?}"),
+            Expr::Imaginary => "imaginary".to_owned(),
             Expr::True => "True".to_owned(),
             Expr::False => "False".to_owned(),
             Expr::None => "None".to_owned(),

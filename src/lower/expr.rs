@@ -146,7 +146,7 @@ impl<'a> Lowerer<'a> {
                     int.as_i64().map_or(Expr::Opaque(ExprList::default()), |n| Expr::Int(Whole(n)))
                 }
                 Number::Float(float) => Expr::Float(Real(*float)),
-                Number::Complex { .. } => Expr::Opaque(ExprList::default()),
+                Number::Complex { .. } => Expr::Imaginary,
             },
             Ast::BooleanLiteral(e) if e.value => Expr::True,
             Ast::BooleanLiteral(_) => Expr::False,

@@ -482,7 +482,10 @@ impl Interp<'_> {
                     None => found,
                 }
             }
-            _ => self.result_of(e),
+            _ => {
+                self.mingles_parts(v);
+                self.result_of(e)
+            }
         }
     }
 }

@@ -221,10 +221,12 @@ impl Interp<'_> {
                 t if t.starts_with("torch.") && t.ends_with("Tensor") => Device::Cpu,
                 t => parse_device(t)?,
             },
-            Value::Device(o) => {
-                let payload = self.d.as_leaf(o)?;
-                self.t.places.get(payload).0
-            }
+            Value::Device(o) => match self.d.as_leaf(o) {
+                Some(payload) => self.t.places.get(payload).0,
+                None => return self.both_choices(d, o, e),
+            },
+            // `x.device != device`, with a parameter of that name.
+            Value::Outer(o) if self.t.get_outer(o).device && self.is_cpu_somewhere(d) => Device::Named(o),
             _ => return None,
         };
         let same = self.is_device(d, wanted, e);
@@ -233,6 +235,31 @@ impl Interp<'_> {
             self.d.support(same, &mut atoms);
             self.watch.places_asked.extend(atoms);
         }
+        Some(same)
+    }
+
+    /// Is it the CPU in one of the cases?
+    fn is_cpu_somewhere(&self, d: super::Dd) -> bool {
+        self.device_leaves(d).into_iter().any(|(_, device, _)| device == Device::Cpu)
+    }
+
+    /// When two devices are the same that both hang on something.
+    fn both_choices(&mut self, a: super::Dd, b: super::Dd, e: ExprId) -> Option<Cond> {
+        if self.is_text(a) || self.is_text(b) || self.d.as_leaf(a).is_some() {
+            return None;
+        }
+        let (mut same, mut leaves) = (FALSE, Vec::new());
+        self.d.leaves(b, &mut leaves);
+        for leaf in leaves {
+            let wanted = self.t.places.get(leaf).0;
+            let there = self.d.where_leaf(b, &mut |p| p == leaf);
+            let it = self.is_device(a, wanted, e);
+            let both = self.d.ite(there, it, FALSE)?;
+            same = self.d.ite(same, TRUE, both)?;
+        }
+        let mut atoms = Vec::new();
+        self.d.support(same, &mut atoms);
+        self.watch.places_asked.extend(atoms);
         Some(same)
     }
 
@@ -280,7 +307,7 @@ impl Interp<'_> {
                 _ => TRUE,
             },
             (CudaSome, Cuda(None)) => TRUE,
-            (CudaSome, Cuda(Some(_))) => self.unknown_test(e),
+            (CudaSome, Cuda(Some(_))) | (Cuda(_) | CudaSome, CudaSome) => self.unknown_test(e),
             (Other(a), Other(b)) => constant(a == b),
             (Cpu, Cpu) | (Meta, Meta) => TRUE,
             (Named(o) | Of(o), w) => {
@@ -315,6 +342,9 @@ impl Interp<'_> {
                 let text = format!("{} is {device}", self.t.get_outer(o).text);
                 let atom = self.atoms.add(Atom::On { text, accelerator: !matches!(device, "cpu" | "meta") });
                 self.tests.insert(test, atom);
+                if let (Some(home), "cpu") = (self.t.get_outer(o).with, device) {
+                    self.watch.asked_on_cpu.entry(home).or_default().push(atom);
+                }
                 atom
             }
         };
@@ -333,6 +363,12 @@ impl Interp<'_> {
                 }
                 c = self.d.and(c, test);
             }
+        }
+        // Where an input of `forward` was found on the CPU, it is the module that is there.
+        for atom in self.watch.asked_on_cpu.get(&o).cloned().unwrap_or_default() {
+            let cpu = self.d.atom(atom);
+            let elsewhere = self.d.not(cpu);
+            c = self.d.and(c, elsewhere);
         }
         c
     }

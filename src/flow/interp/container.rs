@@ -182,6 +182,11 @@ impl Interp<'_> {
                     self.layer(id, item).map_or(item, |home| self.possible_tensor(home))
                 }
                 (ObjKind::Loader | ObjKind::Items, item) => item,
+                // One list here and a longer one there.
+                (ObjKind::List { .. } | ObjKind::Dict { .. }, content) => {
+                    self.mingles(content);
+                    Value::Unknown
+                }
                 _ => Value::Unknown,
             },
             Value::Host(Host::Text | Host::Number) | Value::Str(..) => Self::TEXT,
@@ -258,6 +263,9 @@ impl Interp<'_> {
         for &v in members.iter().take(super::MAX_ELEMENTS) {
             joined = self.blend(joined, v);
         }
+        if joined == Value::Unknown {
+            members.iter().for_each(|&v| self.mingles(v));
+        }
         if matches!(joined, Value::Choice(_) | Value::Tensor(_)) && members.len() <= MAX_BESIDE {
             self.side_by_side.insert(joined, members);
         }
@@ -301,7 +309,11 @@ impl Interp<'_> {
                         let old = *self.t.values.get(m);
                         self.many_beside(&[old, v])
                     }
-                    _ => self.many(Value::Unknown),
+                    (content, _) => {
+                        self.mingles(content);
+                        self.mingles(v);
+                        self.many(Value::Unknown)
+                    }
                 };
                 self.set_own(id, new);
                 Value::None
@@ -407,6 +419,7 @@ impl Interp<'_> {
                             }
                         }
                         None => {
+                            self.mingles(Value::Object(id));
                             let unknown = self.many(Value::Unknown);
                             self.set_own(id, unknown);
                         }
@@ -504,6 +517,8 @@ impl Interp<'_> {
                 }
             }
         }
+        self.mingles(a);
+        self.mingles(b);
         self.result_of(e)
     }
 }

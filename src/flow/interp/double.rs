@@ -160,6 +160,18 @@ impl Interp<'_> {
         }
     }
 
+    /// `1j`, `2j * math.pi`: what is computed with it is complex, and no number of 64-bit floating point. Moving complex numbers
+    /// of any width to MPS raises nothing.
+    pub(super) fn is_imaginary(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        match ir.expr(e) {
+            Expr::Imaginary => true,
+            Expr::Unary { operand, .. } => self.is_imaginary(operand),
+            Expr::Binary { left, right, .. } => self.is_imaginary(left) || self.is_imaginary(right),
+            _ => false,
+        }
+    }
+
     fn names_a_device(&self, o: OuterId) -> bool {
         let outer = self.t.get_outer(o);
         outer.device || outer.text.contains("device")

@@ -109,6 +109,10 @@ impl Interp<'_> {
         let (mut set, mut set_clauses): (Vec<Literal>, Vec<String>) = (Vec::new(), Vec::new());
         let mut memos = Vec::new();
         for &(atom, truth) in cube {
+            // Another alternative than the one that is looked at.
+            if self.taken.contains(&(atom, !truth)) {
+                return None;
+            }
             // The path once said otherwise, and had no room for it.
             if self.d.lost_on(path).contains(&(atom, !truth)) && !self.is_of_some_item(atom) {
                 return None;

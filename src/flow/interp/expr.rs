@@ -93,6 +93,7 @@ impl Interp<'_> {
             }
             Expr::Int(Whole(i)) => Value::Int(i),
             Expr::Float(_) => Self::NUMBER,
+            Expr::Imaginary => Value::Unknown,
             Expr::True => Value::Bool(TRUE),
             Expr::False => Value::Bool(FALSE),
             Expr::None => Value::None,
@@ -523,6 +524,11 @@ impl Interp<'_> {
             (Value::Object(_), _) | (_, Value::Object(_)) => self.object_binary(op, a, b, e),
             (Value::Choice(_), _) => self.each(a, &mut |i, v| i.binary(op, v, b, e, l, r)),
             (_, Value::Choice(_)) => self.each(b, &mut |i, v| i.binary(op, a, v, e, l, r)),
+            (Value::Host(Host::Doubles), _) | (_, Value::Host(Host::Doubles))
+                if self.is_imaginary(l) || self.is_imaginary(r) =>
+            {
+                Self::ARRAY
+            }
             // A number, most likely: what comes of it is as precise as the array.
             (Value::Host(Host::Doubles), v) | (v, Value::Host(Host::Doubles)) if self.never_shown(v) => {
                 Self::DOUBLES

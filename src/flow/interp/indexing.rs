@@ -491,6 +491,11 @@ impl Interp<'_> {
                 let joined = self.blend(old, value);
                 self.many(joined)
             }
+            // One list here and a longer one there.
+            (ObjKind::List { .. }, Value::Choice(_), _) => {
+                self.mingles(content);
+                self.many(Value::Unknown)
+            }
             _ => return,
         };
         self.set_own(id, new);

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use super::super::atom::Atom;
-use super::super::diagram::{Cond, Dd, FALSE, TRUE};
+use super::super::diagram::{Cond, Dd, FALSE, Literal, TRUE};
 use super::super::store::{Changes, pair};
 use super::super::value::{Host, Role, Tensor, TensorId, Value};
 use super::Interp;
@@ -295,8 +295,26 @@ impl<'p> Interp<'p> {
         let split = self.split.len();
         let then = first.map(|first| first && atom.is_hardware());
         self.split.extend(open.then_some(atom));
-        let v = self.branch(cond, &mut |i| i.each_below(hi, then, f), &mut |i| i.each_below(lo, then, f));
+        let v = self.branch(
+            cond,
+            &mut |i| i.each_where((atom, true), hi, then, f),
+            &mut |i| i.each_where((atom, false), lo, then, f),
+        );
         self.split.truncate(split);
+        v
+    }
+
+    /// The alternatives below, where this holds.
+    fn each_where(
+        &mut self,
+        taken: Literal,
+        d: Dd,
+        first: Option<bool>,
+        f: &RefCell<Alternative<'_, 'p>>,
+    ) -> Value {
+        self.taken.push(taken);
+        let v = self.each_below(d, first, f);
+        self.taken.pop();
         v
     }
 }

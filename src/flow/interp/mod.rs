@@ -70,6 +70,7 @@ mod meet;
 mod memo;
 mod mended;
 mod method;
+mod mingled;
 mod mode;
 mod module;
 mod module_call;
@@ -124,7 +125,7 @@ pub use entry::{Outcome, run_module};
 use frame::{Frame, LoopFrame, ObjKind, Object, TryFrame};
 
 use super::atom::{AtomId, Atoms};
-use super::diagram::{Cond, Dd, Diagrams, FALSE, TRUE};
+use super::diagram::{Cond, Dd, Diagrams, FALSE, Literal, TRUE};
 use super::dims::Dims;
 use super::event::Event;
 use super::relevance::Relevance;
@@ -207,6 +208,8 @@ pub struct Interp<'p> {
     deciders: Vec<AtomId>,
     /// Chances by which alternatives are told apart that are looked at one by one just now.
     split: Vec<AtomId>,
+    /// What holds where the alternatives are that are looked at one by one just now, be there room for it in the path or not.
+    taken: Vec<Literal>,
     /// Classes of modules of which it has been asked whether they have weights.
     weighty: RefCell<FxHashMap<ClassKey, bool>>,
     /// While positive, nothing is reported.
@@ -376,6 +379,7 @@ impl<'p> Interp<'p> {
             work: 0,
             deciders: Vec::new(),
             split: Vec::new(),
+            taken: Vec::new(),
             weighty: RefCell::default(),
             muted: 0,
             awaiting: 0,
@@ -516,6 +520,9 @@ impl<'p> Interp<'p> {
         let mut joined = Value::Absent;
         for &v in items.iter().take(MAX_ELEMENTS) {
             joined = self.blend(joined, v);
+        }
+        if joined == Value::Unknown {
+            items.iter().for_each(|&v| self.mingles(v));
         }
         self.many(joined)
     }

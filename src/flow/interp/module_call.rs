@@ -102,11 +102,22 @@ impl Interp<'_> {
                             true,
                         );
                     }
+                    // What takes too many steps to be followed may make its result anywhere.
+                    if self.depth >= super::MAX_DEPTH || self.is_heavy(m, f) {
+                        return self.result_unfollowed(args, e);
+                    }
                 }
             }
             _ => {}
         }
         self.call_unknown_module(id, args, e)
+    }
+
+    /// What the call of a module gives whose `forward` is in sight and was given up.
+    fn result_unfollowed(&mut self, args: &Args, e: ExprId) -> Value {
+        let made = self.result_of(e);
+        self.is_made_of(made, args);
+        made
     }
 
     /// Does a function of the project have anything to do with devices?

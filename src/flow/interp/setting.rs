@@ -208,7 +208,7 @@ impl Interp<'_> {
         let value = if self.obj(id).kind == ObjKind::Module && self.constructing() {
             let place = self.place(at);
             self.watch.fields.insert((id, name), place);
-            if self.check_leaf(value, at, "the module", true) {
+            if self.check_leaf(value, at, "the module", true) || self.is_placeholder(id, name, value) {
                 let unknown = self.unknown_device();
                 self.plain_tensor(unknown, Dims::ANY)
             } else {
@@ -221,6 +221,20 @@ impl Interp<'_> {
         };
         self.follow_weight(id, name, value);
         self.set_field(id, name, value);
+    }
+
+    /// `self.table = torch.empty(0)`, where another method puts something in its place: nobody computes with what has no elements.
+    fn is_placeholder(&self, id: ObjId, name: Sym, value: Value) -> bool {
+        let (Value::Tensor(t), Some(key)) = (value, self.obj(id).class) else { return false };
+        let t = self.get_tensor(t);
+        t.bytes == Some(0)
+            && !t.role.registered()
+            && self.program.class(key).mro.iter().any(|k| {
+                let methods = &self.program.get(k.module).ir.class(k.class).methods;
+                methods.iter().any(|&(method, f)| {
+                    method != self.known.init && self.relevance.assigned.to_self(k.module, f).contains(&name)
+                })
+            })
     }
 
     /// A layer of PyTorch's is where its weight is, once it was given another.

@@ -133,15 +133,21 @@ impl<'p> Interp<'p> {
         ir.block(handler.body).iter().any(|&s| matches!(ir.stmt(s), Stmt::Raise { .. }))
     }
 
-    /// `p.data = p.data.to(device)`: a move written by hand.
+    /// `p.data = p.data.to(device)`, `p.data = p.data.float().to(device)`: a move written by hand.
     fn moves_itself(&self, target: ExprId, value: ExprId) -> bool {
         let ir = &self.linked().ir;
         let Expr::Attr { base, name } = ir.expr(target) else { return false };
-        let Expr::Call(call) = ir.expr(value) else { return false };
-        let Expr::Attr { base: moved, name: method } = ir.expr(ir.call(call).func) else { return false };
-        name.as_str() == "data"
-            && matches!(method.as_str(), "to" | "cuda" | "cpu" | "xpu" | "npu" | "mps" | "hpu")
-            && (same(ir, moved, target) || same(ir, moved, base))
+        let (mut at, mut moved) = (value, false);
+        while let Expr::Call(call) = ir.expr(at) {
+            let Expr::Attr { base: of, name: method } = ir.expr(ir.call(call).func) else { return false };
+            match method.as_str() {
+                "to" | "cuda" | "cpu" | "xpu" | "npu" | "mps" | "hpu" => moved = true,
+                "float" | "half" | "bfloat16" | "double" | "type" | "detach" | "clone" | "contiguous" => {}
+                _ => return false,
+            }
+            at = of;
+        }
+        name.as_str() == "data" && moved && (same(ir, at, target) || same(ir, at, base))
     }
 
     /// Parameters are moved one by one: where modules are now, nobody knows.
@@ -160,6 +166,7 @@ impl<'p> Interp<'p> {
     fn expression_statement(&mut self, e: ExprId) {
         let v = self.eval_unused(e);
         self.check_discarded(e, v);
+        self.moves_mingled(e);
         self.graph_moves(e, v);
     }
 

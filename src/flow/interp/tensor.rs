@@ -78,7 +78,8 @@ impl Interp<'_> {
         if op == BinOp::MatMul {
             self.check_timed_operation("matmul", result, e);
         }
-        let double = self.promoted(&[a, b]);
+        let real = !self.is_imaginary(l) && !self.is_imaginary(r);
+        let double = if real { self.promoted(&[a, b]) } else { super::FALSE };
         self.set_double(result, double)
     }
 

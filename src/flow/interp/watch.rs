@@ -90,6 +90,8 @@ pub(super) struct Watch {
     pub(super) accelerates: FxHashMap<OuterId, super::accelerate::Accelerated>,
     /// Attributes of modules that were set where `nn.Module` does not see it.
     pub(super) unseen: FxHashSet<(ObjId, Sym)>,
+    /// Modules in lists and dicts of which nobody knows any more what is in them.
+    pub(super) mingled: Vec<ObjId>,
     /// Objects whose constructors were given up.
     pub(super) half_made: FxHashSet<ObjId>,
     /// Where parameters were before their modules moved.
@@ -118,6 +120,8 @@ pub(super) struct Watch {
     pub(super) near: FxHashMap<OuterId, OuterId>,
     /// Parts of outside things into which the program has written something, and whether that was always a number.
     pub(super) numbers: FxHashMap<OuterId, bool>,
+    /// That inputs of `forward` are on the CPU, where the program has asked, by the module that they live with.
+    pub(super) asked_on_cpu: FxHashMap<OuterId, Vec<AtomId>>,
     /// Outside things whose `.device` the program has read.
     pub(super) asked_for_device: FxHashSet<OuterId>,
     /// Tensors on the CPU that were filled from those that callers gave.
@@ -244,6 +248,7 @@ impl Watch {
             places_asked: FxHashSet::default(),
             kernels_imported: FxHashSet::default(),
             unseen: FxHashSet::default(),
+            mingled: Vec::new(),
             half_made: FxHashSet::default(),
             left_by_parameters: FxHashSet::default(),
             bound: FxHashMap::default(),
@@ -257,6 +262,7 @@ impl Watch {
             group_started: None,
             near: FxHashMap::default(),
             numbers: FxHashMap::default(),
+            asked_on_cpu: FxHashMap::default(),
             asked_for_device: FxHashSet::default(),
             filled: Vec::new(),
             moved_parts: FxHashMap::default(),
@@ -286,6 +292,7 @@ impl Watch {
         self.anew.retain(|&id| old(id));
         self.true_lists.retain(|&id| old(id));
         self.unseen.retain(|&(id, _)| old(id));
+        self.mingled.retain(|&id| old(id));
         self.half_made.retain(|&id| old(id));
         self.left_by_parameters.clear();
         self.bound.retain(|cell, _| (cell.0 as usize) < cells);

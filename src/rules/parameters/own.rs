@@ -17,6 +17,9 @@ pub(super) fn goes_to_own(file: &File<'_>, function: &Function, param: &Param) -
         return None;
     }
     let look = Look { file, function, receiver, device: param.slot };
+    if look.is_given_own(param) {
+        return None;
+    }
     let statements: Vec<(&Stmt, Span)> = look.statements().collect();
     // What is sent before its own device becomes the new one is sent to the old one.
     let last = file.ir.block(function.body).iter().find(|&&s| look.takes_over(file.ir.stmt(s)));
@@ -250,6 +253,34 @@ impl<'a> Look<'a> {
             let own = ir.expr(owner) == Expr::Var(Var::Local(self.receiver));
             (place && name.as_str() == "device" && own && parts.contains(&part)).then_some(part)
         })
+    }
+
+    /// Does each call give the method its object's own device, `self._run(x, self.device)`? Of one that is there for its own class
+    /// alone.
+    fn is_given_own(&self, param: &Param) -> bool {
+        let (ir, function) = (self.file.ir, self.function);
+        let name = function.name.as_str();
+        if !name.starts_with('_') || name.starts_with("__") {
+            return false;
+        }
+        let index = function.params.iter().position(|p| p.slot == param.slot).unwrap_or(0);
+        // The object is no argument.
+        let place = index.saturating_sub(1);
+        let gives = |call: Call<'_>, of: ExprId| {
+            let positional = call.args.iter().filter(|a| a.kind == ArgKind::Positional).nth(place);
+            let named = call.args.iter().find(|a| a.kind == ArgKind::Keyword(param.name));
+            named.or(positional).is_some_and(|a| match ir.expr(a.value) {
+                Expr::Attr { base, name } => name.as_str() == "device" && ir.names_the_same(base, of),
+                _ => false,
+            })
+        };
+        let named = ir.exprs.iter().filter(|e| matches!(**e, Expr::Attr { name, .. } if name == function.name));
+        let own = ir.calls().filter(|call| match ir.expr(call.func) {
+            Expr::Attr { base, name } => name == function.name && gives(*call, base),
+            _ => false,
+        });
+        let all = named.count();
+        all > 0 && own.count() == all
     }
 
     /// `{"device": self.device}`
