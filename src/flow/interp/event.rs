@@ -82,7 +82,8 @@ impl Interp<'_> {
         }
         let path = self.path;
         let both = self.d.and(path, bad);
-        if both == FALSE {
+        // Without room for all that makes it bad, it is not known to be.
+        if both == FALSE || !self.d.implies(both, bad) {
             return Vec::new();
         }
         let mut cubes: Vec<Vec<Literal>> = Vec::new();

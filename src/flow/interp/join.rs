@@ -295,11 +295,9 @@ impl<'p> Interp<'p> {
         let split = self.split.len();
         let then = first.map(|first| first && atom.is_hardware());
         self.split.extend(open.then_some(atom));
-        let v = self.branch(
-            cond,
-            &mut |i| i.each_where((atom, true), hi, then, f),
-            &mut |i| i.each_where((atom, false), lo, then, f),
-        );
+        let v = self.branch(cond, &mut |i| i.each_where((atom, true), hi, then, f), &mut |i| {
+            i.each_where((atom, false), lo, then, f)
+        });
         self.split.truncate(split);
         v
     }

@@ -110,6 +110,11 @@ impl Interp<'_> {
     /// `nn.DataParallel(model)` of a module from outside that a move has left on the CPU. With one GPU it is moved there, with
     /// more the first call raises (torch/nn/parallel/data_parallel.py): what comes out of it is never on the CPU.
     pub(super) fn outside_in_parallel(&mut self, wrapped: Value, e: ExprId) -> Value {
+        if wrapped == Value::Unknown {
+            let wrapper = self.result_of(e);
+            self.scatters_outside(wrapper);
+            return wrapper;
+        }
         let Value::Tensor(id) = wrapped else { return wrapped };
         let t = self.get_tensor(id);
         if t.certain {

@@ -261,10 +261,13 @@ impl Interp<'_> {
     fn data_parallel(&mut self, args: &Args, e: ExprId) {
         let Some((wrapped, _)) = args.get(0, "module") else { return };
         let Value::Object(id) = wrapped else { return self.scatters_outside(wrapped) };
-        if !self.is_module_object(id) || self.obj(id).outer.is_some() {
+        if !self.is_module_object(id) {
             return;
         }
         self.scatters_here(id);
+        if self.obj(id).outer.is_some() {
+            return;
+        }
         let one_id = args.get(1, "device_ids").and_then(|(v, _)| self.exact_elements(v));
         let place = self.place(e);
         let origin = self.origin(place, Reason::Moved, super::NO_ORIGIN);
@@ -376,7 +379,8 @@ impl Interp<'_> {
                 continue;
             }
             let here = self.d.where_leaf(device, &mut |p| p == leaf);
-            let bad = self.d.and(here, there);
+            // Of one model of many, it is there where another one was chosen: without room for that, nothing is known.
+            let Some(bad) = self.d.ite(here, there, super::FALSE) else { continue };
             let Some(bite) = self.bite(bad, false) else { continue };
             let chain = self.chain(origin);
             self.emit(Kind::WrappedOnCpu { wrapper, chain }, place, bite, Vec::new());

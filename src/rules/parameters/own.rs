@@ -274,7 +274,8 @@ impl<'a> Look<'a> {
                 _ => false,
             })
         };
-        let named = ir.exprs.iter().filter(|e| matches!(**e, Expr::Attr { name, .. } if name == function.name));
+        let named =
+            ir.exprs.iter().filter(|e| matches!(**e, Expr::Attr { name, .. } if name == function.name));
         let own = ir.calls().filter(|call| match ir.expr(call.func) {
             Expr::Attr { base, name } => name == function.name && gives(*call, base),
             _ => false,
