@@ -1,5 +1,6 @@
 //! The middle of the way, from files to findings: read, lower, follow imports, link, interpret, judge.
 
+mod copies;
 mod extensions;
 mod given;
 mod intake;
@@ -10,6 +11,7 @@ mod unused;
 
 use rayon::prelude::*;
 
+use self::copies::Copies;
 pub use self::intake::Analysis;
 use self::intake::{Intake, Loaded, file_id, load};
 use self::judged::{findings_of, importer};
@@ -17,6 +19,7 @@ use self::project::Reading;
 use crate::discover::Input;
 use crate::flow::Relevance;
 use crate::rules::Found;
+use crate::span::FileId;
 
 /// Analyzes files on the current thread pool. Every input gets a source, an empty one if it has no text.
 pub fn analyze(inputs: &[Input]) -> Analysis {
@@ -24,7 +27,7 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     let mut intake = Intake::default();
     let first: Vec<Loaded> =
         inputs.par_iter().enumerate().map(|(i, input)| load(input, file_id(i))).collect();
-    let asked = first.len();
+    let inputs_read = first.len();
     let wanted = intake.take(first, &mut analysis);
     // Imports are followed through the project, so that linting one file finds what linting all of them does.
     intake.follow(wanted, &mut analysis);
@@ -40,8 +43,12 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
         .collect();
     let mut reading = Reading { inputs, program, intake, analysis };
     given::decided_elsewhere(&mut found, &mut reading, &mut relevance);
+    let copies = Copies::of(&found, &mut reading, &mut relevance);
     // What an imported file says of itself need not be said again where it is used, whether or not it is linted.
-    let others: Found = crate::rules::refers_to(&found)
+    let mut asked: Vec<FileId> = crate::rules::refers_to(&found).into_iter().chain(copies.others()).collect();
+    asked.sort_unstable();
+    asked.dedup();
+    let others: Found = asked
         .into_par_iter()
         .filter(|file| !found.contains_key(file))
         .filter_map(|file| {
@@ -50,7 +57,10 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
             Some((file, findings_of(file, input, &reading.program, &relevance, sources)))
         })
         .collect();
-    let findings = crate::rules::told_once(found, &others);
+    let copied = copies.told(&found, &others, &mut reading);
+    let mut findings = crate::rules::told_once(found, &others);
+    findings.retain(|f| !copied.contains(&(f.code, f.primary.place)));
+    copies.name_sources(&mut findings, &reading);
     let findings = project::reached_without_cuda(findings, &mut reading);
     let findings = project::only_in_groups(findings, &mut reading);
     let findings = project::saved_elsewhere(findings, &mut reading);
@@ -65,7 +75,7 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     let findings = project::set_up_by_tables(findings, &mut reading);
     let Reading { program, mut analysis, .. } = reading;
     analysis.findings.extend(findings);
-    analysis.comments.retain(|(file, _)| (file.0 as usize) < asked);
+    analysis.comments.retain(|(file, _)| (file.0 as usize) < inputs_read);
     // The process ends soon: to free this piece by piece takes longer than to leave it.
     std::mem::forget((program, relevance));
     analysis

@@ -126,6 +126,11 @@ impl Sym {
         })
     }
 
+    /// A place for the name among so many: a power of two.
+    pub const fn slot(self, places: usize) -> usize {
+        self.0 as usize & (places - 1)
+    }
+
     /// `self.name`
     pub fn dotted(self, name: Self) -> Self {
         DOTTED.with_borrow_mut(|dotted| {

@@ -379,3 +379,41 @@ fn a_method_of_the_projects_own_says_itself_what_it_needs() {
     let own = "import torch\n\nfrom helper import extract\n\n\nclass Net:\n    def cuda(self):\n        if torch.cuda.is_available():\n            self.on = True\n        return self\n\n\ndef main(net, x):\n    net.cuda()\n    return extract(net, x)\n";
     assert_eq!(both(&[("LICENSE", ""), HELPER, ("main.py", own)], "helper.py").1, 1);
 }
+
+/// Findings in a file of which nobody mentions a function, with these that import it.
+fn imported(files: &[(&str, &str)]) -> usize {
+    let own = ("ops.py", "import torch\n\n\ndef move(x):\n    return x.cuda()\n");
+    let mut all = vec![(".git/HEAD", ""), own];
+    all.extend(files);
+    both(&all, "ops.py").1
+}
+
+#[test]
+fn what_is_only_imported_where_cuda_is_runs_there() {
+    let asserts = "import torch\n\nassert torch.cuda.is_available()\nimport ops\n";
+    let moves = "import torch\n\nimport ops\n\nnet = torch.nn.Linear(2, 2).cuda()\n";
+    for text in [asserts, moves] {
+        assert_eq!(imported(&[("train.py", text)]), 0, "{text}");
+        assert_eq!(
+            imported(&[("train.py", text), ("more.py", "import ops\n"), ("all.py", text)]),
+            1,
+            "{text}"
+        );
+        assert_eq!(imported(&[("train.py", "import middle\n"), ("middle.py", text)]), 0, "{text}");
+        // Others may import a file of a library.
+        assert_eq!(imported(&[("train.py", text), MARK]), 1, "{text}");
+        let by_name =
+            ("more.py", "import importlib\n\n\ndef load(name):\n    return importlib.import_module(name)\n");
+        assert_eq!(imported(&[("train.py", text), by_name]), 1, "{text}");
+    }
+    assert_eq!(
+        imported(&[(
+            "train.py",
+            "import torch\n\n\ndef main():\n    torch.cuda.set_device(0)\n    import ops\n"
+        )]),
+        0
+    );
+    assert_eq!(imported(&[("train.py", "import ops\n")]), 1);
+    assert_eq!(imported(&[("train.py", "import middle\n"), ("middle.py", "import ops\n")]), 1);
+    assert_eq!(imported(&[("middle.py", "import ops\nimport other\n"), ("other.py", "import middle\n")]), 1);
+}

@@ -80,3 +80,48 @@ fn an_object_in_a_variable_is_called() {
     assert_eq!(told("__call__", &user(HOST)), 0);
     assert_eq!(told("__call__", &user(GPU)), 1);
 }
+
+/// What works with CUDA, a clock and an optimizer with methods of the same name, and who calls them.
+const WORKER: &str = "import torch\n\n\nclass Worker:\n    def step(self, n):\n        return torch.zeros(n, device=\"cuda\")\n\n\nclass Clock:\n    def step(self):\n        self.now = 1\n\n\nclass Runner:\n    def __init__(self, clock):\n        self.clock = Clock()\n        self.optimizer = torch.optim.SGD([torch.zeros(1)], 0.1)\n\n    def tick(self):\n        self.clock.step()\n        self.optimizer.step()\n";
+const TRAINER: &str = "import torch\nfrom worker import Runner, Worker\n\n\nclass Trainer:\n    def __init__(self):\n        self.worker = Worker()\n\n    def train(self):\n        torch.cuda.set_device(0)\n        for n in range(3):\n            self.worker.step(n)\n\n\ndef main():\n    Runner(None).tick()\n    Trainer().train()\n\n\nmain()\n";
+
+#[test]
+fn who_calls_a_method_of_another_class_does_not_call_this_one() {
+    let told = |worker: &str| {
+        let project = Project::new(&[(".git/HEAD", ""), ("worker.py", worker), ("main.py", TRAINER)]);
+        let run = project.run("check --isolated --select SD101 --output-format concise worker.py");
+        run.stdout.lines().filter(|line| line.contains("SD101 ")).count()
+    };
+    assert_eq!(told(WORKER), 0);
+    // What is given may be anything, and what is copied may be the worker.
+    assert_eq!(told(&WORKER.replace("= Clock()", "= clock")), 1);
+    assert_eq!(told(&WORKER.replace("= Clock()", "= Worker()")), 1);
+    assert_eq!(told(&WORKER.replace("class Clock:", "class Clock(Worker):")), 1);
+}
+
+#[test]
+fn what_is_looked_up_by_a_name_that_is_put_together_may_be_called_so() {
+    let told = |more: &str| {
+        let main = format!("{TRAINER}\n\n{more}");
+        let project = Project::new(&[(".git/HEAD", ""), ("worker.py", WORKER), ("main.py", &main)]);
+        let run = project.run("check --isolated --select SD101 --output-format concise worker.py");
+        run.stdout.lines().filter(|line| line.contains("SD101 ")).count()
+    };
+    // What is only shown, compared or kept is not called, and other objects have methods of their own.
+    for silent in [
+        "def show(args, names):\n    print([getattr(args, name) for name in names])\n",
+        "def show(args, name):\n    value = getattr(args, name)\n    setattr(args, name, str(value))\n",
+        "def show(args, name):\n    if getattr(args, name) is None:\n        print(name)\n",
+        "class Reader:\n    def read(self, name):\n        return getattr(self, name)()\n",
+    ] {
+        assert_eq!(told(silent), 0, "{silent}");
+    }
+    for called in [
+        "def run(worker, name):\n    getattr(worker, name)(3)\n",
+        "def run(worker, name):\n    method = getattr(worker, name)\n    return method(3)\n",
+        "def run(worker, name):\n    return getattr(worker, name)\n",
+        "class Reader(Worker):\n    def read(self, name):\n        return getattr(self, name)()\n",
+    ] {
+        assert_eq!(told(called), 1, "{called}");
+    }
+}

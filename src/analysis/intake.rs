@@ -125,6 +125,13 @@ impl Intake {
         self.by_path.get(&id).copied()
     }
 
+    /// The file that this one imports by an absolute name, or would.
+    pub(super) fn imported(&mut self, by: FileId, module: Sym) -> Option<PathBuf> {
+        let importer = (*self.importers.get(by.0 as usize)?)?;
+        let found = self.finder.find(importer, 0, module)?;
+        Some(self.finder.path(found).to_path_buf())
+    }
+
     pub(super) fn link(&mut self) -> Program {
         let mut program = Program::link(std::mem::take(&mut self.modules), &mut |file, level, name| {
             let importer = (*self.importers.get(file.0 as usize)?)?;

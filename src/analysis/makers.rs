@@ -5,13 +5,16 @@ use rustc_hash::FxHashMap;
 
 use super::project::{IN_MODULE, Project, Reading, mentions, projects};
 use crate::discover::project_texts;
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::flow::{Fixed, OneGpu, class_of, function_at, hangs_on_values, moves_whole};
 use crate::link::{ClassKey, Program};
 use crate::source::read;
 use crate::span::{FileId, Place};
 use crate::sym::Sym;
 use crate::world::World;
+
+/// What needs CUDA where nobody has asked for it.
+const NEEDS: [Code; 3] = [Code(101), Code(106), IN_MODULE];
 
 /// The findings without those about parts of modules that the project makes itself and moves as a whole.
 pub(super) fn moved_with_the_whole(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
@@ -50,7 +53,11 @@ pub(super) fn on_what_is_left_out(mut findings: Vec<Finding>, reading: &mut Read
         let named = |name: Sym| settings.iter().any(|text| mentions(text, &[name.as_str()]));
         let fixed = Fixed::of(&reading.program, &files, &named);
         findings.retain(|f| {
-            !(project.holds(f.primary.place.file, inputs) && places(f).any(|place| fixed.contains(place)))
+            // Who has asked for CUDA by a flag gets it.
+            let chosen =
+                |place| f.world == World::NoCuda && NEEDS.contains(&f.code) && fixed.is_chosen(place);
+            let here = project.holds(f.primary.place.file, inputs);
+            !(here && places(f).any(|place| fixed.contains(place) || chosen(place)))
         });
     }
     findings

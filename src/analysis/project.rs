@@ -79,11 +79,14 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
         let cuda_only = CudaOnly::in_packages(program, &packages);
         let built = |way: &Way| program.module_of(way.spot.file).is_some_and(|m| cuda_only.contains(m));
         let imported = |way: &Way| way.spot.entry != FuncId(0) && built(way);
-        let refused = Behind::of(program, &files, Uses::None);
+        // Anybody may import a library's files.
+        let around: FxHashSet<ModIdx> = packages.iter().map(|&(_, package)| package).collect();
+        let around = Some(&around).filter(|_| !project.is_built());
+        let refused = Behind::of(program, &files, Uses::None, around);
         // A module that cannot be made or run but with something that needs CUDA could not be elsewhere.
-        let bound = in_module.then(|| Behind::of(program, &files, Uses::Making));
+        let bound = in_module.then(|| Behind::of(program, &files, Uses::Making, around));
         // Who comes there has taken one of some branches, whether or not it can be mended for itself.
-        let needed = Behind::of(program, &files, Uses::OnTheWay);
+        let needed = Behind::of(program, &files, Uses::OnTheWay, around);
         // That a module chooses its device is bad whoever else needs CUDA, unless all who make it are in sight.
         let made = (in_module && !project.is_built()).then_some(&needed);
         let ways = findings.iter().flat_map(|f| &f.entries).filter(|w| project.holds(w.spot.file, inputs));

@@ -8,6 +8,7 @@
 //! for others, who may come from anywhere.
 
 mod graph;
+mod imported;
 mod late;
 mod needs;
 mod refuses;
@@ -80,14 +81,20 @@ pub const MOVE: &str = "cuda";
 const MAX_IMPORTS: usize = 300;
 
 impl Behind {
-    /// Looks at these files of the program: what they mention, and where they refuse.
-    pub fn of(program: &Program, files: &[ModIdx], uses: Uses) -> Self {
+    /// Looks at these files of the program: what they mention, and where they refuse. `packages`, if all that imports them is in
+    /// sight: those of them that are imported with what is in them.
+    pub fn of(program: &Program, files: &[ModIdx], uses: Uses, packages: Option<&FxHashSet<ModIdx>>) -> Self {
         let own = Own::of(program, files);
         let points = refuses::points(program, files, uses, &own);
         let late = Late::of(program, files, &points);
         let there = |&m: &ModIdx| (m, refuses::there(program, m, &points, uses, &own));
         let there: FxHashMap<ModIdx, Vec<Span>> = files.iter().map(there).collect();
-        let graph = Graph::of(program, files, &points, &late, &there);
+        let mut graph = Graph::of(program, files, &points, &late, &there);
+        if let Some(packages) = packages {
+            for m in imported::only_with_cuda(program, files, packages, &points, &there) {
+                graph.only_with_cuda(m);
+            }
+        }
         let reachable = uses.anywhere().then(|| graph.reachable());
         let mut held = graph.solve();
         // A method is where its class is.

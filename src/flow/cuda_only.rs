@@ -16,6 +16,8 @@ pub struct CudaOnly {
     compile: Vec<bool>,
     /// Those with a variable that holds some.
     hold: Vec<bool>,
+    /// Are there any of either?
+    kernels: bool,
 }
 
 impl CudaOnly {
@@ -29,6 +31,7 @@ impl CudaOnly {
         let all = || (0..program.modules.len()).map(|n| ModIdx(u32::try_from(n).unwrap_or(u32::MAX)));
         let compile: Vec<bool> = all().map(|m| compiles(program, m)).collect();
         let hold: Vec<bool> = all().map(|m| holds_kernels(program, m)).collect();
+        let kernels = compile.contains(&true) || hold.contains(&true);
         let known =
             |m: ModIdx| imports_extension(program, m).max(compile[m.0 as usize].then_some(Reach::Importers));
         let seeds: Vec<Option<Reach>> = all().map(known).collect();
@@ -36,7 +39,7 @@ impl CudaOnly {
         let mut needs: Vec<bool> = seeds.iter().map(|&reach| reach == Some(Reach::Importers)).collect();
         let mut work: Vec<ModIdx> = all().filter(|m| needs[m.0 as usize]).collect();
         if work.is_empty() {
-            return Self { needs: alone, compile, hold };
+            return Self { needs: alone, compile, hold, kernels };
         }
         let mut importers: Vec<Vec<ModIdx>> = vec![Vec::new(); needs.len()];
         for m in all() {
@@ -59,7 +62,7 @@ impl CudaOnly {
             }
         }
         let needs = needs.into_iter().zip(alone).map(|(importer, own)| importer || own).collect();
-        Self { needs, compile, hold }
+        Self { needs, compile, hold, kernels }
     }
 
     /// Is CUDA there wherever the file has been imported?
@@ -70,6 +73,11 @@ impl CudaOnly {
     /// Does the file itself compile kernels as it is imported, whatever the machine?
     pub(super) fn compiles(&self, module: ModIdx) -> bool {
         self.compile.get(module.0 as usize).copied().unwrap_or(false)
+    }
+
+    /// May a file of the program compile kernels, or hold some? In most programs none does.
+    pub(super) fn may_hold_kernels(&self, program: &Program) -> bool {
+        self.kernels || self.hold.len() < program.modules.len()
     }
 
     /// May a variable of the file's body hold kernels that it has compiled?

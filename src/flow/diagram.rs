@@ -10,6 +10,8 @@
 
 mod room;
 
+use std::cell::Cell;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::atom::{AtomId, GPU_ATOMS, backend};
@@ -64,6 +66,24 @@ struct Node {
 /// Room for as many nodes as most files need; a power of two.
 const USUAL: usize = 1 << 8;
 
+thread_local! {
+    /// The memo of the file before, with nothing in it: to clear what few entries there were is quicker than to clear new memory.
+    static ROOM: Cell<Vec<[u32; 4]>> = const { Cell::new(Vec::new()) };
+}
+
+impl Drop for Diagrams {
+    fn drop(&mut self) {
+        let mut memo = std::mem::take(&mut self.memo);
+        for &slot in &self.remembered {
+            memo[usize::from(slot)] = [0; 4];
+        }
+        if !memo.is_empty() {
+            // At the end of a thread there is nobody to leave it to.
+            let _ = ROOM.try_with(|room| room.set(memo));
+        }
+    }
+}
+
 /// One atom with the truth that a path through a diagram gives it.
 pub type Literal = (AtomId, bool);
 
@@ -77,7 +97,10 @@ pub struct Diagrams {
     leaves: Vec<u32>,
     /// Negations of conditions, by node; 0 where not known.
     negations: Vec<u32>,
+    /// Empty as long as nothing is remembered. No result stands for the condition *false*, so that 0 is no entry.
     memo: Vec<[u32; 4]>,
+    /// Which entries there are.
+    remembered: Vec<u16>,
     /// Steps left to the present operation.
     fuel: u32,
     /// Paths that its result and every part of it may have.
@@ -92,6 +115,8 @@ pub struct Diagrams {
     deciding: FxHashSet<AtomId>,
     /// What held on a path besides what is left of it, by what is left.
     lost: FxHashMap<Cond, Box<[Literal]>>,
+    /// By node, as far as any has: has it lost anything? That is asked all the time.
+    loses: Vec<bool>,
     /// Storage for what is said by what is left, and for what that has lost: both are put together again and again.
     still: Vec<Literal>,
     losing: Vec<Literal>,
@@ -108,6 +133,7 @@ impl Default for Diagrams {
             leaves: Vec::new(),
             negations,
             memo: Vec::new(),
+            remembered: Vec::new(),
             fuel: 0,
             bound: 0,
             kept: FxHashSet::default(),
@@ -115,6 +141,7 @@ impl Default for Diagrams {
             chooses: Vec::with_capacity(USUAL),
             deciding: FxHashSet::default(),
             lost: FxHashMap::default(),
+            loses: Vec::new(),
             still: Vec::new(),
             losing: Vec::new(),
         };
@@ -341,11 +368,23 @@ impl Diagrams {
             return GIVEN_UP;
         }
         let r = self.make(top, hi, lo);
-        if self.memo.is_empty() {
-            self.memo = vec![[0; 4]; MEMO];
-        }
-        self.memo[slot] = [c, t, e, r];
+        self.remember(slot, [c, t, e, r]);
         r
+    }
+
+    fn remember(&mut self, slot: usize, result: [u32; 4]) {
+        if self.memo.is_empty() {
+            self.memo = ROOM.take();
+            // The first file of a thread has nothing to take over.
+            self.memo.resize(MEMO, [0; 4]);
+        }
+        let entry = &mut self.memo[slot];
+        if entry[0] == 0
+            && let Ok(slot) = u16::try_from(slot)
+        {
+            self.remembered.push(slot);
+        }
+        *entry = result;
     }
 
     /// The same diagram with each leaf's payload replaced.

@@ -5,6 +5,7 @@
 //! be is what the calls give for it (`fixed/sites.rs`), and what an attribute may be is what methods put there
 //! (`fixed/values.rs`). Where others may call, or set it, nothing is known.
 
+mod flags;
 mod sites;
 mod values;
 

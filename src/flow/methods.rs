@@ -10,6 +10,7 @@ use super::held::{Given, Stored};
 use super::host_side::tables;
 use super::site::{Callers, Site, argument, own_method};
 use super::stored::Contents;
+use super::unmoved::class_of;
 use crate::ir::{Call, CallId, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;
@@ -55,23 +56,78 @@ fn receivers(program: &Program, m: ModIdx, callee: ExprId) -> Vec<ClassKey> {
     objects(program, m, base)
 }
 
+/// Is it for certain no method of this class that the call runs: that of an object of other classes, of something that PyTorch
+/// has made, or no method at all?
+pub(super) fn is_of_others(program: &Program, m: ModIdx, callee: ExprId, class: ClassKey) -> bool {
+    let ir = &program.get(m).ir;
+    let related = |k: ClassKey| {
+        program.class(k).mro.contains(&class)
+            || program.class(class).mro.contains(&k)
+            || program.class(k).unknown_base
+    };
+    match program.resolve_expr(m, callee) {
+        Some(Resolved::External(_)) => return true,
+        Some(Resolved::Function(k, f)) => return !class_of(program, k, f).is_some_and(related),
+        _ => {}
+    }
+    let Expr::Attr { base, .. } = ir.expr(callee) else { return false };
+    let made = match ir.expr(base) {
+        Expr::Attr { base: object, name } => match class_of_self(ir, m, object) {
+            Some(_) if is_unpacked(ir, name) => return false,
+            Some(owner) => set_to(program, owner, name),
+            None => return false,
+        },
+        _ => set_before(ir, base).into_iter().map(|e| (m, e)).collect(),
+    };
+    let another = |&(m, e): &(ModIdx, ExprId)| match classes_made(program, m, e) {
+        Some(classes) => !classes.into_iter().any(related),
+        None => is_made_by_torch(program, m, e),
+    };
+    !made.is_empty() && made.iter().all(another)
+}
+
+/// Does a statement of the file unpack something into attributes of this name, or go over something with it?
+pub(super) fn is_unpacked(ir: &Module, name: Sym) -> bool {
+    let named = |e: ExprId| matches!(ir.expr(e), Expr::Attr { name: n, .. } if n == name);
+    ir.stmts.iter().any(|s| match *s {
+        Stmt::Assign { targets, .. } => ir.list(targets).iter().any(|&t| {
+            matches!(ir.expr(t), Expr::Tuple(list) | Expr::List(list) if ir.list(list).iter().any(|&t| named(t)))
+        }),
+        Stmt::For { target, .. } => named(target),
+        _ => false,
+    })
+}
+
+/// `torch.optim.SGD(…)`: an instance of a class of PyTorch's, which has none of the project's methods.
+fn is_made_by_torch(program: &Program, m: ModIdx, e: ExprId) -> bool {
+    let ir = &program.get(m).ir;
+    let Expr::Call(call) = ir.expr(e) else { return false };
+    let Some(Resolved::External(path)) = program.resolve_expr(m, ir.call(call).func) else { return false };
+    let class = path.as_str().rsplit('.').next().is_some_and(|n| n.starts_with(char::is_uppercase));
+    class && ["torch.optim.", "torch.utils.data."].iter().any(|p| path.as_str().starts_with(p))
+}
+
 /// The classes of which the expression is for certain an object; none if that is not known.
 fn objects(program: &Program, m: ModIdx, e: ExprId) -> Vec<ClassKey> {
     let ir = &program.get(m).ir;
     match ir.expr(e) {
-        Expr::Var(var @ Var::Local(_)) => {
-            let mut given = Given::new(ir, var);
-            let around = ir.function_around(e);
-            given.before(ir.function(around).body, ir.span(e), &mut |_| false);
-            if given.held != Some(None) {
-                return Vec::new();
-            }
-            all_made(program, m, given.values.into_iter())
-        }
+        Expr::Var(Var::Local(_)) => all_made(program, m, set_before(ir, e).into_iter()),
         Expr::Attr { base, name } => match class_of_self(ir, m, base) {
             Some(class) => kept(program, class, name),
             None => Vec::new(),
         },
+        _ => Vec::new(),
+    }
+}
+
+/// What a function's variable may have been set to where it is read; nothing if that is not known.
+fn set_before(ir: &Module, e: ExprId) -> Vec<ExprId> {
+    let Expr::Var(var @ Var::Local(_)) = ir.expr(e) else { return Vec::new() };
+    let mut given = Given::new(ir, var);
+    let around = ir.function_around(e);
+    given.before(ir.function(around).body, ir.span(e), &mut |_| false);
+    match given.held {
+        Some(None) => given.values,
         _ => Vec::new(),
     }
 }
@@ -89,7 +145,13 @@ pub(super) fn class_of_self(ir: &Module, module: ModIdx, e: ExprId) -> Option<Cl
 
 /// The classes of what the methods of a class keep under a name, if each of them makes it there.
 fn kept(program: &Program, class: ClassKey, name: Sym) -> Vec<ClassKey> {
-    let mut made = Vec::new();
+    let made = set_to(program, class, name).into_iter().map(|(m, e)| classes_made(program, m, e));
+    made.collect::<Option<Vec<Vec<ClassKey>>>>().unwrap_or_default().concat()
+}
+
+/// What the methods of a class set an attribute to, besides `None`.
+pub(super) fn set_to(program: &Program, class: ClassKey, name: Sym) -> Vec<(ModIdx, ExprId)> {
+    let mut values = Vec::new();
     for &k in &program.class(class).mro {
         let ir = &program.get(k.module).ir;
         for stmt in &ir.stmts {
@@ -98,17 +160,12 @@ fn kept(program: &Program, class: ClassKey, name: Sym) -> Vec<ClassKey> {
                 matches!(ir.expr(t), Expr::Attr { base, name: n }
                     if n == name && class_of_self(ir, k.module, base) == Some(k))
             };
-            if !ir.list(targets).iter().any(sets) || ir.expr(value) == Expr::None {
-                continue;
+            if ir.list(targets).iter().any(sets) && ir.expr(value) != Expr::None {
+                values.push((k.module, value));
             }
-            let classes = all_made(program, k.module, std::iter::once(value));
-            if classes.is_empty() {
-                return Vec::new();
-            }
-            made.extend(classes);
         }
     }
-    made
+    values
 }
 
 /// The classes that these expressions make instances of; none if one of them does something else.

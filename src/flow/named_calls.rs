@@ -6,8 +6,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::given::Target;
+use super::methods::is_of_others;
+use super::unmoved::class_of;
 use crate::ir::{CallId, Expr, ExprId, FuncId, FuncKind, Module, Stmt, StmtId};
-use crate::link::{ModIdx, Program};
+use crate::link::{ClassKey, ModIdx, Program};
 use crate::span::Place;
 use crate::sym::Sym;
 
@@ -105,15 +107,18 @@ impl NamedCalls {
         if files.iter().map(named).sum::<usize>() != sites.len() {
             return false;
         }
-        sites.iter().all(|&(at, call)| {
-            let ir = &program.get(at).ir;
-            let site = ir.call(call).func;
-            holds(at, site)
-                || hands > 0
-                    && outermost(ir, site).is_some_and(|g| {
-                        (at, g) != (m, f) && self.only(program, files, (at, g), hands - 1, by_name, holds)
-                    })
-        })
+        let class = class_of(program, m, f);
+        let mut own = sites.iter().filter(|&&(at, call)| !is_others(program, at, call, class)).peekable();
+        own.peek().is_some()
+            && own.all(|&(at, call)| {
+                let ir = &program.get(at).ir;
+                let site = ir.call(call).func;
+                holds(at, site)
+                    || hands > 0
+                        && outermost(ir, site).is_some_and(|g| {
+                            (at, g) != (m, f) && self.only(program, files, (at, g), hands - 1, by_name, holds)
+                        })
+            })
     }
 
     /// Does this hold at all calls of the function, or at all calls of the functions that they are in? False if nobody
@@ -128,9 +133,11 @@ impl NamedCalls {
         let function = program.get(m).ir.function(f);
         let Some(sites) = self.sites.get(&function.name) else { return false };
         // What calls itself has been called by somebody else.
+        let class = class_of(program, m, f);
         let mut others = sites.iter().filter(|&&(at, call)| {
             let ir = &program.get(at).ir;
-            at != m || !function.span.contains(ir.span(ir.call(call).func))
+            let itself = at == m && function.span.contains(ir.span(ir.call(call).func));
+            !itself && !is_others(program, at, call, class)
         });
         let all = others.clone().all(|&(at, call)| {
             let ir = &program.get(at).ir;
@@ -141,6 +148,11 @@ impl NamedCalls {
         });
         all && others.next().is_some()
     }
+}
+
+/// Is it for certain no call of a method of that class?
+fn is_others(program: &Program, at: ModIdx, call: CallId, class: Option<ClassKey>) -> bool {
+    class.is_some_and(|class| is_of_others(program, at, program.get(at).ir.call(call).func, class))
 }
 
 /// The function at a place that others may call, by its number.

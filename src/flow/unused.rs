@@ -8,10 +8,33 @@ use rustc_hash::FxHashSet;
 
 use super::behind::{Node, method_around, node_of};
 use super::given::Target;
-use crate::ir::{BinOp, Call, Expr, ExprId, ExprList, Function, Module};
+use super::methods::class_of_self;
+use super::unmoved::parent;
+use crate::ir::{BinOp, Call, Expr, ExprId, ExprList, Function, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved, Target as LinkTarget};
 use crate::span::Place;
 use crate::sym::Sym;
+
+/// Python's own functions that call nothing of what they are given.
+const READERS: &[&str] = &[
+    "print",
+    "str",
+    "repr",
+    "int",
+    "float",
+    "bool",
+    "len",
+    "isinstance",
+    "issubclass",
+    "hasattr",
+    "setattr",
+    "type",
+    "id",
+    "getattr",
+    "callable",
+];
+/// So many variables are followed to where what they hold is called.
+const MAX_NAMES: u32 = 2;
 
 /// A name, and the definition that it stands in.
 #[derive(Debug, Clone, Copy)]
@@ -27,8 +50,10 @@ pub struct Definition {
 pub struct LookedUp {
     /// `importlib.import_module(name)`: any class may be used, under a name that is put together.
     classes: bool,
-    /// `getattr(x, name)`: any method may be.
+    /// `getattr(x, name)()`: any method may be.
     methods: bool,
+    /// `getattr(self, name)()`: those of these classes, and of what is related to them.
+    objects: Vec<ClassKey>,
     /// `getattr(x, "net_" + name)`: those whose names begin so.
     begun: FxHashSet<Sym>,
     /// `getattr(models, name)`, `models.__dict__[name]`, `globals()[name]`: all that these files define may be.
@@ -41,10 +66,14 @@ impl LookedUp {
         let mut found = Self::default();
         for &m in files {
             let ir = &program.get(m).ir;
-            for expr in &ir.exprs {
+            for (n, expr) in ir.exprs.iter().enumerate() {
+                let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
                 match *expr {
-                    Expr::Call(call) => found.call(program, m, ir.call(call)),
-                    Expr::Attr { base, name } if name.as_str() == "__dict__" => {
+                    Expr::Call(call) => found.call(program, m, e, ir.call(call)),
+                    // What an object keeps for itself are no methods.
+                    Expr::Attr { base, name }
+                        if name.as_str() == "__dict__" && class_of_self(ir, m, base).is_none() =>
+                    {
                         found.names_of(program, m, program.resolve_expr(m, base));
                     }
                     _ => {}
@@ -54,7 +83,7 @@ impl LookedUp {
         found
     }
 
-    fn call(&mut self, program: &Program, m: ModIdx, call: Call<'_>) {
+    fn call(&mut self, program: &Program, m: ModIdx, e: ExprId, call: Call<'_>) {
         let ir = &program.get(m).ir;
         let Some(Resolved::External(path)) = program.resolve_expr(m, call.func) else { return };
         let literal = |n: usize| call.args.get(n).is_some_and(|a| matches!(ir.expr(a.value), Expr::Str(_)));
@@ -64,7 +93,11 @@ impl LookedUp {
                 let of = call.args.first().and_then(|a| program.resolve_expr(m, a.value));
                 match call.args.get(1).and_then(|a| beginning(ir, a.value)) {
                     Some(text) if !matches!(of, Some(Resolved::Module(_))) => drop(self.begun.insert(text)),
-                    _ => self.names_of(program, m, of),
+                    _ if of.is_none() && !may_run(ir, e, MAX_NAMES) => {}
+                    _ => match call.args.first().and_then(|a| class_of_self(ir, m, a.value)) {
+                        Some(class) => self.objects.push(class),
+                        None => self.names_of(program, m, of),
+                    },
                 }
             }
             "builtins.globals" | "builtins.eval" | "builtins.exec" => {
@@ -93,8 +126,12 @@ impl LookedUp {
     }
 
     /// May somebody use the method by a name that is put together?
-    fn looks_up(&self, method: Sym) -> bool {
-        self.methods || self.begun.iter().any(|text| method.as_str().starts_with(text.as_str()))
+    fn looks_up(&self, program: &Program, key: ClassKey, method: Sym) -> bool {
+        let related =
+            |&of: &ClassKey| program.class(of).mro.contains(&key) || program.class(key).mro.contains(&of);
+        self.methods
+            || self.objects.iter().any(related)
+            || self.begun.iter().any(|text| method.as_str().starts_with(text.as_str()))
     }
 
     /// Does the method only run where it is called by its name?
@@ -118,7 +155,7 @@ impl LookedUp {
     }
 
     fn is_own_method(&self, program: &Program, key: ClassKey, method: &Function) -> bool {
-        !self.looks_up(method.name)
+        !self.looks_up(program, key, method.name)
             && is_plain(program, key.module, method.decorators)
             && is_own(program, key, method.name)
     }
@@ -149,6 +186,45 @@ impl LookedUp {
             }
         }
     }
+}
+
+/// May what the expression gives be called, as far as the function around it shows?
+fn may_run(ir: &Module, e: ExprId, names: u32) -> bool {
+    let Some(around) = parent(ir, e) else { return names == 0 || is_kept_to_run(ir, e, names - 1) };
+    match ir.expr(around) {
+        Expr::Call(id) => {
+            ir.call(id).func == e || !READERS.iter().any(|f| ir.is_builtin(ir.call(id).func, f))
+        }
+        Expr::Compare { .. } | Expr::Binary { .. } | Expr::Unary { .. } | Expr::Format(_) => false,
+        Expr::Attr { .. } => false,
+        Expr::Index { base, .. } => base != e,
+        Expr::List(_) | Expr::Tuple(_) | Expr::Comp(_) | Expr::IfElse(_) | Expr::And(_) | Expr::Or(_) => {
+            may_run(ir, around, names)
+        }
+        _ => true,
+    }
+}
+
+/// The same of what a statement does with it.
+fn is_kept_to_run(ir: &Module, e: ExprId, names: u32) -> bool {
+    let is = |x: ExprId| x == e;
+    let by = |s: &Stmt| match *s {
+        Stmt::Expr(x) => is(x).then_some(false),
+        Stmt::If { test, .. } | Stmt::While { test, .. } | Stmt::Assert { test, .. } => {
+            is(test).then_some(false)
+        }
+        Stmt::For { iter, .. } => is(iter).then_some(false),
+        Stmt::Assign { targets, value } if is(value) => Some(match *ir.list(targets) {
+            [target] if matches!(ir.expr(target), Expr::Var(Var::Local(_))) => {
+                let function = ir.function(ir.function_around(e));
+                let mut own = (function.exprs.start..function.exprs.end).map(ExprId);
+                own.any(|x| x != target && ir.expr(x) == ir.expr(target) && may_run(ir, x, names))
+            }
+            _ => true,
+        }),
+        _ => None,
+    };
+    ir.stmts.iter().find_map(by).unwrap_or(true)
 }
 
 /// How the text begins that is put together there, as far as that is written down.

@@ -39,10 +39,33 @@ type DirId = u32;
 struct Dir {
     path: PathBuf,
     /// Read when the first name is looked for in it.
-    names: Option<FxHashSet<OsString>>,
+    names: Option<Names>,
     /// Looked up when it is first asked for.
     parent: Option<DirId>,
     below: FxHashMap<Box<str>, DirId>,
+}
+
+/// What is in a directory.
+#[derive(Default)]
+struct Names {
+    all: FxHashSet<OsString>,
+    /// Those of what may be modules or packages, without their extensions: mostly there is none of the wanted name.
+    modules: FxHashSet<Box<str>>,
+}
+
+impl Names {
+    fn read(path: &Path) -> Self {
+        let mut names = Self::default();
+        for entry in std::fs::read_dir(path).into_iter().flatten().filter_map(Result::ok) {
+            let name = entry.file_name();
+            if let Some(text) = name.to_str() {
+                let stem = text.strip_suffix(".py").or_else(|| text.strip_suffix(".pyi"));
+                names.modules.insert(stem.unwrap_or(text).into());
+            }
+            names.all.insert(name);
+        }
+        names
+    }
 }
 
 /// Where a project keeps what its scripts import, if not beside them: installed from there, or put on the path by the scripts.
@@ -130,6 +153,9 @@ impl Finder {
     /// `__init__` is a namespace package and has no file.
     fn below(&mut self, base: DirId, parts: &[&str]) -> Option<Found> {
         let (last, packages) = parts.split_last()?;
+        if !parts.first().is_some_and(|first| self.may_hold(base, first)) {
+            return None;
+        }
         let mut dir = base;
         for p in packages {
             if !self.holds(dir, p) {
@@ -171,13 +197,17 @@ impl Finder {
     }
 
     fn holds(&mut self, dir: DirId, name: &str) -> bool {
+        self.names(dir).all.contains(OsStr::new(name))
+    }
+
+    /// May a module or package of this name be in the directory?
+    fn may_hold(&mut self, dir: DirId, module: &str) -> bool {
+        self.names(dir).modules.contains(module)
+    }
+
+    fn names(&mut self, dir: DirId) -> &Names {
         let dir = &mut self.dirs[dir as usize];
-        let names = dir.names.get_or_insert_with(|| {
-            std::fs::read_dir(&dir.path)
-                .map(|entries| entries.filter_map(Result::ok).map(|e| e.file_name()).collect())
-                .unwrap_or_default()
-        });
-        names.contains(OsStr::new(name))
+        dir.names.get_or_insert_with(|| Names::read(&dir.path))
     }
 
     fn parent(&mut self, dir: DirId) -> Option<DirId> {

@@ -190,8 +190,11 @@ impl Program {
     /// The module-level name of a file, followed through imports and re-exports.
     pub fn lookup(&self, module: ModIdx, name: Sym) -> Option<Resolved> {
         let linked = self.get(module);
-        let known = linked.names.get(&name).and_then(|&slot| linked.meanings.get(usize::from(slot)));
-        known.copied().unwrap_or_else(|| self.lookup_within(module, name, MAX_REEXPORTS))
+        match linked.names.get(&name).map(|&slot| linked.meanings.get(usize::from(slot))) {
+            Some(Some(&known)) => known,
+            Some(None) => self.lookup_within(module, name, MAX_REEXPORTS),
+            None => self.lookup_unbound(linked, name, MAX_REEXPORTS - 1),
+        }
     }
 
     /// What the name of each module-level slot of a file means.
@@ -218,6 +221,11 @@ impl Program {
                 Binding::Value(_) | Binding::Complex => Some(Resolved::Variable(module, slot)),
             };
         }
+        self.lookup_unbound(linked, name, depth)
+    }
+
+    /// What a name means that the file itself does not bind.
+    fn lookup_unbound(&self, linked: &Linked, name: Sym, depth: usize) -> Option<Resolved> {
         if linked.siblings
             && let Some(&target) = linked.targets.get(&(1, Sym::EMPTY, Some(name)))
         {

@@ -1,9 +1,6 @@
 //! The comments that may suppress something, and the lines that they speak of.
 
-use std::sync::LazyLock;
-
-use aho_corasick::AhoCorasick;
-use memchr::{memchr, memchr2, memchr3};
+use memchr::{memchr, memchr2, memchr3_iter};
 use rustpython_ast::ModModule;
 use rustpython_ast::token::{Token, TokenKind};
 use rustpython_parser::Parsed;
@@ -52,11 +49,7 @@ pub(super) fn comments(text: &str, parsed: &Parsed<ModModule>) -> Vec<Comment> {
     comments
 }
 
-/// The words of comments that may suppress something.
-static WORDS: LazyLock<Option<AhoCorasick>> =
-    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(["noqa", "samedevice:"]).ok());
-
-/// Is there such a word behind a `#` anywhere? Most files have none.
+/// Is there a word that may suppress something behind a `#` anywhere? Most files have none.
 fn may_hold_any(text: &str) -> bool {
     let mut rest = text;
     while let Some(at) = memchr(b'#', rest.as_bytes()) {
@@ -70,10 +63,18 @@ fn may_hold_any(text: &str) -> bool {
     false
 }
 
+/// Is there `noqa` or `samedevice:` in it, in upper or lower case? Each of them has a letter or sign that few comments have.
 fn may_suppress(text: &str) -> bool {
-    // Each of the words has a letter or sign that few comments have.
-    memchr3(b'q', b'Q', b':', text.as_bytes()).is_some()
-        && WORDS.as_ref().is_some_and(|words| words.is_match(text))
+    let text = text.as_bytes();
+    memchr3_iter(b'q', b'Q', b':', text).any(|at| {
+        let (before, after) = text.split_at(at);
+        if after.starts_with(b":") {
+            before.last_chunk::<10>().is_some_and(|word| word.eq_ignore_ascii_case(b"samedevice"))
+        } else {
+            before.last_chunk::<2>().is_some_and(|start| start.eq_ignore_ascii_case(b"no"))
+                && after.get(1).is_some_and(|end| end.eq_ignore_ascii_case(&b'a'))
+        }
+    })
 }
 
 /// The start of the lines that end in this one and cannot have comments of their own: a string over

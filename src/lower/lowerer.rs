@@ -108,9 +108,11 @@ fn fitted(module: &mut Module) -> Module {
     }
 }
 
-/// In order. To sort them once is quicker than to look each up in a set.
+/// In order. To sort them once is quicker than to look each up in a set, once the most usual ones are left out.
 fn each_once(names: impl Iterator<Item = Sym>) -> Box<[Sym]> {
-    let mut names: Vec<Sym> = names.collect();
+    let mut lately = [None; 256];
+    let mut is_new = |name: Sym| lately[name.slot(256)].replace(name) != Some(name);
+    let mut names: Vec<Sym> = names.filter(|&name| is_new(name)).collect();
     names.sort_unstable();
     names.dedup();
     names.into()

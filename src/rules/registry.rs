@@ -122,6 +122,11 @@ pub fn catalogue() -> String {
          Every rule answers one question: on which machine does this line go wrong? The *world* is that machine.\n\
          A rule is on unless its default says `off`. The pages are what `samedevice rule CODE` prints, and their\n\
          examples are run as tests.\n\n\
+         One cause is one finding, whatever part of a project is linted. What an imported file says of itself is not\n\
+         said again where it is used. A file whose first comments say that it is generated from another one in its folder\n\
+         tells for both, and names the place that it comes from; a definition under a comment\n\
+         `# Copied from lib.nets.Block.forward` leaves it to what it was copied from, if that says the same. Copies of\n\
+         which nothing says that they are some have to be mended one by one, and are told of each.\n\n\
          <!-- Generated from the pages: `SAMEDEVICE_UPDATE=1 cargo test` writes it anew. -->\n",
     );
     for (family, title) in FAMILIES {

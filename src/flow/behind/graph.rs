@@ -4,8 +4,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::late::Late;
 use super::refuses::{Points, Refusal};
-use super::{GPUS, Node, literal, named, node, silent};
-use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, Module, Whole};
+use super::{GPUS, Node, literal, named, node, node_of, silent};
+use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, Module, Whole};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::span::Span;
 use crate::sym::Sym;
@@ -114,6 +114,20 @@ impl<'a> Graph<'a> {
     fn add(&mut self, target: Node, begun: Asks, used: Asks) {
         self.asks.entry((target, Bit::Begun)).or_default().push(begun);
         self.asks.entry((target, Bit::Used)).or_default().push(used);
+    }
+
+    /// The file is only imported where CUDA is: what nobody mentions in it nobody comes to without.
+    pub(super) fn only_with_cuda(&mut self, m: ModIdx) {
+        let program = self.program;
+        let ir = &program.get(m).ir;
+        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let functions = (1..ir.functions.len()).filter_map(|n| node_of(ir, m, FuncId(number(n))));
+        let known = |node: &Node| self.asks.contains_key(&(*node, Bit::Begun));
+        let nodes: FxHashSet<Node> = functions.filter(|node| !known(node)).collect();
+        for node in nodes {
+            self.mentions.push((None, node));
+            self.add(node, Asks::Nothing, Asks::Nothing);
+        }
     }
 
     /// The methods of a class run on instances of its subclasses.

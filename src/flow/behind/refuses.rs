@@ -66,7 +66,7 @@ pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own)
 }
 
 /// Can the file not be imported without CUDA?
-fn at_import(points: &Points, m: ModIdx) -> bool {
+pub(super) fn at_import(points: &Points, m: ModIdx) -> bool {
     points.get(&(m, FuncId(0))).is_some_and(|p| p.refusal == Some(Refusal::Always))
 }
 
@@ -224,7 +224,7 @@ impl Refuses<'_> {
     /// `if …: net = …`, `elif …: net = …` without an `else`, where each branch needs CUDA and sets what nothing else in the function
     /// sets and what follows reads: nobody goes on past them all.
     fn filled(&self, s: StmtId, later: &[StmtId]) -> Option<Point> {
-        if !self.counts_branches() {
+        if !self.uses.anywhere() {
             return None;
         }
         let ir = self.ir();

@@ -83,7 +83,7 @@ impl Diagrams {
         });
         let one_of_them = either == a || either == b;
         // Where nothing was lost, what both say is said by what is left as well.
-        let lost = |c: Cond| self.lost.contains_key(&c);
+        let lost = |c: Cond| self.loses(c);
         if lost(either) || !one_of_them && (whole.is_none() || lost(a) || lost(b)) {
             let common = self.said_on_both(a, b);
             self.note_lost(either, &[], &common);
@@ -93,7 +93,18 @@ impl Diagrams {
 
     /// What held on a path to here, certainly, and had no room in what is left of it.
     pub fn lost_on(&self, path: Cond) -> &[Literal] {
-        self.lost.get(&path).map_or(&[], |lost| lost)
+        if self.loses(path) { self.lost.get(&path).map_or(&[], |lost| lost) } else { &[] }
+    }
+
+    fn loses(&self, path: Cond) -> bool {
+        self.loses.get(path.0 as usize).copied().unwrap_or(false)
+    }
+
+    fn forget_lost(&mut self, left: Cond) {
+        if self.loses(left) {
+            self.loses[left.0 as usize] = false;
+            self.lost.remove(&left);
+        }
     }
 
     /// Remembers for what is left of a path what was lost of those that it was put together of, and what these said.
@@ -102,8 +113,8 @@ impl Diagrams {
             return;
         }
         // Nothing is lost on most paths.
-        if said.is_empty() && !of.iter().any(|c| self.lost.contains_key(c)) {
-            self.lost.remove(&left);
+        if said.is_empty() && !of.iter().any(|&c| self.loses(c)) {
+            self.forget_lost(left);
             return;
         }
         let (mut still, mut lost) = (std::mem::take(&mut self.still), std::mem::take(&mut self.losing));
@@ -120,9 +131,14 @@ impl Diagrams {
             lost.retain(|l| known.contains(l));
         }
         if lost.is_empty() {
-            self.lost.remove(&left);
+            self.forget_lost(left);
         } else if known.is_none_or(|known| **known != *lost) {
             self.lost.insert(left, lost.as_slice().into());
+            let at = left.0 as usize;
+            if at >= self.loses.len() {
+                self.loses.resize(self.nodes.len(), false);
+            }
+            self.loses[at] = true;
         }
         (self.still, self.losing) = (still, lost);
     }

@@ -414,7 +414,7 @@ fn once<K: Copy + Eq + Hash>(
 }
 
 /// The argument of a call for the parameter at this position; nothing if it is left out, `None` if it cannot be told.
-fn argument_at(ir: &Module, site: Site, at: usize, name: Sym) -> Option<Option<ExprId>> {
+pub(super) fn argument_at(ir: &Module, site: Site, at: usize, name: Sym) -> Option<Option<ExprId>> {
     let call = ir.call(site.call);
     let spread = call.args.iter().any(|a| matches!(a.kind, ArgKind::Star | ArgKind::DoubleStar));
     let given = match at.checked_sub(site.bound) {

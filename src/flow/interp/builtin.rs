@@ -72,10 +72,10 @@ impl Interp<'_> {
             ("len", Some((Value::External(p), _))) if p.as_str() == "torch.cuda.default_generators" => {
                 Value::Outer(self.known.device_count)
             }
-            ("len", Some((v, _))) => match self.exact_elements(v) {
+            ("len", Some((v, _))) => self.each(v, &mut |i, v| match i.exact_elements(v) {
                 Some(items) => Value::Int(i64::try_from(items.len()).unwrap_or(i64::MAX)),
                 None => Self::NUMBER,
-            },
+            }),
             ("float" | "round" | "hash" | "id" | "ord", _) => Self::NUMBER,
             ("type", Some((Value::Tensor(t), _))) if self.get_tensor(t).certain => {
                 let parameter = self.get_tensor(t).role == Role::Parameter;
@@ -433,7 +433,7 @@ impl Interp<'_> {
             // `hasattr(torch, "xpu")`: by itself it says nothing about the machine.
             (Value::External(path), Some(&(Value::Str(n, _), _))) if path.as_str() == "torch" => {
                 let Some(backend) = crate::world::Backend::from_name(n.as_str()) else {
-                    return Value::Bool(self.unknown_test(e));
+                    return Value::Bool(self.keyed_test(super::compare::has_test(v, n), e));
                 };
                 let atom = match self.plugin_atoms.get(&backend) {
                     Some(&atom) => atom,
@@ -447,6 +447,10 @@ impl Interp<'_> {
                 // Without the attribute the back end is not there either.
                 let (there, asked) = (self.available(Some(backend)), self.d.atom(atom));
                 Value::Bool(self.d.or(there, asked))
+            }
+            // A version has it or not, wherever that is asked.
+            (Value::External(_), Some(&(Value::Str(n, _), _))) => {
+                Value::Bool(self.keyed_test(super::compare::has_test(v, n), e))
             }
             (Value::External(_), _) => Value::Bool(self.unknown_test(e)),
             (Value::Object(id), Some(&(Value::Str(n, _), _))) => {
@@ -463,8 +467,8 @@ impl Interp<'_> {
                 }
                 Value::Bool(self.unknown_test(e))
             }
-            (Value::Outer(o), Some(&(Value::Str(n, _), _))) => {
-                Value::Bool(self.keyed_test(super::compare::has_test(o, n), e))
+            (Value::Outer(_), Some(&(Value::Str(n, _), _))) => {
+                Value::Bool(self.keyed_test(super::compare::has_test(v, n), e))
             }
             _ => Value::Bool(self.unknown_test(e)),
         }
@@ -476,7 +480,13 @@ impl Interp<'_> {
                 let found = self.attr(v, n, e);
                 match args.positional.get(2) {
                     Some(&(default, _)) => {
-                        let c = self.unknown_test(e);
+                        let c = match v {
+                            Value::External(_) => {
+                                let has = self.has_attr(v, args, e);
+                                self.as_cond(has, e)
+                            }
+                            _ => self.unknown_test(e),
+                        };
                         self.ite(c, found, default)
                     }
                     None => found,

@@ -535,9 +535,9 @@ impl Interp<'_> {
     }
 }
 
-/// `hasattr(o, name)`
-pub(super) fn has_test(o: OuterId, name: Sym) -> Test {
-    Test::Compare(21, Value::Outer(o), Value::Str(name, super::super::value::NO_ORIGIN))
+/// `hasattr(v, name)`
+pub(super) fn has_test(v: Value, name: Sym) -> Test {
+    Test::Compare(21, v, Value::Str(name, super::super::value::NO_ORIGIN))
 }
 
 pub(super) fn on_test(o: OuterId, device: &str) -> Test {

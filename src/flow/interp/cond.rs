@@ -157,6 +157,9 @@ impl Interp<'_> {
             matches!(ir.expr(e), Expr::Int(_) | Expr::Str(_) | Expr::None | Expr::True | Expr::False)
         };
         match ir.expr(e) {
+            Expr::Attr { name, .. } if super::answers::holds_answers(self.program, module, name) => {
+                Some(format!("….{name}"))
+            }
             Expr::Compare { left, right, .. } if written(right) => self.asked_of(module, left),
             Expr::Call(call) => {
                 let call = ir.call(call);
@@ -238,7 +241,9 @@ impl Interp<'_> {
                     let name = if name.is_empty() { "…" } else { name.as_str() };
                     let text = [name, suffix].concat();
                     let about_devices = !self.asks_accelerator_else(outer)
-                        && (speaks_of_devices(&text) || self.annotated_for_devices(outer));
+                        && (speaks_of_devices(&text)
+                            || self.annotated_for_devices(outer)
+                            || self.is_answer(outer));
                     let left_out = !about_devices && self.asks_for_default(test, outer);
                     let default = if left_out { Some(true) } else { default };
                     Atom::Flag { text, about_devices, settable, default }
@@ -423,7 +428,7 @@ fn is_flag(path: Sym) -> bool {
 }
 
 /// Does a flag's name speak of devices? Then whoever sets it decides where things go.
-pub(super) fn speaks_of_devices(text: &str) -> bool {
+pub(in crate::flow) fn speaks_of_devices(text: &str) -> bool {
     // Most names have none of the words in them anywhere.
     if MAYBE.as_ref().is_some_and(|words| !words.is_match(text)) {
         return false;

@@ -5,6 +5,7 @@ use super::super::value::{Host, Value};
 use super::Interp;
 use super::args::Args;
 use super::meet::Party;
+use super::torch_fn::last_part;
 use crate::ir::{Expr, ExprId};
 use crate::torch::{Op, ResultRule};
 
@@ -119,7 +120,7 @@ impl Interp<'_> {
     /// Of a function's or method's result.
     pub(super) fn result_dims(&self, op: &Op, parties: &[Party], args: &Args, name: &str) -> Dims {
         let method = op.name.as_str().starts_with("torch.Tensor.");
-        let name = name.rsplit('.').next().unwrap_or(name);
+        let name = last_part(name);
         let name = name.strip_suffix('_').filter(|n| !n.ends_with('_')).unwrap_or(name);
         let first = parties.first().map_or(Dims::ANY, |p| p.dims);
         let all = || parties.iter().map(|p| p.dims).reduce(Dims::broadcast).unwrap_or(Dims::ANY);

@@ -384,6 +384,9 @@ impl Interp<'_> {
 
     /// A call of a library of which the tables know nothing.
     pub(super) fn foreign_call(&mut self, path: Sym, args: &Args, e: ExprId) -> Value {
+        if let Some(answer) = self.driver_call(path, args, e) {
+            return answer;
+        }
         let text = path.as_str();
         if HOST_LIBRARIES.iter().any(|library| text.starts_with(library)) {
             args.values().for_each(|(v, _)| self.read_on_host(v));

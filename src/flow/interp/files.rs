@@ -28,6 +28,9 @@ impl Files<'_> {
     /// `from .backend import _backend`, of the kernels that another file of the project has compiled as it is imported, unless
     /// there is a way on without them.
     fn imports_kernels(self, relevance: &Relevance, module: ModIdx) -> bool {
+        if !relevance.cuda_only.may_hold_kernels(self.0) {
+            return false;
+        }
         let linked = self.0.get(module);
         let ir = &linked.ir;
         let mut kernels = ir.stmts.iter().zip(&ir.stmt_spans).filter(|(stmt, _)| {

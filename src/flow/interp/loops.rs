@@ -304,7 +304,12 @@ impl<'p> Interp<'p> {
         let before = self.path;
         let value = self.gathered(comp, made, exact, at);
         self.path = before;
-        value
+        let runs = comp.generators.first().map_or(TRUE, |first| self.runs(first.iter));
+        if runs == TRUE || comp.kind == CompKind::Generator {
+            return value;
+        }
+        let nothing = self.gathered(comp, Vec::new(), true, at);
+        self.ite(runs, value, nothing)
     }
 
     /// Runs the loops of a comprehension; elements go to `made`. True when their number is known.

@@ -246,7 +246,8 @@ impl Interp<'_> {
         }
         // What is no tensor and has fields of its own says by these where its parts are, unless it is asked for a device.
         let device = self.known.device;
-        let asked = |i: &Self, o: OuterId| i.tests.contains_key(&super::compare::has_test(o, device));
+        let asked =
+            |i: &Self, o: OuterId| i.tests.contains_key(&super::compare::has_test(Value::Outer(o), device));
         let plain = |i: &Self, d: Device| !matches!(d, Device::Of(o) if i.has_fields(o) && !asked(i, o));
         let needs =
             [(da, oa), (db, ob)].into_iter().filter(|&(d, o)| !(self.was_put_there(o) && plain(self, d)));
@@ -306,7 +307,7 @@ impl Interp<'_> {
             there = self.d.not(none);
         }
         for name in ["device", "dtype", "shape", "is_cuda", "to"] {
-            if let Some(&has) = self.tests.get(&super::compare::has_test(o, Sym::new(name))) {
+            if let Some(&has) = self.tests.get(&super::compare::has_test(Value::Outer(o), Sym::new(name))) {
                 let has = self.d.atom(has);
                 there = self.d.and(there, has);
             }

@@ -9,6 +9,7 @@ mod accelerator;
 mod added;
 mod addresses;
 mod allocation;
+mod answers;
 mod args;
 mod arrays;
 mod asked_for;
@@ -117,6 +118,7 @@ mod weightless;
 mod with;
 mod workers;
 
+pub(super) use self::cond::speaks_of_devices;
 use std::cell::RefCell;
 
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -7,6 +7,7 @@ use super::super::value::{Host, Reason, Value};
 use super::Interp;
 use super::args::Args;
 use super::meet::Party;
+use super::torch_fn::last_part;
 use crate::ir::ExprId;
 use crate::torch::{self, Kind as OpKind, Op, ResultRule};
 
@@ -53,7 +54,7 @@ impl Interp<'_> {
         // What has been told of is taken as mended: the rest may have causes of its own.
         let refused = refused && (self.events.len() == told || self.stray_was_moved());
         let result = self.op_result(op, &parties, args, e, refused, name);
-        self.check_timed_operation(name.rsplit('.').next().unwrap_or(name), result, e);
+        self.check_timed_operation(last_part(name), result, e);
         self.with_double(result, op, receiver, args, e)
     }
 
@@ -178,7 +179,7 @@ impl Interp<'_> {
         let dims = self.result_dims(op, parties, args, name);
         let device = match op.result {
             ResultRule::Host => {
-                let asked = matches!(name.rsplit('.').next(), Some("dim" | "ndimension"));
+                let asked = matches!(last_part(name), "dim" | "ndimension");
                 return match parties.first().and_then(|p| p.dims.known()).filter(|_| asked) {
                     Some(n) => Value::Int(i64::from(n)),
                     None => self.host_result(name, e),
@@ -236,7 +237,7 @@ impl Interp<'_> {
     /// Methods that give several tensors, or a list of them.
     pub(super) fn shaped_result(&mut self, name: &str, tensor: Value, device: Dd) -> Value {
         let any = self.plain_tensor(device, Dims::ANY);
-        match name.rsplit('.').next().unwrap_or(name) {
+        match last_part(name) {
             "chunk" | "split" | "unbind" | "tensor_split" | "hsplit" | "vsplit" | "meshgrid"
             | "split_with_sizes" | "broadcast_tensors" | "dsplit" => self.many(tensor),
             "topk" | "sort" | "cummax" | "cummin" => self.seq(&[tensor, tensor]),
@@ -246,7 +247,7 @@ impl Interp<'_> {
     }
 
     pub(super) fn host_result(&mut self, name: &str, e: ExprId) -> Value {
-        match name.rsplit('.').next().unwrap_or(name) {
+        match last_part(name) {
             "item" | "size" | "dim" | "numel" | "stride" | "ndimension" | "nelement" | "element_size" => {
                 Self::NUMBER
             }
@@ -261,7 +262,7 @@ impl Interp<'_> {
 
 /// `clamp(x, max=limit)`: where no limit is a number, none is taken for one.
 fn only_tensor_limits(name: &str, method: bool, args: &Args) -> bool {
-    let name = name.rsplit('.').next().unwrap_or(name).trim_end_matches('_');
+    let name = last_part(name).trim_end_matches('_');
     matches!(name, "clamp" | "clip" | "clamp_max" | "clamp_min")
         && !args.open
         && !args.open_names
@@ -270,7 +271,7 @@ fn only_tensor_limits(name: &str, method: bool, args: &Args) -> bool {
 
 /// `x.max(dim=1)`: gives values and indices.
 fn along_dimension(name: &str, args: &Args) -> bool {
-    let name = name.rsplit('.').next().unwrap_or(name);
+    let name = last_part(name);
     let number = |v: Value| matches!(v, Value::Int(_) | Value::Host(Host::Number));
     let dim = args.keyword("dim").into_iter().chain(args.positional.iter().copied().take(2));
     matches!(name, "max" | "min" | "median" | "nanmedian") && dim.into_iter().any(|(v, _)| number(v))
@@ -278,7 +279,7 @@ fn along_dimension(name: &str, args: &Args) -> bool {
 
 /// `torch.where(mask)`, `x.nonzero(as_tuple=True)`: gives the indices along each dimension.
 fn gives_indices(name: &str, args: &Args) -> bool {
-    match name.rsplit('.').next().unwrap_or(name) {
+    match last_part(name) {
         "where" => name != "where" && args.values().count() == 1 && !args.open,
         "nonzero" => args.keyword("as_tuple").is_some_and(|(v, _)| v == Value::Bool(super::TRUE)),
         _ => false,

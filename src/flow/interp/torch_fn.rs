@@ -110,7 +110,7 @@ impl Interp<'_> {
             self.path = super::FALSE;
             return Value::Unknown;
         }
-        let short = name.rsplit('.').next().unwrap_or(name);
+        let short = last_part(name);
         if matches!(short, "arange" | "zeros" | "ones" | "empty" | "rand" | "randn" | "linspace" | "eye") {
             for &(v, _) in &args.positional {
                 if let Value::Outer(o) = v {
@@ -481,7 +481,12 @@ impl Interp<'_> {
 
 /// The last part of a dotted name.
 pub(super) fn short(path: Sym) -> &'static str {
-    path.as_str().rsplit('.').next().unwrap_or(path.as_str())
+    last_part(path.as_str())
+}
+
+/// The same of a text.
+pub(super) fn last_part(name: &str) -> &str {
+    name.bytes().rposition(|b| b == b'.').and_then(|dot| name.get(dot + 1..)).unwrap_or(name)
 }
 
 /// Must what is given for this argument be a tensor? Later ones may be numbers as well: `torch.add(x, 2)`.

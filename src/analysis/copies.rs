@@ -1,0 +1,266 @@
+//! Copies that a project keeps as they are: files that are generated from others, and definitions under a comment `# Copied from
+//! lib.nets.Block.forward`.
+//!
+//! What is wrong in one of them is one cause, so it is one finding. A generated file tells it, as that is what others import, and
+//! names the place that it was generated from; a copied definition leaves it to what it was copied from, if that says the same.
+//! What is a copy stands in the files themselves, so linting a part of a project reports what a run over all of it does. Who has
+//! copied code without saying so has to mend each copy, and is told of each.
+
+use std::fs::{File, read_dir};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::judged::importer;
+use super::project::Reading;
+use crate::discover::project_root;
+use crate::finding::{Code, Finding, Label};
+use crate::flow::Relevance;
+use crate::ir::{FuncKind, Module};
+use crate::lower::Comment;
+use crate::rules::Found;
+use crate::source::{Source, Sources};
+use crate::span::{FileId, Place, Span};
+use crate::sym::Sym;
+
+/// What a comment above a definition begins with.
+const COPIED: &str = "copied from";
+/// A header that says so names the file that this one was made of.
+const GENERATED: &str = "generated";
+/// Headers are within so many bytes of a file's beginning.
+const HEADER: u64 = 4096;
+/// A folder of more files than this is not looked through for what was generated.
+const MAX_FOLDER: usize = 256;
+/// So many lines above a definition may belong to it.
+const MAX_COMMENTS: usize = 4;
+
+/// Where what the findings are about has been copied to, or from.
+#[derive(Default)]
+pub(super) struct Copies {
+    /// The file that a generated one was made of.
+    sources: FxHashMap<FileId, FileId>,
+    /// Those that were made of a file.
+    generated: FxHashMap<FileId, Vec<FileId>>,
+    /// The files that definitions were copied from, by the place of the finding.
+    copied: FxHashMap<Place, FileId>,
+}
+
+/// Which of several findings it is: of the same rule in a function of that name, on that text in such lines.
+type Same = (Code, Option<Sym>, String, String);
+
+impl Copies {
+    /// Looks for the copies that these findings are in, and reads what they are copies of.
+    pub(super) fn of(found: &Found, reading: &mut Reading<'_>, relevance: &mut Relevance) -> Self {
+        let mut folders = FxHashMap::default();
+        let mut of_files: Vec<(FileId, PathBuf, bool)> = Vec::new();
+        let mut of_places: Vec<(Place, PathBuf)> = Vec::new();
+        for (&file, findings) in found.iter().filter(|(_, findings)| !findings.is_empty()) {
+            let path = reading.analysis.sources.get(file).path.clone();
+            let Some(folder) = path.parent() else { continue };
+            let pairs = folders.entry(folder.to_path_buf()).or_insert_with(|| generated_in(folder));
+            for (generated, source) in pairs {
+                match () {
+                    () if *generated == path => of_files.push((file, source.clone(), true)),
+                    () if *source == path => of_files.push((file, generated.clone(), false)),
+                    () => {}
+                }
+            }
+            of_places.extend(findings.iter().filter_map(|f| {
+                let place = f.primary.place;
+                Some((place, copied_from(place, reading)?)).filter(|(_, from)| *from != path)
+            }));
+        }
+        let others = of_files.iter().map(|(_, path, _)| path).chain(of_places.iter().map(|(_, path)| path));
+        read_too(others, reading, relevance);
+        let mut copies = Self::default();
+        for (file, path, is_generated) in of_files {
+            let Some(other) = told_of(&path, reading) else { continue };
+            let (generated, source) = if is_generated { (file, other) } else { (other, file) };
+            copies.sources.insert(generated, source);
+            copies.generated.entry(source).or_default().push(generated);
+        }
+        let known = of_places.into_iter().filter_map(|(place, path)| Some((place, told_of(&path, reading)?)));
+        copies.copied = known.collect();
+        copies
+    }
+
+    /// The files whose findings may say the same.
+    pub(super) fn others(&self) -> impl Iterator<Item = FileId> {
+        self.generated.values().flatten().chain(self.copied.values()).copied()
+    }
+
+    /// What another file says of the same cause: the rule and the place of each such finding.
+    pub(super) fn told(
+        &self,
+        found: &Found,
+        others: &Found,
+        reading: &mut Reading<'_>,
+    ) -> FxHashSet<(Code, Place)> {
+        let mut told = FxHashSet::default();
+        for f in found.values().flatten() {
+            let place = f.primary.place;
+            let generated = self.generated.get(&place.file).into_iter().flatten();
+            let says = generated.chain(self.copied.get(&place)).any(|&other| {
+                let findings = found.get(&other).or_else(|| others.get(&other));
+                findings.into_iter().flatten().any(|g| {
+                    same(f.code, place, reading) == same(g.code, g.primary.place, reading)
+                        && !is_copied_from(g.primary.place, place.file, reading)
+                })
+            });
+            if says && !is_commented(place, reading) {
+                told.insert((f.code, place));
+            }
+        }
+        told
+    }
+
+    /// Names the places that generated code comes from.
+    pub(super) fn name_sources(&self, findings: &mut [Finding], reading: &Reading<'_>) {
+        for f in findings {
+            let place = f.primary.place;
+            let Some(&source) = self.sources.get(&place.file) else { continue };
+            if let Some(place) = counterpart(place, source, reading) {
+                f.related.push(Label { place, text: "it is generated from this".to_owned() });
+            }
+        }
+    }
+}
+
+/// The generated files in a folder, each with the file there that it was made of.
+fn generated_in(folder: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let Ok(entries) = read_dir(folder) else { return Vec::new() };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut paths: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|e| e == "py")).collect();
+    if paths.len() > MAX_FOLDER {
+        return Vec::new();
+    }
+    paths.sort_unstable();
+    let source = |path: &PathBuf| {
+        let mut header = Vec::new();
+        File::open(path).ok()?.take(HEADER).read_to_end(&mut header).ok()?;
+        let source = path.with_file_name(named_source(&String::from_utf8_lossy(&header))?);
+        (source != *path && paths.binary_search(&source).is_ok()).then(|| (path.clone(), source))
+    };
+    paths.iter().filter_map(source).collect()
+}
+
+/// The name of the file that this one was generated from, by the comments that it begins with.
+fn named_source(header: &str) -> Option<&str> {
+    let comments = header.lines().map(str::trim).take_while(|line| line.is_empty() || line.starts_with('#'));
+    let mut named = comments.filter(|line| line.contains(GENERATED)).flat_map(str::split_whitespace);
+    named.find_map(|word| {
+        let path = word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.' | '/'));
+        let path = path.trim_end_matches('.');
+        path.ends_with(".py").then(|| path.rsplit('/').next()).flatten()
+    })
+}
+
+/// The file that the definition around a place was copied from, if the comment above it says so.
+fn copied_from(place: Place, reading: &mut Reading<'_>) -> Option<PathBuf> {
+    let program = &reading.program;
+    let ir = &program.get(program.module_of(place.file)?).ir;
+    let source = reading.analysis.sources.get(place.file);
+    let names: Vec<&str> =
+        definitions(ir, place.span).filter_map(|at| origin_above(source, at.start)).collect();
+    let modules =
+        names.iter().flat_map(|name| name.match_indices('.').rev().take(2).map(|(at, _)| &name[..at]));
+    let modules: Vec<Sym> = modules.map(Sym::new).collect();
+    modules.into_iter().find_map(|module| reading.intake.imported(place.file, module))
+}
+
+/// Was the definition around the place copied from that file?
+fn is_copied_from(place: Place, file: FileId, reading: &mut Reading<'_>) -> bool {
+    let path = reading.analysis.sources.get(file).path.clone();
+    copied_from(place, reading).is_some_and(|from| from == path)
+}
+
+/// The functions and classes around a place.
+fn definitions(ir: &Module, at: Span) -> impl Iterator<Item = Span> {
+    let functions = ir.functions.iter().filter(|f| f.kind == FuncKind::Function).map(|f| f.span);
+    functions.chain(ir.classes.iter().map(|c| c.span)).filter(move |span| span.contains(at))
+}
+
+/// The dotted name in a comment `# Copied from lib.nets.Block with A->B` above a definition.
+fn origin_above(source: &Source, start: u32) -> Option<&str> {
+    let row = source.position(start).row;
+    let above = (1..row).rev().take(MAX_COMMENTS).map(|row| source.row_text(row).trim());
+    above.take_while(|line| line.starts_with('#')).find_map(|line| {
+        let text = line.trim_start_matches('#').trim_start();
+        let begins = text.get(..COPIED.len()).is_some_and(|t| t.eq_ignore_ascii_case(COPIED));
+        let name = text.get(COPIED.len()..)?.trim_start_matches(':').split_whitespace().next()?;
+        let dotted = name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
+        (begins && dotted && name.contains('.')).then_some(name)
+    })
+}
+
+/// Reads the files that are not there yet.
+fn read_too<'p>(
+    paths: impl Iterator<Item = &'p PathBuf>,
+    reading: &mut Reading<'_>,
+    relevance: &mut Relevance,
+) {
+    let Reading { program, intake, analysis, .. } = reading;
+    let mut missing: Vec<PathBuf> = paths.filter(|path| intake.file(path).is_none()).cloned().collect();
+    missing.sort_unstable();
+    missing.dedup();
+    if missing.is_empty() {
+        return;
+    }
+    let wanted = missing.into_iter().map(|path| (path.clone(), project_root(&path))).collect();
+    intake.modules = std::mem::take(program).into_modules();
+    intake.follow(wanted, analysis);
+    *program = intake.link();
+    *relevance = Relevance::of(program);
+}
+
+/// The file, if it has been read and is one that findings are told of.
+fn told_of(path: &Path, reading: &mut Reading<'_>) -> Option<FileId> {
+    let file = reading.intake.file(path)?;
+    let excluded = importer(path, reading.inputs).is_none_or(|input| input.settings.excludes(path));
+    (!excluded).then_some(file)
+}
+
+fn same(code: Code, place: Place, reading: &Reading<'_>) -> Same {
+    let source = reading.analysis.sources.get(place.file);
+    let row = |at: u32| source.position(at).row;
+    let rows = (row(place.span.start)..=row(place.span.end)).map(|row| source.row_text(row));
+    let normal = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines: Vec<String> = rows.map(normal).collect();
+    (code, function_around(place, reading), normal(place.span.slice(source.text())), lines.join(" "))
+}
+
+/// The name of the innermost function around a place.
+fn function_around(place: Place, reading: &Reading<'_>) -> Option<Sym> {
+    let ir = &reading.program.get(reading.program.module_of(place.file)?).ir;
+    let around = ir.functions.iter().filter(|f| f.kind == FuncKind::Function && f.span.contains(place.span));
+    around.max_by_key(|f| f.span.start).map(|f| f.name)
+}
+
+/// The only place in another file with the same text, in functions of the same name.
+fn counterpart(place: Place, file: FileId, reading: &Reading<'_>) -> Option<Place> {
+    let marked = reading.analysis.sources.text(place);
+    let text = reading.analysis.sources.get(file).text();
+    let function = function_around(place, reading);
+    let mut found = text.match_indices(marked).filter_map(|(at, _)| {
+        let start = u32::try_from(at).ok()?;
+        let span = Span::new(start, start + (place.span.end - place.span.start));
+        let place = Place { file, span };
+        (function_around(place, reading) == function).then_some(place)
+    });
+    let first = found.next().filter(|_| !marked.is_empty())?;
+    found.next().is_none().then_some(first)
+}
+
+/// Does a comment in the file suppress something there? It is not there for nothing.
+fn is_commented(place: Place, reading: &Reading<'_>) -> bool {
+    let comments = reading.analysis.comments.iter().find(|(file, _)| *file == place.file);
+    let sources: &Sources = &reading.analysis.sources;
+    let source = sources.get(place.file);
+    let row = |at: u32| source.position(at).row;
+    let covers = |c: &Comment| {
+        let whole = c.span.slice(source.text()).to_ascii_lowercase().contains("file-ignore");
+        whole || row(c.covers.start) <= row(place.span.end) && row(place.span.start) <= row(c.covers.end)
+    };
+    comments.is_some_and(|(_, comments)| comments.iter().any(covers))
+}

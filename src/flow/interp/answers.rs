@@ -1,0 +1,149 @@
+//! Names that stand for an answer to whether CUDA is there, and programs of NVIDIA's driver that are asked for it.
+//!
+//! `args.fast = torch.cuda.is_available()`: who tests that later has asked, whatever it is called, if nothing but such answers is
+//! put there. `shutil.which("nvidia-smi")` asks for the driver, and what runs that program goes on where there is one.
+
+use super::super::value::{Outer, OuterId, OuterKey, Value};
+use super::args::Args;
+use super::{Interp, ObjKind};
+use crate::ir::{CmpOp, Expr, ExprId, ExprList, Module, Stmt};
+use crate::link::{ModIdx, Program, Resolved};
+use crate::sym::Sym;
+use crate::torch::{self, Accelerator, Without};
+
+/// The program of NVIDIA's driver.
+const DRIVER: &str = "nvidia-smi";
+/// What runs a program, and raises where it fails, be it in a shell.
+const CHECKED: &[&str] = &["subprocess.check_call", "subprocess.check_output"];
+/// What runs a program, and raises where there is none.
+const RUN: &[&str] = &["subprocess.run", "subprocess.call", "subprocess.Popen"];
+/// So many functions are followed to their answers.
+const DEPTH: u32 = 2;
+
+impl Interp<'_> {
+    /// Is it an attribute under whose name the file puts nothing but such answers?
+    pub(super) fn is_answer(&self, o: OuterId) -> bool {
+        match self.t.get_outer(o).key {
+            OuterKey::Attr { name, .. } => holds_answers(self.program, self.here().module, name),
+            _ => false,
+        }
+    }
+
+    /// The driver is asked for: gives what the call gives.
+    pub(super) fn driver_call(&mut self, path: Sym, args: &Args, e: ExprId) -> Option<Value> {
+        let &(program, _) = args.positional.first()?;
+        if !self.names_driver(program) {
+            return None;
+        }
+        let in_shell = args.keyword("shell").is_some_and(|(v, _)| v != Value::Bool(super::FALSE));
+        if CHECKED.contains(&path.as_str()) || !in_shell && RUN.contains(&path.as_str()) {
+            let there = self.available(None);
+            match self.caught_around() {
+                true => self.survive(super::TRUE, there),
+                false => self.path = self.d.and(self.path, there),
+            }
+        }
+        let key =
+            OuterKey::Result { module: self.here().module, expr: e, frame: self.frame, pass: self.pass };
+        let text = format!("{}(\"{DRIVER}\") of a GPU", super::torch_fn::short(path));
+        let known = Outer {
+            key: key.clone(),
+            text,
+            tensor: false,
+            device: false,
+            varies: false,
+            with: None,
+            default: None,
+        };
+        Some(Value::Outer(self.t.outer(key, || known)))
+    }
+
+    /// `"nvidia-smi -L"`, or a list that begins with it.
+    fn names_driver(&self, program: Value) -> bool {
+        match program {
+            Value::Str(text, _) => text.as_str().contains(DRIVER),
+            Value::Object(id) if matches!(self.obj(id).kind, ObjKind::List { module: false }) => {
+                self.names_driver(self.own(id))
+            }
+            Value::Seq(id) => self.seq_items(id).first().is_some_and(|&first| self.names_driver(first)),
+            _ => false,
+        }
+    }
+}
+
+/// Does the file put answers to whether CUDA is there under this attribute's name, and nothing else but `None` and `False`?
+pub(super) fn holds_answers(program: &Program, m: ModIdx, name: Sym) -> bool {
+    let ir = &program.get(m).ir;
+    if !ir.has_attribute(name) {
+        return false;
+    }
+    let named = |t: ExprId| matches!(ir.expr(t), Expr::Attr { name: n, .. } if n == name);
+    let within = |targets: ExprList| ir.list(targets).iter().any(|&t| named(t));
+    let mut answers = false;
+    for s in &ir.stmts {
+        let value = match *s {
+            Stmt::Assign { targets, value } if within(targets) => value,
+            Stmt::Assign { targets, .. } => {
+                let unpacked =
+                    |t: &ExprId| matches!(ir.expr(*t), Expr::Tuple(list) | Expr::List(list) if within(list));
+                match ir.list(targets).iter().any(unpacked) {
+                    true => return false,
+                    false => continue,
+                }
+            }
+            Stmt::AnnAssign { target, value: Some(value), .. } if named(target) => value,
+            Stmt::AugAssign { target, .. } | Stmt::For { target, .. } if named(target) => return false,
+            _ => continue,
+        };
+        match ir.expr(value) {
+            Expr::None | Expr::False => {}
+            _ if is_answer(program, m, ir, value, DEPTH) => answers = true,
+            _ => return false,
+        }
+    }
+    answers
+}
+
+/// Is the expression only true where CUDA is there, as far as it says so itself?
+fn is_answer(program: &Program, m: ModIdx, ir: &Module, e: ExprId, depth: u32) -> bool {
+    let asks = |e: ExprId, without: Without| match ir.expr(e) {
+        Expr::Call(id) => match program.resolve_expr(m, ir.call(id).func) {
+            Some(Resolved::External(path)) => torch::call(path)
+                .and_then(|fact| fact.accelerator)
+                .is_some_and(|a| a.accelerator == Accelerator::Cuda && a.without == without),
+            _ => false,
+        },
+        _ => false,
+    };
+    match ir.expr(e) {
+        Expr::And(list) => ir.list(list).iter().any(|&part| is_answer(program, m, ir, part, depth)),
+        Expr::Or(list) => ir.list(list).iter().all(|&part| is_answer(program, m, ir, part, depth)),
+        Expr::Compare { op: CmpOp::Gt, left, .. } => asks(left, Without::Count),
+        Expr::Call(id) => {
+            let call = ir.call(id);
+            let args: Vec<ExprId> = call.args.iter().map(|a| a.value).collect();
+            match (program.resolve_expr(m, call.func), &args[..]) {
+                (Some(Resolved::Function(m, f)), _) if depth > 0 => {
+                    let ir = &program.get(m).ir;
+                    let mut returned =
+                        ir.stmts[ir.stmts_of(ir.function(f))].iter().filter_map(|s| match *s {
+                            Stmt::Return(value) => Some(value),
+                            _ => None,
+                        });
+                    let answers = |value: Option<ExprId>| {
+                        value.is_none_or(|e| {
+                            matches!(ir.expr(e), Expr::None | Expr::False)
+                                || is_answer(program, m, ir, e, depth - 1)
+                        })
+                    };
+                    returned.clone().any(|value| value.is_some()) && returned.all(answers)
+                }
+                _ if ir.is_builtin(call.func, "bool") => {
+                    args.first().is_some_and(|&e| is_answer(program, m, ir, e, depth))
+                }
+                _ => asks(e, Without::Availability),
+            }
+        }
+        _ => false,
+    }
+}
