@@ -32,9 +32,6 @@ pub(super) struct Callers {
     given: FxHashMap<CallId, Vec<u16>>,
     /// The same, with the parameters for which each time something was given that unknown code made of such a thing.
     derived: FxHashMap<CallId, Vec<u16>>,
-    /// Of `forward` methods of the entry's file, the parameters for which each call of a module on an accelerator gave
-    /// something that was on the host.
-    host_inputs: FxHashMap<FuncId, Vec<u16>>,
     /// What unknown code made of things that are wherever somebody outside wants them.
     made_of_given: FxHashSet<OuterId>,
     /// Classes whose modules are run to be written down, and those whose modules are called.
@@ -77,40 +74,6 @@ impl Interp<'_> {
         let derived = those(&|v| self.is_derived(v));
         keep_common(&mut self.callers.given, id, open);
         keep_common(&mut self.callers.derived, id, derived);
-    }
-
-    /// A module that is on an accelerator is called with these: which of its inputs have nobody moved?
-    pub(super) fn inputs_on_host(&mut self, module: ModIdx, func: FuncId, home: Dd, args: &Args) {
-        let away = |d: Device| d.is_accelerator();
-        if module != self.entry
-            || self.callers.deaf
-            || !self.device_leaves(home).iter().any(|&(_, d, _)| away(d))
-        {
-            return;
-        }
-        let params = &self.program.get(module).ir.function(func).params;
-        let host = |v: Value| match v {
-            Value::Tensor(t) => self.is_cpu(self.get_tensor(t).device),
-            _ => false,
-        };
-        let now: Vec<u16> = params
-            .iter()
-            .enumerate()
-            .skip(1)
-            .filter(|&(n, p)| args.get(n - 1, p.name.as_str()).is_some_and(|(v, _)| host(v)))
-            .filter_map(|(n, _)| u16::try_from(n).ok())
-            .collect();
-        match self.callers.host_inputs.get_mut(&func) {
-            Some(before) => before.retain(|n| now.contains(n)),
-            None => {
-                self.callers.host_inputs.insert(func, now);
-            }
-        }
-    }
-
-    /// Do the calls in sight keep this input of a module on the host, wherever the module is?
-    fn is_kept_on_host(&self, parameter: Option<Parameter>) -> bool {
-        parameter.is_some_and(|(f, n)| self.callers.host_inputs.get(&f).is_some_and(|on| on.contains(&n)))
     }
 
     /// Unknown code has made this of tensors that who calls gives: it is where they are, by all experience.
@@ -281,7 +244,7 @@ impl Interp<'_> {
             event.callers_decide = matches!(event.kind, Kind::Mismatch { .. })
                 && !event.followed
                 && if with_module(&event) {
-                    rests || self.is_only_traced(&event, parameter) || self.is_kept_on_host(parameter)
+                    rests || self.is_only_traced(&event, parameter)
                 } else {
                     decided(&event)
                 };

@@ -209,76 +209,6 @@ impl Interp<'_> {
         }
     }
 
-    fn format(&mut self, list: ExprList, e: ExprId) -> Value {
-        let linked = self.linked();
-        let mut text = String::new();
-        let mut known = true;
-        let mut single = None;
-        // What stands before the first part that is not known.
-        let mut prefix = String::new();
-        for &part in linked.ir.list(list) {
-            let v = self.eval(part);
-            match v {
-                // `f"cuda:{device}"`, where a variable holds the name of one.
-                Value::Str(..)
-                    if text == "cuda:"
-                        && !matches!(linked.ir.expr(part), Expr::Str(_))
-                        && self.check_device_in_string(v, e) =>
-                {
-                    return self.result_of(e);
-                }
-                Value::Str(s, _) => text.push_str(s.as_str()),
-                Value::Int(i) => text.push_str(&i.to_string()),
-                v => {
-                    single = (list.len == 1).then_some(v);
-                    if known {
-                        prefix.clone_from(&text);
-                    }
-                    known = false;
-                }
-            }
-        }
-        match single {
-            Some(Value::Device(d)) => return self.as_text(d, e),
-            Some(v @ Value::Choice(_)) => return v,
-            _ => {}
-        }
-        if known {
-            let origin = if parse_device(&text).is_some() {
-                let place = self.place(e);
-                self.origin(place, Reason::Literal, NO_ORIGIN)
-            } else {
-                NO_ORIGIN
-            };
-            return Value::Str(Sym::new(&text), origin);
-        }
-        self.check_missing_index(list, e);
-        // `f"cuda:{rank}"`: some CUDA device.
-        if prefix == "cuda:" && text == prefix {
-            for &part in linked.ir.list(list) {
-                self.muted += 1;
-                let v = self.eval(part);
-                self.muted -= 1;
-                self.check_index_meaning(v, e);
-                if self.check_device_in_string(v, e) {
-                    return Self::TEXT;
-                }
-                // `f"cuda:{x.get_device()}"`
-                if let Value::Device(d) = v
-                    && self.is_device_number(d)
-                {
-                    let there = self.without_text(d);
-                    return self.as_text(there, e);
-                }
-            }
-            let place = self.place(e);
-            let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
-            let d = self.at(super::super::value::Device::CudaSome, origin);
-            return self.as_text(d, e);
-        }
-        Self::TEXT
-    }
-
     fn lambda(&mut self, func: FuncId) -> Value {
         let (module, frame) = (self.here().module, self.frame);
         let nested = (self.here().func != FuncId(0)).then_some(frame);
@@ -492,23 +422,13 @@ impl Interp<'_> {
             (_, Value::Outer(o)) if o == self.known.device_count && op == BinOp::Mod => Self::NUMBER,
             // `"cuda:" + str(i)`
             (Value::Str(x, _), Value::Str(y, _)) if op == BinOp::Add => {
-                let text = format!("{x}{y}");
-                let origin = match parse_device(&text) {
-                    Some(_) => {
-                        let place = self.place(e);
-                        self.origin(place, Reason::Literal, NO_ORIGIN)
-                    }
-                    None => NO_ORIGIN,
-                };
-                Value::Str(Sym::new(&text), origin)
+                self.joined_text(&format!("{x}{y}"), e)
             }
             (Value::Str(x, _), _) if op == BinOp::Add && x.as_str() == "cuda:" => {
                 self.check_index_meaning(b, e);
-                let place = self.place(e);
-                let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
-                let d = self.at(super::super::value::Device::CudaSome, origin);
-                self.as_text(d, e)
+                self.some_cuda(e)
             }
+            (Value::Str(template, _), v) if op == BinOp::Mod => self.percent(template, v, e),
             // `"cuda" * torch.cuda.is_available()`
             (Value::Str(..), Value::Bool(c)) if op == BinOp::Mul => {
                 let empty = Value::Str(Sym::new(""), NO_ORIGIN);

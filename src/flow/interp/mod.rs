@@ -103,6 +103,7 @@ mod spelling;
 mod stmt;
 mod summary;
 mod taken_out;
+mod templates;
 mod tensor;
 mod texts;
 mod timing;

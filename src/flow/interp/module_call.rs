@@ -91,7 +91,6 @@ impl Interp<'_> {
                         && !(self.symbolic && self.relevance.calls(m, f) > super::MANY_CALLS)
                     {
                         let site = self.place(e);
-                        self.inputs_on_host(m, f, device, args);
                         return self.run(
                             m,
                             f,

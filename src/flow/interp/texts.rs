@@ -58,8 +58,9 @@ impl Interp<'_> {
                     None => Value::Bool(self.unknown_test(e)),
                 }
             }
-            (Value::Str(..), "format" | "split" | "splitlines" | "partition" | "rpartition", _) => {
-                self.taken_apart(receiver, name, first, e)
+            (Value::Str(template, _), "format", _) => self.filled(template, args, e),
+            (Value::Str(..), "split" | "splitlines" | "partition" | "rpartition", _) => {
+                self.taken_apart(receiver, name, first)
             }
             (Value::Str(s, origin), method, _) => {
                 let texts: Vec<Option<&str>> = args
@@ -88,22 +89,10 @@ impl Interp<'_> {
         }
     }
 
-    /// `"cuda:{}".format(i)`, `"a,b".split(",")`, `"cuda:1".partition(":")`
-    fn taken_apart(&mut self, receiver: Value, name: Sym, first: Option<Value>, e: ExprId) -> Value {
+    /// `"a,b".split(",")`, `"cuda:1".partition(":")`
+    fn taken_apart(&mut self, receiver: Value, name: Sym, first: Option<Value>) -> Value {
         let Value::Str(s, _) = receiver else { return Self::TEXT };
         match (name.as_str(), first) {
-            ("format", Some(v)) if s.as_str() == "cuda:{}" => {
-                let place = self.place(e);
-                let origin = self.origin(place, super::Reason::Literal, NO_ORIGIN);
-                match v {
-                    Value::Int(i) => Value::Str(Sym::new(&format!("cuda:{i}")), origin),
-                    _ => {
-                        let device = self.at(Device::CudaSome, origin);
-                        self.as_text(device, e)
-                    }
-                }
-            }
-            ("format", _) => Self::TEXT,
             ("split", Some(Value::Str(sep, _))) if !sep.as_str().is_empty() => {
                 let parts: Vec<Value> =
                     s.as_str().split(sep.as_str()).map(|p| Value::Str(Sym::new(p), NO_ORIGIN)).collect();
