@@ -305,7 +305,10 @@ impl<'p> Interp<'p> {
         let value = self.gathered(comp, made, exact, at);
         self.path = before;
         let runs = comp.generators.first().map_or(TRUE, |first| self.runs(first.iter));
-        if runs == TRUE || comp.kind == CompKind::Generator {
+        // Which machine it is decides for more than this list; other reasons to be empty are not worth a condition.
+        let mut atoms = Vec::new();
+        self.d.support(runs, &mut atoms);
+        if comp.kind == CompKind::Generator || !atoms.iter().any(|a| a.is_hardware()) {
             return value;
         }
         let nothing = self.gathered(comp, Vec::new(), true, at);

@@ -30,7 +30,7 @@ lambda x, *y, k=z, **w: x
     (a.2 Eq b?)
     (Not ((Neg (a.2 Pow b?)) MatMul c?))
     (a.2 if b? else c?)
-    ("cuda:0", opaque(), opaque(), 1.5, opaque(), ...)
+    ("cuda:0", opaque(), imaginary, 1.5, opaque(), ...)
     f("cuda:", i?, "x{", j?, opaque(k?), opaque(l?, m?))
     a.2[(slice(1, 2), slice(3), slice(b?))]
     f?(*a.2, k=1, *b?, **c?)
