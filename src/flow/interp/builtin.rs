@@ -72,10 +72,7 @@ impl Interp<'_> {
             ("len", Some((Value::External(p), _))) if p.as_str() == "torch.cuda.default_generators" => {
                 Value::Outer(self.known.device_count)
             }
-            ("len", Some((v, _))) => self.each(v, &mut |i, v| match i.exact_elements(v) {
-                Some(items) => Value::Int(i64::try_from(items.len()).unwrap_or(i64::MAX)),
-                None => Self::NUMBER,
-            }),
+            ("len", Some((v, _))) => self.count_of(v),
             ("float" | "round" | "hash" | "id" | "ord", _) => Self::NUMBER,
             ("type", Some((Value::Tensor(t), _))) if self.get_tensor(t).certain => {
                 let parameter = self.get_tensor(t).role == Role::Parameter;
@@ -420,6 +417,18 @@ impl Interp<'_> {
         match row {
             Value::Object(id) if self.obj(id).kind == ObjKind::Instance => self.exact_elements(self.own(id)),
             row => self.exact_elements(row),
+        }
+    }
+
+    /// What `len` gives: a number for each machine, where how many there are depends on that.
+    fn count_of(&mut self, v: Value) -> Value {
+        let mut one = |i: &mut Self, v: Value| match i.exact_elements(v) {
+            Some(items) => Value::Int(i64::try_from(items.len()).unwrap_or(i64::MAX)),
+            None => Self::NUMBER,
+        };
+        match v {
+            Value::Choice(d) if self.hangs_on_machine(d) => self.each(v, &mut one),
+            _ => one(self, v),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Loops and comprehensions: two passes over a body find what one iteration leaves for the next.
 
-use super::super::diagram::{Cond, FALSE, TRUE};
+use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::store::{Changes, Mark};
 use super::super::value::{ObjId, Value};
 use super::{Interp, LoopFrame};
@@ -306,13 +306,18 @@ impl<'p> Interp<'p> {
         self.path = before;
         let runs = comp.generators.first().map_or(TRUE, |first| self.runs(first.iter));
         // Which machine it is decides for more than this list; other reasons to be empty are not worth a condition.
-        let mut atoms = Vec::new();
-        self.d.support(runs, &mut atoms);
-        if comp.kind == CompKind::Generator || !atoms.iter().any(|a| a.is_hardware()) {
+        if comp.kind == CompKind::Generator || !self.hangs_on_machine(runs) {
             return value;
         }
         let nothing = self.gathered(comp, Vec::new(), true, at);
         self.ite(runs, value, nothing)
+    }
+
+    /// Does it differ between machines?
+    pub(super) fn hangs_on_machine(&self, d: Dd) -> bool {
+        let mut atoms = Vec::new();
+        self.d.support(d, &mut atoms);
+        atoms.iter().any(|a| a.is_hardware())
     }
 
     /// Runs the loops of a comprehension; elements go to `made`. True when their number is known.
