@@ -11,7 +11,7 @@ use super::root::Roots;
 use crate::config::Settings;
 
 /// Larger projects are not looked through.
-pub const MAX_FILES: usize = 1_000;
+pub const MAX_FILES: usize = 2_000;
 /// Nor are folders that hold more than that, be it data.
 const MAX_ENTRIES: usize = 20_000;
 

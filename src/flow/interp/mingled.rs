@@ -20,10 +20,9 @@ impl Interp<'_> {
     fn mingle(&mut self, v: Value, depth: u32) {
         match v {
             _ if depth > MAX_DEPTH => {}
+            Value::Object(id) if self.watch.mingled.contains(&id) => {}
             Value::Object(id) if matches!(self.obj(id).kind, ObjKind::Module | ObjKind::ForeignModule(_)) => {
-                if !self.watch.mingled.contains(&id) {
-                    self.watch.mingled.push(id);
-                }
+                self.watch.mingled.push(id);
             }
             Value::Object(id) if matches!(self.obj(id).kind, ObjKind::List { .. } | ObjKind::Dict { .. }) => {
                 self.mingle(self.own(id), depth + 1);
