@@ -233,8 +233,7 @@ fn same(code: Code, place: Place, reading: &Reading<'_>) -> Same {
 /// The name of the innermost function around a place.
 fn function_around(place: Place, reading: &Reading<'_>) -> Option<Sym> {
     let ir = &reading.program.get(reading.program.module_of(place.file)?).ir;
-    let around = ir.functions.iter().filter(|f| f.kind == FuncKind::Function && f.span.contains(place.span));
-    around.max_by_key(|f| f.span.start).map(|f| f.name)
+    ir.function_at(place.span).map(|f| f.name)
 }
 
 /// The only place in another file with the same text, in functions of the same name.

@@ -191,7 +191,8 @@ fn deferred(ir: &Module) -> Vec<Span> {
     outermost
 }
 
-fn asks_for_main(ir: &Module, e: ExprId) -> bool {
+/// `__name__ == "__main__"`, alone or with more.
+pub(super) fn asks_for_main(ir: &Module, e: ExprId) -> bool {
     let main = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if s.as_str() == "__main__");
     match ir.expr(e) {
         Expr::Compare { left, right, .. } => main(left) || main(right),

@@ -209,6 +209,12 @@ impl Module {
         FuncId(u32::try_from(at).unwrap_or(0))
     }
 
+    /// The innermost `def` around a place of the file.
+    pub fn function_at(&self, span: Span) -> Option<&Function> {
+        let around = self.functions.iter().filter(|f| f.kind == FuncKind::Function && f.span.contains(span));
+        around.max_by_key(|f| f.span.start)
+    }
+
     /// The name of the variable that an expression is; of a builtin, that.
     pub fn variable_of(&self, e: ExprId) -> Option<Sym> {
         let (func, slot) = match self.expr(e) {

@@ -204,11 +204,7 @@ pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 /// The innermost function at a place, by its start.
 pub(super) fn function_of(place: Place, cx: &Context<'_>) -> Option<(u32, u32)> {
     let ir = &cx.program.get(cx.program.module_of(place.file)?).ir;
-    ir.functions
-        .iter()
-        .filter(|f| f.kind == FuncKind::Function && f.span.contains(place.span))
-        .map(|f| (f.span.start, f.span.end))
-        .max_by_key(|&(start, _)| start)
+    ir.function_at(place.span).map(|f| (f.span.start, f.span.end))
 }
 
 /// SD202 module-input-mismatch

@@ -7,7 +7,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::refuses::{Points, at_import};
-use crate::ir::{Expr, Module, Stmt};
+use crate::flow::import_time::asks_for_main;
+use crate::ir::{Module, Stmt};
 use crate::link::{ModIdx, Program, Resolved, Target};
 use crate::span::Span;
 
@@ -74,6 +75,5 @@ fn imports_by_name(program: &Program, m: ModIdx) -> bool {
 
 /// Is it run itself: `if __name__ == "__main__":`?
 fn is_script(ir: &Module) -> bool {
-    let main = |n: usize| matches!(ir.exprs[n], Expr::Str(text) if text.as_str() == "__main__");
-    ir.stmts.iter().any(|s| matches!(*s, Stmt::If { test, .. } if ir.exprs_in(test).any(main)))
+    ir.stmts.iter().any(|s| matches!(*s, Stmt::If { test, .. } if asks_for_main(ir, test)))
 }

@@ -3,7 +3,7 @@
 //! `args.fast = torch.cuda.is_available()`: who tests that later has asked, whatever it is called, if nothing but such answers is
 //! put there. `shutil.which("nvidia-smi")` asks for the driver, and what runs that program goes on where there is one.
 
-use super::super::value::{Outer, OuterId, OuterKey, Value};
+use super::super::value::{OuterId, OuterKey, Value};
 use super::args::Args;
 use super::{Interp, ObjKind};
 use crate::ir::{CmpOp, Expr, ExprId, ExprList, Module, Stmt};
@@ -43,19 +43,7 @@ impl Interp<'_> {
                 false => self.path = self.d.and(self.path, there),
             }
         }
-        let key =
-            OuterKey::Result { module: self.here().module, expr: e, frame: self.frame, pass: self.pass };
-        let text = format!("{}(\"{DRIVER}\") of a GPU", super::torch_fn::short(path));
-        let known = Outer {
-            key: key.clone(),
-            text,
-            tensor: false,
-            device: false,
-            varies: false,
-            with: None,
-            default: None,
-        };
-        Some(Value::Outer(self.t.outer(key, || known)))
+        Some(self.result_called(e, |_| format!("{}(\"{DRIVER}\") of a GPU", super::torch_fn::short(path))))
     }
 
     /// `"nvidia-smi -L"`, or a list that begins with it.

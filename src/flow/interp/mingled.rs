@@ -3,11 +3,10 @@
 //! What a loop takes out of such a list may be any of them. Where it is moved in place, they have moved, or have not.
 
 use super::super::value::{ObjId, Value};
+use super::module::MOVES;
 use super::{Interp, ObjKind};
 use crate::ir::{Expr, ExprId};
 
-/// Methods that move a module in place.
-const MOVERS: &[&str] = &["to", "cuda", "cpu", "xpu", "npu", "hpu", "to_empty"];
 /// How deep values are looked into.
 const MAX_DEPTH: u32 = 3;
 
@@ -51,7 +50,7 @@ impl Interp<'_> {
         let ir = &self.linked().ir;
         let Expr::Call(call) = ir.expr(e) else { return };
         let Expr::Attr { base, name } = ir.expr(ir.call(call).func) else { return };
-        if !MOVERS.contains(&name.as_str()) || matches!(ir.expr(base), Expr::Call(_)) {
+        if !MOVES.contains(&name.as_str()) || matches!(ir.expr(base), Expr::Call(_)) {
             return;
         }
         self.muted += 1;

@@ -595,11 +595,16 @@ impl<'p> Interp<'p> {
 
     /// The result of something that is not known, with an identity of its own.
     fn result_of(&mut self, expr: ExprId) -> Value {
+        self.result_called(expr, |i| i.callee_text(expr))
+    }
+
+    /// The same under another text than the callee's name.
+    fn result_called(&mut self, expr: ExprId, text: impl FnOnce(&Self) -> String) -> Value {
         let key = OuterKey::Result { module: self.here().module, expr, frame: self.frame, pass: self.pass };
         if let Some(&id) = self.t.outer_ids.get(&key) {
             return Value::Outer(id);
         }
-        let text = self.callee_text(expr);
+        let text = text(self);
         let id = self.t.outer(key.clone(), || Outer {
             key,
             text,

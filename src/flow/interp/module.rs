@@ -11,6 +11,9 @@ use crate::ir::ExprId;
 use crate::sym::Sym;
 use crate::torch::{self, ModuleOp, State};
 
+/// Methods that move a module in place.
+pub(super) const MOVES: &[&str] = &["to", "cuda", "cpu", "xpu", "npu", "hpu", "ipu", "to_empty"];
+
 impl Interp<'_> {
     pub(super) fn is_module_object(&self, id: ObjId) -> bool {
         matches!(
@@ -167,7 +170,7 @@ impl Interp<'_> {
         self.module_precision(id, name.as_str(), args, e);
         self.module_mode(this, name.as_str(), args, e);
         match name.as_str() {
-            "to" | "cuda" | "cpu" | "xpu" | "npu" | "hpu" | "ipu" | "to_empty" => {
+            method if MOVES.contains(&method) => {
                 self.transfer_module(id, name, args, e);
                 this
             }

@@ -2,6 +2,7 @@
 
 use super::super::file::File;
 use crate::finding::Finding;
+use crate::flow::argument;
 use crate::ir::{
     ArgKind, Block, Call, Class, ClassId, Expr, ExprId, Function, Module, Param, Slot, Stmt, StmtId, Var,
 };
@@ -267,9 +268,7 @@ impl<'a> Look<'a> {
         // The object is no argument.
         let place = index.saturating_sub(1);
         let gives = |call: Call<'_>, of: ExprId| {
-            let positional = call.args.iter().filter(|a| a.kind == ArgKind::Positional).nth(place);
-            let named = call.args.iter().find(|a| a.kind == ArgKind::Keyword(param.name));
-            named.or(positional).is_some_and(|a| match ir.expr(a.value) {
+            argument(call, place, param.name).is_some_and(|given| match ir.expr(given) {
                 Expr::Attr { base, name } => name.as_str() == "device" && ir.names_the_same(base, of),
                 _ => false,
             })
