@@ -11,30 +11,25 @@ mod graph;
 mod imported;
 mod late;
 mod needs;
+mod own;
 mod refuses;
+mod statements;
 mod weightless;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::graph::{Bit, Graph, Lit};
 use self::late::Late;
-use self::needs::Own;
+use self::own::Own;
 use self::refuses::Points;
-use super::given::Target as MethodTarget;
 use super::named_calls::NamedCalls;
+use super::nodes::{Node, Target as MethodTarget, method_around, node_of};
 use super::unused::LookedUp;
 use crate::finding::Way;
-use crate::ir::{ArgKind, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
-use crate::link::{ClassKey, ModIdx, Program, Resolved, Target};
+use crate::ir::{ArgKind, ExprId, FuncId, FuncKind, Module};
+use crate::link::{ModIdx, Program, Target};
 use crate::span::Span;
 use crate::sym::Sym;
-
-/// What other code mentions: a function of a file, or a class.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Node {
-    Function(ModIdx, FuncId),
-    Class(ClassKey),
-}
 
 /// What of the program only runs where CUDA is.
 #[derive(Debug, Default)]
@@ -237,19 +232,6 @@ fn literal(ir: &Module, m: ModIdx, f: FuncId, late: &Late) -> Option<Lit> {
     }
 }
 
-/// The method of an outermost class that the function is, or is in.
-pub(super) fn method_around(ir: &Module, mut f: FuncId) -> Option<FuncId> {
-    let mut method = None;
-    while f != FuncId(0) {
-        let function = ir.function(f);
-        if function.kind == FuncKind::Function && function.class.is_some() {
-            method = Some(f);
-        }
-        f = function.parent?;
-    }
-    method
-}
-
 /// Is it a method, or in one, that needs an instance which has been made?
 fn runs_on_instance(ir: &Module, mut f: FuncId) -> bool {
     let mut method = None;
@@ -268,61 +250,4 @@ fn runs_on_instance(ir: &Module, mut f: FuncId) -> bool {
             .any(|&d| ir.last_name(d).is_some_and(|n| matches!(n.as_str(), "classmethod" | "staticmethod")));
         !of_class && !matches!(function.name.as_str(), "__init__" | "__new__" | "__post_init__")
     })
-}
-
-/// The outermost function that the function is in, or the class that it is a method of; nothing for a file's body.
-pub(super) fn node_of(ir: &Module, module: ModIdx, mut f: FuncId) -> Option<Node> {
-    let mut node = None;
-    while f != FuncId(0) {
-        let function = ir.function(f);
-        node = Some(match (function.kind, function.class) {
-            (FuncKind::ClassBody, Some(class)) => Node::Class(ClassKey { module, class }),
-            _ => Node::Function(module, f),
-        });
-        f = function.parent?;
-    }
-    node
-}
-
-fn node(resolved: Resolved) -> Option<Node> {
-    match resolved {
-        Resolved::Function(m, f) => Some(Node::Function(m, f)),
-        Resolved::Class(key) => Some(Node::Class(key)),
-        Resolved::Module(_) | Resolved::Variable(..) | Resolved::External(_) => None,
-    }
-}
-
-/// The function or class of the project that an expression of a function names.
-pub(super) fn named(program: &Program, m: ModIdx, e: ExprId) -> Option<Node> {
-    match program.get(m).ir.expr(e) {
-        Expr::Var(_) | Expr::Attr { .. } => node(program.resolve_expr(m, e)?),
-        _ => None,
-    }
-}
-
-/// Mentions by which nothing runs: annotations, bases, `isinstance`.
-pub(super) fn silent(ir: &Module) -> FxHashSet<ExprId> {
-    let mut skipped = FxHashSet::default();
-    let mut skip = |e: ExprId| {
-        let range = ir.exprs_in(e);
-        skipped.extend(range.map(|n| ExprId(u32::try_from(n).unwrap_or(u32::MAX))));
-    };
-    for f in &ir.functions {
-        f.params.iter().filter_map(|p| p.annotation).chain(f.returns).for_each(&mut skip);
-    }
-    for class in &ir.classes {
-        ir.args(class.bases).iter().for_each(|a| skip(a.value));
-    }
-    for stmt in &ir.stmts {
-        if let Stmt::AnnAssign { annotation, .. } = stmt {
-            skip(*annotation);
-        }
-    }
-    for call in ir.calls() {
-        let asks = matches!(ir.expr(call.func), Expr::Var(Var::Unbound(name)) if matches!(name.as_str(), "isinstance" | "issubclass"));
-        if asks && let Some(class) = call.args.get(1) {
-            skip(class.value);
-        }
-    }
-    skipped
 }

@@ -6,8 +6,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::given::Target;
 use super::named_calls::{NamedCalls, function_at, outermost};
+use super::nodes::Target;
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, Module, Stmt, StmtId};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::span::{Place, Span};

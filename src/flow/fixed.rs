@@ -14,8 +14,8 @@ use std::cell::RefCell;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::values::{Const, For, Values};
-use super::given::Target;
 use super::methods::class_of_self;
+use super::nodes::Target;
 use super::unused::LookedUp;
 use crate::ir::{Block, CmpOp, Expr, ExprId, ExprList, FuncKind, Module, Stmt, StmtId, UnaryOp, Var};
 use crate::link::{ClassKey, ModIdx, Program};

@@ -6,17 +6,14 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::behind::{Node, named};
 use super::host_side::HostSide;
 use super::methods::{gives_host, through_object, unknown_makes};
+use super::nodes::{Node, Target, named};
 use super::site::own_method;
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Stmt, Var};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::sym::Sym;
 use crate::torch::ResultRule;
-
-/// A function of the project.
-pub type Target = (ModIdx, FuncId);
 
 /// So many functions may hand on what they are given before it arrives.
 pub(super) const MAX_HANDS: u32 = 3;

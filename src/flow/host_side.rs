@@ -7,8 +7,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::behind::{Node, named, node_of, silent};
-use super::given::Target;
+use super::nodes::{Node, Target, named, node_of, silent};
 use crate::ir::{Arg, ArgKind, Call, ClassId, Expr, ExprId, FuncId, Function, Module, Slot, Stmt};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;

@@ -5,9 +5,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::behind::{Node, named};
 use super::held::{Given, Stored};
 use super::host_side::tables;
+use super::nodes::{Node, named};
 use super::site::{Callers, Site, argument, own_method};
 use super::stored::Contents;
 use super::unmoved::class_of;

@@ -4,7 +4,7 @@
 //! functions that return it, to classes that are handed over under a name and called by that. What nobody makes is there for
 //! others, and nothing is said of it.
 
-use super::behind::{Node, named, silent};
+use super::nodes::{Node, named, silent};
 use super::scan::is_module_class;
 use super::unmoved::{only_looks, parent};
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, FuncKind, Function, Module, Stmt};

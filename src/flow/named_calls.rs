@@ -5,8 +5,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::given::Target;
 use super::methods::is_of_others;
+use super::nodes::Target;
 use super::unmoved::class_of;
 use crate::ir::{CallId, Expr, ExprId, FuncId, FuncKind, Module, Stmt, StmtId};
 use crate::link::{ClassKey, ModIdx, Program};

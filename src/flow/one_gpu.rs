@@ -7,7 +7,8 @@ use std::cell::RefCell;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::behind::{MOVE, Node, named};
+use super::behind::MOVE;
+use super::nodes::{Node, named};
 use crate::ir::{ArgKind, Call, Expr, ExprId, Module, Stmt, Whole};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::behind::{Node, named};
+use super::nodes::{Node, named};
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Var};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::sym::Sym;

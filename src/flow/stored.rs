@@ -1,7 +1,7 @@
 //! Where the tensors of what is handed to `torch.save` are: copies on the CPU, numbers, or on whatever the program works with.
 
-use super::behind::{Node, named};
 use super::held::{Given, Stored};
+use super::nodes::{Node, named};
 use super::site::{Callers, MAX_CALLERS, Site, argument, given_for, own_method};
 use crate::ir::{Call, Expr, ExprId, FuncId, FuncKind, IfElse, Module, Stmt, Var};
 use crate::link::{ModIdx, Program, Resolved};

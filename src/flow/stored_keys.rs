@@ -1,8 +1,8 @@
 //! The keys of a dict that is saved, and those that are looked for in one that is loaded: they tell one kind of file from
 //! another where the name of the file does not.
 
-use super::behind::{Node, named};
 use super::file_names::assigned;
+use super::nodes::{Node, named};
 use super::site::{Site, own_method};
 use super::stored::returns;
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, IfElse, Module, Stmt, Var};

@@ -5,9 +5,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::given::Target;
 use super::host_side::tables;
 use super::named_calls::outermost;
+use super::nodes::Target;
 use crate::ir::{Expr, ExprId, FuncId, Module, Slot, Stmt};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::sym::Sym;

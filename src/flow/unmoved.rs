@@ -6,8 +6,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::behind::{Node, named, node_of, silent};
-use super::given::Target;
+use super::nodes::{Node, Target, named, node_of, silent};
 use super::scan::is_module_class;
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};

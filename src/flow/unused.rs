@@ -6,9 +6,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::behind::{Node, method_around, node_of};
-use super::given::Target;
 use super::methods::class_of_self;
+use super::nodes::{Node, Target, method_around, node_of};
 use super::unmoved::parent;
 use crate::ir::{BinOp, Call, Expr, ExprId, ExprList, Function, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved, Target as LinkTarget};

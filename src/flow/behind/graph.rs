@@ -4,7 +4,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::late::Late;
 use super::refuses::{Points, Refusal};
-use super::{GPUS, Node, literal, named, node, node_of, silent};
+use super::{GPUS, literal};
+use crate::flow::nodes::{Node, named, node, node_of, silent};
 use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, Module, Whole};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::span::Span;

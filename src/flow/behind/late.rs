@@ -6,7 +6,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::refuses::Points;
-use super::{Node, named};
+use crate::flow::nodes::{Node, named};
 use crate::ir::{Expr, ExprId, FuncId, Module, Slot, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::span::Span;

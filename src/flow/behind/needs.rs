@@ -1,11 +1,11 @@
 //! What needs CUDA where it stands, whatever comes of its tests.
 
-use super::super::held::blocks;
-use super::refuses::{Refusal, Refuses, may_set};
+use super::refuses::{Refusal, Refuses};
+use super::statements::may_set;
 use super::{MOVE, Uses};
 use crate::flow::site::argument;
-use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, Module, Stmt, Var};
-use crate::link::{ModIdx, Program, Resolved, Target};
+use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, Stmt, Var};
+use crate::link::{ModIdx, Resolved, Target};
 use crate::sym::Sym;
 use crate::torch::{self, Accelerator, Without};
 
@@ -141,42 +141,4 @@ impl Refuses<'_> {
         let counts = |m: ModIdx| !self.own.near || m == self.module || imported(m);
         self.own.methods.iter().all(|(n, at)| *n != name || refuses(at) || !counts(at.0))
     }
-}
-
-/// The project's own methods that are called like those which move things.
-#[derive(Debug, Default)]
-pub(super) struct Own {
-    pub(super) methods: Vec<(Sym, (ModIdx, FuncId))>,
-    /// Only those count that the file defines itself, or one that it imports.
-    pub(super) near: bool,
-}
-
-impl Own {
-    /// Those of these files.
-    pub(super) fn of(program: &Program, files: &[ModIdx]) -> Self {
-        let classes =
-            files.iter().flat_map(|&m| program.get(m).ir.classes.iter().map(move |class| (m, class)));
-        let methods =
-            classes.flat_map(|(m, class)| class.methods.iter().map(move |&(name, f)| (name, (m, f))));
-        let methods = methods.filter(|(name, _)| matches!(name.as_str(), MOVE | "to")).collect();
-        Self { methods, near: false }
-    }
-}
-
-/// What a statement evaluates first, whatever else it does.
-pub(super) fn at_once(s: &Stmt) -> Vec<ExprId> {
-    match *s {
-        Stmt::AugAssign { value, .. } | Stmt::AnnAssign { value: Some(value), .. } => vec![value],
-        Stmt::If { test, .. } | Stmt::While { test, .. } | Stmt::Assert { test, .. } => vec![test],
-        Stmt::For { iter, .. } => vec![iter],
-        Stmt::With { ref items, .. } => items.iter().map(|&(e, _)| e).take(1).collect(),
-        Stmt::Match { subject, .. } => vec![subject],
-        _ => Vec::new(),
-    }
-}
-
-/// May the statement go back to who called the function?
-pub(super) fn may_leave(ir: &Module, s: &Stmt) -> bool {
-    matches!(s, Stmt::Return(_))
-        || blocks(ir, s).into_iter().any(|b| ir.block(b).iter().any(|&s| may_leave(ir, ir.stmt(s))))
 }

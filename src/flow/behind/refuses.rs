@@ -3,8 +3,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::held::blocks;
-use super::needs::{Own, at_once, may_leave};
-use super::{Node, Uses, named};
+use super::Uses;
+use super::own::Own;
+use super::statements::{at_once, may_leave, may_set};
+use crate::flow::nodes::{Node, named};
 use crate::flow::site::own_method;
 use crate::ir::{
     Arg, ArgKind, Block, Call, Expr, ExprId, FuncId, FuncKind, Import, Module, Stmt, StmtId, UnaryOp, Var,
@@ -451,23 +453,6 @@ fn sets(ir: &Module, block: Block) -> impl Iterator<Item = ExprId> + '_ {
         _ => &[],
     };
     ir.block(block).iter().flat_map(targets).copied()
-}
-
-/// What a statement may set, several at once taken apart.
-pub(super) fn may_set(ir: &Module, s: &Stmt) -> Vec<ExprId> {
-    let targets = match *s {
-        Stmt::Assign { targets, .. } => ir.list(targets).to_vec(),
-        Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } | Stmt::For { target, .. } => {
-            vec![target]
-        }
-        Stmt::With { ref items, .. } => items.iter().filter_map(|&(_, target)| target).collect(),
-        _ => Vec::new(),
-    };
-    let parts = |e: ExprId| match ir.expr(e) {
-        Expr::Tuple(list) | Expr::List(list) => ir.list(list).to_vec(),
-        _ => vec![e],
-    };
-    targets.into_iter().flat_map(parts).collect()
 }
 
 /// May the call give something for this parameter?

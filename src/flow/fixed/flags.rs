@@ -4,9 +4,9 @@
 
 use super::Fixed;
 use super::values::argument_at;
-use crate::flow::given::Target;
 use crate::flow::interp::speaks_of_devices;
 use crate::flow::methods::{class_of_self, is_unpacked, set_to};
+use crate::flow::nodes::Target;
 use crate::ir::{Arg, ArgKind, Expr, ExprId, UnaryOp, Var, Whole};
 use crate::link::ModIdx;
 use crate::span::Place;

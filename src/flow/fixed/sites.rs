@@ -3,9 +3,8 @@
 use rustc_hash::FxHashSet;
 
 use super::Fixed;
-use crate::flow::behind::{Node, named, silent};
-use crate::flow::given::Target;
 use crate::flow::methods::class_of_self;
+use crate::flow::nodes::{Node, Target, named, silent};
 use crate::flow::unmoved::{class_of, parent};
 use crate::flow::unused::is_plain;
 use crate::ir::{CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Stmt, Var};

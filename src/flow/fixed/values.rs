@@ -7,9 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::sites::Site;
 use super::{Fixed, ends};
-use crate::flow::behind::{Node, named};
-use crate::flow::given::Target;
 use crate::flow::methods::class_of_self;
+use crate::flow::nodes::{Node, Target, named};
 use crate::flow::site::own_method;
 use crate::ir::{
     ArgKind, Call, Expr, ExprId, ExprList, FuncId, FuncKind, Module, ParamKind, Real, Stmt, UnaryOp, Var,

@@ -1,22 +1,15 @@
-//! Names that stand for an answer to whether CUDA is there, and programs of NVIDIA's driver that are asked for it.
+//! Names that stand for an answer to whether CUDA is there.
 //!
 //! `args.fast = torch.cuda.is_available()`: who tests that later has asked, whatever it is called, if nothing but such answers is
-//! put there. `shutil.which("nvidia-smi")` asks for the driver, and what runs that program goes on where there is one.
+//! put there.
 
-use super::super::value::{OuterId, OuterKey, Value};
-use super::args::Args;
-use super::{Interp, ObjKind};
+use super::super::value::{OuterId, OuterKey};
+use super::Interp;
 use crate::ir::{CmpOp, Expr, ExprId, ExprList, Module, Stmt};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::sym::Sym;
 use crate::torch::{self, Accelerator, Without};
 
-/// The program of NVIDIA's driver.
-const DRIVER: &str = "nvidia-smi";
-/// What runs a program, and raises where it fails, be it in a shell.
-const CHECKED: &[&str] = &["subprocess.check_call", "subprocess.check_output"];
-/// What runs a program, and raises where there is none.
-const RUN: &[&str] = &["subprocess.run", "subprocess.call", "subprocess.Popen"];
 /// So many functions are followed to their answers.
 const DEPTH: u32 = 2;
 
@@ -25,35 +18,6 @@ impl Interp<'_> {
     pub(super) fn is_answer(&self, o: OuterId) -> bool {
         match self.t.get_outer(o).key {
             OuterKey::Attr { name, .. } => holds_answers(self.program, self.here().module, name),
-            _ => false,
-        }
-    }
-
-    /// The driver is asked for: gives what the call gives.
-    pub(super) fn driver_call(&mut self, path: Sym, args: &Args, e: ExprId) -> Option<Value> {
-        let &(program, _) = args.positional.first()?;
-        if !self.names_driver(program) {
-            return None;
-        }
-        let in_shell = args.keyword("shell").is_some_and(|(v, _)| v != Value::Bool(super::FALSE));
-        if CHECKED.contains(&path.as_str()) || !in_shell && RUN.contains(&path.as_str()) {
-            let there = self.available(None);
-            match self.caught_around() {
-                true => self.survive(super::TRUE, there),
-                false => self.path = self.d.and(self.path, there),
-            }
-        }
-        Some(self.result_called(e, |_| format!("{}(\"{DRIVER}\") of a GPU", super::torch_fn::short(path))))
-    }
-
-    /// `"nvidia-smi -L"`, or a list that begins with it.
-    fn names_driver(&self, program: Value) -> bool {
-        match program {
-            Value::Str(text, _) => text.as_str().contains(DRIVER),
-            Value::Object(id) if matches!(self.obj(id).kind, ObjKind::List { module: false }) => {
-                self.names_driver(self.own(id))
-            }
-            Value::Seq(id) => self.seq_items(id).first().is_some_and(|&first| self.names_driver(first)),
             _ => false,
         }
     }

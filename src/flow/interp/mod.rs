@@ -39,6 +39,7 @@ mod dims;
 mod distributions;
 mod double;
 mod drawn;
+mod driver;
 mod emptiness;
 mod entry;
 mod evaluation;

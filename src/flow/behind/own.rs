@@ -1,0 +1,26 @@
+//! Methods of the project's own that are called like PyTorch's.
+
+use super::MOVE;
+use crate::ir::FuncId;
+use crate::link::{ModIdx, Program};
+use crate::sym::Sym;
+
+/// The project's own methods that are called like those which move things.
+#[derive(Debug, Default)]
+pub(super) struct Own {
+    pub(super) methods: Vec<(Sym, (ModIdx, FuncId))>,
+    /// Only those count that the file defines itself, or one that it imports.
+    pub(super) near: bool,
+}
+
+impl Own {
+    /// Those of these files.
+    pub(super) fn of(program: &Program, files: &[ModIdx]) -> Self {
+        let classes =
+            files.iter().flat_map(|&m| program.get(m).ir.classes.iter().map(move |class| (m, class)));
+        let methods =
+            classes.flat_map(|(m, class)| class.methods.iter().map(move |&(name, f)| (name, (m, f))));
+        let methods = methods.filter(|(name, _)| matches!(name.as_str(), MOVE | "to")).collect();
+        Self { methods, near: false }
+    }
+}
