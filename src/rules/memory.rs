@@ -37,8 +37,12 @@ pub(super) fn missing_handler(event: &Event, cx: &Context<'_>) -> Option<Finding
 }
 
 /// SD503 swallowed-oom
-pub(super) fn swallowed(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+pub(super) fn swallowed(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Swallowed { said } = &event.kind else { return None };
+    // What a test makes is small, and it is over soon.
+    if super::has_tests(event.place, cx) {
+        return None;
+    }
     let message = "this handler drops every error of the device work above it, out-of-memory errors included"
         .to_owned();
     let mut f = finding(503, event, message, event.place, "nothing of the error is kept");
@@ -50,8 +54,11 @@ pub(super) fn swallowed(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
 }
 
 /// SD506 inference-without-no-grad
-pub(super) fn with_graph(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+pub(super) fn with_graph(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::EvaluatedWithGraph = &event.kind else { return None };
+    if super::has_tests(event.place, cx) {
+        return None;
+    }
     let message = "this model is in evaluation mode, and every call still builds a graph".to_owned();
     let mut f = finding(506, event, message, event.place, "keeps what a backward pass would need");
     f.world = World::Cuda;

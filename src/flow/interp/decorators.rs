@@ -5,7 +5,7 @@ use super::super::value::Value;
 use super::Interp;
 use super::args::Args;
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Module, Param, Stmt};
-use crate::link::{ClassKey, ModIdx, Resolved};
+use crate::link::{Binding, ClassKey, ModIdx, Resolved};
 use crate::sym::Sym;
 use crate::torch::{self, Decorator, TestGuard};
 
@@ -154,19 +154,20 @@ impl Interp<'_> {
             (Some(Decorator::SkipUnless), Some(c)) => return self.test_in(module, scope, c),
             _ => {}
         }
+        // `requires_cuda = pytest.mark.skipif(not torch.cuda.is_available(), …)`, here or where it is imported from.
+        if let Some(Resolved::Variable(m, slot)) = resolved
+            && let Some(Binding::Value(e)) = self.program.get(m).bindings.get(slot as usize).copied()
+            && matches!(self.program.get(m).ir.expr(e), Expr::Call(_) | Expr::Attr { .. })
+        {
+            let guard = self.one_guard(m, FuncId(0), e);
+            if guard != TRUE {
+                return guard;
+            }
+        }
         let name = match ir.expr(target) {
             Expr::Attr { name, .. } => Some(name),
             Expr::Var(crate::ir::Var::Unbound(n)) => Some(n),
             Expr::Var(crate::ir::Var::Global(s) | crate::ir::Var::Local(s)) => {
-                // `requires_cuda = pytest.mark.skipif(not torch.cuda.is_available(), …)`
-                if let Some(crate::link::Binding::Value(e)) =
-                    self.program.get(module).bindings.get(s as usize).copied()
-                {
-                    let guard = self.one_guard(module, FuncId(0), e);
-                    if guard != TRUE {
-                        return guard;
-                    }
-                }
                 ir.functions.first().and_then(|f| f.slots.get(s as usize)).copied()
             }
             _ => None,

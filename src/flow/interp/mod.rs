@@ -46,6 +46,7 @@ mod evaluation;
 mod event;
 mod expr;
 mod external;
+mod fake;
 mod files;
 mod filled;
 mod frame;

@@ -45,7 +45,6 @@ const ONLY_TENSORS: &[&str] = &[
     "new_zeros",
     "numel",
     "permute",
-    "pin_memory",
     "requires_grad",
     "scatter",
     "scatter_",

@@ -14,7 +14,7 @@ impl Interp<'_> {
     pub(super) fn with(&mut self, items: &[(ExprId, Option<ExprId>)], body: Block) {
         let saved = self.store.get(self.default_device);
         let gradless = self.store.get(self.watch.gradless);
-        let mut scoped = false;
+        let (mut scoped, mut fake) = (false, false);
         let casts = self.watch.autocasts.len();
         let open = self.suspended.len();
         let mut entered = Vec::new();
@@ -25,6 +25,7 @@ impl Interp<'_> {
                 self.enter_kept_autocast(manager);
             }
             scoped |= self.enter(manager, context);
+            fake |= self.is_fake(manager, context);
             let v = self.entered(manager, context);
             if let Value::Object(id) = manager {
                 entered.push((id, context));
@@ -39,6 +40,7 @@ impl Interp<'_> {
                 let drops = items.iter().find(|&&(context, _)| self.drops_every_error(context));
                 self.block_that_drops(body, awaited, drops.map(|&(context, _)| context));
             }
+            None if fake => self.fake_block(body),
             None => self.block(body),
         }
         self.leave_managers(open, path, returned);
