@@ -111,6 +111,17 @@ impl DeviceName {
     }
 }
 
+/// What stands where it is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Misplaced {
+    /// The number of a tensor's GPU, which is -1 on the CPU.
+    Number,
+    /// What switches the current GPU in a `with`.
+    Manager,
+    /// A device, where autocast wants the type of one.
+    Autocast,
+}
+
 /// Why a device never equals something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Compared {
@@ -122,6 +133,8 @@ pub enum Compared {
     Indexed,
     /// No device's type is called that.
     Type,
+    /// It is looked for in a device, which holds nothing.
+    Inside,
 }
 
 /// One reason in a chain.
@@ -318,6 +331,11 @@ pub enum Kind {
     InvalidDevice {
         /// The string; empty for a type of numbers in its place.
         text: String,
+    },
+    /// Something else stands where a device is wanted, or a device where its type is.
+    Misplaced {
+        /// What.
+        what: Misplaced,
     },
     /// A `torch.device` is compared with something that it never equals.
     DeviceCompared {

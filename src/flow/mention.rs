@@ -404,6 +404,21 @@ impl Scan<'_> {
         })
     }
 
+    /// `x.device == "cuda"` and `"cpu" in x.device`, as if that were a text.
+    pub(super) fn takes_for_text(&self, left: ExprId, right: ExprId) -> bool {
+        [(left, right), (right, left)].into_iter().any(|(of, text)| {
+            matches!(self.ir.expr(of), Expr::Attr { name, .. } if name == self.names.device)
+                && matches!(self.ir.expr(text), Expr::Str(s) if super::scan::names_place(s))
+        })
+    }
+
+    /// `torch.autocast(x.device)`, which wants the type of that.
+    fn is_cast_for_device(&self, path: Sym, call: Call<'_>) -> bool {
+        let device =
+            |e: ExprId| matches!(self.ir.expr(e), Expr::Attr { name, .. } if name == self.names.device);
+        torch::canonical(path).as_str() == "torch.autocast" && call.args.iter().any(|a| device(a.value))
+    }
+
     /// `x.dtype`: the type of numbers, where a device belongs.
     fn is_type(&self, e: ExprId) -> bool {
         matches!(self.ir.expr(e), Expr::Attr { name, .. }
@@ -413,6 +428,9 @@ impl Scan<'_> {
     pub(super) fn external(&mut self, e: ExprId, path: Sym, call: Call<'_>) {
         if path.as_str().starts_with("builtins.") {
             return;
+        }
+        if self.is_cast_for_device(path, call) {
+            self.own(e);
         }
         let seed = if matches!(path.as_str(), "torch.load" | "torch.distributed.init_process_group") {
             true

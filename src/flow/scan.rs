@@ -185,6 +185,7 @@ impl<'a> Scan<'a> {
                 // A variable of a function's own is nothing that is known by name.
                 Expr::Call(id) => self.call(e, self.ir.call(id), !inside || imports),
                 Expr::Compare { left, right, .. } if self.compares_type(left, right) => self.seed(e),
+                Expr::Compare { left, right, .. } if self.takes_for_text(left, right) => self.own(e),
                 _ => {}
             }
         }
@@ -479,4 +480,5 @@ fn is_place(text: &str) -> bool {
         || kind == "cuda"
         || crate::world::Backend::from_name(kind).is_some()
         || text.starts_with("torch.cuda.")
+        || text.len() > kind.len() && super::spelled::is_misspelt(kind)
 }

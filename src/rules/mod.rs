@@ -101,6 +101,7 @@ const RULES: &[Rule] = &[
     modules::nccl,
     modules::autocast,
     spelling::invalid,
+    spelling::misplaced,
     spelling::compared,
     spelling::no_device,
     spelling::collective,

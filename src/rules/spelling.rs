@@ -2,7 +2,7 @@
 
 use super::{Context, finding, reason, with_stack};
 use crate::finding::Finding;
-use crate::flow::event::{Compared, Event, Kind};
+use crate::flow::event::{Compared, Event, Kind, Misplaced};
 use crate::flow::value::Reason;
 use crate::world::World;
 
@@ -28,6 +28,33 @@ pub(super) fn invalid(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     Some(with_stack(f, event).help(help))
 }
 
+/// SD801 invalid-device-string: what is no string
+pub(super) fn misplaced(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+    let Kind::Misplaced { what } = event.kind else { return None };
+    let (message, label, help) = match what {
+        Misplaced::Number => (
+            "`get_device()` of a CPU tensor is -1, and that is no device",
+            "raises where the tensor is on the CPU",
+            "give the device itself: `x.device`",
+        ),
+        Misplaced::Manager => (
+            "`torch.cuda.device(…)` switches the current GPU in a `with`, and is no device",
+            "raises on every machine",
+            "write `torch.device(\"cuda\", index)`",
+        ),
+        Misplaced::Autocast => (
+            "`torch.autocast` wants the type of a device, and this is a `torch.device`",
+            "raises on every machine",
+            "give the type: `device.type`",
+        ),
+    };
+    let mut f = finding(801, event, message.to_owned(), event.place, label);
+    if what != Misplaced::Number {
+        f.world = World::Always;
+    }
+    Some(with_stack(f, event).help(help))
+}
+
 /// SD802 device-compared-with-string
 pub(super) fn compared(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let Kind::DeviceCompared { with, how } = &event.kind else { return None };
@@ -36,8 +63,15 @@ pub(super) fn compared(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
         Compared::Tensors => format!("a tensor's device has an index and never equals `{with}`"),
         Compared::Indexed => format!("this device has an index and never equals `{with}`"),
         Compared::Type => format!("the type of no device is {with:?}"),
+        Compared::Inside => {
+            format!("{with:?} is looked for in a `torch.device`, which is no text and raises")
+        }
     };
-    let label = if *how == Compared::Type { "never equal" } else { "compare `.type` instead" };
+    let label = match how {
+        Compared::Type => "never equal",
+        Compared::Inside => "`TypeError` on every machine",
+        _ => "compare `.type` instead",
+    };
     let mut f = finding(802, event, message, event.place, label);
     if *how != Compared::Tensors || f.world != World::Cuda {
         f.world = World::Always;

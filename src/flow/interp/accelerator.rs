@@ -18,6 +18,7 @@ impl Interp<'_> {
     /// A call whose facts are in the tables.
     pub(super) fn fact_call(&mut self, path: Sym, fact: &'static CallFact, args: &Args, e: ExprId) -> Value {
         self.check_emptied(path, e);
+        self.check_autocast_type(path, args, e);
         if let Some(a) = fact.accelerator
             && let Some(v) = self.accelerator_call(path, a, args, e)
         {
@@ -65,8 +66,10 @@ impl Interp<'_> {
     pub(super) fn check_converted(&mut self, v: Value, at: ExprId, e: ExprId, what: &str) {
         match v {
             Value::Tensor(t) if self.get_tensor(t).certain => {
-                let device = self.get_tensor(t).device;
-                self.check_host(device, at, e, &format!("`{what}`"));
+                let (t, what) = (self.get_tensor(t), format!("`{what}`"));
+                if !self.check_named_to_host(t, at, e, &what) {
+                    self.check_host(t.device, at, e, &what);
+                }
             }
             Value::Outer(o) => self.taken_to_host(Device::Of(o)),
             Value::Object(id) if matches!(self.obj(id).kind, ObjKind::List { module: false }) => {
@@ -76,6 +79,14 @@ impl Interp<'_> {
                     _ => Vec::new(),
                 };
                 for v in items {
+                    self.check_converted(v, at, e, what);
+                }
+            }
+            // A table of columns.
+            Value::Object(id) if matches!(self.obj(id).kind, ObjKind::Dict { .. }) && is_of_pandas(what) => {
+                let Value::Seq(s) = self.own(id) else { return };
+                let columns: Vec<Value> = self.seq_items(s).iter().skip(1).step_by(2).copied().collect();
+                for v in columns.into_iter().take(MAX_CONVERTED) {
                     self.check_converted(v, at, e, what);
                 }
             }
@@ -103,6 +114,9 @@ impl Interp<'_> {
         };
         if let (Some(b), true) = (backend, a.accelerator.needs_plugin()) {
             self.check_plugin(path, b, e);
+        }
+        if let Some((v, _)) = a.device.and_then(|d| args.get(usize::from(d.position), d.name.as_str())) {
+            self.check_manager_given(v, e);
         }
         if backend.is_none() && super::super::import_time::asks_cuda(path) {
             let place = self.place(e);
@@ -314,4 +328,9 @@ impl Interp<'_> {
     pub(super) fn use_cuda(&mut self, e: ExprId, how: UseKind, what: &str) {
         self.use_of_device(None, None, e, how, what);
     }
+}
+
+/// Does it make columns of what a dict holds?
+fn is_of_pandas(function: &str) -> bool {
+    function.starts_with("pandas.")
 }

@@ -31,7 +31,7 @@ impl Interp<'_> {
     }
 
     /// Is it certainly a `torch.device`?
-    fn is_torch_device(&mut self, e: ExprId) -> bool {
+    pub(super) fn is_torch_device(&mut self, e: ExprId) -> bool {
         self.muted += 1;
         let v = self.eval(e);
         self.muted -= 1;

@@ -77,6 +77,7 @@ impl Interp<'_> {
                 if self.check_device_compare(op, (a, left), (b, right)) {
                     return Value::Bool(constant(op == CmpOp::NotEq));
                 }
+                self.check_looked_in(op, a, (b, right), e);
                 self.compare_each(op, (a, left), (b, right), e)
             }
             Expr::IfElse(id) => {

@@ -221,7 +221,7 @@ impl Interp<'_> {
             return self.result_of(e);
         };
         let index = args.get(1, "index").map(|(v, _)| v);
-        self.check_device_string(v, e);
+        self.check_device_given(v, e);
         if let (Value::Str(s, origin), Some(i)) = (v, index) {
             if s.as_str() == "cuda" {
                 self.check_index_meaning(i, e);

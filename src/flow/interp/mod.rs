@@ -74,6 +74,7 @@ mod memo;
 mod mended;
 mod method;
 mod mingled;
+mod misplaced;
 mod mode;
 mod module;
 mod module_call;

@@ -281,7 +281,7 @@ impl Interp<'_> {
         let device = match name.as_str() {
             "to" | "to_empty" => {
                 if let Some((v, _)) = args.get(0, "device") {
-                    self.check_device_string(v, e);
+                    self.check_device_given(v, e);
                 }
                 self.target_of_to(args, e)
             }

@@ -36,7 +36,9 @@ fn is_invalid(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let kind = lower.split(':').next().unwrap_or_default();
     let stem = kind.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '_' | '-' | ' '));
-    !TYPES.contains(&text) && TYPES.contains(&stem) || MISTAKES.contains(&kind)
+    !TYPES.contains(&text) && TYPES.contains(&stem)
+        || MISTAKES.contains(&kind)
+        || super::super::spelled::is_misspelt(kind)
 }
 
 /// Do a parameter's default or annotation say that it may be a string?
@@ -205,7 +207,7 @@ impl Interp<'_> {
     }
 
     /// Is the value, here or for another caller, perhaps a string?
-    fn may_be_text(&self, v: Value, at: ExprId) -> bool {
+    pub(super) fn may_be_text(&self, v: Value, at: ExprId) -> bool {
         let text = |v: Value| match v {
             Value::Str(..) | Value::Host(super::super::value::Host::Text) => true,
             Value::Device(d) => self.is_text(d),
@@ -285,6 +287,9 @@ impl Interp<'_> {
     pub(super) fn is_device_object(&mut self, e: ExprId, any: bool) -> bool {
         match self.linked().ir.expr(e) {
             Expr::Attr { base, name } if name == self.known.device => {
+                if self.is_device_of_parameter(e) || self.is_of_forwards_input(base) {
+                    return true;
+                }
                 self.muted += 1;
                 let v = self.eval(base);
                 self.muted -= 1;

@@ -1,0 +1,132 @@
+//! What stands where a device belongs and is none, and devices where something else belongs: all of it raises.
+
+use super::super::diagram::TRUE;
+use super::super::event::{Compared, Kind, Misplaced};
+use super::super::spelled::is_misspelt;
+use super::super::value::{Device, OuterKey, Value};
+use super::args::Args;
+use super::{FALSE, Interp};
+use crate::ir::{CmpOp, Expr, ExprId, Var};
+use crate::link::Resolved;
+use crate::sym::Sym;
+
+impl Interp<'_> {
+    /// Something is used where PyTorch wants a device.
+    pub(super) fn check_device_given(&mut self, v: Value, e: ExprId) {
+        self.check_device_string(v, e);
+        self.check_manager_given(v, e);
+        self.check_number_given(v, e);
+    }
+
+    /// `x.to(torch.cuda.device(0))`: that switches the current device in a `with`, and is no device.
+    pub(super) fn check_manager_given(&mut self, v: Value, e: ExprId) {
+        let Value::Outer(o) = v else { return };
+        let OuterKey::Result { module, expr, .. } = self.t.get_outer(o).key else { return };
+        let ir = &self.program.get(module).ir;
+        let Expr::Call(call) = ir.expr(expr) else { return };
+        let manager = matches!(
+            self.program.resolve_expr(module, ir.call(call).func),
+            Some(Resolved::External(path)) if matches!(path.as_str(), "torch.cuda.device" | "torch.cuda.device_of")
+        );
+        if manager {
+            self.tell_misplaced(Misplaced::Manager, TRUE, e);
+        }
+    }
+
+    /// `y.to(x.get_device())`: on the CPU that is -1, and no device has a negative number.
+    fn check_number_given(&mut self, v: Value, e: ExprId) {
+        let Value::Device(d) = v else { return };
+        if !self.is_device_number(d) {
+            return;
+        }
+        let free = |o| self.t.get_outer(o).with.is_none();
+        let leaves = self.device_leaves(d);
+        // Something that is wherever who calls wants it is on the CPU on a machine without an accelerator.
+        let somewhere = leaves.iter().any(|&(_, d, _)| matches!(d, Device::Of(o) if free(o)));
+        let known = leaves.iter().all(|&(_, d, _)| d != Device::Unknown);
+        if !known {
+            return;
+        }
+        let mut bad = self.d.where_leaf(d, &mut |p| self.t.places.get(p).0 == Device::Cpu);
+        if somewhere {
+            let of = self.d.where_leaf(d, &mut |p| matches!(self.t.places.get(p).0, Device::Of(_)));
+            let there = self.available(None);
+            let without = self.d.not(there);
+            let of = self.d.and(of, without);
+            bad = self.d.or(bad, of);
+        }
+        if bad != FALSE {
+            self.tell_misplaced(Misplaced::Number, bad, e);
+        }
+    }
+
+    /// `torch.autocast(x.device)`: it wants the type of a device as a text, and refuses a `torch.device`.
+    pub(super) fn check_autocast_type(&mut self, path: Sym, args: &Args, e: ExprId) {
+        if path.as_str() != "torch.autocast" || self.muted > 0 {
+            return;
+        }
+        let Some((v, at)) = args.get(0, "device_type") else { return };
+        if self.is_surely_device(v, at) {
+            self.tell_misplaced(Misplaced::Autocast, TRUE, e);
+        }
+    }
+
+    /// `"cuda" in x.device`: a device holds nothing that could be looked for.
+    pub(super) fn check_looked_in(&mut self, op: CmpOp, left: Value, right: (Value, ExprId), e: ExprId) {
+        if !matches!(op, CmpOp::In | CmpOp::NotIn) || self.muted > 0 {
+            return;
+        }
+        let Value::Str(text, _) = left else { return };
+        if self.is_surely_device(right.0, right.1) {
+            self.tell_compared(e, text.to_string(), Compared::Inside, TRUE);
+        }
+    }
+
+    /// Is it a `torch.device`, for every caller and in every world?
+    fn is_surely_device(&mut self, v: Value, at: ExprId) -> bool {
+        !self.may_be_text(v, at) && (self.is_device_of_parameter(at) || self.is_torch_device(at))
+    }
+
+    /// `next(model.parameters()).device`, whatever the model: who gives parameters gives tensors.
+    pub(super) fn is_device_of_parameter(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let Expr::Attr { base, name } = ir.expr(e) else { return false };
+        let Expr::Call(next) = ir.expr(base) else { return false };
+        let next = ir.call(next);
+        let [first, ..] = next.args else { return false };
+        let Expr::Call(parameters) = ir.expr(first.value) else { return false };
+        let Expr::Attr { name: method, .. } = ir.expr(ir.call(parameters).func) else { return false };
+        name == self.known.device
+            && matches!(method.as_str(), "parameters" | "buffers")
+            && matches!(ir.expr(next.func), Expr::Var(Var::Unbound(n)) if n.as_str() == "next")
+    }
+
+    /// Is it an input of a module's `forward`, by its name? What has a `device` there is a tensor, or holds some.
+    pub(super) fn is_of_forwards_input(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let Expr::Var(var) = ir.expr(e) else { return false };
+        let forward = ir.function(self.here().func).name == self.known.forward;
+        forward && self.in_module() && self.is_parameter(var) && var != Var::Local(0)
+    }
+
+    /// `x.to("cude:0")`, whatever `x` is: nothing else is written so.
+    pub(super) fn check_misspelt(&mut self, v: Value, e: ExprId) {
+        let Value::Str(s, _) = v else { return };
+        let Some((kind, index)) = s.as_str().split_once(':') else { return };
+        let number = !index.is_empty() && index.bytes().all(|b| b.is_ascii_digit());
+        if number && is_misspelt(kind) {
+            self.check_device_string(v, e);
+        }
+    }
+
+    /// `bad`: where it raises.
+    fn tell_misplaced(&mut self, what: Misplaced, bad: super::Cond, e: ExprId) {
+        if self.muted > 0 {
+            return;
+        }
+        if let Some(bite) = self.bite(bad, false) {
+            let place = self.place(e);
+            self.emit(Kind::Misplaced { what }, place, bite, Vec::new());
+        }
+    }
+}
