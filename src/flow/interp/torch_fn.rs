@@ -63,11 +63,11 @@ impl Interp<'_> {
             v => v,
         };
         // Handed to a tensor function where a tensor goes: it is one.
-        if let Value::Outer(o) = v
-            && !list
-            && rule.is_some_and(|rule| only_tensors_go(op, rule))
-        {
-            self.tensor_proofs.insert(o);
+        if !list && rule.is_some_and(|rule| only_tensors_go(op, rule)) {
+            match v {
+                Value::Outer(o) => _ = self.tensor_proofs.insert(o),
+                v => self.shown_by_taker(v),
+            }
         }
         if let Some(p) = self.party(v, at, r) {
             parties.push(p);
@@ -321,6 +321,13 @@ impl Interp<'_> {
         e: ExprId,
     ) {
         if !op.out_must_match {
+            return;
+        }
+        if let Value::Choice(_) = v {
+            self.each(v, &mut |i, v| {
+                i.check_out(op, what, v, at, parties, args, e);
+                Value::Absent
+            });
             return;
         }
         // `out=(values, indices)`
