@@ -3,7 +3,7 @@
 
 use super::super::diagram::{Dd, FALSE};
 use super::super::event::UseKind;
-use super::super::value::{Device, OriginId, Reason, Role, Tensor, Value};
+use super::super::value::{Device, OriginId, OuterKey, Reason, Role, Tensor, Value};
 use super::args::Args;
 use super::{Interp, NO_ORIGIN, ObjKind};
 use crate::ir::ExprId;
@@ -39,8 +39,10 @@ impl Interp<'_> {
         if self.here().func.0 == 0 || !self.comes_from_here(origin) {
             return false;
         }
+        // By its number: what is said to be a tensor is not asked for its place.
         if index.is_some() {
-            return true;
+            let outer = self.t.get_outer(o);
+            return outer.tensor && matches!(outer.key, OuterKey::Param { .. });
         }
         let asked = super::compare::on_test(o, "cuda");
         let Some(&asked) = self.tests.get(&asked) else { return false };

@@ -31,6 +31,10 @@ impl Interp<'_> {
             {
                 continue;
             }
+            // A method of this name others may have as well.
+            if receiver.is_none() && rule.is_some_and(|rule| !rule.list && only_tensors_go(op, rule)) {
+                self.shown_by_taker(v);
+            }
             self.add_party(op, rule, v, at, &mut parties);
         }
         // `meshgrid(*ranges)`: each of them, however many there are.
@@ -63,11 +67,11 @@ impl Interp<'_> {
             v => v,
         };
         // Handed to a tensor function where a tensor goes: it is one.
-        if !list && rule.is_some_and(|rule| only_tensors_go(op, rule)) {
-            match v {
-                Value::Outer(o) => _ = self.tensor_proofs.insert(o),
-                v => self.shown_by_taker(v),
-            }
+        if let Value::Outer(o) = v
+            && !list
+            && rule.is_some_and(|rule| only_tensors_go(op, rule))
+        {
+            self.tensor_proofs.insert(o);
         }
         if let Some(p) = self.party(v, at, r) {
             parties.push(p);
