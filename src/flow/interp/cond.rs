@@ -13,6 +13,11 @@ use crate::link::{ModIdx, Resolved};
 use crate::sym::Sym;
 use crate::world::Backend;
 
+/// Parameters and buffers that PyTorch's layers are made with or without (`bias=False`, `track_running_stats=False`), and are
+/// `None` then.
+const OPTIONAL_IN_LAYERS: &[&str] =
+    &["bias", "running_mean", "running_var", "bias_k", "bias_v", "in_proj_bias"];
+
 impl Interp<'_> {
     /// The condition under which the expression is true.
     pub(super) fn test(&mut self, e: ExprId) -> Cond {
@@ -271,15 +276,21 @@ impl Interp<'_> {
         call.args.is_empty() && external()
     }
 
-    /// `mask is None`, of a parameter that is `None` unless the caller says otherwise: who leaves it out gets here.
+    /// `mask is None`, of a parameter that is `None` unless the caller says otherwise: who leaves it out gets here. So does
+    /// who gives a layer that was made without: `conv.bias is None`.
     fn asks_for_default(&self, test: Test, outer: OuterId) -> bool {
         let Test::Compare(0, _, Value::None) = test else { return false };
-        let super::OuterKey::Param { module, func, index } = self.t.get_outer(outer).key else {
-            return false;
-        };
-        let ir = &self.program.get(module).ir;
-        let param = ir.function(func).params.get(usize::from(index));
-        param.and_then(|p| p.default).is_some_and(|d| ir.expr(d) == Expr::None)
+        match self.t.get_outer(outer).key {
+            super::OuterKey::Param { module, func, index } => {
+                let ir = &self.program.get(module).ir;
+                let param = ir.function(func).params.get(usize::from(index));
+                param.and_then(|p| p.default).is_some_and(|d| ir.expr(d) == Expr::None)
+            }
+            super::OuterKey::Attr { base, name } => {
+                OPTIONAL_IN_LAYERS.contains(&name.as_str()) && self.t.get_outer(base).varies
+            }
+            _ => false,
+        }
     }
 
     /// What a flag is called: `conf["use_gpu"]` by its key.

@@ -239,7 +239,11 @@ impl Interp<'_> {
                     self.tensor_proofs.insert(o);
                 }
                 self.check_index(Value::Outer(o), i, e, base, index);
-                self.tensor_of_outer(o, e)
+                let part = self.tensor_of_outer(o, e);
+                if let Value::Tensor(t) = part {
+                    self.is_made_by_own(Value::Outer(o), self.get_tensor(t).device);
+                }
+                part
             }
             // A part of a tensor lives where the whole does, whatever picks it.
             i if self.is_tensorish(o) && !matches!(i, Value::Str(..)) => self.tensor_of_outer(o, e),

@@ -1,9 +1,9 @@
 //! What is made, or decides where things are made, by calls that the tables cannot describe: the default tensor type,
 //! parameters, generators; and what a function makes where the machine says.
 
-use super::super::diagram::Dd;
+use super::super::diagram::{Dd, FALSE};
 use super::super::event::UseKind;
-use super::super::value::{Device, Reason, Role, Tensor, Value};
+use super::super::value::{Device, OriginId, OuterKey, Reason, Role, Tensor, Value};
 use super::args::Args;
 use super::{Interp, NO_ORIGIN, ObjKind};
 use crate::ir::ExprId;
@@ -19,6 +19,40 @@ impl Interp<'_> {
         }
         let leaves = self.device_leaves(device);
         let [(leaf, Device::Cuda(None), origin), (_, Device::Cpu, _)] = leaves[..] else { return false };
+        if !self.comes_from_here(origin) {
+            return false;
+        }
+        let there = self.available(None);
+        self.here().func.0 != 0 && self.d.where_leaf(device, &mut |p| p == leaf) == there
+    }
+
+    /// Has the function that runs sent it to the current GPU, or to one by its number, while the other one, which it was
+    /// given, is on a GPU as well: `if x.is_cuda: y = y.cuda()`? Then `x` may be on another one.
+    pub(super) fn on_this_gpu(&mut self, device: Dd, other: Dd) -> bool {
+        let Some(leaf) = self.d.as_leaf(other) else { return false };
+        let Device::Of(o) = self.t.places.get(leaf).0 else { return false };
+        let sent = self.device_leaves(device).into_iter().find_map(|(leaf, d, origin)| match d {
+            Device::Cuda(index) => Some((leaf, index, origin)),
+            _ => None,
+        });
+        let Some((leaf, index, origin)) = sent else { return false };
+        if self.here().func.0 == 0 || !self.comes_from_here(origin) {
+            return false;
+        }
+        // By its number: what is said to be a tensor is not asked for its place.
+        if index.is_some() {
+            let outer = self.t.get_outer(o);
+            return outer.tensor && matches!(outer.key, OuterKey::Param { .. });
+        }
+        let asked = super::compare::on_test(o, "cuda");
+        let Some(&asked) = self.tests.get(&asked) else { return false };
+        let on = self.d.where_leaf(device, &mut |p| p == leaf);
+        let on = self.d.and(self.path, on);
+        on != FALSE && self.implied(on, asked, true)
+    }
+
+    /// Has all that led to a device been said in the function that runs?
+    fn comes_from_here(&self, origin: OriginId) -> bool {
         let ir = &self.program.get(self.here().module).ir;
         let function = ir.function(self.here().func);
         let mut at = origin;
@@ -29,8 +63,7 @@ impl Interp<'_> {
             }
             at = o.from;
         }
-        let there = self.available(None);
-        self.here().func.0 != 0 && self.d.where_leaf(device, &mut |p| p == leaf) == there
+        true
     }
 
     /// `torch.set_default_tensor_type(…)`: what factories make without `device=`, and `torch.Tensor` always.

@@ -172,7 +172,12 @@ impl Interp<'_> {
         if self.by_convention(da, oa, db, ob) {
             return Pair::Refused;
         }
-        let involved = self.accelerator_condition(da, db);
+        let involved = match (clash.difference, da, db) {
+            (Difference::Accelerators, Device::Of(_), _) | (Difference::Accelerators, _, Device::Of(_)) => {
+                self.at_least(2)
+            }
+            _ => self.accelerator_condition(da, db),
+        };
         let (host, other) = if clash.first_is_stray { (a.device, db) } else { (b.device, da) };
         if matches!(other, Device::Of(_) | Device::Named(_)) && self.flag_decides(host, involved) {
             return Pair::Unreached;
@@ -426,7 +431,7 @@ impl Interp<'_> {
     pub(super) fn may_clash(&mut self, a: Dd, b: Dd) -> bool {
         let (places, outers) = (&self.t.places, &self.t.outers);
         let differ = |x: u32, y: u32| {
-            difference(places.get(x).0, places.get(y).0, (false, false), outers) != Difference::None
+            difference(places.get(x).0, places.get(y).0, Sides::default(), outers) != Difference::None
         };
         self.d.zip(a, b, &mut |x, y| u32::from(differ(x, y))).is_some_and(|bad| bad != FALSE)
     }
@@ -435,7 +440,10 @@ impl Interp<'_> {
     fn clashes(&mut self, a: &Party, b: &Party) -> Vec<Clash> {
         let mut pairs: Vec<(u32, u32)> = Vec::new();
         let first = self.have_bare_and_other(a.device, b.device) && self.first_is_current();
-        let chosen = (self.chosen_here(a.device, b.device), self.chosen_here(b.device, a.device));
+        let chosen = Sides {
+            on_cuda: (self.chosen_here(a.device, b.device), self.chosen_here(b.device, a.device)),
+            on_this_gpu: (self.on_this_gpu(a.device, b.device), self.on_this_gpu(b.device, a.device)),
+        };
         let zipped = {
             let places = &self.t.places;
             let outers = &self.t.outers;
@@ -462,7 +470,8 @@ impl Interp<'_> {
                 let first_is_stray = matches!(
                     difference,
                     Difference::Cpu { first: true } | Difference::Chosen { first: true }
-                );
+                ) || difference == Difference::Accelerators
+                    && matches!(db, Device::Of(_));
                 let pair = (da, oa, db, ob);
                 clashes.push(Clash { bad, pair, first_is_stray, difference, part: None });
                 if clashes.len() == MAX_CLASHES {
@@ -504,7 +513,16 @@ pub(super) fn refused(difference: Difference, a: &Party, b: &Party) -> bool {
     }
 }
 
-fn difference(a: Device, b: Device, chosen: (bool, bool), outers: &[super::Outer]) -> Difference {
+/// What is known of the two sides of a meeting besides their devices: each is true of the first, or of the second.
+#[derive(Clone, Copy, Default)]
+struct Sides {
+    /// It is on CUDA since there is CUDA, by the function's own choice.
+    on_cuda: (bool, bool),
+    /// The function has sent it to one GPU, for the other side is on one.
+    on_this_gpu: (bool, bool),
+}
+
+fn difference(a: Device, b: Device, chosen: Sides, outers: &[super::Outer]) -> Difference {
     use Device::{Cpu, Cuda, CudaSome, Meta, Named, Of, Other, Unknown};
     let varies = |d: Device| match d {
         Named(o) => outers[o.0 as usize].device,
@@ -525,8 +543,10 @@ fn difference(a: Device, b: Device, chosen: (bool, bool), outers: &[super::Outer
         (Cuda(Some(x)), Cuda(Some(y))) if x != y => Difference::Accelerators,
         (Other(x), Other(y)) if x != y => Difference::Accelerators,
         (Other(_), Cuda(_) | CudaSome) | (Cuda(_) | CudaSome, Other(_)) => Difference::Accelerators,
-        (Cuda(None), Of(o)) if chosen.0 && given(o) => Difference::Chosen { first: true },
-        (Of(o), Cuda(None)) if chosen.1 && given(o) => Difference::Chosen { first: false },
+        (Cuda(None), Of(o)) if chosen.on_cuda.0 && given(o) => Difference::Chosen { first: true },
+        (Of(o), Cuda(None)) if chosen.on_cuda.1 && given(o) => Difference::Chosen { first: false },
+        (Cuda(_), Of(o)) if chosen.on_this_gpu.0 && given(o) => Difference::Accelerators,
+        (Of(o), Cuda(_)) if chosen.on_this_gpu.1 && given(o) => Difference::Accelerators,
         _ => Difference::None,
     }
 }

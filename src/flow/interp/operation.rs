@@ -240,6 +240,8 @@ impl Interp<'_> {
         match last_part(name) {
             "chunk" | "split" | "unbind" | "tensor_split" | "hsplit" | "vsplit" | "meshgrid"
             | "split_with_sizes" | "broadcast_tensors" | "dsplit" => self.many(tensor),
+            // Of each input one.
+            "grad" => self.many(any),
             "topk" | "sort" | "cummax" | "cummin" => self.seq(&[tensor, tensor]),
             "kthvalue" | "mode" => self.seq(&[any, any]),
             _ => tensor,

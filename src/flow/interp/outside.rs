@@ -327,6 +327,7 @@ impl Interp<'_> {
             return Value::Outer(id);
         }
         let result = self.result_of(e);
+        self.is_made_of(result, args);
         self.lives_near(o, args, result);
         result
     }

@@ -273,6 +273,27 @@ impl Interp<'_> {
         }
     }
 
+    /// What an outside thing gave by itself is on this device: a method of it, or it with a number. If that turns out to be
+    /// a tensor, so is the thing.
+    pub(super) fn is_made_by_own(&mut self, whole: Value, device: Dd) {
+        if let Value::Outer(o) = whole
+            && let Some(leaf) = self.d.as_leaf(device)
+            && let (Device::Of(of), origin) = *self.t.places.get(leaf)
+            && of == o
+        {
+            self.own_results.insert(origin, o);
+        }
+    }
+
+    /// A function that takes tensors alone is given what an outside thing's own method gave.
+    pub(super) fn shown_by_taker(&mut self, v: Value) {
+        if let Value::Tensor(t) = v
+            && let Some(o) = self.made_by_own_method(self.get_tensor(t).device)
+        {
+            self.tensor_proofs.insert(o);
+        }
+    }
+
     /// A method of this name is called on what an outside thing's own method gave: is that thing a tensor?
     pub(super) fn shown_by_result(&mut self, device: Dd, name: Sym) {
         if let Some(o) = self.made_by_own_method(device)

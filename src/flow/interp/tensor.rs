@@ -251,6 +251,9 @@ impl Interp<'_> {
                 let other = if x.is_some() { b } else { a };
                 // With something unknown that may be a tensor elsewhere, nothing is known of the result.
                 let device = if known_host(other) { p.device } else { self.unknown_device() };
+                if known_host(other) {
+                    self.is_made_by_own(if x.is_some() { a } else { b }, device);
+                }
                 self.tensor(Tensor {
                     device,
                     dims: p.dims,

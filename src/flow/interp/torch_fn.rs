@@ -31,6 +31,10 @@ impl Interp<'_> {
             {
                 continue;
             }
+            // A method of this name others may have as well.
+            if receiver.is_none() && rule.is_some_and(|rule| !rule.list && only_tensors_go(op, rule)) {
+                self.shown_by_taker(v);
+            }
             self.add_party(op, rule, v, at, &mut parties);
         }
         // `meshgrid(*ranges)`: each of them, however many there are.
@@ -321,6 +325,13 @@ impl Interp<'_> {
         e: ExprId,
     ) {
         if !op.out_must_match {
+            return;
+        }
+        if let Value::Choice(_) = v {
+            self.each(v, &mut |i, v| {
+                i.check_out(op, what, v, at, parties, args, e);
+                Value::Absent
+            });
             return;
         }
         // `out=(values, indices)`

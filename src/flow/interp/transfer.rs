@@ -5,7 +5,7 @@ use super::super::event::Kind;
 use super::super::value::{Device, Host, OuterId, OuterKey, Reason, Role, Tensor, Value};
 use super::args::Args;
 use super::{Interp, Test};
-use crate::ir::ExprId;
+use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;
 
 impl Interp<'_> {
@@ -115,6 +115,11 @@ impl Interp<'_> {
     }
 
     pub(super) fn positional_target(&mut self, v: Value, at: ExprId, _e: ExprId) -> Option<Dd> {
+        // `.to(y.dtype)`, whatever `y` is.
+        let open = matches!(v, Value::Unknown | Value::Outer(_) | Value::Choice(_));
+        if open && matches!(self.linked().ir.expr(at), Expr::Attr { name, .. } if name.as_str() == "dtype") {
+            return None;
+        }
         match v {
             Value::Tensor(_) => self.tensor_place(v, at).map(|(d, _)| d),
             Value::Outer(o) => {
