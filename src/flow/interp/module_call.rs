@@ -1,9 +1,10 @@
 //! Calls of modules.
 
+use super::super::diagram::Dd;
 use super::super::dims::Dims;
 use super::super::event::Meeting;
 use super::super::scan::packs_sequences;
-use super::super::value::{Device, ObjId, OriginId, OuterId, Value};
+use super::super::value::{Device, NO_ORIGIN, ObjId, OriginId, OuterId, Value};
 use super::args::Args;
 use super::meet::{Party, Rule};
 use super::{Interp, ObjKind};
@@ -282,6 +283,7 @@ impl Interp<'_> {
         let refused = self.meet(Meeting::ModuleInput, &format!("`{name}`"), e, &bound);
         let inputs = parties[parties.len() - inputs..].to_vec();
         let device = self.result_device(&inputs);
+        let device = if stateful { self.beside_weights(id, device) } else { device };
         let device = if refused { self.unless_refused(&bound, device) } else { device };
         let dims = self.dims_given_by(id, name);
         let out = self.plain_tensor(device, dims);
@@ -293,6 +295,17 @@ impl Interp<'_> {
             "LSTMCell" | "GRU" | "RNN" | "MultiheadAttention" => self.seq(&[out, out]),
             _ => out,
         }
+    }
+
+    /// Where the result of a layer with weights is, if its inputs are who knows where: these must be where the weights are.
+    fn beside_weights(&mut self, id: ObjId, inputs: Dd) -> Dd {
+        let weights = self.module_device(id, 0);
+        let places = &self.t.places;
+        let beside = self.d.zip(inputs, weights, &mut |x, y| match (*places.get(x), places.get(y).0) {
+            ((Device::Unknown, NO_ORIGIN), Device::Cuda(_) | Device::CudaSome) => y,
+            _ => x,
+        });
+        beside.unwrap_or(inputs)
     }
 
     /// What `forward` gives to a layer with weights is where these are, whoever calls it.

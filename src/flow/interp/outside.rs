@@ -239,7 +239,8 @@ impl Interp<'_> {
         }
         match text {
             "items" | "keys" | "values" => {
-                let item = Value::Outer(self.outer_item(o, Value::Unknown));
+                let any = if self.maps_to_tensors(o) { super::expr::ANY_VALUE } else { Value::Unknown };
+                let item = Value::Outer(self.outer_item(o, any));
                 return match text {
                     "items" => {
                         let pair = self.seq(&[Self::TEXT, item]);
