@@ -284,7 +284,7 @@ impl Scan<'_> {
             Some(Resolved::External(path)) => self.external(e, path, call),
             // `self.table = make_table(…)`: the constructor keeps what that makes.
             Some(Resolved::Function(m, f)) if self.ir.function(owner).name == self.names.init => {
-                self.found.same.push(((self.module, owner), (m, f)));
+                self.found.helpers.push(((self.module, owner), (m, f)));
             }
             Some(Resolved::Class(key)) if !for_itself => {
                 if let Some((m, f)) = self.program.find_method(key, self.names.init) {

@@ -132,6 +132,7 @@ impl<'a> Scan<'a> {
             hints: Vec::new(),
             edges: Vec::new(),
             same: Vec::new(),
+            helpers: Vec::new(),
             calls: vec![0; ir.functions.len()],
             asking: FxHashSet::default(),
             handed: FxHashSet::default(),

@@ -300,9 +300,15 @@ impl Interp<'_> {
     /// Where the result of a layer with weights is, if its inputs are who knows where: these must be where the weights are.
     fn beside_weights(&mut self, id: ObjId, inputs: Dd) -> Dd {
         let weights = self.module_device(id, 0);
-        let places = &self.t.places;
-        let beside = self.d.zip(inputs, weights, &mut |x, y| match (*places.get(x), places.get(y).0) {
-            ((Device::Unknown, NO_ORIGIN), Device::Cuda(_) | Device::CudaSome) => y,
+        let (places, outers) = (&self.t.places, &self.t.outers);
+        let nowhere = |(device, origin): (Device, OriginId)| match device {
+            Device::Unknown => origin == NO_ORIGIN,
+            // What an unknown call has given.
+            Device::Of(o) => !outers[o.0 as usize].varies && outers[o.0 as usize].with.is_none(),
+            _ => false,
+        };
+        let beside = self.d.zip(inputs, weights, &mut |x, y| match places.get(y).0 {
+            Device::Cuda(_) | Device::CudaSome if nowhere(*places.get(x)) => y,
             _ => x,
         });
         beside.unwrap_or(inputs)

@@ -233,6 +233,9 @@ impl Interp<'_> {
         if let Some(prepared) = self.prepared_by(o, name, args, e) {
             return prepared;
         }
+        if let Some(tokens) = self.tokens_by_method(o, name, args, e) {
+            return tokens;
+        }
         self.shown_as_module(o, name);
         if args.positional.len() < 2 {
             self.module_mode(Value::Outer(o), text, args, e);

@@ -49,6 +49,21 @@ impl Interp<'_> {
         Some(Value::Object(self.object(ObjKind::Dict { module: false }, None, content)))
     }
 
+    /// The same of a tokenizer's own method: `tokenizer.encode_plus(text, return_tensors="pt")`.
+    pub(super) fn tokens_by_method(
+        &mut self,
+        tokenizer: OuterId,
+        name: Sym,
+        args: &Args,
+        e: ExprId,
+    ) -> Option<Value> {
+        if !ENCODES.contains(&name.as_str()) {
+            return None;
+        }
+        let method = self.outer_attr(tokenizer, name);
+        self.tokens(method, args, e)
+    }
+
     /// Is one of the arguments what a tokenizer has given, under the name that it has there?
     pub(super) fn takes_tokens(&self, args: &Args) -> bool {
         args.keyword(PARTS[0]).is_some()
