@@ -19,6 +19,8 @@ pub(super) struct Found {
     pub(super) edges: Vec<(Node, Node)>,
     /// From a method to another one of the same object.
     pub(super) same: Vec<((ModIdx, FuncId), (ModIdx, FuncId))>,
+    /// From a constructor to a function that it calls.
+    pub(super) helpers: Vec<((ModIdx, FuncId), (ModIdx, FuncId))>,
     /// Calls in each function.
     pub(super) calls: Vec<u32>,
     /// Functions that ask something about the machine.

@@ -282,6 +282,10 @@ impl Scan<'_> {
         let for_itself = by_name && self.program.is_local_import(self.module, call.func);
         match callee {
             Some(Resolved::External(path)) => self.external(e, path, call),
+            // `self.table = make_table(…)`: the constructor keeps what that makes.
+            Some(Resolved::Function(m, f)) if self.ir.function(owner).name == self.names.init => {
+                self.found.helpers.push(((self.module, owner), (m, f)));
+            }
             Some(Resolved::Class(key)) if !for_itself => {
                 if let Some((m, f)) = self.program.find_method(key, self.names.init) {
                     self.edge(owner, self.ir.span(e), Node::Function(m, f));
@@ -437,7 +441,8 @@ impl Scan<'_> {
         } else if let Some(module) = torch::module(path) {
             // Without weights it works anywhere.
             let empty = module.state == State::No || module.state == State::Sometimes && call.args.is_empty();
-            !empty && !self.builds_module(self.owner(e))
+            let owner = self.owner(e);
+            !empty && (!self.builds_module(owner) || self.is_of_moved_base(owner))
         } else if let Some(op) = torch::function(path) {
             let placed = op.accepts.device
                 && call.args.iter().any(|a| {

@@ -24,6 +24,7 @@ mod import_time;
 mod interp;
 mod mention;
 mod methods;
+mod moved_base;
 mod moved_whole;
 mod named_calls;
 mod nodes;

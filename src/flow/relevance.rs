@@ -103,7 +103,7 @@ impl Relevance {
         // A constructor that leaves it to a helper decides all the same, and so does one whose helper has a helper.
         for _ in 0..2 {
             let decides = |(n, g): (ModIdx, FuncId)| modules[n.0 as usize].own[g.0 as usize];
-            let same = found.iter().flat_map(|f| &f.same);
+            let same = found.iter().flat_map(|f| f.same.iter().chain(&f.helpers));
             let too: Vec<_> =
                 same.filter(|(_, callee)| decides(*callee)).map(|&(caller, _)| caller).collect();
             for (m, f) in too {

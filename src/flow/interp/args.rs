@@ -268,7 +268,8 @@ impl Interp<'_> {
         }
         let ir = &self.program.get(module).ir;
         let Some(param) = ir.function(func).params.get(index) else { return Value::Unknown };
-        let tensor = param.annotation.is_some_and(|a| says_tensor(ir, a));
+        let annotated = u16::try_from(index).ok().and_then(|n| self.annotation_of(module, func, n));
+        let tensor = annotated.is_some_and(|(m, a)| says_tensor(&self.program.get(m).ir, a));
         let device =
             names_device(param.name.as_str()) || param.annotation.is_some_and(|a| says_device(ir, a));
         let text = param.name.to_string();
@@ -541,6 +542,18 @@ pub(super) fn says_tensors(ir: &crate::ir::Module, e: ExprId) -> bool {
         Some("list" | "List" | "tuple" | "Tuple" | "Sequence" | "Iterable") => {
             let rest = |&e: &ExprId| matches!(ir.expr(e), Expr::Ellipsis);
             says_tensor_alone(ir, items[0]) && items.iter().all(|e| rest(e) || says_tensor_alone(ir, *e))
+        }
+        _ => false,
+    }
+}
+
+/// `dict[str, Tensor]`, `Mapping[str, Tensor]`: does the annotation say that each value is a tensor?
+pub(super) fn says_mapping_to_tensors(ir: &crate::ir::Module, e: ExprId) -> bool {
+    let Expr::Index { base, index } = ir.expr(e) else { return false };
+    match (plain_annotation(ir, base), ir.expr(index)) {
+        (Some("Optional"), _) => says_mapping_to_tensors(ir, index),
+        (Some("dict" | "Dict" | "Mapping" | "MutableMapping" | "OrderedDict"), Expr::Tuple(list)) => {
+            matches!(*ir.list(list), [_, value] if says_tensor_alone(ir, value))
         }
         _ => false,
     }

@@ -4,6 +4,7 @@
 //! (torch/utils/data/_utils/collate.py). What nobody here has seen comes from files, so it is on the CPU, unless a
 //! data set in sight has something to do with devices itself.
 
+use super::super::diagram::TRUE;
 use super::super::dims::Dims;
 use super::super::value::{Device, Host, NO_ORIGIN, ObjId, Reason, Role, Tensor, Value};
 use super::args::Args;
@@ -81,9 +82,21 @@ impl Interp<'_> {
         self.check_workers(data.map(|(v, _)| v), args, e);
         self.check_shuffling(args, e);
         let collate = args.get(6, "collate_fn").filter(|&(f, _)| f != Value::None && !is_default_collate(f));
+        let pins = args.get(7, "pin_memory").map(|(v, _)| v);
         let item = match (data, collate) {
             (Some((data, _)), Some((f @ (Value::Closure(_) | Value::Bound(_)), at))) => {
                 self.collated_by(data, f, at, e)
+            }
+            // Whatever collates them: what is on a device cannot be pinned (aten/src/ATen/native/Memory.cpp, `pin_memory`).
+            (_, Some(_)) if pins == Some(Value::Bool(TRUE)) && !args.open => {
+                let batch = self.unseen_batch(e);
+                match batch {
+                    Value::Tensor(t) => {
+                        let t = self.get_tensor(t);
+                        self.tensor(Tensor { dims: Dims::ANY, ..t })
+                    }
+                    v => v,
+                }
             }
             (_, Some(_)) => Value::Unknown,
             (Some((data, at)), None) if !matches!(data, Value::Tensor(_)) && self.is_filled_list(at) => {
@@ -92,7 +105,6 @@ impl Interp<'_> {
             (Some((data, _)), None) => self.each(data, &mut |i, data| i.batch_of(data, args, e)),
             (None, None) => self.unseen_batch(e),
         };
-        let pins = args.get(7, "pin_memory").map(|(v, _)| v);
         if let (Some(Value::Bool(pins)), Some((_, at))) = (pins, data) {
             self.check_pinning(item, pins, at, e);
         }

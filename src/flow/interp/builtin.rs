@@ -501,6 +501,10 @@ impl Interp<'_> {
                     None => found,
                 }
             }
+            // `getattr(torch.optim.lr_scheduler, config.name)`: whichever it is.
+            _ if v == Value::External(Sym::new("torch.optim.lr_scheduler")) => {
+                Value::External(Sym::new("torch.optim.lr_scheduler.LRScheduler"))
+            }
             _ => {
                 self.mingles_parts(v);
                 self.result_of(e)

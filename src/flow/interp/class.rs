@@ -286,6 +286,8 @@ impl Interp<'_> {
                 }
                 v
             }
+            // `self.shift = nn.Parameter(shift) if trainable else shift`: where it is the plain one.
+            Value::Choice(_) => self.each(v, &mut |i, v| i.kept(v, at, depth)),
             Value::Seq(s) if depth < 4 => {
                 let items: Vec<Value> =
                     self.seq_items(s).iter().map(|&v| self.kept(v, at, depth + 1)).collect();

@@ -82,7 +82,7 @@ impl Interp<'_> {
 
     /// Is a module being made of what its constructor is given? Who makes one moves it when it is there, and what it is made
     /// of is as new as the module.
-    fn inside_constructor(&self, given: Device) -> bool {
+    pub(super) fn inside_constructor(&self, given: Device) -> bool {
         let Device::Of(o) = given else { return false };
         let OuterKey::Param { module, func, .. } = self.t.get_outer(o).key else { return false };
         let f = self.program.get(module).ir.function(func);
@@ -97,6 +97,6 @@ impl Interp<'_> {
         let outer = self.t.get_outer(o);
         let OuterKey::Param { module, func, .. } = outer.key else { return false };
         let ir = &self.program.get(module).ir;
-        outer.tensor && made.file == ir.file && ir.function(func).span.contains(made.span)
+        self.is_tensorish(o) && made.file == ir.file && ir.function(func).span.contains(made.span)
     }
 }

@@ -6,9 +6,9 @@ use super::super::atom::Atom;
 use super::super::diagram::{FALSE, TRUE};
 use super::super::event::{Compared, Event, Kind};
 use super::super::relevance::Relevance;
-use super::super::value::{FrameId, ObjId, OuterKey, Value};
+use super::super::value::{FrameId, ObjId, OuterKey, Reason, Value};
 use super::files::Files;
-use super::{Cell, Interp, Outer};
+use super::{Cell, Interp, ObjKind, Outer};
 use crate::ir::{ClassId, FuncId, FuncKind};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::sym::Sym;
@@ -367,9 +367,35 @@ impl Interp<'_> {
             } else {
                 self.at(super::Device::Of(outer), super::NO_ORIGIN)
             };
+            let left = self.added_after_move(id);
             self.move_module(id, device);
+            for (layer, place) in left {
+                self.set_own(layer, place);
+            }
         }
         id
+    }
+
+    /// The layers that a constructor has made after it, or that of a base, has moved the module: nobody has to move that again, and
+    /// they are where they were made.
+    fn added_after_move(&self, id: ObjId) -> Vec<(ObjId, Value)> {
+        let Value::Device(own) = self.own(id) else { return Vec::new() };
+        let moved = |origin| self.chain(origin).iter().any(|step| step.reason == Reason::Moved);
+        if !self.device_leaves(own).into_iter().all(|(_, _, origin)| moved(origin)) {
+            return Vec::new();
+        }
+        let fields = self.obj(id).attrs.iter().map(|&(_, cell)| self.store.get(cell));
+        let held = fields.flat_map(|v| self.values_of(v)).filter_map(|v| match v {
+            Value::Object(layer) => Some((layer, self.own(layer))),
+            _ => None,
+        });
+        held.filter(|&(layer, place)| match (self.obj(layer).kind, place) {
+            (ObjKind::ForeignModule(Some(op)), Value::Device(d)) => {
+                self.is_stateful(layer, op) && self.is_as_made(d)
+            }
+            _ => false,
+        })
+        .collect()
     }
 
     fn receiver_symbol(&mut self, class: ClassKey) -> super::OuterId {

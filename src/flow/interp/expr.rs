@@ -12,6 +12,9 @@ use crate::ir::{
 use crate::link::{Binding, ModIdx};
 use crate::sym::Sym;
 
+/// The key of whichever value of a mapping `values()` has come to.
+pub(super) const ANY_VALUE: Value = Value::Host(Host::Other);
+
 impl Interp<'_> {
     /// The value of an expression, with its effects.
     pub(super) fn eval(&mut self, e: ExprId) -> Value {
@@ -378,6 +381,7 @@ impl Interp<'_> {
         let key = match key {
             Value::Str(s, _) => Some(Value::Str(s, NO_ORIGIN)),
             Value::Int(i) => Some(Value::Int(i)),
+            ANY_VALUE => Some(ANY_VALUE),
             _ => None,
         };
         let outer = OuterKey::Item { base, key };
@@ -386,7 +390,8 @@ impl Interp<'_> {
         }
         let parent = self.t.get_outer(base);
         // What a loop takes out of something may be anywhere: batches are on the CPU, whoever gives the loader.
-        let tensor = self.holds_tensors(base);
+        let named = matches!(key, Some(Value::Str(..))) || key == Some(ANY_VALUE);
+        let tensor = self.holds_tensors(base) || named && self.maps_to_tensors(base);
         let varies = parent.varies && (key.is_some() || parent.with.is_some() || tensor);
         let with = parent.with;
         let text = match parent.text.as_str() {
@@ -397,7 +402,8 @@ impl Interp<'_> {
             key: outer,
             text,
             tensor,
-            device: false,
+            // `config["device"]`
+            device: matches!(key, Some(Value::Str(s, _)) if super::args::names_device(s.as_str())),
             varies,
             with,
             default: None,

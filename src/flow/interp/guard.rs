@@ -332,7 +332,7 @@ impl Interp<'_> {
         let v = self.eval(base);
         self.muted -= 1;
         let mut needs = Vec::new();
-        for v in self.values_of(v) {
+        for v in self.values_but_none(v) {
             match v {
                 Value::Outer(o) if self.is_asked_otherwise(o) => return None,
                 Value::Outer(o) if self.is_of_batch_outside(o) && self.batches_may_move() => return None,
@@ -343,6 +343,33 @@ impl Interp<'_> {
             }
         }
         Some(needs)
+    }
+
+    /// What the value may be where it has the attribute that is asked for: not `None`, whether that is written or what an outside
+    /// thing is there.
+    fn values_but_none(&mut self, v: Value) -> Vec<Value> {
+        let Value::Choice(d) = v else { return vec![v] };
+        let mut leaves = Vec::new();
+        self.d.leaves(d, &mut leaves);
+        let mut values = Vec::new();
+        for leaf in leaves {
+            let v = *self.t.values.get(leaf);
+            let asked = match v {
+                Value::Outer(_) => self.tests.get(&super::Test::Compare(0, v, Value::None)).copied(),
+                _ => None,
+            };
+            let missing = asked.is_some_and(|none| {
+                let there = self.d.where_leaf(d, &mut |p| p == leaf);
+                let none = self.d.atom(none);
+                let other = self.d.not(none);
+                let there = self.d.and(there, self.path);
+                self.d.and(there, other) == super::FALSE
+            });
+            if v != Value::None && !missing {
+                values.push(v);
+            }
+        }
+        values
     }
 
     /// Batches of PyTorch Geometric are objects, which `.to()` moves in place (torch_geometric/data/data.py, `apply`).

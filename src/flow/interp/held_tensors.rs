@@ -3,9 +3,9 @@
 use super::super::dims::Dims;
 use super::super::value::{OuterId, OuterKey, Role, Tensor, Value};
 use super::Interp;
-use super::args::says_tensors;
+use super::args::{says_mapping_to_tensors, says_tensors};
 use crate::ir::{ExprId, FuncId};
-use crate::link::{ClassKey, ModIdx};
+use crate::link::{Binding, ClassKey, ModIdx, Resolved};
 
 impl Interp<'_> {
     /// Is it a tensor, and nobody asks whether it is one?
@@ -29,11 +29,9 @@ impl Interp<'_> {
     /// Is each item of the outside thing a tensor: a parameter `list[Tensor]`, and what `ctx.save_for_backward` has kept?
     pub(super) fn holds_tensors(&self, o: OuterId) -> bool {
         match self.t.get_outer(o).key {
-            OuterKey::Param { module, func, index } => {
-                let ir = &self.program.get(module).ir;
-                let param = ir.function(func).params.get(usize::from(index));
-                param.and_then(|p| p.annotation).is_some_and(|a| says_tensors(ir, a))
-            }
+            OuterKey::Param { module, func, index } => self
+                .annotation_of(module, func, index)
+                .is_some_and(|(m, a)| says_tensors(&self.program.get(m).ir, a)),
             OuterKey::Attr { base, name } => {
                 let first = match self.t.get_outer(base).key {
                     OuterKey::Param { module, func, index: 0 } => Some((module, func)),
@@ -43,6 +41,30 @@ impl Interp<'_> {
             }
             _ => false,
         }
+    }
+
+    /// Is it a parameter `dict[str, Tensor]`: each of its values is a tensor?
+    pub(super) fn maps_to_tensors(&self, o: OuterId) -> bool {
+        match self.t.get_outer(o).key {
+            OuterKey::Param { module, func, index } => self
+                .annotation_of(module, func, index)
+                .is_some_and(|(m, a)| says_mapping_to_tensors(&self.program.get(m).ir, a)),
+            _ => false,
+        }
+    }
+
+    /// The annotation of a parameter, with the file that it is written in: that of the name's one value where the project has a
+    /// name for it, `Batch = dict[str, Tensor]`.
+    pub(super) fn annotation_of(&self, module: ModIdx, func: FuncId, index: u16) -> Option<(ModIdx, ExprId)> {
+        const MAX_NAMES: usize = 3;
+        let param = self.program.get(module).ir.function(func).params.get(usize::from(index))?;
+        let mut at = (module, param.annotation?);
+        for _ in 0..MAX_NAMES {
+            let Some(Resolved::Variable(m, slot)) = self.program.resolve_expr(at.0, at.1) else { break };
+            let Some(&Binding::Value(e)) = self.program.get(m).bindings.get(usize::from(slot)) else { break };
+            at = (m, e);
+        }
+        Some(at)
     }
 
     /// Is it a part of what a loop takes out of a data loader: `for x, y in loader`, `batch["x"]`? A batch as a whole may be an

@@ -66,7 +66,10 @@ impl Interp<'_> {
 
     /// `for part in self.parts: part.to(x.device)`, where they are another library's: then somebody has thought of them.
     fn moves_foreign(&self, id: ObjId, field: Sym, held: &Parts) -> bool {
-        let foreign = |m: &ObjId| self.obj(*m).kind == ObjKind::ForeignModule(None);
+        let foreign = |m: &ObjId| match self.obj(*m).kind {
+            ObjKind::ForeignModule(op) => op.is_none_or(|op| !op.name.as_str().starts_with("torch.")),
+            _ => false,
+        };
         let Some(key) = self.obj(id).class.filter(|_| held.modules.iter().any(foreign)) else { return false };
         let ir = &self.program.get(key.module).ir;
         let class = ir.class(key.class).span;

@@ -409,13 +409,24 @@ impl Interp<'_> {
 
     /// Where the result lives of tensors that do not go together everywhere: unknown where they do not.
     pub(super) fn unless_refused(&mut self, parties: &[Party], device: Dd) -> Dd {
-        let mut bad = FALSE;
+        let (mut bad, mut host) = (FALSE, None);
         for (i, a) in parties.iter().enumerate() {
             for b in &parties[i + 1..] {
                 if let Some(clash) = self.clashes(a, b).first() {
                     bad = self.d.or(bad, clash.bad);
+                    let (da, oa, db, ob) = clash.pair;
+                    host = match (da, db) {
+                        (Device::Cpu, other) if self.inside_constructor(other) => Some(oa),
+                        (other, Device::Cpu) if self.inside_constructor(other) => Some(ob),
+                        _ => host,
+                    };
                 }
             }
+        }
+        // What a module is made of is as new as the module: the result is where the other one was made.
+        if let Some(origin) = host {
+            let cpu = self.at(Device::Cpu, origin);
+            return self.ite_device(bad, cpu, device);
         }
         let unknown = match self.events.last().map(|p| (&p.event.kind, p.event.place)) {
             Some((Kind::Mismatch { .. }, place)) => {

@@ -1,9 +1,10 @@
 //! Calls of modules.
 
+use super::super::diagram::Dd;
 use super::super::dims::Dims;
 use super::super::event::Meeting;
 use super::super::scan::packs_sequences;
-use super::super::value::{Device, ObjId, OriginId, OuterId, Value};
+use super::super::value::{Device, NO_ORIGIN, ObjId, OriginId, OuterId, Value};
 use super::args::Args;
 use super::meet::{Party, Rule};
 use super::{Interp, ObjKind};
@@ -282,6 +283,7 @@ impl Interp<'_> {
         let refused = self.meet(Meeting::ModuleInput, &format!("`{name}`"), e, &bound);
         let inputs = parties[parties.len() - inputs..].to_vec();
         let device = self.result_device(&inputs);
+        let device = if stateful { self.beside_weights(id, device) } else { device };
         let device = if refused { self.unless_refused(&bound, device) } else { device };
         let dims = self.dims_given_by(id, name);
         let out = self.plain_tensor(device, dims);
@@ -293,6 +295,23 @@ impl Interp<'_> {
             "LSTMCell" | "GRU" | "RNN" | "MultiheadAttention" => self.seq(&[out, out]),
             _ => out,
         }
+    }
+
+    /// Where the result of a layer with weights is, if its inputs are who knows where: these must be where the weights are.
+    fn beside_weights(&mut self, id: ObjId, inputs: Dd) -> Dd {
+        let weights = self.module_device(id, 0);
+        let (places, outers) = (&self.t.places, &self.t.outers);
+        let nowhere = |(device, origin): (Device, OriginId)| match device {
+            Device::Unknown => origin == NO_ORIGIN,
+            // What an unknown call has given.
+            Device::Of(o) => !outers[o.0 as usize].varies && outers[o.0 as usize].with.is_none(),
+            _ => false,
+        };
+        let beside = self.d.zip(inputs, weights, &mut |x, y| match places.get(y).0 {
+            Device::Cuda(_) | Device::CudaSome if nowhere(*places.get(x)) => y,
+            _ => x,
+        });
+        beside.unwrap_or(inputs)
     }
 
     /// What `forward` gives to a layer with weights is where these are, whoever calls it.

@@ -233,13 +233,17 @@ impl Interp<'_> {
         if let Some(prepared) = self.prepared_by(o, name, args, e) {
             return prepared;
         }
+        if let Some(tokens) = self.tokens_by_method(o, name, args, e) {
+            return tokens;
+        }
         self.shown_as_module(o, name);
         if args.positional.len() < 2 {
             self.module_mode(Value::Outer(o), text, args, e);
         }
         match text {
             "items" | "keys" | "values" => {
-                let item = Value::Outer(self.outer_item(o, Value::Unknown));
+                let any = if self.maps_to_tensors(o) { super::expr::ANY_VALUE } else { Value::Unknown };
+                let item = Value::Outer(self.outer_item(o, any));
                 return match text {
                     "items" => {
                         let pair = self.seq(&[Self::TEXT, item]);

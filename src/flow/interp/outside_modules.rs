@@ -237,7 +237,8 @@ impl Interp<'_> {
     /// What has been moved to this device is called: it is a module, and gives something there. That its inputs must be there
     /// is certain only of what has more of a module: a pipeline brings them along.
     pub(super) fn call_moved(&mut self, device: Dd, args: &Args, e: ExprId) -> Dd {
-        if !self.is_among(device, &self.watch.moved_modules)
+        // What takes a tokenizer's numbers is no pipeline, which takes texts.
+        if !self.is_among(device, &self.watch.moved_modules) && !self.takes_tokens(args)
             || self.is_among(device, &self.watch.scattering_moves)
         {
             return device;

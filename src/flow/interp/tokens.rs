@@ -19,6 +19,12 @@ const PROCESSED: &[&str] = &["input_ids", "attention_mask", "input_values", "inp
 /// What they are called. They may leave tensors where those are.
 const PROCESSORS: &[&str] = &["processor", "featureextractor", "feature_extractor"];
 
+/// What a tokenizer's own methods for calling it are called (transformers/tokenization_utils_base.py).
+const ENCODES: &[&str] =
+    &["__call__", ENCODE, "encode_plus", "batch_encode_plus", "pad", "prepare_for_model"];
+/// The one that gives nothing but the numbers of the tokens.
+const ENCODE: &str = "encode";
+
 impl Interp<'_> {
     /// Something from outside is called: if it is a tokenizer that is to give tensors, these.
     pub(super) fn tokens(&mut self, callee: OuterId, args: &Args, e: ExprId) -> Option<Value> {
@@ -32,12 +38,35 @@ impl Interp<'_> {
         if parts != PARTS && !processes() || args.keyword("device").is_some() {
             return None;
         }
-        let device = self.default_device_at(e, Reason::Default);
+        let device = self.default_device_at(e, Reason::Host);
         let tensor = self.plain_tensor(device, Dims::SOME);
+        if matches!(self.t.get_outer(callee).key, OuterKey::Attr { name, .. } if name.as_str() == ENCODE) {
+            return Some(tensor);
+        }
         let pairs: Vec<Value> =
             parts.iter().flat_map(|part| [Value::Str(Sym::new(part), NO_ORIGIN), tensor]).collect();
         let content = self.seq(&pairs);
         Some(Value::Object(self.object(ObjKind::Dict { module: false }, None, content)))
+    }
+
+    /// The same of a tokenizer's own method: `tokenizer.encode_plus(text, return_tensors="pt")`.
+    pub(super) fn tokens_by_method(
+        &mut self,
+        tokenizer: OuterId,
+        name: Sym,
+        args: &Args,
+        e: ExprId,
+    ) -> Option<Value> {
+        if !ENCODES.contains(&name.as_str()) {
+            return None;
+        }
+        let method = self.outer_attr(tokenizer, name);
+        self.tokens(method, args, e)
+    }
+
+    /// Is one of the arguments what a tokenizer has given, under the name that it has there?
+    pub(super) fn takes_tokens(&self, args: &Args) -> bool {
+        args.keyword(PARTS[0]).is_some()
     }
 
     /// Is it no tensor, and holds none?
@@ -63,6 +92,8 @@ impl Interp<'_> {
             words.iter().any(|word| text.contains(word))
         };
         match outer.key {
+            // `self.tokenizer.encode_plus(…)`
+            OuterKey::Attr { base, name } if ENCODES.contains(&name.as_str()) => self.is_called(base, words),
             OuterKey::Attr { name, .. } => says(name.as_str()),
             OuterKey::Result { module, expr, .. } => match self.program.get(module).ir.expr(expr) {
                 Expr::Call(call) => {
