@@ -424,7 +424,10 @@ impl Interp<'_> {
             let parent = None::<FrameId>;
             self.callers.entry = Some(func);
             self.made_before = objects;
-            self.run(module, func, parent, receiver, class, None, None, false);
+            let start = self.path;
+            let given = self.run(module, func, parent, receiver, class, None, None, false);
+            self.path = start;
+            self.check_step((module, func), class, given);
         }
         self.collect(out);
         self.callers.entry = None;

@@ -27,8 +27,9 @@ const NO_WEIGHTS: &[&str] =
     &["rng", "random", "sched", "scaler", "meta", "sampler", "dataset", "tokenizer", "vocab", "stats"];
 
 impl Interp<'_> {
-    /// `position` is that of `map_location`.
-    pub(super) fn torch_load(&mut self, position: usize, args: &Args, e: ExprId) -> Value {
+    /// `torch.load`, or what reads files as that does: `position` is that of `map_location`. A `program` is read by
+    /// `torch.jit.load`: that has weights, whatever it is called.
+    pub(super) fn torch_load(&mut self, position: usize, program: bool, args: &Args, e: ExprId) -> Value {
         let location = args.get(position, "map_location");
         // A wrapper that hands on what it was not given is not to blame, but who calls it in sight.
         let written = |at: ExprId| self.linked().ir.expr(at) == Expr::None;
@@ -57,7 +58,7 @@ impl Interp<'_> {
             if let Some(bite) = bite {
                 let place = self.place(e);
                 self.emit(
-                    Kind::Load { explicit_none, several: self.watch.beyond_first },
+                    Kind::Load { program, explicit_none, several: self.watch.beyond_first },
                     place,
                     bite,
                     Vec::new(),
@@ -65,7 +66,8 @@ impl Interp<'_> {
                 let result = self.result_of(e);
                 // Data sets are saved with `torch.save` too: wait until the result is used as weights.
                 let names = self.names_around(e);
-                if !named_as_weights(&names)
+                if !program
+                    && !named_as_weights(&names)
                     && let (Value::Outer(o), Some(event)) = (result, self.events.pop())
                     && !speak_of(&names, OWN_STATE)
                 {
@@ -75,7 +77,7 @@ impl Interp<'_> {
             }
         }
         match location {
-            Some((v, at)) if v != Value::None => {
+            Some((v, at)) if v != Value::None && !program => {
                 let Some(d) = self.as_device(v, at).filter(|_| !matches!(v, Value::Closure(_))) else {
                     return self.result_of(e);
                 };
