@@ -414,7 +414,10 @@ impl Scan<'_> {
         if path.as_str().starts_with("builtins.") {
             return;
         }
-        let seed = if matches!(path.as_str(), "torch.load" | "torch.distributed.init_process_group") {
+        let seed = if matches!(
+            path.as_str(),
+            "torch.load" | "torch.jit.load" | "torch.distributed.init_process_group"
+        ) {
             true
         } else if let Some(module) = torch::module(path) {
             // Without weights it works anywhere.

@@ -48,10 +48,10 @@ impl Interp<'_> {
         device.map_or(FALSE, |device| self.where_moved(device))
     }
 
-    /// Has a program come here from its beginning? Then all who have called are known.
+    /// Has a program come here from its beginning, by calls that are all in sight?
     fn is_part_of_program(&self) -> bool {
         let mut frame = self.here();
-        while let Some(caller) = frame.caller {
+        while let (Some(_), Some(caller)) = (frame.site, frame.caller) {
             frame = &self.frames[caller.0 as usize];
         }
         frame.func.0 == 0

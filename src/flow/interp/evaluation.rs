@@ -21,6 +21,7 @@ const ABOUT_GRADIENTS: &[&str] = &[
     "autograd",
     "grad",
     "enable_grad",
+    "freeze",
     "jacobian",
     "vjp",
     "jvp",

@@ -139,7 +139,7 @@ impl Interp<'_> {
                 self.torch_load(2, false, args, e)
             }
             "torch.save" | "torch.jit.save" => {
-                self.remember_saved(args);
+                self.remember_saved(1, args);
                 return None;
             }
             _ if is_download(text) => {

@@ -38,6 +38,7 @@ impl Interp<'_> {
         if ((location.is_none() && !args.open) || explicit_none)
             && !self.located_elsewhere(e)
             && !self.is_published(args)
+            && !(program && self.runs_the_original())
         {
             // What this very run has written comes back to where it was.
             let own = self.saved_before(args);
@@ -87,6 +88,26 @@ impl Interp<'_> {
             }
             _ => self.result_of(e),
         }
+    }
+
+    /// Does the function run a model that it is given, besides the program that it loads? Then it compares what has just been
+    /// exported with what it came from.
+    fn runs_the_original(&self) -> bool {
+        let ir = &self.linked().ir;
+        let function = ir.function(self.here().func);
+        let given = |e: ExprId| {
+            matches!(ir.expr(e), Expr::Var(Var::Local(slot)) if function.params.iter().any(|p| {
+                p.slot == slot && p.name.as_str() != "self"
+            }))
+        };
+        ir.exprs[ir.exprs_of(function)].iter().any(|e| match *e {
+            Expr::Call(id) => {
+                let called = ir.call(id).func;
+                given(called)
+                    || matches!(ir.expr(called), Expr::Attr { base, name } if name.as_str() == "forward" && given(base))
+            }
+            _ => false,
+        })
     }
 
     /// Is it a parameter of the function that a call in sight has left to its default, `None`?

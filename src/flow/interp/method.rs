@@ -302,6 +302,10 @@ impl Interp<'_> {
         base: ExprId,
     ) -> Value {
         self.may_wait(name);
+        // `torch.jit.script(net).save(file)`
+        if name.as_str() == "save" && !matches!(receiver, Value::External(_)) {
+            self.remember_saved(0, args);
+        }
         // `stack.enter_context(torch.device("cuda"))`: until the stack is closed, and nobody here follows that.
         if let ("enter_context", Some(&(manager @ (Value::Device(_) | Value::Choice(_)), at))) =
             (name.as_str(), args.positional.first())
