@@ -240,6 +240,8 @@ pub enum Kind {
     },
     /// `torch.load` without `map_location`.
     Load {
+        /// It reads a program: `torch.jit.load`.
+        program: bool,
         /// Was `map_location=None` written?
         explicit_none: bool,
         /// May something in the file use another GPU than the first, so that what was saved from one goes back to it?

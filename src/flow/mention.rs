@@ -436,7 +436,10 @@ impl Scan<'_> {
         if self.is_cast_for_device(path, call) {
             self.own(e);
         }
-        let seed = if matches!(path.as_str(), "torch.load" | "torch.distributed.init_process_group") {
+        let seed = if matches!(
+            path.as_str(),
+            "torch.load" | "torch.jit.load" | "torch.distributed.init_process_group"
+        ) {
             true
         } else if let Some(module) = torch::module(path) {
             // Without weights it works anywhere.

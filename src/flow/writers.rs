@@ -120,7 +120,10 @@ impl<'a> Writers<'a> {
             return true;
         }
         let mut stored = match load.pair {
-            Some(pair) => self.stored_by(pair),
+            Some(pair) => {
+                let there = self.stored_by(pair, &load.names);
+                if there.is_empty() { self.stored_by(pair, &[]) } else { there }
+            }
             None => self.stored_under(&self.wanted(load)),
         };
         if stored.is_empty() {
@@ -153,11 +156,19 @@ impl<'a> Writers<'a> {
         all
     }
 
-    /// What a function saves.
-    fn stored_by(&self, (module, func): (ModIdx, FuncId)) -> Vec<Stored> {
+    /// What a function saves, in files that may have one of these names, if there are any.
+    fn stored_by(&self, (module, func): (ModIdx, FuncId), wanted: &[String]) -> Vec<Stored> {
         let ir = &self.program.get(module).ir;
         let within = |f: FuncId| f == func || ir.function(func).span.contains(ir.function(f).span);
-        let saves = self.saves.iter().filter(|(site, _)| site.module == module && within(site.func));
+        let fits = |site: &Site<'_>, call: CallId| {
+            let path = argument(ir.call(call), 1, Sym::new("f"));
+            let names = path.map_or_else(Vec::new, |path| names(self.program, site, path));
+            wanted.is_empty() || names.iter().any(|name| wanted.iter().any(|w| agree(w, name)))
+        };
+        let saves = self
+            .saves
+            .iter()
+            .filter(|(site, call)| site.module == module && within(site.func) && fits(site, *call));
         saves.filter_map(|(site, call)| self.stored(site, *call)).collect()
     }
 

@@ -220,7 +220,7 @@ pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 
 /// SD105 load-without-map-location
 pub(super) fn load(event: &Event, cx: &Context<'_>) -> Option<Finding> {
-    let Kind::Load { explicit_none, several } = &event.kind else { return None };
+    let Kind::Load { program, explicit_none, several } = &event.kind else { return None };
     // What tests load, they have written themselves.
     if super::in_tests(event.place, cx) || event.stack.iter().any(|&call| super::in_tests(call, cx)) {
         return None;
@@ -235,15 +235,19 @@ pub(super) fn load(event: &Event, cx: &Context<'_>) -> Option<Finding> {
             World::NoCuda => "goes back to that GPU, or fails to load",
             _ => "goes back to that GPU, whichever this process uses",
         };
-        format!("`torch.load` with {what}: a checkpoint saved on a GPU {then}")
+        let (function, read) =
+            if *program { ("torch.jit.load", "program") } else { ("torch.load", "checkpoint") };
+        format!("`{function}` with {what}: a {read} saved on a GPU {then}")
     };
     let text = message(event.bite.world);
     let mut f = finding(105, event, text, event.place, "restores tensors to the device they were saved from");
     if *several {
         f.where_cuda_is = Some(message(World::Cuda));
     }
-    Some(
-        with_stack(f, event)
-            .help("load to the CPU, then move the model: `torch.load(path, map_location=\"cpu\")`"),
-    )
+    let help = if *program {
+        "load to the CPU, then move the model: `torch.jit.load(path, map_location=\"cpu\")`"
+    } else {
+        "load to the CPU, then move the model: `torch.load(path, map_location=\"cpu\")`"
+    };
+    Some(with_stack(f, event).help(help))
 }

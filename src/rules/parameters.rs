@@ -1,6 +1,7 @@
 //! SD210: a function is given a device and does not use it.
 
 mod built;
+mod checked;
 mod drawn;
 mod dropped;
 mod effect;
@@ -60,7 +61,9 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
             }
             if file.mentions(function, param.slot) {
                 found.extend(file.not_passed_on(function, param.slot));
-            } else if !any && !file.is_interface(function) {
+            } else if !any && file.is_interface(function) {
+                found.extend(file.loaded_elsewhere(function, param.name));
+            } else if !any {
                 let made = file.made_elsewhere(function, param.name);
                 found.extend(made.or_else(|| built::left_where_made(&file, function, param)));
             }
@@ -176,6 +179,12 @@ impl File<'_> {
         name.is_none_or(|n| !n.as_str().ends_with("no_grad") && !n.as_str().ends_with("staticmethod"))
     }
 
+    /// What the function loads somewhere else. A method that has its parameters from others need not make or move anything,
+    /// but what it loads belongs there.
+    fn loaded_elsewhere(&self, function: &Function, param: Sym) -> Option<Finding> {
+        self.made_elsewhere(function, param).filter(|finding| finding.code == Code(105))
+    }
+
     /// What the function makes, loads or moves somewhere else.
     fn made_elsewhere(&self, function: &Function, param: Sym) -> Option<Finding> {
         let (call, what) = self.inside(function).find_map(|(_, e, at)| {
@@ -254,7 +263,9 @@ impl File<'_> {
         let Some(Resolved::External(path)) = self.cx.program.resolve_expr(self.module, call.func) else {
             return None;
         };
-        if path.as_str() == "torch.load" && call.args.len() == 1 && !keyword("map_location") {
+        let positional = call.args.iter().filter(|a| a.kind == ArgKind::Positional).count();
+        let loads = matches!(path.as_str(), "torch.load" | "torch.jit.load");
+        if loads && positional == 1 && !keyword("map_location") {
             return Some(LOADED);
         }
         let op = torch::function(path)?;
@@ -384,13 +395,17 @@ impl File<'_> {
 
     /// The callee and the device literal that it falls back to.
     fn left_to_default(&self, call: Call<'_>) -> Option<(Sym, Sym)> {
-        let (m, f, skip) = match self.cx.program.resolve_expr(self.module, call.func)? {
-            Resolved::Function(m, f) => (m, f, 0),
-            Resolved::Class(key) => {
+        let (m, f, skip) = match self.cx.program.resolve_expr(self.module, call.func) {
+            Some(Resolved::Function(m, f)) => (m, f, 0),
+            Some(Resolved::Class(key)) => {
                 let (m, f) = self.cx.program.find_method(key, Sym::new("__init__"))?;
                 (m, f, 1)
             }
-            _ => return None,
+            Some(_) => return None,
+            None => {
+                let (m, f) = self.method_of_checked(call)?;
+                (m, f, 1)
+            }
         };
         let ir = &self.cx.program.get(m).ir;
         let callee = ir.function(f);
@@ -416,8 +431,9 @@ impl File<'_> {
         let positional = call.args.iter().filter(|a| a.kind == ArgKind::Positional).count();
         let given = param.kind != ParamKind::KeywordOnly && positional + skip > n
             || call.args.iter().any(|a| a.kind == ArgKind::Keyword(param.name));
+        let constructs = callee.name.as_str() == "__init__";
         let name =
-            if skip == 1 { callee.class.map_or(callee.name, |c| ir.class(c).name) } else { callee.name };
+            if constructs { callee.class.map_or(callee.name, |c| ir.class(c).name) } else { callee.name };
         (!given).then_some((name, default))
     }
 

@@ -40,6 +40,13 @@ pub(super) struct Accelerated {
     places: bool,
 }
 
+impl Accelerated {
+    /// Where it works.
+    pub(super) const fn device(self) -> Dd {
+        self.device
+    }
+}
+
 impl Interp<'_> {
     /// `Accelerator(…)`, `PartialState(…)`: the object, whose device is known from here on.
     pub(super) fn make_accelerator(&mut self, path: &str, args: &Args, e: ExprId) -> Option<Value> {

@@ -157,12 +157,14 @@ impl Interp<'_> {
         {
             return tokens;
         }
-        if let Value::Outer(model) = f {
+        if let Value::Outer(_) = f {
             if !self.loads.is_empty() {
                 self.used_as_weights(f);
             }
-            self.check_outer_evaluation(model, args, e);
             self.check_timed_call(args, e);
+        }
+        if matches!(f, Value::Outer(_) | Value::Tensor(_)) {
+            self.check_outer_evaluation(f, args, e);
         }
         for (v, _) in args.values() {
             self.escape(v, 0);

@@ -60,6 +60,11 @@ pub(super) const OF_ITSELF: &[&str] = &[
     "type",
 ];
 
+/// Methods that fill a tensor where it is.
+const FILLS: &[&str] = &["fill_", "zero_", "clamp_", "mul_", "add_", "sub_", "div_"];
+/// Of these, the ones whose numbers depend on the device.
+const DRAWS: &[&str] = &["normal_", "uniform_", "random_", "bernoulli_", "exponential_", "log_normal_"];
+
 impl Interp<'_> {
     /// `torch.zeros(n).to(device)`, or on two lines.
     pub(super) fn check_created(&mut self, t: Tensor, target: Dd, e: ExprId, base: ExprId) {
@@ -76,7 +81,10 @@ impl Interp<'_> {
         }
         let value = self.assigned_before(base).unwrap_or(base);
         let every_call = self.on_every_call(target) && !self.is_kept(e);
-        if self.comes_from(value, made) || every_call && self.is_put_together(value) {
+        if self.comes_from(value, made)
+            || at_once && self.copies_array(base)
+            || every_call && self.is_put_together(value)
+        {
             self.tell_where(target, e, Kind::CreatedThenMoved);
         }
     }
@@ -305,7 +313,9 @@ impl Interp<'_> {
                     return self.fills_on_device(call);
                 }
                 match ir.expr(call.func) {
-                    Expr::Attr { base, name } if OF_ITSELF.contains(&name.as_str()) => {
+                    Expr::Attr { base, name }
+                        if OF_ITSELF.contains(&name.as_str()) || self.fills(name.as_str()) =>
+                    {
                         self.comes_from(base, made) && call.args.iter().all(|a| self.is_number(a.value))
                     }
                     _ => false,
@@ -323,6 +333,39 @@ impl Interp<'_> {
             }
             _ => false,
         }
+    }
+
+    /// Does the method fill a tensor with what it could be filled with elsewhere?
+    fn fills(&self, method: &str) -> bool {
+        FILLS.contains(&method) || DRAWS.contains(&method) && !self.draws_the_same()
+    }
+
+    /// `torch.tensor(array)` copies the array on the host first. With `device=`, it goes to the device right away; lists and
+    /// numbers are put together on the host either way.
+    fn copies_array(&mut self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let Expr::Call(id) = ir.expr(e) else { return false };
+        let call = ir.call(id);
+        let Some(Resolved::External(path)) = self.program.resolve_expr(self.here().module, call.func) else {
+            return false;
+        };
+        let keyword = |name: &str| {
+            call.args.iter().any(|a| match a.kind {
+                ArgKind::Keyword(k) => k.as_str() == name,
+                kind => kind == ArgKind::DoubleStar,
+            })
+        };
+        if crate::torch::canonical(path).as_str() != "torch.tensor"
+            || keyword("device")
+            || keyword("pin_memory")
+        {
+            return false;
+        }
+        let Some(first) = call.args.first().filter(|a| a.kind == ArgKind::Positional) else { return false };
+        self.muted += 1;
+        let v = self.eval(first.value);
+        self.muted -= 1;
+        v == Value::Host(Host::Array)
     }
 
     /// As far as anybody can see, it is no tensor or array of the host.
@@ -352,9 +395,12 @@ impl Interp<'_> {
             ArgKind::DoubleStar => true,
             _ => false,
         });
-        // Who wants the same numbers everywhere does not draw new ones in every round.
-        let seeded = RANDOM.contains(&text) && self.here().loops.is_empty() && self.seeds();
-        FILLED_ON_DEVICE.contains(&text) && !placed && !seeded
+        FILLED_ON_DEVICE.contains(&text) && !placed && !(RANDOM.contains(&text) && self.draws_the_same())
+    }
+
+    /// Who wants the same numbers everywhere does not draw new ones in every round.
+    fn draws_the_same(&self) -> bool {
+        self.here().loops.is_empty() && self.seeds()
     }
 
     /// Does the file want the same random numbers everywhere?

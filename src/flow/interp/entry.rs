@@ -450,9 +450,12 @@ impl Interp<'_> {
             let parent = None::<FrameId>;
             self.callers.entry = Some(func);
             self.made_before = objects;
-            let result = self.run(module, func, parent, receiver, class, None, None, false);
+            let entered = self.path;
+            let given = self.run(module, func, parent, receiver, class, None, None, false);
+            self.path = entered;
+            self.check_step((module, func), class, given);
             self.collect(out);
-            self.run_returned(result, start, frames, out);
+            self.run_returned(given, start, frames, out);
         }
         self.collect(out);
         self.callers.entry = None;

@@ -1,7 +1,7 @@
 //! Models in evaluation mode that are run with gradients.
 
 use super::super::event::Kind;
-use super::super::value::{Device, ObjId, OuterId, Value};
+use super::super::value::{Device, ObjId, Value};
 use super::args::Args;
 use super::{Cond, FALSE, Interp};
 use crate::ir::{ArgKind, Expr, ExprId, FuncId, Module, Stmt, StmtId, Var};
@@ -21,6 +21,7 @@ const ABOUT_GRADIENTS: &[&str] = &[
     "autograd",
     "grad",
     "enable_grad",
+    "freeze",
     "jacobian",
     "vjp",
     "jvp",
@@ -31,7 +32,7 @@ const ABOUT_GRADIENTS: &[&str] = &[
 const VOLATILE: &str = "volatile";
 
 /// Names by which a module's weights are kept out of graphs.
-const FREEZES: &[&str] = &["requires_grad_", "requires_grad"];
+const FREEZES: &[&str] = &["requires_grad_", "requires_grad", "freeze"];
 
 /// Names that say that a function trains what it has at hand. Around its callers they say nothing of it.
 const ABOUT_TRAINING: &[&str] = &["train", "optimizer", "step"];
@@ -40,7 +41,7 @@ const ABOUT_TRAINING: &[&str] = &["train", "optimizer", "step"];
 const CUTS: &[&str] = &["item", "tolist", "detach", "numpy", "argmax"];
 
 /// A call that differentiates needs gradients, and so does whoever calls the function that it is in.
-const DIFFERENTIATES: &[&str] = &["backward", "manual_backward"];
+pub(super) const DIFFERENTIATES: &[&str] = &["backward", "manual_backward"];
 
 impl Interp<'_> {
     /// `module.eval()` and `module.train()`.
@@ -103,7 +104,7 @@ impl Interp<'_> {
     }
 
     /// May gradients be off here, whatever the source around says?
-    fn is_gradless(&self) -> bool {
+    pub(super) fn is_gradless(&self) -> bool {
         !matches!(self.store.get(self.watch.gradless), Value::Absent | Value::Bool(FALSE))
     }
 
@@ -129,71 +130,6 @@ impl Interp<'_> {
         })
     }
 
-    /// The same for a model of which only that is known: that it is given tensors on an accelerator, in a function that
-    /// cannot be called without gradients.
-    pub(super) fn check_outer_evaluation(&mut self, o: OuterId, args: &Args, e: ExprId) {
-        let Some(&since) = self.watch.evaluated.get(&Value::Outer(o)) else { return };
-        let frame = self.here();
-        let differentiates = self.speaks_of(DIFFERENTIATES, frame.module, frame.func, &|_| true);
-        if self.muted > 0
-            || self.is_gradless()
-            || !(differentiates || self.is_beside_training())
-            || !self.is_repeated()
-            || self.thinks_of_gradients(since, e)
-        {
-            return;
-        }
-        let mut here = FALSE;
-        for (v, _) in args.values().collect::<Vec<_>>() {
-            // `batch.to(device)` of a batch of another library moves it in place.
-            let moved = if let Value::Outer(given) = v { self.as_moved(given).unwrap_or(v) } else { v };
-            if let Value::Tensor(t) = moved {
-                let on = self.where_moved(self.get_tensor(t).device);
-                here = self.d.or(here, on);
-            }
-        }
-        self.runs_with_graph(here, e);
-    }
-
-    /// Has the function been called by one that also calls what differentiates? Gradients are on there.
-    fn is_beside_training(&self) -> bool {
-        let mut frame = self.here();
-        while let (Some(_), Some(caller)) = (frame.site, frame.caller) {
-            frame = &self.frames[caller.0 as usize];
-            if self.trains(frame.module, frame.func) {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Does the function differentiate, or one that it calls by name?
-    fn trains(&self, module: ModIdx, func: FuncId) -> bool {
-        if self.has_word(DIFFERENTIATES, module, func, &|_| true) {
-            return true;
-        }
-        let ir = &self.program.get(module).ir;
-        ir.calls().any(|call| {
-            ir.function_around(call.func) == func
-                && matches!(self.program.resolve_expr(module, call.func),
-                    Some(Resolved::Function(m, f)) if self.has_word(DIFFERENTIATES, m, f, &|_| true))
-        })
-    }
-
-    /// Where is it on CUDA, or on a device that somebody names?
-    fn where_moved(&mut self, device: super::Dd) -> Cond {
-        let moved: Vec<u32> = self
-            .device_leaves(device)
-            .into_iter()
-            .filter(|(_, d, _)| matches!(d, Device::Cuda(_) | Device::CudaSome | Device::Named(_)))
-            .map(|(leaf, ..)| leaf)
-            .collect();
-        if moved.is_empty() {
-            return FALSE;
-        }
-        self.d.where_leaf(device, &mut |p| moved.contains(&p))
-    }
-
     fn where_on_cuda(&mut self, device: super::Dd) -> Cond {
         let accelerators: Vec<u32> = self
             .device_leaves(device)
@@ -207,7 +143,7 @@ impl Interp<'_> {
         self.d.where_leaf(device, &mut |p| accelerators.contains(&p))
     }
 
-    fn runs_with_graph(&mut self, here: Cond, e: ExprId) {
+    pub(super) fn runs_with_graph(&mut self, here: Cond, e: ExprId) {
         let there = self.available(None);
         let bad = self.d.and(here, there);
         if let Some(bite) = self.bite(bad, false) {
@@ -217,7 +153,7 @@ impl Interp<'_> {
     }
 
     /// Is it reached in a loop, here or further out?
-    fn is_repeated(&self) -> bool {
+    pub(super) fn is_repeated(&self) -> bool {
         let mut at = Some(self.frame);
         while let Some(f) = at {
             let frame = &self.frames[f.0 as usize];
@@ -231,7 +167,7 @@ impl Interp<'_> {
 
     /// Has somebody who is around the call thought about gradients? In the function that has put the model into
     /// evaluation mode that is told by what comes after, and by the blocks around.
-    fn thinks_of_gradients(&self, since: Place, e: ExprId) -> bool {
+    pub(super) fn thinks_of_gradients(&self, since: Place, e: ExprId) -> bool {
         let call = self.place(e).span;
         let (mut at, mut words) = (Some(self.frame), [ABOUT_GRADIENTS, ABOUT_TRAINING].concat());
         let (mut site, mut escapes) = (call, false);
@@ -276,7 +212,7 @@ impl Interp<'_> {
 
     /// Does the function, its decorators included, have one of these names in it, where it matters? Or one of the project's own
     /// decorators, around it?
-    fn speaks_of(
+    pub(super) fn speaks_of(
         &self,
         words: &[&str],
         module: ModIdx,
@@ -299,7 +235,13 @@ impl Interp<'_> {
     }
 
     /// Is one of these names in the function or its decorators, where it matters? Of a file's body only what is in no function.
-    fn has_word(&self, words: &[&str], module: ModIdx, func: FuncId, matters: &dyn Fn(Span) -> bool) -> bool {
+    pub(super) fn has_word(
+        &self,
+        words: &[&str],
+        module: ModIdx,
+        func: FuncId,
+        matters: &dyn Fn(Span) -> bool,
+    ) -> bool {
         let ir = &self.program.get(module).ir;
         let function = ir.function(func);
         let about = |name: Sym| words.contains(&name.as_str());
@@ -319,7 +261,9 @@ impl Interp<'_> {
             };
             (inside && matters(at) || func.0 != 0 && decorated(at))
                 && match *e {
-                    Expr::Attr { name, .. } => about(name),
+                    Expr::Attr { base, name } => {
+                        about(name) && !(name.as_str() == "step" && measures(ir, base))
+                    }
                     Expr::Var(Var::Unbound(name)) => about(name),
                     Expr::Var(Var::Global(slot)) => ir
                         .functions
@@ -474,6 +418,16 @@ impl<'a> Course<'a> {
             _ => false,
         })
     }
+}
+
+/// Does the object measure, show or record, by its name? Its `step()` trains nothing.
+fn measures(ir: &Module, object: ExprId) -> bool {
+    const MEASURES: &[&str] =
+        &["metric", "meter", "calculator", "evaluator", "bar", "progress", "prof", "logger"];
+    ir.last_name(object).is_some_and(|name| {
+        let name = name.as_str().to_ascii_lowercase();
+        MEASURES.iter().any(|word| name.contains(word))
+    })
 }
 
 /// Where something is put into training mode after the call: what comes then is about other rounds.

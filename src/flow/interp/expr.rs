@@ -394,16 +394,21 @@ impl Interp<'_> {
         let tensor = self.holds_tensors(base) || named && self.maps_to_tensors(base);
         let varies = parent.varies && (key.is_some() || parent.with.is_some() || tensor);
         let with = parent.with;
-        let text = match parent.text.as_str() {
-            "" => String::new(),
-            text => [text, "[…]"].concat(),
+        // `config["device"]`, as `config.device`
+        let device = match key {
+            Some(Value::Str(name, _)) if super::args::names_device(name.as_str()) => Some(name),
+            _ => None,
+        };
+        let text = match (parent.text.as_str(), device) {
+            ("", _) => String::new(),
+            (text, Some(name)) => format!("{text}[\"{name}\"]"),
+            (text, None) => [text, "[…]"].concat(),
         };
         self.t.outer(outer.clone(), || Outer {
             key: outer,
             text,
             tensor,
-            // `config["device"]`
-            device: matches!(key, Some(Value::Str(s, _)) if super::args::names_device(s.as_str())),
+            device: device.is_some(),
             varies,
             with,
             default: None,

@@ -133,12 +133,13 @@ impl Interp<'_> {
                 None => self.result_of(e),
             },
             "torch.Generator" => self.make_generator(args, e),
-            "torch.load" => self.torch_load(1, args, e),
+            "torch.load" => self.torch_load(1, false, args, e),
+            "torch.jit.load" => self.torch_load(1, true, args, e),
             "torch.hub.load_state_dict_from_url" | "torch.utils.model_zoo.load_url" => {
-                self.torch_load(2, args, e)
+                self.torch_load(2, false, args, e)
             }
-            "torch.save" => {
-                self.remember_saved(args);
+            "torch.save" | "torch.jit.save" => {
+                self.remember_saved(1, args);
                 return None;
             }
             _ if is_download(text) => {

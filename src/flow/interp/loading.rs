@@ -27,8 +27,9 @@ const NO_WEIGHTS: &[&str] =
     &["rng", "random", "sched", "scaler", "meta", "sampler", "dataset", "tokenizer", "vocab", "stats"];
 
 impl Interp<'_> {
-    /// `position` is that of `map_location`.
-    pub(super) fn torch_load(&mut self, position: usize, args: &Args, e: ExprId) -> Value {
+    /// `torch.load`, or what reads files as that does: `position` is that of `map_location`. A `program` is read by
+    /// `torch.jit.load`: that has weights, whatever it is called.
+    pub(super) fn torch_load(&mut self, position: usize, program: bool, args: &Args, e: ExprId) -> Value {
         let location = args.get(position, "map_location");
         // A wrapper that hands on what it was not given is not to blame, but who calls it in sight.
         let written = |at: ExprId| self.linked().ir.expr(at) == Expr::None;
@@ -37,6 +38,7 @@ impl Interp<'_> {
         if ((location.is_none() && !args.open) || explicit_none)
             && !self.located_elsewhere(e)
             && !self.is_published(args)
+            && !(program && self.runs_the_original())
         {
             // What this very run has written comes back to where it was.
             let own = self.saved_before(args);
@@ -57,7 +59,7 @@ impl Interp<'_> {
             if let Some(bite) = bite {
                 let place = self.place(e);
                 self.emit(
-                    Kind::Load { explicit_none, several: self.watch.beyond_first },
+                    Kind::Load { program, explicit_none, several: self.watch.beyond_first },
                     place,
                     bite,
                     Vec::new(),
@@ -65,7 +67,8 @@ impl Interp<'_> {
                 let result = self.result_of(e);
                 // Data sets are saved with `torch.save` too: wait until the result is used as weights.
                 let names = self.names_around(e);
-                if !named_as_weights(&names)
+                if !program
+                    && !named_as_weights(&names)
                     && let (Value::Outer(o), Some(event)) = (result, self.events.pop())
                     && !speak_of(&names, OWN_STATE)
                 {
@@ -75,7 +78,7 @@ impl Interp<'_> {
             }
         }
         match location {
-            Some((v, at)) if v != Value::None => {
+            Some((v, at)) if v != Value::None && !program => {
                 let Some(d) = self.as_device(v, at).filter(|_| !matches!(v, Value::Closure(_))) else {
                     return self.result_of(e);
                 };
@@ -85,6 +88,26 @@ impl Interp<'_> {
             }
             _ => self.result_of(e),
         }
+    }
+
+    /// Does the function run a model that it is given, besides the program that it loads? Then it compares what has just been
+    /// exported with what it came from.
+    fn runs_the_original(&self) -> bool {
+        let ir = &self.linked().ir;
+        let function = ir.function(self.here().func);
+        let given = |e: ExprId| {
+            matches!(ir.expr(e), Expr::Var(Var::Local(slot)) if function.params.iter().any(|p| {
+                p.slot == slot && p.name.as_str() != "self"
+            }))
+        };
+        ir.exprs[ir.exprs_of(function)].iter().any(|e| match *e {
+            Expr::Call(id) => {
+                let called = ir.call(id).func;
+                given(called)
+                    || matches!(ir.expr(called), Expr::Attr { base, name } if name.as_str() == "forward" && given(base))
+            }
+            _ => false,
+        })
     }
 
     /// Is it a parameter of the function that a call in sight has left to its default, `None`?

@@ -302,6 +302,10 @@ impl Interp<'_> {
         base: ExprId,
     ) -> Value {
         self.may_wait(name);
+        // `torch.jit.script(net).save(file)`
+        if name.as_str() == "save" && !matches!(receiver, Value::External(_)) {
+            self.remember_saved(0, args);
+        }
         // `stack.enter_context(torch.device("cuda"))`: until the stack is closed, and nobody here follows that.
         if let ("enter_context", Some(&(manager @ (Value::Device(_) | Value::Choice(_)), at))) =
             (name.as_str(), args.positional.first())
@@ -324,7 +328,13 @@ impl Interp<'_> {
         }
         match receiver {
             Value::Choice(_) => self.each(receiver, &mut |i, r| i.call_method(r, name, args, e, base)),
-            Value::Tensor(_) => self.tensor_method(receiver, name, args, e, base),
+            Value::Tensor(t) => {
+                // Tensors have no modes: it is a module of which only that is known, where it has been moved to.
+                if !self.get_tensor(t).certain && args.positional.len() < 2 {
+                    self.module_mode(receiver, name.as_str(), args, e);
+                }
+                self.tensor_method(receiver, name, args, e, base)
+            }
             Value::Outer(o) => match self.environment_method(o, name, e) {
                 Some(v) => v,
                 None => self.outer_method(o, name, args, e, base),
@@ -424,6 +434,10 @@ impl Interp<'_> {
         if let Some(key) = self.obj(id).class
             && let Some(v) = self.class_attr(key, name)
         {
+            // `model.forward(x)`: the same graph as by a call of the model.
+            if name == self.known.forward && self.is_module_object(id) {
+                self.check_evaluation(id, e);
+            }
             let f = self.bind_method(v, id, key, name, e);
             return self.call_value(f, args, e);
         }

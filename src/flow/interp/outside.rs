@@ -230,6 +230,7 @@ impl Interp<'_> {
                 self.used_as_weights(v);
             }
         }
+        self.check_gathered(o, name, args);
         if let Some(prepared) = self.prepared_by(o, name, args, e) {
             return prepared;
         }

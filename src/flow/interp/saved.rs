@@ -26,9 +26,9 @@ const DOWNLOADS: &[&str] = &[
 const MAX_PARTS: u32 = 40;
 
 impl Interp<'_> {
-    /// `torch.save(…, file)`
-    pub(super) fn remember_saved(&mut self, args: &Args) {
-        let Some(file) = self.file_name(args, 1) else { return };
+    /// `torch.save(…, file)`: `position` is that of the file.
+    pub(super) fn remember_saved(&mut self, position: usize, args: &Args) {
+        let Some(file) = self.file_name(args, position) else { return };
         let before = self.saved.get(&file).copied().unwrap_or(FALSE);
         let when = self.d.or(before, self.path);
         self.saved.insert(file, when);

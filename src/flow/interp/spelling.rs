@@ -460,6 +460,11 @@ impl Interp<'_> {
     /// A CPU tensor is given to a collective of an NCCL group.
     pub(super) fn check_collective(&mut self, v: Value, e: ExprId, what: &str) {
         let Value::Bool(nccl) = self.store.get(self.watch.nccl) else { return };
+        self.check_carried(v, e, what, nccl);
+    }
+
+    /// The same where the group is one of NCCL on this condition.
+    pub(super) fn check_carried(&mut self, v: Value, e: ExprId, what: &str, nccl: super::Cond) {
         let mut parts = super::watch::Parts::default();
         self.parts_of(v, &mut parts, 0);
         for t in parts.tensors {
