@@ -97,7 +97,7 @@ impl Interp<'_> {
         let function = ir.function(self.here().func);
         let given = |e: ExprId| {
             matches!(ir.expr(e), Expr::Var(Var::Local(slot)) if function.params.iter().any(|p| {
-                p.slot == slot && p.name.as_str() != "self"
+                p.slot == slot && !matches!(p.name.as_str(), "self" | "cls")
             }))
         };
         ir.exprs[ir.exprs_of(function)].iter().any(|e| match *e {
