@@ -66,10 +66,8 @@ impl Interp<'_> {
     pub(super) fn check_converted(&mut self, v: Value, at: ExprId, e: ExprId, what: &str) {
         match v {
             Value::Tensor(t) if self.get_tensor(t).certain => {
-                let (t, what) = (self.get_tensor(t), format!("`{what}`"));
-                if !self.check_named_to_host(t, at, e, &what) {
-                    self.check_host(t.device, at, e, &what);
-                }
+                let device = self.get_tensor(t).device;
+                self.check_host(device, at, e, &format!("`{what}`"));
             }
             Value::Outer(o) => self.taken_to_host(Device::Of(o)),
             Value::Object(id) if matches!(self.obj(id).kind, ObjKind::List { module: false }) => {

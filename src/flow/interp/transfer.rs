@@ -233,9 +233,8 @@ impl Interp<'_> {
     ) -> Value {
         let forced = args.get(0, "force").is_some_and(|(v, _)| v != Value::Bool(super::FALSE));
         self.check_read(t, e);
-        let what = ["`.", name.as_str(), "()`"].concat();
-        if !forced && !self.check_named_to_host(t, base, e, &what) {
-            self.check_host(t.device, base, e, &what);
+        if !forced && !self.check_named_to_host(t, base, e) {
+            self.check_host(t.device, base, e, &format!("`.{name}()`"));
         }
         if t.double == super::TRUE {
             return Self::DOUBLES;
@@ -251,9 +250,6 @@ impl Interp<'_> {
         for leaf in leaves {
             let (d, origin) = *self.t.places.get(leaf);
             if self.check_own_to_host(device, leaf, operand, at, what) {
-                return;
-            }
-            if self.check_followed_to_host(device, leaf, operand, at, what) {
                 return;
             }
             if let (Device::Of(o) | Device::Named(o), 0) = (d, self.muted) {
@@ -286,7 +282,7 @@ impl Interp<'_> {
 
     /// What was moved to the device that a parameter or an option names, and that nobody has asked about: who lets others
     /// choose has more than the host in mind.
-    pub(super) fn check_named_to_host(&mut self, t: Tensor, operand: ExprId, at: ExprId, what: &str) -> bool {
+    fn check_named_to_host(&mut self, t: Tensor, operand: ExprId, at: ExprId) -> bool {
         let Some(leaf) = self.d.as_leaf(t.device) else { return false };
         let (Device::Named(o), origin) = *self.t.places.get(leaf) else { return false };
         let certain = t.certain || self.watch.moved_modules.contains(&origin);
@@ -297,7 +293,7 @@ impl Interp<'_> {
         let Some(bite) = self.bite(there, false) else { return false };
         let tensor = Box::new(self.operand(operand, Device::Named(o), origin));
         let place = self.place(at);
-        self.emit(Kind::ToHost { what: what.to_owned(), tensor }, place, bite, Vec::new());
+        self.emit(Kind::ToHost { what: "`.numpy()`".into(), tensor }, place, bite, Vec::new());
         true
     }
 
@@ -325,33 +321,6 @@ impl Interp<'_> {
         let here = self.here();
         let forward = self.program.get(here.module).ir.function(here.func).name == self.known.forward;
         matches!(self.t.get_outer(o).key, OuterKey::Receiver { .. }) && forward && self.in_module()
-    }
-
-    /// Something is where a tensor is after which the function has put others, and nobody has asked where that is: who goes
-    /// after it counts on any place.
-    fn check_followed_to_host(
-        &mut self,
-        device: Dd,
-        leaf: u32,
-        operand: ExprId,
-        at: ExprId,
-        what: &str,
-    ) -> bool {
-        let (d, origin) = *self.t.places.get(leaf);
-        let Device::Of(o) = d else { return false };
-        if !self.any_followed(&[o]) || self.muted > 0 || self.for_no_tensors() {
-            return false;
-        }
-        let here = self.d.where_leaf(device, &mut |p| p == leaf);
-        let there = self.available(None);
-        let bad = self.d.and(here, there);
-        let asked = self.if_on_cuda(o);
-        let bad = self.d.and(bad, asked);
-        let Some(bite) = self.bite(bad, false) else { return false };
-        let tensor = Box::new(self.operand(operand, d, origin));
-        let place = self.place(at);
-        self.emit(Kind::ToHost { what: what.to_owned(), tensor }, place, bite, Vec::new());
-        true
     }
 
     /// In `forward`, what is made with a module's own parameters is where the module is: with CUDA, not on the host.
