@@ -1,7 +1,7 @@
 //! What is made, or decides where things are made, by calls that the tables cannot describe: the default tensor type,
 //! parameters, generators; and what a function makes where the machine says.
 
-use super::super::diagram::{Dd, FALSE};
+use super::super::diagram::Dd;
 use super::super::event::UseKind;
 use super::super::value::{Device, OriginId, OuterKey, Reason, Role, Tensor, Value};
 use super::args::Args;
@@ -26,29 +26,18 @@ impl Interp<'_> {
         self.here().func.0 != 0 && self.d.where_leaf(device, &mut |p| p == leaf) == there
     }
 
-    /// Has the function that runs sent it to the current GPU, or to one by its number, while the other one, which it was
-    /// given, is on a GPU as well: `if x.is_cuda: y = y.cuda()`? Then `x` may be on another one.
-    pub(super) fn on_this_gpu(&mut self, device: Dd, other: Dd) -> bool {
+    /// Has the function that runs sent it to a GPU by its number, while the other one, which is said to be a tensor, is given?
+    /// Then that may be on another one. The current GPU is another matter: who uses several may switch it.
+    pub(super) fn on_this_gpu(&self, device: Dd, other: Dd) -> bool {
         let Some(leaf) = self.d.as_leaf(other) else { return false };
         let Device::Of(o) = self.t.places.get(leaf).0 else { return false };
-        let sent = self.device_leaves(device).into_iter().find_map(|(leaf, d, origin)| match d {
-            Device::Cuda(index) => Some((leaf, index, origin)),
+        let sent = self.device_leaves(device).into_iter().find_map(|(_, d, origin)| match d {
+            Device::Cuda(Some(_)) => Some(origin),
             _ => None,
         });
-        let Some((leaf, index, origin)) = sent else { return false };
-        if self.here().func.0 == 0 || !self.comes_from_here(origin) {
-            return false;
-        }
-        // By its number: what is said to be a tensor is not asked for its place.
-        if index.is_some() {
-            let outer = self.t.get_outer(o);
-            return outer.tensor && matches!(outer.key, OuterKey::Param { .. });
-        }
-        let asked = super::compare::on_test(o, "cuda");
-        let Some(&asked) = self.tests.get(&asked) else { return false };
-        let on = self.d.where_leaf(device, &mut |p| p == leaf);
-        let on = self.d.and(self.path, on);
-        on != FALSE && self.implied(on, asked, true)
+        let outer = self.t.get_outer(o);
+        let said = outer.tensor && matches!(outer.key, OuterKey::Param { .. });
+        said && self.here().func.0 != 0 && sent.is_some_and(|origin| self.comes_from_here(origin))
     }
 
     /// Has all that led to a device been said in the function that runs?

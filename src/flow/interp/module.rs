@@ -264,10 +264,6 @@ impl Interp<'_> {
                 self.call_external(Sym::new("torch.nn.Transformer.generate_square_subsequent_mask"), args, e)
             }
             "forward" | "__call__" => self.call_module(id, args, e),
-            // transformers/generation/utils.py: it warns of inputs that are elsewhere, and embeds them all the same.
-            "generate" if self.obj(id).kind == ObjKind::ForeignModule(None) && self.takes_tokens(args) => {
-                self.call_unknown_module(id, args, e)
-            }
             "encode" | "decode" | "generate" | "predict"
                 if matches!(self.obj(id).kind, ObjKind::ForeignModule(None)) =>
             {
