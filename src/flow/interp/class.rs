@@ -37,13 +37,10 @@ impl Interp<'_> {
     /// Is it an `nn.Module`, as far as bases in sight tell?
     pub(super) fn is_module_class(&self, key: ClassKey) -> bool {
         let info = self.program.class(key);
-        let is = |kind: Base| {
-            let of = |&path| crate::torch::base_class(path).is_some_and(|b| b.kind == kind);
-            info.externals.iter().any(of)
-        };
-        is(Base::Module)
+        info.externals
+            .iter()
+            .any(|&path| crate::torch::base_class(path).is_some_and(|b| b.kind == Base::Module))
             || (info.unknown_base || !info.externals.is_empty())
-                && !is(Base::Function)
                 && self.program.find_method(key, self.known.forward).is_some()
     }
 

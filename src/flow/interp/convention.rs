@@ -87,7 +87,8 @@ impl Interp<'_> {
         let OuterKey::Param { module, func, .. } = self.t.get_outer(o).key else { return false };
         let f = self.program.get(module).ir.function(func);
         let class = f.class.map(|class| ClassKey { module, class });
-        f.name == self.known.init && class.is_some_and(|key| self.is_module_class(key))
+        f.name == self.known.init
+            && class.is_some_and(|key| self.is_module_class(key) && !self.is_autograd_function(key))
     }
 
     /// Was a module made here, by the very function that is given the tensor? Who calls that knows nothing of the module,
