@@ -199,3 +199,21 @@ fn paths_with_dots_find_their_own_configuration() {
     let there = project.root().join("there/x.py");
     assert_eq!(output, format!("sub/y.py\n{}\n", there.display()));
 }
+
+/// Names that nothing but themselves are bound to, as after `from elsewhere import *`: what they mean ends somewhere.
+#[test]
+fn names_for_names_may_go_in_a_circle() {
+    let decorated = "\n\n@NAME\ndef f(x: NAME):\n    return x + torch.zeros(1).cuda()\n\n\nf(NAME)\n";
+    let circles = [
+        ("mark", "mark = mark(1)"),
+        ("mark", "mark = mark.other"),
+        ("first", "first = second\nsecond = first"),
+        ("rows", "rows = dict[rows]"),
+    ];
+    for (name, circle) in circles {
+        let text = format!("import torch\n\n{circle}\n{}", decorated.replace("NAME", name));
+        let project = Project::new(&[("main.py", &text)]);
+        let run = project.run("check --isolated --select SD101 --output-format concise main.py");
+        assert!(run.stdout.contains("SD101"), "{circle}: {} {}", run.stdout, run.stderr);
+    }
+}

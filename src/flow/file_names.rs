@@ -3,7 +3,7 @@
 
 use super::site::Site;
 use crate::ir::{ArgKind, BinOp, Call, Expr, ExprId, ExprList, FuncId, IfElse, Module, Stmt, Var, Whole};
-use crate::link::{Binding, Program, Resolved};
+use crate::link::{Program, Resolved};
 
 /// Something that is not written down.
 const HOLE: char = '\0';
@@ -195,13 +195,10 @@ fn given<'s>(program: &Program, site: &Site<'s>, e: ExprId) -> Vec<(Site<'s>, Ex
             }
             values.into_iter().map(|value| (*site, value)).collect()
         }
-        Var::Global(_) | Var::Unbound(_) => match program.resolve_expr(site.module, e) {
-            Some(Resolved::Variable(m, slot)) => match program.get(m).bindings.get(usize::from(slot)) {
-                Some(&Binding::Value(value)) => vec![(Site::of(m, FuncId(0)), value)],
-                _ => Vec::new(),
-            },
-            _ => Vec::new(),
-        },
+        Var::Global(_) | Var::Unbound(_) => {
+            let bound = program.bound_to(site.module, e).into_iter();
+            bound.map(|(m, value)| (Site::of(m, FuncId(0)), value)).collect()
+        }
         Var::Enclosing { .. } => Vec::new(),
     }
 }

@@ -342,11 +342,8 @@ impl Scan<'_> {
     pub(super) fn is_of_modules(&self, callee: ExprId) -> bool {
         let Expr::Index { base, .. } = self.ir.expr(callee) else { return false };
         let Expr::Var(_) = self.ir.expr(base) else { return false };
-        let Some(Resolved::Variable(m, slot)) = self.program.resolve_expr(self.module, base) else {
-            return false;
-        };
+        let Some((m, table)) = self.program.bound_to(self.module, base) else { return false };
         let linked = self.program.get(m);
-        let Some(&Binding::Value(table)) = linked.bindings.get(usize::from(slot)) else { return false };
         let (Expr::Dict(list) | Expr::List(list) | Expr::Tuple(list)) = linked.ir.expr(table) else {
             return false;
         };

@@ -40,19 +40,5 @@ pub(super) fn is_no_device_type(text: &str) -> bool {
 
 /// `cude`, `cdua`, `cudaa`: one letter away from the name of the commonest type, and none of its own.
 pub(super) fn is_misspelt(kind: &str) -> bool {
-    const NAME: &str = "cuda";
-    if kind == NAME || !kind.is_ascii() || !kind.starts_with('c') {
-        return false;
-    }
-    let (long, short) = if kind.len() > NAME.len() { (kind, NAME) } else { (NAME, kind) };
-    match long.len() - short.len() {
-        0 => {
-            let differ: Vec<usize> =
-                (0..long.len()).filter(|&i| long.as_bytes()[i] != short.as_bytes()[i]).collect();
-            let (a, b) = (long.as_bytes(), short.as_bytes());
-            differ.len() == 1 || matches!(differ[..], [i, j] if j == i + 1 && a[i] == b[j] && a[j] == b[i])
-        }
-        1 => (0..long.len()).any(|i| long[..i] == short[..i] && long[i + 1..] == short[i..]),
-        _ => false,
-    }
+    kind.starts_with('c') && strsim::osa_distance(kind, "cuda") == 1
 }

@@ -6,7 +6,7 @@ use super::nodes::{Node, named};
 use super::site::{Site, own_method};
 use super::stored::returns;
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, IfElse, Module, Stmt, Var};
-use crate::link::{Binding, ModIdx, Program, Resolved};
+use crate::link::{ModIdx, Program, Resolved};
 use crate::sym::Sym;
 
 /// Longest chain of expressions that is followed.
@@ -176,16 +176,10 @@ fn text(program: &Program, module: ModIdx, e: ExprId) -> Option<Sym> {
     let ir = &program.get(module).ir;
     match ir.expr(e) {
         Expr::Str(s) => Some(s),
-        Expr::Var(_) | Expr::Attr { .. } => match program.resolve_expr(module, e)? {
-            Resolved::Variable(m, slot) => match program.get(m).bindings.get(usize::from(slot)) {
-                Some(&Binding::Value(value)) => match program.get(m).ir.expr(value) {
-                    Expr::Str(s) => Some(s),
-                    _ => None,
-                },
-                _ => None,
-            },
-            _ => None,
-        },
+        Expr::Var(_) | Expr::Attr { .. } => {
+            let (m, value) = program.bound_to(module, e)?;
+            if let Expr::Str(s) = program.get(m).ir.expr(value) { Some(s) } else { None }
+        }
         _ => None,
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Takes the lowered files, gives a [`Program`]: read-only from here on and shared by all threads.
 
+mod bound;
 mod classes;
 mod finder;
 mod imports;
@@ -127,6 +128,8 @@ pub struct Program {
 
 /// How many re-exports are followed before giving up.
 const MAX_REEXPORTS: usize = 12;
+/// How many names for names are followed: they may go in a circle.
+const MAX_ALIASES: usize = 12;
 
 impl Program {
     /// Links the files. `find` gives the file that an import of another file names, if the project has it.
@@ -252,6 +255,11 @@ impl Program {
 
     /// What a name or dotted name at module level means, without evaluating anything.
     pub fn resolve_expr(&self, module: ModIdx, expr: ExprId) -> Option<Resolved> {
+        self.resolve_through(module, expr, MAX_ALIASES)
+    }
+
+    /// The same through so many names for names.
+    fn resolve_through(&self, module: ModIdx, expr: ExprId, aliases: usize) -> Option<Resolved> {
         let linked = self.get(module);
         let ir = &linked.ir;
         match ir.expr(expr) {
@@ -263,8 +271,8 @@ impl Program {
                 match self.meaning(module, slot)? {
                     Resolved::Variable(m, s) => match self.get(m).bindings[s as usize] {
                         // `Base = nn.Module`
-                        Binding::Value(e) if e != expr && is_dotted(&self.get(m).ir, e) => {
-                            self.resolve_expr(m, e)
+                        Binding::Value(e) if aliases > 0 && is_dotted(&self.get(m).ir, e) => {
+                            self.resolve_through(m, e, aliases - 1)
                         }
                         _ => Some(Resolved::Variable(m, s)),
                     },
@@ -274,7 +282,7 @@ impl Program {
             Expr::Var(Var::Unbound(name)) => {
                 self.lookup(module, name).or_else(|| Some(Resolved::External(self.builtins.dotted(name))))
             }
-            Expr::Attr { base, name } => match self.resolve_expr(module, base)? {
+            Expr::Attr { base, name } => match self.resolve_through(module, base, aliases)? {
                 Resolved::Module(m) => self.attribute(module, m, name),
                 Resolved::External(path) => Some(match self.in_folder(module, path, name) {
                     Some(m) => Resolved::Module(m),
@@ -283,7 +291,7 @@ impl Program {
                 Resolved::Class(_) | Resolved::Function(..) | Resolved::Variable(..) => None,
             },
             // `Generic[T]`
-            Expr::Index { base, .. } => self.resolve_expr(module, base),
+            Expr::Index { base, .. } => self.resolve_through(module, base, aliases),
             _ => None,
         }
     }

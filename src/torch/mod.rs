@@ -178,6 +178,7 @@ fn find_base_class(path: Sym) -> Option<BaseFact> {
             moves_for_user: false,
             accelerators: false,
             offloads: false,
+            gathers: false,
         })
     })
 }

@@ -18,6 +18,8 @@ pub struct BaseFact {
     pub accelerators: bool,
     /// Its parts may be offloaded: they run on its `_execution_device`, which its `device` then is not.
     pub offloads: bool,
+    /// It gathers from all processes what its methods give.
+    pub gathers: bool,
 }
 
 /// Kinds of base classes.
@@ -81,18 +83,19 @@ impl Classes {
     }
 }
 
-/// `PATH KIND [moves|accelerators|offloads]`, and `offloads` moves as well
+/// `PATH KIND [moves|accelerators|offloads|gathers]`; what offloads or gathers moves as well
 pub fn class(line: &str) -> Option<(Sym, BaseFact)> {
     let mut words = line.split(' ');
     let path = Sym::new(words.next()?);
     let kind = Base::from_name(words.next()?)?;
     let word = words.next();
-    if !matches!(word, None | Some("moves" | "accelerators" | "offloads")) {
+    if !matches!(word, None | Some("moves" | "accelerators" | "offloads" | "gathers")) {
         return None;
     }
-    let offloads = word == Some("offloads");
-    let moves_for_user = offloads || word == Some("moves");
-    Some((path, BaseFact { kind, moves_for_user, accelerators: word == Some("accelerators"), offloads }))
+    let says = |what: &str| word == Some(what);
+    let (accelerators, offloads, gathers) = (says("accelerators"), says("offloads"), says("gathers"));
+    let moves_for_user = offloads || gathers || says("moves");
+    Some((path, BaseFact { kind, moves_for_user, accelerators, offloads, gathers }))
 }
 
 /// Names that mark tests, and packages that only make sense with CUDA.

@@ -9,7 +9,7 @@ use super::super::value::{FrameId, Value};
 use super::Interp;
 use super::args::Args;
 use crate::ir::{Call, Expr, ExprId, FuncId, Module, Var};
-use crate::link::{Binding, ModIdx, Resolved};
+use crate::link::{ModIdx, Resolved};
 
 /// Addresses are put together by so many steps.
 const MAX_STEPS: u32 = 12;
@@ -222,13 +222,8 @@ impl Interp<'_> {
             let given = self.given_before_in(at.module, frame.func, var, at.e);
             return given.map(|e| Written { e, ..at }).or_else(|| self.given_by_caller(at, var));
         }
-        match self.program.resolve_expr(at.module, at.e)? {
-            Resolved::Variable(m, slot) => match self.program.get(m).bindings.get(usize::from(slot)) {
-                Some(&Binding::Value(e)) => Some(Written { module: m, frame: None, e }),
-                _ => None,
-            },
-            _ => None,
-        }
+        let (module, e) = self.program.bound_to(at.module, at.e)?;
+        Some(Written { module, frame: None, e })
     }
 
     /// What the call in sight gives for a parameter that is not set again.

@@ -5,12 +5,14 @@ use super::super::value::Value;
 use super::Interp;
 use super::args::Args;
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Module, Param, Stmt};
-use crate::link::{Binding, ClassKey, ModIdx, Resolved};
+use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::sym::Sym;
 use crate::torch::{self, Decorator, TestGuard};
 
 /// What decorators of the project are given, to see when they call it.
 pub(super) const WRAPPED: &str = "samedevice.wrapped";
+/// A mark may have so many names, one for the other.
+const MAX_MARKS: usize = 3;
 
 impl Interp<'_> {
     /// The condition that a function's or class's decorators put on running it.
@@ -133,7 +135,13 @@ impl Interp<'_> {
         if probed == FALSE { TRUE } else { self.d.forget(probed, &super::super::atom::AtomId::is_hardware) }
     }
 
+    /// The condition that one of them puts on it.
     pub(super) fn one_guard(&mut self, module: ModIdx, scope: FuncId, d: ExprId) -> Cond {
+        self.guard_through(module, scope, d, MAX_MARKS)
+    }
+
+    /// The same through so many names of marks.
+    fn guard_through(&mut self, module: ModIdx, scope: FuncId, d: ExprId, names: usize) -> Cond {
         let ir = &self.program.get(module).ir;
         let (target, call) = match ir.expr(d) {
             Expr::Call(c) => (ir.call(c).func, Some(ir.call(c))),
@@ -155,11 +163,11 @@ impl Interp<'_> {
             _ => {}
         }
         // `requires_cuda = pytest.mark.skipif(not torch.cuda.is_available(), …)`, here or where it is imported from.
-        if let Some(Resolved::Variable(m, slot)) = resolved
-            && let Some(Binding::Value(e)) = self.program.get(m).bindings.get(slot as usize).copied()
+        if names > 0
+            && let Some((m, e)) = self.program.bound_to(module, target)
             && matches!(self.program.get(m).ir.expr(e), Expr::Call(_) | Expr::Attr { .. })
         {
-            let guard = self.one_guard(m, FuncId(0), e);
+            let guard = self.guard_through(m, FuncId(0), e, names - 1);
             if guard != TRUE {
                 return guard;
             }

@@ -6,9 +6,9 @@ use super::super::atom::Atom;
 use super::super::diagram::{FALSE, TRUE};
 use super::super::event::{Compared, Event, Kind};
 use super::super::relevance::Relevance;
-use super::super::value::{FrameId, ObjId, OuterKey, Reason, Value};
+use super::super::value::{FrameId, ObjId, OuterKey, Value};
 use super::files::Files;
-use super::{Cell, Interp, ObjKind, Outer};
+use super::{Cell, Interp, Outer};
 use crate::ir::{ClassId, FuncId, FuncKind};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::sym::Sym;
@@ -28,7 +28,7 @@ pub struct Outcome {
 
 /// What has come out so far: events, each with the function that was interpreted for itself.
 #[derive(Default)]
-struct Found {
+pub(super) struct Found {
     events: Vec<(Event, Option<FuncId>, Option<super::callers::Parameter>)>,
     exhausted: usize,
 }
@@ -144,7 +144,7 @@ impl Interp<'_> {
         }
     }
 
-    fn collect(&mut self, out: &mut Found) {
+    pub(super) fn collect(&mut self, out: &mut Found) {
         if self.exhausted {
             out.exhausted += 1;
         }
@@ -376,28 +376,6 @@ impl Interp<'_> {
         id
     }
 
-    /// The layers that a constructor has made after it, or that of a base, has moved the module: nobody has to move that again, and
-    /// they are where they were made.
-    fn added_after_move(&self, id: ObjId) -> Vec<(ObjId, Value)> {
-        let Value::Device(own) = self.own(id) else { return Vec::new() };
-        let moved = |origin| self.chain(origin).iter().any(|step| step.reason == Reason::Moved);
-        if !self.device_leaves(own).into_iter().all(|(_, _, origin)| moved(origin)) {
-            return Vec::new();
-        }
-        let fields = self.obj(id).attrs.iter().map(|&(_, cell)| self.store.get(cell));
-        let held = fields.flat_map(|v| self.values_of(v)).filter_map(|v| match v {
-            Value::Object(layer) => Some((layer, self.own(layer))),
-            _ => None,
-        });
-        held.filter(|&(layer, place)| match (self.obj(layer).kind, place) {
-            (ObjKind::ForeignModule(Some(op)), Value::Device(d)) => {
-                self.is_stateful(layer, op) && self.is_as_made(d)
-            }
-            _ => false,
-        })
-        .collect()
-    }
-
     fn receiver_symbol(&mut self, class: ClassKey) -> super::OuterId {
         let key = OuterKey::Receiver { class };
         self.t.outer(key.clone(), || Outer {
@@ -463,28 +441,6 @@ impl Interp<'_> {
         self.rewind(mark, cells, objects);
         self.frames.truncate(frames);
         self.frame = FrameId(0);
-    }
-
-    /// The functions that an entry point has defined and returns: who gets them calls them, with something of their own.
-    fn run_returned(&mut self, result: Value, start: super::Cond, frames: usize, out: &mut Found) {
-        for v in self.values_of(result) {
-            let Value::Closure(id) = v else { continue };
-            let super::Closure { module, func, frame } = *self.t.closures.get(id.0);
-            let own = module == self.entry && frame.is_some_and(|f| f.0 as usize >= frames);
-            // What is called here as well has been seen with what it is given.
-            if !own || self.program.sites(module).by_name.contains_key(&func) {
-                continue;
-            }
-            let def = self.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
-            let def = self.settled(def);
-            self.path = self.d.and(start, def);
-            if self.path == FALSE {
-                continue;
-            }
-            self.callers.entry = Some(func);
-            self.run(module, func, frame, None, None, None, None, false);
-            self.collect(out);
-        }
     }
 
     /// `setUp` runs before each test.

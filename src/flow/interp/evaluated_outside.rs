@@ -12,7 +12,7 @@ impl Interp<'_> {
     pub(super) fn check_outer_evaluation(&mut self, model: Value, args: &Args, e: ExprId) {
         let Some(&since) = self.watch.evaluated.get(&model) else { return };
         let frame = self.here();
-        let differentiates = self.speaks_of(DIFFERENTIATES, frame.module, frame.func, &|_| true);
+        let differentiates = self.speaks_of(DIFFERENTIATES, (frame.module, frame.func), &|_| true);
         if self.muted > 0
             || self.is_gradless()
             || !(differentiates || self.is_beside_training() || self.is_part_of_program())
@@ -71,14 +71,14 @@ impl Interp<'_> {
 
     /// Does the function differentiate, or one that it calls by name?
     fn trains(&self, module: ModIdx, func: FuncId) -> bool {
-        if self.has_word(DIFFERENTIATES, module, func, &|_| true) {
+        if self.has_word(DIFFERENTIATES, (module, func), &|_| true) {
             return true;
         }
         let ir = &self.program.get(module).ir;
         ir.calls().any(|call| {
             ir.function_around(call.func) == func
                 && matches!(self.program.resolve_expr(module, call.func),
-                    Some(Resolved::Function(m, f)) if self.has_word(DIFFERENTIATES, m, f, &|_| true))
+                    Some(Resolved::Function(m, f)) if self.has_word(DIFFERENTIATES, (m, f), &|_| true))
         })
     }
 

@@ -43,6 +43,9 @@ const CUTS: &[&str] = &["item", "tolist", "detach", "numpy", "argmax"];
 /// A call that differentiates needs gradients, and so does whoever calls the function that it is in.
 pub(super) const DIFFERENTIATES: &[&str] = &["backward", "manual_backward"];
 
+/// Which places of a function matter.
+type Matters<'a> = &'a dyn Fn(Span) -> bool;
+
 impl Interp<'_> {
     /// `module.eval()` and `module.train()`.
     pub(super) fn module_mode(&mut self, module: Value, name: &str, args: &Args, e: ExprId) {
@@ -118,14 +121,14 @@ impl Interp<'_> {
         classes.into_iter().any(|class| {
             let method = |name| self.program.find_method(class, name);
             let freezes =
-                method(self.known.init).is_some_and(|(m, f)| self.speaks_of(FREEZES, m, f, &|_| true));
+                method(self.known.init).is_some_and(|(m, f)| self.speaks_of(FREEZES, (m, f), &|_| true));
             // `@torch.no_grad()` of its `forward`: then whoever calls builds no graph.
             freezes
                 || method(self.known.forward).is_some_and(|(m, f)| {
                     let ir = &self.program.get(m).ir;
                     let decorators = ir.list(ir.function(f).decorators);
                     let around = |at: Span| decorators.iter().any(|&d| ir.span(d).contains(at));
-                    self.speaks_of(ABOUT_GRADIENTS, m, f, &around)
+                    self.speaks_of(ABOUT_GRADIENTS, (m, f), &around)
                 })
         })
     }
@@ -183,18 +186,18 @@ impl Interp<'_> {
             let thinks = if local {
                 let until = trained_again(ir, function.span, call);
                 let after = |span: Span| span.start >= since.span.start && span.end <= until;
-                self.speaks_of(&words, frame.module, frame.func, &after)
+                self.speaks_of(&words, (frame.module, frame.func), &after)
                     // Weights stay out of graphs, whenever that was said.
-                    || self.speaks_of(FREEZES, frame.module, frame.func, &|_| true)
+                    || self.speaks_of(FREEZES, (frame.module, frame.func), &|_| true)
                     || self
-                        .speaks_of(ABOUT_GRADIENTS, frame.module, frame.func, &|span| heads(ir, span, call))
+                        .speaks_of(ABOUT_GRADIENTS, (frame.module, frame.func), &|span| heads(ir, span, call))
             } else {
-                self.speaks_of(&words, frame.module, frame.func, &|_| true)
+                self.speaks_of(&words, (frame.module, frame.func), &|_| true)
             };
             // A `backward()` of the function is about what the call gives, or not about the call at all.
             let course = Course::of(ir, frame.func, site);
             let differentiates = f != self.frame
-                && self.speaks_of(DIFFERENTIATES, frame.module, frame.func, &|_| true)
+                && self.speaks_of(DIFFERENTIATES, (frame.module, frame.func), &|_| true)
                 && (escapes || course.is_differentiated());
             if thinks || differentiates {
                 return true;
@@ -215,16 +218,15 @@ impl Interp<'_> {
     pub(super) fn speaks_of(
         &self,
         words: &[&str],
-        module: ModIdx,
-        func: FuncId,
-        matters: &dyn Fn(Span) -> bool,
+        (module, func): (ModIdx, FuncId),
+        matters: Matters<'_>,
     ) -> bool {
         let ir = &self.program.get(module).ir;
-        self.has_word(words, module, func, matters)
+        self.has_word(words, (module, func), matters)
             || ir.list(ir.function(func).decorators).iter().any(|&d| {
                 let target = if let Expr::Call(c) = ir.expr(d) { ir.call(c).func } else { d };
                 matches!(self.program.resolve_expr(module, target),
-                    Some(Resolved::Function(m, f)) if self.has_word(words, m, f, &|_| true))
+                    Some(Resolved::Function(m, f)) if self.has_word(words, (m, f), &|_| true))
             })
     }
 
@@ -238,9 +240,8 @@ impl Interp<'_> {
     pub(super) fn has_word(
         &self,
         words: &[&str],
-        module: ModIdx,
-        func: FuncId,
-        matters: &dyn Fn(Span) -> bool,
+        (module, func): (ModIdx, FuncId),
+        matters: Matters<'_>,
     ) -> bool {
         let ir = &self.program.get(module).ir;
         let function = ir.function(func);

@@ -49,7 +49,7 @@ impl Interp<'_> {
         given: Value,
     ) {
         let step = self.program.get(module).ir.function(func).name.as_str() == STEP;
-        if !step || !class.is_some_and(|class| self.is_trainer(class)) {
+        if !step || !class.is_some_and(|class| self.is_gathered(class)) {
             return;
         }
         self.each(given, &mut |i, given| {
@@ -72,14 +72,10 @@ impl Interp<'_> {
         });
     }
 
-    fn is_trainer(&self, class: ClassKey) -> bool {
+    /// Does the framework behind the class gather what its methods give?
+    fn is_gathered(&self, class: ClassKey) -> bool {
         let externals = &self.program.class(class).externals;
-        externals.iter().any(|path| {
-            matches!(
-                path.as_str(),
-                "transformers.Trainer" | "transformers.Seq2SeqTrainer" | "transformers.trainer.Trainer"
-            )
-        })
+        externals.iter().any(|&path| crate::torch::base_class(path).is_some_and(|b| b.gathers))
     }
 
     /// The expression of the function by which a tensor came to the CPU, if there is one.

@@ -5,7 +5,7 @@ use super::super::value::{OuterId, OuterKey, Role, Tensor, Value};
 use super::Interp;
 use super::args::{says_mapping_to_tensors, says_tensors};
 use crate::ir::{ExprId, FuncId};
-use crate::link::{Binding, ClassKey, ModIdx, Resolved};
+use crate::link::{ClassKey, ModIdx};
 
 impl Interp<'_> {
     /// Is it a tensor, and nobody asks whether it is one?
@@ -60,9 +60,8 @@ impl Interp<'_> {
         let param = self.program.get(module).ir.function(func).params.get(usize::from(index))?;
         let mut at = (module, param.annotation?);
         for _ in 0..MAX_NAMES {
-            let Some(Resolved::Variable(m, slot)) = self.program.resolve_expr(at.0, at.1) else { break };
-            let Some(&Binding::Value(e)) = self.program.get(m).bindings.get(usize::from(slot)) else { break };
-            at = (m, e);
+            let Some(bound) = self.program.bound_to(at.0, at.1) else { break };
+            at = bound;
         }
         Some(at)
     }

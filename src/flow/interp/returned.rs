@@ -1,0 +1,30 @@
+//! Functions that entry points give back.
+
+use super::super::diagram::{FALSE, TRUE};
+use super::super::value::Value;
+use super::Interp;
+use super::entry::Found;
+
+impl Interp<'_> {
+    /// The functions that an entry point has defined and returns: who gets them calls them, with something of their own.
+    pub(super) fn run_returned(&mut self, result: Value, start: super::Cond, frames: usize, out: &mut Found) {
+        for v in self.values_of(result) {
+            let Value::Closure(id) = v else { continue };
+            let super::Closure { module, func, frame } = *self.t.closures.get(id.0);
+            let own = module == self.entry && frame.is_some_and(|f| f.0 as usize >= frames);
+            // What is called here as well has been seen with what it is given.
+            if !own || self.program.sites(module).by_name.contains_key(&func) {
+                continue;
+            }
+            let def = self.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
+            let def = self.settled(def);
+            self.path = self.d.and(start, def);
+            if self.path == FALSE {
+                continue;
+            }
+            self.callers.entry = Some(func);
+            self.run(module, func, frame, None, None, None, None, false);
+            self.collect(out);
+        }
+    }
+}
