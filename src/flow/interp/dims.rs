@@ -39,7 +39,9 @@ impl Interp<'_> {
             return if sized { Dims::SOME } else { Dims::ANY };
         };
         match name {
-            "tensor" | "as_tensor" | "asarray" | "scalar_tensor" | "new_tensor" => self.data_dims(first, 0),
+            "tensor" | "as_tensor" | "asarray" | "scalar_tensor" | "new_tensor" => {
+                if self.is_number_here(first) { Dims::ZERO } else { self.data_dims(first, 0) }
+            }
             "from_numpy" | "frombuffer" => Dims::SOME,
             "zeros" | "ones" | "empty" | "rand" | "randn" | "new_zeros" | "new_ones" | "new_empty" => {
                 self.size_dims(args, 0)

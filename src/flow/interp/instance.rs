@@ -101,6 +101,11 @@ impl Interp<'_> {
                 if self.classes_of_the_host(class) {
                     self.is_no_tensor(o, is);
                 }
+                if self.classes_of_numbers(class) {
+                    let before = self.numbers.get(&o).copied().unwrap_or(FALSE);
+                    let number = self.d.or(before, is);
+                    self.numbers.insert(o, number);
+                }
                 if self.leaves_a_tensor(o, class) {
                     self.tensor_proofs.insert(o);
                 }
@@ -227,6 +232,10 @@ impl Interp<'_> {
         {
             return Some(false);
         }
+        // What is kept as a device has been made by `torch.device`, or does as well as one.
+        if let (Value::Device(_), "torch.device") = (v, path) {
+            return Some(true);
+        }
         if let (Value::Object(id), Value::External(path)) = (v, class)
             && let Some(is) = self.is_layer(id, path)
         {
@@ -351,6 +360,34 @@ impl Interp<'_> {
         }
     }
 
+    /// A class of numbers, or several: a tensor of one has no dimensions.
+    fn classes_of_numbers(&self, class: Value) -> bool {
+        match class {
+            Value::External(path) => matches!(
+                path.as_str(),
+                "builtins.int"
+                    | "builtins.float"
+                    | "builtins.bool"
+                    | "builtins.complex"
+                    | "numbers.Number"
+                    | "numbers.Real"
+                    | "numbers.Integral"
+            ),
+            Value::Seq(classes) => {
+                let classes = self.t.seqs.get(classes.0);
+                !classes.is_empty() && classes.iter().all(|&c| self.classes_of_numbers(c))
+            }
+            _ => false,
+        }
+    }
+
+    /// Is this reached only if the outside thing is a number?
+    pub(super) fn is_number_here(&mut self, v: Value) -> bool {
+        let Value::Outer(o) = v else { return false };
+        let Some(&when) = self.numbers.get(&o) else { return false };
+        self.d.implies(self.path, when)
+    }
+
     /// A class, or several, that no tensor is of.
     fn classes_of_others(&self, class: Value) -> bool {
         match class {
@@ -397,5 +434,20 @@ fn is_module_path(path: Sym) -> bool {
 /// Is no tensor an instance of this class?
 fn no_tensor_class(path: &str) -> bool {
     let plain = path.strip_prefix("builtins.").is_some_and(|name| name != "object");
-    plain || path.starts_with("numpy.")
+    // `torch.Tensor` is registered with none of the abstract collections, and `Sequence` looks at no methods.
+    let sequence = matches!(
+        path,
+        "typing.Sequence"
+            | "typing.List"
+            | "typing.Tuple"
+            | "typing.Mapping"
+            | "typing.Dict"
+            | "collections.abc.Sequence"
+            | "collections.abc.MutableSequence"
+            | "collections.abc.Mapping"
+            | "collections.Sequence"
+            | "collections.Mapping"
+            | "numbers.Number"
+    );
+    plain || sequence || path.starts_with("numpy.")
 }

@@ -253,6 +253,8 @@ pub struct Interp<'p> {
     side_by_side: FxHashMap<Value, Vec<Value>>,
     /// When outside things are known to be no tensors.
     no_tensors: FxHashMap<OuterId, Cond>,
+    /// Where these hold the outside things are numbers.
+    numbers: FxHashMap<OuterId, Cond>,
     /// When outside things have been asked to be of a class that no tensor has.
     other_kinds: FxHashMap<OuterId, Cond>,
     /// "This is a tensor", asked of something of which nobody here knows what it is, and which is not whatever a caller
@@ -408,6 +410,7 @@ impl<'p> Interp<'p> {
             own_results: FxHashMap::default(),
             side_by_side: FxHashMap::default(),
             no_tensors: FxHashMap::default(),
+            numbers: FxHashMap::default(),
             other_kinds: FxHashMap::default(),
             tensor_or_not: FxHashSet::default(),
             size_proofs: FxHashSet::default(),
