@@ -195,7 +195,8 @@ impl Search<'_> {
 /// Does its name say that it is there for its own file alone?
 pub(super) fn is_private(function: &Function) -> bool {
     let name = function.name.as_str();
-    name.starts_with('_') && !name.starts_with("__")
+    // Python mangles `__name` for its class alone; `__name__` is Python's own.
+    name.starts_with('_') && !(name.starts_with("__") && name.ends_with("__"))
 }
 
 /// The function around the call, and the position of its parameter, if the call gives for this parameter what that function
