@@ -14,6 +14,7 @@ use super::super::methods::through_objects;
 use super::super::value::{Device, OriginId, OuterId, OuterKey, Reason, Value};
 use super::allocation::dtype_width;
 use super::args::Args;
+use super::compare::on_test;
 use super::{Dd, Interp};
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, Function};
 use crate::link::{ClassKey, ModIdx, Resolved};
@@ -67,10 +68,11 @@ impl Interp<'_> {
                 Some((u16::try_from(n).ok()?, v))
             })
             .collect();
+        let on_host: Vec<Value> = given.iter().map(|&(_, v)| v).filter(|&v| self.is_held_on_host(v)).collect();
         let those = |test: &dyn Fn(Value) -> bool| {
             given.iter().filter(|&&(_, v)| test(v)).map(|&(n, _)| n).collect::<Vec<u16>>()
         };
-        let open = those(&|v| self.is_anywhere(v));
+        let open = those(&|v| self.is_anywhere(v) && !on_host.contains(&v));
         let derived = those(&|v| self.is_derived(v));
         keep_common(&mut self.callers.given, id, open);
         keep_common(&mut self.callers.derived, id, derived);
@@ -131,6 +133,15 @@ impl Interp<'_> {
             Value::Choice(_) => self.values_of(v).into_iter().any(|v| self.is_derived(v)),
             _ => false,
         }
+    }
+
+    /// Has what leads to here made sure that an outside thing is on the host? `if x.device.type != "cpu": raise`
+    fn is_held_on_host(&mut self, v: Value) -> bool {
+        let Value::Outer(o) = v else { return false };
+        [("cpu", true), ("cuda", false)].into_iter().any(|(device, is)| {
+            let asked = self.tests.get(&on_test(o, device)).copied();
+            asked.is_some_and(|atom| self.implied(self.path, atom, is))
+        })
     }
 
     /// Is it wherever who calls wants it?
