@@ -22,6 +22,8 @@ pub(super) struct Args {
     pub(super) open_names: bool,
     /// What each element is of the `*args` of which nobody knows how many there are.
     pub(super) spread: Option<(Value, ExprId)>,
+    /// What comes behind such a `*args`, nobody knows at which position.
+    pub(super) behind: Vec<(Value, ExprId)>,
     /// A `**kwargs` that is one of several dicts, which are known.
     pub(super) either: Option<(Value, ExprId)>,
 }
@@ -48,9 +50,20 @@ impl Args {
         self.open_names = true;
     }
 
+    /// Puts `v` in the place of one of the [`Args::values`].
+    pub(super) fn replace(&mut self, n: usize, v: Value) {
+        let positional = self.positional.iter_mut().map(|(v, _)| v);
+        let keywords = self.keywords.iter_mut().map(|(_, v, _)| v);
+        let mut all = positional.chain(keywords).chain(self.behind.iter_mut().map(|(v, _)| v));
+        if let Some(place) = all.nth(n) {
+            *place = v;
+        }
+    }
+
     /// All values.
     pub(super) fn values(&self) -> impl Iterator<Item = (Value, ExprId)> + '_ {
-        self.positional.iter().copied().chain(self.keywords.iter().map(|&(_, v, e)| (v, e)))
+        let keywords = self.keywords.iter().map(|&(_, v, e)| (v, e));
+        self.positional.iter().copied().chain(keywords).chain(self.behind.iter().copied())
     }
 }
 
@@ -77,6 +90,7 @@ impl Interp<'_> {
         for arg in call.args {
             let v = self.eval(arg.value);
             match arg.kind {
+                ArgKind::Positional if args.spread.is_some() => args.behind.push((v, arg.value)),
                 ArgKind::Positional => args.positional.push((v, arg.value)),
                 ArgKind::Keyword(name) => args.keywords.push((name, v, arg.value)),
                 ArgKind::Star => match self.exact_elements(v) {

@@ -296,11 +296,14 @@ impl Interp<'_> {
     }
 
     /// `batch["y"] = y`: no tensor has such items, and what the batch holds from now on is not only what came with it.
-    pub(super) fn batch_is_changed(&mut self, t: Tensor, key: Value, base: ExprId) {
+    /// Nor is it a tensor where `batch[i] = batch[i].to(device)` puts what is somewhere else: that would be copied back.
+    pub(super) fn batch_is_changed(&mut self, t: Tensor, key: Value, value: Value, base: ExprId) {
+        let moved = |i: &Self| matches!(value, Value::Tensor(v) if i.get_tensor(v).device != t.device);
+        let of_a_list = matches!(key, Value::Int(_) | Value::Host(Host::Number)) && moved(self);
         if !t.certain
             && self.is_of_batch(t)
-            && matches!(key, Value::Str(..) | Value::Host(Host::Text))
-            && matches!(self.linked().ir.expr(base), Expr::Var(_))
+            && (matches!(key, Value::Str(..) | Value::Host(Host::Text)) || of_a_list)
+            && matches!(self.linked().ir.expr(base), Expr::Var(_) | Expr::Attr { .. })
         {
             self.assign(base, Value::Unknown);
         }

@@ -374,7 +374,7 @@ impl Interp<'_> {
             }
             Value::Tensor(t) => {
                 self.assign_tensor_item(b, i, value, at, base, index);
-                self.batch_is_changed(self.get_tensor(t), i, base);
+                self.batch_is_changed(self.get_tensor(t), i, value, base);
             }
             Value::External(path) if path.as_str() == "os.environ" => {
                 self.set_environment(i, value, at);

@@ -140,10 +140,7 @@ impl Interp<'_> {
                 None => v,
             };
             let mut args = args.clone();
-            match n.checked_sub(args.positional.len()) {
-                None => args.positional[n].0 = v,
-                Some(k) => args.keywords[k].1 = v,
-            }
+            args.replace(n, v);
             i.apply_op(op, receiver, &args, e, name)
         })
     }

@@ -478,7 +478,7 @@ impl Interp<'_> {
                 return self.tensor(t);
             }
             "update" if !t.certain => {
-                self.batch_is_changed(t, Self::TEXT, base);
+                self.batch_is_changed(t, Self::TEXT, Value::Unknown, base);
                 return Value::None;
             }
             "items" | "values" | "keys" if !t.certain => {
