@@ -11,7 +11,9 @@ use super::project::{Project, Reading, mentions, projects};
 use crate::finding::{Finding, Given};
 use crate::flow::{Calls, HostSide, Relevance, Target};
 use crate::link::{ModIdx, Program};
+use crate::ir::FuncId;
 use crate::rules::Found;
+use crate::source::is_test;
 use crate::span::FileId;
 
 /// More files than this are not interpreted to see what they give; nor need they be, where so many call it.
@@ -127,12 +129,32 @@ impl Said<'_> {
         if self.host.contains(&self.reading.program, target) {
             return true;
         }
-        if given.followed {
+        if given.followed || self.shared && self.is_offered(target) {
             return false;
         }
         let side = (!self.shared).then_some(&self.host);
         let callers = calls.deciding(&self.reading.program, side, target, given.index);
         callers.is_some_and(|files| !files.iter().take(MAX_CALLERS).any(|&m| self.tells(m, f)))
+    }
+
+    /// Is it, by its name and those around it, there for who installs the project? What its other files give it is one
+    /// use among others.
+    fn is_offered(&self, (m, f): Target) -> bool {
+        let ir = &self.reading.program.get(m).ir;
+        let function = ir.function(f);
+        let class = function.class.map(|class| ir.class(class).name.as_str());
+        let nested = function.class.is_none() && function.parent.is_some_and(|parent| parent != FuncId(0));
+        let path = &self.reading.analysis.sources.get(ir.file).path;
+        let Some(input) = importer(path, self.reading.inputs) else { return false };
+        let within = path.strip_prefix(&input.root).unwrap_or(path);
+        let names = within.components().filter_map(|c| c.as_os_str().to_str());
+        let hidden = |name: &str| name.starts_with('_') && !name.ends_with("__");
+        !nested
+            && !hidden(function.name.as_str())
+            && !class.is_some_and(hidden)
+            && !names.into_iter().any(|name| hidden(name.trim_end_matches(".py")))
+            && !is_test(path, &input.root)
+            && path.parent().is_some_and(|folder| folder.join("__init__.py").exists())
     }
 
     /// Does the file come to it, too?
