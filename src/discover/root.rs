@@ -21,6 +21,9 @@ const HINTS: [&str; 9] = [
     "Pipfile",
 ];
 
+/// So many folders without `__init__.py` may lie between two packages, one within the other (PEP 420).
+const MAX_PLAIN: usize = 3;
+
 /// Finds projects' roots and remembers what it saw on the way.
 #[derive(Debug, Default)]
 pub struct Roots {
@@ -48,10 +51,18 @@ impl Roots {
         if let Some(known) = self.unpackaged.get(folder) {
             return Arc::clone(known);
         }
-        let above = folder.parent().filter(|_| folder.join("__init__.py").exists());
-        let root = above.map_or_else(|| folder.into(), |parent| self.unpackaged(parent));
+        // Between packages there may be folders that are none: what is in them is imported by its full name as well.
+        let package = folder.ancestors().take(MAX_PLAIN + 1).find(|f| f.join("__init__.py").exists());
+        let above = package.and_then(Path::parent);
+        let root = above.map_or_else(|| folder.into(), |parent| self.above_packages(parent));
         self.unpackaged.insert(folder.to_owned(), Arc::clone(&root));
         root
+    }
+
+    /// The folder that holds the top-most package, from one that holds a package.
+    fn above_packages(&mut self, holder: &Path) -> Arc<Path> {
+        let inside = holder.ancestors().take(MAX_PLAIN + 1).any(|f| f.join("__init__.py").exists());
+        if inside { self.unpackaged(holder) } else { holder.into() }
     }
 }
 
@@ -103,6 +114,9 @@ mod tests {
             fs::write(dir.path().join(file), "").expect("a file");
         }
         assert_eq!(project_root(&inner.join("x.py")), dir.path().join("a"));
+        fs::create_dir_all(inner.join("d/e")).expect("folders");
+        assert_eq!(project_root(&inner.join("d/e/y.py")), dir.path().join("a"), "plain folders in a package");
+        assert_eq!(project_root(&dir.path().join("a/z.py")), dir.path().join("a"), "beside a package");
         fs::write(dir.path().join("LICENSE"), "").expect("a file");
         assert_eq!(project_root(&inner.join("x.py")), dir.path(), "a download");
         fs::write(dir.path().join("a/requirements.txt"), "").expect("a file");

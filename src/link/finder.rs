@@ -140,11 +140,11 @@ impl Finder {
             }
             base = self.parent(b);
         }
-        if strict {
-            return None;
-        }
         SOURCES.iter().find_map(|name| {
             let folder = self.sub(importer.root, name);
+            if strict && !self.is_of_project(folder, first) {
+                return None;
+            }
             self.below(folder, parts).and_then(Found::file)
         })
     }
@@ -266,7 +266,24 @@ fn is_loaded_first(package: &str) -> bool {
     matches!(package, "torch" | "numpy" | "os" | "sys" | "typing" | "math")
 }
 
-/// Packages that projects have folders named after, and of which few have a package of their own.
+/// Packages that projects have folders and modules named after, and of which few have a package of their own.
 fn is_well_known(package: &str) -> bool {
-    matches!(package, "torchvision" | "torchaudio")
+    matches!(
+        package,
+        "torchvision"
+            | "torchaudio"
+            | "torchtext"
+            | "transformers"
+            | "diffusers"
+            | "timm"
+            | "accelerate"
+            | "peft"
+            | "datasets"
+            | "lightning"
+            | "pytorch_lightning"
+            | "deepspeed"
+            | "fairseq"
+            | "dgl"
+            | "torch_geometric"
+    )
 }

@@ -98,7 +98,7 @@ impl File<'_> {
         let asks = |e: &Expr| match *e {
             Expr::Str(s) => s.as_str().to_ascii_lowercase().contains("out of memory"),
             Expr::Call(c) => {
-                self.last_name(self.ir.call(c).func).is_some_and(|n| n.to_ascii_lowercase().contains("oom"))
+                self.last_name(self.ir.call(c).func).is_some_and(names_oom)
             }
             _ => false,
         };
@@ -226,7 +226,19 @@ impl File<'_> {
         match self.cx.program.resolve_expr(self.module, callee) {
             Some(Resolved::External(path)) => {
                 let text = path.as_str();
-                !["builtins.", "gc.", "time.", "logging.", "torch.cuda.", "os.", "sys.", "warnings.", "math."]
+                ![
+                    "builtins.",
+                    "gc.",
+                    "time.",
+                    "logging.",
+                    "torch.cuda.",
+                    "torch.get_device_module",
+                    "torch.accelerator.",
+                    "os.",
+                    "sys.",
+                    "warnings.",
+                    "math.",
+                ]
                     .iter()
                     .any(|p| text.starts_with(p))
             }
@@ -299,4 +311,9 @@ fn same(ir: &Module, a: ExprId, b: ExprId) -> bool {
         (Expr::Attr { base: x, name: n }, Expr::Attr { base: y, name: m }) => n == m && same(ir, x, y),
         _ => false,
     }
+}
+
+/// `is_oom_error`, `isOOM`, `OOMError`; not `poison_room`.
+fn names_oom(name: &str) -> bool {
+    name.contains("OOM") || name.split('_').any(|word| word.eq_ignore_ascii_case("oom"))
 }

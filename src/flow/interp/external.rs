@@ -106,7 +106,7 @@ impl Interp<'_> {
                 Value::None
             }
             "torch.nn.Parameter" | "torch.nn.parameter.Parameter" => self.make_parameter(args, e),
-            "torch.nn.Buffer" => match args.get(0, "data") {
+            "torch.nn.Buffer" | "torch.nn.parameter.Buffer" => match args.get(0, "data") {
                 Some((Value::Tensor(t), _)) => {
                     let t = self.get_tensor(t);
                     self.tensor(Tensor { role: Role::Buffer, ..t })
