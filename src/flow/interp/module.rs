@@ -147,9 +147,10 @@ impl Interp<'_> {
                 Some(o) => Value::Outer(self.outer_attr(o, name)),
                 None => {
                     if matches!(self.obj(id).kind, ObjKind::ForeignModule(None)) {
-                        // A part of an unknown module: a module or tensor that lives with it.
+                        // A part of an unknown module: a module or tensor that lives with it, or its settings.
                         let device = self.module_device(id, 0);
-                        return self.possible_tensor(device);
+                        let part = self.possible_tensor(device);
+                        return self.in_one_piece(part);
                     }
                     self.result_of(e)
                 }

@@ -397,6 +397,7 @@ impl Interp<'_> {
             "grad" if self.check_leaf(v, e, "`.grad`", false) => self.result_of(e),
             "grad" => self.tensor(Tensor { role: Role::Plain, dims: Dims::ANY, certain: false, ..t }),
             _ if t.certain && torch::method(name).is_some() => self.bound(v, None, name),
+            "weight" | "bias" if t.role == Role::Whole => self.tensor(Tensor { role: Role::Parameter, ..t }),
             // Parameters and numbers, settings and tensors: nobody knows what it has.
             _ if t.role == Role::Whole => self.result_of(e),
             // A batch's or a model output's part: with the whole.
