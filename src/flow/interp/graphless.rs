@@ -108,7 +108,8 @@ impl Interp<'_> {
         if let Stmt::Assert { .. } = ir.stmt(s) {
             return false;
         }
-        let inside = ir.exprs.iter().zip(&ir.expr_spans).enumerate().filter(|(_, (_, at))| span.contains(**at));
+        let inside =
+            ir.exprs.iter().zip(&ir.expr_spans).enumerate().filter(|(_, (_, at))| span.contains(**at));
         // `self.encoder.device`: says where it is.
         let asked: Vec<ExprId> = inside
             .clone()
