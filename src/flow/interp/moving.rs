@@ -19,6 +19,7 @@ impl Interp<'_> {
         if !seen.insert(id) {
             return;
         }
+        self.watch.refilled.remove(&id);
         match self.obj(id).kind {
             ObjKind::List { module: true } | ObjKind::Dict { module: true } => {
                 let content = self.own(id);

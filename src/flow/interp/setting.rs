@@ -162,6 +162,7 @@ impl Interp<'_> {
                 i.module_method(id, Sym::new(registers), &args, at, base);
                 if registers != "add_module" && !matches!(key, Value::Str(..)) {
                     i.forget_registered(id);
+                    i.watch.refilled.insert(id);
                 }
             }
             Value::Absent

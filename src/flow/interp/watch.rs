@@ -23,6 +23,8 @@ pub(super) struct Watch {
     pub(super) gradless: Cell,
     /// What has been given attributes.
     pub(super) with_fields: FxHashSet<Value>,
+    /// Modules that somebody has given other parameters, under whatever names and conditions.
+    pub(super) refilled: FxHashSet<ObjId>,
     /// What may be graphs, and has been moved since it was drawn.
     pub(super) graphs_moved: FxHashSet<TensorId>,
     /// What stands for all tensors of lists that have been added to one, and those tensors.
@@ -209,6 +211,7 @@ impl Watch {
             ready,
             visible,
             with_fields: FxHashSet::default(),
+            refilled: FxHashSet::default(),
             graphs_moved: FxHashSet::default(),
             put_together: FxHashMap::default(),
             put,
