@@ -63,6 +63,7 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     copies.name_sources(&mut findings, &reading);
     let findings = project::reached_without_cuda(findings, &mut reading);
     let findings = project::only_in_groups(findings, &mut reading);
+    let findings = project::on_one_machine(findings, &mut reading);
     let findings = project::saved_elsewhere(findings, &mut reading);
     let findings = project::made_by_default(findings, &mut reading);
     let findings = project::on_moved_modules(findings, &mut reading);

@@ -17,7 +17,7 @@ use crate::discover::{Input, MAX_FILES, project_files, project_root};
 use crate::finding::{ByDefault, Code, Finding, Spot, Way};
 use crate::flow::{
     Behind, CalledOnce, CudaOnly, Elsewhere, GPUS, Load, MOVE, NamedCalls, QUESTION, SETTERS, Tabled, Target,
-    Uses, Writers, all_nccl, class_of, function_at, is_grouped, is_spot_grouped, stays,
+    Uses, Writers, all_nccl, class_of, function_at, groups_start_here, is_grouped, is_spot_grouped, stays,
 };
 use crate::ir::FuncId;
 use crate::link::{ClassKey, ModIdx, Program};
@@ -36,6 +36,8 @@ pub(super) const IN_MODULE: Code = Code(305);
 const WITH_GRADIENTS: Code = Code(506);
 /// A tensor that is made on the host only to be moved.
 const COPIED: Code = Code(601);
+/// A process's number among those of all machines, taken for a GPU's.
+const RANK: Code = Code(405);
 /// A group of processes of which none chooses its GPU.
 const SAME_GPU: Code = Code(406);
 
@@ -281,6 +283,21 @@ pub(super) fn only_in_groups(mut findings: Vec<Finding>, reading: &mut Reading<'
         let program = &reading.program;
         if all_nccl(program, &files) {
             findings.retain(|f| !(project.holds(f.primary.place.file, inputs) && grouped(f, program)));
+        }
+    }
+    findings
+}
+
+/// The findings without those about ranks of processes that are all started on one machine.
+pub(super) fn on_one_machine(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    let inputs = reading.inputs;
+    let concerned: Vec<FileId> =
+        findings.iter().filter(|f| f.code == RANK).map(|f| f.primary.place.file).collect();
+    for project in projects(concerned.into_iter(), inputs) {
+        project.complete(reading, &|text| mentions(text, &[GROUP_MAKER]));
+        let files = project.modules(reading);
+        if groups_start_here(&reading.program, &files) {
+            findings.retain(|f| f.code != RANK || !project.holds(f.primary.place.file, inputs));
         }
     }
     findings

@@ -4,7 +4,7 @@ use super::held::{Given, Stored};
 use super::nodes::{Node, named};
 use super::site::{Callers, MAX_CALLERS, Site, argument, given_for, own_method};
 use crate::ir::{Call, Expr, ExprId, FuncId, FuncKind, IfElse, Module, Stmt, Var};
-use crate::link::{ModIdx, Program, Resolved};
+use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch;
@@ -54,7 +54,8 @@ impl Contents<'_> {
             Expr::Index { base, .. } => self.value(site, base, depth),
             Expr::Attr { base, name } => match name.as_str() {
                 "data" | "T" | "grad" => self.value(site, base, depth),
-                name => plain_if(is_plain_name(name) || self.is_options(ir, site, base)),
+                text if is_plain_name(text) || self.is_options(ir, site, base) => Stored::Plain,
+                _ => self.own_attribute(site, base, name, depth),
             },
             Expr::Var(var) => match self.variable(site, var, e, depth) {
                 Stored::Unknown => plain_if(self.name_of(site, var).is_some_and(is_plain_name)),
@@ -94,6 +95,39 @@ impl Contents<'_> {
         name.is_some_and(|name| {
             matches!(name, "args" | "opt" | "opts" | "cfg" | "config" | "hparams" | "options")
         })
+    }
+
+    /// `self.t`, to which the methods of its class only ever assign numbers, and what they have read of a file: numbers, then.
+    fn own_attribute(&self, site: &Site<'_>, base: ExprId, name: Sym, depth: u32) -> Stored {
+        let ir = &self.program.get(site.module).ir;
+        let function = ir.function(site.func);
+        let receiver = function.params.first().map(|p| Expr::Var(Var::Local(p.slot)));
+        let (Some(class), true) = (function.class, receiver == Some(ir.expr(base))) else {
+            return Stored::Unknown;
+        };
+        let key = ClassKey { module: site.module, class };
+        let mut known = None;
+        for k in &self.program.class(key).mro {
+            let there = &self.program.get(k.module).ir;
+            for &(_, f) in &there.class(k.class).methods {
+                for value in assigned_to_self(there, f, name) {
+                    if self.is_read(k.module, value) {
+                        continue;
+                    }
+                    let stored = self.value(&Site::of(k.module, f), value, depth);
+                    known = Some(known.map_or(stored, |k: Stored| k.min(stored)));
+                }
+            }
+        }
+        plain_if(known == Some(Stored::Plain))
+    }
+
+    /// `torch.load(…)`
+    fn is_read(&self, m: ModIdx, e: ExprId) -> bool {
+        let ir = &self.program.get(m).ir;
+        let Expr::Call(call) = ir.expr(e) else { return false };
+        matches!(self.program.resolve_expr(m, ir.call(call).func), Some(Resolved::External(path))
+            if torch::canonical(path).as_str() == "torch.load")
     }
 
     fn variable(&self, site: &Site<'_>, var: Var, e: ExprId, depth: u32) -> Stored {
@@ -322,6 +356,20 @@ fn is_plain_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     PARTS.iter().any(|part| name.contains(part))
         || name.split('_').any(|word| WORDS.contains(&word)) && !name.contains("state")
+}
+
+/// What a method assigns or adds to an attribute of its object.
+fn assigned_to_self(ir: &Module, f: FuncId, name: Sym) -> Vec<ExprId> {
+    let function = ir.function(f);
+    let receiver = function.params.first().map(|p| Expr::Var(Var::Local(p.slot)));
+    let own = |&t: &ExprId| matches!(ir.expr(t), Expr::Attr { base, name: n } if n == name && Some(ir.expr(base)) == receiver);
+    let assigned = ir.stmts[ir.stmts_of(function)].iter().filter_map(|s| match *s {
+        Stmt::Assign { targets, value } => ir.list(targets).iter().any(own).then_some(value),
+        Stmt::AugAssign { target, value, .. } => own(&target).then_some(value),
+        Stmt::AnnAssign { target, value, .. } => value.filter(|_| own(&target)),
+        _ => None,
+    });
+    assigned.collect()
 }
 
 /// What the loop, or the comprehension, around a place takes the variable from.

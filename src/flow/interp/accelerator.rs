@@ -113,9 +113,6 @@ impl Interp<'_> {
         if let (Some(b), true) = (backend, a.accelerator.needs_plugin()) {
             self.check_plugin(path, b, e);
         }
-        if let Some((v, _)) = a.device.and_then(|d| args.get(usize::from(d.position), d.name.as_str())) {
-            self.check_manager_given(v, e);
-        }
         if backend.is_none() && super::super::import_time::asks_cuda(path) {
             let place = self.place(e);
             self.initialises(TRUE, place);

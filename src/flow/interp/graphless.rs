@@ -8,6 +8,8 @@ use crate::sym::Sym;
 
 /// What nothing is recorded under.
 const CUTS: &[&str] = &["no_grad", "inference_mode"];
+/// What is no part of a module's work, and read off one of its parts.
+const ASKED: &[&str] = &["device", "dtype", "shape"];
 /// So many methods of a module are followed into one another.
 const MAX_DEPTH: u32 = 4;
 
@@ -103,9 +105,25 @@ impl Interp<'_> {
     /// Does the statement use something of the module: a part, or a method that records?
     fn speaks_of_parts(&self, at: &Method<'_>, s: StmtId) -> bool {
         let (ir, span) = (at.ir, at.ir.stmt_span(s));
-        let mut inside = ir.exprs.iter().zip(&ir.expr_spans).filter(|(_, at)| span.contains(**at));
-        inside.any(|(e, _)| match *e {
+        if let Stmt::Assert { .. } = ir.stmt(s) {
+            return false;
+        }
+        let inside =
+            ir.exprs.iter().zip(&ir.expr_spans).enumerate().filter(|(_, (_, at))| span.contains(**at));
+        // `self.encoder.device`: says where it is.
+        let asked: Vec<ExprId> = inside
+            .clone()
+            .filter_map(|(_, (e, _))| match *e {
+                Expr::Attr { base, name } if ASKED.contains(&name.as_str()) => Some(base),
+                _ => None,
+            })
+            .flat_map(|base| chain_of(ir, base))
+            .collect();
+        inside.map(|(n, (e, _))| (n, e)).any(|(n, e)| match *e {
             Expr::Attr { base, name } if Some(ir.expr(base)) == at.receiver => {
+                if asked.iter().any(|asked| asked.0 as usize == n) || self.is_class_of_class(at, name) {
+                    return false;
+                }
                 let class = self.obj(at.id).class;
                 match class.and_then(|class| self.program.find_method(class, name)) {
                     Some((m, f)) => at.depth == 0 || self.records(at.id, m, f, at.depth - 1),
@@ -117,6 +135,16 @@ impl Interp<'_> {
         })
     }
 
+    /// Is it a class that is defined in the module's own?
+    fn is_class_of_class(&self, at: &Method<'_>, name: Sym) -> bool {
+        let Some(class) = self.obj(at.id).class else { return false };
+        self.program.class(class).mro.iter().any(|k| {
+            let ir = &self.program.get(k.module).ir;
+            let body = ir.class(k.class).span;
+            ir.classes.iter().any(|c| c.name == name && c.span != body && body.contains(c.span))
+        })
+    }
+
     /// Is it a number, a text or the like?
     fn is_plain_attribute(&self, at: &Method<'_>, name: Sym) -> bool {
         let cell = self.obj(at.id).attrs.iter().find(|(n, _)| *n == name).map(|&(_, cell)| cell);
@@ -124,6 +152,14 @@ impl Interp<'_> {
             |v| matches!(v, Value::None | Value::Bool(_) | Value::Int(_) | Value::Str(..) | Value::Device(_));
         cell.is_some_and(|cell| plain(self.store.get(cell)))
     }
+}
+
+/// `self.encoder.weight`, `self.encoder` and `self`.
+fn chain_of(ir: &Module, e: ExprId) -> impl Iterator<Item = ExprId> {
+    std::iter::successors(Some(e), |&e| match ir.expr(e) {
+        Expr::Attr { base, .. } => Some(base),
+        _ => None,
+    })
 }
 
 /// Is one of them `torch.no_grad()`, with or without the parentheses?

@@ -276,6 +276,9 @@ impl Interp<'_> {
         if self.has_own_fields(base) {
             return;
         }
+        if self.comes_of_no_tensor(base) {
+            return;
+        }
         // Only where the receiver itself is shown to be a tensor: modules and batches do move.
         let Some(needs) = (if self.certain(v) { Some(Vec::new()) } else { self.discarded_proof(base) })
         else {
@@ -302,6 +305,20 @@ impl Interp<'_> {
         let v = self.eval(base);
         self.muted -= 1;
         self.values_of(v).into_iter().any(|v| self.watch.with_fields.contains(&v))
+    }
+
+    /// `batch.detach()`, where `batch` has a `source`, too: it may have made that of itself, or in place.
+    fn comes_of_no_tensor(&mut self, base: ExprId) -> bool {
+        self.muted += 1;
+        let v = self.eval(base);
+        self.muted -= 1;
+        self.values_of(v).into_iter().any(|v| match v {
+            Value::Outer(o) => self.has_what_no_tensor_has(o),
+            Value::Tensor(t) => self
+                .made_by_own_method(self.get_tensor(t).device)
+                .is_some_and(|o| self.has_what_no_tensor_has(o)),
+            _ => false,
+        })
     }
 
     /// What loops draw that the expression may be: a batch, which may have fields and a way of its own to move.

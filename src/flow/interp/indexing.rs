@@ -387,12 +387,14 @@ impl Interp<'_> {
                 }
                 if self.is_tensorish(o) {
                     self.assign_tensor_item(b, i, value, at, base, index);
-                } else if let Value::Str(..) = i {
+                } else if let (Value::Str(..), false) = (i, self.set_in_registry(i, value, at, base)) {
                     let item = self.outer_item(o, i);
                     self.write_outside(item, value);
                 }
             }
-            _ => {}
+            _ => {
+                self.set_in_registry(i, value, at, base);
+            }
         }
     }
 

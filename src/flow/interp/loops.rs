@@ -80,6 +80,7 @@ impl<'p> Interp<'p> {
                     }
                     let item = if pass > 0 { self.next_item(iterable, item, iter) } else { item };
                     let item = self.next_round(item);
+                    self.drawn_anew(item);
                     self.one_pass(&mut |i| {
                         i.assign(target, item);
                         i.block(body);

@@ -78,6 +78,14 @@ impl Interp<'_> {
         }
     }
 
+    /// Has somebody set the default tensor type, whose device `torch.Tensor(…, device=…)` takes? In a function that is
+    /// interpreted for itself another one of the file may have, before.
+    pub(super) fn may_have_another_type(&self) -> bool {
+        let setter = "set_default_tensor_type";
+        self.store.get(self.default_type) != Value::None
+            || self.symbolic && self.linked().ir.attributes.iter().any(|name| name.as_str() == setter)
+    }
+
     pub(super) fn make_parameter(&mut self, args: &Args, e: ExprId) -> Value {
         match args.get(0, "data") {
             Some((Value::Tensor(t), _)) => {

@@ -18,8 +18,9 @@ impl Interp<'_> {
         self.check_number_given(v, e);
     }
 
-    /// `x.to(torch.cuda.device(0))`: that switches the current device in a `with`, and is no device.
-    pub(super) fn check_manager_given(&mut self, v: Value, e: ExprId) {
+    /// `x.to(torch.cuda.device(0))`: that switches the current device in a `with`, and is no device. What asks CUDA itself
+    /// takes its number (torch/cuda/_utils.py, `_get_device_index`).
+    fn check_manager_given(&mut self, v: Value, e: ExprId) {
         let Value::Outer(o) = v else { return };
         let OuterKey::Result { module, expr, .. } = self.t.get_outer(o).key else { return };
         let ir = &self.program.get(module).ir;

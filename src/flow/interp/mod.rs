@@ -35,6 +35,7 @@ mod defined;
 mod detour;
 mod device;
 mod device_types;
+mod differentiated;
 mod dims;
 mod distributions;
 mod double;

@@ -27,6 +27,9 @@ impl Interp<'_> {
 
     /// The device of a module's first parameter or buffer.
     pub(super) fn module_device(&mut self, id: ObjId, depth: u32) -> Dd {
+        if self.watch.refilled.contains(&id) {
+            return self.unknown_device();
+        }
         if depth < 6 {
             match self.obj(id).kind {
                 ObjKind::List { .. } | ObjKind::Dict { .. } => {

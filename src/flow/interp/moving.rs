@@ -3,6 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::super::diagram::Dd;
+use super::super::dims::Dims;
 use super::super::value::{ObjId, Role, Tensor, Value};
 use super::{Interp, ObjKind};
 use crate::sym::Sym;
@@ -18,6 +19,7 @@ impl Interp<'_> {
         if !seen.insert(id) {
             return;
         }
+        self.watch.refilled.remove(&id);
         match self.obj(id).kind {
             ObjKind::List { module: true } | ObjKind::Dict { module: true } => {
                 let content = self.own(id);
@@ -71,6 +73,10 @@ impl Interp<'_> {
     pub(super) fn as_held(&mut self, v: Value) -> Value {
         let Value::Tensor(id) = v else { return v };
         let t = self.get_tensor(id);
+        if self.watch.graphs_moved.contains(&id) {
+            let device = self.unknown_device();
+            return self.tensor(Tensor { device, ..t });
+        }
         if t.role != Role::Parameter {
             return v;
         }
@@ -90,6 +96,21 @@ impl Interp<'_> {
             None => return v,
         };
         self.tensor(Tensor { device, ..t })
+    }
+
+    /// `.to()` of what may be a graph: whoever else holds it finds it moved, too. Its parts that were read before stay.
+    pub(super) fn moves_graph(&mut self, t: Tensor) {
+        let whole = !t.certain && t.dims == Dims::SOME && self.is_of_batch(t) && self.batches_may_move();
+        if whole && let Value::Tensor(id) = self.tensor(t) {
+            self.watch.graphs_moved.insert(id);
+        }
+    }
+
+    /// A loop draws another one, which nobody has moved.
+    pub(super) fn drawn_anew(&mut self, item: Value) {
+        if let Value::Tensor(id) = item {
+            self.watch.graphs_moved.remove(&id);
+        }
     }
 
     /// Has the module's class its own way to move what is not registered?

@@ -3,7 +3,7 @@
 use super::super::diagram::Dd;
 use super::super::dims::Dims;
 use super::super::event::{Kind, Meeting};
-use super::super::value::{Host, Reason, Value};
+use super::super::value::{Device, Host, NO_ORIGIN, Reason, Value};
 use super::Interp;
 use super::args::Args;
 use super::meet::Party;
@@ -223,6 +223,14 @@ impl Interp<'_> {
         }
         if along_dimension(name, args) {
             return self.seq(&[tensor, tensor]);
+        }
+        // `lengths` of what is packed are on the CPU, wherever its rows are (torch/nn/utils/rnn.py).
+        if last_part(name) == "pad_packed_sequence" {
+            let place = self.place(e);
+            let origin = self.origin(place, Reason::Host, NO_ORIGIN);
+            let cpu = self.at(Device::Cpu, origin);
+            let lengths = self.plain_tensor(cpu, Dims::exactly(1));
+            return self.seq(&[tensor, lengths]);
         }
         if gives_indices(name, args) {
             let indices = self.plain_tensor(device, Dims::exactly(1));

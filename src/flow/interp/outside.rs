@@ -2,7 +2,7 @@
 
 use super::super::value::{Device, Host, NO_ORIGIN, OuterId, OuterKey, Value};
 use super::args::Args;
-use super::shown::{only_tensors_do, only_tensors_have, only_tensors_take};
+use super::shown::{no_tensors_take, only_tensors_do, only_tensors_have, only_tensors_take};
 use super::{Cell, Interp};
 use crate::ir::ExprId;
 use crate::sym::Sym;
@@ -217,6 +217,9 @@ impl Interp<'_> {
         base: ExprId,
     ) -> Value {
         let text = name.as_str();
+        if no_tensors_take(name, args) {
+            return self.unknown_call(Value::Outer(o), args, e);
+        }
         if only_tensors_do(name) || only_tensors_take(name, args) {
             self.tensor_proofs.insert(o);
         }

@@ -353,32 +353,6 @@ impl Interp<'_> {
         s.as_str().split(',').enumerate().all(|(n, part)| part.trim().parse() == Ok(n))
     }
 
-    /// Does the program start its own processes, or meet at its own machine? Then the global rank is the local one.
-    pub(super) fn on_one_machine(&self) -> bool {
-        let ir = &self.program.get(self.entry).ir;
-        let here = &self.linked().ir;
-        let sized = |ir: &crate::ir::Module| {
-            ir.exprs.iter().any(|e| match *e {
-                Expr::Call(c) => ir.call(c).args.iter().any(|a| {
-                    matches!(a.kind, crate::ir::ArgKind::Keyword(k) if k.as_str() == "world_size")
-                        && matches!(ir.expr(a.value), Expr::Call(n)
-                            if matches!(ir.expr(ir.call(n).func), Expr::Attr { name, .. } if name.as_str() == "device_count"))
-                }),
-                _ => false,
-            })
-        };
-        [ir, here].into_iter().any(|ir| {
-            sized(ir)
-                || ir.attributes.iter().any(|name| matches!(name.as_str(), "spawn" | "start_processes"))
-                || ir.strings.iter().any(|s| {
-                    let s = s.as_str();
-                    matches!(s, "localhost" | "127.0.0.1")
-                        || s.contains("://localhost")
-                        || s.contains("://127.")
-                })
-        })
-    }
-
     /// A definite index that the literal in the environment leaves no device for. True if that was told.
     pub(super) fn check_visible(&mut self, device: Dd, e: ExprId) -> bool {
         let Value::Str(visible, _) = self.store.get(self.watch.visible) else { return false };

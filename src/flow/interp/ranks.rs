@@ -2,12 +2,31 @@
 
 use super::super::diagram::Cond;
 use super::super::event::Kind;
+use super::super::one_machine::{fits_one_machine, is_handed_to_processes, starts_processes};
 use super::super::value::{Host, Value};
 use super::{Interp, Test};
 use crate::ir::ExprId;
 use crate::span::Place;
 
 impl Interp<'_> {
+    /// Does the program start its own processes, or meet at its own machine? Then the global rank is the local one.
+    fn on_one_machine(&self) -> bool {
+        let here = |s: &str| {
+            matches!(s, "localhost" | "127.0.0.1") || s.contains("://localhost") || s.contains("://127.")
+        };
+        let files = [&self.program.get(self.entry).ir, &self.linked().ir];
+        let mut around = Vec::new();
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            around.push((frame.module, frame.func));
+            at = frame.caller;
+        }
+        files.into_iter().any(|ir| {
+            fits_one_machine(ir) || starts_processes(ir) || ir.strings.iter().any(|s| here(s.as_str()))
+        }) || is_handed_to_processes(self.program, self.entry, &around)
+    }
+
     /// `if rank == 0:` around: of all ranks that one is an index on its machine.
     fn is_first_process(&mut self) -> bool {
         let first = Test::Compare(0, Value::Host(Host::Rank), Value::Int(0));

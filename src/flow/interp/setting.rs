@@ -142,6 +142,49 @@ impl Interp<'_> {
         }
     }
 
+    /// `model._parameters[name] = value`: the tables in which `nn.Module` itself keeps what is registered. Says whether it is one.
+    pub(super) fn set_in_registry(&mut self, key: Value, value: Value, at: ExprId, table: ExprId) -> bool {
+        let Expr::Attr { base, name } = self.linked().ir.expr(table) else { return false };
+        let registers = match name.as_str() {
+            "_modules" => "add_module",
+            "_parameters" => "register_parameter",
+            "_buffers" => "register_buffer",
+            _ => return false,
+        };
+        self.muted += 1;
+        let owner = self.eval(base);
+        self.muted -= 1;
+        self.each(owner, &mut |i, owner| {
+            if let Value::Object(id) = owner
+                && i.is_module_object(id)
+            {
+                let args = Args { positional: vec![(key, at), (value, at)], ..Args::default() };
+                i.module_method(id, Sym::new(registers), &args, at, base);
+                if registers != "add_module" && !matches!(key, Value::Str(..)) {
+                    i.forget_registered(id);
+                    i.watch.refilled.insert(id);
+                }
+            }
+            Value::Absent
+        });
+        true
+    }
+
+    /// Where the module's own parameters and buffers are is not known any more: any of them may have been replaced.
+    fn forget_registered(&mut self, id: ObjId) {
+        let unknown = self.unknown_device();
+        for (name, cell) in self.obj(id).attrs.clone() {
+            if let Value::Tensor(t) = self.store.get(cell)
+                && self.get_tensor(t).role.registered()
+                && !self.watch.unseen.contains(&(id, name))
+            {
+                let t = self.get_tensor(t);
+                let v = self.tensor(Tensor { device: unknown, ..t });
+                self.store.set(cell, v);
+            }
+        }
+    }
+
     /// `b.__dict__.update(options, name=value)`: says whether it is known what is set.
     pub(super) fn updates_fields(&mut self, b: Value, args: &Args) -> bool {
         let mut fields: Vec<(Value, Value)> = Vec::new();
@@ -168,6 +211,12 @@ impl Interp<'_> {
             return;
         }
         self.watch.unseen.remove(&(id, name));
+        // The table itself: what is put into it is registered.
+        if let ("_modules", Value::Object(table), true) = (name.as_str(), value, self.is_module_object(id))
+            && self.obj(table).kind == (ObjKind::Dict { module: false })
+        {
+            self.objects[table.0 as usize].kind = ObjKind::Dict { module: true };
+        }
         // Where this is not reached the device, or the back end, is what the user says.
         let device = match value {
             Value::Str(s, _) => {

@@ -202,7 +202,19 @@ pub(super) fn only_tensors_take(name: Sym, args: &Args) -> bool {
     }
 }
 
+/// Does no tensor's method of this name take what this one is given? `loader.new(num_workers=0)`
+pub(super) fn no_tensors_take(name: Sym, args: &Args) -> bool {
+    name.as_str() == "new" && args.keywords.iter().any(|(k, ..)| k.as_str() != "device")
+}
+
 impl Interp<'_> {
+    /// Has the outside thing been asked for something that no tensor has?
+    pub(super) fn has_what_no_tensor_has(&self, o: OuterId) -> bool {
+        self.t.outers.iter().any(
+            |other| matches!(other.key, OuterKey::Attr { base, name } if base == o && !is_tensor_attribute(name)),
+        )
+    }
+
     /// Handed over in a list of tensors: it is one, and so is what its own method made it of.
     pub(super) fn shown_in_list(&mut self, v: Value) {
         match v {
@@ -265,7 +277,7 @@ impl Interp<'_> {
     }
 
     /// The outside thing whose own method gave what is on this device.
-    fn made_by_own_method(&self, device: Dd) -> Option<OuterId> {
+    pub(super) fn made_by_own_method(&self, device: Dd) -> Option<OuterId> {
         let (place, origin) = *self.t.places.get(self.d.as_leaf(device)?);
         match place {
             Device::Of(_) => self.own_results.get(&origin).copied(),

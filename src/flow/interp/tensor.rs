@@ -8,6 +8,7 @@ use super::Interp;
 use super::args::Args;
 use super::meet::{Party, Rule};
 use super::mended::is_refused;
+use super::shown::no_tensors_take;
 use crate::ir::{BinOp, CmpOp, ExprId};
 use crate::sym::Sym;
 use crate::torch::{self, Op};
@@ -421,6 +422,9 @@ impl Interp<'_> {
         let t = self.get_tensor(id);
         self.shown_by_result(t.device, name);
         if !t.certain {
+            if no_tensors_take(name, args) {
+                return self.result_of(e);
+            }
             self.moved_is_module(t.device, name);
         }
         if name.as_str() == "bfloat16" {

@@ -250,7 +250,7 @@ impl Interp<'_> {
 
     /// `torch.LongTensor([1], device="cuda")`: the old constructors make tensors on the CPU, and on nothing else.
     fn old_constructor(&mut self, args: &Args, e: ExprId, name: &str) {
-        if !name.ends_with("Tensor") {
+        if !name.ends_with("Tensor") || name == "torch.Tensor" && self.may_have_another_type() {
             return;
         }
         let Some((v, at)) = args.keyword("device") else { return };

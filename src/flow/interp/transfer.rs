@@ -39,6 +39,9 @@ impl Interp<'_> {
         self.goes_after(target, args.get(0, "device").map(|(_, at)| at));
         let device = self.because(target, e, Reason::Moved);
         self.leaves_device(t, device);
+        if self.muted == 0 {
+            self.moves_graph(t);
+        }
         let device = self.stays_on_host(t, device, e);
         // A parameter that really moves is no parameter any more; one that stays is itself.
         self.watch_transfer(t, target, args, e, base);

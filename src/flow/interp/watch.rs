@@ -23,6 +23,10 @@ pub(super) struct Watch {
     pub(super) gradless: Cell,
     /// What has been given attributes.
     pub(super) with_fields: FxHashSet<Value>,
+    /// Modules that somebody has given other parameters, under whatever names and conditions.
+    pub(super) refilled: FxHashSet<ObjId>,
+    /// What may be graphs, and has been moved since it was drawn.
+    pub(super) graphs_moved: FxHashSet<TensorId>,
     /// What stands for all tensors of lists that have been added to one, and those tensors.
     pub(super) put_together: FxHashMap<TensorId, Vec<TensorId>>,
     /// What the program has put into other variables of the environment: their names, and what they hold, in turn.
@@ -207,6 +211,8 @@ impl Watch {
             ready,
             visible,
             with_fields: FxHashSet::default(),
+            refilled: FxHashSet::default(),
+            graphs_moved: FxHashSet::default(),
             put_together: FxHashMap::default(),
             put,
             nccl,

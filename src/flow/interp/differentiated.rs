@@ -1,0 +1,70 @@
+//! What differentiates what a model gives: helpers that are handed its result, and models that do so themselves.
+
+use super::super::nodes::{Node, named};
+use super::super::site::own_method;
+use super::super::value::ObjId;
+use super::Interp;
+use crate::ir::{Expr, ExprId, FuncId, Module, Var};
+use crate::link::ModIdx;
+use crate::sym::Sym;
+
+/// Names of what walks a graph back.
+const WALKS_BACK: &[&str] = &["backward", "manual_backward", "grad", "jacobian", "hessian", "vjp", "jvp"];
+/// So many functions are followed into one another.
+const MAX_DEPTH: u32 = 2;
+
+impl Interp<'_> {
+    /// Does the module's `forward` need a graph for what it computes itself? Without one it would raise.
+    pub(super) fn differentiates_itself(&self, id: ObjId) -> bool {
+        let forward =
+            self.obj(id).class.and_then(|class| self.program.find_method(class, self.known.forward));
+        forward.is_some_and(|(m, f)| self.differentiates(m, f, MAX_DEPTH))
+    }
+
+    /// Does one of these callees of a function, which are all given the result, differentiate it?
+    pub(super) fn is_handed_to_backward(&self, (m, f): (ModIdx, FuncId), callees: &[ExprId]) -> bool {
+        callees.iter().any(|&callee| {
+            self.called_function(m, f, callee).is_some_and(|(m, f)| self.differentiates(m, f, MAX_DEPTH))
+        })
+    }
+
+    /// Does the function walk a graph back, or one that it calls?
+    fn differentiates(&self, m: ModIdx, f: FuncId, depth: u32) -> bool {
+        if self.has_word(WALKS_BACK, (m, f), &|_| true) {
+            return true;
+        }
+        let ir = &self.program.get(m).ir;
+        let span = ir.function(f).span;
+        depth > 0
+            && ir.calls().filter(|c| span.contains(ir.span(c.func))).any(|c| {
+                let called = self.called_function(m, f, c.func).filter(|&called| called != (m, f));
+                called.is_some_and(|(m, f)| self.differentiates(m, f, depth - 1))
+            })
+    }
+
+    /// The function of the project that is called by its name, of the object itself, or out of the functions around.
+    fn called_function(&self, m: ModIdx, f: FuncId, callee: ExprId) -> Option<(ModIdx, FuncId)> {
+        match named(self.program, m, callee) {
+            Some(Node::Function(m, f)) => return Some((m, f)),
+            Some(Node::Class(_)) => return None,
+            None => {}
+        }
+        let ir = &self.program.get(m).ir;
+        match ir.expr(callee) {
+            Expr::Var(Var::Local(_)) => nested(ir, f, ir.variable_of(callee)?).map(|f| (m, f)),
+            Expr::Var(Var::Enclosing { depth, slot }) => {
+                let around = (0..depth).try_fold(ir.function_around(callee), |f, _| ir.function(f).parent)?;
+                let name = *ir.function(around).slots.get(usize::from(slot))?;
+                nested(ir, around, name).map(|f| (m, f))
+            }
+            _ => own_method(self.program, m, f, callee),
+        }
+    }
+}
+
+/// The function of this name that is defined in the function.
+fn nested(ir: &Module, around: FuncId, name: Sym) -> Option<FuncId> {
+    let inside = |f: &crate::ir::Function| f.parent == Some(around) && f.name == name;
+    let n = ir.functions.iter().position(inside)?;
+    Some(FuncId(u32::try_from(n).unwrap_or(u32::MAX)))
+}

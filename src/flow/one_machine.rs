@@ -1,0 +1,90 @@
+//! Programs that start all of their processes themselves: these are on one machine, and the global rank is the local one.
+
+use super::nodes::{Node, Target, named};
+use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, Module, Stmt, StmtId};
+use crate::link::{ModIdx, Program};
+use crate::sym::Sym;
+use crate::torch::GROUP_MAKER;
+
+/// Who starts processes on several machines names these by one of them.
+const MACHINES: &[&str] = &["machine", "node"];
+
+/// Does the file start processes, one for each of some numbers?
+pub(super) fn starts_processes(ir: &Module) -> bool {
+    ir.attributes.iter().any(|name| matches!(name.as_str(), "spawn" | "start_processes"))
+        || ir.calls().any(|call| {
+            let process = ir.last_name(call.func).is_some_and(|name| name.as_str() == "Process");
+            let work = |kind: ArgKind| matches!(kind, ArgKind::Keyword(k) if k.as_str() == "target");
+            process && call.args.iter().any(|a| work(a.kind)) && is_looped(ir, call.func)
+        })
+}
+
+/// Does the file make sure that the whole group is no larger than what this machine has GPUs? `world_size=device_count()`,
+/// `assert device_count() >= get_world_size()`
+pub(super) fn fits_one_machine(ir: &Module) -> bool {
+    let called = |e: ExprId, name: &str| match ir.expr(e) {
+        Expr::Call(c) => ir.last_name(ir.call(c).func).is_some_and(|n| n.as_str() == name),
+        _ => false,
+    };
+    let sized = |call: Call<'_>| {
+        let size = |kind: ArgKind| matches!(kind, ArgKind::Keyword(k) if k.as_str() == "world_size");
+        call.args.iter().any(|a| size(a.kind) && called(a.value, "device_count"))
+    };
+    let compared = |s: &Stmt| match *s {
+        Stmt::Assert { test, .. } => match ir.expr(test) {
+            Expr::Compare { op: CmpOp::GtE | CmpOp::Eq, left, right } => {
+                called(left, "device_count") && called(right, "get_world_size")
+            }
+            Expr::Compare { op: CmpOp::LtE, left, right } => {
+                called(left, "get_world_size") && called(right, "device_count")
+            }
+            _ => false,
+        },
+        _ => false,
+    };
+    ir.calls().any(sized) || ir.stmts.iter().any(compared)
+}
+
+/// Does the project make its groups only where it starts their processes, without a word of other machines?
+pub fn groups_start_here(program: &Program, files: &[ModIdx]) -> bool {
+    let maker = Sym::new(GROUP_MAKER);
+    let makes = |ir: &Module| ir.calls().any(|call| ir.last_name(call.func) == Some(maker));
+    let mut makers = files.iter().map(|&m| &program.get(m).ir).filter(|ir| makes(ir)).peekable();
+    makers.peek().is_some() && makers.all(starts_all)
+}
+
+/// Is one of these functions handed to code of the project that starts processes?
+pub(super) fn is_handed_to_processes(program: &Program, file: ModIdx, functions: &[Target]) -> bool {
+    let ir = &program.get(file).ir;
+    ir.calls().any(|call| {
+        let starter = match named(program, file, call.func) {
+            Some(Node::Function(m, _)) => m,
+            Some(Node::Class(key)) => key.module,
+            None => return false,
+        };
+        let handed = |e: ExprId| {
+            matches!(named(program, file, e), Some(Node::Function(m, f)) if functions.contains(&(m, f)))
+        };
+        call.args.iter().any(|a| handed(a.value)) && starts_all(&program.get(starter).ir)
+    })
+}
+
+/// Does the file start processes, and on this machine only?
+fn starts_all(ir: &Module) -> bool {
+    let machines = |name: Sym| MACHINES.iter().any(|word| name.as_str().to_ascii_lowercase().contains(word));
+    starts_processes(ir)
+        && !ir.functions.iter().flat_map(|f| &f.params).any(|p| machines(p.name))
+        && !ir.attributes.iter().any(|&name| machines(name))
+}
+
+/// Is it in a loop or a comprehension of its function?
+fn is_looped(ir: &Module, e: ExprId) -> bool {
+    let at = ir.span(e);
+    let comprehended =
+        ir.exprs.iter().zip(&ir.expr_spans).any(|(e, s)| matches!(e, Expr::Comp(_)) && s.contains(at));
+    comprehended
+        || ir.stmts.iter().enumerate().any(|(n, s)| {
+            matches!(s, Stmt::For { .. } | Stmt::While { .. })
+                && ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX))).contains(at)
+        })
+}
