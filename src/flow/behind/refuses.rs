@@ -170,7 +170,9 @@ impl Refuses<'_> {
         let after = self.ir().stmt_span(s).end;
         let point = |refusal| Some(Point { after, refusal });
         match *self.ir().stmt(s) {
-            Stmt::Assert { test, .. } if self.asks(test) => point(Some(Refusal::Always)),
+            Stmt::Assert { test, .. } if self.only_with_cuda(test) == Some(true) => {
+                point(Some(Refusal::Always))
+            }
             Stmt::Expr(e) | Stmt::Assign { value: e, .. } | Stmt::Return(Some(e))
                 if self.calls_refusal(e) || self.uses(e) =>
             {
@@ -197,14 +199,14 @@ impl Refuses<'_> {
                 self.block(body).filter(|_| !may_skip(self.ir(), body)).and_then(|p| point(p.refusal))
             }
             Stmt::If { test, then, orelse } => {
-                let left = match self.ir().expr(test) {
-                    Expr::Unary { op: UnaryOp::Not, operand } if self.asks(operand) => self.leaves(then),
-                    _ if self.asks(test) => self.leaves(orelse),
+                let left = match self.only_with_cuda(test) {
+                    Some(false) => self.leaves(then),
+                    Some(true) => self.leaves(orelse),
                     // Who imports the file does not come to it.
-                    _ if self.is_script(test) => {
+                    None if self.is_script(test) => {
                         return self.block(then).map(|p| Point { refusal: None, ..p });
                     }
-                    _ => None,
+                    None => None,
                 };
                 match left {
                     Some(for_callers) => point(for_callers.then_some(Refusal::Always)),
@@ -277,10 +279,10 @@ impl Refuses<'_> {
                 self.there(inner, passed, found);
             }
             if let Stmt::If { test, then, orelse } = *ir.stmt(s) {
-                let branch = match ir.expr(test) {
-                    Expr::Unary { op: UnaryOp::Not, operand } => self.asks(operand).then_some(orelse),
-                    _ if passed.iter().any(|&before| ir.names_the_same(before, test)) => Some(then),
-                    _ => self.asks(test).then_some(then),
+                let before = || passed.iter().any(|&before| ir.names_the_same(before, test));
+                let branch = match self.only_with_cuda(test) {
+                    Some(outcome) => Some(if outcome { then } else { orelse }),
+                    None => before().then_some(then),
                 };
                 found.extend(branch.and_then(|b| {
                     let (first, last) = (ir.block(b).first()?, ir.block(b).last()?);
@@ -363,16 +365,6 @@ impl Refuses<'_> {
     fn is_script(&self, e: ExprId) -> bool {
         matches!(self.ir().expr(e), Expr::Compare { left, .. }
             if matches!(self.ir().expr(left), Expr::Var(Var::Unbound(name)) if name.as_str() == "__name__"))
-    }
-
-    /// Is it true only where CUDA is?
-    fn asks(&self, e: ExprId) -> bool {
-        match self.ir().expr(e) {
-            Expr::And(list) => self.ir().list(list).iter().any(|&part| self.asks(part)),
-            Expr::Call(call) => matches!(self.program.resolve_expr(self.module, self.ir().call(call).func),
-                Some(Resolved::External(path)) if path.as_str() == "torch.cuda.is_available"),
-            _ => false,
-        }
     }
 
     /// Is it a parameter, or not one, so that the branch is taken unless the caller says otherwise?
