@@ -9,11 +9,13 @@ use super::statements::{at_once, may_leave, may_set};
 use crate::flow::nodes::{Node, named};
 use crate::flow::site::own_method;
 use crate::ir::{
-    Arg, ArgKind, Block, Call, Expr, ExprId, FuncId, FuncKind, Import, Module, Stmt, StmtId, UnaryOp, Var,
+    Arg, ArgKind, Block, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Import, Module, Stmt, StmtId,
+    UnaryOp, Var,
 };
-use crate::link::{ModIdx, Program, Resolved, Target};
+use crate::link::{ClassKey, ModIdx, Program, Resolved, Target};
 use crate::span::Span;
 use crate::sym::Sym;
+use crate::torch;
 
 /// How often calls of what refuses are followed.
 const MAX_ROUNDS: usize = 6;
@@ -111,6 +113,21 @@ fn run_by_body(program: &Program, m: ModIdx, until: u32) -> FxHashSet<FuncId> {
     run
 }
 
+/// The `backward` of each `autograd.Function` whose `forward` refuses: that has run before.
+fn after_forward(program: &Program, m: ModIdx, known: &Points) -> Vec<Span> {
+    let linked = program.get(m);
+    let is_function = |p: &Sym| torch::base_class(*p).is_some_and(|b| b.kind == torch::Base::Function);
+    let classes =
+        linked.classes.iter().enumerate().filter(|(_, info)| info.externals.iter().any(is_function));
+    let backward = classes.filter_map(|(n, _)| {
+        let class = ClassKey { module: m, class: ClassId(u32::try_from(n).unwrap_or(u32::MAX)) };
+        let forward = known.get(&program.find_method(class, Sym::new("forward"))?)?;
+        let backward = program.own_method(class, Sym::new("backward"))?;
+        (forward.refusal == Some(Refusal::Always)).then(|| linked.ir.function(backward).span)
+    });
+    backward.collect()
+}
+
 /// The places of a file that come after a refusal, to the end of its block, and the branches for machines with CUDA; all
 /// functions of a file that cannot be imported without it, unless what its body needs may come later than they do.
 pub(super) fn there(program: &Program, m: ModIdx, known: &Points, uses: Uses, own: &Own) -> Vec<Span> {
@@ -118,7 +135,7 @@ pub(super) fn there(program: &Program, m: ModIdx, known: &Points, uses: Uses, ow
     let whole = !uses.anywhere() && at_import(known, m);
     let until = known.get(&(m, FuncId(0))).map_or(0, |p| p.after);
     let run = if whole { run_by_body(program, m, until) } else { FxHashSet::default() };
-    let mut found = Vec::new();
+    let mut found = after_forward(program, m, known);
     for (n, function) in ir.functions.iter().enumerate() {
         let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
         if function.kind == FuncKind::Function && whole && !run.contains(&func) {
