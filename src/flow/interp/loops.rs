@@ -241,11 +241,14 @@ impl<'p> Interp<'p> {
             self.path = self.d.and(before, ended);
         } else if self.path == FALSE {
             // A loop that always leaves the function may also not have run at all.
-            self.path = if frame.breaks.is_empty() {
+            self.path = if !frame.breaks.is_empty() {
+                before
+            } else if self.said_of_all(&end.whole) == FALSE {
+                // A module has parameters.
+                FALSE
+            } else {
                 let ran = self.raised_atom();
                 self.d.and(before, ran)
-            } else {
-                before
             };
         } else {
             // What the last test or the exhausted iterator says is not kept: conditions inside are per pass.

@@ -205,7 +205,7 @@ impl Interp<'_> {
     }
 
     /// `torch.cuda.HalfTensor if half else torch.cuda.FloatTensor`: one of CUDA's types, whichever it is.
-    fn is_some_cuda_type(&self, v: Value) -> bool {
+    pub(super) fn is_some_cuda_type(&self, v: Value) -> bool {
         self.values_of(v).into_iter().all(|v| match v {
             Value::External(path) => is_cuda_type(path.as_str()),
             Value::Str(text, _) => is_cuda_type(text.as_str()),
