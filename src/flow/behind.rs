@@ -7,6 +7,7 @@
 //! their class is: who made the instance has come that far, and through its constructor. What nobody mentions is there
 //! for others, who may come from anywhere.
 
+mod asks;
 mod graph;
 mod imported;
 mod late;

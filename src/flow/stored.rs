@@ -35,7 +35,8 @@ impl Contents<'_> {
             Expr::Format(_) | Expr::Compare { .. } | Expr::Ellipsis => Stored::Plain,
             Expr::Dict(list) => {
                 let values: Vec<ExprId> = ir.list(list).iter().skip(1).step_by(2).copied().collect();
-                self.all(site, &values, depth)
+                let told = values.into_iter().filter(|&v| !is_group_without_parameters(ir, ir.list(list), v));
+                self.all(site, &told.collect::<Vec<_>>(), depth)
             }
             Expr::List(list) | Expr::Tuple(list) | Expr::Set(list) | Expr::And(list) | Expr::Or(list) => {
                 all(list)
@@ -420,4 +421,15 @@ pub(super) fn returns(ir: &Module, func: FuncId) -> Vec<Option<ExprId>> {
             _ => None,
         })
         .collect()
+}
+
+/// `group` of `{**group, "params": ids}` for each of an optimizer's `param_groups`: the rest of a group are numbers.
+fn is_group_without_parameters(ir: &Module, entries: &[ExprId], value: ExprId) -> bool {
+    let replaced =
+        entries.iter().step_by(2).any(|&key| matches!(ir.expr(key), Expr::Str(s) if s.as_str() == "params"));
+    let Expr::Var(var) = ir.expr(value) else { return false };
+    let spread =
+        entries.chunks(2).any(|e| matches!(e, &[key, v] if v == value && ir.expr(key) == Expr::Star(value)));
+    let groups = |e: ExprId| ir.last_name(e).is_some_and(|name| name.as_str() == "param_groups");
+    replaced && spread && looped(ir, var, ir.span(value)).is_some_and(groups)
 }

@@ -4,6 +4,8 @@
 //! that belongs to the load's (`save_network` to `load_network`), if its file has the same name, or if it stores what the
 //! load looks for (`stored_keys.rs`).
 
+mod read_back;
+
 use super::file_names::{agree, is_beside_source, is_distinctive, longest_piece, names};
 use super::held::Stored;
 use super::site::{Callers, Chain, MAX_CALLERS, Site, argument, note_call, through};
@@ -114,9 +116,9 @@ impl<'a> Writers<'a> {
         Self { program, saves, callers }
     }
 
-    /// Does the load find nothing that was on a GPU when it was saved?
+    /// Does the load find nothing that was on a GPU when it was saved, or only what this run has saved?
     pub fn on_the_host(&self, load: &Load) -> bool {
-        if load.shipped {
+        if load.shipped || self.is_read_back(load) {
             return true;
         }
         let mut stored = match load.pair {

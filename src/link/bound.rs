@@ -1,7 +1,8 @@
 //! Names that are bound to one expression.
 
 use super::{Binding, ModIdx, Program, Resolved};
-use crate::ir::ExprId;
+use crate::ir::{Expr, ExprId, FuncId, Module, Stmt, Var};
+use crate::sym::Sym;
 
 impl Program {
     /// The expression that a name is bound to once and for all, in whatever file of the project, with that file.
@@ -12,4 +13,26 @@ impl Program {
             _ => None,
         }
     }
+
+    /// The same of a class's attribute that its body sets, or that of a base: `Op.KINDS`
+    pub fn bound_in_class(&self, module: ModIdx, attribute: ExprId) -> Option<(ModIdx, ExprId)> {
+        let Expr::Attr { base, name } = self.get(module).ir.expr(attribute) else { return None };
+        let Some(Resolved::Class(key)) = self.resolve_expr(module, base) else { return None };
+        self.class(key).mro.iter().find_map(|key| {
+            let ir = &self.get(key.module).ir;
+            Some((key.module, set_once(ir, ir.class(key.class).body, name)?))
+        })
+    }
+}
+
+/// What the statements of a body give the name, if only one of them does.
+fn set_once(ir: &Module, body: FuncId, name: Sym) -> Option<ExprId> {
+    let function = ir.function(body);
+    let is_it = |t: ExprId| matches!(ir.expr(t), Expr::Var(Var::Local(slot)) if function.slots.get(usize::from(slot)) == Some(&name));
+    let mut given = ir.block(function.body).iter().filter_map(|&s| match *ir.stmt(s) {
+        Stmt::Assign { targets, value } if ir.list(targets).iter().any(|&t| is_it(t)) => Some(value),
+        Stmt::AnnAssign { target, value: Some(value), .. } if is_it(target) => Some(value),
+        _ => None,
+    });
+    given.next().filter(|_| given.next().is_none())
 }

@@ -8,12 +8,13 @@ mod finder;
 mod imports;
 mod local;
 mod mps;
+mod registers;
 mod shadowed;
 mod sites;
 
 use std::sync::{Arc, OnceLock};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use classes::{Base, ClassInfo};
 pub use finder::{Finder, Importer, PathId};
@@ -108,6 +109,8 @@ pub struct Linked {
     sites: OnceLock<Sites>,
     /// The module-level variables that its functions write, once somebody has asked.
     written: OnceLock<FxHashMap<FuncId, Vec<Slot>>>,
+    /// Classes that register state of their own, found when it is first asked for.
+    registering: OnceLock<FxHashSet<ClassId>>,
 }
 
 /// All files of a run.
@@ -403,6 +406,7 @@ fn link_module(
         classes: Vec::new(),
         sites: OnceLock::new(),
         written: OnceLock::new(),
+        registering: OnceLock::new(),
         ir,
     };
     (linked, submodules)

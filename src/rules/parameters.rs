@@ -362,6 +362,7 @@ impl File<'_> {
             let later = || {
                 self.comes_later(function, given.slot, at)
                     || self.results_follow(function, given.slot, at, !kept)
+                    || self.is_placed_later(function, at)
             };
             // What is read to the host, and given back to nobody, goes on from there by itself: a checkpoint.
             let read = || given.own && self.is_statement(at);

@@ -24,6 +24,8 @@ pub struct CallFact {
     pub collective: Vec<Arg>,
     /// It moves modules, batches or tensors for the user: what goes in or comes out has an unknown place.
     pub moves_for_user: bool,
+    /// It fetches a file that is published, for everyone: the argument that says under which name.
+    pub published_as: Option<Arg>,
 }
 
 /// A parameter, by name and position.
@@ -234,6 +236,7 @@ fn merge(fact: &mut CallFact, path: &str, words: &str) -> Option<()> {
             "decorator" => fact.decorator = Some(decorator(value)?),
             "collective" => fact.collective.push(arg(value)?),
             "moves" => fact.moves_for_user = true,
+            "published" => fact.published_as = Some(arg(value)?),
             _ => return None,
         }
     }

@@ -72,7 +72,8 @@ impl<'a> Graph<'a> {
     fn mentions(&mut self, m: ModIdx) {
         let program = self.program;
         let ir = &program.get(m).ir;
-        let skipped = silent(ir);
+        let mut skipped = silent(ir);
+        skipped.extend(constants(program, m));
         let there = self.there.get(&m).map_or(&[][..], Vec::as_slice);
         let several = program.bound_by_several(m);
         for n in 0..ir.exprs.len() {
@@ -228,6 +229,22 @@ impl<'a> Graph<'a> {
             grounded.extend(more);
         }
     }
+}
+
+/// `Op` of `Op.KINDS`: who reads what is written down in the body of a class runs nothing of it.
+fn constants(program: &Program, m: ModIdx) -> impl Iterator<Item = ExprId> + '_ {
+    let ir = &program.get(m).ir;
+    (0..ir.exprs.len()).filter_map(move |n| {
+        let Expr::Attr { base, .. } = ir.exprs[n] else { return None };
+        let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
+        let (m, value) = program.bound_in_class(m, e)?;
+        let value = program.get(m).ir.expr(value);
+        matches!(
+            value,
+            Expr::Str(_) | Expr::Int(_) | Expr::Tuple(_) | Expr::List(_) | Expr::Set(_) | Expr::Dict(_)
+        )
+        .then_some(base)
+    })
 }
 
 /// Is the place where a scheduler gives GPUs: in a class or function with `@ray.remote(num_gpus=1)`, or the one that is handed over in

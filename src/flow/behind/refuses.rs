@@ -9,11 +9,13 @@ use super::statements::{at_once, may_leave, may_set};
 use crate::flow::nodes::{Node, named};
 use crate::flow::site::own_method;
 use crate::ir::{
-    Arg, ArgKind, Block, Call, Expr, ExprId, FuncId, FuncKind, Import, Module, Stmt, StmtId, UnaryOp, Var,
+    Arg, ArgKind, Block, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Import, Module, Stmt, StmtId,
+    UnaryOp, Var,
 };
-use crate::link::{ModIdx, Program, Resolved, Target};
+use crate::link::{ClassKey, ModIdx, Program, Resolved, Target};
 use crate::span::Span;
 use crate::sym::Sym;
+use crate::torch;
 
 /// How often calls of what refuses are followed.
 const MAX_ROUNDS: usize = 6;
@@ -111,6 +113,21 @@ fn run_by_body(program: &Program, m: ModIdx, until: u32) -> FxHashSet<FuncId> {
     run
 }
 
+/// The `backward` of each `autograd.Function` whose `forward` refuses: that has run before.
+fn after_forward(program: &Program, m: ModIdx, known: &Points) -> Vec<Span> {
+    let linked = program.get(m);
+    let is_function = |p: &Sym| torch::base_class(*p).is_some_and(|b| b.kind == torch::Base::Function);
+    let classes =
+        linked.classes.iter().enumerate().filter(|(_, info)| info.externals.iter().any(is_function));
+    let backward = classes.filter_map(|(n, _)| {
+        let class = ClassKey { module: m, class: ClassId(u32::try_from(n).unwrap_or(u32::MAX)) };
+        let forward = known.get(&program.find_method(class, Sym::new("forward"))?)?;
+        let backward = program.own_method(class, Sym::new("backward"))?;
+        (forward.refusal == Some(Refusal::Always)).then(|| linked.ir.function(backward).span)
+    });
+    backward.collect()
+}
+
 /// The places of a file that come after a refusal, to the end of its block, and the branches for machines with CUDA; all
 /// functions of a file that cannot be imported without it, unless what its body needs may come later than they do.
 pub(super) fn there(program: &Program, m: ModIdx, known: &Points, uses: Uses, own: &Own) -> Vec<Span> {
@@ -118,7 +135,7 @@ pub(super) fn there(program: &Program, m: ModIdx, known: &Points, uses: Uses, ow
     let whole = !uses.anywhere() && at_import(known, m);
     let until = known.get(&(m, FuncId(0))).map_or(0, |p| p.after);
     let run = if whole { run_by_body(program, m, until) } else { FxHashSet::default() };
-    let mut found = Vec::new();
+    let mut found = after_forward(program, m, known);
     for (n, function) in ir.functions.iter().enumerate() {
         let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
         if function.kind == FuncKind::Function && whole && !run.contains(&func) {
@@ -170,7 +187,9 @@ impl Refuses<'_> {
         let after = self.ir().stmt_span(s).end;
         let point = |refusal| Some(Point { after, refusal });
         match *self.ir().stmt(s) {
-            Stmt::Assert { test, .. } if self.asks(test) => point(Some(Refusal::Always)),
+            Stmt::Assert { test, .. } if self.only_with_cuda(test) == Some(true) => {
+                point(Some(Refusal::Always))
+            }
             Stmt::Expr(e) | Stmt::Assign { value: e, .. } | Stmt::Return(Some(e))
                 if self.calls_refusal(e) || self.uses(e) =>
             {
@@ -197,14 +216,14 @@ impl Refuses<'_> {
                 self.block(body).filter(|_| !may_skip(self.ir(), body)).and_then(|p| point(p.refusal))
             }
             Stmt::If { test, then, orelse } => {
-                let left = match self.ir().expr(test) {
-                    Expr::Unary { op: UnaryOp::Not, operand } if self.asks(operand) => self.leaves(then),
-                    _ if self.asks(test) => self.leaves(orelse),
+                let left = match self.only_with_cuda(test) {
+                    Some(false) => self.leaves(then),
+                    Some(true) => self.leaves(orelse),
                     // Who imports the file does not come to it.
-                    _ if self.is_script(test) => {
+                    None if self.is_script(test) => {
                         return self.block(then).map(|p| Point { refusal: None, ..p });
                     }
-                    _ => None,
+                    None => None,
                 };
                 match left {
                     Some(for_callers) => point(for_callers.then_some(Refusal::Always)),
@@ -277,10 +296,10 @@ impl Refuses<'_> {
                 self.there(inner, passed, found);
             }
             if let Stmt::If { test, then, orelse } = *ir.stmt(s) {
-                let branch = match ir.expr(test) {
-                    Expr::Unary { op: UnaryOp::Not, operand } => self.asks(operand).then_some(orelse),
-                    _ if passed.iter().any(|&before| ir.names_the_same(before, test)) => Some(then),
-                    _ => self.asks(test).then_some(then),
+                let before = || passed.iter().any(|&before| ir.names_the_same(before, test));
+                let branch = match self.only_with_cuda(test) {
+                    Some(outcome) => Some(if outcome { then } else { orelse }),
+                    None => before().then_some(then),
                 };
                 found.extend(branch.and_then(|b| {
                     let (first, last) = (ir.block(b).first()?, ir.block(b).last()?);
@@ -363,16 +382,6 @@ impl Refuses<'_> {
     fn is_script(&self, e: ExprId) -> bool {
         matches!(self.ir().expr(e), Expr::Compare { left, .. }
             if matches!(self.ir().expr(left), Expr::Var(Var::Unbound(name)) if name.as_str() == "__name__"))
-    }
-
-    /// Is it true only where CUDA is?
-    fn asks(&self, e: ExprId) -> bool {
-        match self.ir().expr(e) {
-            Expr::And(list) => self.ir().list(list).iter().any(|&part| self.asks(part)),
-            Expr::Call(call) => matches!(self.program.resolve_expr(self.module, self.ir().call(call).func),
-                Some(Resolved::External(path)) if path.as_str() == "torch.cuda.is_available"),
-            _ => false,
-        }
     }
 
     /// Is it a parameter, or not one, so that the branch is taken unless the caller says otherwise?

@@ -2,14 +2,15 @@
 //!
 //! The address itself may be made of parts, filled in, or taken from a table; the table may be another package's.
 
-use super::super::file_names::{is_distinctive, last_part, names};
-use super::super::site::Site;
+use super::super::file_names::{assigned, is_distinctive, last_part, names};
+use super::super::site::{Site, argument};
 use super::super::stored::returns;
 use super::super::value::{FrameId, Value};
 use super::Interp;
 use super::args::Args;
 use crate::ir::{Call, Expr, ExprId, FuncId, Module, Var};
-use crate::link::{ModIdx, Resolved};
+use crate::link::{ModIdx, Program, Resolved};
+use crate::torch;
 
 /// Addresses are put together by so many steps.
 const MAX_STEPS: u32 = 12;
@@ -108,6 +109,9 @@ impl Interp<'_> {
     /// `address.format(name)`, `urljoin(address, name)`, `addresses.get(name)`
     fn call_gives_address(&mut self, at: Written, call: Call<'_>, steps: u32) -> bool {
         let ir = &self.program.get(at.module).ir;
+        if let Some(id) = published_as(self.program, at.module, call) {
+            return self.is_written_down(Written { e: id, ..at }, steps);
+        }
         let first = call.args.first().map(|a| Written { e: a.value, ..at });
         match ir.expr(call.func) {
             Expr::Attr { base, name } => match name.as_str() {
@@ -121,15 +125,27 @@ impl Interp<'_> {
             Expr::Var(_) => {
                 let known = self.program.resolve_expr(at.module, call.func);
                 if let Some(Resolved::Function(m, f)) = known {
-                    let ir = &self.program.get(m).ir;
-                    let given = returns(ir, f);
+                    let given = returns(&self.program.get(m).ir, f);
                     return !given.is_empty()
-                        && given.iter().all(|e| e.is_some_and(|e| starts_on_the_web(ir, e)));
+                        && given.iter().all(|e| e.is_some_and(|e| starts_on_the_web(self.program, m, e)));
                 }
                 let joins = matches!(known, Some(Resolved::External(path))
-                    if matches!(path.as_str(), "urllib.parse.urljoin" | "os.path.join" | "builtins.str"));
+                    if matches!(path.as_str(), "urllib.parse.urljoin" | "os.path.join" | "builtins.str" | "pathlib.Path"));
                 joins && first.is_some_and(|first| self.begins_with_address(first, steps))
             }
+            _ => false,
+        }
+    }
+
+    /// A text that stands there, or what a variable has been given that is one.
+    fn is_written_down(&self, at: Written, steps: u32) -> bool {
+        let Some(steps) = steps.checked_sub(1) else { return false };
+        match self.program.get(at.module).ir.expr(at.e) {
+            Expr::Str(_) => true,
+            Expr::Var(_) => self.bound_to(at).is_some_and(|given| self.is_written_down(given, steps)),
+            // `cached_download(hf_hub_url("someone/voices", name))`
+            Expr::Call(id) => published_as(self.program, at.module, self.program.get(at.module).ir.call(id))
+                .is_some_and(|e| self.is_written_down(Written { e, ..at }, steps)),
             _ => false,
         }
     }
@@ -264,23 +280,45 @@ fn is_web(text: &str) -> bool {
     text.starts_with("http://") || text.starts_with("https://")
 }
 
-/// `join("https://example.org", name)`: does the text begin with an address that stands there?
-fn starts_on_the_web(ir: &Module, e: ExprId) -> bool {
+/// `hf_hub_download("someone/voices", "encoder.pth")`: the argument that says under which name it is published.
+fn published_as(program: &Program, m: ModIdx, call: Call<'_>) -> Option<ExprId> {
+    let Some(Resolved::External(path)) = program.resolve_expr(m, call.func) else { return None };
+    let id = torch::call(path)?.published_as?;
+    argument(call, usize::from(id.position), id.name)
+}
+
+/// `join("https://example.org", name)`: does the text begin with an address that stands there, or is it the name of a file that
+/// has been fetched from one?
+fn starts_on_the_web(program: &Program, m: ModIdx, e: ExprId) -> bool {
+    let ir = &program.get(m).ir;
+    let starts = |e| starts_on_the_web(program, m, e);
     match ir.expr(e) {
         Expr::Str(s) => is_web(s.as_str()),
-        Expr::Format(list) => ir.list(list).first().is_some_and(|&first| starts_on_the_web(ir, first)),
-        Expr::Binary { left, .. } => starts_on_the_web(ir, left),
+        Expr::Format(list) => ir.list(list).first().is_some_and(|&first| starts(first)),
+        Expr::Binary { left, .. } => starts(left),
+        Expr::Var(var @ Var::Local(_)) => {
+            let given = assigned(ir, ir.function_around(e), var);
+            !given.is_empty() && given.into_iter().all(|e| is_fetched(program, m, e))
+        }
+        Expr::Call(_) if is_fetched(program, m, e) => true,
         Expr::Call(id) => match (ir.expr(ir.call(id).func), ir.call(id).args.first()) {
-            (Expr::Attr { base, name }, _) if name.as_str() == "format" => starts_on_the_web(ir, base),
+            (Expr::Attr { base, name }, _) if name.as_str() == "format" => starts(base),
             (_, Some(first))
                 if ir
                     .last_name(ir.call(id).func)
                     .is_some_and(|n| matches!(n.as_str(), "join" | "urljoin")) =>
             {
-                starts_on_the_web(ir, first.value)
+                starts(first.value)
             }
             _ => false,
         },
         _ => false,
     }
+}
+
+/// `hf_hub_download("someone/voices", name)`
+fn is_fetched(program: &Program, m: ModIdx, e: ExprId) -> bool {
+    let ir = &program.get(m).ir;
+    let Expr::Call(id) = ir.expr(e) else { return false };
+    published_as(program, m, ir.call(id)).is_some_and(|id| matches!(ir.expr(id), Expr::Str(_)))
 }

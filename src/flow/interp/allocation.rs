@@ -2,7 +2,7 @@
 
 use super::super::diagram::Dd;
 use super::super::event::Kind;
-use super::super::value::{Device, Tensor, Value};
+use super::super::value::{Device, OuterId, Tensor, Value};
 use super::Interp;
 use super::args::Args;
 use crate::ir::{ArgKind, Call, Expr, ExprId, Whole};
@@ -96,10 +96,17 @@ pub(super) fn size_in_bytes(i: &Interp<'_>, name: &str, args: &Args) -> Option<u
     if dims.contains(&Value::Int(0)) {
         return Some(0);
     }
-    let mut count: u64 = 1;
-    for d in &dims {
-        let Value::Int(n) = d else { return None };
-        count = count.checked_mul(u64::try_from(*n).ok()?)?;
+    let (mut count, mut by_default): (u64, bool) = (1, false);
+    for &d in &dims {
+        let n = match d {
+            Value::Int(n) => n,
+            Value::Outer(o) => {
+                by_default = true;
+                number_by_default(i, o)?
+            }
+            _ => return None,
+        };
+        count = count.checked_mul(u64::try_from(n).ok()?)?;
     }
     if name == "eye" && dims.len() == 1 {
         count = count.checked_mul(count)?;
@@ -120,7 +127,16 @@ pub(super) fn size_in_bytes(i: &Interp<'_>, name: &str, args: &Args) -> Option<u
         }
         Some(_) => return None,
     };
-    count.checked_mul(width)
+    // Who runs the program may make it larger, and says so then.
+    count.checked_mul(width).filter(|&bytes| !by_default || bytes > 0 && bytes <= SMALL)
+}
+
+/// The number that an option of the command line is unless the user says otherwise.
+fn number_by_default(i: &Interp<'_>, o: OuterId) -> Option<i64> {
+    match i.t.get_outer(o).default {
+        Some(Value::Int(n)) => Some(n),
+        _ => None,
+    }
 }
 
 /// Size in bytes of a module's weights, if the source says it.

@@ -75,11 +75,19 @@ impl Interp<'_> {
         }
     }
 
-    /// `args.amp`, on by default
+    /// `args.amp`, on by default; `half=True` of a constructor
     fn is_precision_switch(&self, o: OuterId) -> bool {
         let outer = self.t.get_outer(o);
-        let OuterKey::Argument { name, .. } = outer.key else { return false };
-        if outer.default != Some(Value::Bool(TRUE)) {
+        let (name, on) = match outer.key {
+            OuterKey::Argument { name, .. } => (name, outer.default == Some(Value::Bool(TRUE))),
+            OuterKey::Param { module, func, index } => {
+                let ir = &self.program.get(module).ir;
+                let Some(param) = ir.function(func).params.get(usize::from(index)) else { return false };
+                (param.name, param.default.is_some_and(|d| ir.expr(d) == Expr::True))
+            }
+            _ => return false,
+        };
+        if !on {
             return false;
         }
         let precision = |word: &str| {

@@ -41,7 +41,9 @@ impl Interp<'_> {
             .iter()
             .any(|&path| crate::torch::base_class(path).is_some_and(|b| b.kind == Base::Module))
             || (info.unknown_base || !info.externals.is_empty())
-                && self.program.find_method(key, self.known.forward).is_some()
+                && (self.program.find_method(key, self.known.forward).is_some()
+                    || info.externals.iter().all(|&path| crate::torch::base_class(path).is_none())
+                        && self.program.registers_state(key))
     }
 
     /// Is it a `torch.autograd.Function`?

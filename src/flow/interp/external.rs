@@ -45,6 +45,12 @@ impl Interp<'_> {
             return self.make_torch_module(op, args, e);
         }
         if let Some(op) = torch::function(path) {
+            // What needs an accelerator needs it whatever it makes.
+            if let Some(a) = torch::call(path).and_then(|f| f.accelerator)
+                && let Some(v) = self.accelerator_call(path, a, args, e)
+            {
+                return v;
+            }
             return self.torch_function(path, op, args, e);
         }
         let result = match torch::call(path) {

@@ -11,7 +11,7 @@ use crate::torch;
 use crate::world::World;
 
 /// The call by which a process chooses its GPU.
-const CHOOSES: &str = "torch.cuda.set_device";
+pub(super) const CHOOSES: &str = "torch.cuda.set_device";
 
 impl Interp<'_> {
     /// `init_process_group("nccl")` where no GPU may be. What follows is not reached without one.

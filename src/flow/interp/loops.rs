@@ -2,7 +2,7 @@
 
 use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::store::{Changes, Mark};
-use super::super::value::{ObjId, Value};
+use super::super::value::{ObjId, OuterId, Value};
 use super::{Interp, LoopFrame};
 use crate::ir::{Block, Comp, CompId, CompKind, Expr, ExprId, Generator, Var};
 
@@ -89,7 +89,8 @@ impl<'p> Interp<'p> {
                 }
             }
         }
-        self.end_loop(before, orelse, End { endless: false, sure });
+        let whole = self.whole_modules(iterable);
+        self.end_loop(before, orelse, &End { endless: false, sure, whole });
     }
 
     pub(super) fn while_loop(&mut self, test: ExprId, body: Block, orelse: Block) {
@@ -122,7 +123,7 @@ impl<'p> Interp<'p> {
                 self.settle(start, pass, &mut first);
             }
         }
-        self.end_loop(before, orelse, End { endless, sure });
+        self.end_loop(before, orelse, &End { endless, sure, whole: Vec::new() });
     }
 
     /// `while n < 3`: are the rounds so few that each of them can be gone through?
@@ -218,7 +219,7 @@ impl<'p> Interp<'p> {
         }
     }
 
-    fn end_loop(&mut self, before: super::Cond, orelse: Block, end: End) {
+    fn end_loop(&mut self, before: super::Cond, orelse: Block, end: &End) {
         let Some(frame) = self.here_mut().loops.pop() else { return };
         if frame.appended.len() > 1 {
             self.side_by_side_after(&frame, before);
@@ -241,15 +242,19 @@ impl<'p> Interp<'p> {
             self.path = self.d.and(before, ended);
         } else if self.path == FALSE {
             // A loop that always leaves the function may also not have run at all.
-            self.path = if frame.breaks.is_empty() {
+            self.path = if !frame.breaks.is_empty() {
+                before
+            } else if self.said_of_all(&end.whole) == FALSE {
+                // A module has parameters.
+                FALSE
+            } else {
                 let ran = self.raised_atom();
                 self.d.and(before, ran)
-            } else {
-                before
             };
         } else {
             // What the last test or the exhausted iterator says is not kept: conditions inside are per pass.
-            self.path = self.forget_tests(before);
+            let all = if frame.breaks.is_empty() { self.said_of_all(&end.whole) } else { TRUE };
+            self.path = self.d.and(before, all);
         }
         for (_, changes) in frame.breaks.into_iter().take(1) {
             let broke = self.raised_atom();
@@ -290,11 +295,6 @@ impl<'p> Interp<'p> {
                 self.merge(broke, &changes, &Vec::new());
             }
         }
-    }
-
-    fn forget_tests(&mut self, before: super::Cond) -> super::Cond {
-        // Facts about the machine that hold at the body's end hold after it only if they held before.
-        before
     }
 
     pub(super) fn comprehension(&mut self, id: CompId, at: ExprId) -> Value {
@@ -405,12 +405,13 @@ impl<'p> Interp<'p> {
 }
 
 /// How a loop comes to its end.
-#[derive(Clone, Copy)]
 struct End {
     /// By `break` only.
     endless: bool,
     /// After one round at least.
     sure: bool,
+    /// It goes over all parameters of these.
+    whole: Vec<OuterId>,
 }
 
 /// What a loop goes over.

@@ -102,6 +102,7 @@ mod records;
 mod remade;
 mod returned;
 mod reveal;
+mod same_index;
 mod saved;
 mod setting;
 mod settled;

@@ -439,7 +439,11 @@ impl Interp<'_> {
                 return self.transfer(t, name, args, e, base);
             }
             "type" if !args.positional.is_empty() => {
-                return self.each(args.positional[0].0, &mut |i, v| i.type_method(t, v, e));
+                let target = args.positional[0].0;
+                if self.is_some_cuda_type(target) {
+                    return self.type_method(t, target, e);
+                }
+                return self.each(target, &mut |i, v| i.type_method(t, v, e));
             }
             // `'torch.cuda.FloatTensor'`: of what is in it, the device matters.
             "type" => return self.as_text(t.device, e),

@@ -186,6 +186,7 @@ impl Interp<'_> {
             // `x.dtype`, a `dtype` parameter: no device comes with it. (What a program keeps for itself under that name may
             // be the type of tensors on a device: `self.dtype = torch.cuda.FloatTensor`.)
             Value::Outer(o) if self.is_plain_dtype(o) => return TypeTarget::Dtype,
+            Value::Choice(_) if self.is_some_cuda_type(v) => "torch.cuda.Tensor",
             // A text that is put together may be any type's.
             Value::Unknown | Value::Outer(_) | Value::Choice(_) | Self::TEXT => {
                 return TypeTarget::Place(self.unknown_device());
@@ -193,7 +194,7 @@ impl Interp<'_> {
             _ => "",
         };
         let place = self.place(e);
-        if text.starts_with("torch.cuda.") && text.ends_with("Tensor") {
+        if is_cuda_type(text) {
             let origin = self.origin(place, Reason::Literal, super::NO_ORIGIN);
             let device = self.at(Device::Cuda(None), origin);
             self.check_use(device, e, super::super::event::UseKind::LegacyType, "`.type()`");
@@ -204,6 +205,15 @@ impl Interp<'_> {
             return TypeTarget::Cpu(self.at(Device::Cpu, origin));
         }
         TypeTarget::Dtype
+    }
+
+    /// `torch.cuda.HalfTensor if half else torch.cuda.FloatTensor`: one of CUDA's types, whichever it is.
+    pub(super) fn is_some_cuda_type(&self, v: Value) -> bool {
+        self.values_of(v).into_iter().all(|v| match v {
+            Value::External(path) => is_cuda_type(path.as_str()),
+            Value::Str(text, _) => is_cuda_type(text.as_str()),
+            _ => false,
+        })
     }
 
     /// Is it a tensor's type of numbers, or a parameter that is called so?
@@ -352,4 +362,9 @@ pub(super) enum TypeTarget {
     Cpu(super::Dd),
     /// One on this device.
     Place(super::Dd),
+}
+
+/// `torch.cuda.FloatTensor`
+fn is_cuda_type(path: &str) -> bool {
+    path.starts_with("torch.cuda.") && path.ends_with("Tensor")
 }

@@ -5,6 +5,7 @@ use crate::ir::{Expr, ExprId, Function, Slot, Stmt, Var};
 use crate::link::Resolved;
 use crate::span::Span;
 use crate::sym::Sym;
+use crate::world::Backend;
 
 impl File<'_> {
     /// Is the parameter also given to what is made of the call's result, or to a function that is called later?
@@ -65,6 +66,19 @@ impl File<'_> {
                 && at.start >= call.end
                 && namings.iter().any(|&naming| at.contains(naming))
                 && made(at, &named)
+        })
+    }
+
+    /// Is what the call gives, under its name, moved later by the function's own choice: `model = model.cuda()`?
+    pub(super) fn is_placed_later(&self, function: &Function, call: Span) -> bool {
+        let named = self.names_of_result(function, call);
+        let moves = |name: Sym| name.as_str() == "cuda" || Backend::from_name(name.as_str()).is_some();
+        self.inside(function).any(|(_, e, at)| {
+            let Expr::Call(c) = e else { return false };
+            let Expr::Attr { base, name } = self.ir.expr(self.ir.call(c).func) else { return false };
+            at.start >= call.end
+                && moves(name)
+                && matches!(self.ir.expr(base), Expr::Var(Var::Local(s)) if named.contains(&s))
         })
     }
 
