@@ -35,7 +35,7 @@ pub(super) fn decided_elsewhere(found: &mut Found, reading: &mut Reading<'_>, re
         if reading.program.modules.len() != size {
             *relevance = Relevance::of(&reading.program);
         }
-        let shared = project.is_built();
+        let shared = project.is_library();
         let mut said = Said { found, others: FxHashMap::default(), host, shared, reading, relevance };
         let decided: Vec<(FileId, Finding)> = said.decided(&here, &calls);
         for (file, finding) in decided {

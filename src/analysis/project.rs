@@ -422,6 +422,25 @@ impl Project<'_> {
         ["setup.py", "setup.cfg", "pyproject.toml"].iter().any(|name| self.input.root.join(name).exists())
     }
 
+    /// Is it made for others to import? It says how it is installed, or there is nothing in it besides packages and their
+    /// tests: what has been installed, say.
+    pub(super) fn is_library(&self) -> bool {
+        self.is_built() || self.is_packages()
+    }
+
+    fn is_packages(&self) -> bool {
+        let root = &self.input.root;
+        let mut packages = FxHashMap::default();
+        let mut in_package = |file: &Path| {
+            let mut parts = file.strip_prefix(root).ok()?.components();
+            let folder = parts.next().filter(|_| parts.next().is_some())?;
+            let folder = root.join(folder);
+            Some(*packages.entry(folder).or_insert_with_key(|folder| folder.join("__init__.py").exists()))
+        };
+        let mut files = self.files.iter().filter(|file| !is_test(file, root)).peekable();
+        files.peek().is_some() && files.all(|file| in_package(file).unwrap_or_default())
+    }
+
     /// Is the file one of those that this project was looked for?
     pub(super) fn holds(&self, file: FileId, inputs: &[Input]) -> bool {
         inputs.get(file.0 as usize).is_some_and(|input| {
