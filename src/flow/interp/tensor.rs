@@ -380,7 +380,6 @@ impl Interp<'_> {
                 let (on, there) = (self.is_device(t.device, Device::Cuda(None), e), self.available(None));
                 Value::Bool(self.d.and(on, there))
             }
-            "is_mps" => Value::Bool(self.is_device(t.device, Device::Other(crate::world::Backend::Mps), e)),
             "is_cpu" => Value::Bool(self.is_device(t.device, Device::Cpu, e)),
             "ndim" => t.dims.known().map_or(Self::NUMBER, |n| Value::Int(i64::from(n))),
             "shape" | "nbytes" | "itemsize" => Self::NUMBER,
