@@ -22,22 +22,27 @@ pub(super) fn parse_device(text: &str) -> Option<Device> {
     }
 }
 
-/// The kind of device that an attribute asks for: `x.is_cuda`, `x.is_xpu`.
+/// The kind of device that an attribute of every tensor asks for: `x.is_cuda`, `x.is_xpu`. Those of plug-ins have to be there first.
 pub(super) fn asked_for_kind(attribute: Sym) -> Option<Device> {
-    match attribute.as_str().strip_prefix("is_")? {
-        "cuda" => Some(Device::Cuda(None)),
-        kind => Backend::from_name(kind).map(Device::Other),
+    match attribute.as_str() {
+        "is_cpu" => Some(Device::Cpu),
+        "is_cuda" => Some(Device::Cuda(None)),
+        "is_mps" => Some(Device::Other(Backend::Mps)),
+        "is_xla" => Some(Device::Other(Backend::Xla)),
+        "is_xpu" => Some(Device::Other(Backend::Xpu)),
+        _ => None,
     }
 }
 
 impl Interp<'_> {
     /// Is it on a device of this kind? Whatever has been forgotten of how it came there: that is there, then.
     pub(super) fn is_on_kind(&mut self, d: Dd, kind: Device, e: ExprId) -> Cond {
-        let backend = match kind {
-            Device::Other(b) => Some(b),
-            _ => None,
+        let on = self.is_device(d, kind, e);
+        let there = match kind {
+            Device::Cpu => return on,
+            Device::Other(b) => self.available(Some(b)),
+            _ => self.available(None),
         };
-        let (on, there) = (self.is_device(d, kind, e), self.available(backend));
         self.d.and(on, there)
     }
 

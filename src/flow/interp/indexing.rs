@@ -313,7 +313,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Gives what does not go together, if that is so.
+    /// Gives what does not go together, if that is so and all of them are tensors for certain.
     pub(super) fn check_index(
         &mut self,
         b: Value,
@@ -331,18 +331,19 @@ impl Interp<'_> {
             Value::Seq(id) => self.seq_items(id).to_vec(),
             v => vec![v],
         };
-        let mut parties = vec![whole];
+        let (mut parties, mut shown) = (vec![whole], true);
         for v in indices {
             let index_tensor = match v {
                 Value::Tensor(t) => self.picks_several(t) || self.is_moved_index(t),
                 v => self.may_pick(v),
             };
             if index_tensor {
+                shown &= self.certain(v) || matches!(v, Value::Outer(o) if self.is_tensorish(o));
                 parties.extend(self.party(v, index, rule(1)));
             }
         }
         let apart = parties.len() > 1 && self.meet(Meeting::Index, "indexing", e, &parties);
-        apart.then_some(parties)
+        (apart && shown).then_some(parties)
     }
 
     /// `base[index] = value`

@@ -52,10 +52,9 @@ impl Interp<'_> {
     pub(super) fn attr(&mut self, b: Value, name: Sym, e: ExprId) -> Value {
         match b {
             Value::Choice(_) => match self.each(b, &mut |i, v| i.attr(v, name, e)) {
-                v @ (Value::Unknown | Value::Choice(_)) => match super::device::asked_for_kind(name) {
-                    Some(kind) => Value::Bool(self.unknown_on(kind, e)),
-                    None => v,
-                },
+                Value::Unknown | Value::Choice(_) if name.as_str() == "is_cuda" => {
+                    Value::Bool(self.unknown_on(Device::Cuda(None), e))
+                }
                 v => v,
             },
             Value::External(path) => match self.program.in_folder(self.here().module, path, name) {
@@ -104,10 +103,8 @@ impl Interp<'_> {
             },
             // `torch.cuda.get_device_properties(0).total_memory`
             Value::Host(_) if name.as_str() == "total_memory" => Value::Host(Host::Memory),
-            _ => match super::device::asked_for_kind(name) {
-                Some(kind) => Value::Bool(self.unknown_on(kind, e)),
-                None => self.result_of(e),
-            },
+            _ if name.as_str() == "is_cuda" => Value::Bool(self.unknown_on(Device::Cuda(None), e)),
+            _ => self.result_of(e),
         }
     }
 

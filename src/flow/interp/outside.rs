@@ -116,10 +116,6 @@ impl Interp<'_> {
         {
             return written;
         }
-        if let Some(kind) = super::device::asked_for_kind(name) {
-            let d = self.device_of_outer(o, e);
-            return Value::Bool(self.is_on_kind(d, kind, e));
-        }
         match text {
             "device" => {
                 self.watch.asked_for_device.insert(o);
@@ -127,11 +123,19 @@ impl Interp<'_> {
                 let d = self.device_symbol(o, e);
                 Value::Device(d)
             }
+            "is_cuda" => {
+                let d = self.device_of_outer(o, e);
+                Value::Bool(self.is_device(d, Device::Cuda(None), e))
+            }
             // Of a `device` parameter, as of any device.
             "type" if self.t.get_outer(o).device => {
                 let place = self.place(e);
                 let origin = self.origin(place, super::Reason::Given, NO_ORIGIN);
                 Value::Device(self.at(Device::Named(o), origin))
+            }
+            "is_mps" => {
+                let d = self.device_of_outer(o, e);
+                Value::Bool(self.is_device(d, Device::Other(crate::world::Backend::Mps), e))
             }
             "shape" | "ndim" => Self::NUMBER,
             // Of `accelerate`: the number among all processes.

@@ -482,6 +482,8 @@ impl Interp<'_> {
         for &leaf in &accelerators {
             let here = self.d.where_leaf(target, &mut |p| p == leaf);
             let there = match self.t.places.get(leaf).0 {
+                // An attempt asks whether it is there.
+                Device::Other(_) if self.caught_around() => super::FALSE,
                 Device::Other(b) => self.available(Some(b)),
                 _ => self.available(None),
             };
