@@ -314,7 +314,8 @@ impl Interp<'_> {
             super::OuterKey::Result { module, expr, frame, .. }
                 if known.text.is_empty() || known.text == "get()" =>
             {
-                self.key_of(module, Some(frame), expr).map_or(known.text.clone(), |key| format!("…[\"{key}\"]"))
+                self.key_of(module, Some(frame), expr)
+                    .map_or(known.text.clone(), |key| format!("…[\"{key}\"]"))
             }
             // `strtobool(options["use_cuda"])`: the same flag in another form.
             super::OuterKey::Result { module, expr, .. } if !speaks_of_devices(&known.text) => {

@@ -209,7 +209,8 @@ impl Interp<'_> {
         let ir = &self.program.get(module).ir;
         for (n, f) in ir.functions.iter().enumerate() {
             let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
-            let called = self.interpreted.contains(&func);
+            let called =
+                self.interpreted.contains(&func) || handed && self.is_called_as_wrapped(module, func);
             if f.kind == FuncKind::Function
                 && f.class.is_none()
                 && f.parent == Some(FuncId(0))

@@ -345,7 +345,8 @@ impl Interp<'_> {
 
     /// Is it what this caller gives, where others may give another device?
     fn is_given_by_caller(&self, e: ExprId) -> bool {
-        matches!(self.linked().ir.expr(e), Expr::Var(var) if self.is_parameter(var)) && self.here().site.is_some()
+        matches!(self.linked().ir.expr(e), Expr::Var(var) if self.is_parameter(var))
+            && self.here().site.is_some()
     }
 
     /// Has the variable been given nothing but `torch.device(…)`, after what it was first?
