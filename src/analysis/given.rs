@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::judged::{findings_of, importer};
 use super::project::{Project, Reading, mentions, projects};
-use crate::finding::{Finding, Given};
+use crate::finding::{Code, Finding, Given};
 use crate::flow::{Calls, HostSide, Relevance, Target};
 use crate::link::{ModIdx, Program};
 use crate::ir::FuncId;
@@ -18,6 +18,8 @@ use crate::span::FileId;
 
 /// More files than this are not interpreted to see what they give; nor need they be, where so many call it.
 const MAX_CALLERS: usize = 12;
+/// Numbers of 64 bits on a device that has none.
+const DOUBLE_ON_MPS: Code = Code(701);
 
 /// Takes out of `found` what calls in other files decide.
 pub(super) fn decided_elsewhere(found: &mut Found, reading: &mut Reading<'_>, relevance: &mut Relevance) {
@@ -169,7 +171,9 @@ impl Said<'_> {
             self.others.insert(file, findings);
         }
         let findings = self.found.get(&file).or_else(|| self.others.get(&file));
-        findings.into_iter().flatten().any(|other| {
+        // Where it is slow on a GPU says nothing of MPS.
+        let kin = |other: &Finding| f.code != DOUBLE_ON_MPS || other.code == f.code;
+        findings.into_iter().flatten().filter(|other| kin(other)).any(|other| {
             other.roots.contains(&f.primary.place) || other.places().any(|p| f.places().any(|q| p == q))
         })
     }

@@ -15,6 +15,13 @@ pub struct Sites {
     pub by_class: FxHashMap<FuncId, Vec<CallId>>,
 }
 
+impl Sites {
+    /// Does one of them call this function?
+    pub fn call(&self, f: FuncId) -> bool {
+        self.by_name.contains_key(&f) || self.by_class.contains_key(&f)
+    }
+}
+
 impl Program {
     /// The calls that reach functions of their own file. Looked for when somebody asks: in many files nobody does.
     pub fn sites(&self, module: ModIdx) -> &Sites {

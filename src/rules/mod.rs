@@ -208,7 +208,7 @@ fn depends_on_arguments(event: &Event, cx: &Context<'_>) -> Option<Given> {
         Kind::Mismatch { stray, other, .. } => {
             [stray, other].iter().any(|side| matches!(side.device, DeviceName::Varies(_)))
         }
-        Kind::NonLeaf { .. } => true,
+        Kind::DoubleOnMps { on: DeviceName::Varies(_) } | Kind::NonLeaf { .. } => true,
         _ => false,
     };
     depends.then_some(Given { file: cx.file, func, index, followed: event.followed })

@@ -5,12 +5,16 @@ use crate::finding::Finding;
 use crate::flow::event::{Event, Kind};
 use crate::ir::{Expr, ExprId, FuncKind, Function, Module, Slot, Stmt, Var};
 use crate::span::Span;
-use crate::world::World;
+use crate::world::{Premise, World};
 
 /// A finding about an event of this family.
 fn transfer(code: u16, event: &Event, message: &str, label: &str) -> Finding {
     let mut f = finding(code, event, message.to_owned(), event.place, label);
-    f.world = World::Cuda;
+    let also_cuda = event.bite.premises.iter().any(|p| matches!(p, Premise::AtLeastGpus(_)));
+    f.world = match event.bite.world {
+        World::With(b) if !also_cuda => World::With(b),
+        _ => World::Cuda,
+    };
     f
 }
 

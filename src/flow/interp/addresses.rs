@@ -17,10 +17,10 @@ const MAX_STEPS: u32 = 12;
 
 /// An expression, and where it stands: in a function that is being interpreted, or at the top of a file.
 #[derive(Clone, Copy)]
-struct Written {
-    module: ModIdx,
-    frame: Option<FrameId>,
-    e: ExprId,
+pub(super) struct Written {
+    pub(super) module: ModIdx,
+    pub(super) frame: Option<FrameId>,
+    pub(super) e: ExprId,
 }
 
 impl Interp<'_> {
@@ -52,7 +52,7 @@ impl Interp<'_> {
         self.begins_with_address(self.written_here(e), MAX_STEPS)
     }
 
-    fn written_here(&self, e: ExprId) -> Written {
+    pub(super) fn written_here(&self, e: ExprId) -> Written {
         Written { module: self.here().module, frame: Some(self.frame), e }
     }
 
@@ -243,7 +243,7 @@ impl Interp<'_> {
     }
 
     /// What the call in sight gives for a parameter that is not set again.
-    fn given_by_caller(&self, at: Written, var: Var) -> Option<Written> {
+    pub(super) fn given_by_caller(&self, at: Written, var: Var) -> Option<Written> {
         let frame = &self.frames[at.frame?.0 as usize];
         let ir = &self.program.get(at.module).ir;
         let Var::Local(slot) = var else { return None };

@@ -38,6 +38,8 @@ pub(super) struct Callers {
     /// Classes whose modules are run to be written down, and those whose modules are called.
     pub(super) traced: FxHashSet<ClassKey>,
     pub(super) called: FxHashSet<ClassKey>,
+    /// Functions of the entry's file that a call has run, whatever the way that led it to them.
+    pub(super) ran: FxHashSet<FuncId>,
     /// While positive, what runs is such a run.
     pub(super) tracing: u32,
     /// Outside tensors that the entry point itself takes to NumPy as they are: who calls it keeps them on the host.
@@ -68,7 +70,8 @@ impl Interp<'_> {
                 Some((u16::try_from(n).ok()?, v))
             })
             .collect();
-        let on_host: Vec<Value> = given.iter().map(|&(_, v)| v).filter(|&v| self.is_held_on_host(v)).collect();
+        let on_host: Vec<Value> =
+            given.iter().map(|&(_, v)| v).filter(|&v| self.is_held_on_host(v)).collect();
         let those = |test: &dyn Fn(Value) -> bool| {
             given.iter().filter(|&&(_, v)| test(v)).map(|&(n, _)| n).collect::<Vec<u16>>()
         };

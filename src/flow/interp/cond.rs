@@ -6,7 +6,8 @@ use aho_corasick::AhoCorasick;
 
 use super::super::atom::{Atom, backend, gpus_at_least};
 use super::super::diagram::{Cond, FALSE, TRUE};
-use super::super::value::{OuterId, Value};
+use super::super::value::{FrameId, OuterId, Value};
+use super::addresses::Written;
 use super::{Interp, ObjKind, Test};
 use crate::ir::{CmpOp, Expr, ExprId, ExprList, UnaryOp, Var};
 use crate::link::{ModIdx, Resolved};
@@ -155,7 +156,7 @@ impl Interp<'_> {
     /// What a test of nothing known asks for, if that speaks of devices: `conf["use_gpu"]`, `len(gpu_ids) > 0`.
     fn asked_of(&self, module: ModIdx, e: ExprId) -> Option<String> {
         let ir = &self.program.get(module).ir;
-        if let Some(key) = self.key_of(module, e) {
+        if let Some(key) = self.key_of(module, Some(self.frame), e) {
             return speaks_of_devices(key.as_str()).then(|| format!("…[\"{key}\"]"));
         }
         let written = |e: ExprId| {
@@ -194,13 +195,14 @@ impl Interp<'_> {
         let name = match ir.expr(e) {
             Expr::Attr { name, .. } => name,
             Expr::Var(_) => ir.variable_of(e)?,
-            _ => self.key_of(module, e)?,
+            _ => self.key_of(module, None, e)?,
         };
         speaks_of_devices(name.as_str()).then_some(name)
     }
 
-    /// `"use_gpu"` of `conf["use_gpu"]` and of `conf.get("use_gpu")`: a flag of that name.
-    fn key_of(&self, module: ModIdx, e: ExprId) -> Option<Sym> {
+    /// `"use_gpu"` of `conf["use_gpu"]` and of `conf.get("use_gpu")`: a flag of that name, be it that the caller of this function
+    /// gives the name.
+    fn key_of(&self, module: ModIdx, frame: Option<FrameId>, e: ExprId) -> Option<Sym> {
         let ir = &self.program.get(module).ir;
         let key = match ir.expr(e) {
             Expr::Index { index, .. } => index,
@@ -213,6 +215,14 @@ impl Interp<'_> {
         };
         match ir.expr(key) {
             Expr::Str(key) => Some(key),
+            Expr::Var(var) => {
+                let frame = frame.filter(|f| self.frames[f.0 as usize].module == module)?;
+                let given = self.given_by_caller(Written { module, frame: Some(frame), e: key }, var)?;
+                match self.program.get(given.module).ir.expr(given.e) {
+                    Expr::Str(key) => Some(key),
+                    _ => None,
+                }
+            }
             _ => None,
         }
     }
@@ -301,10 +311,11 @@ impl Interp<'_> {
                 let base = known.text.strip_suffix("[…]").unwrap_or("…");
                 format!("{base}[\"{key}\"]")
             }
-            super::OuterKey::Result { module, expr, .. }
+            super::OuterKey::Result { module, expr, frame, .. }
                 if known.text.is_empty() || known.text == "get()" =>
             {
-                self.key_of(module, expr).map_or(known.text.clone(), |key| format!("…[\"{key}\"]"))
+                self.key_of(module, Some(frame), expr)
+                    .map_or(known.text.clone(), |key| format!("…[\"{key}\"]"))
             }
             // `strtobool(options["use_cuda"])`: the same flag in another form.
             super::OuterKey::Result { module, expr, .. } if !speaks_of_devices(&known.text) => {

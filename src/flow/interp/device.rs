@@ -1,9 +1,11 @@
 //! Devices from values: strings, integers, `torch.device`, outside things.
 
+use super::super::diagram::Cond;
 use super::super::event::UseKind;
 use super::super::value::{Device, Host, NO_ORIGIN, OriginId, OuterId, Reason, Tables, Value};
 use super::{Dd, Interp};
 use crate::ir::ExprId;
+use crate::sym::Sym;
 use crate::world::Backend;
 
 /// A device string as PyTorch reads it (`cpu`, `cuda:1`, `mps`, `meta`).
@@ -20,7 +22,30 @@ pub(super) fn parse_device(text: &str) -> Option<Device> {
     }
 }
 
+/// The kind of device that an attribute of every tensor asks for: `x.is_cuda`, `x.is_xpu`. Those of plug-ins have to be there first.
+pub(super) fn asked_for_kind(attribute: Sym) -> Option<Device> {
+    match attribute.as_str() {
+        "is_cpu" => Some(Device::Cpu),
+        "is_cuda" => Some(Device::Cuda(None)),
+        "is_mps" => Some(Device::Other(Backend::Mps)),
+        "is_xla" => Some(Device::Other(Backend::Xla)),
+        "is_xpu" => Some(Device::Other(Backend::Xpu)),
+        _ => None,
+    }
+}
+
 impl Interp<'_> {
+    /// Is it on a device of this kind? Whatever has been forgotten of how it came there: that is there, then.
+    pub(super) fn is_on_kind(&mut self, d: Dd, kind: Device, e: ExprId) -> Cond {
+        let on = self.is_device(d, kind, e);
+        let there = match kind {
+            Device::Cpu => return on,
+            Device::Other(b) => self.available(Some(b)),
+            _ => self.available(None),
+        };
+        self.d.and(on, there)
+    }
+
     /// The device that a value names; `None` when it names none (`None`, a dtype, …).
     pub(super) fn as_device(&mut self, v: Value, e: ExprId) -> Option<Dd> {
         match v {

@@ -99,14 +99,27 @@ const TENSORS_KEEP: &[&str] = &[
 impl Interp<'_> {
     /// When a `dtype` is `float64`.
     pub(super) fn is_double(&mut self, dtype: Value) -> Cond {
-        let says = |v: &Value| matches!(v, Value::External(path) if matches!(path.as_str(), "torch.float64" | "torch.double" | "builtins.float"));
         match dtype {
             Value::Choice(d) => {
                 let values = &self.t.values;
-                self.d.where_leaf(d, &mut |leaf| says(values.get(leaf)))
+                self.d.where_leaf(d, &mut |leaf| names_double(*values.get(leaf)))
             }
-            v if says(&v) => TRUE,
+            v if names_double(v) => TRUE,
             _ => FALSE,
+        }
+    }
+
+    /// `torch.promote_types(a, b)`: known where one of them is `float64`, or both are the same. Of others it is no more than a type.
+    pub(super) fn promoted_type(&self, args: &Args) -> Value {
+        let [(a, _), (b, _)] = args.positional[..] else { return Value::Host(Host::Other) };
+        match (a, b) {
+            (Value::External(_), b) if a == b => a,
+            (Value::External(x), Value::External(y)) => {
+                let double = [a, b].into_iter().find(|&v| names_double(v));
+                let complex = [x, y].iter().any(|path| path.as_str().starts_with("torch.c"));
+                double.filter(|_| !complex).unwrap_or(Value::Host(Host::Other))
+            }
+            _ => Value::Host(Host::Other),
         }
     }
 
@@ -300,6 +313,9 @@ impl Interp<'_> {
         let needs = self.needs_proof(d).into_iter().collect();
         let on = self.operand(e, d, super::NO_ORIGIN).device;
         self.emit(Kind::DoubleOnMps { on }, place, bite, needs);
+        if let (Device::Named(o) | Device::Of(o), Some(pending)) = (d, self.events.last_mut()) {
+            pending.about.push(o);
+        }
         FALSE
     }
 
@@ -388,6 +404,10 @@ impl Interp<'_> {
         }
         on
     }
+}
+
+fn names_double(dtype: Value) -> bool {
+    matches!(dtype, Value::External(path) if matches!(path.as_str(), "torch.float64" | "torch.double" | "builtins.float"))
 }
 
 /// An operand of which nothing is known.

@@ -209,7 +209,8 @@ impl Interp<'_> {
         let ir = &self.program.get(module).ir;
         for (n, f) in ir.functions.iter().enumerate() {
             let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
-            let called = self.interpreted.contains(&func);
+            let called =
+                self.interpreted.contains(&func) || handed && self.is_called_as_wrapped(module, func);
             if f.kind == FuncKind::Function
                 && f.class.is_none()
                 && f.parent == Some(FuncId(0))
@@ -338,7 +339,7 @@ impl Interp<'_> {
             let muted = u32::from(!own);
             self.muted += muted;
             let class = self.program.get(m).ir.function(f).class.map(|class| ClassKey { module: m, class });
-            self.speculative = self.program.sites(m).by_name.contains_key(&f);
+            self.speculative = self.program.sites(m).call(f);
             self.handed_on = false;
             self.asked_before = self.relevance.asked_before(m, f);
             // Submodules are built when something asks for them: each is an entry point of its own.
@@ -422,7 +423,7 @@ impl Interp<'_> {
             if let (Some(key), Some(_)) = (class, instance) {
                 self.set_up(key, receiver);
             }
-            self.speculative = self.program.sites(module).by_name.contains_key(&func);
+            self.speculative = self.program.sites(module).call(func);
             self.handed_on = self.relevance.is_handed_over(module, func);
             self.asked_before = self.relevance.asked_before(module, func);
             let parent = None::<FrameId>;

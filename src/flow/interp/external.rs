@@ -17,8 +17,8 @@ pub(super) const CURRENT: [Backend; 4] = [Backend::Xpu, Backend::Mps, Backend::N
 
 /// Libraries that work on arrays in main memory. What of a GPU they are given raises, whatever the function is
 /// (`numpy.asarray` of it does).
-const HOST_LIBRARIES: [&str; 8] =
-    ["numpy.", "scipy.", "cv2.", "PIL.", "sklearn.", "skimage.", "pandas.", "matplotlib."];
+const HOST_LIBRARIES: [&str; 9] =
+    ["numpy.", "scipy.", "cv2.", "PIL.", "sklearn.", "skimage.", "pandas.", "matplotlib.", "plotly."];
 
 impl Interp<'_> {
     pub(super) fn call_external(&mut self, path: Sym, args: &Args, e: ExprId) -> Value {
@@ -138,6 +138,7 @@ impl Interp<'_> {
                 }
                 None => self.result_of(e),
             },
+            "torch.promote_types" | "torch.result_type" => self.promoted_type(args),
             "torch.Generator" => self.make_generator(args, e),
             "torch.load" => self.torch_load(1, false, args, e),
             "torch.jit.load" => self.torch_load(1, true, args, e),
@@ -425,6 +426,11 @@ impl Interp<'_> {
                 self.set_field(id, name, v);
             }
             return Value::Object(id);
+        }
+        // `torch.ops.hpu.…`: only the plug-in of that back end has it.
+        let space = text.strip_prefix("torch.ops.").and_then(|rest| rest.split('.').next());
+        if let Some(b) = space.and_then(Backend::from_name) {
+            self.cannot_do_without(b);
         }
         self.check_given_device(path, args, e);
         self.unknown_call(Value::Unknown, args, e)

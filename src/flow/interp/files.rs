@@ -123,14 +123,17 @@ impl Interp<'_> {
     /// that it came to its end.
     pub(super) fn imports_extension(&mut self, import: &crate::ir::Import, at: Span) {
         let here = self.here();
-        let (top, tried) = (here.func == FuncId(0), !here.tries.is_empty());
+        let (module, top, tried) = (here.module, here.func == FuncId(0), !here.tries.is_empty());
         if top != tried {
             return;
         }
+        if let Some(b) = torch::plugin(import.module).filter(|_| !top && import.level == 0) {
+            self.cannot_do_without(b);
+        }
         let known = || torch::cuda_only_import(import.whole()) || torch::cuda_only_import(import.module);
-        let built = self.program.is_extension(here.module, import) || import.level == 0 && known();
+        let built = self.program.is_extension(module, import) || import.level == 0 && known();
         let key = (import.level, import.module, import.name);
-        let target = self.program.get(here.module).targets.get(&key);
+        let target = self.program.get(module).targets.get(&key);
         let needs = matches!(target, Some(&(Target::Module(m) | Target::Member(m, _)))
             if !top && self.relevance.cuda_only.contains(m));
         if needs {
@@ -148,6 +151,16 @@ impl Interp<'_> {
             if let Some(tried) = self.here_mut().tries.last_mut() {
                 tried.imported = there;
             }
+        }
+    }
+
+    /// Without that back end this raises: what follows has it.
+    pub(super) fn cannot_do_without(&mut self, b: Backend) {
+        let there = self.available(Some(b));
+        if self.caught_around() {
+            self.survive(TRUE, there);
+        } else {
+            self.path = self.d.and(self.path, there);
         }
     }
 

@@ -5,7 +5,8 @@ use super::super::value::{OuterId, OuterKey, Role, Tensor, Value};
 use super::Interp;
 use super::args::{says_mapping_to_tensors, says_tensors};
 use crate::ir::{ExprId, FuncId};
-use crate::link::{ClassKey, ModIdx};
+use crate::link::{ClassKey, ModIdx, Resolved};
+use crate::torch::{self, Base};
 
 impl Interp<'_> {
     /// Is it a tensor, and nobody asks whether it is one?
@@ -84,7 +85,20 @@ impl Interp<'_> {
         // No loader has an index: `loaders[0]` is one of several, and what a loop takes out of that is a whole batch.
         let several = picked || name.ends_with("loaders");
         depth > usize::from(several) && name.contains("loader")
-            || depth > 0 && self.watch.asked_for_device.contains(&o)
+            || depth > 0 && self.watch.asked_for_device.contains(&o) && !self.says_modules(whole)
+    }
+
+    /// Is it a parameter whose annotation speaks of modules, however deep: `dict[str, dict[str, nn.Module]]`?
+    fn says_modules(&self, o: OuterId) -> bool {
+        let OuterKey::Param { module, func, index } = self.t.get_outer(o).key else { return false };
+        let Some((m, annotation)) = self.annotation_of(module, func, index) else { return false };
+        let ir = &self.program.get(m).ir;
+        let exprs = ir.exprs_in(annotation).filter_map(|n| u32::try_from(n).ok());
+        exprs.map(ExprId).any(|e| match self.program.resolve_expr(m, e) {
+            Some(Resolved::Class(key)) => self.is_module_class(key),
+            Some(Resolved::External(path)) => torch::base_class(path).is_some_and(|b| b.kind == Base::Module),
+            _ => false,
+        })
     }
 
     /// Is it what `backward` is given: a tensor, where it is used like one?

@@ -4,7 +4,7 @@ use super::super::dims::Dims;
 use super::super::event::Meeting;
 use super::super::value::{Host, ObjId, OuterId, Reason, Role, Tensor, TensorId, Value};
 use super::args::Args;
-use super::meet::Rule;
+use super::meet::{Party, Rule};
 use super::{Interp, ObjKind};
 use crate::ir::{Expr, ExprId, Whole};
 use crate::sym::Sym;
@@ -199,9 +199,10 @@ impl Interp<'_> {
         if t.dims == Dims::ZERO && matches!(i, Value::Int(_)) {
             return Value::Unknown;
         }
-        self.check_index(b, i, e, base, index);
+        let apart = self.check_index(b, i, e, base, index);
+        let device = apart.map_or(t.device, |parties| self.unless_refused(&parties, t.device));
         let dims = self.indexed_dims(t.dims, i, index);
-        self.tensor(Tensor { dims, role: Role::Plain, bytes: None, ..t })
+        self.tensor(Tensor { device, dims, role: Role::Plain, bytes: None, ..t })
     }
 
     /// An item of what is a tensor or a collection of some: of a tensor it is as likely a number.
@@ -312,29 +313,37 @@ impl Interp<'_> {
         }
     }
 
-    pub(super) fn check_index(&mut self, b: Value, i: Value, e: ExprId, base: ExprId, index: ExprId) {
-        let Some(op) = crate::torch::method(Sym::new("__getitem__")) else { return };
+    /// Gives what does not go together, if that is so and all of them are tensors for certain.
+    pub(super) fn check_index(
+        &mut self,
+        b: Value,
+        i: Value,
+        e: ExprId,
+        base: ExprId,
+        index: ExprId,
+    ) -> Option<Vec<Party>> {
+        let op = crate::torch::method(Sym::new("__getitem__"))?;
         let rule = |p: usize| op.positional(p).map_or(Rule::STRICT, Rule::from);
-        let Some(whole) = self.party(b, base, rule(0)) else { return };
+        let whole = self.party(b, base, rule(0))?;
         // What is indexed with a tensor has dimensions.
-        let whole = super::meet::Party { dims: Dims::SOME, ..whole };
+        let whole = Party { dims: Dims::SOME, ..whole };
         let indices: Vec<Value> = match i {
             Value::Seq(id) => self.seq_items(id).to_vec(),
             v => vec![v],
         };
-        let mut parties = vec![whole];
+        let (mut parties, mut shown) = (vec![whole], true);
         for v in indices {
             let index_tensor = match v {
                 Value::Tensor(t) => self.picks_several(t) || self.is_moved_index(t),
                 v => self.may_pick(v),
             };
             if index_tensor {
+                shown &= self.certain(v) || matches!(v, Value::Outer(o) if self.is_tensorish(o));
                 parties.extend(self.party(v, index, rule(1)));
             }
         }
-        if parties.len() > 1 {
-            self.meet(Meeting::Index, "indexing", e, &parties);
-        }
+        let apart = parties.len() > 1 && self.meet(Meeting::Index, "indexing", e, &parties);
+        (apart && shown).then_some(parties)
     }
 
     /// `base[index] = value`

@@ -84,6 +84,28 @@ impl Interp<'_> {
             .collect()
     }
 
+    /// `if self.moved is None: self.moved = self.mean.to(x.device)`: is what is made there kept where the function asks whether
+    /// something is?
+    pub(super) fn is_kept_once(&self, made: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let stmts = &ir.stmts[ir.stmts_of(ir.function(self.here().func))];
+        let kept: Vec<Sym> = stmts
+            .iter()
+            .filter_map(|s| match *s {
+                Stmt::Assign { targets, value } if ir.span(value).contains(ir.span(made)) => Some(targets),
+                _ => None,
+            })
+            .flat_map(|targets| ir.list(targets).iter().filter_map(|&t| self.kept_name(t)))
+            .collect();
+        let named = |x: &Expr| matches!(x, Expr::Str(name) if kept.contains(name));
+        stmts.iter().any(|s| match *s {
+            Stmt::If { test, .. } => {
+                self.speaks_of_any(test, &kept) || ir.exprs[ir.exprs_in(test)].iter().any(named)
+            }
+            _ => false,
+        })
+    }
+
     /// `self.mask`, `self.grid[i]`
     fn kept_name(&self, target: ExprId) -> Option<Sym> {
         let ir = &self.linked().ir;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::super::atom::Atom;
 use super::super::diagram::TRUE;
-use super::super::value::{OuterId, OuterKey, Value};
+use super::super::value::{FrameId, OuterId, OuterKey, Value};
 use super::args::Args;
 use super::{Cond, FALSE, Interp};
 use crate::ir::{Expr, ExprId, FuncId, Stmt, Var};
@@ -142,6 +142,11 @@ impl Interp<'_> {
         Some(())
     }
 
+    fn spelled_by_caller(&self, var: Var, e: ExprId) -> Option<(FrameId, ExprId)> {
+        let given = self.given_by_caller(self.written_here(e), var)?;
+        Some((given.frame?, given.e))
+    }
+
     /// A name that is put together, by its parts.
     fn spell(&mut self, e: ExprId, name: &mut String, left: &mut u32) -> Option<()> {
         *left = left.checked_sub(1)?;
@@ -151,6 +156,13 @@ impl Interp<'_> {
             Expr::Var(var) => {
                 if let Some(value) = self.given_before(var, e) {
                     return self.spell_part(value, name, left);
+                }
+                // As the caller spells it: who downloads a file into a place that it is given, writes that one.
+                if let Some((caller, given)) = self.spelled_by_caller(var, e) {
+                    let here = std::mem::replace(&mut self.frame, caller);
+                    let spelled = self.spell_part(given, name, left);
+                    self.frame = here;
+                    return spelled;
                 }
                 let (slots, slot) = match var {
                     Var::Local(slot) => (&ir.function(self.here().func).slots, slot),

@@ -159,7 +159,8 @@ impl Interp<'_> {
                 _ => continue,
             };
             let string = matches!(other, Value::Str(..));
-            let (place, indexed) = (self.place(at), !string && self.is_indexed(device));
+            let indexed = !string && self.is_indexed(device) && !self.is_given_by_caller(at);
+            let place = self.place(at);
             let mut certain = match device {
                 Value::Choice(_) | Value::Outer(_) => string && self.is_no_text(device, at),
                 _ => false,
@@ -340,6 +341,12 @@ impl Interp<'_> {
     pub(super) fn is_parameter(&self, var: Var) -> bool {
         let function = self.linked().ir.function(self.here().func);
         matches!(var, Var::Local(slot) if function.params.iter().any(|p| p.slot == slot))
+    }
+
+    /// Is it what this caller gives, where others may give another device?
+    fn is_given_by_caller(&self, e: ExprId) -> bool {
+        matches!(self.linked().ir.expr(e), Expr::Var(var) if self.is_parameter(var))
+            && self.here().site.is_some()
     }
 
     /// Has the variable been given nothing but `torch.device(…)`, after what it was first?

@@ -374,15 +374,11 @@ impl Interp<'_> {
     pub(super) fn tensor_attr(&mut self, v: Value, name: Sym, e: ExprId) -> Value {
         let Value::Tensor(id) = v else { return Value::Unknown };
         let t = self.get_tensor(id);
+        if let Some(kind) = super::device::asked_for_kind(name) {
+            return Value::Bool(self.is_on_kind(t.device, kind, e));
+        }
         match name.as_str() {
             "device" => Value::Device(t.device),
-            "is_cuda" => {
-                // Whatever has been forgotten of how it came there: CUDA is there.
-                let (on, there) = (self.is_device(t.device, Device::Cuda(None), e), self.available(None));
-                Value::Bool(self.d.and(on, there))
-            }
-            "is_mps" => Value::Bool(self.is_device(t.device, Device::Other(crate::world::Backend::Mps), e)),
-            "is_cpu" => Value::Bool(self.is_device(t.device, Device::Cpu, e)),
             "ndim" => t.dims.known().map_or(Self::NUMBER, |n| Value::Int(i64::from(n))),
             "shape" | "nbytes" | "itemsize" => Self::NUMBER,
             "dtype" => Value::Host(Host::Other),

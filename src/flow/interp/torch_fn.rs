@@ -4,7 +4,7 @@
 use super::super::diagram::{Dd, TRUE};
 use super::super::dims::Dims;
 use super::super::event::{Kind, Meeting, UseKind};
-use super::super::value::{Device, Reason, Role, Tensor, Value};
+use super::super::value::{Device, OuterKey, Reason, Role, Tensor, Value};
 use super::Interp;
 use super::args::Args;
 use super::meet::{Party, Rule};
@@ -273,8 +273,12 @@ impl Interp<'_> {
 
     fn holds_data(&self, v: Value) -> bool {
         match v {
-            // What a module's `forward` is given is rather a tensor.
-            Value::Outer(o) => !self.is_tensorish(o) && self.t.get_outer(o).with.is_none(),
+            // What a module's `forward` is given is rather a tensor, and what is in a dict as likely as not: that stays where it is.
+            Value::Outer(o) => {
+                let outer = self.t.get_outer(o);
+                let named = matches!(outer.key, OuterKey::Item { key: Some(Value::Str(..)), .. });
+                !self.is_tensorish(o) && outer.with.is_none() && !named
+            }
             Value::Unknown => true,
             // Numbers or lists of them, whichever it is.
             Value::Choice(_) => self.values_of(v).into_iter().all(|v| match v {

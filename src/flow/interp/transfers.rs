@@ -154,7 +154,7 @@ impl Interp<'_> {
             return;
         }
         let Some(entered) = self.second_round() else {
-            if self.is_sent_by_each_call(t, base) {
+            if self.is_sent_by_each_call(t, base) && !self.is_kept_once(e) {
                 self.tell_where(target, e, Kind::InvariantMove { forward: true });
             }
             return;
@@ -478,9 +478,18 @@ impl Interp<'_> {
             .filter(|(_, d, _)| !matches!(d, Device::Cpu | Device::Unknown | Device::Meta))
             .map(|(leaf, ..)| leaf)
             .collect();
-        let here = self.d.where_leaf(target, &mut |p| accelerators.contains(&p));
-        let there = self.available(None);
-        let bad = self.d.and(here, there);
+        let mut bad = super::FALSE;
+        for &leaf in &accelerators {
+            let here = self.d.where_leaf(target, &mut |p| p == leaf);
+            let there = match self.t.places.get(leaf).0 {
+                // An attempt asks whether it is there.
+                Device::Other(_) if self.caught_around() => super::FALSE,
+                Device::Other(b) => self.available(Some(b)),
+                _ => self.available(None),
+            };
+            let there = self.d.and(here, there);
+            bad = self.d.or(bad, there);
+        }
         // That it goes where a tensor is says that there is one.
         let before = self.path;
         let mut tensors = super::FALSE;

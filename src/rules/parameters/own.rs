@@ -226,6 +226,12 @@ impl<'a> Look<'a> {
     }
 
     fn sends_to_own(&self, call: Call<'_>) -> bool {
+        // `torch.cuda.current_stream(device=self.device)`: what is asked of a device sends nothing there.
+        let asks = |path| torch::call(path).is_some_and(|fact| fact.accelerator.is_some());
+        let called = self.file.cx.program.resolve_expr(self.file.module, call.func);
+        if matches!(called, Some(Resolved::External(path)) if asks(path)) {
+            return false;
+        }
         let method = match self.file.ir.expr(call.func) {
             Expr::Attr { name, .. } => name.as_str() == "to",
             _ => false,
