@@ -176,6 +176,7 @@ impl Interp<'_> {
         self.heavy_here.clear();
         self.watch.ranks_used.clear();
         self.watch.gpus_chosen.clear();
+        self.watch.wanted_on_cpu.clear();
         self.steps = 0;
         self.exhausted = false;
     }
@@ -344,6 +345,7 @@ impl Interp<'_> {
             // Submodules are built when something asks for them: each is an entry point of its own.
             self.shallow += 1;
             self.callers.entry = own.then_some(f);
+            self.after_definition(m, f);
             self.run(m, f, None, Some(Value::Object(id)), class, None, None, false);
             self.check_registered(id);
             self.shallow -= 1;
@@ -374,6 +376,16 @@ impl Interp<'_> {
             }
         }
         id
+    }
+
+    /// Nothing runs of a function but where its `def` has been reached.
+    fn after_definition(&mut self, module: ModIdx, func: FuncId) {
+        let def = self.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
+        let def = self.settled(def);
+        let path = self.d.and(self.path, def);
+        if path != FALSE {
+            self.path = path;
+        }
     }
 
     fn receiver_symbol(&mut self, class: ClassKey) -> super::OuterId {

@@ -6,8 +6,8 @@ use super::super::value::{Device, Host, OuterId, OuterKey, Value};
 use super::args::Args;
 use super::watch::Group;
 use super::{Cell, Interp, Pending};
-use crate::ir::{Expr, ExprId, Var};
-use crate::link::Target;
+use crate::ir::{Arg, ArgKind, Expr, ExprId, Var};
+use crate::link::{ModIdx, Target};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 
@@ -16,6 +16,20 @@ const READ_ONCE: &[&str] = &["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"];
 const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 /// The number of a process among those of all machines.
 const GLOBAL_RANKS: &[&str] = &["RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"];
+/// What takes the current GPU without being told which: NCCL's own work, pinned memory, the allocator, objects that are sent.
+const ON_CURRENT: &[&str] = &[
+    "barrier",
+    "monitored_barrier",
+    "pin_memory",
+    "empty_cache",
+    "synchronize",
+    "current_device",
+    "current_stream",
+    "all_gather_object",
+    "gather_object",
+    "broadcast_object_list",
+    "scatter_object_list",
+];
 /// What starts other processes, for which the environment may be meant.
 const STARTS_PROCESSES: &[&str] =
     &["subprocess", "Popen", "Process", "spawn", "system", "check_call", "check_output", "execv", "execvpe"];
@@ -456,12 +470,12 @@ impl Interp<'_> {
     /// The end of an entry point: was a device chosen for each process?
     pub(super) fn end_group(&mut self) {
         let uses = std::mem::take(&mut self.watch.bare);
-        // Whoever names a device with its index everywhere leaves nothing to the current one.
-        let wrapped = std::mem::take(&mut self.watch.one_each).into_iter();
-        let wrapped: Vec<Place> = wrapped
-            .filter(|&(_, by_device)| !by_device || !uses.is_empty())
-            .map(|(place, _)| place)
-            .collect();
+        // Whoever names a device with its index everywhere leaves nothing to the current one, and who names numbers only what
+        // asks for it without being told.
+        let wrapped = std::mem::take(&mut self.watch.one_each);
+        let counts = |by_device: bool| !uses.is_empty() || !by_device && self.asks_for_current_gpu();
+        let wrapped: Vec<Place> =
+            wrapped.into_iter().filter(|&(_, by_device)| counts(by_device)).map(|(place, _)| place).collect();
         let selected = std::mem::take(&mut self.watch.selected);
         let indexed = std::mem::take(&mut self.watch.indexed);
         self.watch.group_started = None;
@@ -479,6 +493,26 @@ impl Interp<'_> {
 
     /// Do the files at hand choose a device for each process in a way that was not followed?
     fn chooses_somewhere(&self) -> bool {
+        self.at_hand().into_iter().any(|m| {
+            let ir = &self.program.get(m).ir;
+            let sets =
+                |name: &Sym| matches!(name.as_str(), "set_device" | "set_device_index" | "set_device_idx");
+            ir.attributes.iter().any(sets) || ir.strings.iter().any(|s| s.as_str() == VISIBLE)
+        })
+    }
+
+    /// Does something in the files at hand work on the current GPU, whatever else names its index?
+    fn asks_for_current_gpu(&self) -> bool {
+        self.at_hand().into_iter().any(|m| {
+            let ir = &self.program.get(m).ir;
+            let pins = |a: &Arg| matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == "pin_memory" && ir.expr(a.value) != Expr::False);
+            ir.attributes.iter().any(|name| ON_CURRENT.contains(&name.as_str()))
+                || ir.calls().any(|call| call.args.iter().any(pins))
+        })
+    }
+
+    /// The file and what it imports, as far as that goes.
+    fn at_hand(&self) -> Vec<ModIdx> {
         let mut modules = vec![self.entry];
         let mut at = 0;
         while at < modules.len() && modules.len() < 60 {
@@ -489,12 +523,7 @@ impl Interp<'_> {
             }
             at += 1;
         }
-        modules.into_iter().any(|m| {
-            let ir = &self.program.get(m).ir;
-            let sets =
-                |name: &Sym| matches!(name.as_str(), "set_device" | "set_device_index" | "set_device_idx");
-            ir.attributes.iter().any(sets) || ir.strings.iter().any(|s| s.as_str() == VISIBLE)
-        })
+        modules
     }
 
     /// The cells of this file's state.
