@@ -378,17 +378,7 @@ impl Interp<'_> {
         id
     }
 
-    /// Nothing runs of a function but where its `def` has been reached.
-    fn after_definition(&mut self, module: ModIdx, func: FuncId) {
-        let def = self.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
-        let def = self.settled(def);
-        let path = self.d.and(self.path, def);
-        if path != FALSE {
-            self.path = path;
-        }
-    }
-
-    fn receiver_symbol(&mut self, class: ClassKey) -> super::OuterId {
+    pub(super) fn receiver_symbol(&mut self, class: ClassKey) -> super::OuterId {
         let key = OuterKey::Receiver { class };
         self.t.outer(key.clone(), || Outer {
             key,
@@ -443,6 +433,9 @@ impl Interp<'_> {
             let entered = self.path;
             let given = self.run(module, func, parent, receiver, class, None, None, false);
             self.path = entered;
+            if let Some(key) = class.filter(|_| function.name == self.known.forward) {
+                self.leaves_for_numpy(key, given);
+            }
             self.check_step((module, func), class, given);
             self.collect(out);
             self.run_returned(given, start, frames, out);
