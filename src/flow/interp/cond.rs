@@ -170,7 +170,7 @@ impl Interp<'_> {
                 if matches!(ir.expr(left), Expr::Var(_)) && is_below_all(ir, op, right) =>
             {
                 let name = ir.variable_of(left).filter(|name| speaks_of_devices(name.as_str()))?;
-                Some(name.to_string())
+                Some(format!("…({name})"))
             }
             Expr::Compare { left, right, .. } if written(right) => self.asked_of(module, left),
             Expr::Call(call) => {
