@@ -14,6 +14,7 @@ mod late;
 mod needs;
 mod own;
 mod refuses;
+mod spawned;
 mod statements;
 mod weightless;
 

@@ -40,7 +40,7 @@ pub(super) fn retained(cx: &Context<'_>) -> Vec<Finding> {
         if let Stmt::For { body, .. } | Stmt::While { body, .. } = stmt {
             let scope = ir.block(*body).first().map(|&s| scope_of(ir, ir.stmt_span(s))).unwrap_or_default();
             let file = File { cx, module, ir, scope };
-            file.look_into(*body, &mut found);
+            file.look_into(*body, file.drawn_from_variable(stmt), &mut found);
         }
     }
     found
@@ -81,7 +81,17 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    fn look_into(&self, body: Block, found: &mut Vec<Finding>) {
+    /// `for part in parts:`, the variable that stands for each. All of them are there with their graphs before the first round.
+    fn drawn_from_variable(&self, stmt: &Stmt) -> Option<Var> {
+        let Stmt::For { target, iter, .. } = *stmt else { return None };
+        match (self.ir.expr(target), self.ir.expr(iter)) {
+            (Expr::Var(target), Expr::Var(_)) => Some(target),
+            _ => None,
+        }
+    }
+
+    /// `given`: what each round of the loop is given, and does not make.
+    fn look_into(&self, body: Block, given: Option<Var>, found: &mut Vec<Finding>) {
         let spans: Vec<Span> = self.ir.block(body).iter().map(|&s| self.ir.stmt_span(s)).collect();
         let within = |at: Span| spans.iter().any(|s| s.contains(at));
         let mut losses: Vec<(Loss, Span)> = self
@@ -96,7 +106,7 @@ impl File<'_> {
         losses.extend(summed);
         self.put_into_dicts(&mut losses, &within);
         losses.retain(|(l, at)| !self.rebound(l.var, &|x| within(x) && x.start > at.start));
-        let losses: Vec<Loss> = losses.into_iter().map(|(l, _)| l).collect();
+        let losses: Vec<Loss> = losses.into_iter().map(|(l, _)| l).filter(|l| Some(l.var) != given).collect();
         if losses.is_empty() {
             return;
         }

@@ -1,6 +1,6 @@
 //! SD2: two devices meet; SD301, its form for tensors that modules do not register.
 
-use super::{Context, finding, reason, with_stack};
+use super::{Context, finding, reason, with_also, with_stack};
 use crate::finding::{Finding, Label};
 use crate::flow::event::{DeviceName, Event, Kind, Meeting, Operand};
 use crate::flow::is_module_class;
@@ -118,7 +118,7 @@ pub(super) fn cpu_only(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     }
     let message = format!("{what} wants this tensor on the CPU, and it is on {}", stray.device.in_words());
     let f = finding(207, event, message, event.place, "must be on the CPU");
-    Some(with_stack(origins(f, stray), event).help("pass `.cpu()` of it"))
+    Some(with_also(with_stack(origins(f, stray), event), event).help("pass `.cpu()` of it"))
 }
 
 /// SD209 data-assigned-across-devices

@@ -4,6 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::late::Late;
 use super::refuses::{Points, Refusal};
+use super::spawned::is_spawned;
 use super::{GPUS, literal};
 use crate::flow::nodes::{Node, named, node, node_of, silent};
 use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, Module, Whole};
@@ -104,7 +105,10 @@ impl<'a> Graph<'a> {
             return;
         }
         self.mentions.push((around.map(|(node, _)| node), target));
-        if there.iter().any(|span| span.contains(at)) || is_given_gpus(ir, at) {
+        if there.iter().any(|span| span.contains(at))
+            || is_given_gpus(ir, at)
+            || is_spawned(self.program, m, e)
+        {
             self.add(target, Asks::Nothing, Asks::Nothing);
             return;
         }

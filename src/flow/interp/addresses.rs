@@ -182,6 +182,15 @@ impl Interp<'_> {
             Expr::Dict(_) | Expr::Comp(_) => {
                 whole.frame.is_none() && speaks || self.are_addresses(whole, steps)
             }
+            // `table = others if more else few`
+            Expr::IfElse(id) => {
+                let either = ir.if_else(id);
+                [either.then, either.orelse].into_iter().all(|e| {
+                    let part = Written { e, ..whole };
+                    let part = self.bound_to(part).unwrap_or(part);
+                    self.are_addresses(part, steps)
+                })
+            }
             _ => self.is_foreign_table(whole) || speaks && self.is_foreign(whole),
         }
     }

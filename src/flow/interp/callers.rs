@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::super::event::{DeviceName, Event, Kind};
 use super::super::given::{MAX_HANDS, handed_on, is_private};
 use super::super::methods::through_objects;
-use super::super::value::{Device, OriginId, OuterId, OuterKey, Reason, Value};
+use super::super::value::{Device, Host, OriginId, OuterId, OuterKey, Reason, Value};
 use super::allocation::dtype_width;
 use super::args::Args;
 use super::compare::on_test;
@@ -44,6 +44,8 @@ pub(super) struct Callers {
     pub(super) tracing: u32,
     /// Outside tensors that the entry point itself takes to NumPy as they are: who calls it keeps them on the host.
     host: FxHashSet<OuterId>,
+    /// Modules whose own `forward` gives arrays.
+    for_numpy: FxHashSet<OuterId>,
     /// Outside things that the entry point itself follows, wherever they are: `y.to(x.device)`.
     followed: FxHashSet<OuterId>,
 }
@@ -217,7 +219,17 @@ impl Interp<'_> {
 
     /// Has the entry point shown that one of these must be on the host?
     pub(super) fn any_on_host(&self, about: &[OuterId]) -> bool {
-        about.iter().any(|o| self.callers.host.contains(o))
+        about.iter().any(|o| self.callers.host.contains(o) || self.callers.for_numpy.contains(o))
+    }
+
+    /// What a module's `forward` gives is an array, and nobody is told that it may not be one: then the module is on the host, in
+    /// its other methods as well.
+    pub(super) fn leaves_for_numpy(&mut self, key: ClassKey, given: Value) {
+        let array = matches!(given, Value::Host(Host::Array | Host::Doubles | Host::Numbers | Host::Left(_)));
+        if array && !self.events.iter().any(|p| matches!(p.event.kind, Kind::ToHost { .. })) {
+            let home = self.receiver_symbol(key);
+            self.callers.for_numpy.insert(home);
+        }
     }
 
     /// The next entry point makes its own demands.

@@ -9,7 +9,7 @@ use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::{FrameId, OuterId, Value};
 use super::addresses::Written;
 use super::{Interp, ObjKind, Test};
-use crate::ir::{CmpOp, Expr, ExprId, ExprList, UnaryOp, Var};
+use crate::ir::{CmpOp, Expr, ExprId, ExprList, UnaryOp, Var, Whole};
 use crate::link::{ModIdx, Resolved};
 use crate::sym::Sym;
 use crate::world::Backend;
@@ -165,6 +165,13 @@ impl Interp<'_> {
         match ir.expr(e) {
             Expr::Attr { name, .. } if super::answers::holds_answers(self.program, module, name) => {
                 Some(format!("….{name}"))
+            }
+            // `device > -1`: the number of a GPU, which is below zero where there is none.
+            Expr::Compare { left, op, right }
+                if matches!(ir.expr(left), Expr::Var(_)) && is_below_all(ir, op, right) =>
+            {
+                let name = ir.variable_of(left).filter(|name| speaks_of_devices(name.as_str()))?;
+                Some(format!("…({name})"))
             }
             Expr::Compare { left, right, .. } if written(right) => self.asked_of(module, left),
             Expr::Call(call) => {
@@ -464,6 +471,18 @@ pub(in crate::flow) fn speaks_of_devices(text: &str) -> bool {
     words.any(|word| WORDS.iter().any(|known| is(word, known)))
         // `is_package_available()` asks for a package, and says nothing of the machine.
         || names.any(|name| ["available", "is_available"].iter().any(|known| is(name, known)))
+}
+
+/// Does the comparison with this number tell those from zero on from those below?
+fn is_below_all(ir: &crate::ir::Module, op: CmpOp, e: ExprId) -> bool {
+    match ir.expr(e) {
+        Expr::Unary { op: UnaryOp::Neg, operand } => {
+            matches!(ir.expr(operand), Expr::Int(Whole(1))) && !matches!(op, CmpOp::GtE | CmpOp::Lt)
+        }
+        Expr::Int(Whole(-1)) => !matches!(op, CmpOp::GtE | CmpOp::Lt),
+        Expr::Int(Whole(0)) => matches!(op, CmpOp::GtE | CmpOp::Lt),
+        _ => false,
+    }
 }
 
 pub(super) const fn constant(b: bool) -> Cond {

@@ -322,6 +322,13 @@ impl Interp<'_> {
                 self.extend_list(id, v, at);
                 Value::None
             }
+            // Of a set.
+            ("update", Some(_)) => {
+                for &(v, at) in &args.positional {
+                    self.extend_list(id, v, at);
+                }
+                Value::None
+            }
             ("pop", number) => self.pop_element(id, number.map(|(v, _)| v), e),
             ("popleft", _) => self.pop_element(id, Some(Value::Int(0)), e),
             ("copy", _) => {

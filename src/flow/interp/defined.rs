@@ -1,11 +1,23 @@
-//! What runs when a class or a function is defined: tests in the class's body, and in the defaults of parameters.
+//! What runs when a class or a function is defined: tests in the class's body, and in the defaults of parameters; and what runs only
+//! then.
 
+use super::super::diagram::{FALSE, TRUE};
 use super::super::value::Value;
 use super::Interp;
 use crate::ir::{ClassId, Expr, ExprId, FuncId, Stmt, UnaryOp};
-use crate::link::Resolved;
+use crate::link::{ModIdx, Resolved};
 
 impl Interp<'_> {
+    /// Nothing runs of a function but where its `def` has been reached.
+    pub(super) fn after_definition(&mut self, module: ModIdx, func: FuncId) {
+        let def = self.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
+        let def = self.settled(def);
+        let path = self.d.and(self.path, def);
+        if path != FALSE {
+            self.path = path;
+        }
+    }
+
     /// The tests in a class's body, which is not interpreted.
     pub(super) fn check_tests_of_class(&mut self, class: ClassId) {
         let ir = &self.linked().ir;

@@ -271,7 +271,7 @@ impl Interp<'_> {
                 _ => dims = Dims::at_least(dims.minus(1).least()),
             }
         }
-        if kept { dims.broadcast(Dims::SOME) } else { dims }
+        if kept && !dims.some() { dims.broadcast(Dims::SOME) } else { dims }
     }
 }
 

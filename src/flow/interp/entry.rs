@@ -176,6 +176,7 @@ impl Interp<'_> {
         self.heavy_here.clear();
         self.watch.ranks_used.clear();
         self.watch.gpus_chosen.clear();
+        self.watch.wanted_on_cpu.clear();
         self.steps = 0;
         self.exhausted = false;
     }
@@ -345,6 +346,7 @@ impl Interp<'_> {
             // Submodules are built when something asks for them: each is an entry point of its own.
             self.shallow += 1;
             self.callers.entry = own.then_some(f);
+            self.after_definition(m, f);
             self.run(m, f, None, Some(Value::Object(id)), class, None, None, false);
             self.check_registered(id);
             self.shallow -= 1;
@@ -377,7 +379,7 @@ impl Interp<'_> {
         id
     }
 
-    fn receiver_symbol(&mut self, class: ClassKey) -> super::OuterId {
+    pub(super) fn receiver_symbol(&mut self, class: ClassKey) -> super::OuterId {
         let key = OuterKey::Receiver { class };
         self.t.outer(key.clone(), || Outer {
             key,
@@ -432,6 +434,9 @@ impl Interp<'_> {
             let entered = self.path;
             let given = self.run(module, func, parent, receiver, class, None, None, false);
             self.path = entered;
+            if let Some(key) = class.filter(|_| function.name == self.known.forward) {
+                self.leaves_for_numpy(key, given);
+            }
             self.check_step((module, func), class, given);
             self.collect(out);
             self.run_returned(given, start, frames, out);

@@ -420,7 +420,8 @@ impl Interp<'_> {
             return Value::Outer(self.known.device_count);
         }
         // `types.SimpleNamespace(x=x)`: its fields are what it is given.
-        if text == "types.SimpleNamespace" && args.positional.is_empty() && !args.open {
+        let holds = matches!(text, "types.SimpleNamespace" | "argparse.Namespace");
+        if holds && args.positional.is_empty() && !args.open {
             let id = self.object(ObjKind::Instance, None, Value::Absent);
             for &(name, v, _) in &args.keywords {
                 self.set_field(id, name, v);

@@ -1,17 +1,36 @@
-//! Process groups of NCCL, which need CUDA.
+//! Process groups of NCCL, which need CUDA, and whether each of their processes has a GPU of its own.
 
-use super::super::diagram::{Cond, FALSE, TRUE};
+use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::event::{Bite, Kind, UseKind};
-use super::super::value::Value;
-use super::Interp;
+use super::super::value::{Device, Value};
 use super::args::Args;
-use crate::ir::ExprId;
+use super::process::VISIBLE;
+use super::watch::Group;
+use super::{Interp, Pending};
+use crate::ir::{Arg, ArgKind, Expr, ExprId};
+use crate::link::ModIdx;
 use crate::span::Place;
+use crate::sym::Sym;
 use crate::torch;
 use crate::world::World;
 
 /// The call by which a process chooses its GPU.
 pub(super) const CHOOSES: &str = "torch.cuda.set_device";
+
+/// What takes the current GPU without being told which: NCCL's own work, pinned memory, the allocator, objects that are sent.
+const ON_CURRENT: &[&str] = &[
+    "barrier",
+    "monitored_barrier",
+    "pin_memory",
+    "empty_cache",
+    "synchronize",
+    "current_device",
+    "current_stream",
+    "all_gather_object",
+    "gather_object",
+    "broadcast_object_list",
+    "scatter_object_list",
+];
 
 impl Interp<'_> {
     /// `init_process_group("nccl")` where no GPU may be. What follows is not reached without one.
@@ -52,7 +71,7 @@ impl Interp<'_> {
 
     /// `torch.cuda.set_device(args.local_rank)`: it raises without CUDA, unless the number is one below zero. In a process of a
     /// group it never is.
-    pub(super) fn chooses_gpu(&mut self, path: crate::sym::Sym, e: ExprId) {
+    pub(super) fn chooses_gpu(&mut self, path: Sym, e: ExprId) {
         if path.as_str() == CHOOSES && self.muted == 0 && !self.caught_around() {
             let place = self.place(e);
             self.watch.gpus_chosen.push((self.frame, self.path, place));
@@ -89,5 +108,118 @@ impl Interp<'_> {
             v if nccl(v) => TRUE,
             _ => FALSE,
         }
+    }
+
+    /// Something is put on a device: after `init_process_group("nccl")` a bare `cuda` is GPU 0 for every process,
+    /// unless each has chosen its own.
+    pub(super) fn counts_for_group(&mut self, device: Dd, e: ExprId) {
+        if self.muted > 0 {
+            return;
+        }
+        for (_, d, origin) in self.device_leaves(device) {
+            self.watch.beyond_first |= match d {
+                Device::Cuda(index) => index.is_some_and(|index| index > 0),
+                d => matches!(d, Device::CudaSome | Device::Named(_)),
+            };
+            match d {
+                Device::Cuda(None) => {
+                    let literal = self.chain(origin).into_iter().find(|s| s.reason == super::Reason::Literal);
+                    let place = literal.map_or_else(|| self.place(e), |s| s.place);
+                    if self.watch.bare.len() < 4 && !self.watch.bare.contains(&place) {
+                        self.watch.bare.push(place);
+                    }
+                }
+                Device::Cuda(Some(_)) | Device::CudaSome | Device::Named(_) => self.watch.indexed = true,
+                _ => {}
+            }
+        }
+    }
+
+    /// `init_process_group("nccl", …)`: whether devices are chosen is known at the end.
+    pub(super) fn watch_group(&mut self, args: &Args, e: ExprId) {
+        let nccl = match args.get(0, "backend") {
+            Some((v, _)) => {
+                self.values_of(v).iter().any(|v| matches!(v, Value::Str(s, _) if s.as_str().contains("nccl")))
+            }
+            None => false,
+        };
+        let alone = args.keyword("world_size").is_some_and(|(v, _)| v == Value::Int(1));
+        self.watch.beyond_first |= !alone;
+        if !nccl || alone || args.keyword("device_id").is_some() || self.watch.group.is_some() {
+            return;
+        }
+        let there = self.available(None);
+        if let Some(bite) = self.bite(there, false) {
+            let place = self.place(e);
+            let kind = Kind::NoSetDevice { uses: Vec::new(), indexed: false };
+            self.emit(kind, place, bite, Vec::new());
+            if let Some(event) = self.events.pop() {
+                self.watch.group = Some(Group { event });
+            }
+        }
+    }
+
+    /// The end of an entry point: was a device chosen for each process?
+    pub(super) fn end_group(&mut self) {
+        let uses = std::mem::take(&mut self.watch.bare);
+        let wrapped = std::mem::take(&mut self.watch.one_each);
+        let selected = std::mem::take(&mut self.watch.selected);
+        let indexed = std::mem::take(&mut self.watch.indexed);
+        self.watch.group_started = None;
+        let Some(Group { event: Pending { mut event, needs, about, function } }) = self.watch.group.take()
+        else {
+            return;
+        };
+        // Whoever names a device with its index everywhere leaves nothing to the current one, and who names numbers only what
+        // asks for it without being told.
+        let asked = |place: Place| self.asks_for_current_gpu([event.place, place]);
+        let counts = |by_device: bool, place| !uses.is_empty() || !by_device && asked(place);
+        let wrapped: Vec<Place> =
+            wrapped.into_iter().filter(|&(place, by_device)| counts(by_device, place)).map(|w| w.0).collect();
+        let alike = !uses.is_empty() && !indexed;
+        if selected || !alike && wrapped.is_empty() || self.chooses_somewhere() {
+            return;
+        }
+        event.kind = Kind::NoSetDevice { uses: if alike { uses } else { wrapped }, indexed: !alike };
+        self.events.push(Pending { event, needs, about, function });
+    }
+
+    /// Do the files at hand choose a device for each process in a way that was not followed?
+    fn chooses_somewhere(&self) -> bool {
+        self.at_hand().into_iter().any(|m| {
+            let ir = &self.program.get(m).ir;
+            let sets =
+                |name: &Sym| matches!(name.as_str(), "set_device" | "set_device_index" | "set_device_idx");
+            ir.attributes.iter().any(sets) || ir.strings.iter().any(|s| s.as_str() == VISIBLE)
+        })
+    }
+
+    /// Does something in the program's file, or in one of these places', work on the current GPU, whatever else names its index?
+    fn asks_for_current_gpu(&self, places: [Place; 2]) -> bool {
+        let files = places.into_iter().filter_map(|place| self.program.module_of(place.file));
+        files.chain([self.entry]).any(|m| {
+            let ir = &self.program.get(m).ir;
+            let pins = |a: &Arg| {
+                matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == "pin_memory")
+                    && ir.expr(a.value) != Expr::False
+            };
+            ir.attributes.iter().any(|name| ON_CURRENT.contains(&name.as_str()))
+                || ir.calls().any(|call| call.args.iter().any(pins))
+        })
+    }
+
+    /// The file and what it imports, as far as that goes.
+    fn at_hand(&self) -> Vec<ModIdx> {
+        let mut modules = vec![self.entry];
+        let mut at = 0;
+        while at < modules.len() && modules.len() < 60 {
+            for m in self.program.imports(modules[at]) {
+                if !modules.contains(&m) {
+                    modules.push(m);
+                }
+            }
+            at += 1;
+        }
+        modules
     }
 }

@@ -3,7 +3,7 @@
 use super::super::diagram::TRUE;
 use super::super::event::{Compared, Kind, Misplaced};
 use super::super::spelled::is_misspelt;
-use super::super::value::{Device, OuterKey, Value};
+use super::super::value::{Device, OuterId, OuterKey, Value};
 use super::args::Args;
 use super::{FALSE, Interp};
 use crate::ir::{CmpOp, Expr, ExprId, Var};
@@ -30,7 +30,7 @@ impl Interp<'_> {
             Some(Resolved::External(path)) if matches!(path.as_str(), "torch.cuda.device" | "torch.cuda.device_of")
         );
         if manager {
-            self.tell_misplaced(Misplaced::Manager, TRUE, e);
+            self.tell_misplaced(Misplaced::Manager, TRUE, Vec::new(), e);
         }
     }
 
@@ -49,6 +49,15 @@ impl Interp<'_> {
             return;
         }
         let mut bad = self.d.where_leaf(d, &mut |p| self.t.places.get(p).0 == Device::Cpu);
+        // Others have a method of that name as well.
+        let tensors = if bad == FALSE {
+            leaves
+                .iter()
+                .filter_map(|&(_, d, _)| if let Device::Of(o) = d { Some(o) } else { None })
+                .collect()
+        } else {
+            Vec::new()
+        };
         if somewhere {
             let of = self.d.where_leaf(d, &mut |p| matches!(self.t.places.get(p).0, Device::Of(_)));
             let there = self.available(None);
@@ -57,7 +66,7 @@ impl Interp<'_> {
             bad = self.d.or(bad, of);
         }
         if bad != FALSE {
-            self.tell_misplaced(Misplaced::Number, bad, e);
+            self.tell_misplaced(Misplaced::Number, bad, tensors, e);
         }
     }
 
@@ -68,7 +77,7 @@ impl Interp<'_> {
         }
         let Some((v, at)) = args.get(0, "device_type") else { return };
         if self.is_surely_device(v, at) {
-            self.tell_misplaced(Misplaced::Autocast, TRUE, e);
+            self.tell_misplaced(Misplaced::Autocast, TRUE, Vec::new(), e);
         }
     }
 
@@ -120,14 +129,14 @@ impl Interp<'_> {
         }
     }
 
-    /// `bad`: where it raises.
-    fn tell_misplaced(&mut self, what: Misplaced, bad: super::Cond, e: ExprId) {
+    /// `bad`: where it raises, if `tensors` turn out to be some.
+    fn tell_misplaced(&mut self, what: Misplaced, bad: super::Cond, tensors: Vec<OuterId>, e: ExprId) {
         if self.muted > 0 {
             return;
         }
         if let Some(bite) = self.bite(bad, false) {
             let place = self.place(e);
-            self.emit(Kind::Misplaced { what }, place, bite, Vec::new());
+            self.emit(Kind::Misplaced { what }, place, bite, tensors);
         }
     }
 }

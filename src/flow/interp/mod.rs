@@ -123,6 +123,7 @@ mod traced;
 mod training;
 mod transfer;
 mod transfers;
+mod wanted;
 mod watch;
 mod weightless;
 mod with;

@@ -6,7 +6,8 @@
 use super::super::value::{ObjId, Value};
 use super::args::Args;
 use super::{Interp, ObjKind};
-use crate::ir::ExprId;
+use crate::ir::{Expr, ExprId, FuncId};
+use crate::link::ModIdx;
 use crate::sym::Sym;
 
 /// Parts of parts that are told of a change.
@@ -30,13 +31,26 @@ impl Interp<'_> {
         }
     }
 
-    /// A class that says itself what its modes are, or is run by a framework that sets them.
+    /// A class that says itself what its modes are, and not only besides what its base does, or is run by a framework that sets
+    /// them.
     fn has_modes_of_its_own(&self, id: ObjId) -> bool {
         self.obj(id).class.is_none_or(|key| {
             self.is_moved_for_user(key)
-                || ["train", "eval"]
-                    .iter()
-                    .any(|name| self.program.find_method(key, Sym::new(name)).is_some())
+                || ["train", "eval"].into_iter().map(Sym::new).any(|name| {
+                    let own = self.program.find_method(key, name);
+                    own.is_some_and(|(m, f)| !self.calls_base(m, f, name))
+                })
+        })
+    }
+
+    /// `super().eval()`, in the method of that name.
+    fn calls_base(&self, module: ModIdx, func: FuncId, name: Sym) -> bool {
+        let ir = &self.program.get(module).ir;
+        ir.exprs[ir.exprs_of(ir.function(func))].iter().any(|e| {
+            let Expr::Call(call) = *e else { return false };
+            let Expr::Attr { base, name: called } = ir.expr(ir.call(call).func) else { return false };
+            called == name
+                && matches!(ir.expr(base), Expr::Call(base) if ir.is_builtin(ir.call(base).func, "super"))
         })
     }
 

@@ -4,8 +4,7 @@ use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::event::Kind;
 use super::super::value::{Device, Host, OuterId, OuterKey, Value};
 use super::args::Args;
-use super::watch::Group;
-use super::{Cell, Interp, Pending};
+use super::{Cell, Interp};
 use crate::ir::{Expr, ExprId, Var};
 use crate::link::Target;
 use crate::span::{Place, Span};
@@ -13,7 +12,7 @@ use crate::sym::Sym;
 
 /// The variables that CUDA reads once, when it is initialised.
 const READ_ONCE: &[&str] = &["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"];
-const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
+pub(super) const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 /// The number of a process among those of all machines.
 const GLOBAL_RANKS: &[&str] = &["RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"];
 /// What starts other processes, for which the environment may be meant.
@@ -376,99 +375,6 @@ impl Interp<'_> {
             return true;
         }
         false
-    }
-
-    /// Something is put on a device: after `init_process_group("nccl")` a bare `cuda` is GPU 0 for every process,
-    /// unless each has chosen its own.
-    pub(super) fn counts_for_group(&mut self, device: Dd, e: ExprId) {
-        if self.muted > 0 {
-            return;
-        }
-        for (_, d, origin) in self.device_leaves(device) {
-            self.watch.beyond_first |= match d {
-                Device::Cuda(index) => index.is_some_and(|index| index > 0),
-                d => matches!(d, Device::CudaSome | Device::Named(_)),
-            };
-            match d {
-                Device::Cuda(None) => {
-                    let literal = self.chain(origin).into_iter().find(|s| s.reason == super::Reason::Literal);
-                    let place = literal.map_or_else(|| self.place(e), |s| s.place);
-                    if self.watch.bare.len() < 4 && !self.watch.bare.contains(&place) {
-                        self.watch.bare.push(place);
-                    }
-                }
-                Device::Cuda(Some(_)) | Device::CudaSome | Device::Named(_) => self.watch.indexed = true,
-                _ => {}
-            }
-        }
-    }
-
-    /// `init_process_group("nccl", …)`: whether devices are chosen is known at the end.
-    pub(super) fn watch_group(&mut self, args: &Args, e: ExprId) {
-        let nccl = match args.get(0, "backend") {
-            Some((v, _)) => {
-                self.values_of(v).iter().any(|v| matches!(v, Value::Str(s, _) if s.as_str().contains("nccl")))
-            }
-            None => false,
-        };
-        let alone = args.keyword("world_size").is_some_and(|(v, _)| v == Value::Int(1));
-        self.watch.beyond_first |= !alone;
-        if !nccl || alone || args.keyword("device_id").is_some() || self.watch.group.is_some() {
-            return;
-        }
-        let there = self.available(None);
-        if let Some(bite) = self.bite(there, false) {
-            let place = self.place(e);
-            let kind = Kind::NoSetDevice { uses: Vec::new(), indexed: false };
-            self.emit(kind, place, bite, Vec::new());
-            if let Some(event) = self.events.pop() {
-                self.watch.group = Some(Group { event });
-            }
-        }
-    }
-
-    /// The end of an entry point: was a device chosen for each process?
-    pub(super) fn end_group(&mut self) {
-        let uses = std::mem::take(&mut self.watch.bare);
-        // Whoever names a device with its index everywhere leaves nothing to the current one.
-        let wrapped = std::mem::take(&mut self.watch.one_each).into_iter();
-        let wrapped: Vec<Place> = wrapped
-            .filter(|&(_, by_device)| !by_device || !uses.is_empty())
-            .map(|(place, _)| place)
-            .collect();
-        let selected = std::mem::take(&mut self.watch.selected);
-        let indexed = std::mem::take(&mut self.watch.indexed);
-        self.watch.group_started = None;
-        let Some(Group { event: Pending { mut event, needs, about, function } }) = self.watch.group.take()
-        else {
-            return;
-        };
-        let alike = !uses.is_empty() && !indexed;
-        if selected || !alike && wrapped.is_empty() || self.chooses_somewhere() {
-            return;
-        }
-        event.kind = Kind::NoSetDevice { uses: if alike { uses } else { wrapped }, indexed: !alike };
-        self.events.push(Pending { event, needs, about, function });
-    }
-
-    /// Do the files at hand choose a device for each process in a way that was not followed?
-    fn chooses_somewhere(&self) -> bool {
-        let mut modules = vec![self.entry];
-        let mut at = 0;
-        while at < modules.len() && modules.len() < 60 {
-            for m in self.program.imports(modules[at]) {
-                if !modules.contains(&m) {
-                    modules.push(m);
-                }
-            }
-            at += 1;
-        }
-        modules.into_iter().any(|m| {
-            let ir = &self.program.get(m).ir;
-            let sets =
-                |name: &Sym| matches!(name.as_str(), "set_device" | "set_device_index" | "set_device_idx");
-            ir.attributes.iter().any(sets) || ir.strings.iter().any(|s| s.as_str() == VISIBLE)
-        })
     }
 
     /// The cells of this file's state.

@@ -15,9 +15,10 @@ fn known_text(s: &str, method: &str, args: &[Option<&str>]) -> Option<String> {
         ("upper", []) => s.to_uppercase(),
         ("strip", []) => s.trim().to_owned(),
         ("lstrip", []) => s.trim_start().to_owned(),
-        // What is cut out of a name may be one that the program's own checks exclude here; nothing is nothing.
+        // What is cut out of a name may be one that the program's own checks exclude here; nothing is nothing, and a number is
+        // no name.
         ("replace", [Some(old), Some(new)]) => {
-            Some(s.replace(old, new)).filter(|r| r == s || r.is_empty())?
+            Some(s.replace(old, new)).filter(|r| r == s || r.bytes().all(|b| b.is_ascii_digit()))?
         }
         ("rstrip", []) => s.trim_end().to_owned(),
         _ => return None,

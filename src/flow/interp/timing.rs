@@ -171,16 +171,22 @@ impl Interp<'_> {
     }
 
     fn where_on_gpu(&mut self, device: super::Dd) -> Cond {
-        let gpus: Vec<u32> = self
-            .device_leaves(device)
-            .into_iter()
-            .filter(|(_, d, _)| match d {
+        let mut gpus = Vec::new();
+        for (leaf, d, _) in self.device_leaves(device) {
+            let gpu = match d {
                 Device::Cuda(_) | Device::CudaSome => true,
-                Device::Named(o) => self.t.get_outer(*o).device,
+                // Where a GPU has gone another way it is none.
+                Device::Named(o) if self.t.get_outer(o).device => {
+                    let (cuda, there) = (self.if_on_cuda(o), self.available(None));
+                    let there = self.d.and(self.path, there);
+                    self.d.and(there, cuda) != FALSE
+                }
                 _ => false,
-            })
-            .map(|(leaf, ..)| leaf)
-            .collect();
+            };
+            if gpu {
+                gpus.push(leaf);
+            }
+        }
         if gpus.is_empty() {
             return FALSE;
         }

@@ -54,6 +54,8 @@ pub(super) struct Watch {
     pub(super) beyond_first: bool,
     /// Models that are wrapped for one device of each process, and whether that is told by a device and not by a number.
     pub(super) one_each: Vec<(Place, bool)>,
+    /// What others name as a device and was wanted on the CPU: when, and where.
+    pub(super) wanted_on_cpu: Vec<(Device, Cond, Place)>,
     /// The loader, or what else forks, in whose workers what is interpreted runs; whether something was told of it.
     pub(super) worker: Option<Worker>,
     pub(super) worker_told: bool,
@@ -236,6 +238,7 @@ impl Watch {
             indexed: false,
             beyond_first: false,
             one_each: Vec::new(),
+            wanted_on_cpu: Vec::new(),
             worker: None,
             worker_told: false,
             parsers: FxHashMap::default(),
