@@ -68,7 +68,8 @@ impl Interp<'_> {
                 Some((u16::try_from(n).ok()?, v))
             })
             .collect();
-        let on_host: Vec<Value> = given.iter().map(|&(_, v)| v).filter(|&v| self.is_held_on_host(v)).collect();
+        let on_host: Vec<Value> =
+            given.iter().map(|&(_, v)| v).filter(|&v| self.is_held_on_host(v)).collect();
         let those = |test: &dyn Fn(Value) -> bool| {
             given.iter().filter(|&&(_, v)| test(v)).map(|&(n, _)| n).collect::<Vec<u16>>()
         };
