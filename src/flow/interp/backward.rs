@@ -61,7 +61,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Is it a variable that holds what a factory makes without being told where?
+    /// Is it a variable that holds what a factory makes without being told where, and that is at most filled? What adds to it would
+    /// have to be there as well.
     fn is_made_by_default(&self, module: ModIdx, func: FuncId, e: ExprId) -> bool {
         let ir = &self.program.get(module).ir;
         let Expr::Var(var @ Var::Local(_)) = ir.expr(e) else { return false };
@@ -77,11 +78,15 @@ impl Interp<'_> {
             matches!(self.program.resolve_expr(module, call.func), Some(Resolved::External(path)) if factory(path))
                 && !call.args.iter().any(|a| placed(a.kind))
         };
-        ir.stmts[ir.stmts_of(ir.function(func))].iter().any(|s| match *s {
-            Stmt::Assign { targets, value } => {
-                ir.list(targets).iter().any(|&t| ir.expr(t) == Expr::Var(var)) && makes(value)
-            }
-            _ => false,
-        })
+        let own = &ir.stmts[ir.stmts_of(ir.function(func))];
+        let added_to =
+            |s: &Stmt| matches!(*s, Stmt::AugAssign { target, .. } if ir.expr(target) == Expr::Var(var));
+        !own.iter().any(added_to)
+            && own.iter().any(|s| match *s {
+                Stmt::Assign { targets, value } => {
+                    ir.list(targets).iter().any(|&t| ir.expr(t) == Expr::Var(var)) && makes(value)
+                }
+                _ => false,
+            })
     }
 }
