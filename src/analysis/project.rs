@@ -38,6 +38,8 @@ const WITH_GRADIENTS: Code = Code(506);
 const COPIED: Code = Code(601);
 /// A process's number among those of all machines, taken for a GPU's.
 const RANK: Code = Code(405);
+/// Double precision on MPS.
+const DOUBLE_ON_MPS: Code = Code(701);
 /// A group of processes of which none chooses its GPU.
 const SAME_GPU: Code = Code(406);
 
@@ -266,14 +268,14 @@ pub(super) fn seen_to_by_callers(mut findings: Vec<Finding>, reading: &mut Readi
     findings
 }
 
-/// The findings without those about machines without CUDA at places that only the processes of NCCL groups come to.
+/// The findings without those about machines without CUDA, MPS among them, at places that only the processes of NCCL groups come to.
 pub(super) fn only_in_groups(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     let grouped = |f: &Finding, program: &Program| {
         let spots = || f.entries.iter().all(|way| is_spot_grouped(program, &way.spot));
         let used = || causes(f).into_iter().all(|place| is_grouped(program, place));
         // Each process of a group loads onto the one GPU that a file came from.
-        f.code != LOAD && !f.entries.is_empty() && (spots() || used())
+        f.code == DOUBLE_ON_MPS && used() || f.code != LOAD && !f.entries.is_empty() && (spots() || used())
     };
     let concerned: Vec<FileId> =
         findings.iter().filter(|f| grouped(f, &reading.program)).map(|f| f.primary.place.file).collect();

@@ -2,9 +2,11 @@
 //!
 //! `if get_world_size() == 1: return` lets nobody pass who is alone, and `if dist.is_initialized():` nobody who has not joined.
 
-use super::named_calls::function_at;
+use super::named_calls::{chooses_before, function_at};
 use crate::finding::Spot;
-use crate::ir::{Block, Call, CmpOp, Expr, ExprId, FuncId, Module, Stmt, StmtId, UnaryOp, Var, Whole};
+use crate::ir::{
+    Block, Call, CmpOp, Expr, ExprId, FuncId, IfElse, Module, Stmt, StmtId, UnaryOp, Var, Whole,
+};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
@@ -38,7 +40,12 @@ pub fn all_nccl(program: &Program, files: &[ModIdx]) -> bool {
 
 /// `backend="nccl"`, or the name of what has been given that in the same function.
 fn is_nccl(ir: &Module, call: Call<'_>) -> bool {
-    let nccl = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if torch::is_nccl(s.as_str()));
+    let nccl = |e: ExprId| match ir.expr(e) {
+        Expr::Str(s) => torch::is_nccl(s.as_str()),
+        // What else there is comes after a GPU has been chosen.
+        Expr::IfElse(id) => is_nccl_where_there(ir, ir.if_else(id)) && chooses_before(ir, call.func),
+        _ => false,
+    };
     let Some(backend) = super::site::argument(call, 0, Sym::new("backend")) else { return false };
     let set = |value: ExprId, target: ExprId| nccl(value) && ir.asks_about(backend, target);
     nccl(backend)
@@ -46,6 +53,15 @@ fn is_nccl(ir: &Module, call: Call<'_>) -> bool {
             && ir.stmts[ir.stmts_of(ir.function(ir.function_around(call.func)))].iter().any(
                 |s| matches!(*s, Stmt::Assign { targets, value } if ir.list(targets).iter().any(|&t| set(value, t))),
             )
+}
+
+/// `"nccl" if dist.is_nccl_available() else "gloo"`
+fn is_nccl_where_there(ir: &Module, choice: IfElse) -> bool {
+    let asks = match ir.expr(choice.test) {
+        Expr::Call(id) => ir.last_name(ir.call(id).func).is_some_and(|n| n.as_str() == "is_nccl_available"),
+        _ => false,
+    };
+    asks && matches!(ir.expr(choice.then), Expr::Str(s) if torch::is_nccl(s.as_str()))
 }
 
 /// Does only a process of a group come to the place?

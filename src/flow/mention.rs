@@ -279,6 +279,16 @@ impl Scan<'_> {
             }
             _ => None,
         };
+        // `(Large if large else Small)(width)`
+        if let Expr::IfElse(id) = self.ir.expr(call.func) {
+            for class in [self.ir.if_else(id).then, self.ir.if_else(id).orelse] {
+                if let Some(Resolved::Class(key)) = self.program.resolve_expr(self.module, class)
+                    && let Some((m, f)) = self.program.find_method(key, self.names.init)
+                {
+                    self.edge(owner, self.ir.span(e), Node::Function(m, f));
+                }
+            }
+        }
         let for_itself = by_name && self.program.is_local_import(self.module, call.func);
         match callee {
             Some(Resolved::External(path)) => self.external(e, path, call),

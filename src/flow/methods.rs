@@ -11,7 +11,7 @@ use super::nodes::{Node, named};
 use super::site::{Callers, Site, argument, own_method};
 use super::stored::Contents;
 use super::unmoved::class_of;
-use crate::ir::{Call, CallId, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
+use crate::ir::{Call, CallId, Comp, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;
 
@@ -111,13 +111,46 @@ fn is_made_by_torch(program: &Program, m: ModIdx, e: ExprId) -> bool {
 fn objects(program: &Program, m: ModIdx, e: ExprId) -> Vec<ClassKey> {
     let ir = &program.get(m).ir;
     match ir.expr(e) {
-        Expr::Var(Var::Local(_)) => all_made(program, m, set_before(ir, e).into_iter()),
+        Expr::Var(Var::Local(_)) => match drawn_from(ir, e) {
+            Some(list) => elements(program, m, list),
+            None => all_made(program, m, set_before(ir, e).into_iter()),
+        },
         Expr::Attr { base, name } => match class_of_self(ir, m, base) {
             Some(class) => kept(program, class, name),
             None => Vec::new(),
         },
         _ => Vec::new(),
     }
+}
+
+/// The list that the comprehension around a variable takes it out of: `[tree.read(x) for tree in self.trees]`.
+fn drawn_from(ir: &Module, e: ExprId) -> Option<ExprId> {
+    let at = ir.span(e);
+    let of = |c: &Comp| {
+        let inside = [Some(c.element), c.value].into_iter().flatten().any(|x| ir.span(x).contains(at));
+        let drawn = c.generators.iter().find(|g| ir.expr(g.target) == ir.expr(e));
+        drawn.filter(|_| inside).map(|g| g.iter)
+    };
+    ir.comps.iter().find_map(of)
+}
+
+/// The classes of the elements of a list that an object keeps; none if they are not known.
+fn elements(program: &Program, m: ModIdx, list: ExprId) -> Vec<ClassKey> {
+    let ir = &program.get(m).ir;
+    let Expr::Attr { base, name } = ir.expr(list) else { return Vec::new() };
+    let Some(owner) = class_of_self(ir, m, base) else { return Vec::new() };
+    let made = set_to(program, owner, name).into_iter().map(|(m, e)| {
+        let ir = &program.get(m).ir;
+        match ir.expr(e) {
+            Expr::Comp(id) => classes_made(program, m, ir.comp(id).element),
+            Expr::List(items) => {
+                let each = ir.list(items).iter().map(|&item| classes_made(program, m, item));
+                Some(each.collect::<Option<Vec<Vec<ClassKey>>>>()?.concat())
+            }
+            _ => None,
+        }
+    });
+    made.collect::<Option<Vec<Vec<ClassKey>>>>().unwrap_or_default().concat()
 }
 
 /// What a function's variable may have been set to where it is read; nothing if that is not known.

@@ -209,7 +209,7 @@ fn is_in_constructor(ir: &Module, e: ExprId) -> bool {
 }
 
 /// Has the function called `set_device` before?
-fn chooses_before(ir: &Module, e: ExprId) -> bool {
+pub(super) fn chooses_before(ir: &Module, e: ExprId) -> bool {
     let (around, at) = (ir.function(ir.function_around(e)), ir.span(e));
     ir.calls().any(|call| {
         let span = ir.span(call.func);

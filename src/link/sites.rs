@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{ClassKey, ModIdx, Program, Resolved};
-use crate::ir::{CallId, Expr, ExprId, FuncId, FuncKind, Function, Var};
+use crate::ir::{CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Var};
 use crate::sym::Sym;
 
 /// The calls in a file that reach functions of its own, by function.
@@ -51,16 +51,18 @@ impl Program {
             {
                 sites.by_class.entry(f).or_default().push(id);
             }
-            let own = self.method_of_self(module, &methods, call.func);
-            let target = own.or_else(|| match self.callee(module, call.func)? {
-                Resolved::Function(m, f) => Some((m, f)),
-                Resolved::Class(key) => self.find_method(key, init),
-                _ => None,
-            });
-            let Some((m, f)) = target else { continue };
-            // Who calls it from other files does not matter: a part of a project is judged like the whole.
-            if m == module {
-                sites.by_name.entry(f).or_default().push(id);
+            for func in one_of(ir, call.func) {
+                let own = self.method_of_self(module, &methods, func);
+                let target = own.or_else(|| match self.callee(module, func)? {
+                    Resolved::Function(m, f) => Some((m, f)),
+                    Resolved::Class(key) => self.find_method(key, init),
+                    _ => None,
+                });
+                let Some((m, f)) = target else { continue };
+                // Who calls it from other files does not matter: a part of a project is judged like the whole.
+                if m == module {
+                    sites.by_name.entry(f).or_default().push(id);
+                }
             }
         }
         sites
@@ -107,5 +109,13 @@ impl Program {
             }
             _ => None,
         }
+    }
+}
+
+/// What a call may run: `(Large if large else Small)(width)` is one or the other.
+fn one_of(ir: &Module, func: ExprId) -> Vec<ExprId> {
+    match ir.expr(func) {
+        Expr::IfElse(id) => vec![ir.if_else(id).then, ir.if_else(id).orelse],
+        _ => vec![func],
     }
 }

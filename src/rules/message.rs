@@ -5,7 +5,7 @@
 
 use super::Context;
 use crate::finding::{Code, Finding, Label};
-use crate::ir::{CmpOp, Expr, ExprId, Function, Handler, IfElse, Module, Stmt, Var};
+use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, Function, Handler, IfElse, Module, Stmt, Var};
 use crate::span::{Place, Span};
 use crate::sym::{Answers, Sym};
 use crate::world::World;
@@ -215,7 +215,7 @@ impl Texts<'_> {
         let Expr::Var(var @ Var::Local(slot)) = self.ir.expr(e) else { return false };
         let place = self.ir.span(e);
         if let Some(handler) = self.handler(var, place) {
-            return handler.types.is_none_or(|t| self.is_broad(t));
+            return handler.types.is_none_or(|t| self.is_broad(t)) && !self.pins_before(handler);
         }
         let Some(function) = self.function else { return false };
         function.params.iter().any(|p| p.slot == slot && self.is_error_parameter(function, p))
@@ -231,6 +231,28 @@ impl Texts<'_> {
             .flatten()
             .filter(|h| h.name == Some(var) && h.span.contains(place))
             .max_by_key(|h| h.span.start)
+    }
+
+    /// Does the body of the handler's `try` pin memory? Where the host has no more of that, PyTorch raises a plain `RuntimeError`.
+    fn pins_before(&self, handler: &Handler) -> bool {
+        let ir = self.ir;
+        let body = ir.stmts.iter().find_map(|s| match *s {
+            Stmt::Try { body, handlers, .. } => {
+                ir.handlers(handlers).iter().any(|h| h.span == handler.span).then_some(body)
+            }
+            _ => None,
+        });
+        let body: Vec<Span> =
+            body.map(|b| ir.block(b).iter().map(|&s| ir.stmt_span(s)).collect()).unwrap_or_default();
+        let pins = |call: Call<'_>| {
+            let named = |name: Sym| matches!(name.as_str(), "pin_memory" | "cudaHostRegister");
+            let told = call
+                .args
+                .iter()
+                .any(|a| matches!(a.kind, ArgKind::Keyword(k) if named(k)) && ir.expr(a.value) == Expr::True);
+            told || matches!(ir.expr(call.func), Expr::Attr { name, .. } if named(name))
+        };
+        ir.calls().any(|call| body.iter().any(|s| s.contains(ir.span(call.func))) && pins(call))
     }
 
     fn is_broad(&self, types: ExprId) -> bool {

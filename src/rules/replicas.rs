@@ -77,12 +77,23 @@ impl File<'_> {
     /// `self.model`, or `model` where the constructor keeps it.
     fn is_registered_part(&self, init: FuncId, part: ExprId) -> bool {
         match self.ir.expr(part) {
-            Expr::Attr { base, .. } => is_self(self.ir, base),
+            Expr::Attr { base, name } => {
+                let held = assigned(self.ir, init).into_iter().filter(|&(n, ..)| n == name);
+                is_self(self.ir, base)
+                    && !held.into_iter().any(|(_, value, _)| self.makes_plain_object(value))
+            }
             var @ Expr::Var(Var::Local(_)) => {
                 assigned(self.ir, init).iter().any(|&(_, value, _)| self.ir.expr(value) == var)
             }
             _ => false,
         }
+    }
+
+    /// An object of the project that is no module: no part, whatever it keeps.
+    fn makes_plain_object(&self, value: ExprId) -> bool {
+        let Expr::Call(call) = self.ir.expr(value) else { return false };
+        let class = self.cx.program.resolve_expr(self.module, self.ir.call(call).func);
+        matches!(class, Some(Resolved::Class(k)) if !is_module_class(self.cx.program, k))
     }
 
     /// Is there a method of this name that reads a weight or a layer of its instance?

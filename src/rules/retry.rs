@@ -6,6 +6,7 @@ use crate::finding::{Code, Finding, Label};
 use crate::ir::{Block, Call, Expr, ExprId, Function, Handler, Module, Stmt, Var};
 use crate::link::Resolved;
 use crate::span::{Place, Span};
+use crate::torch;
 use crate::world::World;
 
 /// SD504 oom-retry-inside-handler
@@ -65,6 +66,7 @@ impl File<'_> {
             .filter(|&(_, at)| at.start >= known && within(&body, at) && !self.deferred(at, handler.span))
             .find(|&(call, _)| {
                 self.works(call.func)
+                    && !self.leaves_no_frame(call.func)
                     && !self.takes_the_error(call, handler)
                     && (first.iter().any(|&f| same(ir, f, call.func)) || self.recurses(call.func, function))
             })
@@ -115,6 +117,12 @@ impl File<'_> {
             _ => None,
         });
         all.flatten().map(|h| h.span).filter(move |&at| outer.contains(at))
+    }
+
+    /// `buffer.resize_(n)`: what is not written in Python has no frame in the traceback, and leaves nothing there.
+    fn leaves_no_frame(&self, callee: ExprId) -> bool {
+        matches!(self.ir.expr(callee), Expr::Attr { name, .. }
+            if name.as_str().ends_with('_') && torch::method(name).is_some())
     }
 
     /// Is the call given the error that the handler has caught? Then it asks about it, or tells of it.

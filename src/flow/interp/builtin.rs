@@ -89,6 +89,7 @@ impl Interp<'_> {
                 self.remember_download("open", args);
                 self.result_of(e)
             }
+            ("slice", Some(_)) => Value::Slice,
             ("isinstance", Some((v, at))) => self.is_instance(v, at, args, e),
             ("hasattr", Some((v, _))) => self.has_attr(v, args, e),
             ("getattr", Some((v, _))) => self.get_attr(v, args, e),
@@ -483,11 +484,24 @@ impl Interp<'_> {
         }
     }
 
+    /// Is it a name under which a layer of PyTorch's has nothing, and nobody has given it something: `getattr(layer, "weights", None)`?
+    fn is_unset_on_layer(&self, v: Value, name: Sym) -> bool {
+        let Value::Object(id) = v else { return false };
+        let ObjKind::ForeignModule(Some(op)) = self.obj(id).kind else { return false };
+        let own = ["weight", "bias", "in_proj", "running", "num_", "training", "device", "module"];
+        op.name.as_str().starts_with("torch.nn.")
+            && self.get_field(id, name) == Value::Absent
+            && !op.constructor.iter().any(|p| p.name == name)
+            && !own.iter().any(|prefix| name.as_str().starts_with(prefix))
+            && !name.as_str().starts_with('_')
+    }
+
     fn get_attr(&mut self, v: Value, args: &Args, e: ExprId) -> Value {
         match args.positional.get(1) {
             Some(&(Value::Str(n, _), _)) => {
                 let found = self.attr(v, n, e);
                 match args.positional.get(2) {
+                    Some(&(Value::None, _)) if self.is_unset_on_layer(v, n) => Value::None,
                     Some(&(default, _)) => {
                         let c = match v {
                             Value::External(_) => {

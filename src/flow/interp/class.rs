@@ -5,7 +5,7 @@ use super::super::value::{Closure, Device, NO_ORIGIN, ObjId, Reason, Role, Tenso
 use super::args::Args;
 use super::{Interp, ObjKind};
 use crate::ir::{ClassId, Expr, ExprId, Stmt};
-use crate::link::ClassKey;
+use crate::link::{ClassKey, Resolved};
 use crate::sym::Sym;
 use crate::torch::{Base, Decorator};
 
@@ -40,10 +40,26 @@ impl Interp<'_> {
         info.externals
             .iter()
             .any(|&path| crate::torch::base_class(path).is_some_and(|b| b.kind == Base::Module))
-            || (info.unknown_base || !info.externals.is_empty())
-                && (self.program.find_method(key, self.known.forward).is_some()
+            || (info.unknown_base || info.externals.iter().any(|&path| may_be_module(path)))
+                && (self.has_forward_of_module(key)
                     || info.externals.iter().all(|&path| crate::torch::base_class(path).is_none())
                         && self.program.registers_state(key))
+    }
+
+    /// Has the class a `forward` like a module's? One that is given nothing says little, unless the class has layers.
+    fn has_forward_of_module(&self, key: ClassKey) -> bool {
+        let Some((m, f)) = self.program.find_method(key, self.known.forward) else { return false };
+        self.program.get(m).ir.function(f).params.len() > 1
+            || self.program.registers_state(key)
+            || self.program.class(key).mro.iter().any(|k| {
+                let ir = &self.program.get(k.module).ir;
+                let span = ir.class(k.class).span;
+                ir.calls().any(|call| {
+                    span.contains(ir.span(call.func))
+                        && matches!(self.program.resolve_expr(k.module, call.func),
+                            Some(Resolved::External(path)) if crate::torch::module(path).is_some())
+                })
+            })
     }
 
     /// Is it a `torch.autograd.Function`?
@@ -127,7 +143,7 @@ impl Interp<'_> {
         let function = ir.function(c.func);
         for &d in ir.list(function.decorators) {
             let fact = match self.program.resolve_expr(c.module, d) {
-                Some(crate::link::Resolved::External(path)) => {
+                Some(Resolved::External(path)) => {
                     crate::torch::call(path).and_then(|f| f.decorator).or_else(|| builtin_decorator(path))
                 }
                 _ => None,
@@ -391,4 +407,13 @@ fn builtin_decorator(path: Sym) -> Option<Decorator> {
         "builtins.property" => Some(Decorator::Property),
         _ => None,
     }
+}
+
+/// May what is derived from this class be a module? These are given to any class.
+fn may_be_module(base: Sym) -> bool {
+    let text = base.as_str();
+    let name = text
+        .strip_prefix("abc.")
+        .or_else(|| text.strip_prefix("typing.").or_else(|| text.strip_prefix("typing_extensions.")));
+    !matches!(name, Some("ABC" | "Generic" | "Protocol"))
 }

@@ -1,7 +1,7 @@
 //! Decorators: what they leave as it is, and when they let a function run.
 
 use super::super::diagram::{Cond, FALSE, TRUE};
-use super::super::value::Value;
+use super::super::value::{OuterId, OuterKey, Value};
 use super::Interp;
 use super::args::Args;
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Module, Param, Stmt};
@@ -81,6 +81,42 @@ impl Interp<'_> {
             "click.option" | "click.argument" => call.args.iter().any(named),
             _ => false,
         }
+    }
+
+    /// A test's parameter that is one of a list of devices, of which none is Apple's: `@pytest.mark.parametrize("device", DEVICES)`.
+    pub(super) fn is_one_of_listed(&self, o: OuterId) -> bool {
+        let OuterKey::Param { module, func, index } = self.t.get_outer(o).key else { return false };
+        let ir = &self.program.get(module).ir;
+        let function = ir.function(func);
+        let Some(name) = function.params.get(usize::from(index)).map(|p| p.name) else { return false };
+        ir.list(function.decorators).iter().any(|&d| {
+            let Expr::Call(id) = ir.expr(d) else { return false };
+            let call = ir.call(id);
+            let own = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if s == name);
+            match call.args {
+                [names, values, ..] if own(names.value) => {
+                    ir.last_name(call.func).is_some_and(|n| n.as_str() == "parametrize")
+                        && self.lists_other_devices(module, values.value)
+                }
+                _ => false,
+            }
+        })
+    }
+
+    /// Is it a list of devices that are written down, `pytest.param("cuda", marks=…)` among them, and none is Apple's?
+    fn lists_other_devices(&self, module: ModIdx, list: ExprId) -> bool {
+        let (m, list) = self.program.bound_to(module, list).unwrap_or((module, list));
+        let ir = &self.program.get(m).ir;
+        let other = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if !s.as_str().starts_with("mps"));
+        let one = |&e: &ExprId| match ir.expr(e) {
+            Expr::Call(id) => {
+                let call = ir.call(id);
+                ir.last_name(call.func).is_some_and(|n| n.as_str() == "param")
+                    && call.args.first().is_some_and(|a| other(a.value))
+            }
+            _ => other(e),
+        };
+        matches!(ir.expr(list), Expr::List(items) | Expr::Tuple(items) if ir.list(items).iter().all(one))
     }
 
     /// What the machine must have for a function to be reached through the project's own decorators, as far as

@@ -2,23 +2,58 @@
 
 use super::super::nodes::{Node, named};
 use super::super::site::own_method;
-use super::super::value::ObjId;
+use super::super::value::{ObjId, Value};
 use super::Interp;
 use crate::ir::{Expr, ExprId, FuncId, Module, Var};
-use crate::link::ModIdx;
+use crate::link::{ModIdx, Resolved};
 use crate::sym::Sym;
 
 /// Names of what walks a graph back.
 const WALKS_BACK: &[&str] = &["backward", "manual_backward", "grad", "jacobian", "hessian", "vjp", "jvp"];
 /// So many functions are followed into one another.
 const MAX_DEPTH: u32 = 2;
+/// So many modules, and functions of theirs.
+const MAX_MODULES: u32 = 3;
 
 impl Interp<'_> {
-    /// Does the module's `forward` need a graph for what it computes itself? Without one it would raise.
-    pub(super) fn differentiates_itself(&self, id: ObjId) -> bool {
-        let forward =
-            self.obj(id).class.and_then(|class| self.program.find_method(class, self.known.forward));
-        forward.is_some_and(|(m, f)| self.differentiates(m, f, MAX_DEPTH))
+    /// Does the module, or one that it keeps, take gradients as it computes? Forces are what an energy changes by; without a
+    /// graph it would raise.
+    pub(super) fn takes_gradients(&self, id: ObjId) -> bool {
+        self.takes_gradients_within(id, MAX_MODULES)
+    }
+
+    /// Is it one of several models of which one in sight does? Whoever calls them has all of them in mind.
+    pub(super) fn is_one_that_takes_gradients(&self, v: Value) -> bool {
+        !self.watch.evaluated.is_empty()
+            && self.values_of(v).into_iter().any(|v| match v {
+                Value::Object(id) => self.is_module_object(id) && self.takes_gradients(id),
+                _ => false,
+            })
+    }
+
+    fn takes_gradients_within(&self, id: ObjId, depth: u32) -> bool {
+        let object = self.obj(id);
+        let forward = object.class.and_then(|class| self.program.find_method(class, self.known.forward));
+        forward.is_some_and(|(m, f)| self.asks_autograd(m, f, MAX_MODULES))
+            || depth > 0
+                && object.attrs.iter().any(|&(_, cell)| match self.store.get(cell) {
+                    Value::Object(part) => part != id && self.takes_gradients_within(part, depth - 1),
+                    _ => false,
+                })
+    }
+
+    /// Does the function call `torch.autograd`, or one that it calls?
+    fn asks_autograd(&self, m: ModIdx, f: FuncId, depth: u32) -> bool {
+        let ir = &self.program.get(m).ir;
+        ir.exprs[ir.exprs_of(ir.function(f))].iter().any(|e| {
+            let Expr::Call(id) = *e else { return false };
+            let callee = ir.call(id).func;
+            if let Some(Resolved::External(path)) = self.program.resolve_expr(m, callee) {
+                return ["torch.autograd.", "torch.func."].iter().any(|p| path.as_str().starts_with(p));
+            }
+            let next = self.called_function(m, ir.function_around(callee), callee);
+            depth > 0 && next.is_some_and(|(m, f)| self.asks_autograd(m, f, depth - 1))
+        })
     }
 
     /// Does one of these callees of a function, which are all given the result, differentiate it?

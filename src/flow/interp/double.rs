@@ -381,6 +381,9 @@ impl Interp<'_> {
 
     /// An outside thing is on Apple's device, and so on no other one that the program has asked about.
     fn given_on_mps(&mut self, o: OuterId) -> Cond {
+        if self.is_one_of_listed(o) {
+            return FALSE;
+        }
         let mut on = self.outer_is_on(o, "mps");
         for (test, there) in
             [(Test::Compare(0, Value::Outer(o), Value::None), false), (Test::Truth(Value::Outer(o)), true)]

@@ -15,6 +15,7 @@ impl Interp<'_> {
         let differentiates = self.speaks_of(DIFFERENTIATES, (frame.module, frame.func), &|_| true);
         if self.muted > 0
             || self.is_gradless()
+            || self.watch.with_graph > 0
             || !(differentiates || self.is_beside_training() || self.is_part_of_program())
             || !self.is_repeated()
             || self.thinks_of_gradients(since, e)

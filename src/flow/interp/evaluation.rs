@@ -81,7 +81,7 @@ impl Interp<'_> {
             || self.thinks_of_gradients(since, e)
             || self.is_made_without(id)
             || self.records_nothing(id)
-            || self.differentiates_itself(id)
+            || self.takes_gradients(id)
         {
             return;
         }

@@ -5,6 +5,7 @@ use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::event::{Bite, Kind, UseKind};
 use super::super::value::{Device, NO_ORIGIN, OriginId, Reason, Value};
 use super::Interp;
+use crate::flow::conditions;
 use crate::ir::{Expr, ExprId, Stmt};
 use crate::link::Resolved;
 use crate::span::Place;
@@ -115,6 +116,7 @@ impl Interp<'_> {
             && how != UseKind::Query
             && self.is_decided_here(origin)
             && (self.d.implies(reached, absent) || self.only_another(reached, absent))
+            && self.is_asked_around(origin, e, absent)
             && !self.asks_where_it_is(e);
         let origin = self.literal_of(origin).filter(|&p| p != place);
         self.emit(
@@ -159,6 +161,46 @@ impl Interp<'_> {
         let whole = self.here().func.0 == 0;
         let function = ir.function(self.here().func).span;
         self.literal_of(origin).is_none_or(|p| p.file == ir.file && (whole || function.contains(p.span)))
+    }
+
+    /// Do the branches around ask about the machine, here or where this was called? What a helper has asked before it returned says
+    /// what it has made, and nothing of what is done with that.
+    fn is_asked_around(&mut self, origin: OriginId, e: ExprId, absent: Cond) -> bool {
+        let outermost = self.frames.iter().rev().find(|f| f.site.is_none()).map(|f| f.entry);
+        if self.here().func.0 == 0 || outermost.is_some_and(|entry| self.d.implies(entry, absent)) {
+            return true;
+        }
+        let at = self.literal_of(origin).map_or(self.place(e).span, |p| p.span);
+        let before = self.path;
+        self.muted += 1;
+        let tests = conditions(&self.linked().ir, at);
+        let asked = tests.into_iter().any(|(test, _)| {
+            let cond = self.test(test);
+            let mut atoms = Vec::new();
+            self.d.support(cond, &mut atoms);
+            atoms.iter().any(|a| a.is_hardware())
+        });
+        self.muted -= 1;
+        self.path = before;
+        asked || self.is_called_in_branch()
+    }
+
+    /// Is a function on the way here called in a branch?
+    fn is_called_in_branch(&self) -> bool {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            if let (Some(site), Some(caller)) = (frame.site, frame.caller) {
+                let caller = &self.frames[caller.0 as usize];
+                if caller.func.0 == 0
+                    || !conditions(&self.program.get(caller.module).ir, site.span).is_empty()
+                {
+                    return true;
+                }
+            }
+            at = frame.caller;
+        }
+        false
     }
 
     /// Is it certain, where CUDA is absent, that another back end is there? Then that was what was asked for.

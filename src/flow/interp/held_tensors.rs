@@ -110,7 +110,7 @@ impl Interp<'_> {
     }
 
     /// Is it the `backward` of an `autograd.Function`, which is given tensors after its context?
-    fn is_backward(&self, module: ModIdx, func: FuncId) -> bool {
+    pub(super) fn is_backward(&self, module: ModIdx, func: FuncId) -> bool {
         let function = self.program.get(module).ir.function(func);
         function.name.as_str() == "backward"
             && function.class.is_some_and(|class| self.is_autograd_function(ClassKey { module, class }))

@@ -451,7 +451,10 @@ impl Interp<'_> {
                     put |= self.party(v, index, rule(1)).is_some();
                 }
                 // Becomes a tensor where the whole is.
-                Value::Object(id) => put |= matches!(self.obj(id).kind, ObjKind::List { module: false }),
+                Value::Object(id) => {
+                    put |= matches!(self.obj(id).kind, ObjKind::List { module: false })
+                        && !self.holds_only_slices(id)
+                }
                 Value::Host(Host::Array | Host::Left(_)) => put = true,
                 _ => {}
             }
@@ -468,6 +471,18 @@ impl Interp<'_> {
             for pending in self.events.iter_mut().skip(before) {
                 pending.needs.extend(&unproven);
             }
+        }
+    }
+
+    /// `x[[slice(2), slice(3)]]` is `x[:2, :3]`.
+    fn holds_only_slices(&self, id: ObjId) -> bool {
+        match self.own(id) {
+            Value::Seq(s) => {
+                let items = self.t.seqs.get(s.0);
+                !items.is_empty() && items.iter().all(|&v| v == Value::Slice)
+            }
+            Value::Many(m) => *self.t.values.get(m) == Value::Slice,
+            _ => false,
         }
     }
 

@@ -93,6 +93,8 @@ impl Interp<'_> {
                         FALSE
                     }
                 }
+                // `[Layer(), Layer()]` is a list, and of no class of the project.
+                None if self.is_plain_collection(id) && !self.is_collection(key) => FALSE,
                 None => self.unknown_test(e),
             },
             (Value::Outer(o), class) => {
@@ -123,6 +125,16 @@ impl Interp<'_> {
             }
         };
         Value::Bool(cond)
+    }
+
+    fn is_plain_collection(&self, id: super::ObjId) -> bool {
+        matches!(self.obj(id).kind, ObjKind::List { module: false } | ObjKind::Dict { module: false })
+    }
+
+    /// May a class of the project be one of Python's collections?
+    fn is_collection(&self, key: crate::link::ClassKey) -> bool {
+        let info = self.program.class(key);
+        info.unknown_base || !self.is_module_class(key) && !info.externals.is_empty()
     }
 
     /// Whether the value is of the class, apart from where it is.

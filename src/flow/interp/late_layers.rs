@@ -1,6 +1,6 @@
 //! Layers that come after their module has been moved.
 
-use super::super::value::{ObjId, Reason, Value};
+use super::super::value::{Device, ObjId, Reason, Value};
 use super::{Interp, ObjKind};
 
 impl Interp<'_> {
@@ -9,7 +9,10 @@ impl Interp<'_> {
     pub(super) fn added_after_move(&self, id: ObjId) -> Vec<(ObjId, Value)> {
         let Value::Device(own) = self.own(id) else { return Vec::new() };
         let moved = |origin| self.chain(origin).iter().any(|step| step.reason == Reason::Moved);
-        if !self.device_leaves(own).into_iter().all(|(_, _, origin)| moved(origin)) {
+        let places = self.device_leaves(own);
+        // What is told to stay on the host has not been moved: that is left to whoever makes it.
+        let stays = places.iter().all(|&(_, device, _)| device == Device::Cpu);
+        if stays || !places.into_iter().all(|(_, _, origin)| moved(origin)) {
             return Vec::new();
         }
         let fields = self.obj(id).attrs.iter().map(|&(_, cell)| self.store.get(cell));
@@ -21,6 +24,7 @@ impl Interp<'_> {
             (ObjKind::ForeignModule(Some(op)), Value::Device(d)) => {
                 self.is_stateful(layer, op) && self.is_as_made(d)
             }
+            (ObjKind::Module, Value::Device(d)) => self.has_weights(layer, 0) && self.is_as_made(d),
             _ => false,
         })
         .collect()

@@ -228,7 +228,10 @@ impl Interp<'_> {
         if self.is_copy_of((da, oa), db) || self.is_copy_of((db, ob), da) {
             self.path = self.d.and(self.path, clash.bad);
         }
-        let tensors = !self.for_no_tensors();
+        let guess = [da, db].into_iter().any(|d| {
+            matches!(d, Device::Of(o) if self.is_from_forward(o)) || self.is_one_of_two_kinds(d, bad)
+        });
+        let tensors = !guess && !self.for_no_tensors();
         let bite = self.bite(bad, false).filter(|_| tensors);
         // The message is about one pair of devices; with other accelerators others may meet.
         let elsewhere = self.d.not(involved);

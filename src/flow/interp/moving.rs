@@ -129,24 +129,32 @@ impl Interp<'_> {
             if !device && only.is_some_and(|names| !names.contains(&name)) {
                 continue;
             }
-            match self.store.get(cell) {
-                Value::Tensor(t) if !self.get_tensor(t).role.registered() => {
-                    let t = self.get_tensor(t);
-                    let v = self.tensor(Tensor { device: unknown, ..t });
-                    self.store.set(cell, v);
-                }
-                Value::Device(_) => self.store.set(cell, Value::Device(unknown)),
-                Value::Object(o)
-                    if matches!(
-                        self.obj(o).kind,
-                        ObjKind::List { module: false } | ObjKind::Dict { module: false }
-                    ) =>
-                {
-                    let content = self.many(Value::Unknown);
-                    self.set_own(o, content);
-                }
-                _ => {}
+            let v = self.store.get(cell);
+            let v = self.forgotten(v, unknown);
+            self.store.set(cell, v);
+        }
+    }
+
+    fn forgotten(&mut self, v: Value, unknown: Dd) -> Value {
+        match v {
+            Value::Tensor(t) if !self.get_tensor(t).role.registered() => {
+                let t = self.get_tensor(t);
+                self.tensor(Tensor { device: unknown, ..t })
             }
+            Value::Device(_) => Value::Device(unknown),
+            Value::Object(o)
+                if matches!(
+                    self.obj(o).kind,
+                    ObjKind::List { module: false } | ObjKind::Dict { module: false }
+                ) =>
+            {
+                let content = self.many(Value::Unknown);
+                self.set_own(o, content);
+                v
+            }
+            // `{…} if means else {}`
+            Value::Choice(_) => self.each(v, &mut |i, v| i.forgotten(v, unknown)),
+            v => v,
         }
     }
 

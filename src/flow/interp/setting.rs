@@ -248,6 +248,7 @@ impl Interp<'_> {
                     Value::Tensor(old) if self.get_tensor(old).role.registered() => self.get_tensor(old).role,
                     _ if self.obj(id).reserved.contains(&name) => Role::Buffer,
                     _ if of_layer && matches!(name.as_str(), "weight" | "bias") => Role::Parameter,
+                    _ if of_layer && matches!(name.as_str(), "running_mean" | "running_var") => Role::Buffer,
                     _ => new.role,
                 };
                 self.tensor(Tensor { role, ..new })

@@ -39,6 +39,7 @@ impl<'p> Interp<'p> {
                         }
                     } else {
                         self.assign(target, v);
+                        self.unwraps(target, *value, v);
                     }
                 }
             }

@@ -75,13 +75,28 @@ impl Interp<'_> {
         r: ExprId,
     ) -> Value {
         let method = torch::method(Sym::new(operator_method(op)));
+        // `lazy @ x` of another library's class is whatever that makes of it.
+        let tensors = op == BinOp::MatMul && [a, b].into_iter().all(|v| !self.is_of_library_class(v));
         let result = self.two_tensors(method, Meeting::Operator, operator_sign(op), a, b, e, l, r);
-        if op == BinOp::MatMul {
+        if tensors {
             self.check_timed_operation("matmul", result, e);
         }
         let real = !self.is_imaginary(l) && !self.is_imaginary(r);
         let double = if real { self.promoted(&[a, b]) } else { super::FALSE };
+        let result = self.as_large_as(result, a, b);
         self.set_double(result, double)
+    }
+
+    /// What a number makes of a tensor is as large as that was.
+    fn as_large_as(&mut self, result: Value, a: Value, b: Value) -> Value {
+        let number = |v| matches!(v, Value::Int(_) | Value::Host(Host::Number));
+        let (Value::Tensor(new), Value::Tensor(old), true) =
+            (result, if number(b) { a } else { b }, number(a) != number(b))
+        else {
+            return result;
+        };
+        let (new, old) = (self.get_tensor(new), self.get_tensor(old));
+        self.tensor(Tensor { bytes: new.bytes.or(old.bytes), ..new })
     }
 
     /// `target op= value`

@@ -5,7 +5,7 @@
 
 use super::super::event::Kind;
 use super::super::site::own_method;
-use super::super::value::{Device, ObjId, Value};
+use super::super::value::{Device, ObjId, OuterId, OuterKey, Value};
 use super::args::Args;
 use super::{Cond, FALSE, Interp, ObjKind};
 use crate::ir::{ArgKind, BinOp, Call, Expr, ExprId, FuncId, Stmt, Var};
@@ -158,6 +158,29 @@ impl Interp<'_> {
         }
         if let Some(timed) = self.timed_around(e) {
             self.timed_work(here, &timed, e);
+        }
+    }
+
+    /// Has it been made by another library's class, or out of such an object: `LazyTensor(x) - LazyTensor(y)`?
+    pub(super) fn is_of_library_class(&self, v: Value) -> bool {
+        let made = |o: OuterId| {
+            let OuterKey::Result { module, expr, .. } = self.t.get_outer(o).key else { return false };
+            let ir = &self.program.get(module).ir;
+            let Expr::Call(id) = ir.expr(expr) else { return false };
+            let Some(Resolved::External(path)) = self.program.resolve_expr(module, ir.call(id).func) else {
+                return false;
+            };
+            let class = |name: &str| name.starts_with(char::is_uppercase);
+            !path.as_str().starts_with("torch.") && path.as_str().rsplit('.').next().is_some_and(class)
+        };
+        match v {
+            Value::Outer(o) => made(o),
+            Value::Tensor(t) => self
+                .device_leaves(self.get_tensor(t).device)
+                .iter()
+                .any(|&(_, d, _)| matches!(d, Device::Of(o) if made(o))),
+            Value::Choice(_) => self.values_of(v).into_iter().any(|v| self.is_of_library_class(v)),
+            _ => false,
         }
     }
 

@@ -6,7 +6,7 @@ use super::super::value::{Device, ObjId, Reason, Value};
 use super::args::Args;
 use super::watch::{Optimizer, Parts};
 use super::{Interp, ObjKind};
-use crate::ir::ExprId;
+use crate::ir::{Expr, ExprId, Var};
 use crate::span::Place;
 use crate::sym::Sym;
 use crate::torch;
@@ -317,6 +317,41 @@ impl Interp<'_> {
         match self.watch.scattering.iter().position(|s| s.0 == id) {
             Some(n) => self.watch.scattering[n].1 = self.d.or(self.watch.scattering[n].1, path),
             None => self.watch.scattering.push((id, path)),
+        }
+    }
+
+    /// `model = model.module`: nobody has the wrapper any more. What a function was given others may still have.
+    pub(super) fn unwraps(&mut self, target: ExprId, value: ExprId, v: Value) {
+        let ir = &self.linked().ir;
+        let params = &ir.function(self.here().func).params;
+        let inner = |e: ExprId| match ir.expr(e) {
+            Expr::Attr { base, name } => name.as_str() == "module" && super::stmt::same(ir, base, target),
+            _ => false,
+        };
+        let unwraps = match ir.expr(value) {
+            Expr::IfElse(id) => inner(ir.if_else(id).then) || inner(ir.if_else(id).orelse),
+            _ => inner(value),
+        };
+        let given =
+            matches!(ir.expr(target), Expr::Var(Var::Local(slot)) if params.iter().any(|p| p.slot == slot));
+        let Value::Object(id) = v else { return };
+        if !unwraps || given {
+            return;
+        }
+        let elsewhere = self.d.not(self.path);
+        for n in 0..self.watch.wrapped.len() {
+            if self.watch.wrapped[n].0 == id {
+                self.watch.wrapped[n].2 = self.d.and(self.watch.wrapped[n].2, elsewhere);
+            }
+        }
+        for n in 0..self.watch.scattering.len() {
+            if self.watch.scattering[n].0 == id {
+                self.watch.scattering[n].1 = self.d.and(self.watch.scattering[n].1, elsewhere);
+            }
+        }
+        if let Some(&wraps) = self.watch.wraps.get(&id) {
+            let wraps = wraps.map(|when| self.d.and(when, elsewhere));
+            self.watch.wraps.insert(id, wraps);
         }
     }
 

@@ -112,6 +112,8 @@ pub(super) struct Watch {
     pub(super) scattering: Vec<(ObjId, Cond)>,
     /// Regions and decorators of CUDA autocast around what is interpreted, with when they are on, innermost last.
     pub(super) autocasts: Vec<(Place, Cond)>,
+    /// While positive, what is called is one of several models of which another one takes gradients itself.
+    pub(super) with_graph: u32,
     /// Modules in evaluation mode, with where they were put into it.
     pub(super) evaluated: FxHashMap<Value, Place>,
     /// Outside things that tell PyTorch the type of numbers.
@@ -221,6 +223,7 @@ impl Watch {
             put,
             nccl,
             gradless,
+            with_graph: 0,
             evaluated: FxHashMap::default(),
             wraps: FxHashMap::default(),
             true_lists: FxHashSet::default(),

@@ -152,15 +152,21 @@ impl Look<'_> {
 
     /// Is it reached only with a device that means the current GPU: after `if device != "cuda": return`?
     fn is_the_current_one(&self, at: Span) -> bool {
+        conditions(self.file.ir, at).into_iter().any(|(test, truth)| self.means_the_current_one(test, truth))
+    }
+
+    fn means_the_current_one(&self, test: ExprId, truth: bool) -> bool {
         let ir = self.file.ir;
         let indexless = |e: ExprId| matches!(ir.expr(e), Expr::Str(text) if !text.as_str().contains(':'));
-        conditions(ir, at).into_iter().any(|(test, truth)| match ir.expr(test) {
+        match ir.expr(test) {
             Expr::Compare { op: CmpOp::Eq, left, right } => truth && self.is_own(left) && indexless(right),
             Expr::Compare { op: CmpOp::NotEq, left, right } => {
                 !truth && self.is_own(left) && indexless(right)
             }
+            Expr::And(list) if truth => ir.list(list).iter().any(|&e| self.means_the_current_one(e, true)),
+            Expr::Or(list) if !truth => ir.list(list).iter().any(|&e| self.means_the_current_one(e, false)),
             _ => false,
-        })
+        }
     }
 
     /// `self.device = device or choose()`, and after that `module.to(device)`, which moves nothing for `None`.
