@@ -31,7 +31,9 @@ pub(super) fn used_by_somebody(mut findings: Vec<Finding>, reading: &mut Reading
         findings.iter().filter(|f| needs_users(f)).map(|f| f.primary.place.file).collect();
     for project in projects(dependent.into_iter(), inputs) {
         // A library has its users elsewhere.
-        if project.is_library() || project.files().len() < LEAST_FILES || !project.complete(reading, &|_| true)
+        if project.is_library()
+            || project.files().len() < LEAST_FILES
+            || !project.complete(reading, &|_| true)
         {
             continue;
         }

@@ -99,9 +99,7 @@ impl File<'_> {
     fn asked(&self, handler: &Handler) -> Option<Span> {
         let asks = |e: &Expr| match *e {
             Expr::Str(s) => s.as_str().to_ascii_lowercase().contains("out of memory"),
-            Expr::Call(c) => {
-                self.last_name(self.ir.call(c).func).is_some_and(names_oom)
-            }
+            Expr::Call(c) => self.last_name(self.ir.call(c).func).is_some_and(names_oom),
             _ => false,
         };
         let all = self.ir.exprs.iter().zip(&self.ir.expr_spans);
@@ -247,8 +245,8 @@ impl File<'_> {
                     "warnings.",
                     "math.",
                 ]
-                    .iter()
-                    .any(|p| text.starts_with(p))
+                .iter()
+                .any(|p| text.starts_with(p))
             }
             Some(Resolved::Class(_)) => false,
             _ => true,
