@@ -37,8 +37,8 @@ pub(super) fn decided_elsewhere(found: &mut Found, reading: &mut Reading<'_>, re
         if reading.program.modules.len() != size {
             *relevance = Relevance::of(&reading.program);
         }
-        let shared = project.is_library();
-        let mut said = Said { found, others: FxHashMap::default(), host, shared, reading, relevance };
+        let (shared, offers) = (project.is_built(), project.is_only_library());
+        let mut said = Said { found, others: FxHashMap::default(), host, shared, offers, reading, relevance };
         let decided: Vec<(FileId, Finding)> = said.decided(&here, &calls);
         for (file, finding) in decided {
             if let Some(findings) = found.get_mut(&file) {
@@ -105,6 +105,8 @@ struct Said<'a> {
     host: HostSide,
     /// Others call the project's functions as well: it is made to be installed.
     shared: bool,
+    /// That is all it is made for.
+    offers: bool,
     reading: &'a Reading<'a>,
     relevance: &'a Relevance,
 }
@@ -131,7 +133,7 @@ impl Said<'_> {
         if self.host.contains(&self.reading.program, target) {
             return true;
         }
-        if given.followed || self.shared && self.is_offered(target) {
+        if given.followed || self.offers && self.is_offered(target) {
             return false;
         }
         let side = (!self.shared).then_some(&self.host);

@@ -381,6 +381,10 @@ fn causes(f: &Finding) -> Vec<Place> {
     if f.roots.is_empty() { vec![f.primary.place] } else { f.roots.clone() }
 }
 
+/// Scripts at the top of a project that build or test it.
+const BUILDS: [&str; 6] =
+    ["setup.py", "versioneer.py", "conftest.py", "noxfile.py", "tasks.py", "hubconf.py"];
+
 impl Project<'_> {
     /// Reads those of the project's files that are not there yet, if the text of one of them may say something. False if none
     /// may, and then none is read.
@@ -428,6 +432,16 @@ impl Project<'_> {
     /// tests: what has been installed, say.
     pub(super) fn is_library(&self) -> bool {
         self.is_built() || self.is_packages()
+    }
+
+    /// Is it a library and no more? One with scripts beside its packages is there for these.
+    pub(super) fn is_only_library(&self) -> bool {
+        let root = &self.input.root;
+        let script = |file: &PathBuf| {
+            let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            file.parent() == Some(root.as_ref()) && !BUILDS.contains(&name) && !is_test(file, root)
+        };
+        self.is_library() && !self.files.iter().any(script)
     }
 
     fn is_packages(&self) -> bool {
