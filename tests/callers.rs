@@ -259,6 +259,17 @@ fn calls_in_other_files_say_what_a_function_is_given() {
 }
 
 #[test]
+fn what_a_library_offers_may_be_given_anything() {
+    let inside = ("lib/labels.py", LABELS.1);
+    assert_eq!(mixed(&[inside]), (1, 1));
+    let hidden = ("lib/_boxes.py", BOXES.1);
+    let caller = LABELS.1.replace("lib.boxes", "lib._boxes");
+    let project = Project::new(&[MARK, PACKAGE, hidden, ("lib/labels.py", &caller)]);
+    let run = project.run("check --isolated --select SD204 --output-format concise .");
+    assert_eq!(run.stdout, "", "a module of the library's own");
+}
+
+#[test]
 fn a_call_that_gives_a_gpus_tensor_comes_to_the_finding() {
     let model = (
         "model.py",
