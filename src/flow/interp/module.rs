@@ -357,25 +357,8 @@ impl Interp<'_> {
         self.set_field(id, field, v);
     }
 
-    /// Is it made by code that nobody sees? PyTorch registers nothing but tensors, and `None` where the class asks for that.
-    pub(super) fn is_buffer_of_unknown(&self, id: ObjId, field: Sym, v: Value) -> bool {
-        let made = match v {
-            Value::Unknown => true,
-            Value::Outer(o) => matches!(self.t.get_outer(o).key, super::OuterKey::Result { .. }),
-            _ => false,
-        };
-        made && self.obj(id).class.is_some_and(|key| !self.may_be_none(key, field))
-    }
-
-    /// Such a buffer, wherever it is until its module moves.
-    pub(super) fn buffer_of_unknown(&mut self) -> Value {
-        let device = self.unknown_device();
-        let tensor = self.plain_tensor(device, Dims::ANY);
-        self.with_role(tensor, Role::Buffer)
-    }
-
     /// The tensor, or each that it may be, as something that moves with its module.
-    fn with_role(&mut self, v: Value, role: Role) -> Value {
+    pub(super) fn with_role(&mut self, v: Value, role: Role) -> Value {
         self.each(v, &mut |i, v| match v {
             Value::Tensor(t) => {
                 let t = i.get_tensor(t);
