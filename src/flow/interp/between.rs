@@ -75,6 +75,11 @@ impl Interp<'_> {
             if registered && self.only_parameters_set(key, name) {
                 continue;
             }
+            if self.stays_buffer(key, id, name) {
+                let v = self.buffer_of(id);
+                self.set_field(id, name, v);
+                continue;
+            }
             let known = matches!(held, Held::Tensor { .. } | Held::Generator(_)) && !self.may_miss(key, name);
             if known || self.get_field(id, name) != Value::Absent {
                 let v = if known { self.value_of(held) } else { Value::Unknown };
@@ -85,6 +90,16 @@ impl Interp<'_> {
 
     /// Does the class ask whether the attribute is there, or `None`?
     fn may_miss(&self, key: ClassKey, name: Sym) -> bool {
+        // `hasattr(self, "name")`
+        let spelled = |k: &ClassKey| {
+            let ir = &self.program.get(k.module).ir;
+            ir.has_string(name) && ir.exprs.iter().any(|e| matches!(*e, Expr::Str(text) if text == name))
+        };
+        self.may_be_none(key, name) || self.program.class(key).mro.iter().any(spelled)
+    }
+
+    /// Does the class ask whether the attribute is `None`?
+    pub(super) fn may_be_none(&self, key: ClassKey, name: Sym) -> bool {
         self.program.class(key).mro.iter().any(|k| {
             let ir = &self.program.get(k.module).ir;
             let it = |e: ExprId| matches!(ir.expr(e), Expr::Attr { name: n, .. } if n == name);
@@ -94,12 +109,10 @@ impl Interp<'_> {
                 Expr::Unary { op: UnaryOp::Not, operand } => it(operand),
                 Expr::And(list) | Expr::Or(list) => ir.list(list).iter().any(|&e| it(e)),
                 Expr::IfElse(id) => it(ir.if_else(id).test),
-                // `hasattr(self, "name")`
-                Expr::Str(text) => text == name,
                 _ => false,
             };
             let named = ir.has_attribute(name);
-            (named || ir.has_string(name)) && ir.exprs.iter().any(asks)
+            named && ir.exprs.iter().any(asks)
                 || named && ir.stmts.iter().any(|s| {
                     matches!(*s, Stmt::If { test, .. } | Stmt::While { test, .. } | Stmt::Assert { test, .. } if it(test))
                 })

@@ -18,6 +18,7 @@ mod backward;
 mod batches;
 mod between;
 mod bound;
+mod buffers;
 mod builtin;
 mod call;
 mod callers;

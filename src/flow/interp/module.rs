@@ -349,13 +349,16 @@ impl Interp<'_> {
                 self.objects[id.0 as usize].reserved.push(field);
                 v
             }
+            v if role == Role::Buffer && known && self.is_buffer_of_unknown(id, field, v) => {
+                self.buffer_of_unknown()
+            }
             v => v,
         };
         self.set_field(id, field, v);
     }
 
     /// The tensor, or each that it may be, as something that moves with its module.
-    fn with_role(&mut self, v: Value, role: Role) -> Value {
+    pub(super) fn with_role(&mut self, v: Value, role: Role) -> Value {
         self.each(v, &mut |i, v| match v {
             Value::Tensor(t) => {
                 let t = i.get_tensor(t);

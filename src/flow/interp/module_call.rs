@@ -191,10 +191,7 @@ impl Interp<'_> {
         let mut parties = vec![module];
         for (v, at) in args.values() {
             // Only what is a tensor for certain: unknown modules take all kinds of things.
-            if let Value::Tensor(t) = v
-                && self.get_tensor(t).certain
-                && self.get_tensor(t).dims != Dims::ZERO
-            {
+            if self.is_certainly_tensor(v) {
                 parties.extend(self.party(v, at, Rule::STRICT));
             }
         }
@@ -217,6 +214,23 @@ impl Interp<'_> {
             (false, false) => device,
         };
         self.possible_tensor(device)
+    }
+
+    /// Is it a tensor for certain, and no number, or a tensor that who calls may give or leave to be made here?
+    fn is_certainly_tensor(&self, v: Value) -> bool {
+        let tensor = |t| self.get_tensor(t).certain && self.get_tensor(t).dims != Dims::ZERO;
+        match v {
+            Value::Tensor(t) => tensor(t),
+            Value::Choice(_) => {
+                let values = self.values_of(v);
+                values.iter().all(|&v| match v {
+                    Value::Tensor(t) => tensor(t),
+                    Value::Outer(o) => self.t.get_outer(o).varies,
+                    _ => false,
+                }) && values.iter().any(|v| matches!(v, Value::Tensor(_)))
+            }
+            _ => false,
+        }
     }
 
     /// The states of a recurrent layer, one by one: what has been made here and what has been given together, where it is one or the

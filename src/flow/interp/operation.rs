@@ -247,7 +247,7 @@ impl Interp<'_> {
             | "split_with_sizes" | "broadcast_tensors" | "dsplit" => self.many(tensor),
             // Of each input one.
             "grad" => self.many(any),
-            "topk" | "sort" | "cummax" | "cummin" => self.seq(&[tensor, tensor]),
+            "topk" | "sort" | "cummax" | "cummin" | "histogram" => self.seq(&[tensor, tensor]),
             "kthvalue" | "mode" => self.seq(&[any, any]),
             _ => tensor,
         }

@@ -253,6 +253,9 @@ impl Interp<'_> {
                 };
                 self.tensor(Tensor { role, ..new })
             }
+            (_, v) if self.obj(id).reserved.contains(&name) && self.is_buffer_of_unknown(id, name, v) => {
+                self.buffer_of_unknown()
+            }
             (_, v) => v,
         };
         let value = if self.obj(id).kind == ObjKind::Module && self.constructing() {

@@ -71,8 +71,10 @@ impl Interp<'_> {
                 _ => vec![a.value],
             };
             errors.into_iter().filter_map(|e| self.last_name(e)).any(|n| {
-                // NumPy is refused with a `TypeError`.
-                MISSING_DEVICE.contains(&n) || OUT_OF_MEMORY.contains(&n) || n == "TypeError"
+                // NumPy is refused with a `TypeError`, and what has no kernel for a device with a `NotImplementedError`.
+                MISSING_DEVICE.contains(&n)
+                    || OUT_OF_MEMORY.contains(&n)
+                    || matches!(n, "TypeError" | "NotImplementedError")
             })
         }))
     }
