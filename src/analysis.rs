@@ -3,6 +3,7 @@
 mod copies;
 mod extensions;
 mod given;
+mod groups;
 mod intake;
 mod judged;
 mod makers;
@@ -48,7 +49,7 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     let mut asked: Vec<FileId> = crate::rules::refers_to(&found).into_iter().chain(copies.others()).collect();
     asked.sort_unstable();
     asked.dedup();
-    let others: Found = asked
+    let mut others: Found = asked
         .into_par_iter()
         .filter(|file| !found.contains_key(file))
         .filter_map(|file| {
@@ -57,6 +58,7 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
             Some((file, findings_of(file, input, &reading.program, &relevance, sources)))
         })
         .collect();
+    groups::of_nccl(&mut found, &mut others, &mut reading);
     let copied = copies.told(&found, &others, &mut reading);
     let mut findings = crate::rules::told_once(found, &others);
     findings.retain(|f| !copied.contains(&(f.code, f.primary.place)));

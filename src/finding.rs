@@ -178,6 +178,8 @@ pub struct Finding {
     pub on_module: Vec<Spot>,
     /// The constructor of a module in which a part of that is left behind: whoever moves the whole takes it along.
     pub part_of: Option<Spot>,
+    /// It takes for granted that the group of processes is one of NCCL, and has not seen it made.
+    pub in_group: bool,
     /// What to write instead.
     pub help: Option<String>,
     /// The same as edits, if a machine can make them.
@@ -224,6 +226,7 @@ impl Finding {
             by_default: None,
             on_module: Vec::new(),
             part_of: None,
+            in_group: false,
             help: None,
             fix: None,
             verdict: None,

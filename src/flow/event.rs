@@ -354,6 +354,8 @@ pub enum Kind {
         what: String,
         /// The tensor.
         tensor: Box<Operand>,
+        /// The group is made elsewhere: it is what the project's groups are.
+        elsewhere: bool,
     },
     /// Half precision where the chosen device is the CPU.
     HalfOnCpu {

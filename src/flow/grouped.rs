@@ -2,6 +2,8 @@
 //!
 //! `if get_world_size() == 1: return` lets nobody pass who is alone, and `if dist.is_initialized():` nobody who has not joined.
 
+use rustc_hash::FxHashMap;
+
 use super::named_calls::{chooses_before, function_at};
 use crate::finding::Spot;
 use crate::ir::{
@@ -36,6 +38,51 @@ pub fn all_nccl(program: &Program, files: &[ModIdx]) -> bool {
         })
         .peekable();
     makers.peek().is_some() && makers.all(|(ir, call)| is_nccl(ir, call))
+}
+
+/// Does the project make groups, and of NCCL wherever CUDA is? Those of Gloo that are made beside one of NCCL are for machines
+/// without CUDA: `"nccl" if torch.cuda.is_available() else "gloo"`.
+pub fn nccl_where_cuda_is(program: &Program, files: &[ModIdx]) -> bool {
+    let mut makers: FxHashMap<(ModIdx, FuncId), bool> = FxHashMap::default();
+    for &m in files {
+        let ir = &program.get(m).ir;
+        for call in ir.calls().filter(|c| ir.last_name(c.func) == Some(Sym::new(torch::GROUP_MAKER))) {
+            let Some(nccl) = may_be_nccl(ir, call) else { return false };
+            *makers.entry((m, ir.function_around(call.func))).or_default() |= nccl;
+        }
+    }
+    !makers.is_empty() && makers.values().all(|&nccl| nccl)
+}
+
+/// Whether NCCL is one of the back ends that this call may name, if all of them are written down.
+fn may_be_nccl(ir: &Module, call: Call<'_>) -> Option<bool> {
+    let backend = super::site::argument(call, 0, Sym::new("backend"))?;
+    let Expr::Var(Var::Local(slot)) = ir.expr(backend) else { return names_nccl(ir, backend) };
+    let function = ir.function(ir.function_around(call.func));
+    if function.params.iter().any(|p| p.slot == slot) {
+        return None;
+    }
+    let body = ir.stmts_of(function);
+    let given = ir.stmts[body].iter().filter_map(|s| match *s {
+        Stmt::Assign { targets, value } if ir.list(targets).iter().any(|&t| ir.asks_about(backend, t)) => {
+            Some(names_nccl(ir, value))
+        }
+        _ => None,
+    });
+    given.reduce(|a, b| Some(a? | b?))?
+}
+
+/// `"nccl"`, `"gloo"`, or one of them by a test.
+fn names_nccl(ir: &Module, e: ExprId) -> Option<bool> {
+    match ir.expr(e) {
+        Expr::Str(s) if torch::is_nccl(s.as_str()) => Some(true),
+        Expr::Str(s) if s.as_str().eq_ignore_ascii_case("gloo") => Some(false),
+        Expr::IfElse(id) => {
+            let IfElse { then, orelse, .. } = ir.if_else(id);
+            Some(names_nccl(ir, then)? | names_nccl(ir, orelse)?)
+        }
+        _ => None,
+    }
 }
 
 /// `backend="nccl"`, or the name of what has been given that in the same function.

@@ -52,7 +52,7 @@ pub use cuda_only::CudaOnly;
 pub use default_device::{Elsewhere, SETTERS};
 pub use fixed::{Fixed, conditions, hangs_on_values};
 pub use given::Calls;
-pub use grouped::{all_nccl, is_grouped, is_spot_grouped};
+pub use grouped::{all_nccl, is_grouped, is_spot_grouped, nccl_where_cuda_is};
 pub use host_side::{HostSide, is_data_set};
 pub use interp::{Outcome, run_module};
 pub use moved_whole::{keeps_device, moves_whole};

@@ -398,9 +398,32 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// `layers = []`, `self.layers = layers`: the container that a variable has been given.
+    fn first_content(&self, owner: FuncId, value: ExprId) -> ExprId {
+        let var @ Expr::Var(Var::Local(_)) = self.ir.expr(value) else { return value };
+        let body = self.ir.stmts_of(self.ir.function(owner));
+        let given = self.ir.stmts[body].iter().find_map(|s| match *s {
+            Stmt::Assign { targets, value }
+                if self.ir.list(targets).iter().any(|&t| self.ir.expr(t) == var) =>
+            {
+                Some(value)
+            }
+            _ => None,
+        });
+        given.unwrap_or(value)
+    }
+
     /// `self.layers = [nn.Linear(…), …]`, or an empty container that is filled later, in a module's constructor.
     pub(super) fn kept_container(&mut self, targets: crate::ir::ExprList, value: ExprId) {
         let kept = self.ir.list(targets).iter().any(|&t| matches!(self.ir.expr(t), Expr::Attr { .. }));
+        if !kept {
+            return;
+        }
+        let owner = self.owner(value);
+        if !self.builds_module(owner) {
+            return;
+        }
+        let value = self.first_content(owner, value);
         let (empty, aliases) = match self.ir.expr(value) {
             // `[self.small, self.large]`
             Expr::List(list) | Expr::Dict(list) | Expr::Tuple(list) => {
@@ -409,13 +432,6 @@ impl<'a> Scan<'a> {
             Expr::Comp(_) => (false, false),
             _ => return,
         };
-        if !kept {
-            return;
-        }
-        let owner = self.owner(value);
-        if !self.builds_module(owner) {
-            return;
-        }
         let span = if empty { self.ir.function(owner).span } else { self.ir.span(value) };
         let makes = |e: &Expr| match *e {
             Expr::Call(call) => match self.program.resolve_expr(self.module, self.ir.call(call).func) {

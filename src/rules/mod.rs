@@ -263,6 +263,7 @@ fn merge(into: &mut Finding, other: Finding) {
     } else {
         into.entries.extend(other.entries);
     }
+    into.in_group &= other.in_group;
     into.where_cuda_is = into.where_cuda_is.take().or(other.where_cuda_is);
     into.by_default = into.by_default.zip(other.by_default).map(|(a, b)| a.and(b));
     if other.on_module.is_empty() || into.on_module.is_empty() {

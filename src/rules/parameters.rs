@@ -5,6 +5,7 @@ mod checked;
 mod drawn;
 mod dropped;
 mod effect;
+mod flagged;
 mod own;
 mod registered;
 mod sent_on;
@@ -37,6 +38,7 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
             continue;
         }
         found.extend(drawn::with_given(&file, function));
+        found.extend(flagged::not_handed_on(&file, function));
         if objects_have_one && let Some(own) = own::not_where_it_runs(&file, function) {
             found.push(own);
             continue;

@@ -94,7 +94,7 @@ pub(super) fn no_device(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
 
 /// SD208 cpu-tensor-in-collective
 pub(super) fn collective(event: &Event, cx: &Context<'_>) -> Option<Finding> {
-    let Kind::CpuInCollective { what, tensor } = &event.kind else { return None };
+    let Kind::CpuInCollective { what, tensor, elsewhere } = &event.kind else { return None };
     if event.symbolic && event.speculative {
         return None;
     }
@@ -107,6 +107,7 @@ pub(super) fn collective(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let message = format!("`{what}` of an NCCL group is given a tensor on the CPU");
     let mut f = finding(208, event, message, event.place, "NCCL moves data between GPUs only");
     f.world = World::Cuda;
+    f.in_group = *elsewhere;
     for step in tensor.chain.iter().filter(|s| s.reason != Reason::None).take(2) {
         if !f.places().any(|p| p == step.place) {
             f = f.related(step.place, reason(step));

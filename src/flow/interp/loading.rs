@@ -18,6 +18,7 @@ const WEIGHTS: &[&str] = &[
     "pretrained",
     "snapshot",
     "pytorch_model",
+    "model_state",
     "optim",
 ];
 /// Parts of a training state that load their state into themselves, and hold no tensors of a GPU.

@@ -61,7 +61,7 @@ impl Interp<'_> {
                 self.watch.selected = true;
                 self.watch.beyond_first = true;
             }
-            _ if text.starts_with("torch.distributed.") && args.keyword("group").is_none() => {
+            _ if text.starts_with("torch.distributed.") && !names_group(args) => {
                 let fact = crate::torch::call(Sym::new(text));
                 for arg in fact.map(|f| &*f.collective).unwrap_or_default() {
                     if let Some((v, at)) = args.get(usize::from(arg.position), arg.name.as_str()) {
@@ -382,4 +382,10 @@ impl Interp<'_> {
         let first = store.alloc(5);
         [0, 1, 2, 3, 4].map(|n| Cell(first.0 + n))
     }
+}
+
+/// Is a group of its own named: `all_reduce(x, ReduceOp.SUM, group)`?
+fn names_group(args: &Args) -> bool {
+    let other = |v| matches!(v, Value::External(_) | Value::Int(_) | Value::Bool(_) | Value::None);
+    args.keyword("group").is_some() || args.positional.iter().skip(2).any(|&(v, _)| !other(v))
 }

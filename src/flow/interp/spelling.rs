@@ -464,10 +464,28 @@ impl Interp<'_> {
             })
     }
 
-    /// A CPU tensor is given to a collective of an NCCL group.
+    /// A CPU tensor is given to a collective of an NCCL group, or of one that is made elsewhere.
     pub(super) fn check_collective(&mut self, v: Value, e: ExprId, what: &str) {
-        let Value::Bool(nccl) = self.store.get(self.watch.nccl) else { return };
-        self.check_carried(v, e, what, nccl);
+        match self.store.get(self.watch.nccl) {
+            Value::Bool(nccl) => self.check_carried(v, e, what, nccl),
+            _ if self.is_group_elsewhere() => {
+                let before = self.events.len();
+                self.check_carried(v, e, what, super::TRUE);
+                for pending in self.events.iter_mut().skip(before) {
+                    if let Kind::CpuInCollective { elsewhere, .. } = &mut pending.event.kind {
+                        *elsewhere = true;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Has nothing here made the group, or looked at what kind it is?
+    fn is_group_elsewhere(&self) -> bool {
+        let ir = &self.linked().ir;
+        let looks = |name: &Sym| name.as_str().contains("backend");
+        self.watch.group_started.is_none() && !ir.attributes.iter().any(looks)
     }
 
     /// The same where the group is one of NCCL on this condition.
@@ -490,7 +508,8 @@ impl Interp<'_> {
                 let Some(bite) = self.bite(bad, false) else { continue };
                 let place = self.place(e);
                 let tensor = Box::new(self.operand(e, d, origin));
-                self.emit(Kind::CpuInCollective { what: what.to_owned(), tensor }, place, bite, Vec::new());
+                let kind = Kind::CpuInCollective { what: what.to_owned(), tensor, elsewhere: false };
+                self.emit(kind, place, bite, Vec::new());
                 return;
             }
         }

@@ -1,0 +1,31 @@
+//! Findings about groups of processes that are made elsewhere in the project.
+
+use rustc_hash::FxHashSet;
+
+use super::project::{Reading, mentions, projects};
+use crate::flow::nccl_where_cuda_is;
+use crate::rules::Found;
+use crate::span::FileId;
+use crate::torch::GROUP_MAKER;
+
+/// Takes out the findings that take a group for one of NCCL, in projects that do not make theirs so wherever CUDA is: of the files
+/// that were asked for, and of others that are asked whether they say the same.
+pub(super) fn of_nccl(found: &mut Found, others: &mut Found, reading: &mut Reading<'_>) {
+    let supposes = |all: &Found| all.values().flatten().any(|f| f.in_group);
+    if !supposes(found) && !supposes(others) {
+        return;
+    }
+    let mut sure: FxHashSet<FileId> = FxHashSet::default();
+    let inputs = reading.inputs;
+    for project in projects(found.keys().copied(), inputs) {
+        project.complete(reading, &|text| mentions(text, &[GROUP_MAKER]));
+        let files = project.modules(reading);
+        if nccl_where_cuda_is(&reading.program, &files) {
+            sure.extend(found.keys().filter(|&&file| project.holds(file, inputs)));
+            sure.extend(project.files().iter().filter_map(|path| reading.intake.file(path)));
+        }
+    }
+    for (file, findings) in found.iter_mut().chain(others) {
+        findings.retain(|f| !f.in_group || sure.contains(file));
+    }
+}
