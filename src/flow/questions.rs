@@ -1,15 +1,21 @@
 //! Which functions ask about the machine, so that what they call may count on an answer.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
+use super::found::number;
 use super::scan::Scan;
-use crate::ir::{Expr, ExprId, Var};
+use crate::ir::{Expr, ExprId, FuncId, Stmt, Var};
+use crate::link::{ModIdx, Resolved};
 use crate::sym::{Answers, Sym};
 
 /// Words in names that stand for a question about the machine, or for its answer.
 const ASKING: &[&str] = &["available", "gpu", "device_count", "device_type", "accelerator", "cuda_", "_cuda"];
+
+/// How far an answer is followed through variables.
+const MAX_STEPS: u32 = 3;
 
 thread_local! {
     static ASKS: Answers = const { Answers::new() };
@@ -24,6 +30,51 @@ pub(super) fn asks(name: Sym) -> bool {
 }
 
 impl Scan<'_> {
+    /// Notes the functions that go by an answer that was asked for elsewhere: `if has_gpu:` of a variable of a file, `if on_npu():` of
+    /// a function.
+    pub(super) fn answers(&mut self) {
+        let ir = self.ir;
+        let tests = ir.stmts.iter().filter_map(|s| match *s {
+            Stmt::If { test, .. } | Stmt::Assert { test, .. } => Some(test),
+            _ => None,
+        });
+        for test in tests {
+            let owner = self.owner(test);
+            if owner != FuncId(0)
+                && !self.found.asking.contains(&owner)
+                && self.goes_by_answer(self.module, test, MAX_STEPS)
+            {
+                self.found.asking.insert(owner);
+            }
+        }
+    }
+
+    /// Does a variable of a file or a function that the expression names stand for an answer about the machine?
+    fn goes_by_answer(&self, m: ModIdx, e: ExprId, steps: u32) -> bool {
+        let Some(steps) = steps.checked_sub(1) else { return false };
+        let program = self.program;
+        let ir = &program.get(m).ir;
+        let asked = |m: ModIdx, range: Range<usize>| {
+            let ir = &program.get(m).ir;
+            range.into_iter().any(|n| matches!(ir.exprs[n], Expr::Attr { name, .. } if asks(name)))
+        };
+        ir.exprs_in(e).map(|n| ExprId(number(n))).any(|part| match ir.expr(part) {
+            Expr::Var(Var::Global(_) | Var::Local(_)) | Expr::Attr { .. } => {
+                match program.resolve_expr(m, part) {
+                    Some(Resolved::Variable(..)) => program.bound_to(m, part).is_some_and(|(m, value)| {
+                        asked(m, program.get(m).ir.exprs_in(value)) || self.goes_by_answer(m, value, steps)
+                    }),
+                    Some(Resolved::Function(m, f)) => {
+                        let ir = &program.get(m).ir;
+                        asked(m, ir.exprs_of(ir.function(f)))
+                    }
+                    _ => false,
+                }
+            }
+            _ => false,
+        })
+    }
+
     /// Notes the function around the expression if that asks about the machine: by name, or by comparing something with the
     /// name of a device.
     pub(super) fn question(&mut self, e: ExprId, expr: Expr, asking: Asking) {

@@ -197,6 +197,7 @@ impl<'a> Scan<'a> {
         self.parts_of_batches();
         self.enclosing();
         self.decorated();
+        self.answers();
         self.found.seeds.sort_unstable_by_key(|&n| key(n));
         self.found.seeds.dedup();
         self.found
