@@ -7,9 +7,10 @@ use aho_corasick::AhoCorasick;
 
 use super::found::number;
 use super::scan::Scan;
-use crate::ir::{Expr, ExprId, FuncId, Stmt, Var};
+use crate::ir::{Expr, ExprId, FuncId, Module, Stmt, Var};
 use crate::link::{ModIdx, Resolved};
 use crate::sym::{Answers, Sym};
+use crate::world::Backend;
 
 /// Words in names that stand for a question about the machine, or for its answer.
 const ASKING: &[&str] = &["available", "gpu", "device_count", "device_type", "accelerator", "cuda_", "_cuda"];
@@ -40,39 +41,37 @@ impl Scan<'_> {
         });
         for test in tests {
             let owner = self.owner(test);
-            if owner != FuncId(0)
-                && !self.found.asking.contains(&owner)
-                && self.goes_by_answer(self.module, test, MAX_STEPS)
-            {
-                self.found.asking.insert(owner);
+            if owner == FuncId(0) || self.found.asking.contains(&owner) {
+                continue;
             }
+            match self.answer(self.module, test, MAX_STEPS) {
+                Some(About::Cuda) => self.found.asking.insert(owner),
+                Some(About::Another) => self.found.asking_of_others.insert(owner),
+                None => continue,
+            };
         }
     }
 
-    /// Does a variable of a file or a function that the expression names stand for an answer about the machine?
-    fn goes_by_answer(&self, m: ModIdx, e: ExprId, steps: u32) -> bool {
-        let Some(steps) = steps.checked_sub(1) else { return false };
+    /// What of the machine a variable of a file or a function that the expression names stands for.
+    fn answer(&self, m: ModIdx, e: ExprId, steps: u32) -> Option<About> {
+        let steps = steps.checked_sub(1)?;
         let program = self.program;
         let ir = &program.get(m).ir;
-        let asked = |m: ModIdx, range: Range<usize>| {
-            let ir = &program.get(m).ir;
-            range.into_iter().any(|n| matches!(ir.exprs[n], Expr::Attr { name, .. } if asks(name)))
-        };
-        ir.exprs_in(e).map(|n| ExprId(number(n))).any(|part| match ir.expr(part) {
-            Expr::Var(Var::Global(_) | Var::Local(_)) | Expr::Attr { .. } => {
-                match program.resolve_expr(m, part) {
-                    Some(Resolved::Variable(..)) => program.bound_to(m, part).is_some_and(|(m, value)| {
-                        asked(m, program.get(m).ir.exprs_in(value)) || self.goes_by_answer(m, value, steps)
-                    }),
-                    Some(Resolved::Function(m, f)) => {
-                        let ir = &program.get(m).ir;
-                        asked(m, ir.exprs_of(ir.function(f)))
-                    }
-                    _ => false,
-                }
+        let parts = ir.exprs_in(e).map(|n| ExprId(number(n)));
+        let named = parts.filter(|&part| matches!(ir.expr(part), Expr::Var(_) | Expr::Attr { .. }));
+        let about = named.filter_map(|part| match program.resolve_expr(m, part)? {
+            Resolved::Variable(..) => {
+                let (m, value) = program.bound_to(m, part)?;
+                let ir = &program.get(m).ir;
+                asked_in(ir, ir.exprs_in(value)).or_else(|| self.answer(m, value, steps))
             }
-            _ => false,
-        })
+            Resolved::Function(m, f) => {
+                let ir = &program.get(m).ir;
+                asked_in(ir, ir.exprs_of(ir.function(f)))
+            }
+            _ => None,
+        });
+        about.max()
     }
 
     /// Notes the function around the expression if that asks about the machine: by name, or by comparing something with the
@@ -104,6 +103,30 @@ impl Scan<'_> {
             attributes: self.ir.attributes.iter().any(|&name| asks(name)),
         }
     }
+}
+
+/// What a question about the machine is about.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum About {
+    /// Accelerators, and none of them is CUDA.
+    Another,
+    /// CUDA, or any accelerator.
+    Cuda,
+}
+
+/// What these expressions ask.
+fn asked_in(ir: &Module, range: Range<usize>) -> Option<About> {
+    let names = || {
+        ir.exprs[range.clone()]
+            .iter()
+            .filter_map(|e| if let Expr::Attr { name, .. } = *e { Some(name) } else { None })
+    };
+    if !names().any(asks) {
+        return None;
+    }
+    let cuda = names().any(|name| name.as_str() == "cuda");
+    let another = names().any(|name| Backend::from_name(name.as_str()).is_some());
+    Some(if another && !cuda { About::Another } else { About::Cuda })
 }
 
 /// Which names of a file ask about the machine.

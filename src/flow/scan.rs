@@ -135,6 +135,7 @@ impl<'a> Scan<'a> {
             helpers: Vec::new(),
             calls: vec![0; ir.functions.len()],
             asking: FxHashSet::default(),
+            asking_of_others: FxHashSet::default(),
             handed: FxHashSet::default(),
             generators: Vec::new(),
             beside: FxHashSet::default(),
