@@ -10,6 +10,8 @@ pub struct Dims {
     max: u8,
     /// It was picked by a number out of a tensor of unknown size: as likely one number as several.
     picked: bool,
+    /// How many numbers a vector has, as far as the source writes them down.
+    length: Option<u16>,
 }
 
 /// There is no upper end.
@@ -24,7 +26,22 @@ impl Dims {
     pub const ANY: Self = Self::between(0, MANY);
 
     const fn between(min: u8, max: u8) -> Self {
-        Self { min, max, picked: false }
+        Self { min, max, picked: false, length: None }
+    }
+
+    /// If it is a vector, of that many numbers.
+    pub fn of_length(self, n: usize) -> Self {
+        Self { length: u16::try_from(n).ok().filter(|_| self.known() == Some(1)), ..self }
+    }
+
+    /// Of any length.
+    pub const fn of_any_length(self) -> Self {
+        Self { length: None, ..self }
+    }
+
+    /// The number of numbers in it, if the source says it.
+    pub fn length(self) -> Option<usize> {
+        self.length.map(usize::from)
     }
 
     /// That many.
@@ -71,7 +88,7 @@ impl Dims {
             _ => number.saturating_neg(),
         };
         let min = u8::try_from(least).unwrap_or(MANY - 1).min(MANY - 1).max(self.min);
-        Self { min, max: self.max.max(min), picked: false }
+        Self { max: self.max.max(min), ..Self::between(min, MANY) }
     }
 
     /// What a number picks out of such a tensor.
@@ -106,7 +123,7 @@ impl Dims {
     /// With so many less.
     pub fn minus(self, n: u8) -> Self {
         let take = |x: u8| if x == MANY { MANY } else { x.saturating_sub(n) };
-        Self { min: take(self.min), max: take(self.max), ..self }
+        Self { picked: self.picked, ..Self::between(take(self.min), take(self.max)) }
     }
 
     /// Of `a @ b`: vectors lose theirs, matrices and stacks of them are broadcast

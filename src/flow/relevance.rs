@@ -51,6 +51,8 @@ struct Facts {
     pub(super) environment: bool,
     /// Something that mentions it, or mentions what does, asks about the machine.
     pub(super) asked_before: Vec<bool>,
+    /// The same, be it about another accelerator than CUDA alone.
+    pub(super) asked_of_others: Vec<bool>,
     /// Those that a function hands over which runs only where its decorators let it.
     pub(super) handed: FxHashSet<FuncId>,
     /// The expressions that speak of `torch.Generator`, in order.
@@ -90,6 +92,7 @@ impl Relevance {
                 environment: m.ir.strings.iter().any(|&s| is_environment(s)),
                 calls: Vec::new(),
                 asked_before: Vec::new(),
+                asked_of_others: Vec::new(),
                 handed: FxHashSet::default(),
                 generators: Vec::new(),
                 beside: FxHashSet::default(),
@@ -124,7 +127,8 @@ impl Relevance {
         let mut all = decided().chain(found.iter().flat_map(|f| &f.hints));
         let telling = layout.reach(&mut all, &callers, u32::MAX);
         let calls = layout.calls(&found);
-        let asked_before = layout.asked_before(&found);
+        let asked_before = layout.asked_before(&found, false);
+        let asked_of_others = layout.asked_before(&found, true);
         for (m, facts) in modules.iter_mut().enumerate() {
             let start = layout.starts[m] as usize;
             facts.calls = calls[start..start + facts.own.len()].to_vec();
@@ -132,6 +136,7 @@ impl Relevance {
             facts.near = near[start..start + facts.own.len()].to_vec();
             facts.telling = telling[start..start + facts.own.len()].to_vec();
             facts.asked_before = asked_before[start..start + facts.own.len()].to_vec();
+            facts.asked_of_others = asked_of_others[start..start + facts.own.len()].to_vec();
             facts.handed.clone_from(&found[m].handed);
             facts.generators.clone_from(&found[m].generators);
             facts.beside.clone_from(&found[m].beside);
@@ -189,6 +194,12 @@ impl Relevance {
     pub fn asked_before(&self, module: ModIdx, func: FuncId) -> bool {
         let facts = self.modules.get(module.0 as usize);
         facts.and_then(|m| m.asked_before.get(func.0 as usize)).copied().unwrap_or(true)
+    }
+
+    /// The same of any accelerator: may whoever calls the function have asked for another one than CUDA?
+    pub fn asked_of_others(&self, module: ModIdx, func: FuncId) -> bool {
+        let facts = self.modules.get(module.0 as usize);
+        facts.and_then(|m| m.asked_of_others.get(func.0 as usize)).copied().unwrap_or(true)
     }
 
     /// Does a function that runs only where its decorators let it hand this one over, to be called?
@@ -306,17 +317,17 @@ impl Layout {
     }
 
     /// Carries questions from callers to callees of the same file: which other files are there must not matter.
-    fn asked_before(&self, found: &[Found]) -> Vec<bool> {
+    fn asked_before(&self, found: &[Found], others: bool) -> Vec<bool> {
         let mut callees: Vec<Vec<u32>> = vec![Vec::new(); self.len];
         for &(from, to) in
             found.iter().flat_map(|f| &f.edges).filter(|(from, to)| from.module() == to.module())
         {
             callees[self.number(from) as usize].push(self.number(to));
         }
-        let asking = found
-            .iter()
-            .enumerate()
-            .flat_map(|(m, f)| f.asking.iter().map(move |&func| Node::Function(index(m), func)));
+        let asking = found.iter().enumerate().flat_map(|(m, f)| {
+            let others = f.asking_of_others.iter().filter(|_| others);
+            f.asking.iter().chain(others).map(move |&func| Node::Function(index(m), func))
+        });
         let mut work: Vec<u32> = asking.map(|node| self.number(node)).collect();
         let mut asked = vec![false; self.len];
         while let Some(at) = work.pop() {

@@ -135,6 +135,7 @@ impl<'a> Scan<'a> {
             helpers: Vec::new(),
             calls: vec![0; ir.functions.len()],
             asking: FxHashSet::default(),
+            asking_of_others: FxHashSet::default(),
             handed: FxHashSet::default(),
             generators: Vec::new(),
             beside: FxHashSet::default(),
@@ -197,6 +198,7 @@ impl<'a> Scan<'a> {
         self.parts_of_batches();
         self.enclosing();
         self.decorated();
+        self.answers();
         self.found.seeds.sort_unstable_by_key(|&n| key(n));
         self.found.seeds.dedup();
         self.found

@@ -373,16 +373,22 @@ impl Interp<'_> {
         }
     }
 
-    /// `any(…)` of nobody knows how many: what one of them needs of the machine is there if any holds.
+    /// `any(…)` and `all(…)` of nobody knows how many: what one of them needs of the machine is there if it holds, and where each
+    /// holds whatever it is, so does the whole. (Of none at all nothing is used either.)
     fn any_of_many(&mut self, name: Sym, v: Value, at: ExprId, e: ExprId) -> Value {
         let Value::Many(item) = v else { return self.result_of(e) };
-        if name.as_str() != "any" {
-            return self.result_of(e);
-        }
         let item = *self.t.values.get(item);
         let one = self.truth(item, at);
-        let (machine, some) = (self.d.machine(one), self.unknown_test(e));
-        Value::Bool(self.d.and(machine, some))
+        let other = self.d.not(one);
+        let (possible, missing) = (self.d.machine(one), self.d.machine(other));
+        let certain = self.d.not(missing);
+        // What says nothing of the machine is the same on each.
+        if certain == TRUE || name.as_str() == "all" && possible == TRUE && certain == FALSE {
+            return self.result_of(e);
+        }
+        let some = self.unknown_test(e);
+        let may = self.d.and(possible, some);
+        Value::Bool(self.d.or(may, certain))
     }
 
     /// `sum(tensors)` starts from 0 and adds.
@@ -425,7 +431,9 @@ impl Interp<'_> {
     fn count_of(&mut self, v: Value) -> Value {
         let mut one = |i: &mut Self, v: Value| match i.exact_elements(v) {
             Some(items) => Value::Int(i64::try_from(items.len()).unwrap_or(i64::MAX)),
-            None => Self::NUMBER,
+            None => {
+                i.dims(v).length().map_or(Self::NUMBER, |n| Value::Int(i64::try_from(n).unwrap_or(i64::MAX)))
+            }
         };
         match v {
             Value::Choice(d) if self.hangs_on_machine(d) => self.each(v, &mut one),

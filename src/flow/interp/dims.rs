@@ -40,7 +40,8 @@ impl Interp<'_> {
         };
         match name {
             "tensor" | "as_tensor" | "asarray" | "scalar_tensor" | "new_tensor" => {
-                if self.is_number_here(first) { Dims::ZERO } else { self.data_dims(first, 0) }
+                let dims = if self.is_number_here(first) { Dims::ZERO } else { self.data_dims(first, 0) };
+                self.length(first).map_or(dims, |n| dims.of_length(n))
             }
             "from_numpy" | "frombuffer" => Dims::SOME,
             "zeros" | "ones" | "empty" | "rand" | "randn" | "new_zeros" | "new_ones" | "new_empty" => {
@@ -119,8 +120,12 @@ impl Interp<'_> {
         }
     }
 
-    /// Of a function's or method's result.
+    /// Of a function's or method's result, which may have any number of rows.
     pub(super) fn result_dims(&self, op: &Op, parties: &[Party], args: &Args, name: &str) -> Dims {
+        self.as_many_dims(op, parties, args, name).of_any_length()
+    }
+
+    fn as_many_dims(&self, op: &Op, parties: &[Party], args: &Args, name: &str) -> Dims {
         let method = op.name.as_str().starts_with("torch.Tensor.");
         let name = last_part(name);
         let name = name.strip_suffix('_').filter(|n| !n.ends_with('_')).unwrap_or(name);
@@ -242,7 +247,7 @@ impl Interp<'_> {
     /// Of `x[index]`, where `x` has so many.
     pub(super) fn indexed_dims(&self, whole: Dims, i: Value, index: ExprId) -> Dims {
         let ir = &self.linked().ir;
-        let mut dims = whole;
+        let mut dims = whole.of_any_length();
         let parts: Vec<(ExprId, Value)> = match (ir.expr(index), i) {
             (Expr::Tuple(list), Value::Seq(s)) => {
                 let values = self.seq_items(s);
