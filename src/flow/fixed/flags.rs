@@ -4,7 +4,7 @@
 
 use super::Fixed;
 use super::values::argument_at;
-use crate::flow::interp::speaks_of_devices;
+use crate::flow::device_words::speaks_of_devices;
 use crate::flow::methods::{class_of_self, is_unpacked, set_to};
 use crate::flow::nodes::Target;
 use crate::ir::{Arg, ArgKind, Expr, ExprId, UnaryOp, Var, Whole};

@@ -3,6 +3,7 @@
 //! Each call makes the new value of the one before, and the first of what the constructor has left. A module that has been
 //! moved since then has not moved that, so the first call after the move finds it where it was made.
 
+use super::super::device_words::speaks_of_devices;
 use super::super::value::{ObjId, Value};
 use super::Interp;
 use crate::ir::{Expr, ExprId, FuncId, Module, Stmt};
@@ -61,9 +62,7 @@ fn mentions(ir: &Module, e: ExprId, name: Sym) -> bool {
 fn speaks_of_places(ir: &Module, e: ExprId) -> bool {
     const MOVES: &[&str] = &["to", "cuda", "cpu", "type_as", "copy_", "data"];
     ir.exprs[ir.exprs_in(e)].iter().any(|e| match *e {
-        Expr::Attr { name, .. } => {
-            MOVES.contains(&name.as_str()) || super::cond::speaks_of_devices(name.as_str())
-        }
+        Expr::Attr { name, .. } => MOVES.contains(&name.as_str()) || speaks_of_devices(name.as_str()),
         _ => false,
     })
 }

@@ -1,5 +1,6 @@
 //! Arguments: evaluated at the call, bound to parameters.
 
+use super::super::device_words::speaks_of_devices;
 use super::super::diagram::TRUE;
 use super::super::value::{Host, Outer, OuterId, OuterKey, Value};
 use super::{Cell, Interp};
@@ -246,7 +247,7 @@ impl Interp<'_> {
             // A switch that is given through `*args` or `**kwargs` which nobody knows: whoever filled these has decided.
             Some(e)
                 if matches!(self.program.get(module).ir.expr(e), Expr::True | Expr::False)
-                    && super::cond::speaks_of_devices(param.name.as_str()) =>
+                    && speaks_of_devices(param.name.as_str()) =>
             {
                 self.passed_on(module, func, param)
             }
@@ -334,9 +335,9 @@ impl Interp<'_> {
             };
             if let Some(v) = plain {
                 // `n_gpus: int | None = None`: who gives one has decided.
-                let none = param.default.filter(|&d| {
-                    ir.expr(d) == Expr::None && super::cond::speaks_of_devices(param.name.as_str())
-                });
+                let none = param
+                    .default
+                    .filter(|&d| ir.expr(d) == Expr::None && speaks_of_devices(param.name.as_str()));
                 return match (none, self.param(module, func, index)) {
                     (Some(at), Value::Outer(o)) => {
                         let given = self.outer_equal(o, Value::None, at);
@@ -433,7 +434,7 @@ impl Interp<'_> {
 /// Is it a GPU's number, which is negative unless the caller has one?
 fn numbers_a_device(ir: &crate::ir::Module, param: &crate::ir::Param) -> bool {
     let negative = |d| matches!(ir.expr(d), Expr::Unary { op: crate::ir::UnaryOp::Neg, .. });
-    param.default.is_some_and(negative) && super::cond::speaks_of_devices(param.name.as_str())
+    param.default.is_some_and(negative) && speaks_of_devices(param.name.as_str())
 }
 
 /// The last name of an annotation that is a plain name, a dotted name, `Optional[…]` or quoted.

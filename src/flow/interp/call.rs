@@ -1,6 +1,7 @@
 //! Calls: of functions and classes of the project, of methods, of everything else.
 
 use super::super::MAX_CHOSEN;
+use super::super::device_words::speaks_of_devices;
 use super::super::diagram::{Dd, FALSE, TRUE};
 use super::super::value::{Bound, BoundId, ClosureId, FrameId, ObjId, Value};
 use super::args::Args;
@@ -343,7 +344,7 @@ impl Interp<'_> {
     fn may_have_moved(&mut self, method: Sym, receiver: Option<Value>) {
         let name = method.as_str();
         let Some(v @ Value::Object(id)) = receiver else { return };
-        if !matches!(name, "to" | "_apply") && !super::cond::speaks_of_devices(name) {
+        if !matches!(name, "to" | "_apply") && !speaks_of_devices(name) {
             return;
         }
         self.escape(v, 0);

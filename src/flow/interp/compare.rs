@@ -1,9 +1,10 @@
 //! Comparisons: of values, of devices, of counts and amounts.
 
 use super::super::atom::{Atom, backend, gpus_at_least};
+use super::super::device_words::speaks_of_devices;
 use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::{Device, Host, OuterId, Value};
-use super::cond::{ORDERED, constant, in_order, named_kind, speaks_of_devices};
+use super::cond::{ORDERED, constant, in_order, named_kind};
 use super::device::parse_device;
 use super::{Interp, ObjKind, Test};
 use crate::ir::{CmpOp, ExprId};

@@ -1,10 +1,7 @@
 //! Conditions: what a test says about the machine, the user's flags and everything else.
 
-use std::sync::LazyLock;
-
-use aho_corasick::AhoCorasick;
-
 use super::super::atom::{Atom, backend, gpus_at_least};
+use super::super::device_words::speaks_of_devices;
 use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::{FrameId, OuterId, Value};
 use super::addresses::Written;
@@ -413,64 +410,10 @@ pub(super) fn names_device_object(ir: &crate::ir::Module, e: ExprId) -> bool {
     }
 }
 
-/// Parts of names that speak of devices, wherever they stand: nothing else is called so.
-const PARTS: &[&str] = &[
-    "cuda",
-    "gpu",
-    "device",
-    "accel",
-    "xpu",
-    "nccl",
-    "distributed",
-    "parallel",
-    "backend",
-    "neuron",
-    "offload",
-    "triton",
-    "hardware",
-    "platform",
-    "bitsandbytes",
-    "xformers",
-    "deepspeed",
-    "flash_attn",
-    "tensorrt",
-];
-/// They, looked for all at once.
-static DEVICE_WORDS: LazyLock<Option<AhoCorasick>> =
-    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(PARTS).ok());
-
-/// Words that speak of devices where they stand alone: `input` has an `npu` in it, `output` a `tpu`, `sample` an `amp`.
-const WORDS: &[&str] = &[
-    "cpu", "cpus", "mps", "npu", "hpu", "tpu", "tpus", "mlu", "musa", "xla", "ddp", "fsdp", "rank", "ranks",
-    "pin", "pinned", "amp", "autocast", "fp16", "half", "apex", "bnb",
-];
-/// All of these, and `available`, anywhere at all.
-static MAYBE: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let anywhere = PARTS.iter().chain(WORDS).chain(&["available"]);
-    AhoCorasick::builder().ascii_case_insensitive(true).build(anywhere).ok()
-});
-
 /// Is it a variable of somebody else's that speaks of devices? Of PyTorch's own names it is known what they are.
 fn is_flag(path: Sym) -> bool {
     let (owner, name) = path.as_str().rsplit_once('.').unwrap_or_default();
     !owner.is_empty() && owner != "builtins" && !owner.starts_with("torch") && speaks_of_devices(name)
-}
-
-/// Does a flag's name speak of devices? Then whoever sets it decides where things go.
-pub(in crate::flow) fn speaks_of_devices(text: &str) -> bool {
-    // Most names have none of the words in them anywhere.
-    if MAYBE.as_ref().is_some_and(|words| !words.is_match(text)) {
-        return false;
-    }
-    if DEVICE_WORDS.as_ref().is_some_and(|parts| parts.is_match(text)) {
-        return true;
-    }
-    let is = |word: &[u8], known: &&str| word.eq_ignore_ascii_case(known.as_bytes());
-    let mut words = text.as_bytes().split(|b| !b.is_ascii_alphanumeric());
-    let mut names = text.as_bytes().split(|&b| !b.is_ascii_alphanumeric() && b != b'_');
-    words.any(|word| WORDS.iter().any(|known| is(word, known)))
-        // `is_package_available()` asks for a package, and says nothing of the machine.
-        || names.any(|name| ["available", "is_available"].iter().any(|known| is(name, known)))
 }
 
 /// Does the comparison with this number tell those from zero on from those below?

@@ -4,6 +4,7 @@
 //! filled by one call and used by a later one is what it is for, and no coincidence.
 
 use super::super::atom::{Atom, AtomId};
+use super::super::device_words::speaks_of_devices;
 use super::super::diagram::Cond;
 use super::super::value::FrameId;
 use super::Interp;
@@ -124,7 +125,7 @@ impl Interp<'_> {
     /// `x.device`, and `x.type()`, whose text names the device as well.
     fn speaks_of_places(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
-        let place = |name: &str| name == "type" || super::cond::speaks_of_devices(name);
+        let place = |name: &str| name == "type" || speaks_of_devices(name);
         ir.exprs[ir.exprs_in(e)].iter().any(|x| matches!(x, Expr::Attr { name, .. } if place(name.as_str())))
     }
 

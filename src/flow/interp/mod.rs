@@ -132,7 +132,6 @@ mod weightless;
 mod with;
 mod workers;
 
-pub(super) use self::cond::speaks_of_devices;
 use std::cell::RefCell;
 
 use rustc_hash::{FxHashMap, FxHashSet};

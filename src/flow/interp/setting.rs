@@ -1,10 +1,10 @@
 //! Assignments to attributes: what they register, move and keep.
 
+use super::super::device_words::speaks_of_devices;
 use super::super::diagram::Dd;
 use super::super::dims::Dims;
 use super::super::value::{Device, ObjId, Reason, Role, Tensor, Value};
 use super::args::Args;
-use super::cond::speaks_of_devices;
 use super::{Interp, ObjKind};
 use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;
