@@ -112,10 +112,10 @@ impl Interp<'_> {
                 _ => false,
             };
             let named = ir.has_attribute(name);
-            named && ir.exprs.iter().any(asks)
-                || named && ir.stmts.iter().any(|s| {
-                    matches!(*s, Stmt::If { test, .. } | Stmt::While { test, .. } | Stmt::Assert { test, .. } if it(test))
-                })
+            let tests = |s: &Stmt| {
+                matches!(*s, Stmt::If { test, .. } | Stmt::While { test, .. } | Stmt::Assert { test, .. } if it(test))
+            };
+            named && (ir.exprs.iter().any(asks) || ir.stmts.iter().any(tests))
         })
     }
 
