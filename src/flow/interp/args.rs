@@ -310,8 +310,8 @@ impl Interp<'_> {
     ) -> Value {
         let ir = &self.program.get(module).ir;
         let Some(param) = ir.function(func).params.get(index) else { return Value::Unknown };
-        // `cuda_device=-1`: the number says whether there is one, and who asks about it asks for that.
-        if numbers_a_device(ir, param) {
+        // `cuda_device=-1`, `gpus: int`: the number says whether there is one, and who asks about it asks for that.
+        if numbers_a_device(ir, param) || counts_gpus(ir, param) {
             let v = self.param(module, func, index);
             if let Value::Outer(o) = v {
                 self.size_proofs.insert(o);
@@ -435,6 +435,19 @@ impl Interp<'_> {
 fn numbers_a_device(ir: &crate::ir::Module, param: &crate::ir::Param) -> bool {
     let negative = |d| matches!(ir.expr(d), Expr::Unary { op: crate::ir::UnaryOp::Neg, .. });
     param.default.is_some_and(negative) && speaks_of_devices(param.name.as_str())
+}
+
+/// Is it a number of GPUs, of which there is none unless the caller has some?
+fn counts_gpus(ir: &crate::ir::Module, param: &crate::ir::Param) -> bool {
+    let words = || param.name.as_str().split('_');
+    let several = words().any(|word| matches!(word, "gpus" | "ngpu" | "ngpus"));
+    let counted =
+        words().any(|word| word == "gpu") && words().any(|word| matches!(word, "n" | "num" | "count"));
+    let number = match param.default {
+        Some(d) => matches!(ir.expr(d), Expr::Int(crate::ir::Whole(0))),
+        None => param.annotation.is_some_and(|a| plain_annotation(ir, a) == Some("int")),
+    };
+    number && (several || counted)
 }
 
 /// The last name of an annotation that is a plain name, a dotted name, `Optional[…]` or quoted.

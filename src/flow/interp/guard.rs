@@ -314,12 +314,15 @@ impl Interp<'_> {
         if name.as_str() == "to" && !self.names_target(ir.call(call)) {
             return;
         }
-        // `torch.zeros(1).cuda()`: nobody else has what was copied. That is a way to ask whether it works.
-        if let Expr::Call(made) = ir.expr(base)
-            && let Some(Resolved::External(_)) =
-                self.program.resolve_expr(self.here().module, ir.call(made).func)
-        {
-            return;
+        // `torch.zeros(1).cuda()`, `step(x).cpu()`: nobody else has what was copied. That is a way to ask whether it works,
+        // or to wait until it is done.
+        if let Expr::Call(made) = ir.expr(base) {
+            let callee = ir.call(made).func;
+            let external =
+                matches!(self.program.resolve_expr(self.here().module, callee), Some(Resolved::External(_)));
+            if external || matches!(ir.expr(callee), Expr::Var(_)) {
+                return;
+            }
         }
         let receiver = ir.span(base);
         if self.has_own_fields(base) {
