@@ -10,7 +10,7 @@ use super::judged::{findings_of, importer};
 use super::project::{Project, Reading, mentions, projects};
 use crate::finding::{Code, Finding, Given};
 use crate::flow::{Calls, HostSide, Relevance, Target};
-use crate::ir::FuncId;
+use crate::ir::{FuncId, is_private};
 use crate::link::{ModIdx, Program};
 use crate::rules::Found;
 use crate::source::is_test;
@@ -152,11 +152,10 @@ impl Said<'_> {
         let Some(input) = importer(path, self.reading.inputs) else { return false };
         let within = path.strip_prefix(&input.root).unwrap_or(path);
         let names = within.components().filter_map(|c| c.as_os_str().to_str());
-        let hidden = |name: &str| name.starts_with('_') && !name.ends_with("__");
         !nested
-            && !hidden(function.name.as_str())
-            && !class.is_some_and(hidden)
-            && !names.into_iter().any(|name| hidden(name.trim_end_matches(".py")))
+            && !function.is_private()
+            && !class.is_some_and(is_private)
+            && !names.into_iter().any(|name| is_private(name.trim_end_matches(".py")))
             && !is_test(path, &input.root)
             && path.parent().is_some_and(|folder| folder.join("__init__.py").exists())
     }

@@ -192,13 +192,6 @@ impl Search<'_> {
     }
 }
 
-/// Does its name say that it is there for its own file alone?
-pub(super) fn is_private(function: &Function) -> bool {
-    let name = function.name.as_str();
-    // Python mangles `__name` for its class alone; `__name__` is Python's own.
-    name.starts_with('_') && !(name.starts_with("__") && name.ends_with("__"))
-}
-
 /// The function around the call, and the position of its parameter, if the call gives for this parameter what that function
 /// is given, or a part of that.
 pub(super) fn handed_on(
@@ -210,7 +203,7 @@ pub(super) fn handed_on(
     let slot = root(ir, argument(call, callee, index)?)?;
     let (id, around) = function_of(ir, call)?;
     let given = around.params.iter().position(|p| p.slot == slot && p.name.as_str() != "self");
-    given.filter(|_| !is_private(around)).map(|given| (id, given))
+    given.filter(|_| !around.is_private()).map(|given| (id, given))
 }
 
 /// The same, be it handed on through a function of PyTorch, or a variable that stands for it in some case. What it is in the other
@@ -225,7 +218,7 @@ fn handed_far(
     let ir = &program.get(m).ir;
     let (id, around) = function_of(ir, call)?;
     let given = parameter(program, m, around, argument(call, callee, index)?, true)?;
-    (!is_private(around)).then_some((id, given))
+    (!around.is_private()).then_some((id, given))
 }
 
 /// What the call gives for the parameter at this position of the signature.

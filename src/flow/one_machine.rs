@@ -4,14 +4,14 @@ use super::nodes::{Node, Target, named};
 use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, Module, Stmt, StmtId};
 use crate::link::{ModIdx, Program};
 use crate::sym::Sym;
-use crate::torch::GROUP_MAKER;
+use crate::torch::{GROUP_MAKER, STARTERS};
 
 /// Who starts processes on several machines names these by one of them.
 const MACHINES: &[&str] = &["machine", "node"];
 
 /// Does the file start processes, one for each of some numbers?
 pub(super) fn starts_processes(ir: &Module) -> bool {
-    ir.attributes.iter().any(|name| matches!(name.as_str(), "spawn" | "start_processes"))
+    ir.attributes.iter().any(|name| STARTERS.contains(&name.as_str()))
         || ir.calls().any(|call| {
             let process = ir.last_name(call.func).is_some_and(|name| name.as_str() == "Process");
             let work = |kind: ArgKind| matches!(kind, ArgKind::Keyword(k) if k.as_str() == "target");

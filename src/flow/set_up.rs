@@ -78,10 +78,7 @@ impl SetUp {
 
     /// Is the method private, and do only constructors come to it?
     pub fn is_of_constructor(&self, program: &Program, module: ModIdx, func: FuncId) -> bool {
-        let name = program.get(module).ir.function(func).name.as_str();
-        name.starts_with('_')
-            && !(name.starts_with("__") && name.ends_with("__"))
-            && self.constructing.contains(&(module, func))
+        program.get(module).ir.function(func).is_private() && self.constructing.contains(&(module, func))
     }
 
     /// Does the method run once for an object?

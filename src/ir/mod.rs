@@ -413,6 +413,19 @@ pub enum FuncKind {
     Lambda,
 }
 
+/// Does the name say that it is there for its own file, class or package alone? Python mangles `__name` for its class;
+/// `__name__` is Python's own.
+pub fn is_private(name: &str) -> bool {
+    name.starts_with('_') && !(name.starts_with("__") && name.ends_with("__"))
+}
+
+impl Function {
+    /// See [`is_private`].
+    pub fn is_private(&self) -> bool {
+        is_private(self.name.as_str())
+    }
+}
+
 /// A function, lambda, class body or module body: something with a frame.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Function {

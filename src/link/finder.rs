@@ -126,11 +126,13 @@ impl Finder {
         if is_loaded_first(first) {
             return None;
         }
-        let strict = is_well_known(first);
+        let (strict, library) = (is_well_known(first), crate::torch::is_library(first));
         let mut base = Some(importer.dir);
         while let Some(b) = base {
-            // A package's own directory is not on the path of absolute imports, unless the file is a script.
-            let looks = !strict || self.package(b).is_none() && self.is_of_project(b, first);
+            // A package's own directory is not on the path of absolute imports, unless the file is a script. Of what has the
+            // name of a library, it is not.
+            let inside = library && self.package(b).is_some();
+            let looks = !inside && (!strict || self.is_of_project(b, first));
             if looks && let Some(Found::File(f)) = self.below(b, parts) {
                 return Some(f);
             }
@@ -140,11 +142,11 @@ impl Finder {
             }
             base = self.parent(b);
         }
+        if strict {
+            return None;
+        }
         SOURCES.iter().find_map(|name| {
             let folder = self.sub(importer.root, name);
-            if strict && !self.is_of_project(folder, first) {
-                return None;
-            }
             self.below(folder, parts).and_then(Found::file)
         })
     }
@@ -266,24 +268,7 @@ fn is_loaded_first(package: &str) -> bool {
     matches!(package, "torch" | "numpy" | "os" | "sys" | "typing" | "math")
 }
 
-/// Packages that projects have folders and modules named after, and of which few have a package of their own.
+/// Packages that projects have folders named after, and of which few have a package of their own.
 fn is_well_known(package: &str) -> bool {
-    matches!(
-        package,
-        "torchvision"
-            | "torchaudio"
-            | "torchtext"
-            | "transformers"
-            | "diffusers"
-            | "timm"
-            | "accelerate"
-            | "peft"
-            | "datasets"
-            | "lightning"
-            | "pytorch_lightning"
-            | "deepspeed"
-            | "fairseq"
-            | "dgl"
-            | "torch_geometric"
-    )
+    matches!(package, "torchvision" | "torchaudio")
 }

@@ -15,7 +15,12 @@ pub(super) fn discarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Discarded { receiver, method } = &event.kind else { return None };
     let file = event.place.file;
     let name = cx.sources.text(Place { file, span: *receiver }).to_owned();
-    let short = if name.len() <= 40 && !name.contains('\n') { name } else { "x".to_owned() };
+    // What a call gives cannot be assigned to.
+    let short = match name.contains('(') {
+        true => "moved".to_owned(),
+        false if name.len() <= 40 && !name.contains('\n') => name,
+        false => "x".to_owned(),
+    };
     let message = format!("the result of `.{method}()` is dropped: tensors do not move in place");
     let f = finding(203, event, message, event.place, "gives a new tensor, which nothing keeps");
     Some(

@@ -3,6 +3,7 @@
 use super::{Context, finding, with_stack};
 use crate::finding::Finding;
 use crate::flow::event::{Event, Kind};
+use crate::ir::Function;
 use crate::span::Place;
 use crate::world::{Backend, World};
 
@@ -54,8 +55,5 @@ fn is_private(place: Place, cx: &Context<'_>) -> bool {
     let Some(module) = cx.program.module_of(place.file) else { return false };
     let functions = &cx.program.get(module).ir.functions;
     let around = functions.iter().filter(|f| f.parent.is_some() && f.span.contains(place.span));
-    around.max_by_key(|f| f.span.start).is_some_and(|f| {
-        let name = f.name.as_str();
-        name.starts_with('_') && !name.ends_with("__")
-    })
+    around.max_by_key(|f| f.span.start).is_some_and(Function::is_private)
 }

@@ -12,7 +12,7 @@ mod read;
 use std::cell::RefCell;
 use std::sync::LazyLock;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use calls::{Accelerator, AcceleratorCall, Arg, CallFact, Decorator, Numpy, Returns, Without};
 pub use names::{Base, BaseFact, Reach, TestGuard};
@@ -37,6 +37,20 @@ static CALL_FACTS: LazyLock<Calls> = LazyLock::new(|| Calls::read(CALLS));
 static BASES: LazyLock<Classes> = LazyLock::new(|| Classes::read(CLASSES));
 static MARKED: LazyLock<Marks> = LazyLock::new(|| Marks::read(MARKS));
 static PUBLIC: LazyLock<Aliases> = LazyLock::new(|| Aliases::read(ALIASES));
+
+/// What of `torch.multiprocessing` starts processes, each with the function that it is given first.
+pub const STARTERS: [&str; 2] = ["spawn", "start_processes"];
+
+/// The packages that the facts are about.
+static LIBRARIES: LazyLock<FxHashSet<&str>> = LazyLock::new(|| {
+    let facts = [GENERATED, WRITTEN, CALLS, CLASSES].into_iter().flat_map(read::lines);
+    facts.filter_map(|fact| Some(fact.split(' ').next()?.split_once('.')?.0)).collect()
+});
+
+/// Is it the name of a package whose functions or classes are known here: `transformers`?
+pub fn is_library(package: &str) -> bool {
+    LIBRARIES.contains(package)
+}
 
 #[derive(Default)]
 struct Operators {

@@ -5,9 +5,8 @@ use crate::flow::site::argument;
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Module, Stmt, Var};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::sym::Sym;
+use crate::torch::STARTERS;
 
-/// What starts processes, each with the function that it is given first.
-const STARTERS: [&str; 2] = ["torch.multiprocessing.spawn", "torch.multiprocessing.start_processes"];
 /// How many functions may hand on what is started.
 const MAX_HANDS: u32 = 3;
 
@@ -26,7 +25,8 @@ fn given_to(ir: &Module, e: ExprId) -> Option<Call<'_>> {
 fn starts(program: &Program, m: ModIdx, call: Call<'_>, e: ExprId, hands: u32) -> bool {
     match program.resolve_expr(m, call.func) {
         Some(Resolved::External(path)) => {
-            STARTERS.contains(&path.as_str())
+            let starter = path.as_str().strip_prefix("torch.multiprocessing.");
+            starter.is_some_and(|name| STARTERS.contains(&name))
                 && argument(call, 0, Sym::new("fn")) == Some(e)
                 && argument(call, 2, Sym::new("nprocs")).is_some_and(|n| counts_gpus(program, m, n))
         }

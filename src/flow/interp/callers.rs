@@ -9,7 +9,7 @@ use std::cell::OnceCell;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::event::{DeviceName, Event, Kind};
-use super::super::given::{MAX_HANDS, handed_on, is_private};
+use super::super::given::{MAX_HANDS, handed_on};
 use super::super::methods::through_objects;
 use super::super::value::{Device, Host, OriginId, OuterId, OuterKey, Reason, Value};
 use super::allocation::dtype_width;
@@ -342,7 +342,7 @@ impl Interp<'_> {
         let function = linked.ir.function(func);
         let Some((_, index)) = parameter.filter(|&(f, _)| f == func) else { return true };
         let derived = |site: &CallId| self.callers.derived.get(site).is_some_and(|n| n.contains(&index));
-        if is_private(function) {
+        if function.is_private() {
             // What is given to it comes from there, and is known there, unless unknown code is in between.
             return !sites.iter().all(derived);
         }
@@ -372,7 +372,7 @@ impl Interp<'_> {
         let default = param
             .default
             .filter(|&d| matches!(ir.expr(d), Expr::None | Expr::True | Expr::False | Expr::Str(_)))?;
-        if !is_private(function) || self.relevance.is_handed_over(module, func) {
+        if !function.is_private() || self.relevance.is_handed_over(module, func) {
             return None;
         }
         let calls: Vec<Call<'_>> =

@@ -1,6 +1,6 @@
 //! What differentiates what a model gives: helpers that are handed its result, and models that do so themselves.
 
-use super::super::nodes::{Node, named};
+use super::super::nodes::{Node, Target, named};
 use super::super::site::own_method;
 use super::super::value::{ObjId, Value};
 use super::Interp;
@@ -34,7 +34,7 @@ impl Interp<'_> {
     fn takes_gradients_within(&self, id: ObjId, depth: u32) -> bool {
         let object = self.obj(id);
         let forward = object.class.and_then(|class| self.program.find_method(class, self.known.forward));
-        forward.is_some_and(|(m, f)| self.asks_autograd(m, f, MAX_MODULES))
+        forward.is_some_and(|f| self.reaches(f, MAX_MODULES, &|i, f| i.asks_autograd(f)))
             || depth > 0
                 && object.attrs.iter().any(|&(_, cell)| match self.store.get(cell) {
                     Value::Object(part) => part != id && self.takes_gradients_within(part, depth - 1),
@@ -42,30 +42,28 @@ impl Interp<'_> {
                 })
     }
 
-    /// Does the function call `torch.autograd`, or one that it calls?
-    fn asks_autograd(&self, m: ModIdx, f: FuncId, depth: u32) -> bool {
+    /// Does the function call `torch.autograd`?
+    fn asks_autograd(&self, (m, f): Target) -> bool {
         let ir = &self.program.get(m).ir;
+        let autograd =
+            |path: Sym| ["torch.autograd.", "torch.func."].iter().any(|p| path.as_str().starts_with(p));
         ir.exprs[ir.exprs_of(ir.function(f))].iter().any(|e| {
             let Expr::Call(id) = *e else { return false };
-            let callee = ir.call(id).func;
-            if let Some(Resolved::External(path)) = self.program.resolve_expr(m, callee) {
-                return ["torch.autograd.", "torch.func."].iter().any(|p| path.as_str().starts_with(p));
-            }
-            let next = self.called_function(m, ir.function_around(callee), callee);
-            depth > 0 && next.is_some_and(|(m, f)| self.asks_autograd(m, f, depth - 1))
+            matches!(self.program.resolve_expr(m, ir.call(id).func), Some(Resolved::External(path)) if autograd(path))
         })
     }
 
     /// Does one of these callees of a function, which are all given the result, differentiate it?
-    pub(super) fn is_handed_to_backward(&self, (m, f): (ModIdx, FuncId), callees: &[ExprId]) -> bool {
+    pub(super) fn is_handed_to_backward(&self, (m, f): Target, callees: &[ExprId]) -> bool {
         callees.iter().any(|&callee| {
-            self.called_function(m, f, callee).is_some_and(|(m, f)| self.differentiates(m, f, MAX_DEPTH))
+            let walks_back = |i: &Self, f| i.has_word(WALKS_BACK, f, &|_| true);
+            self.called_function(m, f, callee).is_some_and(|f| self.reaches(f, MAX_DEPTH, &walks_back))
         })
     }
 
-    /// Does the function walk a graph back, or one that it calls?
-    fn differentiates(&self, m: ModIdx, f: FuncId, depth: u32) -> bool {
-        if self.has_word(WALKS_BACK, (m, f), &|_| true) {
+    /// Does the function do so, or one that it calls?
+    fn reaches(&self, (m, f): Target, depth: u32, does: &dyn Fn(&Self, Target) -> bool) -> bool {
+        if does(self, (m, f)) {
             return true;
         }
         let ir = &self.program.get(m).ir;
@@ -73,7 +71,7 @@ impl Interp<'_> {
         depth > 0
             && ir.calls().filter(|c| span.contains(ir.span(c.func))).any(|c| {
                 let called = self.called_function(m, f, c.func).filter(|&called| called != (m, f));
-                called.is_some_and(|(m, f)| self.differentiates(m, f, depth - 1))
+                called.is_some_and(|called| self.reaches(called, depth - 1, does))
             })
     }
 

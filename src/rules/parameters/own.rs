@@ -266,8 +266,7 @@ impl<'a> Look<'a> {
     /// alone.
     fn is_given_own(&self, param: &Param) -> bool {
         let (ir, function) = (self.file.ir, self.function);
-        let name = function.name.as_str();
-        if !name.starts_with('_') || name.starts_with("__") {
+        if !function.is_private() {
             return false;
         }
         let index = function.params.iter().position(|p| p.slot == param.slot).unwrap_or(0);
