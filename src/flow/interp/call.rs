@@ -440,6 +440,7 @@ impl Interp<'_> {
             receiver: Value::Unknown,
             result: Value::None,
             returned: FALSE,
+            vague: false,
             entry: self.path,
             exits: Vec::new(),
             start: self.store.mark(),

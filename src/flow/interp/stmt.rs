@@ -307,12 +307,26 @@ impl<'p> Interp<'p> {
     fn return_value(&mut self, value: Value) {
         let path = self.d.given(self.path, self.here().entry);
         let frame = self.here();
-        let (mut result, returned, branches, start) =
-            (frame.result, frame.returned, frame.branches, frame.start);
+        let (mut result, returned, branches, start, vague) =
+            (frame.result, frame.returned, frame.branches, frame.start, frame.vague);
+        let blurred = self.d.lost_on(self.path).len() > self.d.lost_on(frame.entry).len();
         if returned == FALSE {
             result = value;
         } else {
-            result = self.ite(path, value, result);
+            // Nobody comes here who has returned before; a path that has no room for all that it says may forget that.
+            let both = self.d.and(path, returned);
+            if both == FALSE {
+                result = self.ite(path, value, result);
+            } else if vague {
+                let unknown = match value {
+                    Value::Device(_) => Value::Device(self.unknown_device()),
+                    _ => Value::Unknown,
+                };
+                let either = self.ite(path, value, result);
+                result = if value == result { value } else { self.ite(both, unknown, either) };
+            } else {
+                result = self.ite(returned, result, value);
+            }
         }
         let now = self.d.or(returned, path);
         if branches > 0 {
@@ -322,6 +336,7 @@ impl<'p> Interp<'p> {
         let frame = self.here_mut();
         frame.result = result;
         frame.returned = now;
+        frame.vague |= blurred;
         // Outside of branches the state stays as it is: it is the state at the function's end.
         self.path = FALSE;
     }
