@@ -15,8 +15,8 @@ pub struct Event {
     pub bite: Bite,
     /// The call sites that led here, outermost first; the first is in the entry's file.
     pub stack: Box<[Place]>,
-    /// The calls of modules around, innermost first: where each was called, and its `forward`.
-    pub entered: Box<[(Place, Place)]>,
+    /// The calls of modules around, innermost first.
+    pub entered: Box<[Entered]>,
     /// Did the path to here come through a method of an `nn.Module`, with the method's own file and span?
     pub in_module: bool,
     /// Is it in a function that other code of its file visibly calls, interpreted for itself?
@@ -87,6 +87,17 @@ pub struct Operand {
     pub chain: Vec<Step>,
     /// It is where a module is whose call led here: one of its weights.
     pub of_module: bool,
+}
+
+/// The call of a module.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entered {
+    /// Where it is called.
+    pub site: Place,
+    /// Its `forward`.
+    pub forward: Place,
+    /// Where it was made, if it has not been moved since.
+    pub made: Option<Place>,
 }
 
 /// A device as messages name it.

@@ -2,7 +2,7 @@
 
 use super::{Context, finding, reason, with_also, with_stack};
 use crate::finding::{Finding, Label};
-use crate::flow::event::{DeviceName, Event, Kind, Meeting, Operand};
+use crate::flow::event::{DeviceName, Entered, Event, Kind, Meeting, Operand};
 use crate::flow::is_module_class;
 use crate::flow::value::Reason;
 use crate::ir::FuncKind;
@@ -235,10 +235,14 @@ pub(super) fn module_input(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let message =
         format!("{what} meets tensors on {} and on {}", stray.device.in_words(), other.device.in_words());
     let mut f = meeting_finding(202, event, message)?;
-    if let Some(place) = called {
-        let inner = std::mem::replace(&mut f.primary.place, place);
-        f.related.retain(|l| l.place != place);
+    if let Some(call) = called {
+        let inner = std::mem::replace(&mut f.primary.place, call.site);
+        f.related.retain(|l| l.place != call.site);
         f.related.insert(0, Label { place: inner, text: "they meet here".to_owned() });
+        // Of one that is made of layers, there is the place at which one would move it.
+        if let Some(made) = call.made.filter(|&m| f.related.iter().all(|l| l.place != m)) {
+            f.related.insert(1, Label { place: made, text: "the module is made here".to_owned() });
+        }
         "a module and its input, on two devices".clone_into(&mut f.primary.text);
     }
     if matches!(event.bite.world, World::Always) {
@@ -248,14 +252,14 @@ pub(super) fn module_input(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 }
 
 /// The outermost call of a module that was given what does not fit: neither side was made on the way in.
-fn handed_over(event: &Event, stray: &Operand, other: &Operand) -> Option<Place> {
+fn handed_over(event: &Event, stray: &Operand, other: &Operand) -> Option<Entered> {
     let within = |function: Place| {
         let inside = |s: &Operand| {
             s.chain.iter().any(|s| s.place.file == function.file && function.span.contains(s.place.span))
         };
         inside(stray) || inside(other)
     };
-    event.entered.iter().take_while(|(_, function)| !within(*function)).last().map(|&(site, _)| site)
+    event.entered.iter().take_while(|call| !within(call.forward)).last().copied()
 }
 
 /// SD204 default-device-tensor

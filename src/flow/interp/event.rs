@@ -2,8 +2,8 @@
 
 use super::super::atom::{Atom, AtomId, GPU_ATOMS};
 use super::super::diagram::{Cond, FALSE, Literal};
-use super::super::event::{Bite, DeviceName, Event, Kind, Operand};
-use super::super::value::{Device, OriginId, OuterId, OuterKey, Value};
+use super::super::event::{Bite, DeviceName, Entered, Event, Kind, Operand};
+use super::super::value::{Device, OriginId, OuterId, OuterKey, Reason, Value};
 use super::{Interp, Pending, Test};
 use crate::ir::ExprId;
 use crate::link::ClassKey;
@@ -395,7 +395,7 @@ impl Interp<'_> {
     }
 
     /// The calls of modules that lead here without anything else in between.
-    fn module_calls(&self) -> Box<[(Place, Place)]> {
+    fn module_calls(&self) -> Box<[Entered]> {
         let mut calls = Vec::new();
         let mut at = Some(self.frame);
         while let Some(f) = at {
@@ -406,11 +406,21 @@ impl Interp<'_> {
             }
             if frame.module_call {
                 let ir = &self.program.get(frame.module).ir;
-                calls.push((site, Place { file: ir.file, span: ir.function(frame.func).span }));
+                let forward = Place { file: ir.file, span: ir.function(frame.func).span };
+                calls.push(Entered { site, forward, made: self.made_at(frame.receiver) });
             }
             at = frame.caller;
         }
         calls.into()
+    }
+
+    /// Where a module was made that nobody has moved since.
+    fn made_at(&self, module: Value) -> Option<Place> {
+        let Value::Object(id) = module else { return None };
+        let Value::Device(device) = self.own(id) else { return None };
+        let (_, origin) = *self.t.places.get(self.d.as_leaf(device)?);
+        let origin = self.t.origins.get(origin.0);
+        (origin.reason == Reason::Module).then_some(origin.place)
     }
 
     fn call_stack(&self) -> Box<[Place]> {

@@ -140,6 +140,7 @@ impl Interp<'_> {
             },
             "torch.promote_types" | "torch.result_type" => self.promoted_type(args),
             "torch.Generator" => self.make_generator(args, e),
+            "torch.manual_seed" | "torch.random.manual_seed" => self.default_generator(e),
             "torch.load" => self.torch_load(1, false, args, e),
             "torch.jit.load" => self.torch_load(1, true, args, e),
             "torch.hub.load_state_dict_from_url" | "torch.utils.model_zoo.load_url" => {

@@ -104,6 +104,14 @@ impl Interp<'_> {
         }
     }
 
+    /// `torch.manual_seed(…)` gives `torch.default_generator`, which is the CPU's (torch/random.py).
+    pub(super) fn default_generator(&mut self, e: ExprId) -> Value {
+        let place = self.place(e);
+        let origin = self.origin(place, Reason::Host, NO_ORIGIN);
+        let device = self.at(Device::Cpu, origin);
+        Value::Object(self.object(ObjKind::Generator, None, Value::Device(device)))
+    }
+
     pub(super) fn make_generator(&mut self, args: &Args, e: ExprId) -> Value {
         let device = match args.get(0, "device") {
             Some((v, at)) if v != Value::None => {
