@@ -315,19 +315,17 @@ impl<'p> Interp<'p> {
         } else {
             // Nobody comes here who has returned before; a path that has no room for all that it says may forget that.
             let both = self.d.and(path, returned);
-            if both == FALSE {
-                result = self.ite(path, value, result);
-            } else if vague {
-                let unknown = match value {
-                    Value::Device(_) => Value::Device(self.unknown_device()),
-                    _ => Value::Unknown,
-                };
-                let either = self.ite(path, value, result);
-                result = if value == result { value } else { self.ite(both, unknown, either) };
-            } else {
-                result = self.ite(returned, result, value);
-            }
+            result = match value {
+                _ if both != FALSE && !vague => self.ite(returned, result, value),
+                Value::Device(_) if both != FALSE && value != result => {
+                    let either = self.ite(path, value, result);
+                    let unknown = Value::Device(self.unknown_device());
+                    self.ite(both, unknown, either)
+                }
+                _ => self.ite(path, value, result),
+            };
         }
+        let vague = vague || blurred || self.d.ite(returned, TRUE, path).is_none();
         let now = self.d.or(returned, path);
         if branches > 0 {
             let changes = self.store.changes(start);
@@ -336,7 +334,7 @@ impl<'p> Interp<'p> {
         let frame = self.here_mut();
         frame.result = result;
         frame.returned = now;
-        frame.vague |= blurred;
+        frame.vague = vague;
         // Outside of branches the state stays as it is: it is the state at the function's end.
         self.path = FALSE;
     }
