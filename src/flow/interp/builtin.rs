@@ -284,9 +284,9 @@ impl Interp<'_> {
     }
 
     fn foreign_builtin(&mut self, name: Sym, args: &Args, e: ExprId) -> Value {
-        // Exceptions, and names from star imports.
+        // Exceptions, and names from star imports. One is true and not `None`, and its class stands for it.
         if name.as_str().ends_with("Error") || name.as_str().ends_with("Exception") {
-            return self.result_of(e);
+            return Value::External(Sym::new(&format!("builtins.{name}")));
         }
         self.unknown_call(Value::Unknown, args, e)
     }
