@@ -4,10 +4,9 @@ use super::super::value::{Device, Host, NO_ORIGIN, OuterId, OuterKey, Value};
 use super::args::Args;
 use super::shown::{no_tensors_take, only_tensors_do, only_tensors_have, only_tensors_take};
 use super::{Cell, Interp};
-use crate::ir::{Expr, ExprId};
-use crate::link::Resolved;
+use crate::ir::ExprId;
 use crate::sym::Sym;
-use crate::torch::{self, Without};
+use crate::torch;
 
 /// Methods of models and tensors that nothing else has.
 const MODELS_DO: &[&str] =
@@ -208,20 +207,6 @@ impl Interp<'_> {
         ["scaler", "sched", "sampler", "loader"].iter().any(|w| last.contains(w))
     }
 
-    /// `start = torch.cuda.Event()`, then `start.record()`: a method of what a call of PyTorch has made needs the accelerator if the tables
-    /// say so.
-    fn made_method(&mut self, o: OuterId, name: Sym, args: &Args, e: ExprId) {
-        let OuterKey::Result { module, expr, .. } = self.t.get_outer(o).key else { return };
-        let Expr::Call(id) = self.program.get(module).ir.expr(expr) else { return };
-        let made = self.program.get(module).ir.call(id).func;
-        let Some(Resolved::External(path)) = self.program.resolve_expr(module, made) else { return };
-        let path = torch::canonical(path).dotted(name);
-        let fact = torch::call(path).and_then(|f| f.accelerator);
-        if let Some(a) = fact.filter(|a| a.without == Without::Raises) {
-            self.accelerator_call(path, a, args, e);
-        }
-    }
-
     /// A method of something from outside.
     pub(super) fn outer_method(
         &mut self,
@@ -232,7 +217,6 @@ impl Interp<'_> {
         base: ExprId,
     ) -> Value {
         let text = name.as_str();
-        self.made_method(o, name, args, e);
         if no_tensors_take(name, args) {
             return self.unknown_call(Value::Outer(o), args, e);
         }
