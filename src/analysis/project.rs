@@ -94,11 +94,7 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
         // That a module chooses its device is bad whoever else needs CUDA, unless all who make it are in sight.
         let made = (in_module && !project.is_built()).then_some(&needed);
         let ways = findings.iter().flat_map(|f| &f.entries).filter(|w| project.holds(w.spot.file, inputs));
-        // A library's methods are anybody's to call.
-        let late = match project.is_built() {
-            true => FxHashSet::default(),
-            false => needed.late_methods(program, &files, ways),
-        };
+        let late = needed.late_methods(program, &files, ways, project.is_built());
         let is_late =
             |way: &Way| program.module_of(way.spot.file).is_some_and(|m| late.contains(&(m, way.spot.entry)));
         findings.retain_mut(|f| {

@@ -108,12 +108,14 @@ impl Behind {
         self.there.get(&m).is_some_and(|there| there.iter().any(|span| span.contains(at)))
     }
 
-    /// The methods, of those in which these ways begin, that others call only after something that needs CUDA.
+    /// The methods, of those in which these ways begin, that others call only after something that needs CUDA. In a library, of which
+    /// anybody may call the methods, only private ones.
     pub fn late_methods<'w>(
         &self,
         program: &Program,
         files: &[ModIdx],
         ways: impl Iterator<Item = &'w Way>,
+        shared: bool,
     ) -> FxHashSet<MethodTarget> {
         let begins = |way: &Way| Some((program.module_of(way.spot.file)?, way.spot.entry));
         let targets: FxHashSet<MethodTarget> = ways.filter_map(begins).collect();
@@ -122,7 +124,10 @@ impl Behind {
         let names: FxHashSet<Sym> = targets.iter().map(name).collect();
         let calls = NamedCalls::of(program, files, &names);
         let after = |m: ModIdx, e: ExprId| self.comes_after(m, program.get(m).ir.span(e));
-        let by_name = |target: MethodTarget| looked_up.is_called_by_name(program, target);
+        let by_name = |target: MethodTarget| {
+            (!shared || name(&target).as_str().starts_with('_'))
+                && looked_up.is_called_by_name(program, target)
+        };
         targets
             .into_iter()
             .filter(|&target| calls.only_where(program, files, target, &by_name, &after))

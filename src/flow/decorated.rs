@@ -3,10 +3,13 @@
 //! They ask about the machine before they begin, as a function does that asks in its first line. What they hand over to be
 //! called, in a process of its own say, is called by them.
 
+use rustc_hash::FxHashMap;
+
 use super::found::{Node, number};
+use super::host_side::tables;
 use super::questions::asks;
 use super::scan::Scan;
-use crate::ir::{Expr, ExprId, ExprList, FuncId, FuncKind, Var};
+use crate::ir::{Expr, ExprId, ExprList, FuncId, FuncKind, Module, Slot, Stmt, Var};
 use crate::link::{Binding, ClassKey};
 use crate::sym::Sym;
 
@@ -43,6 +46,43 @@ impl Scan<'_> {
                     self.edge(owner, ir.span(arg.value), Node::Function(self.module, f));
                     self.found.handed.insert(f);
                 }
+            }
+        }
+        self.tabled(&guarded);
+    }
+
+    /// The functions in tables at the top of the file that nobody reads but these: `@parametrize("case", CASES)`.
+    fn tabled(&mut self, guarded: &[FuncId]) {
+        let (ir, body) = (self.ir, FuncId(0));
+        let held: Vec<(FuncId, Slot)> = tables(ir, self.module)
+            .into_iter()
+            .filter_map(|(e, (_, table))| Some((self.own_function(body, e)?, table)))
+            .collect();
+        if held.is_empty() {
+            return;
+        }
+        let decorates = |e: ExprId| {
+            let decorators = guarded.iter().flat_map(|&f| ir.list(ir.function(f).decorators));
+            decorators.into_iter().any(|&d| ir.span(d).contains(ir.span(e)))
+        };
+        let reads = |slot: Slot| {
+            let numbers = (0..ir.exprs.len()).map(|n| ExprId(number(n)));
+            let all = numbers.filter(move |&e| match ir.expr(e) {
+                Expr::Var(Var::Global(s)) => s == slot,
+                Expr::Var(Var::Local(s)) => s == slot && ir.function_around(e) == body,
+                _ => false,
+            });
+            all.filter(|&e| !is_bound_at(ir, e)).collect::<Vec<ExprId>>()
+        };
+        let mut known: FxHashMap<Slot, bool> = FxHashMap::default();
+        for (f, table) in held {
+            let only_here = *known.entry(table).or_insert_with(|| {
+                let reads = reads(table);
+                !reads.is_empty()
+                    && reads.into_iter().all(|e| decorates(e) || self.is_in(self.owner(e), guarded))
+            });
+            if only_here {
+                self.found.handed.insert(f);
             }
         }
     }
@@ -92,10 +132,13 @@ impl Scan<'_> {
     fn own_function(&self, mut owner: FuncId, e: ExprId) -> Option<FuncId> {
         let program = self.program;
         let found = match self.ir.expr(e) {
-            Expr::Var(Var::Global(slot)) => match program.get(self.module).bindings.get(usize::from(slot)) {
-                Some(&Binding::Def(f)) => return Some(f),
-                _ => return None,
-            },
+            Expr::Var(Var::Local(_)) if owner != FuncId(0) => return None,
+            Expr::Var(Var::Global(slot) | Var::Local(slot)) => {
+                match program.get(self.module).bindings.get(usize::from(slot)) {
+                    Some(&Binding::Def(f)) => return Some(f),
+                    _ => return None,
+                }
+            }
             Expr::Attr { base, name } => match self.ir.expr(base) {
                 Expr::Var(Var::Local(slot)) => {
                     let class = loop {
@@ -116,4 +159,13 @@ impl Scan<'_> {
         };
         found.and_then(|(m, f)| (m == self.module).then_some(f))
     }
+}
+
+/// Is the expression what a statement of the file's body sets?
+fn is_bound_at(ir: &Module, e: ExprId) -> bool {
+    ir.block(ir.function(FuncId(0)).body).iter().any(|&s| match *ir.stmt(s) {
+        Stmt::Assign { targets, .. } => ir.list(targets).contains(&e),
+        Stmt::AnnAssign { target, .. } => target == e,
+        _ => false,
+    })
 }

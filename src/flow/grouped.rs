@@ -88,7 +88,7 @@ fn names_nccl(ir: &Module, e: ExprId) -> Option<bool> {
 /// `backend="nccl"`, or the name of what has been given that in the same function.
 fn is_nccl(ir: &Module, call: Call<'_>) -> bool {
     let nccl = |e: ExprId| match ir.expr(e) {
-        Expr::Str(s) => torch::is_nccl(s.as_str()),
+        Expr::Str(s) => torch::starts_nccl(s.as_str()),
         // What else there is comes after a GPU has been chosen.
         Expr::IfElse(id) => is_nccl_where_there(ir, ir.if_else(id)) && chooses_before(ir, call.func),
         _ => false,

@@ -6,6 +6,7 @@
 mod assigned;
 pub mod atom;
 mod behind;
+mod brought;
 mod called_once;
 mod cuda_only;
 mod decorated;

@@ -1,5 +1,6 @@
 //! Where the tensors of what is handed to `torch.save` are: copies on the CPU, numbers, or on whatever the program works with.
 
+use super::brought::brought_to_host;
 use super::held::{Given, Stored};
 use super::nodes::{Node, named};
 use super::site::{Callers, MAX_CALLERS, Site, argument, given_for, own_method};
@@ -208,6 +209,7 @@ impl Contents<'_> {
             },
             "state_dict" => match of_base() {
                 Stored::Host => Stored::Host,
+                _ if brought_to_host(&self.program.get(site.module).ir, site.func, base) => Stored::Host,
                 _ => {
                     let text = self.last_name(site, base).to_ascii_lowercase();
                     let none =

@@ -231,6 +231,11 @@ pub fn is_nccl(name: &str) -> bool {
     name.eq_ignore_ascii_case("nccl")
 }
 
+/// Does a group with these back ends have one of NCCL? `"nccl"`, or a list of them by the type of device: `"cpu:gloo,cuda:nccl"`.
+pub fn starts_nccl(names: &str) -> bool {
+    names.split(',').any(|name| is_nccl(name.rsplit(':').next().unwrap_or(name)))
+}
+
 /// Does the state of the class's objects hold no tensors?
 pub fn is_tensorless(class: Sym) -> bool {
     MARKED.tensorless(class.as_str())

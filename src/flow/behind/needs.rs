@@ -1,13 +1,21 @@
 //! What needs CUDA where it stands, whatever comes of its tests.
 
 use super::refuses::{Refusal, Refuses};
-use super::statements::may_set;
+use super::statements::{may_leave, may_set};
 use super::{MOVE, Uses};
 use crate::flow::site::argument;
 use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, Stmt, Var};
 use crate::link::{ModIdx, Resolved, Target};
 use crate::sym::Sym;
-use crate::torch::{self, Accelerator, Without};
+use crate::torch::{self, Accelerator, ResultRule, Without};
+
+/// What spreads a module or its inputs over GPUs: it raises where there are none.
+const SPREADERS: [&str; 4] = [
+    "torch.nn.parallel.replicate",
+    "torch.nn.parallel.replicate.replicate",
+    "torch.nn.parallel.scatter",
+    "torch.nn.parallel.scatter_gather.scatter",
+];
 
 /// How far a device is followed through variables.
 const MAX_NAMES: u32 = 4;
@@ -47,8 +55,14 @@ impl Refuses<'_> {
             (_, Some(Resolved::External(path)))
                 if path.as_str().strip_prefix("torch.distributed.") == Some(torch::GROUP_MAKER) =>
             {
-                let nccl = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if torch::is_nccl(s.as_str()));
+                let nccl = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if torch::starts_nccl(s.as_str()));
                 self.uses.anywhere() && argument(call, 0, Sym::new("backend")).is_some_and(nccl)
+            }
+            // `torch.cuda.FloatTensor(3)`
+            (_, Some(Resolved::External(path)))
+                if is_legacy_type(path) || SPREADERS.contains(&path.as_str()) =>
+            {
+                self.uses.anywhere()
             }
             (_, Some(Resolved::External(path))) => {
                 torch::call(path).and_then(|f| f.accelerator).is_some_and(|a| {
@@ -65,6 +79,49 @@ impl Refuses<'_> {
             }
             _ => false,
         }
+    }
+
+    /// `rank % torch.cuda.device_count()` in a statement of the function's own block: nobody comes back from it without CUDA. Where it
+    /// stands, what follows has its own words for that.
+    pub(super) fn divides_by_gpus(&self) -> bool {
+        let ir = self.ir();
+        for &s in ir.block(ir.function(self.func).body) {
+            let value = match *ir.stmt(s) {
+                Stmt::Assign { value, .. } | Stmt::Expr(value) | Stmt::Return(Some(value)) => Some(value),
+                _ => None,
+            };
+            if value.is_some_and(|e| self.divides(e)) {
+                return true;
+            }
+            if may_leave(ir, ir.stmt(s)) {
+                return false;
+            }
+        }
+        false
+    }
+
+    fn divides(&self, e: ExprId) -> bool {
+        let ir = self.ir();
+        let parts = || ir.exprs_in(e).map(|n| ir.exprs[n]);
+        let always = |x: Expr| {
+            !matches!(x, Expr::Lambda(_) | Expr::IfElse(_) | Expr::And(_) | Expr::Or(_) | Expr::Comp(_))
+        };
+        let by_count = |x: Expr| match x {
+            Expr::Binary { op: BinOp::Mod | BinOp::Div | BinOp::FloorDiv, right, .. } => {
+                self.counts_gpus(right)
+                    || self.func != FuncId(0) && self.only_value(right).is_some_and(|v| self.counts_gpus(v))
+            }
+            _ => false,
+        };
+        parts().any(by_count) && parts().all(always)
+    }
+
+    /// `torch.cuda.device_count()`
+    fn counts_gpus(&self, e: ExprId) -> bool {
+        let ir = self.ir();
+        matches!(ir.expr(e), Expr::Call(id)
+            if matches!(self.program.resolve_expr(self.module, ir.call(id).func),
+                Some(Resolved::External(path)) if path.as_str() == "torch.cuda.device_count"))
     }
 
     /// `"cuda"`, `torch.device("cuda:0")`, or a variable that is set to it once.
@@ -141,4 +198,9 @@ impl Refuses<'_> {
         let counts = |m: ModIdx| !self.own.near || m == self.module || imported(m);
         self.own.methods.iter().all(|(n, at)| *n != name || refuses(at) || !counts(at.0))
     }
+}
+
+/// The constructors of tensors that name CUDA.
+fn is_legacy_type(path: Sym) -> bool {
+    torch::function(path).is_some_and(|op| op.result == ResultRule::Cuda)
 }

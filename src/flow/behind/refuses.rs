@@ -54,7 +54,7 @@ pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own)
                     continue;
                 }
                 let refuses = Refuses { program, module: m, func: f, known: &points, uses, own };
-                let Some(mut point) = refuses.block(ir.function(f).body) else { continue };
+                let Some(mut point) = refuses.whole() else { continue };
                 // Calling it runs nothing of it.
                 if uses.anywhere() && (ir.function(f).is_generator || ir.function(f).is_async) {
                     point.refusal = None;
@@ -166,6 +166,17 @@ pub(super) struct Refuses<'a> {
 impl Refuses<'_> {
     pub(super) fn ir(&self) -> &Module {
         &self.program.get(self.module).ir
+    }
+
+    /// The first refusal of the function. What only holds up its callers stands behind its end.
+    fn whole(&self) -> Option<Point> {
+        let point = self.block(self.ir().function(self.func).body);
+        let held_up = point.is_none_or(|p| p.refusal.is_none());
+        if held_up && self.uses.anywhere() && self.divides_by_gpus() {
+            let after = point.map_or(u32::MAX, |p| p.after);
+            return Some(Point { after, refusal: Some(Refusal::Always) });
+        }
+        point
     }
 
     /// The first statement of the block that is not passed without CUDA.

@@ -9,6 +9,20 @@ use super::{Interp, ObjKind};
 use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;
 
+/// Those of Python's own exceptions that programs make to say what is missing.
+const EXCEPTIONS: &[&str] = &[
+    "AssertionError",
+    "EnvironmentError",
+    "Exception",
+    "ImportError",
+    "ModuleNotFoundError",
+    "NotImplementedError",
+    "OSError",
+    "RuntimeError",
+    "TypeError",
+    "ValueError",
+];
+
 impl Interp<'_> {
     /// `filter(lambda x: x is not None, items)`: those of which the answer is known, or else some of them.
     fn filtered(&mut self, keeps: Value, items: Value, at: ExprId, e: ExprId) -> Value {
@@ -284,7 +298,11 @@ impl Interp<'_> {
     }
 
     fn foreign_builtin(&mut self, name: Sym, args: &Args, e: ExprId) -> Value {
-        // Exceptions, and names from star imports.
+        // An exception is true and not `None`: its class stands for it.
+        if EXCEPTIONS.contains(&name.as_str()) {
+            return Value::External(Sym::new(&format!("builtins.{name}")));
+        }
+        // Those and others from star imports.
         if name.as_str().ends_with("Error") || name.as_str().ends_with("Exception") {
             return self.result_of(e);
         }

@@ -36,7 +36,7 @@ impl Interp<'_> {
     /// `init_process_group("nccl")` where no GPU may be. What follows is not reached without one.
     pub(super) fn process_group(&mut self, args: &Args, e: ExprId) {
         let Some((backend, at)) = args.get(0, "backend") else { return };
-        let chosen = self.chosen_nccl(backend, at);
+        let chosen = self.group_of(backend, at, torch::starts_nccl);
         if chosen == FALSE || self.caught_around() {
             return;
         }
@@ -88,18 +88,23 @@ impl Interp<'_> {
         first
     }
 
-    /// Where is this back end NCCL, by what [`Self::is_nccl`] says of each that it may be?
+    /// Where is this back end NCCL and nothing else?
     pub(super) fn chosen_nccl(&mut self, backend: Value, at: ExprId) -> Cond {
+        self.group_of(backend, at, torch::is_nccl)
+    }
+
+    /// Where is this back end one of those, by what [`Self::is_chosen`] says of each that it may be?
+    fn group_of(&mut self, backend: Value, at: ExprId, wanted: fn(&str) -> bool) -> Cond {
         let chosen = match backend {
-            Value::Choice(_) => self.each(backend, &mut |i, v| Value::Bool(i.is_nccl(v, at))),
-            v => Value::Bool(self.is_nccl(v, at)),
+            Value::Choice(_) => self.each(backend, &mut |i, v| Value::Bool(i.is_chosen(v, at, wanted))),
+            v => Value::Bool(self.is_chosen(v, at, wanted)),
         };
         if let Value::Bool(chosen) = chosen { chosen } else { FALSE }
     }
 
-    /// Is it the name of NCCL, or an option that has that name unless the user says otherwise?
-    fn is_nccl(&mut self, v: Value, at: ExprId) -> Cond {
-        let nccl = |v| matches!(v, Value::Str(s, _) if torch::is_nccl(s.as_str()));
+    /// Is it the name of one of those, or an option that has such a name unless the user says otherwise?
+    fn is_chosen(&mut self, v: Value, at: ExprId, wanted: fn(&str) -> bool) -> Cond {
+        let nccl = |v| matches!(v, Value::Str(s, _) if wanted(s.as_str()));
         match v {
             Value::Outer(o) => match self.t.get_outer(o).default {
                 Some(default) if nccl(default) => self.outer_equal(o, default, at),

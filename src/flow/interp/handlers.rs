@@ -183,6 +183,18 @@ impl Interp<'_> {
         }
     }
 
+    /// `except torch.cuda.OutOfMemoryError:`
+    pub(super) fn is_for_full_memory(&self, handler: &Handler) -> bool {
+        handler.types.is_some_and(|e| {
+            let types = match self.linked().ir.expr(e) {
+                Expr::Tuple(list) => list.len as usize,
+                _ => 1,
+            };
+            let names = self.names_of(e);
+            names.len() == types && names.iter().all(|&name| name == "OutOfMemoryError")
+        })
+    }
+
     /// What handlers catch: a missing accelerator, an out-of-memory error.
     pub(super) fn caught(&self, handlers: &[Handler]) -> (bool, bool, bool) {
         let ir = &self.linked().ir;

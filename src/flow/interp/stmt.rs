@@ -399,6 +399,13 @@ impl<'p> Interp<'p> {
                 let not_imported = self.d.not(imported);
                 (reachable, self.d.or(raised, not_imported))
             };
+            // Nothing else has memory of its own that could be full.
+            let reached = if self.is_for_full_memory(handler) {
+                let there = self.available(None);
+                self.d.and(reached, there)
+            } else {
+                reached
+            };
             self.path = reached;
             // The handler may be reached after any part of the body.
             let partly = self.atoms.add(Atom::Partly);

@@ -125,6 +125,9 @@ impl Interp<'_> {
                     v => v,
                 }
             }
+            // `image -= mean`: an array keeps its precision, whatever that is.
+            (Value::Host(Host::Array | Host::Numbers), Value::Host(Host::Doubles)) => old,
+            (Value::Outer(_), Value::Host(Host::Doubles)) if self.never_shown(old) => Self::NUMBERS,
             _ => self.binary(op, old, v, target, target, value),
         }
     }
