@@ -84,6 +84,7 @@ mod misplaced;
 mod mode;
 mod module;
 mod module_call;
+mod moved_later;
 mod moving;
 mod names;
 mod operation;

@@ -221,7 +221,8 @@ impl Interp<'_> {
             Value::Outer(o) => {
                 self.tensor_proofs.insert(o);
             }
-            Value::Tensor(t) => {
+            // What is one for certain, for a tensor took part, shows nothing of the others: `image * (factor / 255)`.
+            Value::Tensor(t) if !self.get_tensor(t).certain => {
                 let device = self.get_tensor(t).device;
                 if let Some(o) = self.made_by_own_method(device) {
                     self.tensor_proofs.insert(o);
@@ -300,6 +301,7 @@ impl Interp<'_> {
     /// A function that takes tensors alone is given what an outside thing's own method gave.
     pub(super) fn shown_by_taker(&mut self, v: Value) {
         if let Value::Tensor(t) = v
+            && !self.get_tensor(t).certain
             && let Some(o) = self.made_by_own_method(self.get_tensor(t).device)
         {
             self.tensor_proofs.insert(o);

@@ -431,8 +431,8 @@ impl Interp<'_> {
     ) -> Value {
         let Value::Tensor(id) = v else { return Value::Unknown };
         let t = self.get_tensor(id);
-        self.shown_by_result(t.device, name);
         if !t.certain {
+            self.shown_by_result(t.device, name);
             if no_tensors_take(name, args) {
                 return self.result_of(e);
             }
