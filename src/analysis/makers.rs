@@ -1,13 +1,17 @@
 //! Findings about modules of which the project says how they are made, called and moved: where it is an application, all
 //! its files together.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::project::{IN_MODULE, Project, Reading, mentions, projects};
 use crate::discover::project_texts;
 use crate::finding::{Code, Finding};
-use crate::flow::{Fixed, OneGpu, class_of, function_at, hangs_on_values, moves_whole};
-use crate::link::{ClassKey, Program};
+use crate::flow::{
+    Fixed, OneGpu, class_of, function_at, hangs_on_values, is_module_class, moves_whole,
+    parts_moved_by_others,
+};
+use crate::ir::{Expr, FuncId, Var};
+use crate::link::{ClassKey, ModIdx, Program};
 use crate::source::read;
 use crate::span::{FileId, Place};
 use crate::sym::Sym;
@@ -36,6 +40,49 @@ pub(super) fn moved_with_the_whole(mut findings: Vec<Finding>, reading: &mut Rea
         });
     }
     findings
+}
+
+/// The findings without those about what an object has made on the CPU and never moves, where somebody else in the project
+/// may move that part of it.
+pub(super) fn moved_by_others(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    let inputs = reading.inputs;
+    let dependent: Vec<FileId> =
+        findings.iter().filter(|f| f.by_default.is_some()).map(|f| f.primary.place.file).collect();
+    for project in projects(dependent.into_iter(), inputs) {
+        if !project.complete(reading, &|_| true) {
+            continue;
+        }
+        let files = project.modules(reading);
+        let program = &reading.program;
+        let mut known: FxHashMap<ClassKey, FxHashSet<Sym>> = FxHashMap::default();
+        let mut moved = |place: Place| {
+            let Some((m, f)) = function_at(program, place) else { return false };
+            let Some(class) = class_of(program, m, f).filter(|&k| !is_module_class(program, k)) else {
+                return false;
+            };
+            let names = known.entry(class).or_insert_with(|| parts_moved_by_others(program, &files, class));
+            !names.is_empty() && own_parts(program, m, f, place).any(|name| names.contains(&name))
+        };
+        findings.retain(|f| {
+            let here = f.by_default.is_some() && project.holds(f.primary.place.file, inputs);
+            !(here && f.places().any(&mut moved))
+        });
+    }
+    findings
+}
+
+/// The attributes of its own object that a method calls at a place.
+fn own_parts(program: &Program, m: ModIdx, f: FuncId, place: Place) -> impl Iterator<Item = Sym> {
+    let ir = &program.get(m).ir;
+    let receiver = ir.function(f).params.first().map(|p| Expr::Var(Var::Local(p.slot)));
+    ir.calls().filter_map(move |call| match ir.expr(call.func) {
+        Expr::Attr { base, name }
+            if Some(ir.expr(base)) == receiver && place.span.contains(ir.span(call.func)) =>
+        {
+            Some(name)
+        }
+        _ => None,
+    })
 }
 
 /// The findings without those in branches that nothing in the project comes to, for what its calls give.

@@ -16,8 +16,9 @@ use crate::config::Settings;
 use crate::discover::{Input, MAX_FILES, project_files, project_root};
 use crate::finding::{ByDefault, Code, Finding, Spot, Way};
 use crate::flow::{
-    Behind, CalledOnce, CudaOnly, Elsewhere, GPUS, Load, MOVE, NamedCalls, QUESTION, SETTERS, Tabled, Target,
-    Uses, Writers, all_nccl, class_of, function_at, groups_start_here, is_grouped, is_spot_grouped, stays,
+    Behind, CalledOnce, CudaOnly, Elsewhere, GPUS, Load, MOVE, NamedCalls, QUESTION, SETTERS, SetBefore,
+    Tabled, Target, Uses, Writers, all_nccl, class_of, function_at, groups_start_here, is_grouped,
+    is_spot_grouped, stays,
 };
 use crate::ir::FuncId;
 use crate::link::{ClassKey, ModIdx, Program};
@@ -36,6 +37,8 @@ pub(super) const IN_MODULE: Code = Code(305);
 const WITH_GRADIENTS: Code = Code(506);
 /// A tensor that is made on the host only to be moved.
 const COPIED: Code = Code(601);
+/// A tensor that each call of a module copies.
+const COPIED_AGAIN: Code = Code(605);
 /// A process's number among those of all machines, taken for a GPU's.
 const RANK: Code = Code(405);
 /// Double precision on MPS.
@@ -170,25 +173,38 @@ pub(super) fn saved_elsewhere(mut findings: Vec<Finding>, reading: &mut Reading<
 }
 
 /// The findings without those about what functions make on the CPU by default, where the programs that use them have set
-/// another default.
+/// another default, or all who make the object.
 pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
+    let default = |f: &Finding| f.by_default.or((f.code == COPIED_AGAIN).then_some(ByDefault::Device));
     let dependent: Vec<FileId> =
-        findings.iter().filter(|f| f.by_default.is_some()).map(|f| f.primary.place.file).collect();
+        findings.iter().filter(|f| default(f).is_some()).map(|f| f.primary.place.file).collect();
     for project in projects(dependent.into_iter(), inputs) {
-        // A library is there for programs that are not in sight.
-        if project.is_built() || !project.complete(reading, &|text| mentions(text, &SETTERS)) {
+        if !project.complete(reading, &|text| mentions(text, &SETTERS)) {
             continue;
         }
         let files = project.modules(reading);
         let program = &reading.program;
-        let elsewhere = Elsewhere::of(program, &files);
-        let set = |f: &Finding, by: ByDefault| {
-            f.places().any(|p| program.module_of(p.file).is_some_and(|m| elsewhere.reaches(m, by)))
+        // A library is there for programs that are not in sight.
+        let elsewhere = (!project.is_built()).then(|| Elsewhere::of(program, &files));
+        let before = SetBefore::of(program, &files);
+        let mut known: FxHashMap<ClassKey, [Option<bool>; 2]> = FxHashMap::default();
+        let mut made = |place: Place, by: ByDefault| {
+            let class = function_at(program, place).and_then(|(m, f)| class_of(program, m, f));
+            class.is_some_and(|class| {
+                let known = &mut known.entry(class).or_default()[usize::from(by == ByDefault::Type)];
+                *known.get_or_insert_with(|| before.makes_all(program, &files, class, by))
+            })
         };
         findings.retain(|f| {
-            let set = f.by_default.is_some_and(|by| set(f, by));
-            !(set && project.holds(f.primary.place.file, inputs))
+            let Some(by) = default(f).filter(|_| project.holds(f.primary.place.file, inputs)) else {
+                return true;
+            };
+            let reached = |p: Place| {
+                let file = program.module_of(p.file);
+                elsewhere.as_ref().is_some_and(|e| file.is_some_and(|m| e.reaches(m, by)))
+            };
+            !f.places().any(|p| reached(p) || made(p, by))
         });
     }
     findings

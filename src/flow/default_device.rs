@@ -2,13 +2,13 @@
 //!
 //! A function that is interpreted for itself makes its tensors on the CPU, as PyTorch does unless it is told otherwise. A program
 //! that has called `torch.set_default_device` or `torch.set_default_tensor_type` makes them elsewhere, in the project's other
-//! files as well.
+//! files as well. So does a function that sets it before it makes an object, be it a library's.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::finding::ByDefault;
-use crate::ir::{Call, Expr, Module};
-use crate::link::{ModIdx, Program, Resolved};
+use crate::ir::{Call, Expr, FuncId, Module};
+use crate::link::{ClassKey, ModIdx, Program, Resolved};
 
 /// The functions that set it, as texts mention them.
 pub const SETTERS: [&str; 2] = ["set_default_device", "set_default_tensor_type"];
@@ -43,6 +43,59 @@ impl Elsewhere {
     }
 }
 
+/// Functions that set it, by the file they are in, and where: what they make afterwards is made there.
+#[derive(Debug, Default)]
+pub struct SetBefore {
+    device: FxHashMap<(ModIdx, FuncId), u32>,
+    tensor_type: FxHashMap<(ModIdx, FuncId), u32>,
+}
+
+impl SetBefore {
+    /// Looks for them in these files.
+    pub fn of(program: &Program, files: &[ModIdx]) -> Self {
+        let mut found = Self::default();
+        for &m in files {
+            for (names, first) in
+                [(SETTERS.as_slice(), &mut found.device), (TYPE_SETTERS.as_slice(), &mut found.tensor_type)]
+            {
+                let ir = &program.get(m).ir;
+                for call in ir.calls().filter(|&call| is_setter(program, m, call, names)) {
+                    let at = ir.span(call.func).start;
+                    let first = first.entry((m, ir.function_around(call.func))).or_insert(at);
+                    *first = at.min(*first);
+                }
+            }
+        }
+        found
+    }
+
+    /// Is every call that makes one of the class in such a function, after it has set the default?
+    pub fn makes_all(&self, program: &Program, files: &[ModIdx], class: ClassKey, by: ByDefault) -> bool {
+        let first = match by {
+            ByDefault::Device => &self.device,
+            ByDefault::Type => &self.tensor_type,
+        };
+        if first.is_empty() {
+            return false;
+        }
+        let mut made = false;
+        for &m in files {
+            let ir = &program.get(m).ir;
+            for call in ir.calls() {
+                if !matches!(program.resolve_expr(m, call.func), Some(Resolved::Class(k)) if k == class) {
+                    continue;
+                }
+                let set = first.get(&(m, ir.function_around(call.func)));
+                if set.is_none_or(|&at| at > ir.span(call.func).start) {
+                    return false;
+                }
+                made = true;
+            }
+        }
+        made
+    }
+}
+
 /// The files that only programs use which call one of these functions.
 fn used_with(program: &Program, files: &[ModIdx], names: &[&str]) -> FxHashSet<ModIdx> {
     let setters: FxHashSet<ModIdx> = files.iter().copied().filter(|&m| sets(program, m, names)).collect();
@@ -74,16 +127,19 @@ fn used(program: &Program, m: ModIdx) -> FxHashSet<ModIdx> {
 
 /// Does the file say that tensors are made elsewhere than on the CPU?
 fn sets(program: &Program, m: ModIdx, names: &[&str]) -> bool {
+    program.get(m).ir.calls().any(|call| is_setter(program, m, call, names))
+}
+
+/// Is it such a call?
+fn is_setter(program: &Program, m: ModIdx, call: Call<'_>, names: &[&str]) -> bool {
     let ir = &program.get(m).ir;
-    ir.calls().any(|call| {
-        let named = matches!(ir.expr(call.func), Expr::Attr { name, .. } if names.contains(&name.as_str()));
-        let resolved = || program.resolve_expr(m, call.func);
-        let sets = named
-            || matches!(ir.expr(call.func), Expr::Var(_))
-                && matches!(resolved(), Some(Resolved::External(path))
-                    if names.iter().any(|name| path.as_str() == format!("torch.{name}")));
-        sets && !stays(ir, call)
-    })
+    let named = matches!(ir.expr(call.func), Expr::Attr { name, .. } if names.contains(&name.as_str()));
+    let resolved = || program.resolve_expr(m, call.func);
+    let sets = named
+        || matches!(ir.expr(call.func), Expr::Var(_))
+            && matches!(resolved(), Some(Resolved::External(path))
+                if names.iter().any(|name| path.as_str() == format!("torch.{name}")));
+    sets && !stays(ir, call)
 }
 
 /// Is it the CPU, or another type on the CPU, that the call names? What it computes may be any.

@@ -16,6 +16,9 @@ use crate::torch::{Base, base_class};
 /// What makes a picture of a file.
 const OPENS_PICTURES: &[&str] = &["PIL.Image.open", "cv2.imread", "imageio.imread", "skimage.io.imread"];
 
+/// Registries of the steps that make a data set's items.
+const REGISTRIES: &[&str] = &["PIPELINES", "TRANSFORMS"];
+
 /// What code mentions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Thing {
@@ -164,7 +167,8 @@ impl Search<'_> {
                 let from = Some(Thing::Class(class));
                 self.side.mentions.entry(Thing::Class(base)).or_default().push(from);
             }
-            if is_data_set(self.program, class) || collates(&linked.ir, class.class) {
+            let step = is_registered_step(&linked.ir, class.class) || is_step(self.program, class);
+            if is_data_set(self.program, class) || collates(&linked.ir, class.class) || step {
                 self.side.roots.insert(Thing::Class(class));
             }
         }
@@ -271,6 +275,29 @@ fn collates(ir: &Module, class: ClassId) -> bool {
     let c = ir.class(class);
     let named = ["Collator", "Collate"].iter().any(|part| c.name.as_str().contains(part));
     named && c.methods.iter().any(|(name, _)| name.as_str() == "__call__") && !names_accelerator(ir, class)
+}
+
+/// `@PIPELINES.register_module()`: the registries out of which OpenMMLab's data sets build the steps that make their items
+/// (mmengine/dataset/base_dataset.py, `Compose`), and those of projects that have taken over its ways.
+fn is_registered_step(ir: &Module, class: ClassId) -> bool {
+    let c = ir.class(class);
+    let registers = |e: ExprId| {
+        let by = match ir.expr(e) {
+            Expr::Call(id) => ir.call(id).func,
+            _ => e,
+        };
+        let Expr::Attr { base, name } = ir.expr(by) else { return false };
+        matches!(name.as_str(), "register_module" | "register")
+            && ir.last_name(base).is_some_and(|registry| REGISTRIES.contains(&registry.as_str()))
+    };
+    ir.list(c.decorators).iter().any(|&d| registers(d)) && !names_accelerator(ir, class)
+}
+
+/// Is it, by its base, such a step (mmcv/transforms/base.py)?
+fn is_step(program: &Program, class: ClassKey) -> bool {
+    let base = |p: &Sym| p.as_str().starts_with("mmcv.transforms.");
+    program.class(class).externals.iter().any(base)
+        && !names_accelerator(&program.get(class.module).ir, class.class)
 }
 
 /// Does the class's own code name an accelerator?

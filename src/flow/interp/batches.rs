@@ -299,10 +299,14 @@ impl Interp<'_> {
     /// Nor is it a tensor where `batch[i] = batch[i].to(device)` puts what is somewhere else: that would be copied back.
     pub(super) fn batch_is_changed(&mut self, t: Tensor, key: Value, value: Value, base: ExprId) {
         let moved = |i: &Self| matches!(value, Value::Tensor(v) if i.get_tensor(v).device != t.device);
-        let of_a_list = matches!(key, Value::Int(_) | Value::Host(Host::Number)) && moved(self);
+        // `for key in batch.keys()`: one of two batches gives texts, and nobody knows what the other one gives.
+        let keys = self.values_of(key);
+        let any = |test: fn(&Value) -> bool| keys.iter().any(test);
+        let named = any(|k| matches!(k, Value::Str(..) | Value::Host(Host::Text)));
+        let of_a_list = any(|k| matches!(k, Value::Int(_) | Value::Host(Host::Number))) && moved(self);
         if !t.certain
             && self.is_of_batch(t)
-            && (matches!(key, Value::Str(..) | Value::Host(Host::Text)) || of_a_list)
+            && (named || of_a_list)
             && matches!(self.linked().ir.expr(base), Expr::Var(_) | Expr::Attr { .. })
         {
             self.assign(base, Value::Unknown);

@@ -1,5 +1,6 @@
 //! Models in evaluation mode that are run with gradients.
 
+use super::super::diagram::TRUE;
 use super::super::event::Kind;
 use super::super::value::{Device, ObjId, Value};
 use super::args::Args;
@@ -100,11 +101,29 @@ impl Interp<'_> {
         Value::Unknown
     }
 
-    /// `with torch.set_grad_enabled(mode):`
+    /// `with torch.set_grad_enabled(mode):` or `with torch.no_grad():`, whose block is over afterwards.
     pub(super) fn switches_gradients(&self, context: ExprId) -> bool {
+        self.switch_of(context).is_some()
+    }
+
+    /// `with torch.no_grad():` and its like, as the block begins. (`set_grad_enabled` switches as it is called.)
+    pub(super) fn enter_gradients(&mut self, context: ExprId) {
+        let off = match self.switch_of(context) {
+            Some("no_grad" | "inference_mode") => TRUE,
+            Some("enable_grad") => FALSE,
+            _ => return,
+        };
+        self.store.set(self.watch.gradless, Value::Bool(off));
+    }
+
+    fn switch_of(&self, context: ExprId) -> Option<&'static str> {
+        const SWITCHES: &[&str] = &["no_grad", "inference_mode", "enable_grad", "set_grad_enabled"];
         let ir = &self.linked().ir;
-        let Expr::Call(call) = ir.expr(context) else { return false };
-        ir.last_name(ir.call(call).func).is_some_and(|name| name.as_str() == "set_grad_enabled")
+        let Expr::Call(call) = ir.expr(context) else { return None };
+        let name = ir.last_name(ir.call(call).func)?.as_str();
+        // `inference_mode(False)` and its like are either.
+        let plain = name == "set_grad_enabled" || ir.call(call).args.is_empty();
+        SWITCHES.iter().copied().find(|&switch| plain && switch == name)
     }
 
     /// May gradients be off here, whatever the source around says?

@@ -294,7 +294,9 @@ impl Interp<'_> {
             Some(Binding::Def(f)) => self.module_function(module, f),
             Some(Binding::Class(class)) => Value::Class(crate::link::ClassKey { module, class }),
             Some(Binding::Value(e)) if self.evaluated.insert((module, slot)) => {
-                self.eval_in(module, FuncId(0), e)
+                let v = self.eval_in(module, FuncId(0), e);
+                self.forget_moved_global(module, slot, v);
+                v
             }
             _ => Value::Unknown,
         };

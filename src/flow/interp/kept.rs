@@ -269,6 +269,8 @@ impl Interp<'_> {
         });
         let made_on_cpu = self.device_leaves(t.device).iter().all(|(_, d, _)| *d == Device::Cpu);
         match t.role {
+            // Without a graph a copy is made of nothing: a leaf of its own, which keeps no gradient unless it is told to.
+            Role::Parameter | Role::Leaf if self.is_gradless() => Role::Plain,
             Role::Parameter | Role::Leaf if moves && made_on_cpu && t.certain => {
                 if !matches!(self.linked().ir.expr(base), Expr::Attr { .. }) {
                     let place = self.place(e);

@@ -94,7 +94,9 @@ impl Interp<'_> {
 
     /// Is it a `torch.device`, for every caller and in every world?
     fn is_surely_device(&mut self, v: Value, at: ExprId) -> bool {
-        !self.may_be_text(v, at) && (self.is_device_of_parameter(at) || self.is_torch_device(at))
+        // `settings.device` of something that nobody knows is as often a text.
+        !self.may_be_text(v, at)
+            && (self.is_device_of_parameter(at) || self.is_known_device(v) || self.is_device_object(at, true))
     }
 
     /// `next(model.parameters()).device`, whatever the model: who gives parameters gives tensors.

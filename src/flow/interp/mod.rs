@@ -84,6 +84,7 @@ mod misplaced;
 mod mode;
 mod module;
 mod module_call;
+mod moved_later;
 mod moving;
 mod names;
 mod operation;
@@ -254,6 +255,8 @@ pub struct Interp<'p> {
     tensor_proofs: FxHashSet<OuterId>,
     /// Whose own methods gave a result: `x.reshape(-1)` lives where `x` does, and is a tensor if that is one.
     own_results: FxHashMap<OriginId, OuterId>,
+    /// Those of them that arithmetic with a number gave.
+    own_numbers: FxHashSet<OriginId>,
     /// Values of which each is in a list, by what stands for all of them.
     side_by_side: FxHashMap<Value, Vec<Value>>,
     /// When outside things are known to be no tensors.
@@ -413,6 +416,7 @@ impl<'p> Interp<'p> {
             def_paths: FxHashMap::default(),
             tensor_proofs: FxHashSet::default(),
             own_results: FxHashMap::default(),
+            own_numbers: FxHashSet::default(),
             side_by_side: FxHashMap::default(),
             no_tensors: FxHashMap::default(),
             numbers: FxHashMap::default(),

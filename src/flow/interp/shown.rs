@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashSet;
 
-use super::super::value::{Device, Host, OuterId, OuterKey, Value};
+use super::super::value::{Device, Host, OuterId, OuterKey, Tensor, Value};
 use super::args::Args;
 use super::{Dd, Interp};
 use crate::ir::{Expr, ExprId, Var};
@@ -222,8 +222,7 @@ impl Interp<'_> {
                 self.tensor_proofs.insert(o);
             }
             Value::Tensor(t) => {
-                let device = self.get_tensor(t).device;
-                if let Some(o) = self.made_by_own_method(device) {
+                if let Some(o) = self.shown_through(self.get_tensor(t)) {
                     self.tensor_proofs.insert(o);
                 }
             }
@@ -297,18 +296,37 @@ impl Interp<'_> {
         }
     }
 
+    /// The same of an outside thing with a number: `factor / 255`.
+    pub(super) fn is_made_with_number(&mut self, whole: Value, device: Dd) {
+        self.is_made_by_own(whole, device);
+        if let Some(leaf) = self.d.as_leaf(device) {
+            let origin = self.t.places.get(leaf).1;
+            if self.own_results.contains_key(&origin) {
+                self.own_numbers.insert(origin);
+            }
+        }
+    }
+
+    /// The outside thing that is a tensor if this is one. In `image * (factor / 255)` a tensor takes part, and that the product is
+    /// one shows nothing of the factor.
+    fn shown_through(&self, t: Tensor) -> Option<OuterId> {
+        let o = self.made_by_own_method(t.device)?;
+        let origin = self.t.places.get(self.d.as_leaf(t.device)?).1;
+        (!t.certain || !self.own_numbers.contains(&origin)).then_some(o)
+    }
+
     /// A function that takes tensors alone is given what an outside thing's own method gave.
     pub(super) fn shown_by_taker(&mut self, v: Value) {
         if let Value::Tensor(t) = v
-            && let Some(o) = self.made_by_own_method(self.get_tensor(t).device)
+            && let Some(o) = self.shown_through(self.get_tensor(t))
         {
             self.tensor_proofs.insert(o);
         }
     }
 
     /// A method of this name is called on what an outside thing's own method gave: is that thing a tensor?
-    pub(super) fn shown_by_result(&mut self, device: Dd, name: Sym) {
-        if let Some(o) = self.made_by_own_method(device)
+    pub(super) fn shown_by_result(&mut self, t: Tensor, name: Sym) {
+        if let Some(o) = self.shown_through(t)
             && only_tensors_do(name)
         {
             self.tensor_proofs.insert(o);

@@ -271,7 +271,7 @@ impl Interp<'_> {
                 // With something unknown that may be a tensor elsewhere, nothing is known of the result.
                 let device = if known_host(other) { p.device } else { self.unknown_device() };
                 if known_host(other) {
-                    self.is_made_by_own(if x.is_some() { a } else { b }, device);
+                    self.is_made_with_number(if x.is_some() { a } else { b }, device);
                 }
                 self.tensor(Tensor {
                     device,
@@ -434,7 +434,7 @@ impl Interp<'_> {
     ) -> Value {
         let Value::Tensor(id) = v else { return Value::Unknown };
         let t = self.get_tensor(id);
-        self.shown_by_result(t.device, name);
+        self.shown_by_result(t, name);
         if !t.certain {
             if no_tensors_take(name, args) {
                 return self.result_of(e);

@@ -21,6 +21,7 @@ impl Interp<'_> {
         for &(context, target) in items {
             self.enter_autocast(self.here().module, context);
             let manager = self.eval(context);
+            self.enter_gradients(context);
             if !matches!(self.linked().ir.expr(context), Expr::Call(_)) {
                 self.enter_kept_autocast(manager);
             }
