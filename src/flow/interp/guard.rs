@@ -226,8 +226,10 @@ impl Interp<'_> {
         how: UseKind,
         what: &str,
     ) {
+        // `"cuda" if torch.cuda.is_available() else "cpu"`
+        let wherever_it_is = here == self.at_least(1);
         if backend.is_some()
-            || here != TRUE
+            || here != TRUE && !wherever_it_is
             || !matches!(how, UseKind::Transfer | UseKind::Factory)
             || !self.in_module()
             || self.constructing()
