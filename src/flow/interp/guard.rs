@@ -226,10 +226,8 @@ impl Interp<'_> {
         how: UseKind,
         what: &str,
     ) {
-        // `"cuda" if torch.cuda.is_available() else "cpu"`
-        let wherever_it_is = here == self.at_least(1);
         if backend.is_some()
-            || here != TRUE && !wherever_it_is
+            || here != TRUE
             || !matches!(how, UseKind::Transfer | UseKind::Factory)
             || !self.in_module()
             || self.constructing()
