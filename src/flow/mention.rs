@@ -277,7 +277,6 @@ impl Scan<'_> {
             Expr::Var(_) | Expr::Attr { .. } if by_name || !self.is_of_local(call.func) => {
                 self.program.resolve_expr(self.module, call.func)
             }
-            Expr::Call(id) => self.named_by_default(owner, self.ir.call(id)).map(Resolved::External),
             _ => None,
         };
         // `(Large if large else Small)(width)`
@@ -494,19 +493,6 @@ impl Scan<'_> {
             self.seed(e);
         } else if path.as_str() == "torch.device" {
             self.hint(e);
-        }
-    }
-
-    /// `getattr(torch, window)` of a parameter `window="hann_window"`.
-    fn named_by_default(&self, owner: FuncId, call: Call<'_>) -> Option<Sym> {
-        let getattr =
-            matches!(self.ir.expr(call.func), Expr::Var(Var::Unbound(name)) if name.as_str() == "getattr");
-        let [of, name] = call.args else { return None };
-        let (true, Expr::Var(Var::Local(slot))) = (getattr, self.ir.expr(name.value)) else { return None };
-        let param = self.ir.function(owner).params.iter().find(|p| p.slot == slot)?;
-        match (self.program.resolve_expr(self.module, of.value)?, self.ir.expr(param.default?)) {
-            (Resolved::External(path), Expr::Str(text)) => Some(path.dotted(text)),
-            _ => None,
         }
     }
 
