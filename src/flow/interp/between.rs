@@ -21,7 +21,7 @@ const APART: u32 = 1 << 24;
 
 /// What can be said of an attribute whoever has set it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Held {
+pub(super) enum Held {
     /// Nothing, or `None`.
     Nothing,
     /// A tensor; its device, if it is always the same one, with why it is there.
@@ -33,7 +33,7 @@ enum Held {
 }
 
 impl Held {
-    fn join(self, other: Self) -> Self {
+    pub(super) fn join(self, other: Self) -> Self {
         use Held::{Anything, Generator, Nothing, Tensor};
         match (self, other) {
             (Nothing, x) | (x, Nothing) => x,
@@ -89,7 +89,7 @@ impl Interp<'_> {
     }
 
     /// Does the class ask whether the attribute is there, or `None`?
-    fn may_miss(&self, key: ClassKey, name: Sym) -> bool {
+    pub(super) fn may_miss(&self, key: ClassKey, name: Sym) -> bool {
         // `hasattr(self, "name")`
         let spelled = |k: &ClassKey| {
             let ir = &self.program.get(k.module).ir;
@@ -120,7 +120,7 @@ impl Interp<'_> {
     }
 
     /// The methods other than the constructor that assign attributes of `self`.
-    fn setters(&self, key: ClassKey) -> Vec<(ModIdx, FuncId)> {
+    pub(super) fn setters(&self, key: ClassKey) -> Vec<(ModIdx, FuncId)> {
         let mut setters: Vec<(ModIdx, FuncId)> = Vec::new();
         for &k in &self.program.class(key).mro {
             for &(name, func) in &self.program.get(k.module).ir.class(k.class).methods {
@@ -192,7 +192,7 @@ impl Interp<'_> {
     }
 
     /// What the attributes are after one call of a method.
-    fn left_by(
+    pub(super) fn left_by(
         &mut self,
         key: ClassKey,
         id: ObjId,
@@ -274,7 +274,7 @@ impl Interp<'_> {
         found
     }
 
-    fn value_of(&mut self, held: Held) -> Value {
+    pub(super) fn value_of(&mut self, held: Held) -> Value {
         match held {
             Held::Nothing => Value::None,
             Held::Anything => Value::Unknown,

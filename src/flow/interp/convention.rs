@@ -46,12 +46,25 @@ impl Interp<'_> {
             if o.reason == Reason::Module {
                 return free && !self.is_made_for(o.place, other);
             }
+            if o.reason == Reason::Made && self.is_of_new_module(cpu, o.from) {
+                return false;
+            }
             if matches!(o.reason, Reason::Moved | Reason::Made | Reason::Loaded) {
                 return free;
             }
             at = o.from;
         }
         cpu == super::NO_ORIGIN
+    }
+
+    /// `self.table = torch.ones(n, device=self.device)` in a constructor: the module is on the CPU as all are that are being made, and
+    /// nobody has said so. Whoever moves it leaves the table there.
+    fn is_of_new_module(&self, kept: OriginId, device: OriginId) -> bool {
+        let mut at = device;
+        while at != super::NO_ORIGIN && self.t.origins.get(at.0).reason == Reason::Text {
+            at = self.t.origins.get(at.0).from;
+        }
+        at == super::NO_ORIGIN && self.t.origins.get(kept.0).reason == Reason::Kept
     }
 
     /// `b_cpu`, `ctx.cpu_weights`: does its name say that it is on the host?

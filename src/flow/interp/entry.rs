@@ -13,6 +13,11 @@ use crate::ir::{ClassId, FuncId, FuncKind};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::sym::Sym;
 
+/// The methods of a module that Lightning gives a batch, which it has moved before (lightning/pytorch/strategies/strategy.py).
+const STEPS: &[&str] = &["training_step", "validation_step", "test_step", "predict_step"];
+/// The method that moves it.
+const BRINGS: &str = "transfer_batch_to_device";
+
 /// What came out of interpreting a file.
 #[derive(Debug, Default)]
 pub struct Outcome {
@@ -248,6 +253,7 @@ impl Interp<'_> {
             }
             // What the constructor has asked, or could not do without, holds in the methods.
             let instance = self.symbolic_instance(key, out);
+            let late = self.kept_late(key, instance);
             // Of what the constructor keeps nowhere for certain, methods know no more than it says of itself.
             let all = self.keeps_settled(instance);
             let (first, rest): (Vec<_>, Vec<_>) = wanted
@@ -257,6 +263,7 @@ impl Interp<'_> {
             self.run_methods(key, instance, &first, out);
             if self.is_module_class(key) && !rest.is_empty() {
                 self.between_calls(key, instance);
+                late.into_iter().for_each(|(name, v)| self.set_field(instance, name, v));
             }
             self.run_methods(key, instance, &rest, out);
             self.path = before;
@@ -293,7 +300,8 @@ impl Interp<'_> {
         // What the constructor makes, and what runs before each test, may bite in any method.
         let all = ["__init__", "setUp", "setup_method", "__post_init__"]
             .into_iter()
-            .any(|name| self.decides_in(key, Sym::new(name)));
+            .any(|name| self.decides_in(key, Sym::new(name)))
+            || !self.late_setters(key).is_empty();
         let live = |f: FuncId| all || self.relevance.is_live(key.module, f);
         let wanted: Vec<(Sym, FuncId)> = methods.iter().copied().filter(|&(_, f)| live(f)).collect();
         // A constructor that has others have something made says no more than they say themselves.
@@ -461,6 +469,16 @@ impl Interp<'_> {
         }
     }
 
+    /// The class of a module whose framework brings what this method is given first to where the module is; nothing where the
+    /// class does that in a way of its own.
+    fn batch_of_step(&self, name: Sym, receiver: Option<Value>) -> Option<ClassKey> {
+        let Some(Value::Object(id)) = receiver else { return None };
+        let key =
+            self.obj(id).class.filter(|_| STEPS.contains(&name.as_str()) && self.is_module_object(id))?;
+        let own = self.program.find_method(key, Sym::new(BRINGS)).is_some();
+        (self.is_moved_for_user(key) && !own).then_some(key)
+    }
+
     /// Symbols for the parameters of a function that is interpreted for itself.
     pub(super) fn bind_symbols(&mut self, module: ModIdx, func: FuncId, base: Cell, receiver: Option<Value>) {
         let ir = &self.program.get(module).ir;
@@ -473,6 +491,8 @@ impl Interp<'_> {
             _ => None,
         };
         let with = with.map(|class| self.receiver_symbol(class));
+        // So does the batch that a framework moves for the module.
+        let batch = self.batch_of_step(function.name, receiver).map(|class| self.receiver_symbol(class));
         for (index, param) in function.params.iter().enumerate() {
             let v = match (index, receiver) {
                 (0, Some(r)) => r,
@@ -483,6 +503,7 @@ impl Interp<'_> {
                     }
                     _ => match self.left_by_all(module, func, index) {
                         Some(default) => self.eval_in(module, function.parent.unwrap_or(FuncId(0)), default),
+                        None if index == 1 => self.symbolic_param(module, func, index, with.or(batch)),
                         None => self.symbolic_param(module, func, index, with),
                     },
                 },

@@ -353,6 +353,8 @@ impl Interp<'_> {
         let parent = self.t.get_outer(base);
         // What `self` holds is the class's business; what a parameter holds came with it.
         let varies = parent.varies && !matches!(parent.key, OuterKey::Receiver { .. });
+        // `batch.x` lives with the batch.
+        let with = parent.with.filter(|_| matches!(parent.key, OuterKey::Param { .. }));
         let text = match parent.text.as_str() {
             "" => String::new(),
             text => [text, ".", name.as_str()].concat(),
@@ -363,7 +365,7 @@ impl Interp<'_> {
             tensor: false,
             device: super::args::names_device(name.as_str()),
             varies,
-            with: None,
+            with,
             default: None,
         })
     }

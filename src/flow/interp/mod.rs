@@ -70,6 +70,7 @@ mod join;
 mod kept;
 mod lacking;
 mod late_layers;
+mod late_tensors;
 mod layers;
 mod loading;
 mod loops;

@@ -45,7 +45,7 @@ impl Interp<'_> {
     }
 
     /// The class's methods that move it, those of its bases included: they are called with `super()`.
-    fn movers(&self, key: ClassKey) -> Vec<(ModIdx, FuncId)> {
+    pub(super) fn movers(&self, key: ClassKey) -> Vec<(ModIdx, FuncId)> {
         let mut movers = Vec::new();
         for &k in &self.program.class(key).mro {
             let methods = &self.program.get(k.module).ir.class(k.class).methods;
@@ -150,6 +150,11 @@ impl Interp<'_> {
     /// Where the class's own constructor sets the attribute.
     fn kept_at(&self, key: ClassKey, name: Sym) -> Option<Place> {
         let (m, f) = self.program.find_method(key, self.known.init)?;
+        self.set_in(m, f, name)
+    }
+
+    /// Where a method sets an attribute of its own object.
+    pub(super) fn set_in(&self, m: ModIdx, f: FuncId, name: Sym) -> Option<Place> {
         let ir = &self.program.get(m).ir;
         let function = ir.function(f);
         let receiver = Expr::Var(Var::Local(function.params.first()?.slot));

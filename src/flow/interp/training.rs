@@ -15,6 +15,9 @@ use crate::torch;
 /// first step).
 const EAGER: &[&str] = &["Adagrad"];
 
+/// The wrapper with a process for each GPU, as messages call it.
+const WRAPPER: &str = "DistributedDataParallel";
+
 /// Functions after which a module has other parameters than before.
 const REPLACES_PARAMETERS: &[&str] = &[
     "torch.distributed.fsdp.FullyShardedDataParallel",
@@ -376,21 +379,26 @@ impl Interp<'_> {
         }
         let Some((wrapped, _)) = args.get(0, "module") else { return };
         let Some((given, _)) = args.get(1, "device_ids").filter(|(v, _)| *v != Value::None) else { return };
-        let Value::Object(id) = wrapped else { return self.scatters_outside(wrapped) };
         let ids = self.exact_elements(given);
+        let named = ids.as_ref().is_some_and(|ids| !ids.is_empty());
+        let (one, place) = (self.at_least(1), self.place(e));
+        // Where no group has been started it raises for that, whatever the machine (torch/nn/parallel/distributed.py).
+        let started = self.watch.group_started.unwrap_or(TRUE);
+        let grouped = self.d.and(one, started);
+        let Value::Object(id) = wrapped else {
+            if let Some(device) = self.moved_outside(wrapped).filter(|_| named) {
+                self.tell_wrapped(device, grouped, WRAPPER, place);
+            }
+            return self.scatters_outside(wrapped);
+        };
         if !self.is_module_object(id) || ids.as_ref().is_some_and(|ids| ids.is_empty()) {
             return;
         }
         // It takes its inputs there itself (`_pre_forward` in torch/nn/parallel/distributed.py).
         self.scatters_here(id);
-        if ids.is_none() {
-            return;
+        if named {
+            self.check_on_gpu(id, grouped, WRAPPER, place);
         }
-        let (one, place) = (self.at_least(1), self.place(e));
-        // Where no group has been started it raises for that, whatever the machine (torch/nn/parallel/distributed.py).
-        let started = self.watch.group_started.unwrap_or(TRUE);
-        let grouped = self.d.and(one, started);
-        self.check_on_gpu(id, grouped, "DistributedDataParallel", place);
     }
 
     /// Is it a device that has an index wherever it is a GPU?
@@ -409,6 +417,14 @@ impl Interp<'_> {
             return;
         }
         let device = self.module_device(id, 0);
+        if self.tell_wrapped(device, there, wrapper, place) {
+            let unknown = self.unknown_device();
+            self.move_module(id, unknown);
+        }
+    }
+
+    /// Tells of a model that is wrapped where it is on the CPU.
+    fn tell_wrapped(&mut self, device: Dd, there: super::Cond, wrapper: &'static str, place: Place) -> bool {
         for (leaf, d, origin) in self.device_leaves(device) {
             if d != Device::Cpu {
                 continue;
@@ -419,9 +435,20 @@ impl Interp<'_> {
             let Some(bite) = self.bite(bad, false) else { continue };
             let chain = self.chain(origin);
             self.emit(Kind::WrappedOnCpu { wrapper, chain }, place, bite, Vec::new());
-            let unknown = self.unknown_device();
-            self.move_module(id, unknown);
-            return;
+            return true;
+        }
+        false
+    }
+
+    /// Where a model is of which nobody here sees the class, and which a move has left there; nothing if nobody has moved it.
+    fn moved_outside(&self, wrapped: Value) -> Option<Dd> {
+        let moved = match wrapped {
+            Value::Outer(o) => self.as_moved(o)?,
+            v => v,
+        };
+        match moved {
+            Value::Tensor(t) if !self.get_tensor(t).certain => Some(self.get_tensor(t).device),
+            _ => None,
         }
     }
 
