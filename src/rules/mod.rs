@@ -14,6 +14,7 @@ mod fallbacks;
 mod file;
 mod graphs;
 mod indices;
+mod legacy;
 mod memory;
 mod message;
 mod mismatch;
@@ -157,7 +158,8 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
         .chain(carried::carried(cx))
         .chain(averages::averaged(cx))
         .chain(replicas::kept_methods(cx))
-        .chain(resolved::resolved(cx));
+        .chain(resolved::resolved(cx))
+        .chain(legacy::beside_given(cx));
     for finding in found.chain(texts) {
         let finding = at_home(finding, cx);
         let code = finding.code;
