@@ -70,7 +70,9 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
                 found.extend(left().or_else(built));
             } else if !any && file.is_interface(function) {
                 let loaded = file.loaded_elsewhere(function, param.name);
-                found.extend(loaded.or_else(|| (param.name == location).then(left)?));
+                // What a base or a framework asks for need not be handed on, but what registers loads for somebody.
+                let hands_on = param.name == location && function.class.is_none();
+                found.extend(loaded.or_else(|| hands_on.then(left)?));
             } else if !any {
                 found.extend(file.made_elsewhere(function, param.name).or_else(built).or_else(left));
             }
@@ -390,7 +392,12 @@ impl File<'_> {
             }
             let what = given.name;
             let takes = if what.as_str() == "device" { "a device".to_owned() } else { format!("`{what}`") };
-            let message = format!("`{name}` takes {takes} as well, and is left to its default, `{default}`");
+            let left = if what.as_str() == "device" && default.as_str() == "None" {
+                "is left to choose one itself".to_owned()
+            } else {
+                format!("is left to its default, `{default}`")
+            };
+            let message = format!("`{name}` takes {takes} as well, and {left}");
             let mut found = self
                 .device_finding(at, message, "the device is not passed on", (given.at, given.told))
                 .help(format!("pass it on: `{what}={what}`"));
