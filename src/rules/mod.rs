@@ -14,7 +14,6 @@ mod fallbacks;
 mod file;
 mod graphs;
 mod indices;
-mod legacy;
 mod memory;
 mod message;
 mod mismatch;
@@ -158,8 +157,7 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
         .chain(carried::carried(cx))
         .chain(averages::averaged(cx))
         .chain(replicas::kept_methods(cx))
-        .chain(resolved::resolved(cx))
-        .chain(legacy::beside_given(cx));
+        .chain(resolved::resolved(cx));
     for finding in found.chain(texts) {
         let finding = at_home(finding, cx);
         let code = finding.code;

@@ -392,12 +392,7 @@ impl File<'_> {
             }
             let what = given.name;
             let takes = if what.as_str() == "device" { "a device".to_owned() } else { format!("`{what}`") };
-            let left = if what.as_str() == "device" && default.as_str() == "None" {
-                "is left to choose one itself".to_owned()
-            } else {
-                format!("is left to its default, `{default}`")
-            };
-            let message = format!("`{name}` takes {takes} as well, and {left}");
+            let message = format!("`{name}` takes {takes} as well, and is left to its default, `{default}`");
             let mut found = self
                 .device_finding(at, message, "the device is not passed on", (given.at, given.told))
                 .help(format!("pass it on: `{what}={what}`"));

@@ -2,14 +2,14 @@
 
 use super::super::file::File;
 use super::effect;
-use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, Function, Param, ParamKind, Stmt, UnaryOp, Var};
+use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Function, Param, ParamKind, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::sym::Sym;
 
 /// What takes the arguments of a call.
 enum Callee {
     /// A function; of a method the first parameter is its object, which no argument is given for.
-    Function { module: ModIdx, func: crate::ir::FuncId, bound: bool },
+    Function { module: ModIdx, func: FuncId, bound: bool },
     /// A data class, whose fields are its parameters.
     Record(ClassKey),
 }
@@ -63,7 +63,7 @@ impl File<'_> {
     }
 
     /// `self.method(…)` in another method of the class.
-    fn own_method(&self, function: &Function, call: Call<'_>) -> Option<(ModIdx, crate::ir::FuncId)> {
+    fn own_method(&self, function: &Function, call: Call<'_>) -> Option<(ModIdx, FuncId)> {
         let Expr::Attr { base, name } = self.ir.expr(call.func) else { return None };
         let class = function.class?;
         let receiver = function.params.first().filter(|p| p.name.as_str() == "self")?;
@@ -79,15 +79,13 @@ impl File<'_> {
         &self,
         call: Call<'_>,
         wanted: Sym,
-        (m, f): (ModIdx, crate::ir::FuncId),
+        (m, f): (ModIdx, FuncId),
         bound: bool,
     ) -> Option<(Sym, Sym)> {
         let ir = &self.cx.program.get(m).ir;
         let callee = ir.function(f);
         let (n, param) = callee.params.iter().enumerate().find(|(_, p)| p.name == wanted)?;
-        let default = self
-            .default_device(m, param.default?, wanted)
-            .or_else(|| self.chooses_itself(m, callee, param).then(|| Sym::new("None")))?;
+        let default = self.default_device(m, param.default?, wanted)?;
         let last = param.kind == ParamKind::KeywordOnly;
         let position = (!last).then_some(n.checked_sub(usize::from(bound))?);
         if is_given(call, wanted, position) || !self.hangs_on(call, (m, f), param, bound) {
@@ -100,13 +98,7 @@ impl File<'_> {
     }
 
     /// Does anything hang on the parameter in this call? Of what is to be loaded it does as well where the callee forgets it itself.
-    fn hangs_on(
-        &self,
-        call: Call<'_>,
-        (m, f): (ModIdx, crate::ir::FuncId),
-        param: &Param,
-        bound: bool,
-    ) -> bool {
+    fn hangs_on(&self, call: Call<'_>, (m, f): (ModIdx, FuncId), param: &Param, bound: bool) -> bool {
         let program = self.cx.program;
         let given = effect::Given { ir: self.ir, call, bound };
         let forgets = || {
@@ -116,41 +108,6 @@ impl File<'_> {
                 && owner.loaded_elsewhere(ir.function(f), param.name).is_some()
         };
         effect::has_effect(program, (m, f), param, given) || forgets()
-    }
-
-    /// `device=None`, and then `if device is None: device = "cuda" if torch.cuda.is_available() else "cpu"`, or the same with `or`.
-    fn chooses_itself(&self, m: ModIdx, callee: &Function, param: &Param) -> bool {
-        let ir = &self.cx.program.get(m).ir;
-        let owner = File { cx: self.cx, module: m, ir };
-        let it = |e: ExprId| ir.expr(e) == Expr::Var(Var::Local(param.slot));
-        let none = |test: ExprId| match ir.expr(test) {
-            Expr::Compare { op: CmpOp::Is | CmpOp::Eq, left, right } => {
-                it(left) && ir.expr(right) == Expr::None
-            }
-            Expr::Unary { op: UnaryOp::Not, operand } => it(operand),
-            _ => false,
-        };
-        let choice = |s: &Stmt| match *s {
-            Stmt::Assign { targets, value } if ir.list(targets).iter().any(|&t| it(t)) => Some(value),
-            _ => None,
-        };
-        param.default.is_some_and(|d| ir.expr(d) == Expr::None)
-            && ir.stmts[ir.stmts_of(callee)].iter().any(|s| match *s {
-                Stmt::If { test, then, .. } => {
-                    none(test)
-                        && ir
-                            .block(then)
-                            .iter()
-                            .any(|&s| choice(ir.stmt(s)).is_some_and(|v| owner.chooses_device(v)))
-                }
-                _ => choice(s).is_some_and(|value| match ir.expr(value) {
-                    Expr::Or(list) => match ir.list(list) {
-                        &[first, second] => it(first) && owner.chooses_device(second),
-                        _ => false,
-                    },
-                    _ => false,
-                }),
-            })
     }
 
     /// The same of `@dataclass class Batch: rows: Tensor; device: str = "cpu"`, if one of its methods looks at the field.
