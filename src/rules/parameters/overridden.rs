@@ -5,7 +5,7 @@ use crate::finding::Finding;
 use crate::flow::is_module_class;
 use crate::ir::{Expr, Function, ParamKind, Var};
 use crate::link::ClassKey;
-use crate::world::Backend;
+use crate::world::{Backend, World};
 
 /// `def cuda(self, *args, **kwargs): …; return super().cuda()`
 pub(super) fn to_current_gpu(file: &File<'_>, function: &Function) -> Option<Finding> {
@@ -41,6 +41,9 @@ pub(super) fn to_current_gpu(file: &File<'_>, function: &Function) -> Option<Fin
         "`{name}` is given `{what}{}` and never looks at it: this goes to the current device",
         device.name
     );
-    let found = file.parameter_finding(at, message, "not where the caller wants it", function.name_span);
+    let mut found = file.parameter_finding(at, message, "not where the caller wants it", function.name_span);
+    if let Some(backend) = Backend::from_name(name.as_str()) {
+        found.world = World::With(backend);
+    }
     Some(found.help(format!("pass it on: `super().{name}({help})`")))
 }
