@@ -96,9 +96,16 @@ pub(super) fn global_rank(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if event.is_guess() || super::in_tests(event.place, cx) {
         return None;
     }
-    let message = "the global rank is no device index: on the second machine there is no GPU of that number";
-    let mut f = finding(405, event, message.to_owned(), event.place, "counts processes of all machines");
-    f.world = World::Cuda;
+    let world = match event.bite.world {
+        other @ World::With(_) => other,
+        _ => World::Cuda,
+    };
+    let what = if world == World::Cuda { "GPU" } else { "device" };
+    let message = format!(
+        "the global rank is no device index: on the second machine there is no {what} of that number"
+    );
+    let mut f = finding(405, event, message, event.place, "counts processes of all machines");
+    f.world = world;
     Some(with_stack(with_also(f, event), event).help("take the local one: `int(os.environ[\"LOCAL_RANK\"])`"))
 }
 

@@ -6,6 +6,8 @@ mod drawn;
 mod dropped;
 mod effect;
 mod flagged;
+mod left;
+mod overridden;
 mod own;
 mod registered;
 mod sent_on;
@@ -38,6 +40,7 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
             continue;
         }
         found.extend(drawn::with_given(&file, function));
+        found.extend(overridden::to_current_gpu(&file, function));
         found.extend(flagged::not_handed_on(&file, function));
         if objects_have_one && let Some(own) = own::not_where_it_runs(&file, function) {
             found.push(own);
@@ -61,13 +64,17 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
                 found.push(lost);
                 continue;
             }
+            let built = || built::left_where_made(&file, function, param);
+            let left = || file.not_passed_on(function, param);
             if file.mentions(function, param.slot) {
-                found.extend(file.not_passed_on(function, param.slot));
+                found.extend(left().or_else(built));
             } else if !any && file.is_interface(function) {
-                found.extend(file.loaded_elsewhere(function, param.name));
+                let loaded = file.loaded_elsewhere(function, param.name);
+                // What a base or a framework asks for need not be handed on, but what registers loads for somebody.
+                let hands_on = param.name == location && function.class.is_none();
+                found.extend(loaded.or_else(|| hands_on.then(left)?));
             } else if !any {
-                let made = file.made_elsewhere(function, param.name);
-                found.extend(made.or_else(|| built::left_where_made(&file, function, param)));
+                found.extend(file.made_elsewhere(function, param.name).or_else(built).or_else(left));
             }
         }
         found.extend(file.own_not_passed_on(function, device));
@@ -79,6 +86,8 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
 struct Given {
     /// Its variable.
     slot: u16,
+    /// The name of the parameter that others take for it.
+    name: Sym,
     /// Where it comes from, and in words.
     at: Span,
     told: &'static str,
@@ -160,7 +169,7 @@ impl File<'_> {
             && info
                 .externals
                 .iter()
-                .all(|p| p.as_str() == "torch.nn.Module" || p.as_str() == "builtins.object");
+                .all(|p| p.as_str() == "torch.nn.Module" || p.as_str().starts_with("builtins."));
         !plain
     }
 
@@ -266,8 +275,16 @@ impl File<'_> {
             return None;
         };
         let positional = call.args.iter().filter(|a| a.kind == ArgKind::Positional).count();
-        let loads = matches!(path.as_str(), "torch.load" | "torch.jit.load");
-        if loads && positional == 1 && !keyword("map_location") {
+        let loads = match path.as_str() {
+            "torch.load" | "torch.jit.load" => positional == 1,
+            // A URL, and the folder to keep it in: as a rule what is published was saved from the CPU, and a device that is never
+            // looked at need not be meant for it.
+            "torch.hub.load_state_dict_from_url" | "torch.utils.model_zoo.load_url" => {
+                (1..=2).contains(&positional) && param.as_str() == "map_location"
+            }
+            _ => false,
+        };
+        if loads && !keyword("map_location") {
             return Some(LOADED);
         }
         let op = torch::function(path)?;
@@ -277,10 +294,11 @@ impl File<'_> {
     }
 
     /// A call of a function of the project that takes a device as well, has another default, and is not given it.
-    fn not_passed_on(&self, function: &Function, slot: u16) -> Option<Finding> {
+    fn not_passed_on(&self, function: &Function, param: &Param) -> Option<Finding> {
         // What is rebound, or decided inside, is not the caller's any more.
-        let rebound = !self.assignments(function, slot).is_empty();
-        let given = Given { slot, at: function.name_span, told: "given a device here", own: false };
+        let rebound = !self.assignments(function, param.slot).is_empty();
+        let at = function.name_span;
+        let given = Given { slot: param.slot, name: param.name, at, told: "given a device here", own: false };
         (!rebound).then(|| self.left_out(function, &given))?
     }
 
@@ -292,7 +310,7 @@ impl File<'_> {
         }
         let &[(at, value)] = &*self.assignments(function, slot) else { return None };
         let picked = self.picks_device(value);
-        let given = Given { slot, at, told: "chosen here", own: true };
+        let given = Given { slot, name: device, at, told: "chosen here", own: true };
         (picked && self.is_handed_out(function, slot)).then(|| self.left_out(function, &given))?
     }
 
@@ -356,25 +374,28 @@ impl File<'_> {
         self.inside(function).filter(|(.., at)| at.start > given.at.start).find_map(|(_, e, at)| {
             let Expr::Call(c) = e else { return None };
             let call = self.ir.call(c);
-            let (name, default) = self.left_to_default(call)?;
+            let (name, default) = self.left_to_default(function, call, given.name)?;
             // Kept on the host on purpose: whoever takes it from there sends it to the device.
             // An instance keeps its device, whatever it becomes a part of.
-            let kept =
-                matches!(self.cx.program.resolve_expr(self.module, call.func), Some(Resolved::Class(_)));
+            let kept = self.is_own_class(function, call.func)
+                || matches!(self.cx.program.resolve_expr(self.module, call.func), Some(Resolved::Class(_)));
             let later = || {
-                self.comes_later(function, given.slot, at)
+                self.comes_later(function, given.slot, at, kept)
                     || self.results_follow(function, given.slot, at, !kept)
                     || self.is_placed_later(function, at)
             };
             // What is read to the host, and given back to nobody, goes on from there by itself: a checkpoint.
             let read = || given.own && self.is_statement(at);
             let along = || self.is_taken_along(function, at) || self.moves_with_owner(function, call, at);
-            if default.as_str() == "cpu" && (later() || read() || along()) {
+            if matches!(default.as_str(), "cpu" | "None") && (later() || read() || along()) {
                 return None;
             }
-            let message = format!("`{name}` takes a device as well, and is left to its default, `{default}`");
-            let mut found =
-                self.device_finding(at, message, "the device is not passed on", (given.at, given.told));
+            let what = given.name;
+            let takes = if what.as_str() == "device" { "a device".to_owned() } else { format!("`{what}`") };
+            let message = format!("`{name}` takes {takes} as well, and is left to its default, `{default}`");
+            let mut found = self
+                .device_finding(at, message, "the device is not passed on", (given.at, given.told))
+                .help(format!("pass it on: `{what}={what}`"));
             found.part_of = self.part_of(function, call, at);
             Some(found)
         })
@@ -394,50 +415,6 @@ impl File<'_> {
             }
             _ => Vec::new(),
         }
-    }
-
-    /// The callee and the device literal that it falls back to.
-    fn left_to_default(&self, call: Call<'_>) -> Option<(Sym, Sym)> {
-        let (m, f, skip) = match self.cx.program.resolve_expr(self.module, call.func) {
-            Some(Resolved::Function(m, f)) => (m, f, 0),
-            Some(Resolved::Class(key)) => {
-                let (m, f) = self.cx.program.find_method(key, Sym::new("__init__"))?;
-                (m, f, 1)
-            }
-            Some(_) => return None,
-            None => {
-                let (m, f) = self.method_of_checked(call)?;
-                (m, f, 1)
-            }
-        };
-        let ir = &self.cx.program.get(m).ir;
-        let callee = ir.function(f);
-        if call.args.iter().any(|a| matches!(a.kind, ArgKind::Star | ArgKind::DoubleStar)) {
-            return None;
-        }
-        let (n, param) = callee.params.iter().enumerate().find(|(_, p)| p.name.as_str() == "device")?;
-        // `device=torch.device("cpu")` as well.
-        let default = match ir.expr(param.default?) {
-            Expr::Call(c) => match (self.cx.program.resolve_expr(m, ir.call(c).func), ir.call(c).args) {
-                (Some(Resolved::External(p)), [a]) if p.as_str() == "torch.device" => ir.expr(a.value),
-                _ => return None,
-            },
-            written => written,
-        };
-        let Expr::Str(default) = default else { return None };
-        let in_call = effect::Given { ir: self.ir, call, bound: skip == 1 };
-        if !matches!(default.as_str(), "cpu" | "cuda" | "cuda:0")
-            || !effect::has_effect(self.cx.program, (m, f), param, in_call)
-        {
-            return None;
-        }
-        let positional = call.args.iter().filter(|a| a.kind == ArgKind::Positional).count();
-        let given = param.kind != ParamKind::KeywordOnly && positional + skip > n
-            || call.args.iter().any(|a| a.kind == ArgKind::Keyword(param.name));
-        let constructs = callee.name.as_str() == "__init__";
-        let name =
-            if constructs { callee.class.map_or(callee.name, |c| ir.class(c).name) } else { callee.name };
-        (!given).then_some((name, default))
     }
 
     pub(super) fn parameter_finding(

@@ -108,6 +108,8 @@ pub enum Returns {
     Memory,
     /// The number of the CUDA device in use.
     CurrentGpu,
+    /// The number of this process among those of all machines, unless asked about a group.
+    Rank,
     /// Tensors on the CPU.
     Cpu,
     /// A data set that reads its items from files.
@@ -226,6 +228,7 @@ fn merge(fact: &mut CallFact, path: &str, words: &str) -> Option<()> {
                     "host" => Returns::Host,
                     "memory" => Returns::Memory,
                     "current-gpu" => Returns::CurrentGpu,
+                    "rank" => Returns::Rank,
                     "cpu" => Returns::Cpu,
                     "items" => Returns::Items,
                     _ => return None,

@@ -41,6 +41,11 @@ impl Interp<'_> {
                 args.get(usize::from(a.position), a.name.as_str()).map_or(Value::Unknown, |(v, _)| v)
             }
             Returns::Host => Self::NUMBER,
+            // Within a group it may be another one.
+            Returns::Rank if args.positional.is_empty() && args.keywords.is_empty() => {
+                Value::Host(super::Host::Rank)
+            }
+            Returns::Rank => Self::NUMBER,
             Returns::Memory => Value::Host(super::Host::Memory),
             Returns::CurrentGpu => Value::Host(super::Host::CurrentGpu),
             Returns::Items => self.data_set_of_files(args, e),
@@ -130,6 +135,9 @@ impl Interp<'_> {
                 if !harmless && !a.context {
                     let what = format!("`{path}()`");
                     let told = self.events.len();
+                    if let (Some((number, at)), Some(_)) = (device, backend) {
+                        self.check_index_meaning(number, at, backend);
+                    }
                     self.use_of_device(device, backend, e, UseKind::Query, &what);
                     if path.as_str() == super::groups::CHOOSES
                         && let Some((number, _)) = device

@@ -78,7 +78,7 @@ impl Interp<'_> {
                 Some(self.ite_device(there, cuda, unknown))
             }
             Value::Host(Host::Rank | Host::PhysicalGpu) => {
-                self.check_index_meaning(v, e);
+                self.check_index_meaning(v, e, None);
                 Some(self.unknown_device())
             }
             Value::Outer(o) => {

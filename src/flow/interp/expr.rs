@@ -441,7 +441,7 @@ impl Interp<'_> {
                 self.joined_text(&format!("{x}{y}"), e)
             }
             (Value::Str(x, _), _) if op == BinOp::Add && x.as_str() == "cuda:" => {
-                self.check_index_meaning(b, e);
+                self.check_index_meaning(b, e, None);
                 self.some_cuda(e)
             }
             (Value::Str(template, _), v) if op == BinOp::Mod => self.percent(template, v, e),

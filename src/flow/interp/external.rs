@@ -232,8 +232,9 @@ impl Interp<'_> {
         let index = args.get(1, "index").map(|(v, _)| v);
         self.check_device_given(v, e);
         if let (Value::Str(s, origin), Some(i)) = (v, index) {
-            if s.as_str() == "cuda" {
-                self.check_index_meaning(i, e);
+            let backend = Backend::from_name(s.as_str());
+            if s.as_str() == "cuda" || backend.is_some() {
+                self.check_index_meaning(i, e, backend);
             }
             let device = match (s.as_str(), i) {
                 ("cuda", Value::Int(i)) => Device::Cuda(u32::try_from(i).ok()),

@@ -47,9 +47,6 @@ impl Interp<'_> {
                     }
                 }
             }
-            "torch.distributed.get_rank" if args.positional.is_empty() && args.keywords.is_empty() => {
-                return Some(Value::Host(Host::Rank));
-            }
             "torch.distributed.get_backend" if args.positional.is_empty() && args.keywords.is_empty() => {
                 let Value::Bool(nccl) = self.store.get(self.watch.nccl) else { return None };
                 let [nccl_name, other] = ["nccl", "gloo"].map(|s| Value::Str(Sym::new(s), super::NO_ORIGIN));

@@ -7,6 +7,7 @@ use super::super::value::{Host, Value};
 use super::{Interp, Test};
 use crate::ir::ExprId;
 use crate::span::Place;
+use crate::world::Backend;
 
 impl Interp<'_> {
     /// Does the program start its own processes, or meet at its own machine? Then the global rank is the local one.
@@ -35,17 +36,19 @@ impl Interp<'_> {
         self.d.implies(self.path, first)
     }
 
-    /// A number is used as the index of a CUDA device.
-    pub(super) fn check_index_meaning(&mut self, v: Value, e: ExprId) {
+    /// A number is used as the index of a CUDA device, or of one of another back end.
+    pub(super) fn check_index_meaning(&mut self, v: Value, e: ExprId, backend: Option<Backend>) {
         let kind = match v {
             Value::Choice(_) if self.is_plainly_rank(v) => {
                 self.each(v, &mut |i, v| {
-                    i.check_index_meaning(v, e);
+                    i.check_index_meaning(v, e, backend);
                     Value::Absent
                 });
                 return;
             }
             Value::Host(Host::Rank) if !self.on_one_machine() && !self.is_first_process() => Kind::GlobalRank,
+            // What numbers are visible is said of GPUs alone.
+            _ if backend.is_some() => return,
             // The very number that has just been made the only visible one.
             Value::Outer(o) if self.is_physical(o) => {
                 Kind::OutsideVisible { index: None, visible: None, set: self.watch.visible_at }
@@ -58,7 +61,7 @@ impl Interp<'_> {
             }
             _ => return,
         };
-        let there = self.available(None);
+        let there = self.available(backend);
         if let Some(bite) = self.bite(there, false) {
             let place = self.place(e);
             let first = matches!(kind, Kind::GlobalRank).then(|| self.rank_used_before(place)).flatten();

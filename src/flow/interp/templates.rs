@@ -194,7 +194,7 @@ impl Interp<'_> {
     /// `cuda:` and an index that is not known, made of these parts.
     fn of_some_index(&mut self, parts: &[Part], e: ExprId) -> Value {
         for part in parts {
-            self.check_index_meaning(part.value, e);
+            self.check_index_meaning(part.value, e, None);
             if self.check_device_in_string(part.value, e) {
                 return Self::TEXT;
             }

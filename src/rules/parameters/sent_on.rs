@@ -8,8 +8,9 @@ use crate::sym::Sym;
 use crate::world::Backend;
 
 impl File<'_> {
-    /// Is the parameter also given to what is made of the call's result, or to a function that is called later?
-    pub(super) fn comes_later(&self, function: &Function, slot: u16, call: Span) -> bool {
+    /// Is the parameter also given to what is made of the call's result, or to a function that is called later? What an instance is
+    /// made of, if it is `kept`, goes nowhere else.
+    pub(super) fn comes_later(&self, function: &Function, slot: u16, call: Span, kept: bool) -> bool {
         // The body of a lambda is no statement of the function.
         let of_lambda = |s: &Stmt, at: Span| matches!(*s, Stmt::Return(Some(e)) if self.ir.span(e) == at);
         let statements = self.ir.stmts.iter().zip(&self.ir.stmt_spans);
@@ -18,7 +19,8 @@ impl File<'_> {
             .map(|(_, &at)| at)
             .max_by_key(|at| at.start);
         let Some(around) = around else { return false };
-        self.namings(function, slot).iter().any(|&at| around.contains(at))
+        let sent = |at: Span| around.contains(at) && !(kept && call.contains(at));
+        self.namings(function, slot).iter().any(|&at| sent(at))
             || self.inside(function).any(|(_, e, at)| match e {
                 Expr::Var(Var::Enclosing { slot: s, .. }) => s == slot && at.start >= around.start,
                 _ => false,
