@@ -20,6 +20,7 @@ mod between;
 mod bound;
 mod buffers;
 mod builtin;
+mod by_round;
 mod call;
 mod callers;
 mod class;
@@ -55,6 +56,7 @@ mod files;
 mod filled;
 mod frame;
 mod gathered;
+mod given_makers;
 mod graphless;
 mod groups;
 mod guard;
@@ -254,6 +256,8 @@ pub struct Interp<'p> {
     tensor_proofs: FxHashSet<OuterId>,
     /// Whose own methods gave a result: `x.reshape(-1)` lives where `x` does, and is a tensor if that is one.
     own_results: FxHashMap<OriginId, OuterId>,
+    /// Outside things that have been asked for their length.
+    sized: FxHashSet<OuterId>,
     /// Values of which each is in a list, by what stands for all of them.
     side_by_side: FxHashMap<Value, Vec<Value>>,
     /// When outside things are known to be no tensors.
@@ -413,6 +417,7 @@ impl<'p> Interp<'p> {
             def_paths: FxHashMap::default(),
             tensor_proofs: FxHashSet::default(),
             own_results: FxHashMap::default(),
+            sized: FxHashSet::default(),
             side_by_side: FxHashMap::default(),
             no_tensors: FxHashMap::default(),
             numbers: FxHashMap::default(),
