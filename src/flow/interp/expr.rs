@@ -454,14 +454,8 @@ impl Interp<'_> {
                 self.seq(&items)
             }
             (Value::Object(_), _) | (_, Value::Object(_)) => self.object_binary(op, a, b, e),
-            (Value::Choice(_), _) => {
-                self.shown_by_stand_in(a);
-                self.each(a, &mut |i, v| i.binary(op, v, b, e, l, r))
-            }
-            (_, Value::Choice(_)) => {
-                self.shown_by_stand_in(b);
-                self.each(b, &mut |i, v| i.binary(op, a, v, e, l, r))
-            }
+            (Value::Choice(_), _) => self.each(a, &mut |i, v| i.binary(op, v, b, e, l, r)),
+            (_, Value::Choice(_)) => self.each(b, &mut |i, v| i.binary(op, a, v, e, l, r)),
             (Value::Host(Host::Doubles), _) | (_, Value::Host(Host::Doubles))
                 if self.is_imaginary(l) || self.is_imaginary(r) =>
             {

@@ -333,7 +333,6 @@ impl Interp<'_> {
         };
         let (mut parties, mut shown) = (vec![whole], true);
         for v in indices {
-            self.shown_by_stand_in(v);
             let index_tensor = match v {
                 Value::Tensor(t) => self.picks_several(t) || self.is_moved_index(t),
                 v => self.may_pick(v),

@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 
 use super::super::value::{Device, Host, OuterId, OuterKey, Value};
 use super::args::Args;
-use super::{Dd, Interp, Test};
+use super::{Dd, Interp};
 use crate::ir::{Expr, ExprId, Var};
 use crate::sym::Sym;
 
@@ -269,20 +269,6 @@ impl Interp<'_> {
             {
                 self.tensor_proofs.insert(o);
             }
-        }
-    }
-
-    /// A parameter for which a tensor stands where it is `None` is a tensor as well.
-    pub(super) fn shown_by_stand_in(&mut self, v: Value) {
-        let Value::Choice(d) = v else { return };
-        let (atom, hi, lo) = self.d.root(d);
-        let leaf = |i: &Self, d: Dd| i.d.as_leaf(d).map(|p| *i.t.values.get(p));
-        if let (Some(Value::Tensor(t)), Some(Value::Outer(o))) = (leaf(self, hi), leaf(self, lo))
-            && self.get_tensor(t).certain
-            && self.get_tensor(t).dims.none() != Some(true)
-            && self.tests.get(&Test::Compare(0, Value::Outer(o), Value::None)) == Some(&atom)
-        {
-            self.tensor_proofs.insert(o);
         }
     }
 
