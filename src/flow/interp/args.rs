@@ -3,11 +3,13 @@
 use super::super::device_words::speaks_of_devices;
 use super::super::diagram::TRUE;
 use super::super::value::{Host, Outer, OuterId, OuterKey, Value};
+use super::torch_module::is_container;
 use super::{Cell, Interp};
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Function, Param, ParamKind};
-use crate::link::ModIdx;
+use crate::link::{ModIdx, Resolved};
 use crate::span::Place;
 use crate::sym::Sym;
+use crate::torch::{ModuleOp, State};
 
 /// How many dicts are tried one by one where one of them is unpacked.
 const MAX_DICTS: usize = 3;
@@ -98,7 +100,8 @@ impl Interp<'_> {
                     Some(items) => args.positional.extend(items.into_iter().map(|v| (v, arg.value))),
                     None => {
                         args.open = true;
-                        args.spread = Some((self.some_element(v, arg.value), arg.value));
+                        let one = self.each(v, &mut |i, v| i.some_element(v, arg.value));
+                        args.spread = Some((one, arg.value));
                     }
                 },
                 ArgKind::DoubleStar if args.either.is_none() && self.is_one_of_dicts(v) => {
@@ -251,6 +254,11 @@ impl Interp<'_> {
             {
                 self.passed_on(module, func, param)
             }
+            // What nothing else gives is a part of the tensor that is unpacked.
+            None if !args.open_names && args.behind.is_empty() => match args.spread {
+                Some((v @ Value::Tensor(_), _)) => v,
+                _ => Value::Unknown,
+            },
             // Given so, or not at all.
             _ => Value::Unknown,
         }
@@ -351,10 +359,11 @@ impl Interp<'_> {
             }
         }
         let v = self.param(module, func, index);
-        if let (Value::Outer(o), true) =
-            (v, param.default.is_none() && param.annotation.is_some_and(|a| says_module(ir, a)))
-        {
-            return self.given_module(o);
+        if let (Value::Outer(o), None, Some(a)) = (v, param.default, param.annotation) {
+            let layer = self.says_layer(module, a);
+            if layer.is_some() || says_module(ir, a) {
+                return self.given_module(o, layer);
+            }
         }
         if let (Value::Outer(id), Some(w)) = (v, with) {
             self.t.outers[id.0 as usize].with = Some(w);
@@ -383,10 +392,20 @@ impl Interp<'_> {
         }
     }
 
-    /// An `nn.Module` that the caller gives: it lives where the caller wants it, until it is moved.
-    fn given_module(&mut self, o: OuterId) -> Value {
+    /// `embedding: nn.Embedding`: a class of PyTorch whose modules have weights.
+    fn says_layer(&self, module: ModIdx, annotation: ExprId) -> Option<&'static ModuleOp> {
+        let Some(Resolved::External(path)) = self.program.resolve_expr(module, annotation) else {
+            return None;
+        };
+        let op = crate::torch::module(path).filter(|op| op.state == State::Yes)?;
+        (!is_container(op)).then_some(op)
+    }
+
+    /// An `nn.Module` that the caller gives, of a class of PyTorch perhaps: it lives where the caller wants it, until it is
+    /// moved.
+    fn given_module(&mut self, o: OuterId, layer: Option<&'static ModuleOp>) -> Value {
         let device = self.at(super::Device::Of(o), super::NO_ORIGIN);
-        let id = self.object(super::ObjKind::ForeignModule(None), None, Value::Device(device));
+        let id = self.object(super::ObjKind::ForeignModule(layer), None, Value::Device(device));
         self.objects[id.0 as usize].outer = Some(o);
         Value::Object(id)
     }
@@ -556,6 +575,24 @@ fn says_shape(ir: &crate::ir::Module, e: ExprId) -> bool {
     let Expr::Tuple(list) = ir.expr(index) else { return false };
     plain_annotation(ir, base).is_some_and(|name| TYPED.contains(&name))
         && ir.list(list).first().is_some_and(|&array| names_tensor(ir, array))
+}
+
+/// `weights: list[float] | None`: does the annotation say that the thing is a list or tuple, if it is anything?
+pub(super) fn says_list(ir: &crate::ir::Module, e: ExprId) -> bool {
+    let mut parts = Vec::new();
+    alternatives(ir, e, &mut parts);
+    parts.retain(|&p| ir.expr(p) != Expr::None);
+    let listed = |&p: &ExprId| {
+        let name = match ir.expr(p) {
+            Expr::Index { base, index } if plain_annotation(ir, base) == Some("Optional") => {
+                return says_list(ir, index);
+            }
+            Expr::Index { base, .. } => plain_annotation(ir, base),
+            _ => plain_annotation(ir, p),
+        };
+        matches!(name, Some("list" | "List" | "tuple" | "Tuple" | "Sequence"))
+    };
+    !parts.is_empty() && parts.iter().all(listed)
 }
 
 /// `list[Tensor]`, `tuple[Tensor, ...]`, `Sequence[Tensor]`: does the annotation say that each item is a tensor?

@@ -447,6 +447,9 @@ impl Interp<'_> {
 
     /// What `len` gives: a number for each machine, where how many there are depends on that.
     fn count_of(&mut self, v: Value) -> Value {
+        if let Value::Outer(o) = v {
+            self.sized.insert(o);
+        }
         let mut one = |i: &mut Self, v: Value| match i.exact_elements(v) {
             Some(items) => Value::Int(i64::try_from(items.len()).unwrap_or(i64::MAX)),
             None => {

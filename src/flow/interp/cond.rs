@@ -263,7 +263,9 @@ impl Interp<'_> {
                         && (speaks_of_devices(&text)
                             || self.annotated_for_devices(outer)
                             || self.is_answer(outer));
-                    let left_out = !about_devices && self.asks_for_default(test, outer);
+                    let left_out = !about_devices
+                        && (self.asks_for_default(test, outer)
+                            || self.asks_for_default_function(test, outer));
                     let default = if left_out { Some(true) } else { default };
                     Atom::Flag { text, about_devices, settable, default }
                 };

@@ -103,8 +103,8 @@ impl Interp<'_> {
             Value::Int(_) | Value::Host(Host::Number) | Value::Bool(_) => return Dims::ZERO,
             Value::Tensor(_) => return self.dims(v),
             Value::Host(Host::Array | Host::Left(_)) => return Dims::SOME,
-            // What is asked whether it is a list is one, or a tensor with dimensions.
-            Value::Outer(o) if self.no_tensors.contains_key(&o) => return Dims::SOME,
+            // What is asked whether it is a list is one, or a tensor with dimensions. No number has a length.
+            Value::Outer(o) if self.no_tensors.contains_key(&o) || self.is_sized(o) => return Dims::SOME,
             Value::Many(m) => Some(*self.t.values.get(m)),
             Value::Seq(id) => self.seq_items(id).first().copied(),
             Value::Object(id) => match self.own(id) {
@@ -159,6 +159,8 @@ impl Interp<'_> {
                     }
                     // As many dimensions as sizes are given.
                     Some((Value::Int(_) | Value::Host(Host::Number), _)) if args.open => Dims::SOME,
+                    // Never fewer than there were.
+                    _ if args.open && matches!(name, "expand" | "repeat") => Dims::at_least(first.least()),
                     Some((Value::Int(_) | Value::Host(Host::Number), _)) => {
                         Dims::exactly(args.positional.len() - at)
                     }

@@ -3,9 +3,10 @@
 use super::super::dims::Dims;
 use super::super::value::{OuterId, OuterKey, Role, Tensor, Value};
 use super::Interp;
-use super::args::{says_mapping_to_tensors, says_tensors};
+use super::args::{says_list, says_mapping_to_tensors, says_tensors};
 use crate::ir::{ExprId, FuncId};
 use crate::link::{ClassKey, ModIdx, Resolved};
+use crate::sym::Sym;
 use crate::torch::{self, Base};
 
 impl Interp<'_> {
@@ -52,6 +53,19 @@ impl Interp<'_> {
                 .is_some_and(|(m, a)| says_mapping_to_tensors(&self.program.get(m).ir, a)),
             _ => false,
         }
+    }
+
+    /// Has it a length: a parameter that is a list by its annotation, and what is asked for it by somebody who does not wonder
+    /// whether it is a number?
+    pub(super) fn is_sized(&self, o: OuterId) -> bool {
+        if let OuterKey::Param { module, func, index } = self.t.get_outer(o).key
+            && let Some((m, a)) = self.annotation_of(module, func, index)
+            && says_list(&self.program.get(m).ir, a)
+        {
+            return true;
+        }
+        let wonders = super::compare::has_test(Value::Outer(o), Sym::new("__len__"));
+        self.sized.contains(&o) && !self.numbers.contains_key(&o) && !self.tests.contains_key(&wonders)
     }
 
     /// The annotation of a parameter, with the file that it is written in: that of the name's one value where the project has a

@@ -4,7 +4,7 @@
 //! that are there, too, is there as well.
 
 use super::super::diagram::Dd;
-use super::super::value::{Device, ObjId, Value};
+use super::super::value::{Device, ObjId, OuterId, Value};
 use super::args::Args;
 use super::outside_modules::ONLY_MODULES;
 use super::{Cell, Interp, ObjKind};
@@ -32,18 +32,30 @@ impl Interp<'_> {
 
     /// The module among those whose methods are running that has this for an attribute.
     fn holder_here(&self, part: ObjId) -> Option<ObjId> {
+        self.holder_of(Value::Object(part))
+    }
+
+    fn holder_of(&self, part: Value) -> Option<ObjId> {
         let mut at = Some(self.frame);
         while let Some(f) = at {
             let frame = &self.frames[f.0 as usize];
             if let Value::Object(id) = frame.receiver
                 && self.obj(id).kind == ObjKind::Module
-                && self.obj(id).attrs.iter().any(|&(_, cell)| self.store.get(cell) == Value::Object(part))
+                && self.obj(id).attrs.iter().any(|&(_, cell)| self.store.get(cell) == part)
             {
                 return Some(id);
             }
             at = frame.caller;
         }
         None
+    }
+
+    /// The same of a method of such an attribute: `self.prior.log_prob(x)`.
+    pub(super) fn given_by_part(&mut self, part: OuterId, args: &Args, out: Value) -> Value {
+        match self.holder_of(Value::Outer(part)) {
+            Some(module) => self.given_by_layer(module, Value::Outer(part), args, out),
+            None => out,
+        }
     }
 
     /// What a module's attribute from outside gives, called with tensors that live with the module, and with nothing that

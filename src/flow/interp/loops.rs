@@ -324,6 +324,10 @@ impl<'p> Interp<'p> {
     /// Runs the loops of a comprehension; elements go to `made`. True when their number is known.
     fn generators(&mut self, comp: &'p Comp, rest: &'p [Generator], made: &mut Vec<(Value, Value)>) -> bool {
         let Some((generator, inner)) = rest.split_first() else {
+            if let Some([then, orelse]) = self.either_by_round(comp) {
+                made.extend([(then, Value::Absent), (orelse, Value::Absent)]);
+                return false;
+            }
             let k = self.eval(comp.element);
             let v = comp.value.map_or(Value::Absent, |e| self.eval(e));
             made.push((k, v));
@@ -368,7 +372,13 @@ impl<'p> Interp<'p> {
             return Value::Object(self.object(super::ObjKind::Dict { module: false }, None, content));
         }
         let items: Vec<Value> = made.iter().map(|&(k, _)| k).collect();
-        let content = if exact { self.seq(&items) } else { self.many_of(&items) };
+        let content = if exact {
+            self.seq(&items)
+        } else if self.goes_by_round(comp) {
+            self.many_beside(&items)
+        } else {
+            self.many_of(&items)
+        };
         match comp.kind {
             CompKind::List => self.true_list(content),
             _ => content,

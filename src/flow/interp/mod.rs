@@ -20,6 +20,7 @@ mod between;
 mod bound;
 mod buffers;
 mod builtin;
+mod by_round;
 mod call;
 mod callers;
 mod class;
@@ -55,6 +56,7 @@ mod files;
 mod filled;
 mod frame;
 mod gathered;
+mod given_makers;
 mod graphless;
 mod groups;
 mod guard;
@@ -258,6 +260,8 @@ pub struct Interp<'p> {
     own_results: FxHashMap<OriginId, OuterId>,
     /// Those of them that arithmetic with a number gave.
     own_numbers: FxHashSet<OriginId>,
+    /// Outside things that have been asked for their length.
+    sized: FxHashSet<OuterId>,
     /// Values of which each is in a list, by what stands for all of them.
     side_by_side: FxHashMap<Value, Vec<Value>>,
     /// When outside things are known to be no tensors.
@@ -418,6 +422,7 @@ impl<'p> Interp<'p> {
             tensor_proofs: FxHashSet::default(),
             own_results: FxHashMap::default(),
             own_numbers: FxHashSet::default(),
+            sized: FxHashSet::default(),
             side_by_side: FxHashMap::default(),
             no_tensors: FxHashMap::default(),
             numbers: FxHashMap::default(),

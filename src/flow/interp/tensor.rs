@@ -324,7 +324,12 @@ impl Interp<'_> {
             Value::Outer(o) => i.is_tensorish(o),
             _ => false,
         };
+        let place = |i: &Self, p: &Party| i.d.as_leaf(p.device).map(|leaf| i.t.places.get(leaf).0);
+        let together = place(self, x).is_some() && place(self, x) == place(self, y);
         match (proven(self, a), proven(self, b)) {
+            // Made where the other one is: that one says where.
+            (true, false) if together => y.device,
+            (false, true) if together => x.device,
             (true, false) => {
                 // The other may be a number, or a tensor that decides.
                 if self.is_cpu(x.device) { self.unknown_device() } else { x.device }
@@ -347,7 +352,10 @@ impl Interp<'_> {
     /// Where a function's result lives that follows its tensors.
     pub(super) fn result_device(&mut self, parties: &[Party]) -> Dd {
         let mut device = None;
-        for p in parties {
+        // Numbers join the others wherever these are, and are not what is in the wrong place.
+        let number = |p: &&Party| p.dims.none() == Some(true);
+        let others = parties.iter().filter(|p| !number(p));
+        for p in others.chain(parties.iter().filter(number)) {
             device = Some(match device {
                 None => p.device,
                 Some(d) if d == p.device => d,
