@@ -238,6 +238,14 @@ pub struct ModuleOp {
     pub accepts: Accepts,
 }
 
+impl ModuleOp {
+    /// Does it hold what it is given, and nothing of its own?
+    pub fn is_container(&self) -> bool {
+        let class = self.name.as_str().rsplit('.').next();
+        matches!(class, Some("Sequential" | "ModuleList" | "ModuleDict" | "ParameterList" | "ParameterDict"))
+    }
+}
+
 /// One parameter of a module's constructor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConstructorParameter {

@@ -23,7 +23,9 @@ impl Refuses<'_> {
                 let (func, args) = (ir.call(id).func, &ir.call(id).args);
                 match (self.program.resolve_expr(self.module, func), ir.expr(func)) {
                     // It has what it is given.
-                    (Some(Resolved::External(path)), _) if is_container(path) => {
+                    (Some(Resolved::External(path)), _)
+                        if torch::module(path).is_some_and(torch::ModuleOp::is_container) =>
+                    {
                         !args.is_empty() && args.iter().all(|a| self.holds_weightless(a.value, depth))
                     }
                     (Some(Resolved::External(path)), _) => is_weightless_module(path),
@@ -58,7 +60,7 @@ impl Refuses<'_> {
 /// A module of PyTorch without a state. A loss may be given weights, but rarely is.
 fn is_weightless_module(path: Sym) -> bool {
     torch::module(path).is_some_and(|op| match op.state {
-        State::No => !is_container(path),
+        State::No => !op.is_container(),
         State::Sometimes => op.name.as_str().ends_with("Loss"),
         State::Yes | State::Unknown => false,
     })
@@ -67,10 +69,6 @@ fn is_weightless_module(path: Sym) -> bool {
 /// Is it no module for certain?
 fn is_plain(e: Expr) -> bool {
     matches!(e, Expr::Int(_) | Expr::Float(_) | Expr::Str(_) | Expr::True | Expr::False)
-}
-
-fn is_container(path: Sym) -> bool {
-    matches!(path.as_str().rsplit('.').next(), Some("Sequential" | "ModuleList" | "ModuleDict"))
 }
 
 /// PyTorch's functions, and those of other libraries, that make no modules, parameters or buffers.

@@ -3,7 +3,6 @@
 use super::super::device_words::speaks_of_devices;
 use super::super::diagram::TRUE;
 use super::super::value::{Host, Outer, OuterId, OuterKey, Value};
-use super::torch_module::is_container;
 use super::{Cell, Interp};
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Function, Param, ParamKind};
 use crate::link::{ModIdx, Resolved};
@@ -398,7 +397,7 @@ impl Interp<'_> {
             return None;
         };
         let op = crate::torch::module(path).filter(|op| op.state == State::Yes)?;
-        (!is_container(op)).then_some(op)
+        (!op.is_container()).then_some(op)
     }
 
     /// An `nn.Module` that the caller gives, of a class of PyTorch perhaps: it lives where the caller wants it, until it is

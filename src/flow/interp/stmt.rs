@@ -313,16 +313,18 @@ impl<'p> Interp<'p> {
         if returned == FALSE {
             result = value;
         } else {
-            // Nobody comes here who has returned before; a path that has no room for all that it says may forget that.
+            let either = self.ite(path, value, result);
             let both = self.d.and(path, returned);
             result = match value {
-                _ if both != FALSE && !vague => self.ite(returned, result, value),
-                Value::Device(_) if both != FALSE && value != result => {
-                    let either = self.ite(path, value, result);
-                    let unknown = Value::Device(self.unknown_device());
-                    self.ite(both, unknown, either)
+                // Nobody comes here who has returned before, but a path that has no room for all that it says forgets that.
+                Value::Device(_) if (vague || blurred) && both != FALSE && value != result => {
+                    let one = self.atoms.add(Atom::Raised);
+                    let one = self.d.atom(one);
+                    let not = self.d.not(one);
+                    let before = self.d.and(both, not);
+                    self.ite(before, result, either)
                 }
-                _ => self.ite(path, value, result),
+                _ => either,
             };
         }
         let vague = vague || blurred || self.d.ite(returned, TRUE, path).is_none();

@@ -142,12 +142,6 @@ fn named(op: &ModuleOp, args: &Args, name: &str) -> Option<(Value, ExprId)> {
     }
 }
 
-/// Does it hold what it is given, and nothing of its own?
-pub(super) fn is_container(op: &ModuleOp) -> bool {
-    let name = super::torch_fn::short(op.name);
-    matches!(name, "Sequential" | "ModuleList" | "ModuleDict" | "ParameterList" | "ParameterDict")
-}
-
 /// `NLLLoss2d` is what `NLLLoss` of images was called (torch/nn/modules/loss.py).
 fn is_loss(name: &str) -> bool {
     name.ends_with("Loss") || name == "NLLLoss2d"
