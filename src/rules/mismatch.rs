@@ -241,7 +241,8 @@ pub(super) fn module_input(event: &Event, cx: &Context<'_>) -> Option<Finding> {
         f.related.insert(0, Label { place: inner, text: "they meet here".to_owned() });
         // Of one that is made of layers, there is the place at which one would move it.
         if let Some(made) = call.made.filter(|&m| f.related.iter().all(|l| l.place != m)) {
-            f.related.insert(1, Label { place: made, text: "the module is made here".to_owned() });
+            f.related
+                .insert(1, Label { place: made, text: "the module that is called is made here".to_owned() });
         }
         "a module and its input, on two devices".clone_into(&mut f.primary.text);
     }

@@ -29,9 +29,12 @@ def simulate(paths, jobs):
     workers = []
     for chunk in chunks:
         output = tempfile.TemporaryFile("w+")
-        worker = subprocess.Popen([sys.executable, HERE / "simulate.py"], stdin=subprocess.PIPE, stdout=output, text=True)
-        worker.stdin.write("\n".join(chunk))
-        worker.stdin.close()
+        # A file and no pipe: one that is full would hold the next worker up.
+        with tempfile.TemporaryFile("w+") as wanted:
+            wanted.write("\n".join(chunk))
+            wanted.seek(0)
+            command = [sys.executable, HERE / "simulate.py"]
+            worker = subprocess.Popen(command, stdin=wanted, stdout=output, text=True)
         workers.append((worker, output))
     for worker, output in workers:
         if worker.wait():
