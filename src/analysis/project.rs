@@ -37,8 +37,6 @@ pub(super) const IN_MODULE: Code = Code(305);
 const WITH_GRADIENTS: Code = Code(506);
 /// A tensor that is made on the host only to be moved.
 const COPIED: Code = Code(601);
-/// A tensor that each call of a module copies.
-const COPIED_AGAIN: Code = Code(605);
 /// A process's number among those of all machines, taken for a GPU's.
 const RANK: Code = Code(405);
 /// Double precision on MPS.
@@ -176,9 +174,8 @@ pub(super) fn saved_elsewhere(mut findings: Vec<Finding>, reading: &mut Reading<
 /// another default, or all who make the object.
 pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    let default = |f: &Finding| f.by_default.or((f.code == COPIED_AGAIN).then_some(ByDefault::Device));
     let dependent: Vec<FileId> =
-        findings.iter().filter(|f| default(f).is_some()).map(|f| f.primary.place.file).collect();
+        findings.iter().filter(|f| f.by_default.is_some()).map(|f| f.primary.place.file).collect();
     for project in projects(dependent.into_iter(), inputs) {
         if !project.complete(reading, &|text| mentions(text, &SETTERS)) {
             continue;
@@ -197,7 +194,7 @@ pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<
             })
         };
         findings.retain(|f| {
-            let Some(by) = default(f).filter(|_| project.holds(f.primary.place.file, inputs)) else {
+            let Some(by) = f.by_default.filter(|_| project.holds(f.primary.place.file, inputs)) else {
                 return true;
             };
             let reached = |p: Place| {

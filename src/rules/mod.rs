@@ -224,7 +224,12 @@ fn depends_on_moves(event: &Event, cx: &Context<'_>) -> Option<Spot> {
 
 /// Does it take for granted that a function makes its tensors and modules on the CPU unless it says otherwise?
 fn depends_on_default(event: &Event) -> Option<ByDefault> {
-    let Kind::Mismatch { stray, other, .. } = &event.kind else { return None };
+    let (stray, other) = match &event.kind {
+        Kind::Mismatch { stray, other, .. } => (stray, other),
+        // What a module has made where its inputs are is there already.
+        Kind::InvariantMove { forward: true } => return event.symbolic.then_some(ByDefault::Device),
+        _ => return None,
+    };
     let by_default = |side: &Operand| match side.chain.last()?.reason {
         Reason::Default | Reason::Module => Some(ByDefault::Device),
         Reason::Typed => Some(ByDefault::Type),

@@ -444,7 +444,6 @@ impl Interp<'_> {
             receiver: Value::Unknown,
             result: Value::None,
             returned: FALSE,
-            vague: false,
             entry: self.path,
             exits: Vec::new(),
             start: self.store.mark(),

@@ -70,8 +70,6 @@ pub(super) struct Frame {
     /// What has been returned so far, and when.
     pub(super) result: Value,
     pub(super) returned: Cond,
-    /// Has a path that returned had no room for all that it says?
-    pub(super) vague: bool,
     /// When it was called. What it returns is told relative to that.
     pub(super) entry: Cond,
     /// The heap at each `return` inside a branch.

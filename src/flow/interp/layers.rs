@@ -6,8 +6,10 @@
 use super::super::diagram::Dd;
 use super::super::value::{Device, ObjId, OuterId, Value};
 use super::args::Args;
-use super::{Interp, ObjKind};
-use crate::ir::ExprId;
+use super::outside_modules::ONLY_MODULES;
+use super::{Cell, Interp, ObjKind};
+use crate::ir::{Expr, ExprId};
+use crate::sym::Sym;
 
 impl Interp<'_> {
     /// The device of a module that is wherever its user wants it: one whose methods are interpreted for themselves.
@@ -73,7 +75,23 @@ impl Interp<'_> {
                 None => {}
             }
         }
-        if any { self.possible_tensor(home) } else { out }
+        if any || self.is_kept_module(module, layer) { self.possible_tensor(home) } else { out }
+    }
+
+    /// Does the class that keeps it ask it for what only modules have: `self.net.parameters()`?
+    fn is_kept_module(&self, holder: ObjId, part: Value) -> bool {
+        let Some(key) = self.obj(holder).class else { return false };
+        let kept = |&&(_, cell): &&(Sym, Cell)| self.store.get(cell) == part;
+        let names: Vec<Sym> = self.obj(holder).attrs.iter().filter(kept).map(|&(name, _)| name).collect();
+        self.program.class(key).mro.iter().any(|k| {
+            let ir = &self.program.get(k.module).ir;
+            let is_it = |e: ExprId| matches!(ir.expr(e), Expr::Attr { name, .. } if names.contains(&name));
+            let asks = |e: &Expr| match *e {
+                Expr::Attr { base, name } => is_it(base) && ONLY_MODULES.contains(&name.as_str()),
+                _ => false,
+            };
+            names.iter().any(|&name| ir.has_attribute(name)) && ir.exprs.iter().any(asks)
+        })
     }
 
     /// Does it live there? Not known of what may be no tensor.

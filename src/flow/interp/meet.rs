@@ -338,8 +338,6 @@ impl Interp<'_> {
             Device::Cuda(_) | Device::CudaSome | Device::Other(_) => true,
             // `x.to(device)` where a device is given.
             Device::Named(o) => outers.get_outer(o).device,
-            // A helper has more ways to choose a device than there is room for: one of them goes there.
-            Device::Unknown => true,
             _ => false,
         };
         let moved = self.d.where_leaf(device, &mut |p| accelerator(p));

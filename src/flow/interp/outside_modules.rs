@@ -14,7 +14,7 @@ use crate::link::ModIdx;
 use crate::sym::Sym;
 
 /// Methods that modules have and tensors do not.
-const ONLY_MODULES: &[&str] = &[
+pub(super) const ONLY_MODULES: &[&str] = &[
     "eval",
     "train",
     "state_dict",

@@ -307,27 +307,17 @@ impl<'p> Interp<'p> {
     fn return_value(&mut self, value: Value) {
         let path = self.d.given(self.path, self.here().entry);
         let frame = self.here();
-        let (mut result, returned, branches, start, vague) =
-            (frame.result, frame.returned, frame.branches, frame.start, frame.vague);
-        let blurred = self.d.lost_on(self.path).len() > self.d.lost_on(frame.entry).len();
+        let (mut result, returned, branches, start) =
+            (frame.result, frame.returned, frame.branches, frame.start);
         if returned == FALSE {
             result = value;
         } else {
             let either = self.ite(path, value, result);
-            let both = self.d.and(path, returned);
             result = match value {
-                // Nobody comes here who has returned before, but a path that has no room for all that it says forgets that.
-                Value::Device(_) if (vague || blurred) && both != FALSE && value != result => {
-                    let one = self.atoms.add(Atom::Raised);
-                    let one = self.d.atom(one);
-                    let not = self.d.not(one);
-                    let before = self.d.and(both, not);
-                    self.ite(before, result, either)
-                }
+                Value::Device(_) => self.now_or_before(either, result, path, returned),
                 _ => either,
             };
         }
-        let vague = vague || blurred || self.d.ite(returned, TRUE, path).is_none();
         let now = self.d.or(returned, path);
         if branches > 0 {
             let changes = self.store.changes(start);
@@ -336,9 +326,22 @@ impl<'p> Interp<'p> {
         let frame = self.here_mut();
         frame.result = result;
         frame.returned = now;
-        frame.vague = vague;
         // Outside of branches the state stays as it is: it is the state at the function's end.
         self.path = FALSE;
+    }
+
+    /// Nobody comes here who has returned before, but a path that has no room for all that it says forgets that: where both seem to
+    /// hold, it is what is returned now or what has been returned before.
+    fn now_or_before(&mut self, either: Value, before: Value, path: Cond, returned: Cond) -> Value {
+        let both = self.d.and(path, returned);
+        if both == FALSE || either == before {
+            return either;
+        }
+        let now = self.atoms.add(Atom::Raised);
+        let now = self.d.atom(now);
+        let not = self.d.not(now);
+        let earlier = self.d.and(both, not);
+        self.ite(earlier, before, either)
     }
 
     fn try_block(&mut self, body: Block, handlers: &[Handler], orelse: Block) {
