@@ -10,8 +10,6 @@ after all), to see what would fail next, until it gets to its end: a finding abo
     simulate.py PROGRAM...      one line of JSON a program, machine and command line
 """
 
-import contextlib
-import io
 import json
 import os
 import pathlib
@@ -35,6 +33,8 @@ import torchgen  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch.utils._pytree import tree_leaves, tree_map  # noqa: E402
+
+from execution import call, fresh, runs  # noqa: E402
 
 GPUS = (0, 1, 4)
 # How many failures of one run are mended to see what comes after them.
@@ -309,41 +309,6 @@ def install():
     torch.nn.Module._apply = apply
 
 
-@contextlib.contextmanager
-def fresh(arguments):
-    """The state of PyTorch and of Python as a program finds it."""
-    argv, sys.argv = sys.argv, arguments
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            yield
-    finally:
-        sys.argv = argv
-        torch.set_default_device(None)
-        torch.set_default_dtype(torch.float32)
-        torch.set_grad_enabled(True)
-
-
-SAMPLES = {
-    "vec": lambda: torch.ones(4, device="cuda"),
-    "mat": lambda: torch.ones(4, 4, device="cuda"),
-    "scal": lambda: torch.ones((), device="cuda"),
-    "idx": lambda: torch.zeros(4, dtype=torch.long, device="cuda"),
-    "mask": lambda: torch.ones(4, dtype=torch.bool, device="cuda"),
-    "dev": lambda: "cuda",
-}
-
-
-def call(scope, name, kinds):
-    """Calls what a program defines as someone would who has a GPU."""
-    name, _, method = name.partition(".")
-    function = scope[name]
-    if isinstance(function, type):
-        function = function().to("cuda")
-    if method:
-        function = getattr(function, method)
-    function(*(SAMPLES[kind]() for kind in kinds))
-
-
 def attempt(code, path, run, gpus, mended):
     """Runs a program once: None if it works, or the number, kind, lines and message of what failed."""
     MACHINE.start(path, gpus, mended)
@@ -393,24 +358,6 @@ def in_order(code, path, run, gpus):
     # What the program itself caught is no failure of its own, but a mismatch all the same.
     caught = [{"kind": kind, "lines": lines} for kind, lines in MACHINE.seen if kind not in ("cuda", "ordinal")]
     return found, caught
-
-
-def runs(text):
-    """The ways to run a program, each with the part of its text that is run.
-
-    The plain one is without arguments, or with those of `# always: ARGUMENTS`; what fails only without those is true as well.
-    Others are named by comments: `# run: ARGUMENTS`, and `# call: NAME KIND...` for something that is defined above the line `# main` and called with tensors on a GPU.
-    """
-    always = re.search("^# always: (.*)", text, re.MULTILINE)
-    yield {"arguments": always[1].split() if always else [], "plain": True}, text
-    if always:
-        yield {"arguments": []}, text
-    definitions = text[: text.index("\n# main\n") + 1] if "\n# main\n" in text else text
-    for line in text.splitlines():
-        if line.startswith("# run: "):
-            yield {"arguments": line.split()[2:]}, text
-        elif line.startswith("# call: "):
-            yield {"call": (line.split()[2], line.split()[3:])}, definitions
 
 
 def simulate(path):
