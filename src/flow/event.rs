@@ -131,6 +131,10 @@ pub enum Misplaced {
     Manager,
     /// A device, where autocast wants the type of one.
     Autocast,
+    /// A device without an index, where the current GPU is chosen.
+    Unnumbered,
+    /// A number, where `torch.load` wants a location.
+    Location,
 }
 
 /// Why a device never equals something.

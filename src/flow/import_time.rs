@@ -201,10 +201,11 @@ pub(super) fn asks_for_main(ir: &Module, e: ExprId) -> bool {
     }
 }
 
-/// Does the function initialise CUDA, or ask it something that makes the driver read the environment?
+/// Does the function initialise CUDA, or ask it something that makes the driver read the environment? Counting devices does not:
+/// PyTorch asks NVIDIA's management library for that (`_device_count_nvml`, seen on an H100 as well).
 pub fn asks_cuda(path: Sym) -> bool {
     torch::call(path).and_then(|f| f.accelerator).is_some_and(|a| {
-        a.accelerator == Accelerator::Cuda
-            && (a.without == Without::Availability || a.without == Without::Raises && !a.context)
+        a.without == Without::Availability && matches!(a.accelerator, Accelerator::Cuda | Accelerator::Any)
+            || a.accelerator == Accelerator::Cuda && a.without == Without::Raises && !a.context
     })
 }

@@ -47,6 +47,16 @@ pub(super) fn misplaced(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
             "raises on every machine",
             "give the type: `device.type`",
         ),
+        Misplaced::Unnumbered => (
+            "which GPU is to be the current one needs a number, and this device has none",
+            "raises on every machine",
+            "give the index, or leave the call out: the first GPU is the current one anyway",
+        ),
+        Misplaced::Location => (
+            "`map_location` is a number, which is neither a device nor a function",
+            "`TypeError`: an `int` is not callable",
+            "name the device: `map_location=f\"cuda:{rank}\"`",
+        ),
     };
     let mut f = finding(801, event, message.to_owned(), event.place, label);
     if what != Misplaced::Number {

@@ -48,6 +48,8 @@ pub struct AcceleratorCall {
     pub device: Option<Arg>,
     /// A negative index or `None` as that device makes it do nothing.
     pub none_is_harmless: bool,
+    /// It refuses a device without an index, instead of taking the current one.
+    pub wants_index: bool,
     /// A context manager: nothing happens before the `with` statement enters it.
     pub context: bool,
 }
@@ -217,6 +219,7 @@ fn merge(fact: &mut CallFact, path: &str, words: &str) -> Option<()> {
             "built" => accelerator(fact, path).without = Without::Built,
             "device" => accelerator(fact, path).device = Some(arg(value)?),
             "none-ok" => accelerator(fact, path).none_is_harmless = true,
+            "indexed" => accelerator(fact, path).wants_index = true,
             "context" => accelerator(fact, path).context = true,
             "leaves" if value.is_empty() => fact.leaves_arguments = true,
             "returns" => fact.returns = Returns::Argument(arg(value)?),
@@ -259,6 +262,7 @@ fn accelerator<'a>(fact: &'a mut CallFact, path: &str) -> &'a mut AcceleratorCal
         without: Without::Safe,
         device: None,
         none_is_harmless: false,
+        wants_index: false,
         context: false,
     })
 }

@@ -19,6 +19,7 @@ impl Interp<'_> {
     pub(super) fn fact_call(&mut self, path: Sym, fact: &'static CallFact, args: &Args, e: ExprId) -> Value {
         self.check_emptied(path, e);
         self.check_autocast_type(path, args, e);
+        self.check_index_wanted(fact, args);
         if let Some(a) = fact.accelerator
             && let Some(v) = self.accelerator_call(path, a, args, e)
         {
@@ -105,6 +106,10 @@ impl Interp<'_> {
         args: &Args,
         e: ExprId,
     ) -> Option<Value> {
+        if super::super::import_time::asks_cuda(path) {
+            let place = self.place(e);
+            self.initialises(TRUE, place);
+        }
         let backend = match a.accelerator {
             Accelerator::Cuda => None,
             Accelerator::Backend(b) => Some(b),
@@ -117,10 +122,6 @@ impl Interp<'_> {
         };
         if let (Some(b), true) = (backend, a.accelerator.needs_plugin()) {
             self.check_plugin(path, b, e);
-        }
-        if backend.is_none() && super::super::import_time::asks_cuda(path) {
-            let place = self.place(e);
-            self.initialises(TRUE, place);
         }
         match a.without {
             Without::Availability => Some(Value::Bool(self.available(backend))),

@@ -32,6 +32,7 @@ impl Interp<'_> {
     /// `torch.jit.load`: that has weights, whatever it is called.
     pub(super) fn torch_load(&mut self, position: usize, program: bool, args: &Args, e: ExprId) -> Value {
         let location = args.get(position, "map_location");
+        self.check_location(location);
         // A wrapper that hands on what it was not given is not to blame, but who calls it in sight.
         let written = |at: ExprId| self.linked().ir.expr(at) == Expr::None;
         let explicit_none =

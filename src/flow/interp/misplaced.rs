@@ -3,12 +3,13 @@
 use super::super::diagram::TRUE;
 use super::super::event::{Compared, Kind, Misplaced};
 use super::super::spelled::is_misspelt;
-use super::super::value::{Device, OuterId, OuterKey, Value};
+use super::super::value::{Device, Host, OuterId, OuterKey, Reason, Value};
 use super::args::Args;
 use super::{FALSE, Interp};
 use crate::ir::{CmpOp, Expr, ExprId, Var};
 use crate::link::Resolved;
 use crate::sym::Sym;
+use crate::torch::CallFact;
 
 impl Interp<'_> {
     /// Something is used where PyTorch wants a device.
@@ -78,6 +79,41 @@ impl Interp<'_> {
         let Some((v, at)) = args.get(0, "device_type") else { return };
         if self.is_surely_device(v, at) {
             self.tell_misplaced(Misplaced::Autocast, TRUE, Vec::new(), e);
+        }
+    }
+
+    /// `torch.cuda.set_device(torch.device("cuda"))`: it wants to know which one (torch/_utils.py, `_get_device_index`).
+    pub(super) fn check_index_wanted(&mut self, fact: &CallFact, args: &Args) {
+        let Some(wanted) = fact.accelerator.filter(|a| a.wants_index).and_then(|a| a.device) else { return };
+        let Some((v, at)) = args.get(usize::from(wanted.position), wanted.name.as_str()) else { return };
+        let bare = match v {
+            Value::Str(s, _) if matches!(s.as_str(), "cuda" | "xpu") => TRUE,
+            Value::Device(d) => {
+                let (places, origins) = (&self.t.places, &self.t.origins);
+                // A tensor's device has an index, however it came there.
+                self.d.where_leaf(d, &mut |p| {
+                    let (device, origin) = *places.get(p);
+                    device == Device::Cuda(None) && origins.get(origin.0).reason == Reason::Literal
+                })
+            }
+            _ => FALSE,
+        };
+        if bare != FALSE {
+            self.tell_misplaced(Misplaced::Unnumbered, bare, Vec::new(), at);
+        }
+    }
+
+    /// `torch.load(path, map_location=rank)`: what is no device, text or mapping is called (torch/serialization.py,
+    /// `_get_restore_location`), and a number cannot be.
+    pub(super) fn check_location(&mut self, location: Option<(Value, ExprId)>) {
+        let Some((v, at)) = location else { return };
+        let number = match v {
+            Value::Int(_) | Value::Host(Host::Number | Host::Rank | Host::CurrentGpu) => true,
+            Value::Device(d) => self.is_device_number(d),
+            _ => false,
+        };
+        if number {
+            self.tell_misplaced(Misplaced::Location, TRUE, Vec::new(), at);
         }
     }
 
