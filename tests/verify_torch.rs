@@ -222,10 +222,13 @@ fn cudnn_and_nccl() {
 
 #[test]
 fn another_cudnn_on_the_search_path() {
-    let machine = Machine::usable().file("cuda/lib64/libcudnn.so.8", "").search_first("cuda/lib64");
+    let machine = Machine::usable().file("cuda/lib64/libcudnn.so.9", "").search_first("cuda/lib64");
     let report = machine.verify("");
     assert_eq!((problems(&report), &report["status"]), (vec!["cudnn-duplicated"], &json!("usable")));
     assert!(problem(&report, "cudnn-duplicated").contains("cuda/lib64"));
+    // The loader asks for version 9, and takes neither another one nor a file for linking.
+    let machine = Machine::usable().file("cuda/lib64/libcudnn.so.8", "").file("cuda/lib64/libcudnn.so", "");
+    assert_eq!(problems(&machine.search_first("cuda/lib64").verify("")), [""; 0]);
     // PyTorch's own folder may be named.
     let machine =
         Machine::usable().search_first("project/.venv/lib/python3.11/site-packages/nvidia/cudnn/lib");

@@ -83,17 +83,27 @@ fn has(folder: &Path, begin: &str) -> bool {
     })
 }
 
+/// The files in the folder that begin so and have a version: `libcublas.so.13`.
+fn versioned(folder: &Path, begin: &str) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.starts_with(begin) && name.contains(".so."))
+        .collect()
+}
+
 /// `LD_LIBRARY_PATH` goes before what PyTorch brings.
 fn duplicated(case: &Case, torch: &Torch, (word, name, files): &(&str, &str, &str)) -> Option<Draft> {
     let search = std::env::var_os("LD_LIBRARY_PATH")?;
     let lib = Path::new(&torch.path).join("lib");
     let own: Vec<&PathBuf> = case.installed.libraries.values().flatten().chain([&lib]).collect();
-    let brings = own.iter().any(|folder| has(folder, files));
+    // The loader looks for the name with its version: the toolkit's stubs and other major versions are not taken.
+    let brought: Vec<String> = own.iter().flat_map(|folder| versioned(folder, files)).collect();
+    let hides = |folder: &PathBuf| versioned(folder, files).iter().any(|name| brought.contains(name));
     let others = std::env::split_paths(&search);
-    let others: Vec<PathBuf> = others
-        .filter(|folder| !own.contains(&folder) && folder.is_absolute() && has(folder, files))
-        .collect();
-    if !brings || others.is_empty() {
+    let others: Vec<PathBuf> =
+        others.filter(|folder| !own.contains(&folder) && folder.is_absolute() && hides(folder)).collect();
+    if others.is_empty() {
         return None;
     }
     Some(
