@@ -109,13 +109,16 @@ impl<'p> Interp<'p> {
         let mut known = Vec::new();
         self.d.leaves(a, &mut known);
         let (places, origins) = (&self.t.places, &self.t.origins);
-        // What a cache has is as old as the call that filled it.
-        let stored = |p: u32| origins.get(places.get(p).1.0).reason == super::Reason::Stored;
+        let reason = |p: u32| origins.get(places.get(p).1.0).reason;
+        let pinned = |p: u32| reason(p) == super::Reason::Pinned;
         let origin_in_a = |p: u32| {
-            if known.contains(&p) || stored(p) {
+            // What a cache has is as old as the call that filled it.
+            if known.contains(&p) || reason(p) == super::Reason::Stored {
                 return p;
             }
-            known.iter().copied().find(|&q| places.get(q).0 == places.get(p).0).unwrap_or(p)
+            // Pinned memory is on the host as well, and not the same.
+            let same = |q: u32| places.get(q).0 == places.get(p).0 && pinned(q) == pinned(p);
+            known.iter().copied().find(|&q| same(q)).unwrap_or(p)
         };
         if let Some(p) = self.d.as_leaf(b) {
             return self.d.leaf(origin_in_a(p));
