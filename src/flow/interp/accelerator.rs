@@ -189,7 +189,7 @@ impl Interp<'_> {
                     settable: true,
                     default: Some(true),
                 });
-                self.tests.insert(test, atom);
+                self.note_test(test, atom);
                 atom
             }
         };
