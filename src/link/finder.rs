@@ -31,6 +31,8 @@ pub struct PathId(u32);
 pub struct Importer {
     dir: DirId,
     root: DirId,
+    /// Is the directory in the project?
+    inside: bool,
 }
 
 /// Number of a directory that was looked at.
@@ -74,7 +76,8 @@ const SOURCES: [&str; 2] = ["src", "lib"];
 impl Finder {
     /// What stands for all files that are in the directory of `file` and in the project at `root`.
     pub fn importer(&mut self, file: &Path, root: &Path) -> Option<Importer> {
-        Some(Importer { dir: self.dir(file.parent()?), root: self.dir(root) })
+        let dir = file.parent()?;
+        Some(Importer { dir: self.dir(dir), root: self.dir(root), inside: dir.starts_with(root) })
     }
 
     /// The file of the module that is meant by `level` dots and a dotted name; `None` when the project does not
@@ -136,8 +139,7 @@ impl Finder {
             if looks && let Some(Found::File(f)) = self.below(b, parts) {
                 return Some(f);
             }
-            let root = &self.dirs[importer.root as usize].path;
-            if b == importer.root || !self.dirs[b as usize].path.starts_with(root) {
+            if b == importer.root || !importer.inside {
                 break;
             }
             base = self.parent(b);
