@@ -118,16 +118,11 @@ impl Sym {
     pub fn new(text: &str) -> Self {
         let Some(key) = Key::of(text.as_bytes()) else { return Self(intern(text)) };
         RECENT.with_borrow_mut(|recent| {
-            let at = key.slot();
-            if !recent[at].is(key) {
-                // It may be beside its own place, in the same line of the cache, since another name took that. Of the two there
-                // the one that was met last stays.
-                recent.swap(at, at ^ 1);
-                if !recent[at].is(key) {
-                    recent[at] = Recent { words: key.words, length: key.length, id: intern(text) };
-                }
+            let known = &mut recent[key.slot()];
+            if !known.is(key) {
+                *known = Recent { words: key.words, length: key.length, id: intern(text) };
             }
-            Self(recent[at].id)
+            Self(known.id)
         })
     }
 

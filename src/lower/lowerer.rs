@@ -30,9 +30,6 @@ pub(super) struct Lowerer<'a> {
     stmts: Vec<StmtId>,
     /// Arguments that are being collected, those of inner calls last.
     pub args: Vec<Arg>,
-    /// The names of attributes, and the texts of strings.
-    attributes: Collected,
-    strings: Collected,
     too_deep: Option<Span>,
 }
 
@@ -49,13 +46,13 @@ pub(super) fn module(file: FileId, text: &str, parsed: &Parsed<ModModule>) -> Re
         exprs: Vec::with_capacity(64),
         stmts: Vec::with_capacity(64),
         args: Vec::with_capacity(64),
-        attributes: Collected::default(),
-        strings: Collected::default(),
         too_deep: None,
     };
     lowerer.module_body(text, parsed.suite());
-    lowerer.module.attributes = lowerer.attributes.each_once();
-    lowerer.module.strings = lowerer.strings.each_once();
+    let name = |e: &Expr| if let Expr::Attr { name, .. } = *e { Some(name) } else { None };
+    let text = |e: &Expr| if let Expr::Str(text) = *e { Some(text) } else { None };
+    lowerer.module.attributes = each_once(lowerer.module.exprs.iter().filter_map(name));
+    lowerer.module.strings = each_once(lowerer.module.exprs.iter().filter_map(text));
     if let Some(place) = lowerer.too_deep {
         return Err(place);
     }
@@ -111,31 +108,14 @@ fn fitted(module: &mut Module) -> Module {
     }
 }
 
-/// Names of a file. To sort them once is quicker than to look each up in a set, once the most usual ones are left out.
-struct Collected {
-    names: Vec<Sym>,
-    lately: [Option<Sym>; 256],
-}
-
-impl Default for Collected {
-    fn default() -> Self {
-        Self { names: Vec::new(), lately: [None; 256] }
-    }
-}
-
-impl Collected {
-    fn add(&mut self, name: Sym) {
-        if self.lately[name.slot(256)].replace(name) != Some(name) {
-            self.names.push(name);
-        }
-    }
-
-    /// In order.
-    fn each_once(&mut self) -> Box<[Sym]> {
-        self.names.sort_unstable();
-        self.names.dedup();
-        self.names.as_slice().into()
-    }
+/// In order. To sort them once is quicker than to look each up in a set, once the most usual ones are left out.
+fn each_once(names: impl Iterator<Item = Sym>) -> Box<[Sym]> {
+    let mut lately = [None; 256];
+    let mut is_new = |name: Sym| lately[name.slot(256)].replace(name) != Some(name);
+    let mut names: Vec<Sym> = names.filter(|&name| is_new(name)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.into()
 }
 
 /// A module without a statement.
@@ -225,11 +205,6 @@ impl<'a> Lowerer<'a> {
     /// Adds an expression.
     pub fn add(&mut self, expr: Expr, span: Span) -> ExprId {
         let id = ExprId(number(self.module.exprs.len()));
-        match expr {
-            Expr::Attr { name, .. } => self.attributes.add(name),
-            Expr::Str(text) => self.strings.add(text),
-            _ => {}
-        }
         self.module.exprs.push(expr);
         self.module.expr_spans.push(span);
         id
