@@ -167,7 +167,9 @@ impl<'a> Scan<'a> {
         self.registering();
         // What functions and classes hold of expressions; those in others are in their ranges, too.
         let functions = self.ir.functions.iter().filter(|f| f.parent == Some(FuncId(0)));
-        let mut inner = functions.map(|f| f.exprs.clone()).peekable();
+        let mut inner = functions.map(|f| f.exprs.clone());
+        let mut next = || inner.next().unwrap_or(u32::MAX..u32::MAX);
+        let mut body = next();
         let asking = self.asking_names();
         // Each name is asked about once; few say anything.
         let attributes = self.ir.attributes.iter().copied();
@@ -175,8 +177,10 @@ impl<'a> Scan<'a> {
         let imports = self.program.get(self.module).imports_in_functions();
         for (e, &expr) in (0..).map(ExprId).zip(&self.ir.exprs) {
             self.question(e, expr, &asking);
-            while inner.next_if(|range| range.end <= e.0).is_some() {}
-            let inside = inner.peek().is_some_and(|range| range.contains(&e.0));
+            while body.end <= e.0 {
+                body = next();
+            }
+            let inside = body.start <= e.0;
             match expr {
                 // No variable of the file's own.
                 Expr::Var(Var::Local(_))

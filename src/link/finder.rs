@@ -83,10 +83,14 @@ impl Finder {
     /// The file of the module that is meant by `level` dots and a dotted name; `None` when the project does not
     /// have it. The root bounds the search.
     pub fn find(&mut self, importer: Importer, level: u32, module: Sym) -> Option<PathId> {
+        let parts = module.as_str().split('.').filter(|p| !p.is_empty());
+        if level == 0 && parts.clone().next().is_none_or(is_loaded_first) {
+            return None;
+        }
         if let Some(&known) = self.answers.get(&(importer, level, module)) {
             return known;
         }
-        let parts: Vec<&str> = module.as_str().split('.').filter(|p| !p.is_empty()).collect();
+        let parts: Vec<&str> = parts.collect();
         let found = if level > 0 {
             self.relative(importer.dir, level, &parts)
         } else {
@@ -126,9 +130,6 @@ impl Finder {
 
     fn absolute(&mut self, importer: Importer, parts: &[&str]) -> Option<PathBuf> {
         let first = *parts.first()?;
-        if is_loaded_first(first) {
-            return None;
-        }
         let (strict, library) = (is_well_known(first), crate::torch::is_library(first));
         let mut base = Some(importer.dir);
         while let Some(b) = base {

@@ -36,34 +36,46 @@ fn answering(program: &Program, m: ModIdx) -> FxHashSet<Sym> {
     let ir = &program.get(m).ir;
     let named = |t: ExprId| if let Expr::Attr { name, .. } = ir.expr(t) { Some(name) } else { None };
     let names = |targets: ExprList| ir.list(targets).iter().filter_map(|&t| named(t));
-    let (mut answers, mut others, mut changed) =
-        (FxHashSet::default(), FxHashSet::default(), FxHashSet::default());
-    let mut put = |name: Sym, value: ExprId| {
-        if others.contains(&name) || matches!(ir.expr(value), Expr::None | Expr::False) {
-            return;
-        }
-        let into = if is_answer(program, m, ir, value, DEPTH) { &mut answers } else { &mut others };
-        into.insert(name);
-    };
+    let is_answer = |value: ExprId| is_answer(program, m, ir, value, DEPTH);
+    let mut answers: FxHashSet<Sym> = FxHashSet::default();
     for s in &ir.stmts {
         match *s {
-            Stmt::Assign { targets, value } => {
-                names(targets).for_each(|name| put(name, value));
-                // What is unpacked may be anything.
-                for &t in ir.list(targets) {
-                    if let Expr::Tuple(list) | Expr::List(list) = ir.expr(t) {
-                        changed.extend(names(list).filter(|&name| !names(targets).any(|n| n == name)));
-                    }
-                }
+            Stmt::Assign { targets, value } if names(targets).next().is_some() && is_answer(value) => {
+                answers.extend(names(targets));
             }
-            Stmt::AnnAssign { target, value: Some(value), .. } => {
-                named(target).into_iter().for_each(|name| put(name, value));
+            Stmt::AnnAssign { target, value: Some(value), .. } if is_answer(value) => {
+                answers.extend(named(target));
             }
-            Stmt::AugAssign { target, .. } | Stmt::For { target, .. } => changed.extend(named(target)),
             _ => {}
         }
     }
-    answers.retain(|name| !others.contains(name) && !changed.contains(name));
+    // Few files have any.
+    if answers.is_empty() {
+        return answers;
+    }
+    let says_other = |value: ExprId| !matches!(ir.expr(value), Expr::None | Expr::False) && !is_answer(value);
+    let mut others: FxHashSet<Sym> = FxHashSet::default();
+    for s in &ir.stmts {
+        match *s {
+            Stmt::Assign { targets, value } => {
+                // What is unpacked may be anything.
+                for &t in ir.list(targets) {
+                    if let Expr::Tuple(list) | Expr::List(list) = ir.expr(t) {
+                        others.extend(names(list).filter(|&name| !names(targets).any(|n| n == name)));
+                    }
+                }
+                if says_other(value) {
+                    others.extend(names(targets));
+                }
+            }
+            Stmt::AnnAssign { target, value: Some(value), .. } if says_other(value) => {
+                others.extend(named(target));
+            }
+            Stmt::AugAssign { target, .. } | Stmt::For { target, .. } => others.extend(named(target)),
+            _ => {}
+        }
+    }
+    answers.retain(|name| !others.contains(name));
     answers
 }
 

@@ -85,10 +85,10 @@ impl Interp<'_> {
             | Value::Class(_)
             | Value::Module(_)
             | Value::Slice => TRUE,
-            Value::Seq(id) => constant(!self.seq_items(id).is_empty()),
+            Value::Seq(id) => constant(!self.t.seqs.get(id.0).is_empty()),
             Value::Object(id) => match (self.obj(id).kind, self.own(id)) {
                 (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Seq(s)) => {
-                    constant(!self.seq_items(s).is_empty())
+                    constant(!self.t.seqs.get(s.0).is_empty())
                 }
                 (ObjKind::List { .. } | ObjKind::Dict { .. }, _) => self.unknown_test(e),
                 _ => TRUE,
