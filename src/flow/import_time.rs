@@ -172,7 +172,7 @@ fn outside_bodies(ir: &Module) -> impl Iterator<Item = usize> {
     let bodies = ir.functions.iter().filter(|f| is_deferred(f)).map(|f| f.exprs.clone());
     let end = number(ir.exprs.len());
     let mut from = 0;
-    let gaps = bodies.chain([end..end]).map(move |body| {
+    let gaps = bodies.chain(std::iter::once(end..end)).map(move |body| {
         let gap = from..body.start.max(from);
         from = from.max(body.end);
         gap
