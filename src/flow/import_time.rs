@@ -1,6 +1,7 @@
 //! What happens to CUDA when a file is imported.
 
-use crate::ir::{Block, Expr, ExprId, FuncId, FuncKind, Module, Stmt, StmtId};
+use super::found::number;
+use crate::ir::{Block, Expr, ExprId, FuncId, FuncKind, Function, Module, Stmt, StmtId};
 use crate::link::{ModIdx, Program, Resolved, Target};
 use crate::span::Span;
 use crate::sym::Sym;
@@ -55,12 +56,12 @@ pub(super) fn body(program: &Program, module: ModIdx) -> (bool, Vec<ModIdx>) {
     // Most files name CUDA nowhere.
     let names_cuda = ir.has_attribute(cuda)
         || ir.imports.iter().any(|i| i.module.as_str().starts_with("torch.") || i.name == Some(cuda));
-    let asks = ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
-        let Expr::Call(call) = *e else { return false };
+    let asks = outside_bodies(ir).any(|n| {
+        let Expr::Call(call) = ir.exprs[n] else { return false };
         let func = ir.call(call).func;
         // Most calls are of plain names or methods of variables: only dotted names can be PyTorch's.
         matches!(ir.expr(func), Expr::Attr { .. } | Expr::Var(_))
-            && now(at)
+            && now(ir.expr_spans[n])
             && match program.resolve_expr(module, func) {
                 Some(Resolved::External(path)) => names_cuda && asks_cuda(path),
                 Some(Resolved::Function(m, f)) => Always { program, module: m }.asks(f, MOST_CALLS),
@@ -165,15 +166,29 @@ impl Always<'_> {
     }
 }
 
+/// The numbers of the expressions that are in no function's body.
+fn outside_bodies(ir: &Module) -> impl Iterator<Item = usize> {
+    // Functions and their expressions are numbered in the same order; those of inner functions are among those of outer ones.
+    let bodies = ir.functions.iter().filter(|f| is_deferred(f)).map(|f| f.exprs.clone());
+    let end = number(ir.exprs.len());
+    let mut from = 0;
+    let gaps = bodies.chain(std::iter::once(end..end)).map(move |body| {
+        let gap = from..body.start.max(from);
+        from = from.max(body.end);
+        gap
+    });
+    gaps.flatten().map(|n| n as usize)
+}
+
+/// Does the body not run where it is written?
+fn is_deferred(f: &Function) -> bool {
+    f.parent.is_some() && f.kind != FuncKind::ClassBody
+}
+
 /// Code that does not run at import: functions' bodies, and what stands behind `if __name__ == "__main__"`. Outermost
 /// spans only.
 fn deferred(ir: &Module) -> Vec<Span> {
-    let mut spans: Vec<Span> = ir
-        .functions
-        .iter()
-        .filter(|f| f.parent.is_some() && f.kind != FuncKind::ClassBody)
-        .map(|f| f.span)
-        .collect();
+    let mut spans: Vec<Span> = ir.functions.iter().filter(|f| is_deferred(f)).map(|f| f.span).collect();
     for (n, s) in ir.stmts.iter().enumerate() {
         if let Stmt::If { test, .. } = s
             && asks_for_main(ir, *test)

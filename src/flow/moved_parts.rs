@@ -8,10 +8,19 @@ use super::named_calls::outermost;
 use super::spelled::is_number_type;
 use crate::ir::{Call, Expr, ExprId, FuncId, Slot, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
-use crate::sym::Sym;
+use crate::sym::{Answers, Sym};
 
 /// Methods that move a module to an accelerator.
 const MOVERS: &[&str] = &["to", "cuda", "xpu", "npu", "mps", "hpu", "to_empty"];
+
+thread_local! {
+    static MOVES: Answers = const { Answers::new() };
+}
+
+/// Is it one of them? All calls of a file are asked about.
+fn is_mover(name: Sym) -> bool {
+    MOVES.with(|known| known.ask(name, |name| MOVERS.contains(&name)))
+}
 
 /// What is moved.
 #[derive(Clone, Copy, Debug)]
@@ -32,9 +41,12 @@ pub(super) struct Move {
 /// What a file moves.
 pub(super) fn moves_in(program: &Program, m: ModIdx) -> Vec<Move> {
     let ir = &program.get(m).ir;
+    if !ir.attributes.iter().any(|&name| is_mover(name)) {
+        return Vec::new();
+    }
     let found = ir.calls().filter_map(|call| {
         let Expr::Attr { base, name } = ir.expr(call.func) else { return None };
-        if !MOVERS.contains(&name.as_str()) || stays(program, m, call) {
+        if !is_mover(name) || stays(program, m, call) {
             return None;
         }
         let what = match ir.expr(base) {

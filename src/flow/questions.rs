@@ -76,9 +76,9 @@ impl Scan<'_> {
 
     /// Notes the function around the expression if that asks about the machine: by name, or by comparing something with the
     /// name of a device.
-    pub(super) fn question(&mut self, e: ExprId, expr: Expr, asking: Asking) {
+    pub(super) fn question(&mut self, e: ExprId, expr: Expr, asking: &Asking) {
         let asks = match expr {
-            Expr::Attr { name, .. } if asking.attributes => asks(name),
+            Expr::Attr { name, .. } => asking.attributes.contains(&name),
             Expr::Var(Var::Unbound(name)) => asks(name),
             Expr::Var(Var::Local(slot)) if asking.variables => {
                 let owner = self.owner(e);
@@ -100,7 +100,7 @@ impl Scan<'_> {
     pub(super) fn asking_names(&self) -> Asking {
         Asking {
             variables: self.ir.functions.iter().any(|f| f.slots.iter().any(|&name| asks(name))),
-            attributes: self.ir.attributes.iter().any(|&name| asks(name)),
+            attributes: self.ir.attributes.iter().copied().filter(|&name| asks(name)).collect(),
         }
     }
 }
@@ -130,10 +130,9 @@ fn asked_in(ir: &Module, range: Range<usize>) -> Option<About> {
 }
 
 /// Which names of a file ask about the machine.
-#[derive(Clone, Copy)]
 pub(super) struct Asking {
     /// That of a variable.
     variables: bool,
-    /// That of an attribute.
-    attributes: bool,
+    /// These of attributes; mostly none.
+    attributes: Vec<Sym>,
 }

@@ -167,21 +167,27 @@ impl<'a> Scan<'a> {
         self.registering();
         // What functions and classes hold of expressions; those in others are in their ranges, too.
         let functions = self.ir.functions.iter().filter(|f| f.parent == Some(FuncId(0)));
-        let mut inner = functions.map(|f| f.exprs.clone()).peekable();
+        let mut inner = functions.map(|f| f.exprs.clone());
+        let mut next = || inner.next().unwrap_or(u32::MAX..u32::MAX);
+        let mut body = next();
         let asking = self.asking_names();
-        let telling = self.ir.attributes.iter().any(|&name| self.says_something(name));
+        // Each name is asked about once; few say anything.
+        let attributes = self.ir.attributes.iter().copied();
+        let telling: Vec<Sym> = attributes.filter(|&name| self.says_something(name)).collect();
         let imports = self.program.get(self.module).imports_in_functions();
         for (e, &expr) in (0..).map(ExprId).zip(&self.ir.exprs) {
-            self.question(e, expr, asking);
-            while inner.next_if(|range| range.end <= e.0).is_some() {}
-            let inside = inner.peek().is_some_and(|range| range.contains(&e.0));
+            self.question(e, expr, &asking);
+            while body.end <= e.0 {
+                body = next();
+            }
+            let inside = body.start <= e.0;
             match expr {
                 // No variable of the file's own.
                 Expr::Var(Var::Local(_))
                     if inside && !(imports && self.program.is_local_import(self.module, e)) => {}
                 Expr::Str(s) if places && names_place(s) && !compared.contains(&e) => self.seed(e),
                 Expr::Attr { base, name } => {
-                    if telling && self.says_something(name) {
+                    if telling.contains(&name) {
                         self.telling_attribute(e, base, name, asked.contains(&e));
                     }
                     self.attribute(e, base, name);
@@ -434,7 +440,8 @@ impl<'a> Scan<'a> {
             Expr::Comp(_) => (false, false),
             _ => return,
         };
-        let span = if empty { self.ir.function(owner).span } else { self.ir.span(value) };
+        let around = if empty { self.ir.exprs_of(self.ir.function(owner)) } else { self.ir.exprs_in(value) };
+        let around = &self.ir.exprs[around];
         let makes = |e: &Expr| match *e {
             Expr::Call(call) => match self.program.resolve_expr(self.module, self.ir.call(call).func) {
                 Some(Resolved::External(path)) => {
@@ -446,15 +453,13 @@ impl<'a> Scan<'a> {
             },
             _ => false,
         };
-        let made =
-            self.ir.exprs.iter().zip(&self.ir.expr_spans).any(|(e, &at)| span.contains(at) && makes(e));
-        let filled = !empty
-            || self.ir.exprs.iter().zip(&self.ir.expr_spans).any(|(e, &at)| {
-                span.contains(at)
-                    && matches!(e, Expr::Attr { name, .. } if matches!(name.as_str(), "append" | "extend"))
-                    || span.contains(at) && matches!(e, Expr::Index { .. })
-            });
-        if made && filled || aliases {
+        let fills = |e: &Expr| match *e {
+            Expr::Attr { name, .. } => matches!(name.as_str(), "append" | "extend"),
+            Expr::Index { .. } => true,
+            _ => false,
+        };
+        let made = || around.iter().any(makes) && (!empty || around.iter().any(fills));
+        if aliases || made() {
             self.seed_in(owner, self.ir.span(value));
         }
     }

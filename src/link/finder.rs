@@ -31,6 +31,8 @@ pub struct PathId(u32);
 pub struct Importer {
     dir: DirId,
     root: DirId,
+    /// Is the directory in the project?
+    inside: bool,
 }
 
 /// Number of a directory that was looked at.
@@ -74,16 +76,21 @@ const SOURCES: [&str; 2] = ["src", "lib"];
 impl Finder {
     /// What stands for all files that are in the directory of `file` and in the project at `root`.
     pub fn importer(&mut self, file: &Path, root: &Path) -> Option<Importer> {
-        Some(Importer { dir: self.dir(file.parent()?), root: self.dir(root) })
+        let dir = file.parent()?;
+        Some(Importer { dir: self.dir(dir), root: self.dir(root), inside: dir.starts_with(root) })
     }
 
     /// The file of the module that is meant by `level` dots and a dotted name; `None` when the project does not
     /// have it. The root bounds the search.
     pub fn find(&mut self, importer: Importer, level: u32, module: Sym) -> Option<PathId> {
+        let parts = module.as_str().split('.').filter(|p| !p.is_empty());
+        if level == 0 && parts.clone().next().is_none_or(is_loaded_first) {
+            return None;
+        }
         if let Some(&known) = self.answers.get(&(importer, level, module)) {
             return known;
         }
-        let parts: Vec<&str> = module.as_str().split('.').filter(|p| !p.is_empty()).collect();
+        let parts: Vec<&str> = parts.collect();
         let found = if level > 0 {
             self.relative(importer.dir, level, &parts)
         } else {
@@ -123,9 +130,6 @@ impl Finder {
 
     fn absolute(&mut self, importer: Importer, parts: &[&str]) -> Option<PathBuf> {
         let first = *parts.first()?;
-        if is_loaded_first(first) {
-            return None;
-        }
         let (strict, library) = (is_well_known(first), crate::torch::is_library(first));
         let mut base = Some(importer.dir);
         while let Some(b) = base {
@@ -136,8 +140,7 @@ impl Finder {
             if looks && let Some(Found::File(f)) = self.below(b, parts) {
                 return Some(f);
             }
-            let root = &self.dirs[importer.root as usize].path;
-            if b == importer.root || !self.dirs[b as usize].path.starts_with(root) {
+            if b == importer.root || !importer.inside {
                 break;
             }
             base = self.parent(b);

@@ -10,7 +10,12 @@ use crate::ir::{Expr, ExprId, FuncId, Module, Slot, Stmt, StmtId, Var};
 use crate::sym::Sym;
 
 /// The variables of functions that hold an import, and what that names.
-pub(super) type LocalImports = FxHashMap<(FuncId, Slot), Target>;
+#[derive(Default)]
+pub(super) struct LocalImports {
+    named: FxHashMap<(FuncId, Slot), Target>,
+    /// The slots among these: most variables are in another one.
+    slots: Vec<Slot>,
+}
 
 /// The imports in functions of a file whose imports name these targets.
 pub(super) fn of(ir: &Module, targets: &FxHashMap<(u32, Sym, Option<Sym>), Target>) -> LocalImports {
@@ -30,7 +35,10 @@ pub(super) fn of(ir: &Module, targets: &FxHashMap<(u32, Sym, Option<Sym>), Targe
         for import in ir.imported(*imports) {
             let target = targets.get(&(import.level, import.module, import.name));
             if let (Some(Var::Local(slot)), Some(&target)) = (import.target, target) {
-                found.entry((func, slot)).or_insert(target);
+                found.named.entry((func, slot)).or_insert(target);
+                if !found.slots.contains(&slot) {
+                    found.slots.push(slot);
+                }
             }
         }
     }
@@ -84,7 +92,7 @@ fn alternatives(
 impl super::Linked {
     /// Does a function of the file import anything for itself?
     pub fn imports_in_functions(&self) -> bool {
-        !self.local_imports.is_empty()
+        !self.local_imports.slots.is_empty()
     }
 }
 
@@ -125,23 +133,20 @@ impl Program {
 
     /// What a variable means in an expression of a function, if that function or one around it imports it.
     pub(super) fn imported_by_function(&self, linked: &Linked, expr: ExprId, var: Var) -> Option<Resolved> {
-        if linked.local_imports.is_empty() {
-            return None;
-        }
         let (depth, slot) = match var {
             Var::Local(slot) => (0, slot),
             Var::Enclosing { depth, slot } => (depth, slot),
             Var::Global(_) | Var::Unbound(_) => return None,
         };
         // Where an expression stands takes longer to say.
-        if !linked.local_imports.keys().any(|&(_, imported)| imported == slot) {
+        if !linked.local_imports.slots.contains(&slot) {
             return None;
         }
         let mut func = linked.ir.function_around(expr);
         for _ in 0..depth {
             func = linked.ir.function(func).parent?;
         }
-        self.resolve(*linked.local_imports.get(&(func, slot))?)
+        self.resolve(*linked.local_imports.named.get(&(func, slot))?)
     }
 
     /// Is the name a variable that a function has imported?

@@ -51,7 +51,7 @@ impl Program {
             {
                 sites.by_class.entry(f).or_default().push(id);
             }
-            for func in one_of(ir, call.func) {
+            for func in one_of(ir, call.func).into_iter().flatten() {
                 let own = self.method_of_self(module, &methods, func);
                 let target = own.or_else(|| match self.callee(module, func)? {
                     Resolved::Function(m, f) => Some((m, f)),
@@ -113,9 +113,9 @@ impl Program {
 }
 
 /// What a call may run: `(Large if large else Small)(width)` is one or the other.
-fn one_of(ir: &Module, func: ExprId) -> Vec<ExprId> {
+fn one_of(ir: &Module, func: ExprId) -> [Option<ExprId>; 2] {
     match ir.expr(func) {
-        Expr::IfElse(id) => vec![ir.if_else(id).then, ir.if_else(id).orelse],
-        _ => vec![func],
+        Expr::IfElse(id) => [ir.if_else(id).then, ir.if_else(id).orelse].map(Some),
+        _ => [Some(func), None],
     }
 }

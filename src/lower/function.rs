@@ -213,18 +213,17 @@ impl<'a> Lowerer<'a> {
 
 /// Binds the parameters, in order. Those for which there is no slot are left out: no frame has so many.
 fn params(scope: &mut Scope, signature: &[Signature<'_>]) -> Box<[Param]> {
-    signature
-        .iter()
-        .filter_map(|s| {
-            let name = &s.parameter.name;
-            Some(Param {
-                name: Sym::new(name),
-                slot: scope.bind(name)?,
-                kind: s.kind,
-                default: s.default,
-                annotation: s.annotation,
-                span: span(name),
-            })
+    let mut params = Vec::with_capacity(signature.len());
+    params.extend(signature.iter().filter_map(|s| {
+        let name = &s.parameter.name;
+        Some(Param {
+            name: Sym::new(name),
+            slot: scope.bind(name)?,
+            kind: s.kind,
+            default: s.default,
+            annotation: s.annotation,
+            span: span(name),
         })
-        .collect()
+    }));
+    params.into()
 }

@@ -52,11 +52,11 @@ impl File<'_> {
     fn look(&self, found: &mut Vec<Finding>) {
         for (stmt, at) in self.stmts() {
             let Stmt::Assign { targets, value } = *stmt else { continue };
-            let (Expr::Call(c), true) = (self.ir.expr(value), self.is_innermost(at)) else { continue };
+            let Expr::Call(c) = self.ir.expr(value) else { continue };
             let call = self.ir.call(c);
             let made = self.names(self.ir.list(targets));
             let Some((state, moved)) = self.carries(value, call, &made) else { continue };
-            if self.thinks() || self.is_cut(state, at) || !self.is_recurrent(call) {
+            if !self.is_innermost(at) || self.thinks() || self.is_cut(state, at) || !self.is_recurrent(call) {
                 continue;
             }
             let Some((what, kept)) = self.leaks(state, &made) else { continue };

@@ -117,6 +117,10 @@ impl Diagrams {
             self.forget_lost(left);
             return;
         }
+        // One of them is what is left, and has lost something: what is known of it to be lost stays the same.
+        if said.is_empty() && of.contains(&left) && self.loses(left) {
+            return;
+        }
         let (mut still, mut lost) = (std::mem::take(&mut self.still), std::mem::take(&mut self.losing));
         still.clear();
         self.collect_literals(left, &mut still);

@@ -190,7 +190,7 @@ impl Interp<'_> {
                     settable: true,
                     default: Some(true),
                 });
-                self.tests.insert(test, atom);
+                self.note_test(test, atom);
                 atom
             }
         };

@@ -3,6 +3,8 @@
 //! `args.fast = torch.cuda.is_available()`: who tests that later has asked, whatever it is called, if nothing but such answers is
 //! put there.
 
+use rustc_hash::FxHashSet;
+
 use super::super::value::{OuterId, OuterKey};
 use super::Interp;
 use crate::ir::{CmpOp, Expr, ExprId, ExprList, Module, Stmt};
@@ -17,42 +19,63 @@ impl Interp<'_> {
     /// Is it an attribute under whose name the file puts nothing but such answers?
     pub(super) fn is_answer(&self, o: OuterId) -> bool {
         match self.t.get_outer(o).key {
-            OuterKey::Attr { name, .. } => holds_answers(self.program, self.here().module, name),
+            OuterKey::Attr { name, .. } => self.holds_answers(self.here().module, name),
             _ => false,
         }
     }
+
+    /// Does the file put answers to whether CUDA is there under this attribute's name, and nothing else but `None` and `False`?
+    pub(super) fn holds_answers(&self, m: ModIdx, name: Sym) -> bool {
+        let mut answers = self.answers.borrow_mut();
+        answers.entry(m).or_insert_with(|| answering(self.program, m)).contains(&name)
+    }
 }
 
-/// Does the file put answers to whether CUDA is there under this attribute's name, and nothing else but `None` and `False`?
-pub(super) fn holds_answers(program: &Program, m: ModIdx, name: Sym) -> bool {
+/// The attributes of a file under whose names it puts such answers, and nothing else but `None` and `False`.
+fn answering(program: &Program, m: ModIdx) -> FxHashSet<Sym> {
     let ir = &program.get(m).ir;
-    if !ir.has_attribute(name) {
-        return false;
-    }
-    let named = |t: ExprId| matches!(ir.expr(t), Expr::Attr { name: n, .. } if n == name);
-    let within = |targets: ExprList| ir.list(targets).iter().any(|&t| named(t));
-    let mut answers = false;
+    let named = |t: ExprId| if let Expr::Attr { name, .. } = ir.expr(t) { Some(name) } else { None };
+    let names = |targets: ExprList| ir.list(targets).iter().filter_map(|&t| named(t));
+    let is_answer = |value: ExprId| is_answer(program, m, ir, value, DEPTH);
+    let mut answers: FxHashSet<Sym> = FxHashSet::default();
     for s in &ir.stmts {
-        let value = match *s {
-            Stmt::Assign { targets, value } if within(targets) => value,
-            Stmt::Assign { targets, .. } => {
-                let unpacked =
-                    |t: &ExprId| matches!(ir.expr(*t), Expr::Tuple(list) | Expr::List(list) if within(list));
-                match ir.list(targets).iter().any(unpacked) {
-                    true => return false,
-                    false => continue,
-                }
+        match *s {
+            Stmt::Assign { targets, value } if names(targets).next().is_some() && is_answer(value) => {
+                answers.extend(names(targets));
             }
-            Stmt::AnnAssign { target, value: Some(value), .. } if named(target) => value,
-            Stmt::AugAssign { target, .. } | Stmt::For { target, .. } if named(target) => return false,
-            _ => continue,
-        };
-        match ir.expr(value) {
-            Expr::None | Expr::False => {}
-            _ if is_answer(program, m, ir, value, DEPTH) => answers = true,
-            _ => return false,
+            Stmt::AnnAssign { target, value: Some(value), .. } if is_answer(value) => {
+                answers.extend(named(target));
+            }
+            _ => {}
         }
     }
+    // Few files have any.
+    if answers.is_empty() {
+        return answers;
+    }
+    let says_other = |value: ExprId| !matches!(ir.expr(value), Expr::None | Expr::False) && !is_answer(value);
+    let mut others: FxHashSet<Sym> = FxHashSet::default();
+    for s in &ir.stmts {
+        match *s {
+            Stmt::Assign { targets, value } => {
+                // What is unpacked may be anything.
+                for &t in ir.list(targets) {
+                    if let Expr::Tuple(list) | Expr::List(list) = ir.expr(t) {
+                        others.extend(names(list).filter(|&name| !names(targets).any(|n| n == name)));
+                    }
+                }
+                if says_other(value) {
+                    others.extend(names(targets));
+                }
+            }
+            Stmt::AnnAssign { target, value: Some(value), .. } if says_other(value) => {
+                others.extend(named(target));
+            }
+            Stmt::AugAssign { target, .. } | Stmt::For { target, .. } => others.extend(named(target)),
+            _ => {}
+        }
+    }
+    answers.retain(|name| !others.contains(name));
     answers
 }
 

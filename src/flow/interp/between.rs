@@ -158,6 +158,9 @@ impl Interp<'_> {
         let made_somewhere: Vec<bool> =
             names.iter().map(|name| makers.iter().any(|s| to_self(s).contains(name))).collect();
         let wanted = |n: usize| made_somewhere[n] && open(made[n]);
+        if !(0..names.len()).any(wanted) {
+            return nothing;
+        }
         let relevant: Vec<(ModIdx, FuncId)> = setters
             .iter()
             .copied()

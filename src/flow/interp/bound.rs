@@ -5,7 +5,7 @@
 use super::super::atom::{Atom, AtomId};
 use super::super::diagram::{FALSE, TRUE};
 use super::super::value::Value;
-use super::{Cell, Interp, Test};
+use super::{Cell, Interp};
 use crate::ir::{FuncId, Var};
 
 /// A condition with more paths than this is left alone: what it adds to the path is not worth the room.
@@ -36,17 +36,12 @@ impl Interp<'_> {
     /// A variable of the present activation is read: where nothing has bound it, the path ends here.
     pub(super) fn needs_bound(&mut self, cell: Cell) {
         let Some(&bound) = self.watch.bound.get(&cell) else { return };
-        let (atoms, tests) = (&self.atoms, &self.tests);
-        // `if x is None:`, of what is given from outside
-        let left_out = |atom: AtomId| {
-            let mut asked = tests.iter().filter(|(_, asked)| **asked == atom);
-            asked.any(|(test, _)| matches!(test, Test::Compare(0, Value::Outer(_), Value::None)))
-        };
-        // What else decides, a path has no room for.
+        let (atoms, left_out) = (&self.atoms, &self.left_out);
+        // What else decides than these and `if x is None:`, of what is given from outside, a path has no room for.
         let about_devices = |atom: AtomId| {
             atom.is_hardware()
                 || matches!(atoms.get(atom), Atom::Flag { about_devices: true, .. })
-                || left_out(atom)
+                || left_out.contains(&atom)
         };
         let bound = self.d.forget(bound, &about_devices);
         if bound == TRUE || self.d.paths(bound) > FEW_PATHS {

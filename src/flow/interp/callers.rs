@@ -5,14 +5,12 @@
 //! the function alone. What nobody in the file calls is there for others, unless its name begins with an underscore.
 
 use std::cell::OnceCell;
-use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::event::{DeviceName, Event, Kind};
 use super::super::given::{MAX_HANDS, handed_on};
 use super::super::methods::through_objects;
-use super::super::moved_parts::Move;
 use super::super::value::{Device, Host, OriginId, OuterId, OuterKey, Reason, Value};
 use super::allocation::dtype_width;
 use super::args::Args;
@@ -50,8 +48,6 @@ pub(super) struct Callers {
     for_numpy: FxHashSet<OuterId>,
     /// Outside things that the entry point itself follows, wherever they are: `y.to(x.device)`.
     followed: FxHashSet<OuterId>,
-    /// What the files' functions move.
-    pub(super) moves: FxHashMap<ModIdx, Rc<[Move]>>,
 }
 
 /// A parameter of the function that is interpreted for itself.

@@ -158,7 +158,7 @@ impl Interp<'_> {
                     settable: false,
                     default: None,
                 });
-                self.tests.insert(test, atom);
+                self.note_test(test, atom);
                 atom
             }
         };
@@ -292,7 +292,7 @@ impl Interp<'_> {
             Some(&atom) => atom,
             None => {
                 let atom = self.atoms.add(Atom::On { text: format!("it is {name}"), accelerator: true });
-                self.tests.insert(test, atom);
+                self.note_test(test, atom);
                 atom
             }
         };
@@ -342,7 +342,7 @@ impl Interp<'_> {
             None => {
                 let text = format!("{} is {device}", self.t.get_outer(o).text);
                 let atom = self.atoms.add(Atom::On { text, accelerator: !matches!(device, "cpu" | "meta") });
-                self.tests.insert(test, atom);
+                self.note_test(test, atom);
                 if let (Some(home), "cpu") = (self.t.get_outer(o).with, device) {
                     self.watch.asked_on_cpu.entry(home).or_default().push(atom);
                 }
@@ -382,7 +382,7 @@ impl Interp<'_> {
                     Some(&atom) => atom,
                     None => {
                         let atom = self.atoms.add(Atom::Memory);
-                        self.tests.insert(test, atom);
+                        self.note_test(test, atom);
                         atom
                     }
                 };

@@ -85,10 +85,10 @@ impl Interp<'_> {
             | Value::Class(_)
             | Value::Module(_)
             | Value::Slice => TRUE,
-            Value::Seq(id) => constant(!self.seq_items(id).is_empty()),
+            Value::Seq(id) => constant(!self.t.seqs.get(id.0).is_empty()),
             Value::Object(id) => match (self.obj(id).kind, self.own(id)) {
                 (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Seq(s)) => {
-                    constant(!self.seq_items(s).is_empty())
+                    constant(!self.t.seqs.get(s.0).is_empty())
                 }
                 (ObjKind::List { .. } | ObjKind::Dict { .. }, _) => self.unknown_test(e),
                 _ => TRUE,
@@ -145,7 +145,7 @@ impl Interp<'_> {
             let atom = Atom::Flag { text, about_devices: true, settable, default: None };
             let atom = self.atoms.add(atom);
             self.d.keep(atom);
-            self.tests.insert(test, atom);
+            self.note_test(test, atom);
         }
         self.named_test(test, e)
     }
@@ -160,9 +160,7 @@ impl Interp<'_> {
             matches!(ir.expr(e), Expr::Int(_) | Expr::Str(_) | Expr::None | Expr::True | Expr::False)
         };
         match ir.expr(e) {
-            Expr::Attr { name, .. } if super::answers::holds_answers(self.program, module, name) => {
-                Some(format!("….{name}"))
-            }
+            Expr::Attr { name, .. } if self.holds_answers(module, name) => Some(format!("….{name}")),
             // `device > -1`: the number of a GPU, which is below zero where there is none.
             Expr::Compare { left, op, right }
                 if matches!(ir.expr(left), Expr::Var(_)) && is_below_all(ir, op, right) =>
@@ -237,7 +235,7 @@ impl Interp<'_> {
             None => {
                 let place = self.place(e);
                 let atom = self.atoms.add(Atom::Opaque { place });
-                self.tests.insert(test, atom);
+                self.note_test(test, atom);
                 atom
             }
         };
@@ -275,7 +273,7 @@ impl Interp<'_> {
                     self.d.keep(atom);
                 }
                 self.note_question(atom, outer, test);
-                self.tests.insert(test, atom);
+                self.note_test(test, atom);
                 atom
             }
         };

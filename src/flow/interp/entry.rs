@@ -215,14 +215,14 @@ impl Interp<'_> {
         let ir = &self.program.get(module).ir;
         for (n, f) in ir.functions.iter().enumerate() {
             let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
-            let called =
-                self.interpreted.contains(&func) || handed && self.is_called_as_wrapped(module, func);
+            // Who calls it is asked last: that takes a look at all calls of the file.
             if f.kind == FuncKind::Function
                 && f.class.is_none()
                 && f.parent == Some(FuncId(0))
-                && !called
+                && !self.interpreted.contains(&func)
                 && last.contains(&func) == handed
                 && self.relevance.is_live(module, func)
+                && !(handed && self.is_called_as_wrapped(module, func))
             {
                 let before = self.path;
                 if handed {

@@ -525,7 +525,7 @@ impl Interp<'_> {
             None => {
                 let place = self.place(at);
                 let a = self.atoms.add(super::super::atom::Atom::Opaque { place });
-                self.tests.insert(test, a);
+                self.note_test(test, a);
                 a
             }
         };

@@ -77,13 +77,13 @@ impl Interp<'_> {
         let given: FxHashSet<ExprId> =
             ir.calls().flat_map(|c| c.args).map(|a| a.value).filter(|&e| function(e).is_some()).collect();
         let mut handed: FxHashSet<FuncId> = given.iter().filter_map(|&e| function(e)).collect();
-        // Few files hand over any.
-        if handed.is_empty() {
-            return handed;
-        }
-        for n in 0..ir.exprs.len() {
-            let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
-            if let Some(f) = function(e)
+        for (e, expr) in (0..).map(ExprId).zip(&ir.exprs) {
+            // Few files hand over any, and of few for long.
+            if handed.is_empty() {
+                break;
+            }
+            if matches!(expr, Expr::Var(Var::Global(_) | Var::Local(_)))
+                && let Some(f) = function(e)
                 && !given.contains(&e)
             {
                 handed.remove(&f);

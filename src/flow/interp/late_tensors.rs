@@ -53,9 +53,6 @@ impl Interp<'_> {
 
     /// The methods that decide a device and set attributes, if there are a few, and the class has no way of its own to move.
     pub(super) fn late_setters(&self, key: ClassKey) -> Vec<(ModIdx, FuncId)> {
-        if !self.is_module_class(key) || !self.movers(key).into_iter().all(|at| self.keeps_things(key, at)) {
-            return Vec::new();
-        }
         let mut setters = self.setters(key);
         setters.retain(|&(m, f)| {
             let name = self.program.get(m).ir.function(f).name;
@@ -63,7 +60,11 @@ impl Interp<'_> {
                 && self.relevance.decides(m, f)
                 && !self.relevance.assigned.to_self(m, f).is_empty()
         });
-        if setters.len() > MAX_SETTERS { Vec::new() } else { setters }
+        // Few classes have any: what they are is asked after that.
+        let fits = (1..=MAX_SETTERS).contains(&setters.len())
+            && self.is_module_class(key)
+            && self.movers(key).into_iter().all(|at| self.keeps_things(key, at));
+        if fits { setters } else { Vec::new() }
     }
 
     /// Does a method, with those that it calls on its object, leave the object's attributes as they are?

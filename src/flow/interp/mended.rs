@@ -32,7 +32,7 @@ impl Interp<'_> {
             Some(&atom) => atom,
             None => {
                 let atom = self.atoms.add(Atom::Mended);
-                self.tests.insert(test, atom);
+                self.note_test(test, atom);
                 atom
             }
         };

@@ -231,6 +231,8 @@ pub struct Interp<'p> {
     taken: Vec<Literal>,
     /// Classes of modules of which it has been asked whether they have weights.
     weighty: RefCell<FxHashMap<ClassKey, bool>>,
+    /// By file, as far as that was asked: the attributes that hold answers to whether CUDA is there.
+    answers: RefCell<FxHashMap<ModIdx, FxHashSet<Sym>>>,
     /// While positive, nothing is reported.
     muted: u32,
     /// While positive, what runs is to raise some error.
@@ -240,6 +242,8 @@ pub struct Interp<'p> {
     /// The device of the default tensor type, which `torch.Tensor` follows alone; a cell, too.
     default_type: Cell,
     tests: FxHashMap<Test, AtomId>,
+    /// Those of the tests that ask whether something from outside is `None`.
+    left_out: FxHashSet<AtomId>,
     /// `hasattr(torch, "npu")` and the like.
     plugin_atoms: FxHashMap<crate::world::Backend, AtomId>,
     /// Which files are plainly written for CUDA alone, as far as that was asked.
@@ -346,6 +350,8 @@ struct Known {
     init: Sym,
     device: Sym,
     training: Sym,
+    /// Methods by which things move.
+    movers: [Sym; 3],
     device_count: OuterId,
 }
 
@@ -377,6 +383,7 @@ impl<'p> Interp<'p> {
             init: Sym::new("__init__"),
             device: Sym::new("device"),
             training: Sym::new("training"),
+            movers: own_moves::MOVERS.map(Sym::new),
             device_count,
         };
         Self {
@@ -406,12 +413,14 @@ impl<'p> Interp<'p> {
             split: Vec::new(),
             taken: Vec::new(),
             weighty: RefCell::default(),
+            answers: RefCell::default(),
             muted: 0,
             awaiting: 0,
             default_device,
             default_type,
             first_gpu: None,
             tests: FxHashMap::default(),
+            left_out: FxHashSet::default(),
             plugin_atoms: FxHashMap::default(),
             cuda_only: FxHashMap::default(),
             globals: FxHashMap::default(),
@@ -471,6 +480,14 @@ impl<'p> Interp<'p> {
 
     fn here_mut(&mut self) -> &mut Frame {
         &mut self.frames[self.frame.0 as usize]
+    }
+
+    /// The test has this outcome from now on.
+    fn note_test(&mut self, test: Test, atom: AtomId) {
+        if matches!(test, Test::Compare(0, Value::Outer(_), Value::None)) {
+            self.left_out.insert(atom);
+        }
+        self.tests.insert(test, atom);
     }
 
     /// The place of an expression of the function that is being interpreted.

@@ -1,18 +1,16 @@
 //! Modules that another function moves: who runs for itself finds such a module where it was made, or where it has been moved by
 //! then.
 
-use std::rc::Rc;
-
-use super::super::moved_parts::{Move, What, may_be_of, moves_in};
+use super::super::moved_parts::{Move, What, may_be_of};
 use super::super::value::{ObjId, Value};
 use super::{Cell, Interp};
 use crate::ir::{FuncId, Slot};
 use crate::link::{ClassKey, ModIdx};
 
-impl Interp<'_> {
+impl<'p> Interp<'p> {
     /// A function of the entry's file is about to run for itself: what others move may have moved before.
     pub(super) fn forget_moved(&mut self, module: ModIdx, func: FuncId, object: Option<(ClassKey, ObjId)>) {
-        for m in self.moves_of(module).iter() {
+        for m in self.moves_of(module) {
             if let (What::Global(slot), Some(within)) = (m.what, m.within)
                 && within != func
             {
@@ -31,7 +29,7 @@ impl Interp<'_> {
 
     /// The same of what the object keeps, as far as this file says.
     fn forget_moved_parts(&mut self, key: ClassKey, id: ObjId, module: ModIdx, func: FuncId) {
-        for m in self.moves_of(module).iter() {
+        for m in self.moves_of(module) {
             let What::Attribute(name, _) = m.what else { continue };
             let itself = module == key.module && m.within == Some(func);
             let held = self.get_field(id, name);
@@ -62,9 +60,7 @@ impl Interp<'_> {
         }
     }
 
-    fn moves_of(&mut self, module: ModIdx) -> Rc<[Move]> {
-        let program = self.program;
-        let known = self.callers.moves.entry(module);
-        Rc::clone(known.or_insert_with(|| moves_in(program, module).into()))
+    fn moves_of(&self, module: ModIdx) -> &'p [Move] {
+        self.relevance.moves(self.program, module)
     }
 }

@@ -11,7 +11,7 @@ use crate::span::Place;
 use crate::sym::Sym;
 
 /// Methods by which things move.
-const MOVERS: &[&str] = &["to", "cuda", "_apply"];
+pub(super) const MOVERS: [&str; 3] = ["to", "cuda", "_apply"];
 
 /// What a class's own ways to move do with its attributes.
 #[derive(Default)]
@@ -48,8 +48,12 @@ impl Interp<'_> {
     pub(super) fn movers(&self, key: ClassKey) -> Vec<(ModIdx, FuncId)> {
         let mut movers = Vec::new();
         for &k in &self.program.class(key).mro {
+            // Most classes have none, which is sooner said than all their methods are gone through.
+            if self.known.movers.iter().all(|&name| self.program.own_method(k, name).is_none()) {
+                continue;
+            }
             let methods = &self.program.get(k.module).ir.class(k.class).methods;
-            let moves = methods.iter().filter(|(name, _)| MOVERS.contains(&name.as_str()));
+            let moves = methods.iter().filter(|(name, _)| self.known.movers.contains(name));
             movers.extend(moves.map(|&(_, f)| (k.module, f)));
         }
         movers

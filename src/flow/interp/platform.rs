@@ -39,7 +39,7 @@ impl Interp<'_> {
             Some(&atom) => atom,
             None => {
                 let atom = self.atoms.add(Atom::Platform { text: format!("{PLATFORM} is {name}") });
-                self.tests.insert(test, atom);
+                self.note_test(test, atom);
                 atom
             }
         };

@@ -8,7 +8,7 @@ use super::super::site::own_method;
 use super::super::value::{Device, ObjId, OuterId, OuterKey, Value};
 use super::args::Args;
 use super::{Cond, FALSE, Interp, ObjKind};
-use crate::ir::{ArgKind, BinOp, Call, Expr, ExprId, FuncId, Stmt, Var};
+use crate::ir::{ArgKind, BinOp, Call, Expr, ExprId, FuncId, Function, Stmt, Var};
 use crate::link::{ModIdx, Program, Resolved, Target};
 use crate::span::Span;
 
@@ -225,7 +225,7 @@ impl Interp<'_> {
         }
         let ir = &program.get(module).ir;
         let at = ir.span(e);
-        let scope = if self.here().func.0 == 0 { None } else { Some(ir.function(self.here().func).span) };
+        let scope = Some(self.here().func).filter(|func| func.0 != 0).map(|func| ir.function(func));
         let timed = stretches(self.program, module, scope)
             .into_iter()
             .find(|t| ir.span(t.start).end <= at.start && at.end <= ir.span(t.end).start)?;
@@ -292,16 +292,16 @@ fn is_clock(program: &Program, module: ModIdx, call: Call<'_>) -> bool {
 }
 
 /// Every `clock() - start` of a function, or of a file's body, with the last look before it.
-fn stretches(program: &Program, module: ModIdx, scope: Option<Span>) -> Vec<Timed> {
+fn stretches(program: &Program, module: ModIdx, scope: Option<&Function>) -> Vec<Timed> {
     let ir = &program.get(module).ir;
-    let inside = |span: Span| scope.is_none_or(|s| s.contains(span));
+    let (stmts, exprs) =
+        scope.map_or((0..ir.stmts.len(), 0..ir.exprs.len()), |f| (ir.stmts_of(f), ir.exprs_of(f)));
     let clock = |e: ExprId| matches!(ir.expr(e), Expr::Call(c) if is_clock(program, module, ir.call(c)));
     // `start = clock()`
-    let looks: Vec<(Expr, ExprId)> = ir
-        .stmts
+    let looks: Vec<(Expr, ExprId)> = ir.stmts[stmts]
         .iter()
         .filter_map(|s| match s {
-            Stmt::Assign { targets, value } if clock(*value) && inside(ir.span(*value)) => {
+            Stmt::Assign { targets, value } if clock(*value) => {
                 ir.list(*targets).first().map(|&t| (ir.expr(t), *value))
             }
             _ => None,
@@ -314,8 +314,8 @@ fn stretches(program: &Program, module: ModIdx, scope: Option<Span>) -> Vec<Time
             .map(|&(_, at)| at)
             .max_by_key(|&at| ir.span(at).start)
     };
-    let differences = ir.exprs.iter().zip(&ir.expr_spans).filter_map(|(e, &at)| match *e {
-        Expr::Binary { op: BinOp::Sub, left, right } if inside(at) => Some((left, right)),
+    let differences = ir.exprs[exprs].iter().filter_map(|e| match *e {
+        Expr::Binary { op: BinOp::Sub, left, right } => Some((left, right)),
         _ => None,
     });
     differences

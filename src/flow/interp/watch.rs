@@ -411,25 +411,30 @@ impl Interp<'_> {
     /// The values that a value may be.
     pub(super) fn values_of(&self, v: Value) -> Vec<Value> {
         match v {
-            Value::Choice(d) => {
-                let mut leaves = Vec::new();
-                self.d.leaves(d, &mut leaves);
-                leaves.into_iter().map(|leaf| *self.t.values.get(leaf)).collect()
-            }
+            Value::Choice(d) => match self.d.as_leaf(d) {
+                Some(only) => vec![*self.t.values.get(only)],
+                None => {
+                    let mut leaves = Vec::new();
+                    self.d.leaves(d, &mut leaves);
+                    leaves.into_iter().map(|leaf| *self.t.values.get(leaf)).collect()
+                }
+            },
             v => vec![v],
         }
     }
 
     /// The devices that one may be.
     pub(super) fn device_leaves(&self, d: super::Dd) -> Vec<(u32, Device, OriginId)> {
+        let place = |leaf| {
+            let (device, origin) = *self.t.places.get(leaf);
+            (leaf, device, origin)
+        };
+        // Most devices are the same in every world.
+        if let Some(only) = self.d.as_leaf(d) {
+            return vec![place(only)];
+        }
         let mut leaves = Vec::new();
         self.d.leaves(d, &mut leaves);
-        leaves
-            .into_iter()
-            .map(|leaf| {
-                let (device, origin) = *self.t.places.get(leaf);
-                (leaf, device, origin)
-            })
-            .collect()
+        leaves.into_iter().map(place).collect()
     }
 }

@@ -99,15 +99,24 @@ fn returned(ir: &Module, function: &Function) -> Vec<ExprId> {
 /// all that are registered.
 fn is_handed_over(file: &File<'_>, function: &Function) -> bool {
     let ir = file.ir;
-    let called: Vec<ExprId> = ir.calls().map(|call| call.func).collect();
-    let named = ir.exprs.iter().enumerate().filter(|(_, e)| matches!(e, Expr::Var(_) | Expr::Str(_)));
-    named.map(|(n, _)| ExprId(u32::try_from(n).unwrap_or(u32::MAX))).any(|e| match ir.expr(e) {
+    // Which variable a name is takes longer to say than which number it has in its function.
+    let is_it = |&(_, name): &(usize, &Sym)| *name == function.name;
+    let all = ir.functions.iter().flat_map(|f| f.slots.iter().enumerate());
+    let slots: Vec<usize> = all.filter(is_it).map(|(slot, _)| slot).collect();
+    (0..).map(ExprId).zip(&ir.exprs).any(|(e, &expr)| match expr {
         Expr::Str(text) => text == function.name,
-        _ => {
-            ir.variable_of(e) == Some(function.name)
-                && !called.contains(&e)
+        Expr::Var(Var::Local(slot) | Var::Global(slot)) => {
+            slots.contains(&usize::from(slot))
+                && ir.variable_of(e) == Some(function.name)
+                && !ir.calls().any(|call| call.func == e)
                 && matches!(file.cx.program.resolve_expr(file.module, e), Some(Resolved::Function(..)))
         }
+        Expr::Var(Var::Unbound(name)) => {
+            name == function.name
+                && !ir.calls().any(|call| call.func == e)
+                && matches!(file.cx.program.resolve_expr(file.module, e), Some(Resolved::Function(..)))
+        }
+        _ => false,
     })
 }
 

@@ -4,7 +4,7 @@ use super::super::file::File;
 use crate::finding::Finding;
 use crate::flow::argument;
 use crate::ir::{
-    ArgKind, Block, Call, Class, ClassId, Expr, ExprId, Function, Module, Param, Slot, Stmt, StmtId, Var,
+    ArgKind, Block, Call, Class, ClassId, Expr, ExprId, Function, Module, Param, Slot, Stmt, Var,
 };
 use crate::link::{ClassKey, Resolved};
 use crate::span::Span;
@@ -160,11 +160,9 @@ struct Look<'a> {
 
 impl<'a> Look<'a> {
     fn statements(&self) -> impl Iterator<Item = (&'a Stmt, Span)> {
-        let (ir, span) = (self.file.ir, self.function.span);
-        ir.stmts.iter().enumerate().filter_map(move |(n, s)| {
-            let at = ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
-            span.contains(at).then_some((s, at))
-        })
+        let ir = self.file.ir;
+        let inside = ir.stmts_of(self.function);
+        ir.stmts[inside.clone()].iter().zip(ir.stmt_spans[inside].iter().copied())
     }
 
     /// `self.device`
@@ -181,12 +179,9 @@ impl<'a> Look<'a> {
         self.file.ir.expr(e) == Expr::Var(Var::Local(self.device))
     }
 
-    fn any_within(&self, around: Span, is: impl Fn(ExprId) -> bool) -> bool {
-        let ir = self.file.ir;
-        ir.expr_spans
-            .iter()
-            .enumerate()
-            .any(|(n, &at)| around.contains(at) && is(ExprId(u32::try_from(n).unwrap_or(u32::MAX))))
+    fn any_within(&self, around: ExprId, is: impl Fn(ExprId) -> bool) -> bool {
+        let mut inside = self.file.ir.exprs_in(around);
+        inside.any(|n| is(ExprId(u32::try_from(n).unwrap_or(u32::MAX))))
     }
 
     /// Does the statement make the two devices one, or tell by the parameter what to return?
@@ -197,7 +192,7 @@ impl<'a> Look<'a> {
                 let targets = ir.list(targets);
                 targets.iter().any(|&t| self.is_own(t))
                     || targets.iter().any(|&t| self.is_parameter(t))
-                        && self.any_within(ir.span(value), |e| self.is_own(e))
+                        && self.any_within(value, |e| self.is_own(e))
             }
             Stmt::If { test, then, orelse } => {
                 self.asks(test) && (self.returns(then) || self.returns(orelse))
@@ -213,7 +208,7 @@ impl<'a> Look<'a> {
     }
 
     fn asks(&self, test: ExprId) -> bool {
-        self.any_within(self.file.ir.span(test), |e| self.is_parameter(e))
+        self.any_within(test, |e| self.is_parameter(e))
     }
 
     fn tests(&self, s: &Stmt) -> bool {
