@@ -37,7 +37,7 @@ HEADER = """\
 #           host      no tensor        torch-device  a torch.device        -  not known
 # FLAGS     letters, or `-`: d honours the default device, D device=, g generator=, p pin_memory=,
 #           t dtype=, o out= (not known whether it may be elsewhere), O out= (refused elsewhere),
-#           f force= lifts the demand for a CPU receiver
+#           f force= lifts the demand for a CPU receiver, k check_device=False that for one device
 # ARGUMENT  NAME@POSITION[*|+]:CCC. `*` a sequence of tensors (or one), `+` this and all later positional
 #           arguments; position `-` keyword only; a method's receiver is position 0. The codes:
 #           1. shares a device with the other `!` arguments:
@@ -147,6 +147,12 @@ def result(op):
     }.get(device, "-")
 
 
+def compares_out(op):
+    """Does it have both `device=` and `out=`? Factories compare the two as they read their arguments
+    (torch/csrc/utils/out_types.cpp, check_out_type_matches; a GPU says so of `arange`)."""
+    return op["kind"] == "factory" and "device" in op["accepts"]
+
+
 def flags(op):
     letters = "d" if op["result"].get("honours_default_device") else ""
     accepts = op["accepts"]
@@ -154,7 +160,7 @@ def flags(op):
         letters += letter if name in accepts else ""
     if "out" in accepts:
         both = (op.get("out") or {}).values()
-        letters += "O" if any(v and v["verdict"] == "rejected" for v in both) else "o"
+        letters += "O" if compares_out(op) or any(v and v["verdict"] == "rejected" for v in both) else "o"
     return letters or "-"
 
 

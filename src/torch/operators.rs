@@ -218,6 +218,8 @@ pub struct Accepts {
     pub dtype: bool,
     /// `force=`, which lifts the demand for a CPU receiver (`Tensor.numpy`).
     pub force: bool,
+    /// `check_device=`, without which its tensors may be anywhere (`assert_close`).
+    pub check_device: bool,
 }
 
 /// What a distribution adds.

@@ -459,7 +459,11 @@ impl Interp<'_> {
                 _ => {}
             }
         }
-        let number = |t| self.get_tensor(t).dims.none() == Some(true);
+        // Leading dimensions of one are dropped (torch/csrc/autograd/python_variable_indexing.cpp, slicePrefix1sSize).
+        let number = |t| {
+            let Tensor { dims, bytes, .. } = self.get_tensor(t);
+            dims.none() == Some(true) || dims.length() == Some(1) || bytes.is_some_and(|b| b <= 4)
+        };
         if put
             && !single
             && matches!(value, Value::Tensor(t) if !number(t))
