@@ -213,6 +213,9 @@ def line(op, hardware):
         if rest != arguments(op) and all(a.endswith(":~yy") for a in rest):
             # Anything may be anywhere: elements are copied into a copy of the first.
             kind, result_rule = "mixed", "receiver"
+        elif any(a.endswith("zz") for a in rest) and result_rule == "follows":
+            # A number that is read from wherever it is has no say in where the result is.
+            result_rule = "receiver"
         if hardware.refuses_out(op):
             letters = letters.replace("o", "O")
     return " ".join([op["name"], kind, result_rule, letters, *rest])
