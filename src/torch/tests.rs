@@ -83,7 +83,7 @@ fn arithmetic_takes_a_cpu_scalar_and_lists_do_not() {
     assert_eq!(arg(op("torch.nn.functional.mse_loss"), 1).cpu_ok, Elsewhere::No);
     assert_eq!(arg(op("torch.logical_and"), 0).cpu_ok, Elsewhere::No);
     assert_eq!(arg(of_tensor("addcmul_"), 2).cpu_ok, Elsewhere::ZeroDim);
-    let value = arg(op("torch.index_fill"), 2).cuda_ok;
+    let value = arg(op("torch.index_fill"), 3).cuda_ok;
     assert!(value.accepts(Some(true), Some(false)) && !value.accepts(None, None));
     let in_place = of_tensor("add_");
     assert!(in_place.in_place && in_place.result == ResultRule::Receiver);
