@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
 """Writes data/operators.txt from an ops.json (PyTorch's own word on devices, by experiment).
 
-    python3 tools/operator_table.py path/to/ops.json > data/operators.txt
+    python3 tools/operator_table.py path/to/ops.json data/hardware.txt > data/operators.txt
 
-Only the standard library. It encodes what was found and decides nothing: corrections and additions,
-each with its reason, live in data/operators-written.txt, which the program reads after this table.
+Only the standard library. It encodes what was found and decides nothing: what a GPU has said (data/hardware.txt)
+overrules what was simulated, argument by argument; corrections and additions, each with its reason, live in
+data/operators-written.txt, which the program reads after this table.
 """
 
 import json
 import re
 import sys
 
+import hardware_data
+
 HEADER = """\
 # PyTorch's public callables and what they ask of devices. Generated; do not edit.
-# Made from torch {torch} by: python3 tools/operator_table.py ops.json > data/operators.txt
+# Made from torch {torch} by: python3 tools/operator_table.py ops.json data/hardware.txt > data/operators.txt
+# What was simulated says how an operator was meant; what an H100 has said (hardware.txt) overrules it.
 # Corrections and additions, with reasons: operators-written.txt (same format, read after this file).
 #
 # NAME KIND RESULT FLAGS [STATE:ctor,…] [fails=construct] [value=CC] ARGUMENT…
@@ -33,7 +37,7 @@ HEADER = """\
 #           host      no tensor        torch-device  a torch.device        -  not known
 # FLAGS     letters, or `-`: d honours the default device, D device=, g generator=, p pin_memory=,
 #           t dtype=, o out= (not known whether it may be elsewhere), O out= (refused elsewhere),
-#           f force= lifts the demand for a CPU receiver
+#           f force= lifts the demand for a CPU receiver, k check_device=False that for one device
 # ARGUMENT  NAME@POSITION[*|+]:CCC. `*` a sequence of tensors (or one), `+` this and all later positional
 #           arguments; position `-` keyword only; a method's receiver is position 0. The codes:
 #           1. shares a device with the other `!` arguments:
@@ -143,6 +147,12 @@ def result(op):
     }.get(device, "-")
 
 
+def compares_out(op):
+    """Does it have both `device=` and `out=`? Factories compare the two as they read their arguments
+    (torch/csrc/utils/out_types.cpp, check_out_type_matches; a GPU says so of `arange`)."""
+    return op["kind"] == "factory" and "device" in op["accepts"]
+
+
 def flags(op):
     letters = "d" if op["result"].get("honours_default_device") else ""
     accepts = op["accepts"]
@@ -150,7 +160,7 @@ def flags(op):
         letters += letter if name in accepts else ""
     if "out" in accepts:
         both = (op.get("out") or {}).values()
-        letters += "O" if any(v and v["verdict"] == "rejected" for v in both) else "o"
+        letters += "O" if compares_out(op) or any(v and v["verdict"] == "rejected" for v in both) else "o"
     return letters or "-"
 
 
@@ -191,22 +201,86 @@ def distribution(op):
     return out
 
 
-def line(op):
+def line(op, hardware):
     kind = KINDS[op["kind"]]
+    result_rule, letters = result(op), flags(op)
     if op.get("class") == "distribution":
         kind, rest = "distribution", distribution(op)
     elif kind == "module":
         rest = module(op)
     else:
-        rest = arguments(op)
-    return " ".join([op["name"], kind, result(op), flags(op), *rest])
+        rest = [hardware.argument(op, a) for a in arguments(op)]
+        if rest != arguments(op) and all(a.endswith(":~yy") for a in rest):
+            # Anything may be anywhere: elements are copied into a copy of the first.
+            kind, result_rule = "mixed", "receiver"
+        elif any(a.endswith("zz") for a in rest) and result_rule == "follows":
+            # A number that is read from wherever it is has no say in where the result is.
+            result_rule = "receiver"
+        if hardware.refuses_out(op):
+            letters = letters.replace("o", "O")
+    return " ".join([op["name"], kind, result_rule, letters, *rest])
+
+
+class Hardware:
+    """What a GPU has said, against what was simulated.
+
+    The function, the method and the in-place method of an operator (`aliases`) run the same kernel. What was asked of one
+    of them holds for the others as far as the simulation had the argument alike for both."""
+
+    def __init__(self, ops, checks):
+        self.facts = hardware_data.Facts(checks)
+        names = {op["name"] for op in ops}
+        self.codes = {
+            (op["name"], a.split("@")[1].split(":")[0].strip("*+")): a.rsplit(":", 1)[1]
+            for op in ops
+            if op["kind"] != "module" and op.get("class") != "distribution"
+            for a in arguments(op)
+        }
+        self.kin = {op["name"]: {op["name"]} for op in ops}
+        for op in ops:
+            for other in names.intersection(op["aliases"]):
+                self.kin[op["name"]].add(other)
+                self.kin[other].add(op["name"])
+
+    def asked(self, op, at):
+        """The operators whose answers about the argument at this position hold for `op`."""
+        if at == "0" and IN_PLACE.search(op["name"].rsplit(".", 1)[-1]):
+            return {op["name"]}
+        mine = self.codes[op["name"], at]
+        return {op["name"]} | {k for k in self.kin[op["name"]] if self.codes.get((k, at)) == mine}
+
+    def argument(self, op, text):
+        """One argument of the table, with what the GPU says of it."""
+        name, at, share, cpu, cuda = re.fullmatch(r"(\w+)@([^:]+):(.)(.)(.)", text).groups()
+        position = at.strip("*+")
+        places = [name] if position == "-" else [int(position), name]
+        if "+" in at:
+            places += range(int(position) + 1, int(position) + 4)
+        operators = self.asked(op, position)
+        on_cpu, on_cuda = (self.facts.of(operators, places, side) for side in ("cpu", "cuda"))
+        if IN_PLACE.search(op["name"].rsplit(".", 1)[-1]) and position == "0":
+            # What is written into stays where it is: if it was accepted, the others may be elsewhere.
+            on_cpu = {}
+        if share in "c?" or not on_cpu and not on_cuda:
+            return text
+        new = self.facts.letter(cpu, on_cpu)
+        if on_cuda.get(self.facts.SIZED) and new == "y":
+            share, cuda = "~", "y"
+        elif on_cuda.get(self.facts.SINGLE):
+            cuda = "z" if new != "y" else "y"
+        return f"{name}@{at}:{share}{new}{cuda}"
+
+    def refuses_out(self, op):
+        """Has `out=` on another device been refused?"""
+        return op["name"] in self.facts.out_refused
 
 
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         table = json.load(file)
+    hardware = Hardware(table["ops"], hardware_data.read(sys.argv[2]))
     sys.stdout.write(HEADER.format(torch=table["torch"]))
-    for text in sorted(line(op) for op in table["ops"]):
+    for text in sorted(line(op, hardware) for op in table["ops"]):
         print(text)
 
 

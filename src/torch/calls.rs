@@ -128,6 +128,8 @@ pub enum Numpy {
     All,
     /// The first so many.
     First(u8),
+    /// What is in the first one, if that is a list; of a tensor it asks the method of that name.
+    Items,
 }
 
 impl Numpy {
@@ -137,6 +139,7 @@ impl Numpy {
             Self::None => false,
             Self::All => true,
             Self::First(n) => position < n as usize,
+            Self::Items => position == 0,
         }
     }
 }
@@ -238,6 +241,7 @@ fn merge(fact: &mut CallFact, path: &str, words: &str) -> Option<()> {
                 }
             }
             "numpy" if value == "all" => fact.to_numpy = Numpy::All,
+            "numpy" if value == "items" => fact.to_numpy = Numpy::Items,
             "numpy" => fact.to_numpy = Numpy::First(value.parse().ok()?),
             "decorator" => fact.decorator = Some(decorator(value)?),
             "collective" => fact.collective.push(arg(value)?),

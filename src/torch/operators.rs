@@ -155,6 +155,16 @@ impl Elsewhere {
             Self::Yes | Self::Unknown => false,
         }
     }
+
+    /// Whether a tensor elsewhere is certainly accepted, given the same.
+    pub fn accepts(self, zero_dim: Option<bool>, others_zero_dim: Option<bool>) -> bool {
+        match self {
+            Self::Yes => true,
+            Self::ZeroDim => zero_dim == Some(true),
+            Self::AllZeroDim => zero_dim == Some(true) && others_zero_dim == Some(true),
+            Self::No | Self::MaybeZeroDim | Self::Unknown => false,
+        }
+    }
 }
 
 /// Where a result lives. A result that is a tuple of tensors follows the same rule.
@@ -208,6 +218,8 @@ pub struct Accepts {
     pub dtype: bool,
     /// `force=`, which lifts the demand for a CPU receiver (`Tensor.numpy`).
     pub force: bool,
+    /// `check_device=`, without which its tensors may be anywhere (`assert_close`).
+    pub check_device: bool,
 }
 
 /// What a distribution adds.

@@ -135,6 +135,7 @@ impl Flags {
                 'p' => flags.accepts.pin_memory = true,
                 't' => flags.accepts.dtype = true,
                 'f' => flags.accepts.force = true,
+                'k' => flags.accepts.check_device = true,
                 'o' => flags.accepts.out = true,
                 'O' => {
                     flags.accepts.out = true;

@@ -2,7 +2,8 @@
 
 PyTorch's FakeTensorMode gives every tensor a device and applies PyTorch's own device checks without any hardware. What it
 leaves out is added here: whether the machine has the device that is asked for, indices, conversion to NumPy, and the
-operators that refuse zero-dimensional CPU tensors although FakeTensorMode is lenient with them.
+operators that refuse zero-dimensional CPU tensors although FakeTensorMode is lenient with them. Where a GPU has been asked
+(data/hardware.txt), its word counts and not the simulation's.
 
 A program that fails is run again with that failure mended (the operands are brought together, the device is there
 after all), to see what would fail next, until it gets to its end: a finding about a later line can be judged, too.
@@ -35,6 +36,10 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch.utils._pytree import tree_leaves, tree_map  # noqa: E402
 
 from execution import call, fresh, runs  # noqa: E402
+
+TOOLS = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOOLS))
+from hardware_data import Facts, read  # noqa: E402
 
 GPUS = (0, 1, 4)
 # How many failures of one run are mended to see what comes after them.
@@ -157,6 +162,52 @@ class Strict(TorchDispatchMode):
         return f".{name}" if name else ""
 
 
+class Hardware:
+    """What a GPU has said of operators that were given tensors from both sides."""
+
+    def __init__(self, path):
+        self.facts = Facts(read(path))
+
+    def says(self, name, args, kwargs):
+        """True if such a call was accepted, False if it was refused, None if nobody has asked."""
+        given = {(i if is_tensor(v) else (i, n)): t for i, v in [*enumerate(args), *kwargs.items()] for n, t in enumerate(tensors(v))}
+        sides = {side: [p for p, t in given.items() if t.device.type == side] for side in ("cpu", "cuda")}
+        if "out" in given or not sides["cpu"] or not sides["cuda"]:
+            return None
+        # A number is one by itself; of several others nobody knows which was refused.
+        counts = [p for p in sides["cpu"] if not given[p].dim() or len(sides["cpu"]) == 1]
+        said = [self.cell(name, place, given, "cpu") for place in counts]
+        if False in said:
+            return False
+        read = [p for p in sides["cuda"] if len(sides["cuda"]) == 1 and any(given[q].dim() for q in sides["cpu"])]
+        accepted = all(said) if len(counts) == len(sides["cpu"]) else False
+        return True if accepted or any(self.cell(name, place, given, "cuda") for place in read) else None
+
+    def cell(self, name, place, given, side):
+        """What is known of this argument being there while the others are on the other side."""
+        others = [t for t in given.values() if t.device.type != side]
+        base = name[:-1] if name.endswith("_") and not name.endswith("__") else name
+        base = re.sub("^(linalg|special)_", r"\1.", base)
+        spelled = [f"torch.{where}{base}" for where in ("", "Tensor.", "nn.functional.", "special.")] + [f"torch.Tensor.{base}_"]
+        if base != name and place == 0:
+            # What is written into stays where it is.
+            spelled = [f"torch.Tensor.{name}"]
+        found = self.facts.of(spelled, [place[0] if isinstance(place, tuple) else place], side)
+        if given[place].dim():
+            return found.get(Facts.SIZED)
+        both = found.get(Facts.ALL)
+        if any(t.dim() for t in others):
+            return found.get(Facts.SINGLE, False if both is False else None)
+        return both
+
+
+def is_tensor(value):
+    return isinstance(value, torch.Tensor)
+
+
+HARDWARE = Hardware(TOOLS.parent / "data/hardware.txt")
+
+
 class Guard(torch.overrides.TorchFunctionMode):
     """Sees each call of PyTorch's before PyTorch does."""
 
@@ -173,20 +224,24 @@ class Guard(torch.overrides.TorchFunctionMode):
         if name == "new_tensor" and args[0].device.type != "meta":
             # It would ask for the device of the storage, which is not where the tensor is taken to be.
             kwargs.setdefault("device", args[0].device)
-        if name in ("index_put", "index_put_") and len(args) > 2 and not self.goes_into(*args[:3]):
-            MACHINE.fault("mismatch", RuntimeError("Expected all tensors to be on the same device, but found at least two devices"))
-            found = tensors(args)
+        if name in ("index_put", "index_put_") and len(args) > 2:
+            if not self.goes_into(args[0], args[2]):
+                MACHINE.fault("mismatch", RuntimeError("Expected all tensors to be on the same device, but found at least two devices"))
             to_gpu = MACHINE.to_gpu and name == "index_put"
-            there = next((t.device for t in found if t.device.type != "cpu"), found[0].device) if to_gpu else args[0].device
+            there = next((t.device for t in (args[0], args[2]) if t.device.type != "cpu"), args[0].device) if to_gpu else args[0].device
             args = tree_map(lambda t: t.to(there) if isinstance(t, torch.Tensor) else t, args)
         if name in ("__getitem__", "__setitem__"):
             args = (args[0], self.key(args[0], args[1], reads=name == "__getitem__"), *args[2:])
+        said = HARDWARE.says(name, args, kwargs)
         try:
+            if said is False:
+                raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices")
             return func(*args, **kwargs)
         except RuntimeError as error:
             if not MISMATCH.search(str(error)):
                 raise
-            MACHINE.fault("mismatch", RuntimeError(str(error)))
+            if not said:
+                MACHINE.fault("mismatch", RuntimeError(str(error)))
         found = tensors(args, kwargs)
         in_place = name.endswith("_") and not name.endswith("__")
         written = in_place or name in ("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
@@ -197,18 +252,17 @@ class Guard(torch.overrides.TorchFunctionMode):
         return func(*args, **kwargs)
 
     @staticmethod
-    def goes_into(tensor, indices, values):
-        """Whether `tensor.index_put(indices, values)` has everything where it may be: a number may come from the CPU, and so may indices."""
-        fits = values.device == tensor.device or values.device.type == "cpu" and values.dim() == 0
-        return fits and all(i.device.type == "cpu" or i.device == tensor.device for i in tensors(indices))
+    def goes_into(tensor, values):
+        """Whether `tensor.index_put(indices, values)` has its values where they may be: a number may come from anywhere, and so may indices."""
+        return values.device == tensor.device or values.dim() == 0
 
     @staticmethod
     def key(tensor, key, reads):
-        """The index of `tensor[key]`, on a device where it may be: reading refuses one that is elsewhere, writing brings it along
-        (ATen/native/IndexingUtils.h, expandTensors)."""
+        """The index of `tensor[key]`, on a device where it may be: reading refuses one that is elsewhere, unless it is a number, writing
+        brings it along (ATen/native/IndexingUtils.h, expandTensors)."""
         keys = key if isinstance(key, tuple) else (key,)
-        if any(isinstance(k, torch.Tensor) and k.device.type != "cpu" and k.device != tensor.device for k in keys):
-            if reads:
+        if away := [k for k in keys if is_tensor(k) and k.device.type != "cpu" and k.device != tensor.device]:
+            if reads and any(k.dim() for k in away):
                 MACHINE.fault("mismatch", RuntimeError("indices should be either on cpu or on the same device"))
             key = tree_map(lambda k: k.to(tensor.device) if isinstance(k, torch.Tensor) else k, key)
         return key

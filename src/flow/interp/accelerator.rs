@@ -27,7 +27,8 @@ impl Interp<'_> {
         }
         if fact.to_numpy != Numpy::None {
             for (i, &(v, at)) in args.positional.iter().enumerate() {
-                if fact.to_numpy.converts(i) {
+                let whole = fact.to_numpy == Numpy::Items && matches!(v, Value::Tensor(_));
+                if fact.to_numpy.converts(i) && !whole {
                     self.check_converted(v, at, e, path.as_str());
                 }
             }

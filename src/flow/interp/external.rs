@@ -459,7 +459,22 @@ impl Interp<'_> {
                 self.seq(&[Value::Object(namespace), Value::Unknown])
             }
             (ObjKind::Parser, "add_argument_group" | "add_mutually_exclusive_group") => Value::Object(id),
-            (ObjKind::Generator, "manual_seed" | "set_state") => Value::Object(id),
+            (ObjKind::Generator, "manual_seed") => Value::Object(id),
+            // A state is a tensor on the CPU, whatever the generator draws on.
+            (ObjKind::Generator, "set_state") => {
+                if let Some((v, at)) = args.get(0, "new_state")
+                    && let Some((device, _)) = self.tensor_place(v, at)
+                {
+                    self.check_on_cpu(device, at, e, "`.set_state()`");
+                }
+                Value::Object(id)
+            }
+            (ObjKind::Generator, "get_state") => {
+                let place = self.place(e);
+                let origin = self.origin(place, Reason::Host, NO_ORIGIN);
+                let cpu = self.at(Device::Cpu, origin);
+                self.plain_tensor(cpu, super::super::dims::Dims::SOME)
+            }
             (ObjKind::Generator, _) => Self::NUMBER,
             (ObjKind::Distribution(_), "sample" | "rsample" | "sample_n") => {
                 let parameters = self.distribution_parameters(id, e);

@@ -385,6 +385,13 @@ impl Interp<'_> {
                 self.assign_tensor_item(b, i, value, at, base, index);
                 self.batch_is_changed(self.get_tensor(t), i, value, base);
             }
+            // An array takes its new values from an array. (A single number it asks for itself, wherever that is.)
+            Value::Host(Host::Array | Host::Doubles | Host::Numbers)
+                if self.takes_a_slice(i)
+                    && matches!(value, Value::Tensor(t) if self.get_tensor(t).dims.some()) =>
+            {
+                self.check_converted(value, at, at, "[:] =");
+            }
             Value::External(path) if path.as_str() == "os.environ" => {
                 self.set_environment(i, value, at);
                 self.check_fixed_visible(i, value, at);
@@ -459,7 +466,11 @@ impl Interp<'_> {
                 _ => {}
             }
         }
-        let number = |t| self.get_tensor(t).dims.none() == Some(true);
+        // Leading dimensions of one are dropped (torch/csrc/autograd/python_variable_indexing.cpp, slicePrefix1sSize).
+        let number = |t| {
+            let Tensor { dims, bytes, .. } = self.get_tensor(t);
+            dims.none() == Some(true) || dims.length() == Some(1) || bytes.is_some_and(|b| b <= 4)
+        };
         if put
             && !single
             && matches!(value, Value::Tensor(t) if !number(t))
@@ -472,6 +483,11 @@ impl Interp<'_> {
                 pending.needs.extend(&unproven);
             }
         }
+    }
+
+    /// `x[:2]`, `x[i, :2]`
+    fn takes_a_slice(&self, index: Value) -> bool {
+        index == Value::Slice || matches!(index, Value::Seq(id) if self.seq_items(id).contains(&Value::Slice))
     }
 
     /// `x[[slice(2), slice(3)]]` is `x[:2, :3]`.

@@ -505,6 +505,10 @@ const fn is_fixed(d: Device) -> bool {
 pub(super) fn refused(difference: Difference, a: &Party, b: &Party) -> bool {
     let pair = |cpu: &Party, cuda: &Party| {
         let (x, y) = (cpu.dims.none(), cuda.dims.none());
+        // A number that is read from wherever it is, the values of a copy.
+        if cuda.rule.cuda_ok.accepts(y, x) {
+            return false;
+        }
         match (cpu.rule.cpu_ok, cuda.rule.cuda_ok) {
             (Elsewhere::Unknown, Elsewhere::Unknown) => {
                 cpu.rule.share == Share::Must && cuda.rule.share == Share::Must && x == Some(false)

@@ -57,6 +57,7 @@ mod filled;
 mod frame;
 mod gathered;
 mod given_makers;
+mod gradients;
 mod graphless;
 mod groups;
 mod guard;

@@ -35,7 +35,10 @@ impl Interp<'_> {
         let what = if receiver.is_some() { ["`.", name, "()`"].concat() } else { ["`", name, "`"].concat() };
         let refused = match op.kind {
             OpKind::Unary | OpKind::Transfer | OpKind::Attribute if op.args.len() < 2 => false,
-            OpKind::Distribution | OpKind::Factory => false,
+            OpKind::Distribution => false,
+            // `torch.normal(mean, std)` draws where its tensors are; the others make theirs somewhere of its own.
+            OpKind::Factory if op.result != ResultRule::Follows => false,
+            _ if op.accepts.check_device && lets_devices_differ(args) => false,
             _ => self.check_parties(op, &what, e, &parties),
         };
         if op.kind == OpKind::CpuOnly || op.args.iter().any(|a| a.share == torch::Share::Cpu) {
@@ -43,7 +46,8 @@ impl Interp<'_> {
         }
         // Factories look at theirs themselves, where they know the device.
         let elsewhere = op.accepts.device && args.keyword("device").is_some();
-        let filled = if op.in_place { receiver.is_some() } else { op.kind != OpKind::Factory && !elsewhere };
+        let draws_there = op.kind != OpKind::Factory || op.result == ResultRule::Follows;
+        let filled = op.in_place || draws_there && !elsewhere;
         if op.accepts.generator && filled && !parties.is_empty() {
             let device = self.result_device(&parties[..1]);
             self.check_generator(device, args, e, name);
@@ -274,6 +278,11 @@ fn only_tensor_limits(name: &str, method: bool, args: &Args) -> bool {
         && !args.open
         && !args.open_names
         && args.values().skip(usize::from(!method)).all(|(v, _)| matches!(v, Value::Tensor(_) | Value::None))
+}
+
+/// `assert_close(a, b, check_device=False)`
+fn lets_devices_differ(args: &Args) -> bool {
+    args.open_names || args.keyword("check_device").is_some_and(|(v, _)| v != Value::Bool(super::TRUE))
 }
 
 /// `x.max(dim=1)`: gives values and indices.

@@ -48,6 +48,7 @@ impl Interp<'_> {
                 }
             }
             Value::Tensor(_) if name.as_str() == "data" => self.assign_data(b, value, at),
+            Value::Tensor(_) if name.as_str() == "grad" => self.assign_gradient(b, value, at),
             Value::Module(m) => {
                 if let Some(&slot) = self.program.get(m).names.get(&name) {
                     let cell = self.global_cell(m, slot);

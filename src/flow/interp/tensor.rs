@@ -492,7 +492,11 @@ impl Interp<'_> {
             "size" if !args.positional.is_empty() && self.has_no_extent(t) => return Value::Int(0),
             "get_device" => return self.as_number(t.device, e),
             "device" => return Value::Device(t.device),
-            "register_hook" | "backward" | "retain" => {
+            "backward" => {
+                self.check_gradient_given(v, args, e, base);
+                return Value::None;
+            }
+            "register_hook" | "retain" => {
                 return Value::None;
             }
             "requires_grad_" if args.values().all(|(v, _)| v == Value::Bool(super::TRUE)) => {

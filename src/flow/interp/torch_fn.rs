@@ -220,6 +220,9 @@ impl Interp<'_> {
         if op.accepts.pin_memory && args.keyword("pin_memory").is_some_and(|(v, _)| v == Value::Bool(TRUE)) {
             self.pins(e, "`pin_memory=True`");
         }
+        if args.keyword("pin_memory").is_some_and(|(v, _)| v == Value::Bool(TRUE)) && self.is_gpu(device) {
+            self.check_on_cpu(device, e, e, "`pin_memory=True`");
+        }
         if op.name.as_str() == "torch.Generator" {
             return Value::Object(self.object(super::ObjKind::Generator, None, Value::Device(device)));
         }
@@ -296,7 +299,7 @@ impl Interp<'_> {
     }
 
     /// A generator, perhaps one of several or none, is used for numbers on this device.
-    fn generator_meets(&mut self, v: Value, at: ExprId, device: Dd, e: ExprId, name: &str) {
+    pub(super) fn generator_meets(&mut self, v: Value, at: ExprId, device: Dd, e: ExprId, name: &str) {
         if let Value::Choice(_) = v {
             self.each(v, &mut |i, v| {
                 i.generator_meets(v, at, device, e, name);
@@ -346,12 +349,14 @@ impl Interp<'_> {
             return;
         }
         let Some(out) = self.party(v, at, Rule::STRICT) else { return };
-        let named = args.keyword("device").filter(|_| op.accepts.device);
+        let named = args.keyword("device").filter(|(v, _)| op.accepts.device && *v != Value::None);
         if let Some((d, at)) = named {
             let Some(device) = self.as_device(d, at) else { return };
             let first = Party { expr: at, device, dims: Dims::SOME, rule: Rule::STRICT };
             self.meet(Meeting::Function, what, e, &[first, out]);
-        } else if let Some(first) = parties.first() {
+        } else if let Some(first) = parties.first()
+            && (op.kind != crate::torch::Kind::Factory || op.result == ResultRule::Follows)
+        {
             let first = Party { rule: Rule::STRICT, ..*first };
             self.meet(Meeting::Function, what, e, &[first, out]);
         }
@@ -377,6 +382,13 @@ impl Interp<'_> {
                 .filter(|(n, ..)| op.keyword(*n).is_some_and(|r| r.share == Share::Cpu))
                 .map(|&(_, v, at)| (v, at)),
         );
+        // `histogramdd(x, [edges, edges])`
+        let listed = |&(v, at): &(Value, ExprId)| {
+            let items = self.exact_elements(v).unwrap_or_default();
+            items.into_iter().filter(|v| matches!(v, Value::Tensor(_))).map(move |v| (v, at))
+        };
+        let listed: Vec<_> = wanted.iter().flat_map(listed).collect();
+        wanted.extend(listed);
         for (v, at) in wanted {
             self.read_on_host(v);
             if matches!(v, Value::Object(_) | Value::Choice(_)) {
@@ -395,6 +407,12 @@ impl Interp<'_> {
     /// A tensor on an accelerator where the CPU is demanded. True if that was told.
     pub(super) fn check_on_cpu(&mut self, device: Dd, operand: ExprId, e: ExprId, what: &str) -> bool {
         self.check_cpu_demand(device, operand, e, what, Meeting::CpuOnly)
+    }
+
+    /// Is it a GPU's memory, on any machine?
+    fn is_gpu(&self, device: Dd) -> bool {
+        let cuda = |p| matches!(self.t.places.get(p).0, Device::Cuda(_) | Device::CudaSome);
+        self.d.as_leaf(device).is_some_and(cuda)
     }
 
     /// The same of whatever else demands the CPU. The operand is what brings the device.
