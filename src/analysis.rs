@@ -76,6 +76,7 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     let findings = unused::used_by_somebody(findings, &mut reading);
     let findings = project::seen_to_by_callers(findings, &mut reading);
     let findings = project::copied_once(findings, &mut reading);
+    let findings = project::copied_instead(findings, &mut reading);
     let findings = project::set_up_by_tables(findings, &mut reading);
     let Reading { program, mut analysis, .. } = reading;
     analysis.findings.extend(findings);

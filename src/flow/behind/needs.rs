@@ -4,8 +4,9 @@ use super::refuses::{Refusal, Refuses};
 use super::statements::{may_leave, may_set};
 use super::{MOVE, Uses};
 use crate::flow::site::argument;
-use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, Stmt, Var};
+use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, FuncKind, Stmt, Var};
 use crate::link::{ModIdx, Resolved, Target};
+use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch::{self, Accelerator, ResultRule, Without};
 
@@ -39,13 +40,88 @@ impl Refuses<'_> {
                         || self.uses(call.func)
                         || call.args.iter().any(|a| self.uses(a.value))
                 }
-                Expr::Attr { base, .. } | Expr::Unary { operand: base, .. } | Expr::Index { base, .. } => {
-                    self.uses(base)
+                Expr::Index { base, index } => {
+                    self.uses(base) || self.uses(index) || self.is_filled_behind(base)
                 }
-                Expr::Binary { left, right, .. } => self.uses(left) || self.uses(right),
+                Expr::Attr { base, .. } | Expr::Unary { operand: base, .. } => self.uses(base),
+                Expr::Binary { left, right, .. } | Expr::Compare { left, right, .. } => {
+                    self.uses(left) || self.uses(right)
+                }
+                // What follows the first may not be looked at.
+                Expr::And(list) | Expr::Or(list) => ir.list(list).first().is_some_and(|&x| self.uses(x)),
+                Expr::IfElse(id) => self.uses(ir.if_else(id).test),
                 Expr::Tuple(list) | Expr::List(list) | Expr::Dict(list) => any(list),
                 _ => false,
             }
+    }
+
+    /// `self.states`, a dict that is empty at first, and into which the other methods of the class only put something after they have
+    /// needed CUDA: who finds something there has come past that.
+    fn is_filled_behind(&self, e: ExprId) -> bool {
+        let ir = self.ir();
+        let (Expr::Attr { name, .. }, Some(class)) = (ir.expr(e), ir.function(self.func).class) else {
+            return false;
+        };
+        if !self.uses.anywhere()
+            || ir.function(self.func).kind != FuncKind::Function
+            || !self.is_own(self.func, e)
+        {
+            return false;
+        }
+        let mut filled = false;
+        for &(_, f) in &ir.class(class).methods {
+            let behind = |at: Span| {
+                f == self.func
+                    || self.known.get(&(self.module, f)).is_some_and(|point| point.after <= at.start)
+            };
+            let function = ir.function(f);
+            let (mut emptied, mut looked_at) = (0, 0);
+            for s in &ir.stmts[ir.stmts_of(function)] {
+                for target in may_set(ir, s) {
+                    match (ir.expr(target), s) {
+                        (Expr::Index { base, .. }, _) if self.is_own_named(f, base, name) => {
+                            if !behind(ir.span(target)) {
+                                return false;
+                            }
+                            filled |= f != self.func;
+                        }
+                        (Expr::Attr { .. }, &Stmt::Assign { value, .. })
+                            if self.is_own_named(f, target, name) =>
+                        {
+                            if !matches!(ir.expr(value), Expr::Dict(list) if list.len == 0) {
+                                return false;
+                            }
+                            emptied += 1;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            // Whoever is handed the dict may put something into it.
+            let mut mentioned = 0;
+            for n in ir.exprs_of(function) {
+                let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
+                mentioned += u32::from(self.is_own_named(f, e, name));
+                looked_at += u32::from(
+                    matches!(ir.exprs[n], Expr::Index { base, .. } if self.is_own_named(f, base, name)),
+                );
+            }
+            if mentioned > emptied + looked_at {
+                return false;
+            }
+        }
+        filled
+    }
+
+    /// Is it an attribute of the method's own object?
+    fn is_own(&self, f: FuncId, e: ExprId) -> bool {
+        let ir = self.ir();
+        let receiver = ir.function(f).params.first().map(|p| Expr::Var(Var::Local(p.slot)));
+        matches!(ir.expr(e), Expr::Attr { base, .. } if Some(ir.expr(base)) == receiver)
+    }
+
+    fn is_own_named(&self, f: FuncId, e: ExprId, name: Sym) -> bool {
+        matches!(self.ir().expr(e), Expr::Attr { name: n, .. } if n == name) && self.is_own(f, e)
     }
 
     /// `x.cuda()`, `x.to("cuda")`, `torch.cuda.current_device()`
