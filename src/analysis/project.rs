@@ -17,7 +17,7 @@ use crate::discover::{Input, MAX_FILES, project_files, project_root};
 use crate::finding::{ByDefault, Code, Finding, Spot, Way};
 use crate::flow::{
     Behind, CalledOnce, CudaOnly, Elsewhere, GPUS, Load, MOVE, NamedCalls, QUESTION, SETTERS, SetBefore,
-    StandIns, Tabled, Target, Uses, Writers, all_nccl, class_of, function_at, groups_start_here, is_grouped,
+    Tabled, Target, Uses, Writers, all_nccl, class_of, function_at, groups_start_here, is_grouped,
     is_spot_grouped, stays,
 };
 use crate::ir::FuncId;
@@ -36,11 +36,11 @@ pub(super) const IN_MODULE: Code = Code(305);
 /// A model in evaluation mode that is run with gradients.
 const WITH_GRADIENTS: Code = Code(506);
 /// A tensor that is made on the host only to be moved.
-const COPIED: Code = Code(601);
+pub(super) const COPIED: Code = Code(601);
 /// A process's number among those of all machines, taken for a GPU's.
 const RANK: Code = Code(405);
 /// Double precision on MPS.
-const DOUBLE_ON_MPS: Code = Code(701);
+pub(super) const DOUBLE_ON_MPS: Code = Code(701);
 /// A group of processes of which none chooses its GPU.
 const SAME_GPU: Code = Code(406);
 
@@ -350,27 +350,6 @@ pub(super) fn copied_once(mut findings: Vec<Finding>, reading: &mut Reading<'_>)
     findings
 }
 
-/// The findings without those about copies that only stand in for what callers always give.
-pub(super) fn copied_instead(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
-    let inputs = reading.inputs;
-    let words = |f: &Finding, program: &Program| -> FxHashSet<Sym> {
-        causes(f).into_iter().flat_map(|place| StandIns::words(program, place)).collect()
-    };
-    let asks = |f: &&Finding| f.code == COPIED && !words(f, &reading.program).is_empty();
-    let dependent: Vec<FileId> = findings.iter().filter(asks).map(|f| f.primary.place.file).collect();
-    for project in projects(dependent.into_iter(), inputs) {
-        let here = |f: &Finding| f.code == COPIED && project.holds(f.primary.place.file, inputs);
-        let names: FxHashSet<Sym> =
-            findings.iter().filter(|f| here(f)).flat_map(|f| words(f, &reading.program)).collect();
-        let texts: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
-        project.complete(reading, &|text| mentions(text, &texts));
-        let files = project.modules(reading);
-        let stand_ins = StandIns::of(&reading.program, &files, &names, project.is_built());
-        findings.retain(|f| !here(f) || !causes(f).into_iter().all(|place| stand_ins.holds(place)));
-    }
-    findings
-}
-
 /// The findings without those about copies in functions that constructors pick out of a table, or nobody knows who.
 pub(super) fn set_up_by_tables(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
@@ -407,7 +386,7 @@ pub(super) fn set_up_by_tables(mut findings: Vec<Finding>, reading: &mut Reading
 }
 
 /// The places of a finding's cause.
-fn causes(f: &Finding) -> Vec<Place> {
+pub(super) fn causes(f: &Finding) -> Vec<Place> {
     if f.roots.is_empty() { vec![f.primary.place] } else { f.roots.clone() }
 }
 

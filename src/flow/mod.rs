@@ -11,6 +11,7 @@ mod called_once;
 mod cuda_only;
 mod decorated;
 mod default_device;
+mod device_asked;
 mod device_words;
 pub mod diagram;
 pub mod dims;

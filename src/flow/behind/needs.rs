@@ -3,10 +3,10 @@
 use super::refuses::{Refusal, Refuses};
 use super::statements::{may_leave, may_set};
 use super::{MOVE, Uses};
+use crate::flow::nodes::{Node, named};
 use crate::flow::site::argument;
-use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, FuncKind, Stmt, Var};
+use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, Stmt, Var};
 use crate::link::{ModIdx, Resolved, Target};
-use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch::{self, Accelerator, ResultRule, Without};
 
@@ -53,75 +53,6 @@ impl Refuses<'_> {
                 Expr::Tuple(list) | Expr::List(list) | Expr::Dict(list) => any(list),
                 _ => false,
             }
-    }
-
-    /// `self.states`, a dict that is empty at first, and into which the other methods of the class only put something after they have
-    /// needed CUDA: who finds something there has come past that.
-    fn is_filled_behind(&self, e: ExprId) -> bool {
-        let ir = self.ir();
-        let (Expr::Attr { name, .. }, Some(class)) = (ir.expr(e), ir.function(self.func).class) else {
-            return false;
-        };
-        if !self.uses.anywhere()
-            || ir.function(self.func).kind != FuncKind::Function
-            || !self.is_own(self.func, e)
-        {
-            return false;
-        }
-        let mut filled = false;
-        for &(_, f) in &ir.class(class).methods {
-            let behind = |at: Span| {
-                f == self.func
-                    || self.known.get(&(self.module, f)).is_some_and(|point| point.after <= at.start)
-            };
-            let function = ir.function(f);
-            let (mut emptied, mut looked_at) = (0, 0);
-            for s in &ir.stmts[ir.stmts_of(function)] {
-                for target in may_set(ir, s) {
-                    match (ir.expr(target), s) {
-                        (Expr::Index { base, .. }, _) if self.is_own_named(f, base, name) => {
-                            if !behind(ir.span(target)) {
-                                return false;
-                            }
-                            filled |= f != self.func;
-                        }
-                        (Expr::Attr { .. }, &Stmt::Assign { value, .. })
-                            if self.is_own_named(f, target, name) =>
-                        {
-                            if !matches!(ir.expr(value), Expr::Dict(list) if list.len == 0) {
-                                return false;
-                            }
-                            emptied += 1;
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            // Whoever is handed the dict may put something into it.
-            let mut mentioned = 0;
-            for n in ir.exprs_of(function) {
-                let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
-                mentioned += u32::from(self.is_own_named(f, e, name));
-                looked_at += u32::from(
-                    matches!(ir.exprs[n], Expr::Index { base, .. } if self.is_own_named(f, base, name)),
-                );
-            }
-            if mentioned > emptied + looked_at {
-                return false;
-            }
-        }
-        filled
-    }
-
-    /// Is it an attribute of the method's own object?
-    fn is_own(&self, f: FuncId, e: ExprId) -> bool {
-        let ir = self.ir();
-        let receiver = ir.function(f).params.first().map(|p| Expr::Var(Var::Local(p.slot)));
-        matches!(ir.expr(e), Expr::Attr { base, .. } if Some(ir.expr(base)) == receiver)
-    }
-
-    fn is_own_named(&self, f: FuncId, e: ExprId, name: Sym) -> bool {
-        matches!(self.ir().expr(e), Expr::Attr { name: n, .. } if n == name) && self.is_own(f, e)
     }
 
     /// `x.cuda()`, `x.to("cuda")`, `torch.cuda.current_device()`
@@ -221,8 +152,20 @@ impl Refuses<'_> {
         }
     }
 
+    /// The method in `client.connect()`, of what the function itself has made: `client = Client()`.
+    pub(super) fn method_of_made(&self, callee: ExprId) -> Option<(ModIdx, FuncId)> {
+        let ir = self.ir();
+        let Expr::Attr { base, name } = ir.expr(callee) else { return None };
+        let Expr::Var(Var::Local(_)) = ir.expr(base) else { return None };
+        let Expr::Call(made) = ir.expr(self.only_value(base)?) else { return None };
+        match named(self.program, self.module, ir.call(made).func) {
+            Some(Node::Class(class)) => self.program.find_method(class, name),
+            _ => None,
+        }
+    }
+
     /// What a variable of the function is set to, if that is in one place.
-    fn only_value(&self, variable: ExprId) -> Option<ExprId> {
+    pub(super) fn only_value(&self, variable: ExprId) -> Option<ExprId> {
         let ir = self.ir();
         let mut found = None;
         for s in &ir.stmts[ir.stmts_of(ir.function(self.func))] {
