@@ -4,7 +4,7 @@ use super::MOVE;
 use super::refuses::Refuses;
 use crate::flow::site::own_method;
 use crate::flow::stored::returns;
-use crate::ir::{Call, CmpOp, Expr, ExprId, IfElse, UnaryOp, Var};
+use crate::ir::{Call, CmpOp, Expr, ExprId, Module, UnaryOp};
 use crate::link::{ModIdx, Resolved};
 
 /// How many functions and names a test is followed through.
@@ -27,10 +27,10 @@ impl Refuses<'_> {
             Expr::Or(list) if !outcome => ir.list(list).iter().any(part),
             Expr::And(list) | Expr::Or(list) => ir.list(list).iter().all(part),
             Expr::Compare { op: CmpOp::Eq | CmpOp::In, left, right } => {
-                outcome && self.is_type_of_device(left) && self.names_only_cuda(self.module, right, steps)
+                outcome && is_type_of_device(ir, left) && self.names_only_cuda(self.module, right, steps)
             }
             Expr::Compare { op: CmpOp::NotEq | CmpOp::NotIn, left, right } => {
-                !outcome && self.is_type_of_device(left) && self.names_only_cuda(self.module, right, steps)
+                !outcome && is_type_of_device(ir, left) && self.names_only_cuda(self.module, right, steps)
             }
             Expr::Attr { name, .. } => outcome && name.as_str() == "is_cuda",
             Expr::Call(id) => outcome && self.call_shows(ir.call(id), steps),
@@ -80,30 +80,10 @@ impl Refuses<'_> {
                 .is_some_and(|(m, e)| self.names_only_cuda(m, e, steps)),
         }
     }
+}
 
-    /// `x.device.type`, or `device.type` of a variable that is a device.
-    fn is_type_of_device(&self, e: ExprId) -> bool {
-        let ir = self.ir();
-        let Expr::Attr { base, name } = ir.expr(e) else { return false };
-        name.as_str() == "type"
-            && match ir.expr(base) {
-                Expr::Attr { name, .. } => name.as_str() == "device",
-                Expr::Var(Var::Local(_)) => self.only_value(base).is_some_and(|value| self.is_device(value)),
-                _ => false,
-            }
-    }
-
-    /// `torch.device(…)`, or one of two
-    fn is_device(&self, e: ExprId) -> bool {
-        let ir = self.ir();
-        match ir.expr(e) {
-            Expr::Call(id) => matches!(self.program.resolve_expr(self.module, ir.call(id).func),
-                Some(Resolved::External(path)) if path.as_str() == "torch.device"),
-            Expr::IfElse(id) => {
-                let IfElse { then, orelse, .. } = ir.if_else(id);
-                self.is_device(then) && self.is_device(orelse)
-            }
-            _ => false,
-        }
-    }
+/// `x.device.type`
+fn is_type_of_device(ir: &Module, e: ExprId) -> bool {
+    matches!(ir.expr(e), Expr::Attr { base, name } if name.as_str() == "type"
+        && matches!(ir.expr(base), Expr::Attr { name, .. } if name.as_str() == "device"))
 }
