@@ -32,11 +32,13 @@ impl Refuses<'_> {
         let function = ir.function(f);
         let after = self.known.get(&(self.module, f)).map(|point| point.after);
         let (mut fills, mut understood) = (false, 0);
-        for s in &ir.stmts[ir.stmts_of(function)] {
+        for n in ir.stmts_of(function) {
+            let (s, at) = (&ir.stmts[n], ir.stmt_spans[n]);
             for target in may_set(ir, s) {
                 match (ir.expr(target), s) {
                     (Expr::Index { base, .. }, _) if self.is_own_dict(f, base, name) => {
-                        let behind = after.is_some_and(|after| after <= ir.span(target).start);
+                        // What is put there is worked out first.
+                        let behind = after.is_some_and(|after| after <= at.end);
                         // What it has found there itself it may put back.
                         if !behind && f != self.func {
                             return None;

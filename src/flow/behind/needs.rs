@@ -3,7 +3,6 @@
 use super::refuses::{Refusal, Refuses};
 use super::statements::{may_leave, may_set};
 use super::{MOVE, Uses};
-use crate::flow::nodes::{Node, named};
 use crate::flow::site::argument;
 use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, Stmt, Var};
 use crate::link::{ModIdx, Resolved, Target};
@@ -152,20 +151,8 @@ impl Refuses<'_> {
         }
     }
 
-    /// The method in `client.connect()`, of what the function itself has made: `client = Client()`.
-    pub(super) fn method_of_made(&self, callee: ExprId) -> Option<(ModIdx, FuncId)> {
-        let ir = self.ir();
-        let Expr::Attr { base, name } = ir.expr(callee) else { return None };
-        let Expr::Var(Var::Local(_)) = ir.expr(base) else { return None };
-        let Expr::Call(made) = ir.expr(self.only_value(base)?) else { return None };
-        match named(self.program, self.module, ir.call(made).func) {
-            Some(Node::Class(class)) => self.program.find_method(class, name),
-            _ => None,
-        }
-    }
-
     /// What a variable of the function is set to, if that is in one place.
-    pub(super) fn only_value(&self, variable: ExprId) -> Option<ExprId> {
+    fn only_value(&self, variable: ExprId) -> Option<ExprId> {
         let ir = self.ir();
         let mut found = None;
         for s in &ir.stmts[ir.stmts_of(ir.function(self.func))] {

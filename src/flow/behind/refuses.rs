@@ -416,8 +416,7 @@ impl Refuses<'_> {
         let callee = match named(self.program, self.module, call.func) {
             Some(Node::Function(m, f)) => Some((m, f)),
             Some(Node::Class(key)) => self.program.find_method(key, Sym::new("__init__")),
-            None if self.uses.anywhere() => own_method(self.program, self.module, self.func, call.func)
-                .or_else(|| self.method_of_made(call.func)),
+            None if self.uses.anywhere() => own_method(self.program, self.module, self.func, call.func),
             None => None,
         };
         let Some((m, f)) = callee else { return false };
