@@ -1,5 +1,6 @@
 //! The middle of the way, from files to findings: read, lower, follow imports, link, interpret, judge.
 
+mod callers;
 mod copies;
 mod extensions;
 mod given;
@@ -65,6 +66,7 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     copies.name_sources(&mut findings, &reading);
     let findings = project::reached_without_cuda(findings, &mut reading);
     let findings = project::only_in_groups(findings, &mut reading);
+    let findings = callers::off_mps(findings, &mut reading);
     let findings = project::on_one_machine(findings, &mut reading);
     let findings = project::saved_elsewhere(findings, &mut reading);
     let findings = project::made_by_default(findings, &mut reading);
@@ -76,6 +78,7 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     let findings = unused::used_by_somebody(findings, &mut reading);
     let findings = project::seen_to_by_callers(findings, &mut reading);
     let findings = project::copied_once(findings, &mut reading);
+    let findings = callers::copied_instead(findings, &mut reading);
     let findings = project::set_up_by_tables(findings, &mut reading);
     let Reading { program, mut analysis, .. } = reading;
     analysis.findings.extend(findings);

@@ -36,11 +36,11 @@ pub(super) const IN_MODULE: Code = Code(305);
 /// A model in evaluation mode that is run with gradients.
 const WITH_GRADIENTS: Code = Code(506);
 /// A tensor that is made on the host only to be moved.
-const COPIED: Code = Code(601);
+pub(super) const COPIED: Code = Code(601);
 /// A process's number among those of all machines, taken for a GPU's.
 const RANK: Code = Code(405);
 /// Double precision on MPS.
-const DOUBLE_ON_MPS: Code = Code(701);
+pub(super) const DOUBLE_ON_MPS: Code = Code(701);
 /// A group of processes of which none chooses its GPU.
 const SAME_GPU: Code = Code(406);
 
@@ -386,7 +386,7 @@ pub(super) fn set_up_by_tables(mut findings: Vec<Finding>, reading: &mut Reading
 }
 
 /// The places of a finding's cause.
-fn causes(f: &Finding) -> Vec<Place> {
+pub(super) fn causes(f: &Finding) -> Vec<Place> {
     if f.roots.is_empty() { vec![f.primary.place] } else { f.roots.clone() }
 }
 

@@ -8,6 +8,7 @@
 //! for others, who may come from anywhere.
 
 mod asks;
+mod filled;
 mod graph;
 mod imported;
 mod late;
@@ -157,11 +158,12 @@ impl Behind {
         behind
     }
 
-    /// Adds what is come past in the files `on`, as far as `files` tell.
+    /// Adds what is come past in the files `on`, as far as `files` tell. A call of what needs CUDA in each of its branches is not come
+    /// past without it, wherever these stand.
     fn pass(&mut self, program: &Program, files: &[ModIdx], on: &[ModIdx]) {
         let own = Own { near: true, ..Own::of(program, files) };
+        let points = refuses::points(program, files, Uses::OnTheWay, &own);
         for (uses, spans) in [(Uses::All, &mut self.there), (Uses::OnTheWay, &mut self.branches)] {
-            let points = refuses::points(program, files, uses, &own);
             spans.extend(on.iter().map(|&m| (m, refuses::there(program, m, &points, uses, &own))));
         }
     }

@@ -5,6 +5,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::device_asked::is_off_mps;
 use super::methods::is_of_others;
 use super::nodes::Target;
 use super::unmoved::class_of;
@@ -67,6 +68,22 @@ impl NamedCalls {
         self.all(program, target, MAX_HANDS, &chooses_before)
     }
 
+    /// Is the function, or whoever calls it, only called where a test has said that a device is not MPS, as far as these functions run
+    /// where their names stand?
+    pub fn off_mps(
+        &self,
+        program: &Program,
+        files: &[ModIdx],
+        target: Target,
+        by_name: &dyn Fn(Target) -> bool,
+    ) -> bool {
+        let off = |m: ModIdx, e: ExprId| {
+            let ir = &program.get(m).ir;
+            is_off_mps(ir, ir.span(e))
+        };
+        self.only(program, files, target, MAX_HANDS, by_name, &off)
+    }
+
     /// Is the function called while a module is made, and by nobody else? Whoever makes it moves it afterwards.
     pub fn while_making(&self, program: &Program, target: Target) -> bool {
         let name = program.get(target.0).ir.function(target.1).name.as_str();
@@ -99,9 +116,16 @@ impl NamedCalls {
     ) -> bool {
         let function = program.get(m).ir.function(f);
         let Some(sites) = self.sites.get(&function.name).filter(|_| by_name((m, f))) else { return false };
+        // A function is mentioned by its bare name as well.
+        let of_class = function.class.is_some();
         let named = |m: &ModIdx| {
-            let is = |e: &&Expr| matches!(e, Expr::Attr { name, .. } if *name == function.name);
-            program.get(*m).ir.exprs.iter().filter(is).count()
+            let ir = &program.get(*m).ir;
+            let is = |n: &u32| match ir.expr(ExprId(*n)) {
+                Expr::Attr { name, .. } => name == function.name,
+                Expr::Var(_) => !of_class && ir.variable_of(ExprId(*n)) == Some(function.name),
+                _ => false,
+            };
+            (0..u32::try_from(ir.exprs.len()).unwrap_or(u32::MAX)).filter(is).count()
         };
         // Who only mentions it hands it on to somebody.
         if files.iter().map(named).sum::<usize>() != sites.len() {

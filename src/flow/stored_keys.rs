@@ -37,28 +37,45 @@ pub(super) fn is_telling(key: Sym) -> bool {
     !COMMON.contains(&key) && !key.contains("state_dict") && key.len() > 1
 }
 
-/// What is looked for in what a call gives: `load(path)["cfg"]`, or that of the variable that holds it.
+/// What is looked for in what a call gives: `load(path)["cfg"]`, or that of the variable that holds it, also by a function of the
+/// project that is given it.
 pub(super) fn looked_for(program: &Program, module: ModIdx, loaded: ExprId) -> Vec<Sym> {
     let ir = &program.get(module).ir;
     let func = ir.function_around(loaded);
     let holds = ir.stmts.iter().find_map(|s| match s {
         Stmt::Assign { targets, value } if *value == loaded => match ir.list(*targets) {
-            &[t] if matches!(ir.expr(t), Expr::Var(Var::Local(_))) && func != FuncId(0) => Some(ir.expr(t)),
+            &[t] if matches!(ir.expr(t), Expr::Var(Var::Local(_))) => Some(ir.expr(t)),
             _ => None,
         },
         _ => None,
     });
-    let within = ir.exprs_of(ir.function(func));
-    let keys = ir.exprs[within].iter().filter_map(|e| match *e {
-        Expr::Index { base, index } if base == loaded || holds.is_some_and(|v| ir.expr(base) == v) => {
-            text(program, module, index)
-        }
-        _ => None,
-    });
-    let mut keys: Vec<Sym> = keys.collect();
+    let is_it =
+        |e: ExprId| e == loaded || holds.is_some_and(|v| ir.expr(e) == v) && ir.function_around(e) == func;
+    let mut keys = indexed(program, module, func, &is_it);
+    for call in ir.calls().filter(|call| ir.function_around(call.func) == func) {
+        let Some(n) = call.args.iter().position(|a| a.kind == ArgKind::Positional && is_it(a.value)) else {
+            continue;
+        };
+        let Some(Node::Function(m, f)) = named(program, module, call.func) else { continue };
+        let there = &program.get(m).ir;
+        let Some(param) = there.function(f).params.get(n) else { continue };
+        let given = |e: ExprId| there.expr(e) == Expr::Var(Var::Local(param.slot));
+        keys.extend(indexed(program, m, f, &given));
+    }
     keys.sort_unstable_by_key(|key| key.as_str());
     keys.dedup();
     keys
+}
+
+/// The keys that a function looks for in what is such an expression.
+fn indexed(program: &Program, module: ModIdx, func: FuncId, is_it: &dyn Fn(ExprId) -> bool) -> Vec<Sym> {
+    let ir = &program.get(module).ir;
+    let within = ir.exprs_of(ir.function(func));
+    let keys = ir.exprs[within].iter().filter_map(|e| match *e {
+        Expr::Index { base, index } if is_it(base) => text(program, module, index),
+        _ => None,
+    });
+    keys.collect()
 }
 
 /// The keys of a dict.

@@ -19,6 +19,8 @@ use crate::torch;
 
 /// How many calls in a row are followed upwards to who says what is saved.
 const MAX_CHAIN: usize = 3;
+/// So many keys that all checkpoints have tell one kind of file from others.
+const MIN_KEYS: usize = 2;
 /// More ways to one call of `torch.save` are not looked at.
 const MAX_WAYS: usize = 32;
 
@@ -128,7 +130,9 @@ impl<'a> Writers<'a> {
             }
             None => self.stored_under(&self.wanted(load)),
         };
-        if stored.is_empty() {
+        // One key that all checkpoints have says nothing of who wrote them; several say that the project writes such files.
+        let tells = load.keys.len() >= MIN_KEYS || load.keys.iter().any(|&key| is_telling(key));
+        if stored.is_empty() && tells {
             stored = self.stored_with(load);
         }
         // Of a file with a name of its own that nobody here writes, the others say nothing.
@@ -202,9 +206,6 @@ impl<'a> Writers<'a> {
     /// What is saved with the keys that the load looks for, in files that may have its name.
     fn stored_with(&self, load: &Load) -> Vec<Stored> {
         let mut found = Vec::new();
-        if !load.keys.iter().any(|&key| is_telling(key)) {
-            return found;
-        }
         let read = names(self.program, &load.site, load.path);
         for &(site, call) in &self.saves {
             self.each_way(site, call, &mut |site, names| {

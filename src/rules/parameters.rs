@@ -5,6 +5,7 @@ mod checked;
 mod drawn;
 mod dropped;
 mod effect;
+mod first;
 mod flagged;
 mod left;
 mod overridden;
@@ -16,7 +17,8 @@ use super::Context;
 use super::file::File;
 use crate::finding::{Code, Finding, Label};
 use crate::ir::{
-    ArgKind, Call, Expr, ExprId, FuncKind, Function, IfElse, Param, ParamKind, Stmt, StmtId, Var, Whole,
+    ArgKind, Call, Expr, ExprId, FuncId, FuncKind, Function, IfElse, Param, ParamKind, Stmt, StmtId, Var,
+    Whole,
 };
 use crate::link::{ClassKey, Resolved};
 use crate::span::{Place, Span};
@@ -34,8 +36,8 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
     // Names are compared by number: every parameter and variable of every function is looked at.
     let [device, location] = ["device", "map_location"].map(Sym::new);
     let objects_have_one = file.ir.has_attribute(device);
-    let mut found = Vec::new();
-    for function in &file.ir.functions {
+    let (mut found, mut asked) = (Vec::new(), Vec::new());
+    for (n, function) in file.ir.functions.iter().enumerate() {
         if function.kind != FuncKind::Function {
             continue;
         }
@@ -43,7 +45,9 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
         found.extend(overridden::to_current_gpu(&file, function));
         found.extend(flagged::not_handed_on(&file, function));
         if objects_have_one && let Some(own) = own::not_where_it_runs(&file, function) {
-            found.push(own);
+            let (owner, finding) = own;
+            let function = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
+            asked.push(first::Asked { function, owner, finding });
             continue;
         }
         // What takes any keyword takes this one for company.
@@ -79,6 +83,7 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
         }
         found.extend(file.own_not_passed_on(function, device));
     }
+    found.extend(first::told(&file, asked));
     found
 }
 

@@ -3,7 +3,7 @@
 use super::{Context, finding, with_stack};
 use crate::finding::Finding;
 use crate::flow::event::{Event, Kind};
-use crate::ir::{Expr, ExprId, FuncKind, Function, Module, Slot, Stmt, Var};
+use crate::ir::{Block, Expr, ExprId, FuncKind, Function, Module, Slot, Stmt, Var};
 use crate::span::Span;
 use crate::world::{Premise, World};
 
@@ -23,11 +23,26 @@ pub(super) fn created(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::CreatedThenMoved = &event.kind else { return None };
     // Wherever it is made, a test that does it does so once.
     let from = event.stack.first().copied().unwrap_or(event.place);
-    if super::in_tests(event.place, cx) || super::has_tests(from, cx) {
+    if super::in_tests(event.place, cx) || super::has_tests(from, cx) || only_tries(event, cx) {
         return None;
     }
     let f = transfer(601, event, "this tensor is made on the CPU and then copied", "made there, moved here");
     Some(with_stack(f, event).help("make it where it is needed: `device=`"))
+}
+
+/// `try: torch.zeros(2).to(device)`, `return True`: is it made to see whether that works, in a function that says yes or no?
+fn only_tries(event: &Event, cx: &Context<'_>) -> bool {
+    let Some(module) = cx.program.module_of(event.place.file) else { return false };
+    let (ir, at) = (&cx.program.get(module).ir, event.place.span);
+    let Some(function) = ir.function_at(at) else { return false };
+    let stmts = || ir.stmts[ir.stmts_of(function)].iter();
+    let tried = |block: Block| ir.block(block).iter().any(|&s| ir.stmt_span(s).contains(at));
+    let mut answers =
+        stmts().filter_map(|s| if let Stmt::Return(value) = *s { Some(value) } else { None }).peekable();
+    let answer = |e: ExprId| matches!(ir.expr(e), Expr::True | Expr::False);
+    answers.peek().is_some()
+        && answers.all(|value| value.is_some_and(answer))
+        && stmts().any(|s| matches!(*s, Stmt::Try { body, .. } if tried(body)))
 }
 
 /// SD602 non-blocking-without-pinned-memory

@@ -39,10 +39,16 @@ impl Refuses<'_> {
                         || self.uses(call.func)
                         || call.args.iter().any(|a| self.uses(a.value))
                 }
-                Expr::Attr { base, .. } | Expr::Unary { operand: base, .. } | Expr::Index { base, .. } => {
-                    self.uses(base)
+                Expr::Index { base, index } => {
+                    self.uses(base) || self.uses(index) || self.is_filled_behind(base)
                 }
-                Expr::Binary { left, right, .. } => self.uses(left) || self.uses(right),
+                Expr::Attr { base, .. } | Expr::Unary { operand: base, .. } => self.uses(base),
+                Expr::Binary { left, right, .. } | Expr::Compare { left, right, .. } => {
+                    self.uses(left) || self.uses(right)
+                }
+                // What follows the first may not be looked at.
+                Expr::And(list) | Expr::Or(list) => ir.list(list).first().is_some_and(|&x| self.uses(x)),
+                Expr::IfElse(id) => self.uses(ir.if_else(id).test),
                 Expr::Tuple(list) | Expr::List(list) | Expr::Dict(list) => any(list),
                 _ => false,
             }

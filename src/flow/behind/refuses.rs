@@ -222,8 +222,10 @@ impl Refuses<'_> {
                 let entered = items.iter().any(|&(e, _)| self.calls_refusal(e));
                 if entered { point(Some(Refusal::Always)) } else { self.block(body) }
             }
-            // A constructor that makes parts in a loop makes some.
-            Stmt::For { iter, body, .. } if self.makes_parts() && self.counts_up(iter) => {
+            // A constructor that makes parts in a loop makes some, and who goes over models or batches has some.
+            Stmt::For { iter, body, .. }
+                if self.uses.anywhere() || self.makes_parts() && self.counts_up(iter) =>
+            {
                 self.block(body).filter(|_| !may_skip(self.ir(), body)).and_then(|p| point(p.refusal))
             }
             Stmt::If { test, then, orelse } => {

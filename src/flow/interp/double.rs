@@ -11,6 +11,7 @@ use super::super::value::{Device, Host, OuterId, Tensor, Value};
 use super::args::Args;
 use super::{Interp, Test};
 use crate::ir::{Expr, ExprId};
+use crate::span::Place;
 use crate::torch::{Kind as OpKind, Op, ResultRule};
 use crate::world::Backend;
 
@@ -95,6 +96,16 @@ const TENSORS_KEEP: &[&str] = &[
     "view_as",
     "where",
 ];
+
+/// Numbers of 64 bits that came to be on what may be MPS, and were told.
+#[derive(Clone, Copy)]
+pub(super) struct Doubles {
+    /// On which device.
+    on: Device,
+    /// When that raises.
+    raises: Cond,
+    place: Place,
+}
 
 impl Interp<'_> {
     /// When a `dtype` is `float64`.
@@ -306,11 +317,20 @@ impl Interp<'_> {
         let bad = self.d.and(both, there);
         self.path = self.chosen(double);
         let bite = self.bite(bad, false);
+        let raises = self.d.and(self.path, bad);
         self.path = before;
         self.doubles_on_gpu(device, double, e);
         let (Some(bite), Some(d)) = (bite, first) else { return double };
         let place = self.place(e);
         let needs = self.needs_proof(d).into_iter().collect();
+        // Where an earlier one has raised nobody comes to this one.
+        let earlier = self.watch.doubles.iter().filter(|told| told.on == d && told.place != place);
+        let earlier: Vec<Doubles> = earlier.copied().collect();
+        if let Some(told) = earlier.into_iter().find(|told| self.d.implies(raises, told.raises)) {
+            self.emit(Kind::Shadowed { first: told.place }, place, bite, needs);
+            return FALSE;
+        }
+        self.watch.doubles.push(Doubles { on: d, raises, place });
         let on = self.operand(e, d, super::NO_ORIGIN).device;
         self.emit(Kind::DoubleOnMps { on }, place, bite, needs);
         if let (Device::Named(o) | Device::Of(o), Some(pending)) = (d, self.events.last_mut()) {

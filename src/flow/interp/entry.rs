@@ -74,7 +74,9 @@ fn with_shadows(events: Vec<Event>) -> Vec<Event> {
         events.into_iter().partition(|e| matches!(e.kind, Kind::Shadowed { .. }));
     for shadow in shadows {
         let Kind::Shadowed { first } = shadow.kind else { continue };
-        let first_kind = |kind: &Kind| matches!(kind, Kind::Use { .. } | Kind::GlobalRank | Kind::Nccl);
+        let first_kind = |kind: &Kind| {
+            matches!(kind, Kind::Use { .. } | Kind::GlobalRank | Kind::Nccl | Kind::DoubleOnMps { .. })
+        };
         let of_first = events.iter_mut().filter(|e| e.place == first && first_kind(&e.kind));
         for e in of_first {
             if e.place != shadow.place && !e.also.contains(&shadow.place) {

@@ -95,6 +95,7 @@ mod operation;
 mod optimizer_state;
 mod outside;
 mod outside_modules;
+mod overlaid;
 mod own;
 mod own_moves;
 mod own_optimizer;

@@ -112,7 +112,11 @@ impl Interp<'_> {
             (Value::Tensor(id), _) => {
                 let method = torch::method(Sym::new(&format!("{}_", operator_method(op))));
                 let sign = format!("`{}=`", operator_sign(op).trim_matches('`'));
+                // What raises anywhere says nothing of devices.
+                let raises = u32::from(self.is_overlaid(target));
+                self.muted += raises;
                 let new = self.two_tensors(method, Meeting::Operator, &sign, old, v, target, target, value);
+                self.muted -= raises;
                 // In place: the tensor stays where it is, and what it is.
                 match new {
                     Value::Tensor(n) => {

@@ -75,6 +75,8 @@ pub(super) struct Watch {
     /// Modules that are wrapped for several devices, and when in `DataParallel` and in `DistributedDataParallel`: the
     /// wrapper and what it wraps are one object.
     pub(super) wraps: FxHashMap<ObjId, [Cond; 2]>,
+    /// Where numbers of 64 bits were told to come to be on what may be MPS, by the function that is interpreted for itself.
+    pub(super) doubles: Vec<super::double::Doubles>,
     /// Those that are kept as lists and are lists for certain, not sets.
     pub(super) true_lists: FxHashSet<ObjId>,
     /// Moves of what may be there already, by place; nothing for those that some round or call needs.
@@ -226,6 +228,7 @@ impl Watch {
             with_graph: 0,
             evaluated: FxHashMap::default(),
             wraps: FxHashMap::default(),
+            doubles: Vec::new(),
             true_lists: FxHashSet::default(),
             typed_like: FxHashSet::default(),
             halved: FxHashMap::default(),
@@ -309,6 +312,7 @@ impl Watch {
         self.unseen.retain(|&(id, _)| old(id));
         self.mingled.retain(|&id| old(id));
         self.half_made.retain(|&id| old(id));
+        self.doubles.clear();
         self.left_by_parameters.clear();
         self.bound.retain(|cell, _| (cell.0 as usize) < cells);
         self.given_out.clear();

@@ -51,8 +51,8 @@ pub(super) fn goes_to_own(file: &File<'_>, function: &Function, param: &Param) -
 const EXECUTION: &str = "_execution_device";
 
 /// `x.to(self.device)` in a method of a class that has a device to run on besides, or `x.to(pipe.device)` in a function that
-/// is given such an object. The same of its parts: `x.to(self.vae.device)`.
-pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<Finding> {
+/// is given such an object. The same of its parts: `x.to(self.vae.device)`. Gives what is asked for its device, too.
+pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<(String, Finding)> {
     let moves = matches!(function.name.as_str(), "__init__" | "to" | "device" | EXECUTION)
         || function.name.as_str().contains("offload");
     if moves {
@@ -85,7 +85,7 @@ pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<
         file.parameter_finding(at, message, "not where offloaded parts run", function.name_span);
     finding.related.clear();
     finding.help = Some(format!("send it where the parts run: `{receiver}.{EXECUTION}`"));
-    Some(finding)
+    Some((name, finding))
 }
 
 impl File<'_> {
