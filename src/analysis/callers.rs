@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::project::{COPIED, DOUBLE_ON_MPS, Reading, causes, mentions, projects};
+use super::project::{COPIED, DOUBLE_ON_MPS, Reading, causes, projects};
 use crate::finding::Finding;
 use crate::flow::{NamedCalls, StandIns, Target, function_at};
 use crate::ir::is_private;
@@ -22,9 +22,7 @@ pub(super) fn copied_instead(mut findings: Vec<Finding>, reading: &mut Reading<'
         let here = |f: &Finding| f.code == COPIED && project.holds(f.primary.place.file, inputs);
         let names: FxHashSet<Sym> =
             findings.iter().filter(|f| here(f)).flat_map(|f| words(f, &reading.program)).collect();
-        let texts: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
-        project.complete(reading, &|text| mentions(text, &texts));
-        let files = project.modules(reading);
+        let files = project.with_callers(reading, &names);
         let stand_ins = StandIns::of(&reading.program, &files, &names, project.is_built());
         findings.retain(|f| !here(f) || !causes(f).into_iter().all(|place| stand_ins.holds(place)));
     }
@@ -45,14 +43,7 @@ pub(super) fn off_mps(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> 
             findings.iter().filter(|f| here(f)).filter_map(|f| targets(f, &reading.program)).flatten();
         let name = |(m, f): Target, program: &Program| program.get(m).ir.function(f).name;
         let names: FxHashSet<Sym> = found.map(|target| name(target, &reading.program)).collect();
-        let words: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
-        project.complete(reading, &|text| mentions(text, &words));
-        let files = project.modules(reading);
-        // Those that call what calls it.
-        let known = NamedCalls::of(&reading.program, &files, &names).names(&reading.program);
-        let words: Vec<&str> = known.iter().map(|name| name.as_str()).collect();
-        project.complete(reading, &|text| mentions(text, &words));
-        let files = project.modules(reading);
+        let files = project.with_callers(reading, &names);
         let (program, sources) = (&reading.program, &reading.analysis.sources);
         let calls = NamedCalls::of(program, &files, &names);
         // Anybody may call what a library offers.

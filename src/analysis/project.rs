@@ -44,6 +44,9 @@ pub(super) const DOUBLE_ON_MPS: Code = Code(701);
 /// A group of processes of which none chooses its GPU.
 const SAME_GPU: Code = Code(406);
 
+/// So many functions around one another are read.
+const MAX_HANDS: usize = 5;
+
 /// What has been read so far of the files that were asked for and of their projects, and what reads more.
 pub(super) struct Reading<'a> {
     /// The files that were asked for.
@@ -160,6 +163,7 @@ pub(super) fn saved_elsewhere(mut findings: Vec<Finding>, reading: &mut Reading<
         let words: Vec<&str> = loads.iter().flat_map(Load::words).collect();
         project.complete(reading, &|text| mentions(text, &words));
         let files = project.modules(reading);
+        let files = project.with_helpers(reading, files);
         let program = &reading.program;
         let writers = Writers::of(program, &files);
         findings.retain(|f| {
@@ -483,6 +487,37 @@ impl Project<'_> {
             Some((module(path)?, module(&package.join("__init__.py"))?))
         });
         pairs.collect()
+    }
+
+    /// Reads the files that name one of these functions, or whoever calls it; gives all of the project's.
+    pub(super) fn with_callers(&self, reading: &mut Reading<'_>, names: &FxHashSet<Sym>) -> Vec<ModIdx> {
+        let mut known = names.clone();
+        for _ in 0..MAX_HANDS {
+            let words: Vec<&str> = known.iter().map(|name| name.as_str()).collect();
+            self.complete(reading, &|text| mentions(text, &words));
+            let files = self.modules(reading);
+            let around = NamedCalls::of(&reading.program, &files, names).names(&reading.program);
+            if around.is_subset(&known) {
+                break;
+            }
+            known.extend(around);
+        }
+        self.modules(reading)
+    }
+
+    /// Reads the files that call what writes for others: they say what is written.
+    fn with_helpers(&self, reading: &mut Reading<'_>, mut files: Vec<ModIdx>) -> Vec<ModIdx> {
+        for _ in 0..MAX_HANDS {
+            let helpers = Writers::of(&reading.program, &files).helpers();
+            let words: Vec<&str> = helpers.iter().map(|name| name.as_str()).collect();
+            self.complete(reading, &|text| mentions(text, &words));
+            let more = self.modules(reading);
+            if more.len() == files.len() {
+                break;
+            }
+            files = more;
+        }
+        files
     }
 
     /// Those of the project's files that are there, without its tests: what they call, they call in their own ways.

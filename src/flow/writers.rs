@@ -6,12 +6,14 @@
 
 mod read_back;
 
+use rustc_hash::FxHashSet;
+
 use super::file_names::{agree, is_beside_source, is_distinctive, longest_piece, names};
 use super::held::Stored;
 use super::site::{Callers, Chain, MAX_CALLERS, Site, argument, note_call, through};
 use super::stored::Contents;
 use super::stored_keys::{Keys, is_telling, looked_for};
-use crate::ir::{CallId, Expr, ExprId, FuncId};
+use crate::ir::{CallId, Expr, ExprId, FuncId, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::span::Place;
 use crate::sym::Sym;
@@ -116,6 +118,25 @@ impl<'a> Writers<'a> {
             }
         }
         Self { program, saves, callers }
+    }
+
+    /// The functions that save what they are given, or hand it on to one that does, by their names.
+    pub fn helpers(&self) -> FxHashSet<Sym> {
+        let is_given = |site: &Site<'_>, call: CallId| {
+            let ir = &self.program.get(site.module).ir;
+            let params = &ir.function(site.func).params;
+            let param = |e: ExprId| params.iter().any(|p| ir.expr(e) == Expr::Var(Var::Local(p.slot)));
+            ir.call(call).args.iter().any(|a| param(a.value))
+        };
+        let saves = self.saves.iter().filter(|(site, call)| is_given(site, *call));
+        let mut found: FxHashSet<(ModIdx, FuncId)> = saves.map(|(s, _)| (s.module, s.func)).collect();
+        for _ in 0..MAX_CHAIN {
+            let calls = found.iter().filter_map(|f| self.callers.get(f)).flatten();
+            let handing = calls.filter(|(site, call)| is_given(site, *call));
+            let more: Vec<(ModIdx, FuncId)> = handing.map(|(s, _)| (s.module, s.func)).collect();
+            found.extend(more);
+        }
+        found.into_iter().map(|(m, f)| self.program.get(m).ir.function(f).name).collect()
     }
 
     /// Does the load find nothing that was on a GPU when it was saved, or only what this run has saved?

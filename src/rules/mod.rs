@@ -411,7 +411,8 @@ pub fn told_once(found: Found, others: &Found) -> Vec<Finding> {
     for finding in found.values().chain(others.values()).flatten().filter(|f| f.roots.is_empty()) {
         own.insert((finding.code, finding.primary.place));
         let home = finding.primary.place.file;
-        let also = finding.related.iter().filter(|l| l.text == ALSO && l.place.file == home);
+        let said = |text: &str| text == ALSO || text == ALSO_RAISES;
+        let also = finding.related.iter().filter(|l| said(&l.text) && l.place.file == home);
         own.extend(also.map(|l| (finding.code, l.place)));
     }
     let told = |f: &Finding| {
@@ -468,11 +469,19 @@ const MAX_ALSO: usize = 12;
 /// What is said of these.
 const ALSO: &str = "needs it, too";
 
+/// What is said of what does not need a device but raises on it.
+const ALSO_RAISES: &str = "raises there, too";
+
 /// Adds the later uses that need the same.
-fn with_also(mut f: Finding, event: &Event) -> Finding {
+fn with_also(f: Finding, event: &Event) -> Finding {
+    with_also_said(f, event, ALSO)
+}
+
+/// Adds the later places of the same cause, with these words.
+fn with_also_said(mut f: Finding, event: &Event, said: &str) -> Finding {
     for &place in event.also.iter().take(MAX_ALSO) {
         if !f.places().any(|p| p == place) {
-            f = f.related(place, ALSO);
+            f = f.related(place, said);
         }
     }
     f

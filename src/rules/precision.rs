@@ -1,6 +1,6 @@
 //! SD7: precision that a device lacks.
 
-use super::{Context, finding, with_also, with_stack};
+use super::{ALSO_RAISES, Context, finding, with_also_said, with_stack};
 use crate::finding::Finding;
 use crate::flow::event::{Event, Kind};
 use crate::ir::Function;
@@ -19,7 +19,7 @@ pub(super) fn double_on_mps(event: &Event, cx: &Context<'_>) -> Option<Finding> 
     let mut f = finding(701, event, message, event.place, "raises where the device is MPS");
     f.world = World::With(Backend::Mps);
     Some(
-        with_also(with_stack(f, event), event)
+        with_also_said(with_stack(f, event), event, ALSO_RAISES)
             .help("take `float32` where `device.type == \"mps\"`, or do this part on the CPU"),
     )
 }

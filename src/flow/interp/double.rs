@@ -10,7 +10,8 @@ use super::super::event::Kind;
 use super::super::value::{Device, Host, OuterId, Tensor, Value};
 use super::args::Args;
 use super::{Interp, Test};
-use crate::ir::{Expr, ExprId};
+use crate::ir::{Expr, ExprId, FuncId};
+use crate::link::ModIdx;
 use crate::span::Place;
 use crate::torch::{Kind as OpKind, Op, ResultRule};
 use crate::world::Backend;
@@ -105,6 +106,8 @@ pub(super) struct Doubles {
     /// When that raises.
     raises: Cond,
     place: Place,
+    /// In which function: another one may be called for itself.
+    func: (ModIdx, FuncId),
 }
 
 impl Interp<'_> {
@@ -324,13 +327,15 @@ impl Interp<'_> {
         let place = self.place(e);
         let needs = self.needs_proof(d).into_iter().collect();
         // Where an earlier one has raised nobody comes to this one.
-        let earlier = self.watch.doubles.iter().filter(|told| told.on == d && told.place != place);
+        let func = (self.here().module, self.here().func);
+        let before = |told: &&Doubles| told.on == d && told.func == func && told.place != place;
+        let earlier = self.watch.doubles.iter().filter(before);
         let earlier: Vec<Doubles> = earlier.copied().collect();
         if let Some(told) = earlier.into_iter().find(|told| self.d.implies(raises, told.raises)) {
             self.emit(Kind::Shadowed { first: told.place }, place, bite, needs);
             return FALSE;
         }
-        self.watch.doubles.push(Doubles { on: d, raises, place });
+        self.watch.doubles.push(Doubles { on: d, raises, place, func });
         let on = self.operand(e, d, super::NO_ORIGIN).device;
         self.emit(Kind::DoubleOnMps { on }, place, bite, needs);
         if let (Device::Named(o) | Device::Of(o), Some(pending)) = (d, self.events.last_mut()) {
