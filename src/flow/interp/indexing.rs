@@ -199,10 +199,25 @@ impl Interp<'_> {
         if t.dims == Dims::ZERO && matches!(i, Value::Int(_)) {
             return Value::Unknown;
         }
+        let i = self.picked_by_comparison(i, index);
         let apart = self.check_index(b, i, e, base, index);
         let device = apart.map_or(t.device, |parties| self.unless_refused(&parties, t.device));
         let dims = self.indexed_dims(t.dims, i, index);
         self.tensor(Tensor { device, dims, role: Role::Plain, bytes: None, ..t })
+    }
+
+    /// `places[tokens == token]`: a truth value picks nothing, so that what is compared is a tensor where it is said to be one or
+    /// something else, such as a text.
+    fn picked_by_comparison(&mut self, i: Value, index: ExprId) -> Value {
+        let (Value::Bool(_), Expr::Compare { left, .. }) = (i, self.linked().ir.expr(index)) else { return i };
+        self.muted += 1;
+        let compared = self.eval(left);
+        self.muted -= 1;
+        let said = self.values_of(compared).into_iter().find_map(|v| match v {
+            Value::Outer(o) if self.t.get_outer(o).tensor => Some(o),
+            _ => None,
+        });
+        said.map_or(i, |o| self.tensor_of_outer(o, index))
     }
 
     /// An item of what is a tensor or a collection of some: of a tensor it is as likely a number.

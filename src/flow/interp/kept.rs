@@ -24,6 +24,7 @@ impl Interp<'_> {
         }
         let mut registered = Parts::default();
         self.registered_parts(id, &mut registered, 0);
+        self.check_empty_moves(id);
         // `self.parameters = nn.ParameterList(…)`: a list of its own, with which the parameters of others may be moved.
         let listed = self.obj(id).attrs.iter().any(|(name, _)| name.as_str() == "parameters");
         let fields: Vec<(Sym, Value)> =
@@ -133,7 +134,7 @@ impl Interp<'_> {
     }
 
     /// Is the module where it was made, without anybody having said where?
-    fn left_where_made(&mut self, id: ObjId) -> bool {
+    pub(super) fn left_where_made(&mut self, id: ObjId) -> bool {
         let d = self.module_device(id, 0);
         self.device_leaves(d).into_iter().all(|(_, device, origin)| {
             device == Device::Cpu && self.chain(origin).first().is_none_or(|s| s.reason != Reason::Moved)

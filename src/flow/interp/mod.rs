@@ -73,6 +73,7 @@ mod kept;
 mod lacking;
 mod late_layers;
 mod late_tensors;
+mod left_open;
 mod layers;
 mod loading;
 mod loops;
@@ -87,6 +88,7 @@ mod misplaced;
 mod mode;
 mod module;
 mod module_call;
+mod moved_empty;
 mod moved_later;
 mod moving;
 mod names;
@@ -116,6 +118,7 @@ mod shown;
 mod shuffling;
 mod spelling;
 mod stmt;
+mod sums;
 mod summary;
 mod taken_out;
 mod templates;
@@ -260,6 +263,9 @@ pub struct Interp<'p> {
     own_results: FxHashMap<OriginId, OuterId>,
     /// Those of them that arithmetic with a number gave.
     own_numbers: FxHashSet<OriginId>,
+    /// What two outside things gave together, and what of it has turned out to be a tensor.
+    sums: FxHashSet<OriginId>,
+    shown_sums: FxHashSet<OriginId>,
     /// Outside things that have been asked for their length.
     sized: FxHashSet<OuterId>,
     /// Values of which each is in a list, by what stands for all of them.
@@ -422,6 +428,8 @@ impl<'p> Interp<'p> {
             tensor_proofs: FxHashSet::default(),
             own_results: FxHashMap::default(),
             own_numbers: FxHashSet::default(),
+            sums: FxHashSet::default(),
+            shown_sums: FxHashSet::default(),
             sized: FxHashSet::default(),
             side_by_side: FxHashMap::default(),
             no_tensors: FxHashMap::default(),
