@@ -120,17 +120,19 @@ impl File<'_> {
         ir.stmts[body.clone()].iter().zip(&ir.stmt_spans[body]).any(|(stmt, &at)| {
             let Stmt::For { target, iter, .. } = *stmt else { return false };
             let taken = matches!(ir.expr(iter), Expr::Var(Var::Local(slot)) if given.contains(&slot));
-            taken
-                && self.inside(function).any(|(_, e, call)| {
-                    let Expr::Call(id) = e else { return false };
-                    let Expr::Attr { base, name: method } = ir.expr(ir.call(id).func) else { return false };
-                    let own = matches!(ir.expr(base), Expr::Attr { base, name: n } if n == name && is_self(ir, base));
-                    own && at.contains(call)
-                        && method.as_str() == "append"
-                        && ir.call(id).args.iter().any(|a| {
-                            matches!(ir.expr(a.value), Expr::Var(var) if ir.binds(target, var))
-                        })
-                })
+            taken && self.inside(function).any(|(_, e, call)| {
+                let Expr::Call(id) = e else { return false };
+                let Expr::Attr { base, name: method } = ir.expr(ir.call(id).func) else { return false };
+                let own =
+                    matches!(ir.expr(base), Expr::Attr { base, name: n } if n == name && is_self(ir, base));
+                own && at.contains(call)
+                    && method.as_str() == "append"
+                    && ir
+                        .call(id)
+                        .args
+                        .iter()
+                        .any(|a| matches!(ir.expr(a.value), Expr::Var(var) if ir.binds(target, var)))
+            })
         })
     }
 }

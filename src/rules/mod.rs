@@ -7,6 +7,7 @@
 mod availability;
 mod averages;
 mod carried;
+mod copies_left;
 mod costs;
 pub mod example;
 pub mod explain;
@@ -160,7 +161,8 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
         .chain(averages::averaged(cx))
         .chain(replicas::kept_methods(cx))
         .chain(resolved::resolved(cx))
-        .chain(given_modules::kept(cx));
+        .chain(given_modules::kept(cx))
+        .chain(copies_left::left(cx));
     for finding in found.chain(texts) {
         let finding = at_home(finding, cx);
         let code = finding.code;

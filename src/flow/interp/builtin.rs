@@ -155,9 +155,8 @@ impl Interp<'_> {
                     }
                     Iteration::Any(v) => self.many(v),
                 };
-                // What is kept is made once; of what a comprehension makes nobody else has anything.
-                let own = matches!(self.linked().ir.expr(at), Expr::Comp(_));
-                let content = if own || matches!(name.as_str(), "iter" | "reversed") {
+                // What is kept is made once.
+                let content = if matches!(name.as_str(), "iter" | "reversed") {
                     content
                 } else {
                     self.next_round(content)

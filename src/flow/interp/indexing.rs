@@ -209,7 +209,9 @@ impl Interp<'_> {
     /// `places[tokens == token]`: a truth value picks nothing, so that what is compared is a tensor where it is said to be one or
     /// something else, such as a text.
     fn picked_by_comparison(&mut self, i: Value, index: ExprId) -> Value {
-        let (Value::Bool(_), Expr::Compare { left, .. }) = (i, self.linked().ir.expr(index)) else { return i };
+        let (Value::Bool(_), Expr::Compare { left, .. }) = (i, self.linked().ir.expr(index)) else {
+            return i;
+        };
         self.muted += 1;
         let compared = self.eval(left);
         self.muted -= 1;

@@ -20,9 +20,10 @@ impl Interp<'_> {
         });
         match raised.next() {
             Some(raises) => raises,
-            None => ir.list(function.decorators).iter().any(|&d| {
-                ir.last_name(d).is_some_and(|name| name.as_str() == "abstractmethod")
-            }),
+            None => ir
+                .list(function.decorators)
+                .iter()
+                .any(|&d| ir.last_name(d).is_some_and(|name| name.as_str() == "abstractmethod")),
         }
     }
 }

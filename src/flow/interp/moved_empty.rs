@@ -4,6 +4,8 @@ use super::super::event::{Bite, Kind};
 use super::super::value::{Device, ObjId, Value};
 use super::{Dd, FALSE, Interp, ObjKind};
 use crate::ir::ExprId;
+use crate::link::ClassKey;
+use crate::span::Place;
 use crate::sym::Sym;
 use crate::world::World;
 
@@ -15,15 +17,26 @@ impl Interp<'_> {
         }
         // What is told to stay on the host stays there in any case.
         let stays = self.device_leaves(device).iter().all(|&(_, d, _)| d == Device::Cpu);
-        let here = self.here();
-        let function = self.program.get(here.module).ir.function(here.func);
-        let own = function.name == self.known.init && here.receiver == Value::Object(id);
-        if own && !stays && self.has_no_parts_yet(id) {
-            let place = self.place(e);
-            self.watch.empty_moves.push((id, place, name));
-        } else {
-            self.watch.empty_moves.retain(|&(moved, ..)| moved != id);
+        match self.made_by(id, e) {
+            Some(place) if !stays && self.has_no_parts_yet(id) => {
+                self.watch.empty_moves.push((id, place, name));
+            }
+            _ => self.watch.empty_moves.retain(|&(moved, ..)| moved != id),
         }
+    }
+
+    /// The place in the constructor of this module that leads here.
+    fn made_by(&self, id: ObjId, e: ExprId) -> Option<Place> {
+        let (mut at, mut place) = (Some(self.frame), Some(self.place(e)));
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            let function = self.program.get(frame.module).ir.function(frame.func);
+            if function.name == self.known.init && frame.receiver == Value::Object(id) {
+                return place;
+            }
+            (at, place) = (frame.caller, frame.site);
+        }
+        None
     }
 
     fn has_no_parts_yet(&self, id: ObjId) -> bool {
@@ -37,11 +50,18 @@ impl Interp<'_> {
         !info.unknown_base
             && info.externals.iter().all(plain)
             && !self.watch.half_made.contains(&id)
-            && !self.keeps_its_own_books(id)
+            && !self.moves_by_itself(key)
             && self.obj(id).attrs.iter().all(|&(name, cell)| {
                 let v = self.store.get(cell);
                 self.has_nothing_to_move(v, 0) || self.is_setting(id, name) || self.are_settings(v)
             })
+    }
+
+    /// Is it moved by somebody else, or has it parts that nobody sees?
+    fn moves_by_itself(&self, key: ClassKey) -> bool {
+        const OWN: &[&str] = &["_apply", "parameters", "named_parameters", "children", "modules"];
+        self.is_moved_for_user(key)
+            || OWN.iter().any(|name| self.program.find_method(key, Sym::new(name)).is_some())
     }
 
     /// `cfg`, of which `cfg.width` is read.
@@ -64,7 +84,8 @@ impl Interp<'_> {
                 _ => None,
             })
             .collect();
-        let late = held.into_iter().find(|&(_, part)| self.has_weights(part, 0) && self.left_where_made(part));
+        let late =
+            held.into_iter().find(|&(_, part)| self.has_weights(part, 0) && self.left_where_made(part));
         let Some(at) = late.and_then(|(name, _)| self.watch.fields.get(&(id, name)).copied()) else { return };
         let kind = Kind::MovedEmpty { method: method.to_string(), part: at };
         self.emit(kind, place, Bite::in_world(World::Always), Vec::new());

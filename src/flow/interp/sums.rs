@@ -13,7 +13,8 @@ impl Interp<'_> {
         else {
             return device;
         };
-        if self.was_put_there(origin) {
+        // Of a batch it is known which of its parts have been moved.
+        if self.was_put_there(origin) || self.drawn_with(o).is_some() {
             return device;
         }
         let place = self.place(e);
@@ -43,7 +44,6 @@ impl Interp<'_> {
             if let (Value::Outer(o), Value::Tensor(t)) = (v, other)
                 && self.watch.shaped.contains(&o)
                 && self.get_tensor(t).certain
-                && self.get_tensor(t).dims.some()
                 && self.is_of_somebody(self.get_tensor(t).device)
             {
                 self.tensor_proofs.insert(o);
@@ -53,6 +53,8 @@ impl Interp<'_> {
 
     /// Has nobody here said where it is?
     fn is_of_somebody(&self, device: Dd) -> bool {
-        self.d.as_leaf(device).is_some_and(|leaf| matches!(self.t.places.get(leaf).0, Device::Of(_) | Device::Unknown))
+        self.d
+            .as_leaf(device)
+            .is_some_and(|leaf| matches!(self.t.places.get(leaf).0, Device::Of(_) | Device::Unknown))
     }
 }

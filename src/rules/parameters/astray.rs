@@ -17,7 +17,9 @@ pub(super) fn to_another(file: &File<'_>, function: &Function, param: &Param) ->
             a.kind == ArgKind::Positional && file.ir.expr(a.value) == Expr::Var(Var::Local(param.slot))
         })?;
         let open = |kind| matches!(kind, ArgKind::Star | ArgKind::DoubleStar);
-        if call.args[..n].iter().any(|a| open(a.kind)) || call.args.iter().any(|a| a.kind == ArgKind::Keyword(param.name)) {
+        if call.args[..n].iter().any(|a| open(a.kind))
+            || call.args.iter().any(|a| a.kind == ArgKind::Keyword(param.name))
+        {
             return None;
         }
         let Callee::Function { module, func, bound } = file.callee(function, call)? else { return None };
@@ -28,8 +30,12 @@ pub(super) fn to_another(file: &File<'_>, function: &Function, param: &Param) ->
         if speaks || taken.slot == meant.slot || taken.default.is_none() {
             return None;
         }
-        let message = format!("`{}` is given for `{}` here, and not for the parameter of its own name", param.name, taken.name);
-        let found = file.parameter_finding(at, message, "by its position, it is something else", function.name_span);
+        let message = format!(
+            "`{}` is given for `{}` here, and not for the parameter of its own name",
+            param.name, taken.name
+        );
+        let found =
+            file.parameter_finding(at, message, "by its position, it is something else", function.name_span);
         Some(found.help(format!("give it by its name: `{0}={0}`", param.name)))
     })
 }
