@@ -7,7 +7,7 @@ use super::Context;
 use super::file::{File, is_self};
 use crate::finding::Finding;
 use crate::flow::is_module_class;
-use crate::ir::{Class, ClassId, Expr, ExprId, FuncId, Function, ParamKind, Slot, Stmt, Var};
+use crate::ir::{Class, ClassId, Expr, ExprId, FuncId, Function, Param, ParamKind, Slot, Stmt, Var};
 use crate::link::ClassKey;
 use crate::span::Span;
 use crate::sym::Sym;
@@ -44,7 +44,7 @@ impl File<'_> {
         }
         let lists = self.own_lists(function);
         let kept = lists.iter().filter(|&&(name, value, _)| {
-            (self.is_list_of(value, &given)
+            (self.is_list_of(function, value, &given)
                 || self.is_empty_list(value) && self.is_filled_from(function, name, &given))
                 && self.calls_items(class, name)
         });
@@ -87,11 +87,15 @@ impl File<'_> {
     }
 
     /// `list(parts)`, `tuple(parts)`, `[part for part in parts]`
-    fn is_list_of(&self, value: ExprId, given: &[Slot]) -> bool {
+    fn is_list_of(&self, function: &Function, value: ExprId, given: &[Slot]) -> bool {
         let ir = self.ir;
         let one_of = |e: ExprId| matches!(ir.expr(e), Expr::Var(Var::Local(slot)) if given.contains(&slot));
         match ir.expr(value) {
-            Expr::Var(_) => one_of(value),
+            // Another than those behind a `*` may be an `nn.ModuleList`, whatever the annotation says.
+            Expr::Var(Var::Local(slot)) => {
+                let behind_star = |p: &&Param| p.slot == slot && p.kind == ParamKind::Star;
+                one_of(value) && function.params.iter().any(|p| behind_star(&p))
+            }
             Expr::Call(call) => match ir.call(call).args {
                 [only] => {
                     let name = ir.variable_of(ir.call(call).func).map(Sym::as_str);

@@ -2,8 +2,8 @@
 
 use super::super::dims::Dims;
 use super::super::event::Meeting;
-use super::super::value::{Host, ObjId, OuterId, Reason, Role, Tensor, TensorId, Value};
-use super::args::Args;
+use super::super::value::{Host, ObjId, OuterId, OuterKey, Reason, Role, Tensor, TensorId, Value};
+use super::args::{Args, says_tensor_apart_from};
 use super::meet::{Party, Rule};
 use super::{Interp, ObjKind};
 use crate::ir::{Expr, ExprId, Whole};
@@ -216,10 +216,19 @@ impl Interp<'_> {
         let compared = self.eval(left);
         self.muted -= 1;
         let said = self.values_of(compared).into_iter().find_map(|v| match v {
-            Value::Outer(o) if self.t.get_outer(o).tensor => Some(o),
+            Value::Outer(o) if self.is_tensor_or_text(o) => Some(o),
             _ => None,
         });
-        said.map_or(i, |o| self.tensor_of_outer(o, index))
+        let Some(o) = said else { return i };
+        self.tensor_proofs.insert(o);
+        self.tensor_of_outer(o, index)
+    }
+
+    /// `tokens: Union[str, Tensor]`
+    fn is_tensor_or_text(&self, o: OuterId) -> bool {
+        let OuterKey::Param { module, func, index } = self.t.get_outer(o).key else { return false };
+        self.annotation_of(module, func, index)
+            .is_some_and(|(m, a)| says_tensor_apart_from(&self.program.get(m).ir, a, &["str"]))
     }
 
     /// An item of what is a tensor or a collection of some: of a tensor it is as likely a number.

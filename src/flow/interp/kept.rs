@@ -19,12 +19,15 @@ const MAX_CLASSES: u32 = 4;
 impl Interp<'_> {
     /// A module's constructor has ended: are there modules or parameters of its own in plain containers only?
     pub(super) fn check_registered(&mut self, id: ObjId) {
-        if self.obj(id).kind != ObjKind::Module || self.muted > 0 || self.keeps_its_own_books(id) {
+        if self.obj(id).kind != ObjKind::Module || self.muted > 0 {
+            return;
+        }
+        self.check_empty_moves(id);
+        if self.keeps_its_own_books(id) {
             return;
         }
         let mut registered = Parts::default();
         self.registered_parts(id, &mut registered, 0);
-        self.check_empty_moves(id);
         // `self.parameters = nn.ParameterList(…)`: a list of its own, with which the parameters of others may be moved.
         let listed = self.obj(id).attrs.iter().any(|(name, _)| name.as_str() == "parameters");
         let fields: Vec<(Sym, Value)> =
