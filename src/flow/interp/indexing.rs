@@ -221,7 +221,8 @@ impl Interp<'_> {
         });
         let Some(o) = said else { return i };
         self.tensor_proofs.insert(o);
-        self.tensor_of_outer(o, index)
+        let device = self.device_of_outer(o, index);
+        self.plain_tensor(device, Dims::ANY)
     }
 
     /// `tokens: Union[str, Tensor]`
