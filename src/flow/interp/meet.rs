@@ -259,7 +259,7 @@ impl Interp<'_> {
         let plain = |i: &Self, d: Device| !matches!(d, Device::Of(o) if i.has_fields(o) && !asked(i, o));
         let needs = [(da, oa), (db, ob)]
             .into_iter()
-            .filter(|&(d, o)| !(self.was_put_there(o) && plain(self, d)) && !self.is_shown_together(o));
+            .filter(|&(d, o)| !(self.is_shown_together(o) || self.was_put_there(o) && plain(self, d)));
         let needs = needs.filter_map(|(d, _)| self.needs_proof(d));
         let part = clash.part.filter(|&o| !self.t.get_outer(o).tensor);
         let needs: Vec<OuterId> = needs.chain(part).filter(|&o| !self.is_gradient(o)).collect();
