@@ -253,6 +253,13 @@ pub enum Kind {
         /// The method.
         method: String,
     },
+    /// A module moves itself before it has anything to move.
+    MovedEmpty {
+        /// The method.
+        method: String,
+        /// The first of its parts that come after.
+        part: Place,
+    },
     /// `torch.load` without `map_location`.
     Load {
         /// It reads a program: `torch.jit.load`.

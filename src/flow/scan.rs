@@ -421,6 +421,16 @@ impl<'a> Scan<'a> {
         given.unwrap_or(value)
     }
 
+    /// What is put into a list: `steps` in `tuple(steps)`.
+    fn listed(&self, value: ExprId) -> ExprId {
+        let Expr::Call(id) = self.ir.expr(value) else { return value };
+        let call = self.ir.call(id);
+        match call.args {
+            [only] if ["list", "tuple"].iter().any(|name| self.ir.is_builtin(call.func, name)) => only.value,
+            _ => value,
+        }
+    }
+
     /// `self.layers = [nn.Linear(…), …]`, or an empty container that is filled later, in a module's constructor.
     pub(super) fn kept_container(&mut self, targets: crate::ir::ExprList, value: ExprId) {
         let kept = self.ir.list(targets).iter().any(|&t| matches!(self.ir.expr(t), Expr::Attr { .. }));
@@ -431,7 +441,7 @@ impl<'a> Scan<'a> {
         if !self.builds_module(owner) {
             return;
         }
-        let value = self.first_content(owner, value);
+        let value = self.first_content(owner, self.listed(value));
         let (empty, aliases) = match self.ir.expr(value) {
             // `[self.small, self.large]`
             Expr::List(list) | Expr::Dict(list) | Expr::Tuple(list) => {

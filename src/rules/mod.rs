@@ -7,11 +7,13 @@
 mod availability;
 mod averages;
 mod carried;
+mod copies_left;
 mod costs;
 pub mod example;
 pub mod explain;
 mod fallbacks;
 mod file;
+mod given_modules;
 mod graphs;
 mod indices;
 mod memory;
@@ -121,6 +123,7 @@ const RULES: &[Rule] = &[
     transfers::there_and_back,
     transfers::through_array,
     mismatch::discarded,
+    mismatch::moved_empty,
     mismatch::to_numpy,
     mismatch::generator,
     mismatch::cpu_only,
@@ -157,7 +160,9 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
         .chain(carried::carried(cx))
         .chain(averages::averaged(cx))
         .chain(replicas::kept_methods(cx))
-        .chain(resolved::resolved(cx));
+        .chain(resolved::resolved(cx))
+        .chain(given_modules::kept(cx))
+        .chain(copies_left::left(cx));
     for finding in found.chain(texts) {
         let finding = at_home(finding, cx);
         let code = finding.code;

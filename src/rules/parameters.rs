@@ -1,5 +1,6 @@
 //! SD210: a function is given a device and does not use it.
 
+mod astray;
 mod built;
 mod checked;
 mod drawn;
@@ -8,6 +9,7 @@ mod effect;
 mod first;
 mod flagged;
 mod left;
+mod none_given;
 mod overridden;
 mod own;
 mod registered;
@@ -56,6 +58,7 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
             if param.name != device && param.name != location {
                 continue;
             }
+            found.extend(astray::to_another(&file, function, param));
             if let Some(own) = own::goes_to_own(&file, function, param) {
                 found.push(own);
                 continue;

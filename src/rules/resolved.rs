@@ -50,7 +50,7 @@ pub(super) fn resolved(cx: &Context<'_>) -> Vec<Finding> {
 
 impl File<'_> {
     /// Does the class know how to move or list what it keeps, or does a framework do it for it?
-    fn keeps_books(&self, key: ClassKey) -> bool {
+    pub(super) fn keeps_books(&self, key: ClassKey) -> bool {
         let program = self.cx.program;
         let moved = |&path: &Sym| torch::base_class(path).is_some_and(|b| b.moves_for_user);
         program.class(key).externals.iter().any(moved)
@@ -83,7 +83,7 @@ impl File<'_> {
         found
     }
 
-    fn resolved_finding(&self, name: Sym, at: Span) -> Finding {
+    pub(super) fn resolved_finding(&self, name: Sym, at: Span) -> Finding {
         let message = format!(
             "the modules in `self.{name}` are in a plain list: `.to()`, `parameters()` and `state_dict()` miss them"
         );
@@ -93,7 +93,7 @@ impl File<'_> {
     }
 
     /// Does a constructor register by name, or in a container of PyTorch's?
-    fn registers(&self, init: FuncId) -> bool {
+    pub(super) fn registers(&self, init: FuncId) -> bool {
         let function = self.ir.function(init);
         (function.exprs.start..function.exprs.end).any(|n| {
             let name = match self.ir.expr(ExprId(n)) {
@@ -155,7 +155,7 @@ impl File<'_> {
 
     /// A class of modules of which some have weights: `nn.Module`, or one of the project that has some itself, or whose own
     /// kinds have.
-    fn is_weighty_class(&self, e: ExprId) -> bool {
+    pub(super) fn is_weighty_class(&self, e: ExprId) -> bool {
         match self.cx.program.resolve_expr(self.module, e) {
             Some(Resolved::External(path)) => {
                 torch::base_class(path).is_some_and(|b| b.kind == torch::Base::Module)
@@ -234,7 +234,7 @@ impl File<'_> {
     }
 
     /// Does a method call what it takes out of the list: `for part in self.parts: x = part(x)`?
-    fn calls_items(&self, class: &Class, name: Sym) -> bool {
+    pub(super) fn calls_items(&self, class: &Class, name: Sym) -> bool {
         let ir = self.ir;
         let is_list = |e: ExprId| {
             ir.exprs_in(e).any(|n| match ir.exprs[n] {

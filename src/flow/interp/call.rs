@@ -36,7 +36,7 @@ impl Interp<'_> {
                 self.handed_as_weights(name, &args);
                 // `model = model.cuda()`, of which nothing else is known: a part that moves has weights.
                 if matches!(receiver, Value::Tensor(_)) && name.as_str() == "load_state_dict" {
-                    args.positional.iter().take(1).for_each(|&(v, _)| self.used_as_weights(v));
+                    args.positional.iter().take(1).for_each(|&(v, _)| self.loaded_as_weights(v));
                 }
                 if matches!(linked.ir.expr(base), Expr::Compare { .. }) {
                     receiver = self.each(receiver, &mut |i, r| match r {
@@ -251,10 +251,11 @@ impl Interp<'_> {
         if !self.loads.is_empty() {
             self.taken_for_weights(function, receiver.is_some(), args);
         }
+        let open = self.is_dispatched(module, function.decorators) || self.is_left_open(module, func);
         let skipped = self.depth >= MAX_DEPTH
             || recursive
+            || open
             || self.skipped(module, func, receiver, args)
-            || self.is_dispatched(module, function.decorators)
             || self.only_hands_on(module, func, receiver, args, e);
         if !self.live() || skipped {
             for (v, _) in args.values() {
@@ -268,7 +269,7 @@ impl Interp<'_> {
             if self.live()
                 && !recursive
                 && self.depth < MAX_DEPTH
-                && !self.is_dispatched(module, function.decorators)
+                && !open
                 && let Some(v) = self.by_summary(module, func, args, e)
             {
                 return v;

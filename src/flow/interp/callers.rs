@@ -85,6 +85,7 @@ impl Interp<'_> {
 
     /// Unknown code has made this of tensors that who calls gives: it is where they are, by all experience.
     pub(super) fn is_made_of(&mut self, made: Value, args: &Args) {
+        self.made_of_what_was_read(made, args);
         if let Value::Outer(o) = made
             && self.symbolic
             && args.values().any(|(v, _)| self.is_tensor_anywhere(v) || self.is_derived(v))

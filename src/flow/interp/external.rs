@@ -20,7 +20,22 @@ pub(super) const CURRENT: [Backend; 4] = [Backend::Xpu, Backend::Mps, Backend::N
 const HOST_LIBRARIES: [&str; 9] =
     ["numpy.", "scipy.", "cv2.", "PIL.", "sklearn.", "skimage.", "pandas.", "matplotlib.", "plotly."];
 
+/// `nn.Module.to(model, device)`: what a method of that name in `model` goes on with.
+const MODULES_OWN: &str = "torch.nn.Module.";
+
 impl Interp<'_> {
+    /// A module is moved by the method that all modules have, whatever its class has made of that.
+    fn moved_by_base(&mut self, path: &str, args: &Args, e: ExprId) -> Option<Value> {
+        let name = path.strip_prefix(MODULES_OWN).filter(|name| super::module::MOVES.contains(name))?;
+        let Some(&(Value::Object(id), at)) = args.positional.first() else { return None };
+        if !self.is_module_object(id) {
+            return None;
+        }
+        let mut rest = args.clone();
+        rest.positional.remove(0);
+        Some(self.module_method(id, Sym::new(name), &rest, e, at))
+    }
+
     pub(super) fn call_external(&mut self, path: Sym, args: &Args, e: ExprId) -> Value {
         let text = path.as_str();
         self.hands_over(text, args);
@@ -64,6 +79,7 @@ impl Interp<'_> {
     pub(super) fn special(&mut self, text: &str, args: &Args, e: ExprId) -> Option<Value> {
         let v = match text {
             "torch.device" => self.make_device(args, e),
+            _ if text.starts_with(MODULES_OWN) => return self.moved_by_base(text, args, e),
             super::decorators::WRAPPED => {
                 self.probed = self.d.or(self.probed, self.path);
                 self.result_of(e)

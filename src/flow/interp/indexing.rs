@@ -2,8 +2,8 @@
 
 use super::super::dims::Dims;
 use super::super::event::Meeting;
-use super::super::value::{Host, ObjId, OuterId, Reason, Role, Tensor, TensorId, Value};
-use super::args::Args;
+use super::super::value::{Host, ObjId, OuterId, OuterKey, Reason, Role, Tensor, TensorId, Value};
+use super::args::{Args, says_tensor_apart_from};
 use super::meet::{Party, Rule};
 use super::{Interp, ObjKind};
 use crate::ir::{Expr, ExprId, Whole};
@@ -199,10 +199,37 @@ impl Interp<'_> {
         if t.dims == Dims::ZERO && matches!(i, Value::Int(_)) {
             return Value::Unknown;
         }
+        let i = self.picked_by_comparison(i, index);
         let apart = self.check_index(b, i, e, base, index);
         let device = apart.map_or(t.device, |parties| self.unless_refused(&parties, t.device));
         let dims = self.indexed_dims(t.dims, i, index);
         self.tensor(Tensor { device, dims, role: Role::Plain, bytes: None, ..t })
+    }
+
+    /// `places[tokens == token]`: a truth value picks nothing, so that what is compared is a tensor where it is said to be one or
+    /// something else, such as a text.
+    fn picked_by_comparison(&mut self, i: Value, index: ExprId) -> Value {
+        let (Value::Bool(_), Expr::Compare { left, .. }) = (i, self.linked().ir.expr(index)) else {
+            return i;
+        };
+        self.muted += 1;
+        let compared = self.eval(left);
+        self.muted -= 1;
+        let said = self.values_of(compared).into_iter().find_map(|v| match v {
+            Value::Outer(o) if self.is_tensor_or_text(o) => Some(o),
+            _ => None,
+        });
+        let Some(o) = said else { return i };
+        self.tensor_proofs.insert(o);
+        let device = self.device_of_outer(o, index);
+        self.plain_tensor(device, Dims::ANY)
+    }
+
+    /// `tokens: Union[str, Tensor]`
+    fn is_tensor_or_text(&self, o: OuterId) -> bool {
+        let OuterKey::Param { module, func, index } = self.t.get_outer(o).key else { return false };
+        self.annotation_of(module, func, index)
+            .is_some_and(|(m, a)| says_tensor_apart_from(&self.program.get(m).ir, a, &["str"]))
     }
 
     /// An item of what is a tensor or a collection of some: of a tensor it is as likely a number.

@@ -19,7 +19,11 @@ const MAX_CLASSES: u32 = 4;
 impl Interp<'_> {
     /// A module's constructor has ended: are there modules or parameters of its own in plain containers only?
     pub(super) fn check_registered(&mut self, id: ObjId) {
-        if self.obj(id).kind != ObjKind::Module || self.muted > 0 || self.keeps_its_own_books(id) {
+        if self.obj(id).kind != ObjKind::Module || self.muted > 0 {
+            return;
+        }
+        self.check_empty_moves(id);
+        if self.keeps_its_own_books(id) {
             return;
         }
         let mut registered = Parts::default();
@@ -133,7 +137,7 @@ impl Interp<'_> {
     }
 
     /// Is the module where it was made, without anybody having said where?
-    fn left_where_made(&mut self, id: ObjId) -> bool {
+    pub(super) fn left_where_made(&mut self, id: ObjId) -> bool {
         let d = self.module_device(id, 0);
         self.device_leaves(d).into_iter().all(|(_, device, origin)| {
             device == Device::Cpu && self.chain(origin).first().is_none_or(|s| s.reason != Reason::Moved)

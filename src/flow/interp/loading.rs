@@ -147,6 +147,29 @@ impl Interp<'_> {
         }
     }
 
+    /// Loaded into a model: it is weights, and so is what it was made of by a function that nobody knows, such as one that renames
+    /// them.
+    pub(super) fn loaded_as_weights(&mut self, v: Value) {
+        if let Value::Outer(o) = v
+            && let Some(&read) = self.watch.made_of_loaded.get(&o)
+        {
+            self.used_as_weights(Value::Outer(read));
+        }
+        self.used_as_weights(v);
+    }
+
+    /// An unknown function has made something of what was read from a file.
+    pub(super) fn made_of_what_was_read(&mut self, made: Value, args: &Args) {
+        if self.loads.is_empty() {
+            return;
+        }
+        if let (Value::Outer(o), Some(&(Value::Outer(read), _))) = (made, args.positional.first())
+            && self.loads.contains_key(&read)
+        {
+            self.watch.made_of_loaded.insert(o, read);
+        }
+    }
+
     /// `load_pretrained(model, torch.load(path))`: who is given it says what it is.
     pub(super) fn handed_as_weights(&mut self, callee: Sym, args: &Args) {
         // What loads its state says so by what it is: schedulers do that as well.

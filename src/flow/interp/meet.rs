@@ -257,8 +257,9 @@ impl Interp<'_> {
         let asked =
             |i: &Self, o: OuterId| i.tests.contains_key(&super::compare::has_test(Value::Outer(o), device));
         let plain = |i: &Self, d: Device| !matches!(d, Device::Of(o) if i.has_fields(o) && !asked(i, o));
-        let needs =
-            [(da, oa), (db, ob)].into_iter().filter(|&(d, o)| !(self.was_put_there(o) && plain(self, d)));
+        let needs = [(da, oa), (db, ob)]
+            .into_iter()
+            .filter(|&(d, o)| !(self.is_shown_together(o) || self.was_put_there(o) && plain(self, d)));
         let needs = needs.filter_map(|(d, _)| self.needs_proof(d));
         let part = clash.part.filter(|&o| !self.t.get_outer(o).tensor);
         let needs: Vec<OuterId> = needs.chain(part).filter(|&o| !self.is_gradient(o)).collect();
@@ -364,7 +365,7 @@ impl Interp<'_> {
     }
 
     /// The same of what was moved: `y.to(x.device)`.
-    fn was_put_there(&self, o: OriginId) -> bool {
+    pub(super) fn was_put_there(&self, o: OriginId) -> bool {
         self.was_made_there(o)
             || o != super::NO_ORIGIN && self.t.origins.get(o.0).reason == super::Reason::Moved
     }

@@ -75,6 +75,7 @@ mod lacking;
 mod late_layers;
 mod late_tensors;
 mod layers;
+mod left_open;
 mod loading;
 mod loops;
 mod made;
@@ -88,6 +89,7 @@ mod misplaced;
 mod mode;
 mod module;
 mod module_call;
+mod moved_empty;
 mod moved_later;
 mod moving;
 mod names;
@@ -119,6 +121,7 @@ mod shuffling;
 mod spelling;
 mod stmt;
 mod summary;
+mod sums;
 mod taken_out;
 mod templates;
 mod tensor;
@@ -266,6 +269,9 @@ pub struct Interp<'p> {
     own_results: FxHashMap<OriginId, OuterId>,
     /// Those of them that arithmetic with a number gave.
     own_numbers: FxHashSet<OriginId>,
+    /// What two outside things gave together, and what of it has turned out to be a tensor.
+    sums: FxHashSet<OriginId>,
+    shown_sums: FxHashSet<OriginId>,
     /// Outside things that have been asked for their length.
     sized: FxHashSet<OuterId>,
     /// Values of which each is in a list, by what stands for all of them.
@@ -433,6 +439,8 @@ impl<'p> Interp<'p> {
             tensor_proofs: FxHashSet::default(),
             own_results: FxHashMap::default(),
             own_numbers: FxHashSet::default(),
+            sums: FxHashSet::default(),
+            shown_sums: FxHashSet::default(),
             sized: FxHashSet::default(),
             side_by_side: FxHashMap::default(),
             no_tensors: FxHashMap::default(),

@@ -246,7 +246,7 @@ impl Interp<'_> {
             }
             "load_state_dict" => {
                 for &(v, _) in args.positional.iter().take(1) {
-                    self.used_as_weights(v);
+                    self.loaded_as_weights(v);
                 }
                 self.result_of(e)
             }
@@ -297,6 +297,7 @@ impl Interp<'_> {
             method => Some(self.method_target(method, args, e)),
         };
         let Some(device) = device else { return };
+        self.note_empty_move(id, name, device, e);
         if !self.moves_nothing(id, 0) {
             self.check_use(device, e, UseKind::Move, &format!("`.{name}()`"));
         }

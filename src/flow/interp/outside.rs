@@ -137,7 +137,10 @@ impl Interp<'_> {
                 let d = self.device_of_outer(o, e);
                 Value::Bool(self.is_device(d, Device::Other(crate::world::Backend::Mps), e))
             }
-            "shape" | "ndim" => Self::NUMBER,
+            "shape" | "ndim" => {
+                self.watch.shaped.insert(o);
+                Self::NUMBER
+            }
             // Of `accelerate`: the number among all processes.
             "process_index" if self.t.get_outer(o).text.to_ascii_lowercase().contains("accelerator") => {
                 Value::Host(Host::Rank)
@@ -230,7 +233,7 @@ impl Interp<'_> {
         }
         if text == "load_state_dict" && !self.holds_numbers(o) {
             for &(v, _) in args.positional.iter().take(1) {
-                self.used_as_weights(v);
+                self.loaded_as_weights(v);
             }
         }
         self.check_gathered(o, name, args);

@@ -261,7 +261,10 @@ impl Interp<'_> {
         };
         let value = if self.obj(id).kind == ObjKind::Module && self.constructing() {
             let place = self.place(at);
-            self.watch.fields.insert((id, name), place);
+            // Where it is nothing it is not kept.
+            if value != Value::None {
+                self.watch.fields.insert((id, name), place);
+            }
             if self.check_leaf(value, at, "the module", true) || self.is_placeholder(id, name, value) {
                 let unknown = self.unknown_device();
                 self.plain_tensor(unknown, Dims::ANY)

@@ -222,6 +222,7 @@ impl Interp<'_> {
     ) -> Value {
         let (a, b) = (self.number_if_size(a), self.number_if_size(b));
         self.shown_by_company(a, b);
+        self.shown_by_shape(a, b);
         if self.stands_for_nothing(a, b, r) || self.stands_for_nothing(b, a, l) {
             let device = self.unknown_device();
             return self.plain_tensor(device, Dims::ANY);
@@ -257,7 +258,10 @@ impl Interp<'_> {
                 }
                 let matmul = op.is_some_and(|o| o.name.as_str().ends_with("matmul"));
                 let dims = if matmul { x.dims.matmul(y.dims) } else { x.dims.broadcast(y.dims) };
-                let device = self.followed(a, &x, b, &y);
+                let mut device = self.followed(a, &x, b, &y);
+                if !certain {
+                    device = self.given_together(device, x.device, y.device, e);
+                }
                 self.tensor(Tensor {
                     device,
                     dims,

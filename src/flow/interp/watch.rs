@@ -126,6 +126,12 @@ pub(super) struct Watch {
     pub(super) scalers: FxHashMap<ObjId, Place>,
     /// What is compared with a device's name, and may be a string in some world or for some caller.
     pub(super) texts: FxHashSet<Place>,
+    /// Outside things that have been asked for their shape.
+    pub(super) shaped: FxHashSet<OuterId>,
+    /// Modules whose constructors have moved them before there was anything to move: where, and by which method.
+    pub(super) empty_moves: Vec<(ObjId, Place, Sym)>,
+    /// What unknown functions have made of what was read from a file, and of which.
+    pub(super) made_of_loaded: FxHashMap<OuterId, OuterId>,
     /// What given layers have made, and of which given tensors.
     pub(super) near: FxHashMap<OuterId, OuterId>,
     /// Parts of outside things into which the program has written something, and whether that was always a number.
@@ -296,6 +302,9 @@ impl Watch {
             scattering_outside: FxHashSet::default(),
             scattering_moves: FxHashSet::default(),
             texts: FxHashSet::default(),
+            shaped: FxHashSet::default(),
+            empty_moves: Vec::new(),
+            made_of_loaded: FxHashMap::default(),
         }
     }
 
@@ -304,6 +313,7 @@ impl Watch {
         let old = |id: ObjId| (id.0 as usize) < objects;
         self.fields.retain(|&(id, _), _| old(id));
         self.hooks.retain(|h| old(h.handle));
+        self.empty_moves.retain(|&(id, ..)| old(id));
         self.optimizers.retain(|o| old(o.id));
         self.wrapped.retain(|&(id, ..)| old(id));
         self.scattering.retain(|&(id, _)| old(id));

@@ -63,7 +63,7 @@ impl Interp<'_> {
     }
 
     /// `self.margin = margin`, of a parameter that is a number, a text or a switch unless the caller says otherwise.
-    fn is_setting(&self, id: ObjId, name: Sym) -> bool {
+    pub(super) fn is_setting(&self, id: ObjId, name: Sym) -> bool {
         let init = self.obj(id).class.and_then(|key| self.program.find_method(key, self.known.init));
         let Some((module, func)) = init else { return false };
         let ir = &self.program.get(module).ir;
@@ -86,7 +86,7 @@ impl Interp<'_> {
 
     /// The same of what a module keeps: what is not known may be a parameter, and a list without anything in it may
     /// have been filled.
-    fn has_nothing_to_move(&self, v: Value, depth: u32) -> bool {
+    pub(super) fn has_nothing_to_move(&self, v: Value, depth: u32) -> bool {
         if depth > 4 {
             return false;
         }

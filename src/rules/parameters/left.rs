@@ -7,7 +7,7 @@ use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::sym::Sym;
 
 /// What takes the arguments of a call.
-enum Callee {
+pub(super) enum Callee {
     /// A function; of a method the first parameter is its object, which no argument is given for.
     Function { module: ModIdx, func: FuncId, bound: bool },
     /// A data class, whose fields are its parameters.
@@ -27,13 +27,13 @@ impl File<'_> {
         }
         match self.callee(function, call)? {
             Callee::Function { module, func, bound } => {
-                self.left_by_function(call, wanted, (module, func), bound)
+                self.left_by_function(function, call, wanted, (module, func), bound)
             }
             Callee::Record(key) => self.left_by_record(call, wanted, key),
         }
     }
 
-    fn callee(&self, function: &Function, call: Call<'_>) -> Option<Callee> {
+    pub(super) fn callee(&self, function: &Function, call: Call<'_>) -> Option<Callee> {
         let program = self.cx.program;
         let made = |key: ClassKey| match program.find_method(key, Sym::new("__init__")) {
             Some((module, func)) => Some(Callee::Function { module, func, bound: true }),
@@ -77,6 +77,7 @@ impl File<'_> {
 
     fn left_by_function(
         &self,
+        function: &Function,
         call: Call<'_>,
         wanted: Sym,
         (m, f): (ModIdx, FuncId),
@@ -85,7 +86,8 @@ impl File<'_> {
         let ir = &self.cx.program.get(m).ir;
         let callee = ir.function(f);
         let (n, param) = callee.params.iter().enumerate().find(|(_, p)| p.name == wanted)?;
-        let default = self.default_device(m, param.default?, wanted)?;
+        let by_default = || self.none_is_the_cpu(function, (m, f), param).then(|| Sym::new("None"));
+        let default = self.default_device(m, param.default?, wanted).or_else(by_default)?;
         let last = param.kind == ParamKind::KeywordOnly;
         let position = (!last).then_some(n.checked_sub(usize::from(bound))?);
         if is_given(call, wanted, position) || !self.hangs_on(call, (m, f), param, bound) {

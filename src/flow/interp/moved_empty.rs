@@ -1,0 +1,93 @@
+//! Modules that move themselves before they have anything to move.
+
+use super::super::event::{Bite, Kind};
+use super::super::value::{Device, ObjId, Value};
+use super::{Dd, FALSE, Interp, ObjKind};
+use crate::ir::ExprId;
+use crate::link::ClassKey;
+use crate::span::Place;
+use crate::sym::Sym;
+use crate::world::World;
+
+impl Interp<'_> {
+    /// A module is moved: is that its own constructor, which has made nothing yet that could move?
+    pub(super) fn note_empty_move(&mut self, id: ObjId, name: Sym, device: Dd, e: ExprId) {
+        if self.obj(id).kind != ObjKind::Module || self.muted > 0 || self.path == FALSE {
+            return;
+        }
+        // What is told to stay on the host stays there in any case.
+        let stays = self.device_leaves(device).iter().all(|&(_, d, _)| d == Device::Cpu);
+        match self.made_by(id, e) {
+            Some(place) if !stays && self.has_no_parts_yet(id) => {
+                self.watch.empty_moves.push((id, place, name));
+            }
+            _ => self.watch.empty_moves.retain(|&(moved, ..)| moved != id),
+        }
+    }
+
+    /// The place in the constructor of this module that leads here.
+    fn made_by(&self, id: ObjId, e: ExprId) -> Option<Place> {
+        let (mut at, mut place) = (Some(self.frame), Some(self.place(e)));
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            let function = self.program.get(frame.module).ir.function(frame.func);
+            if function.name == self.known.init && frame.receiver == Value::Object(id) {
+                return place;
+            }
+            (at, place) = (frame.caller, frame.site);
+        }
+        None
+    }
+
+    fn has_no_parts_yet(&self, id: ObjId) -> bool {
+        let Some(key) = self.obj(id).class else { return false };
+        let info = self.program.class(key);
+        let plain = |path: &Sym| {
+            matches!(path.as_str(), "torch.nn.Module" | "torch.nn.modules.module.Module" | "abc.ABC")
+                || path.as_str().starts_with("builtins.")
+                || path.as_str().starts_with("typing.")
+        };
+        !info.unknown_base
+            && info.externals.iter().all(plain)
+            && !self.watch.half_made.contains(&id)
+            && !self.moves_by_itself(key)
+            && self.obj(id).attrs.iter().all(|&(name, cell)| {
+                let v = self.store.get(cell);
+                self.has_nothing_to_move(v, 0) || self.is_setting(id, name) || self.are_settings(v)
+            })
+    }
+
+    /// Is it moved by somebody else, or has it parts that nobody sees?
+    fn moves_by_itself(&self, key: ClassKey) -> bool {
+        const OWN: &[&str] = &["_apply", "parameters", "named_parameters", "children", "modules"];
+        self.is_moved_for_user(key)
+            || OWN.iter().any(|name| self.program.find_method(key, Sym::new(name)).is_some())
+    }
+
+    /// `cfg`, of which `cfg.width` is read.
+    fn are_settings(&self, v: Value) -> bool {
+        self.values_of(v).into_iter().all(|v| match v {
+            Value::Outer(o) => self.has_fields(o),
+            Value::Object(o) => matches!(self.obj(o).kind, ObjKind::Instance | ObjKind::Namespace),
+            _ => false,
+        })
+    }
+
+    /// A module's constructor has ended: it has parts, which came after it was moved, and are where they were made.
+    pub(super) fn check_empty_moves(&mut self, id: ObjId) {
+        let Some(n) = self.watch.empty_moves.iter().rposition(|&(moved, ..)| moved == id) else { return };
+        let (_, place, method) = self.watch.empty_moves.swap_remove(n);
+        let fields = self.obj(id).attrs.iter().map(|&(name, cell)| (name, self.store.get(cell)));
+        let held: Vec<(Sym, ObjId)> = fields
+            .filter_map(|(name, v)| match v {
+                Value::Object(part) if self.is_module_object(part) => Some((name, part)),
+                _ => None,
+            })
+            .collect();
+        let late =
+            held.into_iter().find(|&(_, part)| self.has_weights(part, 0) && self.left_where_made(part));
+        let Some(at) = late.and_then(|(name, _)| self.watch.fields.get(&(id, name)).copied()) else { return };
+        let kind = Kind::MovedEmpty { method: method.to_string(), part: at };
+        self.emit(kind, place, Bite::in_world(World::Always), Vec::new());
+    }
+}
