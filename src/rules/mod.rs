@@ -486,11 +486,12 @@ fn with_stack(mut f: Finding, event: &Event) -> Finding {
             f = f.related(site, "reached through this call");
         }
     }
-    // The outermost call is in the file that the finding belongs to.
-    if let Some(&first) = event.stack.first()
-        && !f.places().any(|p| p == first)
-    {
-        f = f.related(first, "reached through this call");
+    // The outermost call is in the file that the finding belongs to, and from the innermost one there it leaves that file.
+    let own = |site: &&Place| event.stack.first().is_some_and(|first| first.file == site.file);
+    for &site in event.stack.first().into_iter().chain(event.stack.iter().rev().find(own)) {
+        if !f.places().any(|p| p == site) {
+            f = f.related(site, "reached through this call");
+        }
     }
     f
 }

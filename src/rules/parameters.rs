@@ -1,5 +1,6 @@
 //! SD210: a function is given a device and does not use it.
 
+mod again;
 mod built;
 mod checked;
 mod drawn;
@@ -7,6 +8,7 @@ mod dropped;
 mod effect;
 mod flagged;
 mod left;
+mod mixed;
 mod overridden;
 mod own;
 mod registered;
@@ -78,6 +80,7 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
             }
         }
         found.extend(file.own_not_passed_on(function, device));
+        found.extend(again::without_its_device(&file, function, device));
     }
     found
 }

@@ -167,6 +167,10 @@ pub(super) struct Watch {
     pub(super) keeps_gradients: FxHashSet<Place>,
     /// When a process group was started, if anything in sight starts one.
     pub(super) group_started: Option<Cond>,
+    /// What files gave that are loaded to wherever they were saved from, with where that is.
+    pub(super) read: FxHashMap<OuterId, Place>,
+    /// Such places, with where something out of the file meets a tensor on a GPU.
+    pub(super) read_back: Vec<(Place, Place)>,
 }
 
 /// An optimizer.
@@ -259,6 +263,8 @@ impl Watch {
             waits: 0,
             accelerated: FxHashMap::default(),
             accelerates: FxHashMap::default(),
+            read: FxHashMap::default(),
+            read_back: Vec::new(),
             places_asked: FxHashSet::default(),
             kernels_imported: FxHashSet::default(),
             unseen: FxHashSet::default(),

@@ -1,0 +1,53 @@
+//! Modules that a class of the project restores: `Model.from_pretrained(path)`, whose own reading of files nobody follows.
+//!
+//! What reads a model and can be told to place it (`device_map=`) leaves it on the CPU where it is not told. Its constructor says
+//! what it is made of.
+
+use super::super::value::Value;
+use super::args::Args;
+use super::{Closure, Interp};
+use crate::ir::Expr;
+use crate::link::ClassKey;
+use crate::sym::Sym;
+
+/// The argument by which such functions are told where.
+const PLACES: &str = "device_map";
+
+impl Interp<'_> {
+    /// Does the class method restore an instance, by its name, and does it know of placing it?
+    pub(super) fn restores(&self, key: ClassKey, name: Sym, method: Closure) -> bool {
+        if !matches!(name.as_str(), "from_pretrained") || !self.is_module_class(key) {
+            return false;
+        }
+        let ir = &self.program.get(method.module).ir;
+        let function = ir.function(method.func);
+        let place = Sym::new(PLACES);
+        function.params.iter().any(|p| p.name == place)
+            || ir.has_string(place)
+                && ir.exprs[ir.exprs_of(function)].iter().any(|e| matches!(*e, Expr::Str(s) if s == place))
+    }
+
+    /// The instance, if following the method has not shown one.
+    pub(super) fn restored(
+        &mut self,
+        key: ClassKey,
+        shown: Value,
+        args: &Args,
+        e: crate::ir::ExprId,
+    ) -> Value {
+        if !matches!(shown, Value::Unknown | Value::Outer(_)) || args.open || args.open_names {
+            return shown;
+        }
+        let device = self.restored_to(args, e);
+        let id = self.new_instance(key, e);
+        let given = Args { open: true, open_names: true, ..Args::default() };
+        self.unbuilt.insert(id, given);
+        self.build_now(id, e);
+        self.unbuilt.remove(&id);
+        if !self.is_as_made(device) {
+            self.move_module(id, device);
+        }
+        self.made_in_half(id, args, e);
+        Value::Object(id)
+    }
+}
