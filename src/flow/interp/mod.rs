@@ -72,6 +72,7 @@ mod indexless;
 mod instance;
 mod iteration;
 mod join;
+mod keepers;
 mod kept;
 mod lacking;
 mod late_layers;

@@ -205,7 +205,8 @@ impl Interp<'_> {
                 && self.program.find_method(k, self.known.forward).is_none()
         });
         let known = inherits || matches!(self.obj(id).kind, ObjKind::ForeignModule(None));
-        let refused = known && self.meet(Meeting::ModuleInput, "the module", e, &parties);
+        let what = if self.watch.keepers.contains(&id) { "its call" } else { "the module" };
+        let refused = known && self.meet(Meeting::ModuleInput, what, e, &parties);
         // What owns nothing is nowhere, and says nothing of its results.
         let rests = self.obj(id).kind == ObjKind::Module && self.is_cpu(device) && !self.has_weights(id, 0);
         let device = match (refused, rests) {

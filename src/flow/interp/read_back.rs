@@ -51,14 +51,13 @@ impl Interp<'_> {
         None
     }
 
-    /// Is it a tensor for certain, and on a GPU where there is one? One without dimensions may meet any other.
+    /// Is it a tensor for certain, and on a GPU where there is one? Only CPU tensors without dimensions
+    /// may meet others, so that these count as well.
     fn is_on_a_gpu(&self, v: Value) -> bool {
         let Value::Tensor(t) = v else { return false };
         let t = self.get_tensor(t);
         let leaves = self.device_leaves(t.device);
-        t.certain
-            && t.dims.none() != Some(true)
-            && leaves.into_iter().any(|(_, d, _)| matches!(d, Device::Cuda(_) | Device::CudaSome))
+        t.certain && leaves.into_iter().any(|(_, d, _)| matches!(d, Device::Cuda(_) | Device::CudaSome))
     }
 
     /// Adds to the event of a load where what it gave has met something.

@@ -42,7 +42,10 @@ impl Interp<'_> {
         let id = self.new_instance(key, e);
         let given = Args { open: true, open_names: true, ..Args::default() };
         self.unbuilt.insert(id, given);
+        // What it is made of is no part of what the program does.
+        let steps = self.steps;
         self.build_now(id, e);
+        self.steps = steps;
         self.unbuilt.remove(&id);
         if !self.is_as_made(device) {
             self.move_module(id, device);

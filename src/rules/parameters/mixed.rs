@@ -25,7 +25,7 @@ impl File<'_> {
             for n in 0..program.get(m).classes.len() {
                 let key = ClassKey { module: m, class: ClassId(u32::try_from(n).ok()?) };
                 if key != mixin && program.class(key).mro.contains(&mixin) {
-                    methods.insert(program.find_method(key, name)?);
+                    methods.extend(program.find_method(key, name));
                 }
             }
         }
