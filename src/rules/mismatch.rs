@@ -157,7 +157,12 @@ pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
     if matches!(
         meeting,
-        Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data | Meeting::Replaced | Meeting::Returned
+        Meeting::Generator
+            | Meeting::CpuOnly
+            | Meeting::OldConstructor
+            | Meeting::Data
+            | Meeting::Replaced
+            | Meeting::Returned
     ) {
         return None;
     }
@@ -314,7 +319,10 @@ fn given_back(event: &Event, function: &str, stray: &Operand, other: &Operand) -
     let there = other.device.in_words();
     let message = format!("`{function}` gives a tensor on the CPU on this way, and one on {there} on others");
     let f = finding(204, event, message, made.place, "made on the CPU, wherever the caller's are");
-    Some(f.related(event.place, "gives one or the other").help("send it there as well before it is given back"))
+    Some(
+        f.related(event.place, "gives one or the other")
+            .help("send it there as well before it is given back"),
+    )
 }
 
 /// Is it as a test likes it? Fixtures and parameters are the project's own, wherever that stands to which they are given.
@@ -397,7 +405,12 @@ pub(super) fn operation(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
     if matches!(
         meeting,
-        Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data | Meeting::Replaced | Meeting::Returned
+        Meeting::Generator
+            | Meeting::CpuOnly
+            | Meeting::OldConstructor
+            | Meeting::Data
+            | Meeting::Replaced
+            | Meeting::Returned
     ) || callers_decide(event, other, cx)
         || as_tests_like(event, other, cx)
     {

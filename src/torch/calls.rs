@@ -27,8 +27,6 @@ pub struct CallFact {
     /// It makes something that keeps tensors where this argument says, on the CPU unless told, and is called with tensors that must
     /// be there.
     pub keeps_at: Option<Arg>,
-    /// It joins tables, and this argument says whether rows without a match are kept.
-    pub gaps_by: Option<Arg>,
     /// It makes something that calls each of these with what it is called with.
     pub calls_each: Option<Arg>,
     /// It fetches a file that is published, for everyone: the argument that says under which name.
@@ -248,7 +246,6 @@ fn merge(fact: &mut CallFact, path: &str, words: &str) -> Option<()> {
             "moves" => fact.moves_for_user = true,
             "published" => fact.published_as = Some(arg(value)?),
             "keeps" => fact.keeps_at = Some(arg(value)?),
-            "gaps" => fact.gaps_by = Some(arg(value)?),
             "each" => fact.calls_each = Some(arg(value)?),
             _ => return None,
         }

@@ -39,8 +39,6 @@ pub enum Base {
     TestCase,
     /// A trainer or engine that owns the loop.
     Trainer,
-    /// A container of tensors: its `device` is `None` unless somebody has named one.
-    Container,
 }
 
 impl Base {
@@ -53,7 +51,6 @@ impl Base {
             "function" => Self::Function,
             "test" => Self::TestCase,
             "trainer" => Self::Trainer,
-            "container" => Self::Container,
             _ => return None,
         })
     }

@@ -54,7 +54,7 @@ impl Interp<'_> {
             return self.torch_function(path, op, args, e);
         }
         let result = match torch::call(path) {
-            Some(fact) => match self.make_keeper(fact, args, e).or_else(|| self.joined_table(fact, args, e)) {
+            Some(fact) => match self.make_keeper(fact, args, e) {
                 Some(made) => made,
                 None => self.fact_call(path, fact, args, e),
             },

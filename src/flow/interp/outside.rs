@@ -116,15 +116,12 @@ impl Interp<'_> {
         {
             return written;
         }
-        if let Some(column) = self.column_with_gaps(o, name) {
-            return column;
-        }
         match text {
             "device" => {
                 self.watch.asked_for_device.insert(o);
                 // A tensor's or a module's device, an option of that name: the same symbol either way.
                 let d = self.device_symbol(o, e);
-                self.device_if_any(o, d)
+                Value::Device(d)
             }
             "is_cuda" => {
                 let d = self.device_of_outer(o, e);
@@ -235,9 +232,6 @@ impl Interp<'_> {
             for &(v, _) in args.positional.iter().take(1) {
                 self.used_as_weights(v);
             }
-        }
-        if let Some(column) = self.column_with_gaps(o, name) {
-            return column;
         }
         self.check_gathered(o, name, args);
         if let Some(prepared) = self.prepared_by(o, name, args, e) {

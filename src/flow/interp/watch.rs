@@ -167,8 +167,6 @@ pub(super) struct Watch {
     pub(super) keeps_gradients: FxHashSet<Place>,
     /// When a process group was started, if anything in sight starts one.
     pub(super) group_started: Option<Cond>,
-    /// Tables in which rows may have gaps.
-    pub(super) with_gaps: FxHashSet<OuterId>,
     /// Objects of other libraries that keep tensors and are called with tensors that must be there.
     pub(super) keepers: FxHashSet<ObjId>,
     /// What files gave that are loaded to wherever they were saved from, with where that is.
@@ -267,7 +265,6 @@ impl Watch {
             waits: 0,
             accelerated: FxHashMap::default(),
             accelerates: FxHashMap::default(),
-            with_gaps: FxHashSet::default(),
             keepers: FxHashSet::default(),
             read: FxHashMap::default(),
             read_back: Vec::new(),
