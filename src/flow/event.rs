@@ -171,7 +171,6 @@ pub enum Meeting {
     OldConstructor,
     Data,
     Replaced,
-    Returned,
 }
 
 /// What an optimizer has that the model is not with any more.

@@ -157,12 +157,7 @@ pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
     if matches!(
         meeting,
-        Meeting::Generator
-            | Meeting::CpuOnly
-            | Meeting::OldConstructor
-            | Meeting::Data
-            | Meeting::Replaced
-            | Meeting::Returned
+        Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data | Meeting::Replaced
     ) {
         return None;
     }
@@ -278,13 +273,10 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
     if stray.device != DeviceName::Known("cpu".to_owned()) {
         return None;
     }
+    let (place, how) = made(stray)?;
     if callers_decide(event, other, cx) || as_tests_like(event, other, cx) {
         return None;
     }
-    if meeting == Meeting::Returned {
-        return given_back(event, what, stray, other);
-    }
-    let (place, how) = made(stray)?;
     let replaced = meeting == Meeting::Replaced;
     if matches!(&other.device, DeviceName::Varies(_))
         && !replaced
@@ -311,18 +303,6 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
         _ => "make it where the input is: `device=x.device`".to_owned(),
     };
     Some(with_stack(f, event).help(help))
-}
-
-/// On one way a function gives a tensor on the CPU.
-fn given_back(event: &Event, function: &str, stray: &Operand, other: &Operand) -> Option<Finding> {
-    let made = stray.chain.first()?;
-    let there = other.device.in_words();
-    let message = format!("`{function}` gives a tensor on the CPU on this way, and one on {there} on others");
-    let f = finding(204, event, message, made.place, "made on the CPU, wherever the caller's are");
-    Some(
-        f.related(event.place, "gives one or the other")
-            .help("send it there as well before it is given back"),
-    )
 }
 
 /// Is it as a test likes it? Fixtures and parameters are the project's own, wherever that stands to which they are given.
@@ -405,12 +385,7 @@ pub(super) fn operation(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
     if matches!(
         meeting,
-        Meeting::Generator
-            | Meeting::CpuOnly
-            | Meeting::OldConstructor
-            | Meeting::Data
-            | Meeting::Replaced
-            | Meeting::Returned
+        Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data | Meeting::Replaced
     ) || callers_decide(event, other, cx)
         || as_tests_like(event, other, cx)
     {

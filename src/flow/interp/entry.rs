@@ -448,7 +448,6 @@ impl Interp<'_> {
                 self.leaves_for_numpy(key, given);
             }
             self.check_step((module, func), class, given);
-            self.check_given_back((module, func), given);
             self.collect(out);
             self.run_returned(given, start, frames, out);
         }

@@ -58,7 +58,6 @@ mod files;
 mod filled;
 mod frame;
 mod gathered;
-mod given_back;
 mod given_makers;
 mod graphless;
 mod groups;
