@@ -455,6 +455,9 @@ impl Interp<'_> {
                 return self.module_method(id, name, args, e, base);
             }
             let f = self.bind_method(v, id, key, name, e);
+            if self.watch.restored.contains(&id) && !super::module::MOVES.contains(&name.as_str()) {
+                return self.restored_method(id, f, args, e);
+            }
             return self.call_value(f, args, e);
         }
         match self.obj(id).kind {

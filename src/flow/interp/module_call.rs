@@ -34,6 +34,9 @@ impl Interp<'_> {
     /// `module(args)`
     pub(super) fn call_module(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
         let this = Value::Object(id);
+        if self.watch.restored.contains(&id) {
+            return self.for_what_meets(&mut |i| i.call_module_itself(id, args, e));
+        }
         if !self.has_hooks(this) {
             return self.call_module_itself(id, args, e);
         }
@@ -58,6 +61,9 @@ impl Interp<'_> {
         self.device_work(device);
         self.check_timed(id, device, e);
         self.autocast_meets(device, e);
+        if self.watch.restored.contains(&id) && !self.is_given_elsewhere(id, args, e) {
+            return self.call_unknown_module(id, args, e);
+        }
         match kind {
             ObjKind::ForeignModule(Some(op)) => return self.call_torch_module(id, op, args, e),
             ObjKind::List { module: true } => return self.call_sequential(id, args, e),

@@ -3,10 +3,12 @@
 //! What reads a model and can be told to place it (`device_map=`) leaves it on the CPU where it is not told. Its constructor says
 //! what it is made of.
 
-use super::super::value::Value;
+use super::super::dims::Dims;
+use super::super::value::{ObjId, Value};
 use super::args::Args;
+use super::meet::{Party, Rule};
 use super::{Closure, Interp};
-use crate::ir::Expr;
+use crate::ir::{Expr, ExprId};
 use crate::link::ClassKey;
 use crate::sym::Sym;
 
@@ -28,18 +30,13 @@ impl Interp<'_> {
     }
 
     /// The instance, if following the method has not shown one.
-    pub(super) fn restored(
-        &mut self,
-        key: ClassKey,
-        shown: Value,
-        args: &Args,
-        e: crate::ir::ExprId,
-    ) -> Value {
+    pub(super) fn restored(&mut self, key: ClassKey, shown: Value, args: &Args, e: ExprId) -> Value {
         if !matches!(shown, Value::Unknown | Value::Outer(_)) || args.open || args.open_names {
             return shown;
         }
         let device = self.restored_to(args, e);
         let id = self.new_instance(key, e);
+        self.watch.restored.insert(id);
         let given = Args { open: true, open_names: true, ..Args::default() };
         self.unbuilt.insert(id, given);
         // What it is made of is no part of what the program does.
@@ -52,5 +49,32 @@ impl Interp<'_> {
         }
         self.made_in_half(id, args, e);
         Value::Object(id)
+    }
+
+    /// A method of such a module: gone through where it is given something that is elsewhere.
+    pub(super) fn restored_method(&mut self, id: ObjId, method: Value, args: &Args, e: ExprId) -> Value {
+        if !self.is_given_elsewhere(id, args, e) {
+            return self.unknown_call(Value::Unknown, args, e);
+        }
+        self.for_what_meets(&mut |i| i.call_value(method, args, e))
+    }
+
+    /// Is it given a tensor that is not where the module is?
+    pub(super) fn is_given_elsewhere(&mut self, id: ObjId, args: &Args, e: ExprId) -> bool {
+        let device = self.module_device(id, 0);
+        let module = Party { expr: e, device, dims: Dims::SOME, rule: Rule::STRICT };
+        let given: Vec<(Value, ExprId)> = args.values().collect();
+        given.into_iter().any(|(v, at)| {
+            matches!(v, Value::Tensor(_) | Value::Choice(_))
+                && self.party(v, at, Rule::STRICT).is_some_and(|p| !self.clashes(&module, &p).is_empty())
+        })
+    }
+
+    /// Goes through something for the tensors that meet in it.
+    pub(super) fn for_what_meets(&mut self, run: &mut dyn FnMut(&mut Self) -> Value) -> Value {
+        self.watch.only_meetings += 1;
+        let given = run(self);
+        self.watch.only_meetings -= 1;
+        given
     }
 }
