@@ -353,7 +353,7 @@ impl Interp<'_> {
 
     /// A method that is not followed, and whose name speaks of devices, has done something to where its object is, and the
     /// modules that it holds.
-    fn may_have_moved(&mut self, method: Sym, receiver: Option<Value>) {
+    pub(super) fn may_have_moved(&mut self, method: Sym, receiver: Option<Value>) {
         let name = method.as_str();
         let Some(v @ Value::Object(id)) = receiver else { return };
         if !matches!(name, "to" | "_apply") && !speaks_of_devices(name) {

@@ -456,7 +456,7 @@ impl Interp<'_> {
             }
             let f = self.bind_method(v, id, key, name, e);
             if self.watch.restored.contains(&id) && !super::module::MOVES.contains(&name.as_str()) {
-                return self.restored_method(id, f, args, e);
+                return self.restored_method(id, (name, f), args, e);
             }
             return self.call_value(f, args, e);
         }

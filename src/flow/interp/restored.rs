@@ -52,8 +52,16 @@ impl Interp<'_> {
     }
 
     /// A method of such a module: gone through where it is given something that is elsewhere.
-    pub(super) fn restored_method(&mut self, id: ObjId, method: Value, args: &Args, e: ExprId) -> Value {
+    pub(super) fn restored_method(
+        &mut self,
+        id: ObjId,
+        (name, method): (Sym, Value),
+        args: &Args,
+        e: ExprId,
+    ) -> Value {
         if !self.is_given_elsewhere(id, args, e) {
+            // `model.enable_group_offload(…)`
+            self.may_have_moved(name, Some(Value::Object(id)));
             return self.unknown_call(Value::Unknown, args, e);
         }
         self.for_what_meets(&mut |i| i.call_value(method, args, e))
