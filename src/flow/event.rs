@@ -268,6 +268,8 @@ pub enum Kind {
         explicit_none: bool,
         /// May something in the file use another GPU than the first, so that what was saved from one goes back to it?
         several: bool,
+        /// Where something that was taken out of the file meets a tensor on a GPU.
+        met: Vec<Place>,
     },
     /// An allocation of known size on an accelerator.
     Allocation {

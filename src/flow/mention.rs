@@ -221,6 +221,7 @@ impl Scan<'_> {
                 let last = text.rsplit('.').next().unwrap_or(text);
                 text.starts_with("torch.cuda.") && text != "torch.cuda.is_available"
                     || self.names.seeds.contains(&Sym::new(last))
+                    || torch::call(path).is_some_and(|fact| fact.keeps_at.is_some())
             })
         })
     }

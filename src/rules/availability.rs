@@ -220,7 +220,7 @@ pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 
 /// SD105 load-without-map-location
 pub(super) fn load(event: &Event, cx: &Context<'_>) -> Option<Finding> {
-    let Kind::Load { program, explicit_none, several } = &event.kind else { return None };
+    let Kind::Load { program, explicit_none, several, met } = &event.kind else { return None };
     // What tests load, they have written themselves.
     if super::in_tests(event.place, cx) || event.stack.iter().any(|&call| super::in_tests(call, cx)) {
         return None;
@@ -249,5 +249,11 @@ pub(super) fn load(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     } else {
         "load to the CPU, then move the model: `torch.load(path, map_location=\"cpu\")`"
     };
-    Some(with_stack(f, event).help(help))
+    let mut f = with_stack(f, event);
+    for &place in met {
+        if f.places().all(|p| p != place) {
+            f = f.related(place, "what was taken out of the file meets a tensor of this process's GPU here");
+        }
+    }
+    Some(f.help(help))
 }

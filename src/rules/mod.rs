@@ -500,11 +500,15 @@ fn with_stack(mut f: Finding, event: &Event) -> Finding {
             f = f.related(site, "reached through this call");
         }
     }
-    // The outermost call is in the file that the finding belongs to.
-    if let Some(&first) = event.stack.first()
-        && !f.places().any(|p| p == first)
-    {
-        f = f.related(first, "reached through this call");
+    // The outermost call is in the file that the finding belongs to. Of two tensors that meet elsewhere the innermost one there
+    // says more.
+    let own = |site: &&Place| event.stack.first().is_some_and(|first| first.file == site.file);
+    let meets = matches!(event.kind, Kind::Mismatch { .. });
+    let inner = event.stack.iter().rev().find(own).filter(|_| meets);
+    for &site in inner.into_iter().chain(event.stack.first()) {
+        if !f.places().any(|p| p == site) {
+            f = f.related(site, "reached through this call");
+        }
     }
     f
 }

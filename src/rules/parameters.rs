@@ -1,5 +1,6 @@
 //! SD210: a function is given a device and does not use it.
 
+mod again;
 mod astray;
 mod built;
 mod checked;
@@ -9,6 +10,7 @@ mod effect;
 mod first;
 mod flagged;
 mod left;
+mod mixed;
 mod none_given;
 mod overridden;
 mod own;
@@ -85,6 +87,7 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
             }
         }
         found.extend(file.own_not_passed_on(function, device));
+        found.extend(again::without_its_device(&file, function, device));
     }
     found.extend(first::told(&file, asked));
     found

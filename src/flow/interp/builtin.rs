@@ -373,6 +373,9 @@ impl Interp<'_> {
 
     /// `max(pairs, key=…)` and `min(2, n)`: one of them.
     fn extreme(&mut self, args: &Args, e: ExprId) -> Value {
+        if let [(a, _), (b, _)] = args.positional[..] {
+            self.meets_what_was_read(a, b, e);
+        }
         let items = match args.positional.as_slice() {
             [(v, _)] => self.exact_elements(*v),
             many => Some(many.iter().map(|&(v, _)| v).collect()),

@@ -6,7 +6,7 @@ use super::super::diagram::{Dd, FALSE, TRUE};
 use super::super::value::{Bound, BoundId, ClosureId, FrameId, ObjId, Value};
 use super::args::Args;
 use super::{Cell, Frame, Interp, LoopFrame, MAX_DEPTH, ObjKind};
-use crate::ir::{CallId, Expr, ExprId, FuncId, FuncKind, Var};
+use crate::ir::{Call, CallId, Expr, ExprId, FuncId, FuncKind, Var};
 use crate::link::{ClassKey, ModIdx};
 use crate::span::Place;
 use crate::sym::Sym;
@@ -25,31 +25,12 @@ impl Interp<'_> {
                 let receiver = self.receiver_here();
                 self.bound(receiver, None, Sym::new("super"))
             }
-            Expr::Attr { base, name } => {
-                let mut receiver = self.eval(base);
-                let args = self.arguments(call);
-                if args.either.is_some() {
-                    return self.with_either(receiver, &args, &mut |i, args| {
-                        i.each(receiver, &mut |i, r| i.call_method(r, name, args, e, base))
-                    });
-                }
-                self.handed_as_weights(name, &args);
-                // `model = model.cuda()`, of which nothing else is known: a part that moves has weights.
-                if matches!(receiver, Value::Tensor(_)) && name.as_str() == "load_state_dict" {
-                    args.positional.iter().take(1).for_each(|&(v, _)| self.loaded_as_weights(v));
-                }
-                if matches!(linked.ir.expr(base), Expr::Compare { .. }) {
-                    receiver = self.each(receiver, &mut |i, r| match r {
-                        Value::Bool(_) => i.compared_tensor(r, base, name, &args),
-                        r => r,
-                    });
-                }
-                if self.method_raises_for_lack(receiver, name, &args) {
-                    return Value::Unknown;
-                }
-                self.each(receiver, &mut |i, r| i.call_method(r, name, &args, e, base))
-            }
+            Expr::Attr { base, name } => self.call_attribute(base, name, call, e),
             _ => {
+                // `getattr(x, name)()`
+                if let Some((base, name)) = self.method_called(call.func) {
+                    return self.call_attribute(base, name, call, e);
+                }
                 let f = self.eval(call.func);
                 let args = self.arguments(call);
                 if args.either.is_some() {
@@ -66,6 +47,33 @@ impl Interp<'_> {
                 self.call_value(f, &args, e)
             }
         }
+    }
+
+    /// `base.name(…)`
+    fn call_attribute(&mut self, base: ExprId, name: Sym, call: Call<'_>, e: ExprId) -> Value {
+        let linked = self.linked();
+        let mut receiver = self.eval(base);
+        let args = self.arguments(call);
+        if args.either.is_some() {
+            return self.with_either(receiver, &args, &mut |i, args| {
+                i.each(receiver, &mut |i, r| i.call_method(r, name, args, e, base))
+            });
+        }
+        self.handed_as_weights(name, &args);
+        // `model = model.cuda()`, of which nothing else is known: a part that moves has weights.
+        if matches!(receiver, Value::Tensor(_)) && name.as_str() == "load_state_dict" {
+            args.positional.iter().take(1).for_each(|&(v, _)| self.loaded_as_weights(v));
+        }
+        if matches!(linked.ir.expr(base), Expr::Compare { .. }) {
+            receiver = self.each(receiver, &mut |i, r| match r {
+                Value::Bool(_) => i.compared_tensor(r, base, name, &args),
+                r => r,
+            });
+        }
+        if self.method_raises_for_lack(receiver, name, &args) {
+            return Value::Unknown;
+        }
+        self.each(receiver, &mut |i, r| i.call_method(r, name, &args, e, base))
     }
 
     /// `(x > 0).float()`: what compares so is a tensor, and so is what it is compared from.
@@ -346,7 +354,7 @@ impl Interp<'_> {
 
     /// A method that is not followed, and whose name speaks of devices, has done something to where its object is, and the
     /// modules that it holds.
-    fn may_have_moved(&mut self, method: Sym, receiver: Option<Value>) {
+    pub(super) fn may_have_moved(&mut self, method: Sym, receiver: Option<Value>) {
         let name = method.as_str();
         let Some(v @ Value::Object(id)) = receiver else { return };
         if !matches!(name, "to" | "_apply") && !speaks_of_devices(name) {

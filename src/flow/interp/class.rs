@@ -346,21 +346,26 @@ impl Interp<'_> {
 
     /// An instance of a class that another library defines, or restored from somewhere: a module on the CPU.
     pub(super) fn foreign_instance(&mut self, class: Option<ClassKey>, args: &Args, e: ExprId) -> Value {
+        let device = self.restored_to(args, e);
+        let id = self.object(ObjKind::ForeignModule(None), class, Value::Device(device));
+        self.made_in_half(id, args, e);
+        Value::Object(id)
+    }
+
+    /// Where a module is that another library has made, or that was restored from somewhere with such arguments.
+    pub(super) fn restored_to(&mut self, args: &Args, e: ExprId) -> Dd {
         let placed = args.open
             || ["device", "low_cpu_mem_usage", "quantization_config", "load_in_8bit", "load_in_4bit"]
                 .iter()
                 .any(|k| args.keyword(k).is_some());
-        let device = match args.keyword("device_map") {
+        match args.keyword("device_map") {
             _ if placed => self.unknown_device(),
             Some((Value::None, _)) | None => self.default_device_at(e, Reason::Module),
             Some((map, at)) => {
                 let device = self.mapped_device(map, at);
                 self.because(device, e, Reason::Made)
             }
-        };
-        let id = self.object(ObjKind::ForeignModule(None), class, Value::Device(device));
-        self.made_in_half(id, args, e);
-        Value::Object(id)
+        }
     }
 
     /// `device_map="auto"`: one GPU has all of the model, and several share it, with hooks that bring each part its

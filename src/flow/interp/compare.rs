@@ -513,6 +513,8 @@ impl Interp<'_> {
                 }
                 _ => self.unknown_test(e),
             },
+            // `assert data.edges is not None`, and then `"edges" in data`
+            (Value::Outer(o), Value::Str(name, _)) if self.has_been_found(o, name) => TRUE,
             // What the environment says is the user's or the launcher's decision.
             (Value::External(path), Value::Str(s, _)) if path.as_str() == "os.environ" => {
                 let outer = self.outside_name(path);

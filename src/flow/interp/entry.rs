@@ -174,6 +174,7 @@ impl Interp<'_> {
             {
                 let parameter = self.parameter_of(&pending.about);
                 pending.event.followed = self.any_followed(&pending.about);
+                self.with_what_met(&mut pending.event);
                 out.events.push((pending.event, pending.function, parameter));
             }
         }

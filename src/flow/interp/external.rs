@@ -69,7 +69,10 @@ impl Interp<'_> {
             return self.torch_function(path, op, args, e);
         }
         let result = match torch::call(path) {
-            Some(fact) => self.fact_call(path, fact, args, e),
+            Some(fact) => match self.make_keeper(fact, args, e) {
+                Some(made) => made,
+                None => self.fact_call(path, fact, args, e),
+            },
             None => self.foreign_call(path, args, e),
         };
         if result == Self::ARRAY { self.array_of(text, args) } else { result }

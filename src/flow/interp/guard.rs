@@ -301,7 +301,7 @@ impl Interp<'_> {
         }
         let ir = &self.linked().ir;
         let Expr::Call(call) = ir.expr(e) else { return };
-        let Expr::Attr { base, name } = ir.expr(ir.call(call).func) else { return };
+        let Some((base, name)) = self.method_called(ir.call(call).func) else { return };
         if !matches!(
             name.as_str(),
             "to" | "cuda" | "cpu" | "type_as" | "xpu" | "npu" | "half" | "float" | "double" | "bfloat16"
@@ -316,11 +316,12 @@ impl Interp<'_> {
         }
         // `torch.zeros(1).cuda()`, `step(x).cpu()`: nobody else has what was copied. That is a way to ask whether it works,
         // or to wait until it is done.
-        if let Expr::Call(made) = ir.expr(base) {
-            let callee = ir.call(made).func;
+        if let Expr::Call(made_by) = ir.expr(base) {
+            let callee = ir.call(made_by).func;
             let external =
                 matches!(self.program.resolve_expr(self.here().module, callee), Some(Resolved::External(_)));
-            if external || matches!(ir.expr(callee), Expr::Var(_)) {
+            let made = external || matches!(ir.expr(callee), Expr::Var(_));
+            if made && self.attribute_asked_for(ir.call(made_by)).is_none() {
                 return;
             }
         }

@@ -61,12 +61,13 @@ impl Interp<'_> {
             if let Some(bite) = bite {
                 let place = self.place(e);
                 self.emit(
-                    Kind::Load { program, explicit_none, several: self.watch.beyond_first },
+                    Kind::Load { program, explicit_none, several: self.watch.beyond_first, met: Vec::new() },
                     place,
                     bite,
                     Vec::new(),
                 );
                 let result = self.result_of(e);
+                self.remember_read(result, place);
                 // Data sets are saved with `torch.save` too: wait until the result is used as weights.
                 let names = self.names_around(e);
                 if !program

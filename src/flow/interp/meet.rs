@@ -452,7 +452,7 @@ impl Interp<'_> {
     }
 
     /// When two parties differ, with each pair of devices that the path allows.
-    fn clashes(&mut self, a: &Party, b: &Party) -> Vec<Clash> {
+    pub(super) fn clashes(&mut self, a: &Party, b: &Party) -> Vec<Clash> {
         let mut pairs: Vec<(u32, u32)> = Vec::new();
         let first = self.have_bare_and_other(a.device, b.device) && self.first_is_current();
         let chosen = Sides {

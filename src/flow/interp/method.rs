@@ -408,7 +408,11 @@ impl Interp<'_> {
             super::class::MethodKind::Class => Some(Value::Class(key)),
             _ => None,
         };
-        self.call_function(closure.module, closure.func, closure.frame, receiver, args, e)
+        let given = self.call_function(closure.module, closure.func, closure.frame, receiver, args, e);
+        if receiver.is_some() && self.restores(key, name, closure) {
+            return self.restored(key, given, args, e);
+        }
+        given
     }
 
     /// `Function.apply(…)` of a `torch.autograd.Function` calls its `forward`, with a context unless `setup_context` gets
@@ -438,7 +442,22 @@ impl Interp<'_> {
             if name == self.known.forward && self.is_module_object(id) {
                 self.check_evaluation(id, e);
             }
+            if let Value::Closure(c) = v
+                && self.is_module_object(id)
+                && self.is_handed_up(name, *self.t.closures.get(c.0))
+            {
+                return self.module_method(id, name, args, e, base);
+            }
+            if let Value::Closure(c) = v
+                && self.is_module_object(id)
+                && self.is_handed_up(name, *self.t.closures.get(c.0))
+            {
+                return self.module_method(id, name, args, e, base);
+            }
             let f = self.bind_method(v, id, key, name, e);
+            if self.watch.restored.contains(&id) && !super::module::MOVES.contains(&name.as_str()) {
+                return self.restored_method(id, (name, f), args, e);
+            }
             return self.call_value(f, args, e);
         }
         match self.obj(id).kind {

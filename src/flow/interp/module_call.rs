@@ -34,6 +34,9 @@ impl Interp<'_> {
     /// `module(args)`
     pub(super) fn call_module(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
         let this = Value::Object(id);
+        if self.watch.restored.contains(&id) {
+            return self.for_what_meets(&mut |i| i.call_module_itself(id, args, e));
+        }
         if !self.has_hooks(this) {
             return self.call_module_itself(id, args, e);
         }
@@ -58,6 +61,9 @@ impl Interp<'_> {
         self.device_work(device);
         self.check_timed(id, device, e);
         self.autocast_meets(device, e);
+        if self.watch.restored.contains(&id) && !self.is_given_elsewhere(id, args, e) {
+            return self.call_unknown_module(id, args, e);
+        }
         match kind {
             ObjKind::ForeignModule(Some(op)) => return self.call_torch_module(id, op, args, e),
             ObjKind::List { module: true } => return self.call_sequential(id, args, e),
@@ -205,7 +211,8 @@ impl Interp<'_> {
                 && self.program.find_method(k, self.known.forward).is_none()
         });
         let known = inherits || matches!(self.obj(id).kind, ObjKind::ForeignModule(None));
-        let refused = known && self.meet(Meeting::ModuleInput, "the module", e, &parties);
+        let what = if self.watch.keepers.contains(&id) { "its call" } else { "the module" };
+        let refused = known && self.meet(Meeting::ModuleInput, what, e, &parties);
         // What owns nothing is nowhere, and says nothing of its results.
         let rests = self.obj(id).kind == ObjKind::Module && self.is_cpu(device) && !self.has_weights(id, 0);
         let device = match (refused, rests) {

@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::super::diagram::Dd;
 use super::super::dims::Dims;
-use super::super::value::{ObjId, Role, Tensor, Value};
+use super::super::value::{Device, NO_ORIGIN, ObjId, Role, Tensor, Value};
 use super::{Interp, ObjKind};
 use crate::sym::Sym;
 
@@ -13,6 +13,16 @@ impl Interp<'_> {
     pub(super) fn move_module(&mut self, id: ObjId, device: Dd) {
         let mut seen = FxHashSet::default();
         self.move_registered(id, device, &mut seen);
+    }
+
+    /// The device after a move. What was there before is there for the reason that it had before.
+    fn where_it_was(&mut self, old: Dd, device: Dd) -> Dd {
+        let places = &self.t.places;
+        let same = |x: u32, y: u32| {
+            let ((a, why), (b, _)) = (*places.get(x), *places.get(y));
+            a == b && a == Device::Cpu && why != NO_ORIGIN
+        };
+        self.d.zip(old, device, &mut |x, y| if same(x, y) { x } else { y }).unwrap_or(device)
     }
 
     pub(super) fn move_registered(&mut self, id: ObjId, device: Dd, seen: &mut FxHashSet<ObjId>) {
@@ -27,10 +37,12 @@ impl Interp<'_> {
                 self.set_own(id, moved);
             }
             _ => {
+                let mut now = device;
                 if let Value::Device(old) = self.own(id) {
                     self.leaves_parameters_at(old, device);
+                    now = self.where_it_was(old, device);
                 }
-                self.set_own(id, Value::Device(device));
+                self.set_own(id, Value::Device(now));
             }
         }
         let by_hand = self.moves_itself_by_hand(id);

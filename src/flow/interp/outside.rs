@@ -317,6 +317,7 @@ impl Interp<'_> {
             let t = self.tensor_of_outer(o, e);
             return self.tensor_method(t, name, args, e, base);
         }
+        self.run_by_annotation(o, name, args, e);
         for (v, _) in args.values() {
             self.escape(v, 0);
         }

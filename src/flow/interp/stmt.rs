@@ -4,7 +4,7 @@ use super::super::atom::Atom;
 use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::Value;
 use super::{Interp, ObjKind, TryFrame};
-use crate::ir::{Block, Expr, ExprId, ExprList, Handler, Slot, Stmt, StmtId, Var};
+use crate::ir::{Block, Call, Expr, ExprId, ExprList, Handler, Slot, Stmt, StmtId, Var};
 use crate::link::{Resolved, Target};
 
 impl<'p> Interp<'p> {
@@ -135,13 +135,14 @@ impl<'p> Interp<'p> {
     }
 
     /// `p.data = p.data.to(device)`, `p.data = p.data.float().to(device)`: a move written by hand.
-    fn moves_itself(&self, target: ExprId, value: ExprId) -> bool {
+    fn moves_itself(&mut self, target: ExprId, value: ExprId) -> bool {
         let ir = &self.linked().ir;
         let Expr::Attr { base, name } = ir.expr(target) else { return false };
         let (mut at, mut moved) = (value, false);
         while let Expr::Call(call) = ir.expr(at) {
             let Expr::Attr { base: of, name: method } = ir.expr(ir.call(call).func) else { return false };
             match method.as_str() {
+                "to" if self.names_dtype_alone(ir.call(call)) => {}
                 "to" | "cuda" | "cpu" | "xpu" | "npu" | "mps" | "hpu" => moved = true,
                 "float" | "half" | "bfloat16" | "double" | "type" | "detach" | "clone" | "contiguous" => {}
                 _ => return false,
@@ -149,6 +150,16 @@ impl<'p> Interp<'p> {
             at = of;
         }
         name.as_str() == "data" && moved && (same(ir, at, target) || same(ir, at, base))
+    }
+
+    /// `.to(dtype)`, of which it is known that it is a type of numbers: it stays where it is.
+    fn names_dtype_alone(&mut self, call: Call<'_>) -> bool {
+        let [only] = call.args else { return false };
+        self.muted += 1;
+        let given = self.eval(only.value);
+        self.muted -= 1;
+        let dtype = |v: &Value| matches!(*v, Value::External(path) if super::allocation::dtype_width(path.as_str()).is_some());
+        self.values_of(given).iter().all(dtype)
     }
 
     /// Parameters are moved one by one: where modules are now, nobody knows.

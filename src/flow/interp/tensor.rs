@@ -221,6 +221,7 @@ impl Interp<'_> {
         r: ExprId,
     ) -> Value {
         let (a, b) = (self.number_if_size(a), self.number_if_size(b));
+        self.meets_what_was_read(a, b, e);
         self.shown_by_company(a, b);
         self.shown_by_shape(a, b);
         if self.stands_for_nothing(a, b, r) || self.stands_for_nothing(b, a, l) {

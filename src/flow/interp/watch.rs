@@ -175,6 +175,16 @@ pub(super) struct Watch {
     pub(super) keeps_gradients: FxHashSet<Place>,
     /// When a process group was started, if anything in sight starts one.
     pub(super) group_started: Option<Cond>,
+    /// Modules that were restored: their classes' code is judged elsewhere, with what it is meant for.
+    pub(super) restored: FxHashSet<ObjId>,
+    /// Is such code gone through for what meets in it alone?
+    pub(super) only_meetings: u32,
+    /// Objects of other libraries that keep tensors and are called with tensors that must be there.
+    pub(super) keepers: FxHashSet<ObjId>,
+    /// What files gave that are loaded to wherever they were saved from, with where that is.
+    pub(super) read: FxHashMap<OuterId, Place>,
+    /// Such places, with where something out of the file meets a tensor on a GPU.
+    pub(super) read_back: Vec<(Place, Place)>,
 }
 
 /// An optimizer.
@@ -268,6 +278,11 @@ impl Watch {
             waits: 0,
             accelerated: FxHashMap::default(),
             accelerates: FxHashMap::default(),
+            restored: FxHashSet::default(),
+            only_meetings: 0,
+            keepers: FxHashSet::default(),
+            read: FxHashMap::default(),
+            read_back: Vec::new(),
             places_asked: FxHashSet::default(),
             kernels_imported: FxHashSet::default(),
             unseen: FxHashSet::default(),

@@ -63,14 +63,16 @@ impl File<'_> {
     }
 
     /// `self.method(…)` in another method of the class.
-    fn own_method(&self, function: &Function, call: Call<'_>) -> Option<(ModIdx, FuncId)> {
+    pub(super) fn own_method(&self, function: &Function, call: Call<'_>) -> Option<(ModIdx, FuncId)> {
         let Expr::Attr { base, name } = self.ir.expr(call.func) else { return None };
         let class = function.class?;
         let receiver = function.params.first().filter(|p| p.name.as_str() == "self")?;
         if self.ir.expr(base) != Expr::Var(Var::Local(receiver.slot)) {
             return None;
         }
-        let (m, f) = self.cx.program.find_method(ClassKey { module: self.module, class }, name)?;
+        let key = ClassKey { module: self.module, class };
+        let own = self.cx.program.find_method(key, name);
+        let (m, f) = own.or_else(|| self.method_of_mixed(key, name))?;
         // Of a static method or a property the first parameter is not the object.
         (self.cx.program.get(m).ir.function(f).decorators.len == 0).then_some((m, f))
     }

@@ -1,0 +1,49 @@
+//! Methods that a mixin's own methods call, and that are those of the classes which it is mixed into.
+
+use std::collections::BTreeSet;
+
+use super::super::file::File;
+use crate::ir::{ClassId, FuncId};
+use crate::link::{ClassKey, ModIdx};
+use crate::sym::Sym;
+
+/// So many files are gone through for such classes.
+const MAX_FILES: usize = 4000;
+
+impl File<'_> {
+    /// The one method of this name that all classes have which the class is a base of, among the files that this one leads to.
+    pub(super) fn method_of_mixed(&self, mixin: ClassKey, name: Sym) -> Option<(ModIdx, FuncId)> {
+        let program = self.cx.program;
+        let info = program.class(mixin);
+        let alone = info.mro.len() == 1 && !info.unknown_base;
+        let plain = |base: &Sym| base.as_str().starts_with("builtins.") || base.as_str().starts_with("abc.");
+        if !alone || !info.externals.iter().all(plain) {
+            return None;
+        }
+        let mut methods = BTreeSet::new();
+        for m in self.led_to() {
+            for n in 0..program.get(m).classes.len() {
+                let key = ClassKey { module: m, class: ClassId(u32::try_from(n).ok()?) };
+                if key != mixin && program.class(key).mro.contains(&mixin) {
+                    methods.extend(program.find_method(key, name));
+                }
+            }
+        }
+        // What one of them does is not what another one does.
+        (methods.len() == 1).then(|| methods.first().copied())?
+    }
+
+    /// The file, those that it imports, and so on.
+    fn led_to(&self) -> BTreeSet<ModIdx> {
+        let mut files = BTreeSet::from([self.module]);
+        let mut open = vec![self.module];
+        while let Some(m) = open.pop() {
+            for next in self.cx.program.imports(m) {
+                if files.len() < MAX_FILES && files.insert(next) {
+                    open.push(next);
+                }
+            }
+        }
+        files
+    }
+}
