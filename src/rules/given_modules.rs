@@ -6,26 +6,17 @@
 use super::Context;
 use super::file::{File, is_self};
 use crate::finding::Finding;
-use crate::flow::is_module_class;
-use crate::ir::{Class, ClassId, Expr, ExprId, FuncId, Function, Param, ParamKind, Slot, Stmt, Var};
-use crate::link::ClassKey;
+use crate::ir::{Class, Expr, ExprId, FuncId, Function, Param, ParamKind, Slot, Stmt, Var};
 use crate::span::Span;
 use crate::sym::Sym;
 
 /// SD302 unregistered-submodule, of what the caller gives
 pub(super) fn kept(cx: &Context<'_>) -> Vec<Finding> {
     let Some(file) = File::of(cx) else { return Vec::new() };
-    let mut found = Vec::new();
-    for (n, class) in file.ir.classes.iter().enumerate() {
-        let key = ClassKey { module: file.module, class: ClassId(u32::try_from(n).unwrap_or(u32::MAX)) };
-        let init = class.methods.iter().rev().find(|(name, _)| name.as_str() == "__init__");
-        if let (Some(&(_, init)), true) = (init, is_module_class(cx.program, key))
-            && !file.keeps_books(key)
-        {
-            found.extend(file.lists_of_given(class, init));
-        }
-    }
-    found
+    file.constructed_modules()
+        .into_iter()
+        .flat_map(|(class, init)| file.lists_of_given(class, init))
+        .collect()
 }
 
 impl File<'_> {

@@ -35,17 +35,24 @@ const REGISTERING: &[&str] = &[
 /// SD302 unregistered-submodule, of what comes from a resolver
 pub(super) fn resolved(cx: &Context<'_>) -> Vec<Finding> {
     let Some(file) = File::of(cx) else { return Vec::new() };
-    let mut found = Vec::new();
-    for (n, class) in file.ir.classes.iter().enumerate() {
-        let key = ClassKey { module: file.module, class: ClassId(u32::try_from(n).unwrap_or(u32::MAX)) };
-        let init = class.methods.iter().rev().find(|(name, _)| name.as_str() == "__init__");
-        if let (Some(&(_, init)), true) = (init, is_module_class(cx.program, key))
-            && !file.keeps_books(key)
-        {
-            found.extend(file.resolved_by(class, init));
+    file.constructed_modules().into_iter().flat_map(|(class, init)| file.resolved_by(class, init)).collect()
+}
+
+impl<'a> File<'a> {
+    /// The classes of modules that leave it to PyTorch to move and list what they keep, with their constructors.
+    pub(super) fn constructed_modules(&self) -> Vec<(&'a Class, FuncId)> {
+        let mut found = Vec::new();
+        for (n, class) in self.ir.classes.iter().enumerate() {
+            let key = ClassKey { module: self.module, class: ClassId(u32::try_from(n).unwrap_or(u32::MAX)) };
+            let init = class.methods.iter().rev().find(|(name, _)| name.as_str() == "__init__");
+            if let (Some(&(_, init)), true) = (init, is_module_class(self.cx.program, key))
+                && !self.keeps_books(key)
+            {
+                found.push((class, init));
+            }
         }
+        found
     }
-    found
 }
 
 impl File<'_> {
