@@ -49,8 +49,8 @@ pub(super) fn misplaced(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
         ),
         Misplaced::Unnumbered => (
             "which GPU is to be the current one needs a number, and this device has none",
-            "raises on every machine",
-            "give the index, or leave the call out: the first GPU is the current one anyway",
+            "raises wherever it runs",
+            "give the index: `torch.device(\"cuda\", 0)`",
         ),
         Misplaced::Location => (
             "`map_location` is a number, which is neither a device nor a function",

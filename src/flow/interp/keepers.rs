@@ -20,8 +20,13 @@ impl Interp<'_> {
         if args.open || args.open_names {
             return None;
         }
+        // A tensor that is given is kept where it is.
+        if args.values().any(|(v, _)| matches!(v, Value::Tensor(_) | Value::Choice(_))) {
+            return None;
+        }
         let device = match args.get(usize::from(place.position), place.name.as_str()) {
-            None | Some((Value::None, _)) => {
+            Some((Value::None, _)) => self.default_device_at(e, Reason::Default),
+            None => {
                 let here = self.place(e);
                 let origin = self.origin(here, Reason::Default, NO_ORIGIN);
                 self.at(Device::Cpu, origin)

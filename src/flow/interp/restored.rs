@@ -31,7 +31,20 @@ impl Interp<'_> {
 
     /// The instance, if following the method has not shown one.
     pub(super) fn restored(&mut self, key: ClassKey, shown: Value, args: &Args, e: ExprId) -> Value {
-        if !matches!(shown, Value::Unknown | Value::Outer(_)) || args.open || args.open_names {
+        // Within another one that is gone through, it is only a part.
+        if self.shallow > 0 || !matches!(shown, Value::Unknown | Value::Outer(_)) {
+            return shown;
+        }
+        // A device by another name, or by its position, may be where it goes.
+        let names_device = |v: Value| match v {
+            Value::Device(_) => true,
+            Value::Str(s, _) => super::device::parse_device(s.as_str()).is_some(),
+            _ => false,
+        };
+        let placed = |k: Sym| matches!(k.as_str(), "device" | "device_map");
+        let elsewhere = args.positional.iter().any(|&(v, _)| names_device(v))
+            || args.keywords.iter().any(|&(k, v, _)| names_device(v) && !placed(k));
+        if elsewhere || args.open || args.open_names {
             return shown;
         }
         let device = self.restored_to(args, e);

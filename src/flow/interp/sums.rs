@@ -1,5 +1,6 @@
 //! What two outside things give together: if that is a tensor, one of them is, and it is where that one is.
 
+use super::super::diagram::TRUE;
 use super::super::value::{Device, NO_ORIGIN, OriginId, Reason, Tensor, Value};
 use super::{Dd, Interp};
 use crate::ir::ExprId;
@@ -13,6 +14,10 @@ impl Interp<'_> {
         else {
             return device;
         };
+        // What has been asked by then may have been where the other one is.
+        if self.path != TRUE {
+            return device;
+        }
         // Of a batch it is known which of its parts have been moved.
         if self.was_put_there(origin) || self.drawn_with(o).is_some() {
             return device;
