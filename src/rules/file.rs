@@ -1,8 +1,12 @@
 //! What rules that read the intermediate representation of a whole file, not events, start from.
 
 use super::Context;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
 use crate::ir::{Expr, ExprId, Module, Var};
-use crate::link::{ModIdx, Resolved};
+use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::torch::{self, State};
 
 /// One file. Each rule that reads files adds its own questions to it.
@@ -10,13 +14,19 @@ pub(super) struct File<'a> {
     pub(super) cx: &'a Context<'a>,
     pub(super) module: ModIdx,
     pub(super) ir: &'a Module,
+    /// The classes, among the files that this one leads to, that a class is a base of, once somebody has asked.
+    pub(super) mixed: RefCell<BTreeMap<ClassKey, Rc<[ClassKey]>>>,
 }
 
 impl<'a> File<'a> {
     /// The file that is being judged; nothing if it could not be read.
     pub(super) fn of(cx: &'a Context<'a>) -> Option<Self> {
         let module = cx.program.module_of(cx.file)?;
-        Some(Self { cx, module, ir: &cx.program.get(module).ir })
+        Some(Self::new(cx, module, &cx.program.get(module).ir))
+    }
+
+    pub(super) fn new(cx: &'a Context<'a>, module: ModIdx, ir: &'a Module) -> Self {
+        Self { cx, module, ir, mixed: RefCell::default() }
     }
 
     /// Does calling this make a parameter, or a layer of PyTorch's that has some?

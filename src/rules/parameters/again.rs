@@ -1,11 +1,22 @@
 //! SD210: a method is called again that was told a device before, and is not told it this time.
 
-use super::super::file::File;
+use super::super::file::{File, is_self};
 use crate::finding::Finding;
-use crate::ir::{Expr, ExprId, FuncId, FuncKind, Function, Stmt, Var};
+use crate::flow::conditions;
+use crate::ir::{CmpOp, Expr, ExprId, FuncId, FuncKind, Function, Module, Stmt, UnaryOp};
 use crate::link::{ClassKey, ModIdx};
-use crate::span::Span;
 use crate::sym::Sym;
+
+/// What a test says of an attribute.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Says {
+    /// It is true.
+    True,
+    /// It is not `None`.
+    NotNone,
+    /// There is one.
+    Exists,
+}
 
 /// `if not self.hooks: return`, and then `self.offload()`, where only `def offload(self, device="cuda")` sets `self.hooks`: it was
 /// told where, perhaps, and now goes to its default.
@@ -20,10 +31,21 @@ pub(super) fn without_its_device(file: &File<'_>, function: &Function, device: S
     let (at, name, default) = file.inside(function).find_map(|(_, e, at)| {
         let Expr::Call(id) = e else { return None };
         let call = file.ir.call(id);
+        let Expr::Attr { base, .. } = file.ir.expr(call.func) else { return None };
+        // Most calls stand behind no such test: who is called is asked of the others only.
+        let known = if is_own(file.ir, function, base) {
+            let tests = conditions(file.ir, at).into_iter();
+            tests.flat_map(|(test, outcome)| said(file.ir, function, test, outcome)).collect()
+        } else {
+            Vec::new()
+        };
+        if known.is_empty() {
+            return None;
+        }
         let callee = file.own_method(function, call)?;
         let (name, default) = file.left_to_default(function, call, device)?;
         let accelerated = default.as_str().starts_with("cuda");
-        let told = accelerated && asked_before(file, function, at).any(|a| only_set_by(file, key, a, callee));
+        let told = accelerated && known.into_iter().any(|known| only_set_by(file, key, known, callee));
         told.then_some((at, name, default))
     })?;
     let message = format!(
@@ -34,51 +56,70 @@ pub(super) fn without_its_device(file: &File<'_>, function: &Function, device: S
     Some(found.help("remember the device that it is told, and pass that on"))
 }
 
-/// The attributes that the tests around a place ask for, and those that end the function before it.
-fn asked_before(file: &File<'_>, function: &Function, at: Span) -> impl Iterator<Item = Sym> {
-    let ir = file.ir;
-    let ends = |block| {
-        ir.block(block).last().is_some_and(|&s| matches!(ir.stmt(s), Stmt::Return(_) | Stmt::Raise { .. }))
+/// What is known of the object's attributes where the test has come out so.
+fn said(ir: &Module, function: &Function, test: ExprId, outcome: bool) -> Vec<(Sym, Says)> {
+    let all = |list, part_outcome| {
+        let parts = ir.list(list).iter();
+        parts.flat_map(|&e| said(ir, function, e, part_outcome)).collect()
     };
-    let body: Vec<_> = ir.block(function.body).to_vec();
-    let tests =
-        ir.stmts[ir.stmts_of(function)].iter().zip(ir.stmts_of(function)).filter_map(move |(s, n)| {
-            let Stmt::If { test, then, .. } = *s else { return None };
-            let span = ir.stmt_spans[n];
-            let within = ir.block(then).iter().any(|&s| ir.stmt_span(s).contains(at));
-            let first = body.iter().any(|&s| s.0 as usize == n) && span.end <= at.start && ends(then);
-            (within || first).then_some(test)
-        });
-    let tests: Vec<ExprId> = tests.collect();
-    tests.into_iter().flat_map(|test| {
-        ir.exprs_in(test).filter_map(|n| own_attribute(file, ir.exprs[n])).collect::<Vec<_>>()
-    })
+    match ir.expr(test) {
+        Expr::Unary { op: UnaryOp::Not, operand } => said(ir, function, operand, !outcome),
+        Expr::And(list) if outcome => all(list, true),
+        Expr::Or(list) if !outcome => all(list, false),
+        Expr::Compare { op, left, right } if ir.expr(right) == Expr::None => {
+            let is_something = match op {
+                CmpOp::Is | CmpOp::Eq => !outcome,
+                CmpOp::IsNot | CmpOp::NotEq => outcome,
+                _ => false,
+            };
+            let name = is_something.then(|| own_attribute(ir, function, left)).flatten();
+            name.map(|name| (name, Says::NotNone)).into_iter().collect()
+        }
+        _ if !outcome => Vec::new(),
+        Expr::Call(id) if ir.is_builtin(ir.call(id).func, "hasattr") => {
+            asked_by_name(ir, function, test).map(|name| (name, Says::Exists)).into_iter().collect()
+        }
+        _ => own_attribute(ir, function, test).map(|name| (name, Says::True)).into_iter().collect(),
+    }
 }
 
-/// The name in `self.name` and in `hasattr(self, "name")`.
-fn own_attribute(file: &File<'_>, e: Expr) -> Option<Sym> {
-    let own = |e: ExprId| file.ir.expr(e) == Expr::Var(Var::Local(0));
-    match e {
-        Expr::Attr { base, name } if own(base) => Some(name),
-        Expr::Call(id) => {
-            let call = file.ir.call(id);
-            let [object, name, ..] = call.args else { return None };
-            let asks = ["hasattr", "getattr"].iter().any(|f| file.ir.is_builtin(call.func, f));
-            match file.ir.expr(name.value) {
-                Expr::Str(name) if asks && own(object.value) => Some(name),
-                _ => None,
-            }
+/// The name in `self.name` and in `getattr(self, "name", None)`.
+fn own_attribute(ir: &Module, function: &Function, e: ExprId) -> Option<Sym> {
+    match ir.expr(e) {
+        Expr::Attr { base, name } if is_own(ir, function, base) => Some(name),
+        Expr::Call(id) if ir.is_builtin(ir.call(id).func, "getattr") => {
+            let without = ir.call(id).args.get(2).is_none_or(|a| ir.expr(a.value) == Expr::None);
+            without.then(|| asked_by_name(ir, function, e))?
         }
         _ => None,
     }
 }
 
-/// Does only this method give the attribute something, apart from what says that there is nothing?
-fn only_set_by(file: &File<'_>, key: ClassKey, name: Sym, callee: (ModIdx, FuncId)) -> bool {
+/// The name in a call with `(self, "name", …)`.
+fn asked_by_name(ir: &Module, function: &Function, e: ExprId) -> Option<Sym> {
+    let Expr::Call(id) = ir.expr(e) else { return None };
+    let [object, name, ..] = ir.call(id).args else { return None };
+    match ir.expr(name.value) {
+        Expr::Str(name) if is_own(ir, function, object.value) => Some(name),
+        _ => None,
+    }
+}
+
+/// Is it the object of this method? In a function in it, the first variable is another one.
+fn is_own(ir: &Module, function: &Function, e: ExprId) -> bool {
+    is_self(ir, e) && ir.function(ir.function_around(e)).span == function.span
+}
+
+/// Can only this method have made the attribute what is said of it?
+fn only_set_by(file: &File<'_>, key: ClassKey, (name, says): (Sym, Says), callee: (ModIdx, FuncId)) -> bool {
     let program = file.cx.program;
     let mut sets = false;
     for k in &program.class(key).mro {
         let ir = &program.get(k.module).ir;
+        // What the class has, every object has.
+        if ir.function(ir.class(k.class).body).slots.contains(&name) {
+            return false;
+        }
         for (n, f) in ir.functions.iter().enumerate() {
             if f.class != Some(k.class) || f.kind != FuncKind::Function {
                 continue;
@@ -91,13 +132,18 @@ fn only_set_by(file: &File<'_>, key: ClassKey, name: Sym, callee: (ModIdx, FuncI
                     _ => continue,
                 };
                 let named = targets.iter().any(|&t| {
-                    matches!(ir.expr(t), Expr::Attr { base, name: n } if n == name && ir.expr(base) == Expr::Var(Var::Local(0)))
+                    matches!(ir.expr(t), Expr::Attr { base, name: n } if n == name && is_own(ir, f, base))
                 });
-                let nothing = matches!(ir.expr(value), Expr::None | Expr::False);
-                if named && it {
+                let nothing = match ir.expr(value) {
+                    Expr::None => says != Says::Exists,
+                    Expr::False => says == Says::True,
+                    _ => false,
+                };
+                if named && !nothing {
+                    if !it {
+                        return false;
+                    }
                     sets = true;
-                } else if named && !nothing {
-                    return false;
                 }
             }
         }

@@ -1,6 +1,8 @@
 //! Of the methods of a class that ask `self.device` where parts are offloaded, those are told that a use of the object comes to
 //! first: what they call of the same object, and what goes on after them, has the same cause.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::super::file::{File, is_self};
 use crate::finding::Finding;
 use crate::flow::conditions;
@@ -18,6 +20,7 @@ pub(super) struct Asked {
 /// What is told of all that the functions of a file ask.
 pub(super) fn told(file: &File<'_>, asked: Vec<Asked>) -> Vec<Finding> {
     let mut told = Vec::new();
+    let mut calls = BTreeMap::new();
     let mut open: Vec<Option<Asked>> = asked.into_iter().map(Some).collect();
     while let Some(n) = open.iter().position(Option::is_some) {
         let Some(first) = open[n].take() else { continue };
@@ -35,7 +38,12 @@ pub(super) fn told(file: &File<'_>, asked: Vec<Asked>) -> Vec<Finding> {
             }
         }
         group.insert(0, first);
-        told.extend(Uses { file, class, group: &group }.told());
+        if group.len() < 2 {
+            told.extend(group.into_iter().map(|a| a.finding));
+            continue;
+        }
+        let calls = calls.entry(class).or_insert_with(|| Calls::of(file, class));
+        told.extend(Uses { file, class, calls, group: &group }.told());
     }
     told
 }
@@ -44,22 +52,59 @@ pub(super) fn told(file: &File<'_>, asked: Vec<Asked>) -> Vec<Finding> {
 /// before it.
 type Come = (usize, bool);
 
+/// What must have come out how for a place to be reached.
+type Conditions = BTreeSet<(ExprId, bool)>;
+
+/// What the methods of a class call of the same object, in the order of the text.
+struct Calls {
+    by: BTreeMap<FuncId, Vec<(Span, FuncId)>>,
+    /// The methods that no other one calls.
+    roots: Vec<FuncId>,
+}
+
+impl Calls {
+    fn of(file: &File<'_>, class: ClassId) -> Self {
+        let methods = &file.ir.class(class).methods;
+        // Of two with the same name it is the last one.
+        let named: BTreeMap<Sym, FuncId> = methods.iter().copied().collect();
+        let called_by = |f: FuncId| {
+            let calls = file.inside(file.ir.function(f)).filter_map(|(_, e, at)| match e {
+                Expr::Call(id) => Some((at, own_attribute(file, file.ir.call(id).func)?)),
+                _ => None,
+            });
+            calls.filter_map(|(at, name)| Some((at, *named.get(&name)?))).collect()
+        };
+        let by: BTreeMap<FuncId, Vec<(Span, FuncId)>> =
+            methods.iter().map(|&(_, f)| (f, called_by(f))).collect();
+        let others = by.iter().flat_map(|(&f, calls)| calls.iter().map(move |&(_, to)| (f, to)));
+        let called: BTreeSet<FuncId> = others.filter(|(f, to)| f != to).map(|(_, to)| to).collect();
+        let roots = methods.iter().map(|&(_, f)| f).filter(|f| !called.contains(f)).collect();
+        Self { by, roots }
+    }
+}
+
+/// The name in `self.name`.
+fn own_attribute(file: &File<'_>, e: ExprId) -> Option<Sym> {
+    match file.ir.expr(e) {
+        Expr::Attr { base, name } if is_self(file.ir, base) => Some(name),
+        _ => None,
+    }
+}
+
 struct Uses<'a> {
     file: &'a File<'a>,
     class: ClassId,
+    calls: &'a Calls,
     group: &'a [Asked],
 }
 
 impl Uses<'_> {
     fn told(&self) -> Vec<Finding> {
         let mut findings: Vec<Finding> = self.group.iter().map(|a| a.finding.clone()).collect();
-        if findings.len() < 2 {
-            return findings;
-        }
         let places: Vec<Place> = findings.iter().map(|f| f.primary.place).collect();
         // Those that are come to at all, and of these the ones that some use comes to first.
         let (mut reached, mut first) = (vec![false; places.len()], vec![false; places.len()]);
-        for root in self.roots() {
+        for &root in &self.calls.roots {
             let order = self.with_makers(root);
             let Some(&(leads, _)) = order.first() else { continue };
             for (n, late) in order {
@@ -74,25 +119,15 @@ impl Uses<'_> {
         told.filter(|&(n, _)| first[n] || !reached[n]).map(|(_, finding)| finding).collect()
     }
 
-    /// The methods that no other one calls.
-    fn roots(&self) -> Vec<FuncId> {
-        let methods = &self.file.ir.class(self.class).methods;
-        let called: Vec<(FuncId, FuncId)> = methods
-            .iter()
-            .flat_map(|&(_, f)| self.calls(f).into_iter().map(move |(_, callee)| (f, callee)))
-            .collect();
-        let is_called = |f: FuncId| called.iter().any(|&(from, to)| to == f && from != f);
-        methods.iter().map(|&(_, f)| f).filter(|&f| !is_called(f)).collect()
-    }
-
     /// What a use that begins with the method comes to, after what has made the state that it does not go on without.
     fn with_makers(&self, root: FuncId) -> Vec<Come> {
+        let mut walked = BTreeMap::new();
         let mut order = match self.maker(root) {
-            Some(maker) => self.order(maker, &mut Vec::new()),
+            Some(maker) => self.order(maker, &mut walked),
             None => Vec::new(),
         };
         let before = !order.is_empty();
-        for (n, late) in self.order(root, &mut Vec::new()) {
+        for (n, late) in self.order(root, &mut walked) {
             if order.iter().all(|&(m, _)| m != n) {
                 order.push((n, late || before));
             }
@@ -100,61 +135,32 @@ impl Uses<'_> {
         order
     }
 
-    /// What the method comes to, in order.
-    fn order(&self, f: FuncId, around: &mut Vec<FuncId>) -> Vec<Come> {
-        if around.contains(&f) {
-            return Vec::new();
+    /// What the method comes to, in order. `walked`: what is known of other methods, and nothing of those that are being walked.
+    fn order(&self, f: FuncId, walked: &mut BTreeMap<FuncId, Vec<Come>>) -> Vec<Come> {
+        if let Some(known) = walked.get(&f) {
+            return known.clone();
         }
-        around.push(f);
+        walked.insert(f, Vec::new());
         let own = self.group.iter().enumerate().filter(|(_, a)| a.function == f);
         let mut steps: Vec<(Span, Vec<Come>)> =
             own.map(|(n, a)| (a.finding.primary.place.span, vec![(n, false)])).collect();
-        steps.extend(self.calls(f).into_iter().map(|(at, callee)| (at, self.order(callee, around))));
-        around.pop();
+        let calls = self.calls.by.get(&f).into_iter().flatten();
+        steps.extend(calls.map(|&(at, callee)| (at, self.order(callee, walked))));
         steps.sort_by_key(|(at, _)| at.start);
         let mut order: Vec<Come> = Vec::new();
-        let mut passed: Vec<Span> = Vec::new();
+        let mut passed: BTreeSet<Conditions> = BTreeSet::new();
         for (at, come) in steps.into_iter().filter(|(_, come)| !come.is_empty()) {
-            let after = passed.iter().any(|&before| !self.exclude_each_other(before, at));
+            let here: Conditions = conditions(self.file.ir, at).into_iter().collect();
+            let after = passed.iter().any(|before| before.is_subset(&here));
             for (n, late) in come {
                 if order.iter().all(|&(m, _)| m != n) {
                     order.push((n, late || after));
                 }
             }
-            passed.push(at);
+            pass(&mut passed, here);
         }
+        walked.insert(f, order.clone());
         order
-    }
-
-    /// Are the places in two branches of which only one is taken?
-    fn exclude_each_other(&self, a: Span, b: Span) -> bool {
-        let ir = self.file.ir;
-        let other = conditions(ir, b);
-        conditions(ir, a).into_iter().any(|(test, outcome)| other.contains(&(test, !outcome)))
-    }
-
-    /// The methods of the same object that the method calls, each with its place.
-    fn calls(&self, f: FuncId) -> Vec<(Span, FuncId)> {
-        let ir = self.file.ir;
-        let inside = self.file.inside(ir.function(f));
-        let calls = inside.filter_map(|(_, e, at)| match e {
-            Expr::Call(id) => Some((at, self.own_attribute(ir.call(id).func)?)),
-            _ => None,
-        });
-        calls.filter_map(|(at, name)| Some((at, self.method(name)?))).collect()
-    }
-
-    fn method(&self, name: Sym) -> Option<FuncId> {
-        let methods = &self.file.ir.class(self.class).methods;
-        methods.iter().rev().find(|&&(n, _)| n == name).map(|&(_, f)| f)
-    }
-
-    /// The name in `self.name`.
-    fn own_attribute(&self, e: ExprId) -> Option<Sym> {
-        match self.file.ir.expr(e) {
-            Expr::Attr { base, name } if is_self(self.file.ir, base) => Some(name),
-            _ => None,
-        }
     }
 
     /// `if self.steps is None: raise …`: the only method that sets it to something, besides the constructor.
@@ -164,13 +170,13 @@ impl Uses<'_> {
             let Stmt::If { test, then, .. } = *ir.stmt(s) else { return None };
             let Expr::Compare { op: CmpOp::Is, left, right } = ir.expr(test) else { return None };
             let raises = matches!(ir.stmt(*ir.block(then).last()?), Stmt::Raise { .. });
-            (raises && ir.expr(right) == Expr::None).then(|| self.own_attribute(left))?
+            (raises && ir.expr(right) == Expr::None).then(|| own_attribute(self.file, left))?
         })?;
         let sets = |g: &FuncId| {
             ir.stmts[ir.stmts_of(ir.function(*g))].iter().any(|s| match *s {
                 Stmt::Assign { targets, value } => {
                     ir.expr(value) != Expr::None
-                        && ir.list(targets).iter().any(|&t| self.own_attribute(t) == Some(wanted))
+                        && ir.list(targets).iter().any(|&t| own_attribute(self.file, t) == Some(wanted))
                 }
                 _ => false,
             })
@@ -182,5 +188,25 @@ impl Uses<'_> {
             (Some(only), None) => Some(only),
             _ => None,
         }
+    }
+}
+
+/// Adds the conditions of a place that is gone past. Of two branches one is always taken: together they hang on what both hang on.
+fn pass(passed: &mut BTreeSet<Conditions>, here: Conditions) {
+    let mut open = vec![here];
+    while let Some(next) = open.pop() {
+        if passed.contains(&next) {
+            continue;
+        }
+        for &(test, outcome) in &next {
+            let mut other = next.clone();
+            other.remove(&(test, outcome));
+            let both = other.clone();
+            other.insert((test, !outcome));
+            if passed.contains(&other) {
+                open.push(both);
+            }
+        }
+        passed.insert(next);
     }
 }

@@ -107,7 +107,7 @@ impl File<'_> {
         let given = effect::Given { ir: self.ir, call, bound };
         let forgets = || {
             let ir = &program.get(m).ir;
-            let owner = File { cx: self.cx, module: m, ir };
+            let owner = File::new(self.cx, m, ir);
             param.name.as_str() == "map_location"
                 && owner.loaded_elsewhere(ir.function(f), param.name).is_some()
         };

@@ -1,6 +1,7 @@
 //! Methods that a mixin's own methods call, and that are those of the classes which it is mixed into.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use super::super::file::File;
 use crate::ir::{ClassId, FuncId};
@@ -20,17 +21,27 @@ impl File<'_> {
         if !alone || !info.externals.iter().all(plain) {
             return None;
         }
-        let mut methods = BTreeSet::new();
-        for m in self.led_to() {
-            for n in 0..program.get(m).classes.len() {
-                let key = ClassKey { module: m, class: ClassId(u32::try_from(n).ok()?) };
-                if key != mixin && program.class(key).mro.contains(&mixin) {
-                    methods.extend(program.find_method(key, name));
-                }
-            }
-        }
+        let known = self.mixed.borrow().get(&mixin).cloned();
+        let classes = known.unwrap_or_else(|| {
+            let classes: Rc<[ClassKey]> = self.mixed_into(mixin).into();
+            self.mixed.borrow_mut().insert(mixin, Rc::clone(&classes));
+            classes
+        });
+        let methods: BTreeSet<_> = classes.iter().filter_map(|&key| program.find_method(key, name)).collect();
         // What one of them does is not what another one does.
         (methods.len() == 1).then(|| methods.first().copied())?
+    }
+
+    /// The classes that the class is a base of. All files are gone through: ask `method_of_mixed`, which remembers it.
+    fn mixed_into(&self, mixin: ClassKey) -> Vec<ClassKey> {
+        let program = self.cx.program;
+        let mut found = Vec::new();
+        for m in self.led_to() {
+            let numbers = (0..program.get(m).classes.len()).filter_map(|n| u32::try_from(n).ok());
+            let keys = numbers.map(|n| ClassKey { module: m, class: ClassId(n) });
+            found.extend(keys.filter(|&key| key != mixin && program.class(key).mro.contains(&mixin)));
+        }
+        found
     }
 
     /// The file, those that it imports, and so on.
