@@ -88,6 +88,9 @@ impl Interp<'_> {
             held.into_iter().find(|&(_, part)| self.has_weights(part, 0) && self.left_where_made(part));
         let Some(at) = late.and_then(|(name, _)| self.watch.fields.get(&(id, name)).copied()) else { return };
         if self.obj(id).class.is_none_or(|key| self.may_be_moved_by_maker(key)) {
+            // Where its parts are in the end is the maker's matter.
+            let unknown = self.unknown_device();
+            self.move_module(id, unknown);
             return;
         }
         let kind = Kind::MovedEmpty { method: method.to_string(), part: at };
