@@ -5,9 +5,11 @@
 
 use super::Context;
 use super::file::{File, is_self};
+use super::stale::is_device_name;
 use crate::finding::{Code, Finding, Label};
-use crate::ir::{Call, Class, Expr, ExprId, FuncId, Function, Stmt, Var};
-use crate::link::Resolved;
+use crate::flow::is_module_class;
+use crate::ir::{ArgKind, Call, Class, ClassId, Expr, ExprId, FuncId, Function, Stmt, Var};
+use crate::link::{ClassKey, Resolved};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::world::World;
@@ -18,13 +20,23 @@ pub(super) fn left(cx: &Context<'_>) -> Vec<Finding> {
     if !file.ir.has_attribute(Sym::new("parameters")) {
         return Vec::new();
     }
-    file.ir.classes.iter().filter_map(|class| file.copy_left(class)).collect()
+    let classes = file.ir.classes.iter().enumerate();
+    // Whoever makes a module moves it as a whole, copies and all.
+    let plain = classes.filter(|&(n, _)| {
+        let class = ClassId(u32::try_from(n).unwrap_or(u32::MAX));
+        !is_module_class(cx.program, ClassKey { module: file.module, class })
+    });
+    plain.filter_map(|(_, class)| file.copy_left(class)).collect()
 }
 
 impl File<'_> {
     fn copy_left(&self, class: &Class) -> Option<Finding> {
         let &(_, init) = class.methods.iter().rev().find(|(name, _)| name.as_str() == "__init__")?;
         let (copy, model, made) = self.copied(self.ir.function(init))?;
+        // What is moved before it is copied takes the copy along.
+        if self.calls_in(self.ir.function(init)).any(|(call, _)| self.moved_by(call).is_some()) {
+            return None;
+        }
         let methods: Vec<FuncId> = class.methods.iter().map(|&(_, f)| f).collect();
         let moves = |f: FuncId, name: Sym| self.moves_of(self.ir.function(f), name);
         // Who moves the copy by itself has thought of it; who moves both does so elsewhere.
@@ -92,20 +104,42 @@ impl File<'_> {
         }
     }
 
-    fn calls_in(&self, method: &Function) -> impl Iterator<Item = (Call<'_>, Span)> {
+    pub(super) fn calls_in(&self, method: &Function) -> impl Iterator<Item = (Call<'_>, Span)> {
         self.inside(method).filter_map(|(_, e, at)| match e {
             Expr::Call(id) => Some((self.ir.call(id), at)),
             _ => None,
         })
     }
 
-    /// `self.name.to(…)` in the method.
+    /// `self.name.to(…)` in the method, of a device that is not the CPU.
     fn moves_of(&self, method: &Function, part: Sym) -> Option<Span> {
-        self.calls_in(method).find_map(|(call, at)| match self.ir.expr(call.func) {
-            Expr::Attr { base, name } if matches!(name.as_str(), "to" | "cuda") => {
-                (self.own_part(base) == Some(part)).then_some(at)
-            }
+        self.calls_in(method).find_map(|(call, at)| {
+            let moved = self.moved_by(call)?;
+            (self.own_part(moved) == Some(part) && self.goes_away(call)).then_some(at)
+        })
+    }
+
+    /// `x.to(…)`, `x.cuda()`: what is moved.
+    fn moved_by(&self, call: Call<'_>) -> Option<ExprId> {
+        match self.ir.expr(call.func) {
+            Expr::Attr { base, name } if matches!(name.as_str(), "to" | "cuda") => Some(base),
             _ => None,
+        }
+    }
+
+    /// Is what `.to(…)` or `.cuda(…)` is told a device other than the CPU?
+    fn goes_away(&self, call: Call<'_>) -> bool {
+        if matches!(self.ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "cuda") {
+            return true;
+        }
+        let told = call.args.iter().find(|a| match a.kind {
+            ArgKind::Positional => true,
+            ArgKind::Keyword(name) => name.as_str() == "device",
+            _ => false,
+        });
+        told.is_some_and(|a| match self.ir.expr(a.value) {
+            Expr::Str(s) => !s.as_str().starts_with("cpu"),
+            _ => self.ir.last_name(a.value).is_some_and(|n| is_device_name(n.as_str())),
         })
     }
 

@@ -30,7 +30,10 @@ impl File<'_> {
             })
         });
         let given: Vec<Slot> = given.map(|p| p.slot).collect();
-        if given.is_empty() || class.methods.iter().any(|&(_, f)| self.registers(f)) {
+        if given.is_empty()
+            || class.methods.iter().any(|&(_, f)| self.registers(f))
+            || self.are_handed_on(function, &given)
+        {
             return Vec::new();
         }
         let lists = self.own_lists(function);
@@ -40,6 +43,27 @@ impl File<'_> {
                 && self.calls_items(class, name)
         });
         kept.map(|&(name, _, at)| self.resolved_finding(name, at)).collect()
+    }
+
+    /// `super().__init__(*parts)`, `nn.ModuleList(parts)`: does the function give them to somebody, who may register them?
+    fn are_handed_on(&self, function: &Function, given: &[Slot]) -> bool {
+        const LOOKS: &[&str] = &["list", "tuple", "enumerate", "zip", "len"];
+        let ir = self.ir;
+        let keeps = |func: ExprId| match ir.expr(func) {
+            Expr::Attr { base, name } => {
+                name.as_str() == "append"
+                    && matches!(ir.expr(base), Expr::Attr { base, .. } if is_self(ir, base))
+            }
+            _ => LOOKS.iter().any(|name| ir.is_builtin(func, name)),
+        };
+        let mentions: Vec<Span> = self
+            .inside(function)
+            .filter(|(_, e, _)| matches!(e, Expr::Var(Var::Local(slot)) if given.contains(slot)))
+            .map(|(.., at)| at)
+            .collect();
+        self.calls_in(function)
+            .filter(|(call, _)| !keeps(call.func))
+            .any(|(call, _)| call.args.iter().any(|a| mentions.iter().any(|&m| ir.span(a.value).contains(m))))
     }
 
     /// `List[nn.Module]`, or of a class of the project's with weights.
@@ -89,8 +113,8 @@ impl File<'_> {
             }
             Expr::Call(call) => match ir.call(call).args {
                 [only] => {
-                    let name = ir.variable_of(ir.call(call).func).map(Sym::as_str);
-                    matches!(name, Some("list" | "tuple")) && one_of(only.value)
+                    let func = ir.call(call).func;
+                    (ir.is_builtin(func, "list") || ir.is_builtin(func, "tuple")) && one_of(only.value)
                 }
                 _ => false,
             },

@@ -32,11 +32,9 @@ pub(super) fn discarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 /// SD203 as well: a module's own `.to()`, before it has parts
 pub(super) fn moved_empty(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let Kind::MovedEmpty { method, part } = &event.kind else { return None };
-    let message = format!(
-        "`.{method}()` moves nothing: the module has no parts yet, and those that it gets are not moved"
-    );
+    let message = format!("`.{method}()` moves nothing: the module has no parts yet");
     let f = finding(203, event, message, event.place, "moves what is registered by now");
-    let f = f.related(*part, "registered after it, and left where it is made");
+    let f = f.related(*part, "registered after it");
     Some(with_stack(f, event).help("move it as the last thing, or leave it to whoever makes the module"))
 }
 

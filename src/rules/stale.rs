@@ -29,7 +29,7 @@ pub(super) fn remembered(cx: &Context<'_>) -> Vec<Finding> {
     found
 }
 
-fn is_device_name(name: &str) -> bool {
+pub(super) fn is_device_name(name: &str) -> bool {
     name == "device" || name.ends_with("_device") || name == "dev"
 }
 

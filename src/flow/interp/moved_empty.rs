@@ -3,8 +3,8 @@
 use super::super::event::{Bite, Kind};
 use super::super::value::{Device, ObjId, Value};
 use super::{Dd, FALSE, Interp, ObjKind};
-use crate::ir::ExprId;
-use crate::link::ClassKey;
+use crate::ir::{Expr, ExprId, Module, Stmt, Var};
+use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::span::Place;
 use crate::sym::Sym;
 use crate::world::World;
@@ -87,7 +87,79 @@ impl Interp<'_> {
         let late =
             held.into_iter().find(|&(_, part)| self.has_weights(part, 0) && self.left_where_made(part));
         let Some(at) = late.and_then(|(name, _)| self.watch.fields.get(&(id, name)).copied()) else { return };
+        if self.obj(id).class.is_none_or(|key| self.may_be_moved_by_maker(key)) {
+            // Where its parts are in the end is the maker's matter.
+            let unknown = self.unknown_device();
+            self.move_module(id, unknown);
+            return;
+        }
         let kind = Kind::MovedEmpty { method: method.to_string(), part: at };
         self.emit(kind, place, Bite::in_world(World::Always), Vec::new());
     }
+
+    /// Does a file in sight make such a module and move it, or hand it to somebody who may?
+    fn may_be_moved_by_maker(&self, key: ClassKey) -> bool {
+        (0..self.program.modules.len()).any(|m| {
+            let module = ModIdx(u32::try_from(m).unwrap_or(u32::MAX));
+            let ir = &self.program.get(module).ir;
+            let all = (0..ir.exprs.len()).map(|n| ExprId(u32::try_from(n).unwrap_or(u32::MAX)));
+            all.filter_map(|e| Some((e, self.makes(module, e, key)?))).any(|(e, maker)| {
+                match kept_as(ir, e) {
+                    Some(name) => is_moved_as(ir, name, maker),
+                    // A statement of its own keeps nothing.
+                    None => !ir.stmts.iter().any(|s| matches!(*s, Stmt::Expr(x) if x == e)),
+                }
+            })
+        })
+    }
+
+    /// Who makes one: a file by `Kind(…)`, of the class or one that is derived from it, or a class method of its own by `cls(…)`.
+    fn makes(&self, module: ModIdx, e: ExprId, key: ClassKey) -> Option<Maker> {
+        let ir = &self.program.get(module).ir;
+        let Expr::Call(call) = ir.expr(e) else { return None };
+        let func = ir.call(call).func;
+        if let Some(Resolved::Class(made)) = self.program.resolve_expr(module, func) {
+            return self.program.class(made).mro.contains(&key).then_some(Maker::File);
+        }
+        let around = ir.function(ir.function_around(e));
+        let of_class = ir.list(around.decorators).iter().any(|&d| ir.is_builtin(d, "classmethod"));
+        let own = ClassKey { module, class: around.class? };
+        let related =
+            self.program.class(own).mro.contains(&key) || self.program.class(key).mro.contains(&own);
+        (of_class && related && ir.expr(func) == Expr::Var(Var::Local(0))).then_some(Maker::Own)
+    }
+}
+
+/// Who makes a module.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Maker {
+    /// Some function.
+    File,
+    /// A class method, which gives it to whoever asks.
+    Own,
+}
+
+/// `name = Kind(…)`: the variable that keeps what the call makes.
+fn kept_as(ir: &Module, e: ExprId) -> Option<Sym> {
+    ir.stmts.iter().find_map(|s| match *s {
+        Stmt::Assign { targets, value } if value == e => match *ir.list(targets) {
+            [target] => ir.variable_of(target),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+/// Does the file move what it has under this name, hand it to a function or give it back?
+fn is_moved_as(ir: &Module, name: Sym, maker: Maker) -> bool {
+    let is_it = |e: ExprId| ir.variable_of(e) == Some(name);
+    let is_type = |e: ExprId| ir.last_name(e).is_some_and(|n| n.as_str() == "dtype");
+    let by_call = ir.calls().any(|call| {
+        let moves = matches!(ir.expr(call.func), Expr::Attr { base, name }
+            if matches!(name.as_str(), "to" | "cuda") && is_it(base));
+        let typed = call.args.first().is_some_and(|a| is_type(a.value));
+        moves && !typed || call.args.iter().any(|a| is_it(a.value))
+    });
+    let given_back = |s: &Stmt| matches!(*s, Stmt::Return(Some(e)) if is_it(e));
+    by_call || maker == Maker::File && ir.stmts.iter().any(given_back)
 }
