@@ -21,7 +21,8 @@ impl Interp<'_> {
             return None;
         }
         // A tensor that is given is kept where it is.
-        if args.values().any(|(v, _)| matches!(v, Value::Tensor(_) | Value::Choice(_))) {
+        let tensor = |v: Value| self.values_of(v).into_iter().any(|v| matches!(v, Value::Tensor(_)));
+        if args.values().any(|(v, _)| tensor(v)) {
             return None;
         }
         let device = match args.get(usize::from(place.position), place.name.as_str()) {
