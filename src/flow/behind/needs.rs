@@ -1,10 +1,11 @@
 //! What needs CUDA where it stands, whatever comes of its tests.
 
+use super::filled::own_attribute;
 use super::refuses::{Refusal, Refuses};
 use super::statements::{may_leave, may_set};
 use super::{MOVE, Uses};
 use crate::flow::site::argument;
-use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, Stmt, Var};
+use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, FuncKind, Stmt, Var};
 use crate::link::{ModIdx, Resolved, Target};
 use crate::sym::Sym;
 use crate::torch::{self, Accelerator, ResultRule, Without};
@@ -21,6 +22,26 @@ const SPREADERS: [&str; 4] = [
 const MAX_NAMES: u32 = 4;
 
 impl Refuses<'_> {
+    /// `self.states`, a dict that is empty at first, and into which the other methods of the class only put something after they have
+    /// needed CUDA: who finds something there has come past that. What it has found there itself it may put back.
+    pub(super) fn is_filled_behind(&self, e: ExprId) -> bool {
+        let ir = self.ir();
+        let function = ir.function(self.func);
+        if !self.uses.anywhere() || function.kind != FuncKind::Function {
+            return false;
+        }
+        let (Some(name), Some(class)) = (own_attribute(ir, self.func, e), function.class) else {
+            return false;
+        };
+        let Some(fills) = self.own.fills.get(&(self.module, class, name)) else { return false };
+        let mut others = fills.iter().filter(|&&(f, _)| f != self.func).peekable();
+        // What is put there is worked out first.
+        let behind = |&(f, end): &(FuncId, u32)| {
+            self.known.get(&(self.module, f)).is_some_and(|point| point.after <= end)
+        };
+        others.peek().is_some() && others.all(behind)
+    }
+
     /// Does evaluating the expression need CUDA, whatever comes of its tests?
     pub(super) fn uses(&self, e: ExprId) -> bool {
         let ir = self.ir();
