@@ -111,8 +111,12 @@ def visible_too_late():
         "torch.device('cuda')", "torch.cuda.device_count()", "torch.cuda.manual_seed_all(0)", "torch.accelerator.current_accelerator()",
         "torch.cuda.is_available()", "torch.accelerator.is_available()", "torch.cuda.get_device_name()", "torch.cuda.set_device(0)",
     ]  # fmt: skip
-    script = "import os, torch; {}; os.environ['CUDA_VISIBLE_DEVICES'] = ''; torch.ones(1).cuda()"
-    hides = lambda call: bool(subprocess.run([sys.executable, "-c", script.format(call)], capture_output=True).returncode)
+    script = "import os, torch; {}; os.environ['CUDA_VISIBLE_DEVICES'] = ''; print('asked', flush=True); torch.ones(1).cuda()"
+
+    def hides(call):
+        ended = subprocess.run([sys.executable, "-c", script.format(call)], capture_output=True, text=True)
+        return bool(ended.returncode) if ended.stdout == "asked\n" else "the call itself fails"
+
     return {call: hides(call) for call in calls}
 
 

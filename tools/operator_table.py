@@ -19,6 +19,7 @@ HEADER = """\
 # Made from torch {torch} by: python3 tools/operator_table.py ops.json data/hardware.txt > data/operators.txt
 # What was simulated says how an operator was meant; what an H100 has said (hardware.txt) overrules it.
 # Corrections and additions, with reasons: operators-written.txt (same format, read after this file).
+# The simulation's own answers (ops.json) are not kept here: without them, what changes goes there as well.
 #
 # NAME KIND RESULT FLAGS [STATE:ctor,…] [fails=construct] [value=CC] ARGUMENT…
 #

@@ -2,12 +2,11 @@
 
 use rustc_hash::FxHashSet;
 
-use super::project::{COPIED, DOUBLE_ON_MPS, Reading, causes, projects};
+use super::project::{COPIED, DOUBLE_ON_MPS, Reading, causes, projects_of};
 use crate::finding::Finding;
 use crate::flow::{NamedCalls, StandIns, Target, function_at};
 use crate::ir::is_private;
 use crate::link::Program;
-use crate::span::FileId;
 use crate::sym::Sym;
 
 /// The findings without those about copies that only stand in for what callers always give.
@@ -16,9 +15,8 @@ pub(super) fn copied_instead(mut findings: Vec<Finding>, reading: &mut Reading<'
     let words = |f: &Finding, program: &Program| -> FxHashSet<Sym> {
         causes(f).into_iter().flat_map(|place| StandIns::words(program, place)).collect()
     };
-    let asks = |f: &&Finding| f.code == COPIED && !words(f, &reading.program).is_empty();
-    let dependent: Vec<FileId> = findings.iter().filter(asks).map(|f| f.primary.place.file).collect();
-    for project in projects(dependent.into_iter(), inputs) {
+    let asks = |f: &Finding| f.code == COPIED && !words(f, &reading.program).is_empty();
+    for project in projects_of(&findings, asks, inputs) {
         let here = |f: &Finding| f.code == COPIED && project.holds(f.primary.place.file, inputs);
         let names: FxHashSet<Sym> =
             findings.iter().filter(|f| here(f)).flat_map(|f| words(f, &reading.program)).collect();
@@ -32,9 +30,7 @@ pub(super) fn copied_instead(mut findings: Vec<Finding>, reading: &mut Reading<'
 /// The findings without those about MPS in functions that the project only calls where a device is known not to be MPS.
 pub(super) fn off_mps(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    let dependent: Vec<FileId> =
-        findings.iter().filter(|f| f.code == DOUBLE_ON_MPS).map(|f| f.primary.place.file).collect();
-    for project in projects(dependent.into_iter(), inputs) {
+    for project in projects_of(&findings, |f| f.code == DOUBLE_ON_MPS, inputs) {
         let here = |f: &Finding| f.code == DOUBLE_ON_MPS && project.holds(f.primary.place.file, inputs);
         let targets = |f: &Finding, program: &Program| -> Option<Vec<Target>> {
             causes(f).into_iter().map(|place| function_at(program, place)).collect()

@@ -3,7 +3,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::project::{IN_MODULE, Project, Reading, mentions, projects};
+use super::project::{IN_MODULE, Project, Reading, mentions, projects, projects_of};
 use crate::discover::project_texts;
 use crate::finding::{Code, Finding};
 use crate::flow::{
@@ -46,9 +46,7 @@ pub(super) fn moved_with_the_whole(mut findings: Vec<Finding>, reading: &mut Rea
 /// may move that part of it.
 pub(super) fn moved_by_others(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    let dependent: Vec<FileId> =
-        findings.iter().filter(|f| f.by_default.is_some()).map(|f| f.primary.place.file).collect();
-    for project in projects(dependent.into_iter(), inputs) {
+    for project in projects_of(&findings, |f| f.by_default.is_some(), inputs) {
         if !project.complete(reading, &|_| true) {
             continue;
         }
@@ -89,9 +87,7 @@ fn own_parts(program: &Program, m: ModIdx, f: FuncId, place: Place) -> impl Iter
 pub(super) fn on_what_is_left_out(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     let branches = |f: &Finding, program: &Program| places(f).any(|place| hangs_on_values(program, place));
-    let dependent: Vec<FileId> =
-        findings.iter().filter(|f| branches(f, &reading.program)).map(|f| f.primary.place.file).collect();
-    for project in projects(dependent.into_iter(), inputs) {
+    for project in projects_of(&findings, |f| branches(f, &reading.program), inputs) {
         if project.is_built() || !project.complete(reading, &|_| true) {
             continue;
         }
@@ -129,8 +125,7 @@ fn settings_of(project: &Project<'_>) -> Option<Vec<String>> {
 pub(super) fn on_one_gpu(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     let asks = |f: &Finding| f.code == IN_MODULE && f.world == World::Cuda;
-    let dependent: Vec<FileId> = findings.iter().filter(|f| asks(f)).map(|f| f.primary.place.file).collect();
-    for project in projects(dependent.into_iter(), inputs) {
+    for project in projects_of(&findings, asks, inputs) {
         if project.is_built() || !project.complete(reading, &|_| true) {
             continue;
         }

@@ -178,9 +178,7 @@ pub(super) fn saved_elsewhere(mut findings: Vec<Finding>, reading: &mut Reading<
 /// another default, or all who make the object.
 pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    let dependent: Vec<FileId> =
-        findings.iter().filter(|f| f.by_default.is_some()).map(|f| f.primary.place.file).collect();
-    for project in projects(dependent.into_iter(), inputs) {
+    for project in projects_of(&findings, |f| f.by_default.is_some(), inputs) {
         if !project.complete(reading, &|text| mentions(text, &SETTERS)) {
             continue;
         }
@@ -250,8 +248,7 @@ pub(super) fn on_moved_modules(mut findings: Vec<Finding>, reading: &mut Reading
 pub(super) fn seen_to_by_callers(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     let asks = |f: &Finding| matches!(f.code, WITH_GRADIENTS | SAME_GPU);
-    let dependent: Vec<FileId> = findings.iter().filter(|f| asks(f)).map(|f| f.primary.place.file).collect();
-    for project in projects(dependent.into_iter(), inputs) {
+    for project in projects_of(&findings, asks, inputs) {
         let here = |f: &Finding| asks(f) && project.holds(f.primary.place.file, inputs);
         let name = |f: &Finding, program: &Program| -> Option<Sym> {
             let (m, func) = function_at(program, f.primary.place)?;
@@ -290,9 +287,7 @@ pub(super) fn only_in_groups(mut findings: Vec<Finding>, reading: &mut Reading<'
         // Each process of a group loads onto the one GPU that a file came from.
         f.code == DOUBLE_ON_MPS && used() || f.code != LOAD && !f.entries.is_empty() && (spots() || used())
     };
-    let concerned: Vec<FileId> =
-        findings.iter().filter(|f| grouped(f, &reading.program)).map(|f| f.primary.place.file).collect();
-    for project in projects(concerned.into_iter(), inputs) {
+    for project in projects_of(&findings, |f| grouped(f, &reading.program), inputs) {
         project.complete(reading, &|text| mentions(text, &[GROUP_MAKER]));
         let files = project.modules(reading);
         let program = &reading.program;
@@ -306,9 +301,7 @@ pub(super) fn only_in_groups(mut findings: Vec<Finding>, reading: &mut Reading<'
 /// The findings without those about ranks of processes that are all started on one machine.
 pub(super) fn on_one_machine(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    let concerned: Vec<FileId> =
-        findings.iter().filter(|f| f.code == RANK).map(|f| f.primary.place.file).collect();
-    for project in projects(concerned.into_iter(), inputs) {
+    for project in projects_of(&findings, |f| f.code == RANK, inputs) {
         project.complete(reading, &|text| mentions(text, &[GROUP_MAKER]));
         let files = project.modules(reading);
         if groups_start_here(&reading.program, &files) {
@@ -321,9 +314,7 @@ pub(super) fn on_one_machine(mut findings: Vec<Finding>, reading: &mut Reading<'
 /// The findings without those about copies that a program makes once.
 pub(super) fn copied_once(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    let dependent: Vec<FileId> =
-        findings.iter().filter(|f| f.code == COPIED).map(|f| f.primary.place.file).collect();
-    for project in projects(dependent.into_iter(), inputs) {
+    for project in projects_of(&findings, |f| f.code == COPIED, inputs) {
         let here = |f: &Finding| f.code == COPIED && project.holds(f.primary.place.file, inputs);
         let name = |place: Place, program: &Program| -> Option<Sym> {
             let (m, func) = function_at(program, place)?;
@@ -531,6 +522,16 @@ impl Project<'_> {
 /// Is one of the words in the text?
 pub(super) fn mentions(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| Finder::new(word).find(text.as_bytes()).is_some())
+}
+
+/// The projects, read apart, of the findings that are `open`.
+pub(super) fn projects_of<'a>(
+    findings: &[Finding],
+    open: impl Fn(&Finding) -> bool,
+    inputs: &'a [Input],
+) -> Vec<Project<'a>> {
+    let files = findings.iter().filter(|f| open(f)).map(|f| f.primary.place.file);
+    projects(files, inputs)
 }
 
 /// The projects that these files are in, as far as they were asked for.

@@ -5,7 +5,7 @@ use std::path::Path;
 use memchr::memmem::Finder;
 use rustc_hash::FxHashMap;
 
-use super::project::{Project, Reading, projects};
+use super::project::{Project, Reading, projects_of};
 use crate::discover::project_texts;
 use crate::finding::{Code, Finding};
 use crate::flow::{Definition, LookedUp, Target, function_at};
@@ -27,9 +27,7 @@ const MAX_KNOWN: usize = 40;
 /// project names.
 pub(super) fn used_by_somebody(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    let dependent: Vec<FileId> =
-        findings.iter().filter(|f| needs_users(f)).map(|f| f.primary.place.file).collect();
-    for project in projects(dependent.into_iter(), inputs) {
+    for project in projects_of(&findings, needs_users, inputs) {
         // A library has its users elsewhere.
         if project.is_library()
             || project.files().len() < LEAST_FILES

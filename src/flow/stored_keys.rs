@@ -3,7 +3,7 @@
 
 use super::file_names::assigned;
 use super::nodes::{Node, named};
-use super::site::{Site, own_method};
+use super::site::{Site, given_for, own_method};
 use super::stored::returns;
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, IfElse, Module, Stmt, Var};
 use crate::link::{ModIdx, Program, Resolved};
@@ -53,12 +53,17 @@ pub(super) fn looked_for(program: &Program, module: ModIdx, loaded: ExprId) -> V
         |e: ExprId| e == loaded || holds.is_some_and(|v| ir.expr(e) == v) && ir.function_around(e) == func;
     let mut keys = indexed(program, module, func, &is_it);
     for call in ir.calls().filter(|call| ir.function_around(call.func) == func) {
-        let Some(n) = call.args.iter().position(|a| a.kind == ArgKind::Positional && is_it(a.value)) else {
+        if !call.args.iter().any(|a| is_it(a.value)) {
             continue;
-        };
+        }
         let Some(Node::Function(m, f)) = named(program, module, call.func) else { continue };
         let there = &program.get(m).ir;
-        let Some(param) = there.function(f).params.get(n) else { continue };
+        let takes = |k: &usize| given_for(there.function(f), *k, ir, call).is_some_and(&is_it);
+        let Some(param) =
+            (0..there.function(f).params.len()).find(takes).map(|k| &there.function(f).params[k])
+        else {
+            continue;
+        };
         let given = |e: ExprId| there.expr(e) == Expr::Var(Var::Local(param.slot));
         keys.extend(indexed(program, m, f, &given));
     }

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use crate::ir::{Expr, ExprId, Module, Var};
 use crate::link::{ClassKey, ModIdx, Resolved};
+use crate::sym::Sym;
 use crate::torch::{self, State};
 
 /// One file. Each rule that reads files adds its own questions to it.
@@ -27,6 +28,14 @@ impl<'a> File<'a> {
 
     pub(super) fn new(cx: &'a Context<'a>, module: ModIdx, ir: &'a Module) -> Self {
         Self { cx, module, ir, mixed: RefCell::default() }
+    }
+
+    /// The name in `self.name`.
+    pub(super) fn own_attribute(&self, e: ExprId) -> Option<Sym> {
+        match self.ir.expr(e) {
+            Expr::Attr { base, name } if is_self(self.ir, base) => Some(name),
+            _ => None,
+        }
     }
 
     /// Does calling this make a parameter, or a layer of PyTorch's that has some?

@@ -4,7 +4,7 @@ use super::Context;
 use super::file::File;
 use crate::finding::{Code, Finding, Label};
 use crate::flow::is_module_class;
-use crate::ir::{Class, Expr, ExprId, FuncId, FuncKind, Stmt, Var};
+use crate::ir::{Class, Expr, ExprId, FuncId, FuncKind, Stmt};
 use crate::link::ClassKey;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
@@ -85,13 +85,6 @@ impl File<'_> {
             let own = targets.iter().filter_map(|&t| self.own_attribute(t));
             own.map(move |name| (name, value, at))
         })
-    }
-
-    fn own_attribute(&self, e: ExprId) -> Option<Sym> {
-        match self.ir.expr(e) {
-            Expr::Attr { base, name } if self.ir.expr(base) == Expr::Var(Var::Local(0)) => Some(name),
-            _ => None,
-        }
     }
 
     /// Is it a device that is kept: by name, and as no number, type or list of them?

@@ -24,9 +24,10 @@ pub struct CallFact {
     pub collective: Vec<Arg>,
     /// It moves modules, batches or tensors for the user: what goes in or comes out has an unknown place.
     pub moves_for_user: bool,
-    /// It makes something that keeps tensors where this argument says, on the CPU unless told, and is called with tensors that must
-    /// be there.
+    /// It makes something that keeps tensors where this argument says, on the CPU unless told.
     pub keeps_at: Option<Arg>,
+    /// What that is called with, and must be there.
+    pub meets: Option<Arg>,
     /// It makes something that calls each of these with what it is called with.
     pub calls_each: Option<Arg>,
     /// It fetches a file that is published, for everyone: the argument that says under which name.
@@ -253,6 +254,7 @@ fn merge(fact: &mut CallFact, path: &str, words: &str) -> Option<()> {
             "moves" => fact.moves_for_user = true,
             "published" => fact.published_as = Some(arg(value)?),
             "keeps" => fact.keeps_at = Some(arg(value)?),
+            "meets" => fact.meets = Some(arg(value)?),
             "each" => fact.calls_each = Some(arg(value)?),
             _ => return None,
         }

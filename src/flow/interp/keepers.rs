@@ -14,9 +14,9 @@ impl Interp<'_> {
             let items = self.exact_elements(items)?;
             return items
                 .into_iter()
-                .find(|v| matches!(v, Value::Object(id) if self.watch.keepers.contains(id)));
+                .find(|v| matches!(v, Value::Object(id) if self.watch.keepers.contains_key(id)));
         }
-        let place = fact.keeps_at?;
+        let (place, meets) = (fact.keeps_at?, fact.meets?);
         if args.open || args.open_names {
             return None;
         }
@@ -38,7 +38,7 @@ impl Interp<'_> {
             }
         };
         let id = self.object(ObjKind::ForeignModule(None), None, Value::Device(device));
-        self.watch.keepers.insert(id);
+        self.watch.keepers.insert(id, meets);
         Some(Value::Object(id))
     }
 }

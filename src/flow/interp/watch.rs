@@ -12,6 +12,7 @@ use super::{Cell, Device, Interp, ObjKind, Pending};
 use crate::link::ClassKey;
 use crate::span::Place;
 use crate::sym::Sym;
+use crate::torch::Arg;
 
 /// See the module.
 pub(super) struct Watch {
@@ -179,8 +180,8 @@ pub(super) struct Watch {
     pub(super) restored: FxHashSet<ObjId>,
     /// Is such code gone through for what meets in it alone?
     pub(super) only_meetings: u32,
-    /// Objects of other libraries that keep tensors and are called with tensors that must be there.
-    pub(super) keepers: FxHashSet<ObjId>,
+    /// Objects of other libraries that keep tensors, each with the argument of its call that must be there.
+    pub(super) keepers: FxHashMap<ObjId, Arg>,
     /// What files gave that are loaded to wherever they were saved from, with where that is.
     pub(super) read: FxHashMap<OuterId, Place>,
     /// Such places, with where something out of the file meets a tensor on a GPU.
@@ -280,7 +281,7 @@ impl Watch {
             accelerates: FxHashMap::default(),
             restored: FxHashSet::default(),
             only_meetings: 0,
-            keepers: FxHashSet::default(),
+            keepers: FxHashMap::default(),
             read: FxHashMap::default(),
             read_back: Vec::new(),
             places_asked: FxHashSet::default(),

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::file::{File, is_self};
+use super::super::file::File;
 use crate::finding::Finding;
 use crate::flow::conditions;
 use crate::ir::{ClassId, CmpOp, Expr, ExprId, FuncId, FuncKind, Stmt};
@@ -69,7 +69,7 @@ impl Calls {
         let named: BTreeMap<Sym, FuncId> = methods.iter().copied().collect();
         let called_by = |f: FuncId| {
             let calls = file.inside(file.ir.function(f)).filter_map(|(_, e, at)| match e {
-                Expr::Call(id) => Some((at, own_attribute(file, file.ir.call(id).func)?)),
+                Expr::Call(id) => Some((at, file.own_attribute(file.ir.call(id).func)?)),
                 _ => None,
             });
             calls.filter_map(|(at, name)| Some((at, *named.get(&name)?))).collect()
@@ -80,14 +80,6 @@ impl Calls {
         let called: BTreeSet<FuncId> = others.filter(|(f, to)| f != to).map(|(_, to)| to).collect();
         let roots = methods.iter().map(|&(_, f)| f).filter(|f| !called.contains(f)).collect();
         Self { by, roots }
-    }
-}
-
-/// The name in `self.name`.
-fn own_attribute(file: &File<'_>, e: ExprId) -> Option<Sym> {
-    match file.ir.expr(e) {
-        Expr::Attr { base, name } if is_self(file.ir, base) => Some(name),
-        _ => None,
     }
 }
 
@@ -170,13 +162,13 @@ impl Uses<'_> {
             let Stmt::If { test, then, .. } = *ir.stmt(s) else { return None };
             let Expr::Compare { op: CmpOp::Is, left, right } = ir.expr(test) else { return None };
             let raises = matches!(ir.stmt(*ir.block(then).last()?), Stmt::Raise { .. });
-            (raises && ir.expr(right) == Expr::None).then(|| own_attribute(self.file, left))?
+            (raises && ir.expr(right) == Expr::None).then(|| self.file.own_attribute(left))?
         })?;
         let sets = |g: &FuncId| {
             ir.stmts[ir.stmts_of(ir.function(*g))].iter().any(|s| match *s {
                 Stmt::Assign { targets, value } => {
                     ir.expr(value) != Expr::None
-                        && ir.list(targets).iter().any(|&t| own_attribute(self.file, t) == Some(wanted))
+                        && ir.list(targets).iter().any(|&t| self.file.own_attribute(t) == Some(wanted))
                 }
                 _ => false,
             })
