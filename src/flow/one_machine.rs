@@ -1,7 +1,7 @@
 //! Programs that start all of their processes themselves: these are on one machine, and the global rank is the local one.
 
 use super::nodes::{Node, Target, named};
-use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, Module, Stmt, StmtId};
+use crate::ir::{ArgKind, Block, Call, CmpOp, Expr, ExprId, Module, Stmt, StmtId, UnaryOp, Var, Whole};
 use crate::link::{ModIdx, Program};
 use crate::sym::Sym;
 use crate::torch::{GROUP_MAKER, STARTERS};
@@ -19,30 +19,99 @@ pub(super) fn starts_processes(ir: &Module) -> bool {
         })
 }
 
+/// So many GPUs are on one machine.
+const ON_ONE: u64 = 8;
+
 /// Does the file make sure that the whole group is no larger than what this machine has GPUs? `world_size=device_count()`,
-/// `assert device_count() >= get_world_size()`
+/// `assert device_count() >= get_world_size()`, `if world_size > 8: raise …`
 pub(super) fn fits_one_machine(ir: &Module) -> bool {
-    let called = |e: ExprId, name: &str| match ir.expr(e) {
-        Expr::Call(c) => ir.last_name(ir.call(c).func).is_some_and(|n| n.as_str() == name),
-        _ => false,
-    };
     let sized = |call: Call<'_>| {
         let size = |kind: ArgKind| matches!(kind, ArgKind::Keyword(k) if k.as_str() == "world_size");
-        call.args.iter().any(|a| size(a.kind) && called(a.value, "device_count"))
+        call.args.iter().any(|a| size(a.kind) && is_called(ir, a.value, "device_count"))
     };
     let compared = |s: &Stmt| match *s {
-        Stmt::Assert { test, .. } => match ir.expr(test) {
-            Expr::Compare { op: CmpOp::GtE | CmpOp::Eq, left, right } => {
-                called(left, "device_count") && called(right, "get_world_size")
+        Stmt::Assert { test, .. } => bounds(ir, test, true),
+        Stmt::If { test, then, .. } => leaves(ir, then) && bounds(ir, test, false),
+        _ => false,
+    };
+    ir.calls().any(sized) || ir.stmts.iter().any(compared)
+}
+
+fn is_called(ir: &Module, e: ExprId, name: &str) -> bool {
+    match ir.expr(e) {
+        Expr::Call(c) => ir.last_name(ir.call(c).func).is_some_and(|n| n.as_str() == name),
+        _ => false,
+    }
+}
+
+/// Does nobody go on after the block?
+fn leaves(ir: &Module, block: Block) -> bool {
+    ir.block(block).last().is_some_and(|&last| match *ir.stmt(last) {
+        Stmt::Raise { .. } => true,
+        Stmt::Expr(e) => is_called(ir, e, "exit"),
+        _ => false,
+    })
+}
+
+/// Is the size of the group no larger than a machine if the test comes out so?
+fn bounds(ir: &Module, test: ExprId, outcome: bool) -> bool {
+    let any = |list| ir.list(list).iter().any(|&e| bounds(ir, e, outcome));
+    match ir.expr(test) {
+        Expr::Unary { op: UnaryOp::Not, operand } => bounds(ir, operand, !outcome),
+        Expr::And(list) if outcome => any(list),
+        Expr::Or(list) if !outcome => any(list),
+        Expr::Compare { op, left, right } => match (op, outcome) {
+            (CmpOp::LtE | CmpOp::Lt | CmpOp::Eq | CmpOp::In, true)
+            | (CmpOp::Gt | CmpOp::GtE | CmpOp::NotEq | CmpOp::NotIn, false) => {
+                is_size(ir, left) && is_few(ir, right)
+                    || matches!(op, CmpOp::Eq | CmpOp::NotEq) && is_size(ir, right) && is_few(ir, left)
             }
-            Expr::Compare { op: CmpOp::LtE, left, right } => {
-                called(left, "get_world_size") && called(right, "device_count")
+            (CmpOp::GtE | CmpOp::Gt, true) | (CmpOp::Lt | CmpOp::LtE, false) => {
+                is_size(ir, right) && is_few(ir, left)
             }
             _ => false,
         },
         _ => false,
+    }
+}
+
+/// `get_world_size()`, `int(os.environ["WORLD_SIZE"])`, or a variable that is one of these wherever it is set
+fn is_size(ir: &Module, e: ExprId) -> bool {
+    let size = |e: ExprId| {
+        let variable = |n: usize| matches!(ir.exprs[n], Expr::Str(s) if s.as_str() == "WORLD_SIZE");
+        is_called(ir, e, "get_world_size") || ir.exprs_in(e).any(variable)
     };
-    ir.calls().any(sized) || ir.stmts.iter().any(compared)
+    size(e) || is_only(ir, e, &size)
+}
+
+/// As many as there are GPUs, or a number of them that one machine has.
+fn is_few(ir: &Module, e: ExprId) -> bool {
+    let few = |e: ExprId| match ir.expr(e) {
+        Expr::Int(Whole(n)) => u64::try_from(n).is_ok_and(|n| n <= ON_ONE),
+        _ => is_called(ir, e, "device_count"),
+    };
+    match ir.expr(e) {
+        Expr::Tuple(list) | Expr::List(list) | Expr::Set(list) => ir.list(list).iter().all(|&e| few(e)),
+        _ => few(e) || is_only(ir, e, &few),
+    }
+}
+
+/// Is it a variable that is set, and to nothing but such values?
+fn is_only(ir: &Module, e: ExprId, value: &dyn Fn(ExprId) -> bool) -> bool {
+    if !matches!(ir.expr(e), Expr::Var(Var::Local(_)) | Expr::Attr { .. }) {
+        return false;
+    }
+    let function = ir.function_around(e);
+    let local = matches!(ir.expr(e), Expr::Var(_));
+    let mut values = ir.stmts.iter().filter_map(|s| match *s {
+        Stmt::Assign { targets, value } => {
+            let set = |&t: &ExprId| ir.names_the_same(t, e) && (!local || ir.function_around(t) == function);
+            ir.list(targets).iter().any(set).then_some(value)
+        }
+        _ => None,
+    });
+    let mut values = values.by_ref().peekable();
+    values.peek().is_some() && values.all(value)
 }
 
 /// Does the project make its groups only where it starts their processes, without a word of other machines?

@@ -257,6 +257,10 @@ impl Interp<'_> {
             return;
         }
         let Some((v, at)) = args.keyword("device") else { return };
+        // They know no other keywords, and refuse them on any machine.
+        if args.keywords.iter().any(|(keyword, ..)| !matches!(keyword.as_str(), "device" | "data")) {
+            return;
+        }
         if let Some(device) = self.as_device(v, at) {
             self.check_cpu_demand(device, at, e, &format!("`{name}`"), Meeting::OldConstructor);
         }

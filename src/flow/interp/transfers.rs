@@ -99,8 +99,9 @@ impl Interp<'_> {
             return;
         };
         // Of so little the driver takes a copy and goes on.
-        let few =
-            || reason == Reason::Default && t.dims.known().is_some_and(|n| n < 2) || self.is_listed(made);
+        // One number for each item of a batch, such as its labels, is not much either.
+        let counted = matches!(reason, Reason::Default | Reason::Batch);
+        let few = || counted && t.dims.known().is_some_and(|n| n < 2) || self.is_listed(made);
         if t.bytes.map_or_else(few, |bytes| bytes <= STAGED) {
             return;
         }
