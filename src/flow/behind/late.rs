@@ -4,6 +4,8 @@
 //! called before the refusal only runs where CUDA is, as far as this function goes. So it is with what the constructor of another
 //! object keeps, and with the variables of a script. What a function gives back as it has made it is used where its callers use it.
 
+use std::cell::RefCell;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::filled::own_attribute;
@@ -50,15 +52,15 @@ impl Late {
     /// Those of these files that functions make before they refuse. With `itself`, only those that are in what refuses: a module that
     /// is brought to the current GPU itself may count on that one.
     pub(super) fn of(program: &Program, files: &[ModIdx], points: &Points, itself: bool) -> Self {
-        let mut late = Self::default();
+        let (mut late, known) = (Self::default(), Known::default());
         for (&(m, f), point) in points {
             if files.contains(&m) {
-                late.made(program, m, f, point, itself);
+                late.made(program, (m, f), point, itself, &known);
             }
         }
         for &m in files {
             for n in 1..program.get(m).ir.functions.len() {
-                late.given_by(program, m, FuncId(u32::try_from(n).unwrap_or(u32::MAX)));
+                late.given_by(program, m, FuncId(u32::try_from(n).unwrap_or(u32::MAX)), &known);
             }
         }
         late.hand_on(program);
@@ -69,7 +71,7 @@ impl Late {
         late
     }
 
-    fn made(&mut self, program: &Program, m: ModIdx, f: FuncId, point: &Point, itself: bool) {
+    fn made(&mut self, program: &Program, (m, f): Target, point: &Point, itself: bool, known: &Known) {
         let ir = &program.get(m).ir;
         // What its other branches do comes after the question.
         let Some(refuses) = point.at else { return };
@@ -79,6 +81,7 @@ impl Late {
             moved.for_each(|maker| self.note(m, maker));
         }
         let until = ir.stmt_span(refuses).start;
+        let mut globals: Option<FxHashSet<Slot>> = None;
         for n in ir.stmts_of(ir.function(f)) {
             let at = ir.stmt_spans[n];
             let Some((target, values)) = kept_by(ir, &ir.stmts[n]).filter(|_| at.end <= until) else {
@@ -89,8 +92,14 @@ impl Late {
             }
             let makers: Vec<Maker> = values.into_iter().flat_map(|value| makers(program, m, value)).collect();
             let Some(kept) = kept(ir, f, target).filter(|_| !makers.is_empty()) else { continue };
-            let reader = Reader { program, module: m, func: f, depth: MAX_HANDS };
+            let reader = Reader { program, module: m, func: f, depth: MAX_HANDS, known };
             if itself && !reader.mentions(kept, ir.stmt_span(refuses)) {
+                continue;
+            }
+            // Functions of the file that have run before may have read its variable.
+            if let (FuncId(0), Kept::Variable(slot)) = (f, kept)
+                && globals.get_or_insert_with(|| read_by_then(program, m, until)).contains(&slot)
+            {
                 continue;
             }
             let Some(names) = reader.between(kept, Span::new(at.end, until)) else { continue };
@@ -116,7 +125,7 @@ impl Late {
     }
 
     /// What a function gives back as it has made it.
-    fn given_by(&mut self, program: &Program, m: ModIdx, f: FuncId) {
+    fn given_by(&mut self, program: &Program, m: ModIdx, f: FuncId, known: &Known) {
         let ir = &program.get(m).ir;
         let function = ir.function(f);
         if function.kind != FuncKind::Function || function.is_generator || function.is_async {
@@ -145,7 +154,7 @@ impl Late {
                     continue;
                 }
                 let made = makers(program, m, value);
-                let reader = Reader { program, module: m, func: f, depth: MAX_HANDS };
+                let reader = Reader { program, module: m, func: f, depth: MAX_HANDS, known };
                 let fine = |e: ExprId| e == target || returned.contains(&(slot, e));
                 if !made.is_empty()
                     && let Some(names) = reader.read(slot, function.span, &fine)
@@ -277,6 +286,21 @@ fn kept(ir: &Module, f: FuncId, target: ExprId) -> Option<Kept> {
     Some(Kept::Own(function.params.first()?.slot, own))
 }
 
+/// What functions read of what they are given for a parameter, by how many more functions have been looked at.
+type Known = RefCell<FxHashMap<(ModIdx, FuncId, Slot, u32), Option<Vec<Sym>>>>;
+
+/// The variables of a file that its functions read which its body has run by then.
+fn read_by_then(program: &Program, m: ModIdx, until: u32) -> FxHashSet<Slot> {
+    let ir = &program.get(m).ir;
+    let run = run_by_body(program, m, until);
+    let read = |g: FuncId| {
+        let own = &ir.function(g).exprs;
+        ir.exprs[own.start as usize..own.end as usize].iter()
+    };
+    let slot = |e: &Expr| if let Expr::Var(Var::Global(slot)) = *e { Some(slot) } else { None };
+    run.into_iter().flat_map(read).filter_map(slot).collect()
+}
+
 /// What looks for what is done with an instance in one function.
 #[derive(Clone, Copy)]
 struct Reader<'a> {
@@ -285,6 +309,7 @@ struct Reader<'a> {
     func: FuncId,
     /// So many more functions that it is handed to are looked at.
     depth: u32,
+    known: &'a Known,
 }
 
 impl<'a> Reader<'a> {
@@ -296,10 +321,7 @@ impl<'a> Reader<'a> {
     fn between(&self, kept: Kept, stretch: Span) -> Option<Vec<Sym>> {
         let ir = self.ir();
         match kept {
-            Kept::Variable(slot) => {
-                (self.func != FuncId(0) || !self.is_read_by_functions(slot, stretch.end)).then_some(())?;
-                self.read(slot, stretch, &|_| false)
-            }
+            Kept::Variable(slot) => self.read(slot, stretch, &|_| false),
             Kept::Own(this, name) => {
                 let function = ir.function(self.func);
                 let class = ClassKey { module: self.module, class: function.class? };
@@ -330,17 +352,6 @@ impl<'a> Reader<'a> {
             Kept::Own(_, name) => own_attribute(ir, self.func, e) == Some(name),
         };
         (function.exprs.start..function.exprs.end).map(ExprId).any(|e| stretch.contains(ir.span(e)) && is(e))
-    }
-
-    /// Do functions of the file read its variable that its body has run by then?
-    fn is_read_by_functions(&self, slot: Slot, until: u32) -> bool {
-        let ir = self.ir();
-        let reads = |n: usize| ir.exprs[n] == Expr::Var(Var::Global(slot));
-        let read_in = |&g: &FuncId| {
-            let own = &ir.function(g).exprs;
-            (own.start as usize..own.end as usize).any(reads)
-        };
-        (0..ir.exprs.len()).any(reads) && run_by_body(self.program, self.module, until).iter().any(read_in)
     }
 
     /// The attributes of a variable that are read in this stretch of the function; nothing if it is handed to others who may do more.
@@ -421,8 +432,14 @@ impl<'a> Reader<'a> {
         let call = self.ir().call(call);
         let takes = |n: usize| argument(call, n, function.params[n].name) == Some(given);
         let n = (0..function.params.len()).find(|&n| takes(n))?;
+        let slot = function.params[n].slot;
+        if let Some(known) = self.known.borrow().get(&(m, f, slot, depth)) {
+            return known.clone();
+        }
         let reader = Reader { module: m, func: f, depth, ..*self };
-        reader.read(function.params[n].slot, function.span, &|_| false)
+        let found = reader.read(slot, function.span, &|_| false);
+        self.known.borrow_mut().insert((m, f, slot, depth), found.clone());
+        found
     }
 }
 

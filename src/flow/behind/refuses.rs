@@ -92,8 +92,7 @@ pub(super) fn run_by_body(program: &Program, m: ModIdx, until: u32) -> FxHashSet
     let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let (mut open, mut run) = (vec![FuncId(0)], FxHashSet::default());
     while let Some(f) = open.pop() {
-        for n in 0..ir.exprs.len() {
-            let e = ExprId(number(n));
+        for e in ir.function(f).exprs.clone().map(ExprId) {
             if !matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. })
                 || ir.function_around(e) != f
                 || f == FuncId(0) && ir.span(e).end > until

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashSet;
 
-use super::super::diagram::FALSE;
-use super::super::value::Value;
+use super::super::nodes::Target;
+use super::super::value::{ObjId, Value};
 use super::Interp;
 use super::args::Args;
 use crate::ir::{ArgKind, Expr, ExprId, FuncId, Function, Module, ParamKind};
@@ -53,9 +53,10 @@ impl Interp<'_> {
         self.ends_for_lack(callee, args)
     }
 
-    /// The same of a module, by its `forward`.
-    pub(super) fn forward_raises_for_lack(&mut self, m: ModIdx, forward: FuncId, args: &Args) -> bool {
-        self.ends_for_lack(Some((m, forward, true)), args)
+    /// The same of a module, by its class's `forward`.
+    pub(super) fn forward_raises_for_lack(&mut self, id: ObjId, forward: Target, args: &Args) -> bool {
+        let replaced = self.obj(id).attrs.iter().any(|&(n, _)| n == self.known.forward);
+        !replaced && self.ends_for_lack(Some((forward.0, forward.1, true)), args)
     }
 
     /// Is the class, or one that it is derived from, what a decorator makes of it?
@@ -80,7 +81,7 @@ impl Interp<'_> {
         if self.muted > 0 || name.as_str().starts_with("__") || own() || self.may_have(class, name) {
             return false;
         }
-        self.path = FALSE;
+        self.raise_anywhere();
         true
     }
 
@@ -115,7 +116,7 @@ impl Interp<'_> {
         if self.muted > 0 || args.open || !self.refuses(module, func, bound, args) {
             return false;
         }
-        self.path = FALSE;
+        self.raise_anywhere();
         true
     }
 
