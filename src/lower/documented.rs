@@ -173,10 +173,12 @@ fn sentence_says(text: &str) -> bool {
     let whole = plain(text);
     let head = whole.split([',', ';', ':']).next().unwrap_or_default();
     let head = thing(head.split(". ").next().unwrap_or_default()).trim_end_matches('.');
-    head.split_whitespace().count() <= MOST_WORDS
-        && head.split_whitespace().next_back().is_some_and(is_tensor)
-        && !has_word(head, ABOUT)
-        && !has_word(&whole, OTHER)
+    let mut words = head.split_whitespace();
+    // `torch.Tensor features of the nodes`
+    let first = words.next().is_some_and(|word| word.contains("tensor") && is_tensor(word));
+    let last = head.split_whitespace().count() <= MOST_WORDS
+        && head.split_whitespace().next_back().is_some_and(is_tensor);
+    (first || last) && !has_word(head, ABOUT) && !has_word(&whole, OTHER)
 }
 
 /// The words before it is said what the thing is made of or there for.
@@ -251,6 +253,7 @@ mod tests {
             "x : torch.Tensor, shape (N, 3)",
             "x: Tensor",
             "x: input tensor of shape (N, C)",
+            "x: torch.Tensor features of the nodes",
             "x: a boolean tensor, true where there is one",
             ":param x: A tensor with the points.",
             ":param torch.Tensor x: the points",
@@ -270,6 +273,7 @@ mod tests {
             "x (callable): gives a tensor",
             "x (str or torch.Tensor): the points",
             "x: size of the tensor",
+            "x: tensor shape",
             "x: whether it is a tensor",
             "x: a list, or one tensor",
             "x: CPU tensor of shape (N, C)",
