@@ -18,7 +18,7 @@ use crate::finding::{ByDefault, Code, Finding, Spot, Way};
 use crate::flow::{
     Behind, CalledOnce, CudaOnly, Elsewhere, GPUS, Load, MOVE, NamedCalls, QUESTION, SETTERS, SetBefore,
     Tabled, Target, Uses, Writers, all_nccl, class_of, function_at, groups_start_here, is_grouped,
-    is_spot_grouped, stays,
+    is_offered, is_spot_grouped, stays,
 };
 use crate::ir::FuncId;
 use crate::link::{ClassKey, ModIdx, Program};
@@ -187,6 +187,7 @@ pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<
         // A library is there for programs that are not in sight.
         let elsewhere = (!project.is_built()).then(|| Elsewhere::of(program, &files));
         let before = SetBefore::of(program, &files);
+        let offered = [ByDefault::Device, ByDefault::Type].map(|by| is_offered(program, &files, by));
         let mut known: FxHashMap<ClassKey, [Option<bool>; 2]> = FxHashMap::default();
         let mut made = |place: Place, by: ByDefault| {
             let class = function_at(program, place).and_then(|(m, f)| class_of(program, m, f));
@@ -203,7 +204,7 @@ pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<
                 let file = program.module_of(p.file);
                 elsewhere.as_ref().is_some_and(|e| file.is_some_and(|m| e.reaches(m, by)))
             };
-            !f.places().any(|p| reached(p) || made(p, by))
+            !offered[usize::from(by == ByDefault::Type)] && !f.places().any(|p| reached(p) || made(p, by))
         });
     }
     findings

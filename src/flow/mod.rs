@@ -54,7 +54,7 @@ mod writers;
 pub use behind::{Behind, GPUS, MOVE, QUESTION, Uses};
 pub use called_once::CalledOnce;
 pub use cuda_only::CudaOnly;
-pub use default_device::{Elsewhere, SETTERS, SetBefore};
+pub use default_device::{Elsewhere, SETTERS, SetBefore, is_offered};
 pub use fixed::{Fixed, conditions, hangs_on_values};
 pub use given::Calls;
 pub use grouped::{all_nccl, is_grouped, is_spot_grouped, nccl_where_cuda_is};

@@ -399,6 +399,8 @@ pub struct Param {
     pub default: Option<ExprId>,
     /// Its annotation, evaluated likewise. A quoted annotation is a `Str`.
     pub annotation: Option<ExprId>,
+    /// It has no annotation, and the docstring says that it is a tensor, if it is anything that lives on a device.
+    pub documented: bool,
     /// The name in the source.
     pub span: Span,
 }

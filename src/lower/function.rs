@@ -6,6 +6,7 @@ use rustpython_ast::{
 };
 
 use super::bindings::{bind_body, bind_expr};
+use super::documented::{docstring, says_tensor};
 use super::lowerer::{Lowerer, number};
 use super::scope::Scope;
 use super::span;
@@ -21,6 +22,7 @@ struct Signature<'a> {
     kind: ParamKind,
     default: Option<ExprId>,
     annotation: Option<ExprId>,
+    documented: bool,
 }
 
 /// What [`Lowerer::frame`] needs to know of a function.
@@ -47,11 +49,19 @@ impl<'a> Lowerer<'a> {
     pub fn def(&mut self, s: &'a StmtFunctionDef) -> Stmt {
         let decorators = self.decorators(&s.decorator_list);
         let mark = self.type_params(s.type_params.as_deref());
-        let signature = self.signature(&s.parameters);
+        let mut signature = self.signature(&s.parameters);
+        let name = Sym::new(&s.name);
+        let doc = match name.as_str() {
+            "__init__" => docstring(&s.body).or(self.class_doc),
+            _ => docstring(&s.body),
+        };
+        if let Some(doc) = doc {
+            documented(&mut signature, doc);
+        }
         let returns = self.maybe(s.returns.as_deref());
         let frame = Frame {
             kind: FuncKind::Function,
-            name: Sym::new(&s.name),
+            name,
             class: None,
             signature,
             decorators,
@@ -61,7 +71,6 @@ impl<'a> Lowerer<'a> {
             name_span: span(&s.name),
         };
         let (id, _) = self.frame(frame, Body::Stmts(&s.body));
-        let name = Sym::new(&s.name);
         let scope = self.scope();
         scope.inner.truncate(mark);
         if scope.kind == FuncKind::ClassBody {
@@ -113,7 +122,9 @@ impl<'a> Lowerer<'a> {
             span: span(s),
             name_span: span(&s.name),
         };
+        let around = std::mem::replace(&mut self.class_doc, docstring(&s.body));
         let (body, methods) = self.frame(frame, Body::Stmts(&s.body));
+        self.class_doc = around;
         self.scope().inner.truncate(mark);
         let class = &mut self.module.classes[id.0 as usize];
         (class.body, class.methods) = (body, methods.into());
@@ -199,15 +210,30 @@ impl<'a> Lowerer<'a> {
             for p in group {
                 let default = self.maybe(p.default.as_deref());
                 let annotation = self.maybe(p.parameter.annotation.as_deref());
-                signature.push(Signature { parameter: &p.parameter, kind, default, annotation });
+                signature.push(Signature {
+                    parameter: &p.parameter,
+                    kind,
+                    default,
+                    annotation,
+                    documented: false,
+                });
             }
             if let Some(parameter) = rest {
                 let annotation = self.maybe(parameter.annotation.as_deref());
                 let kind = if kind == ParamKind::Normal { ParamKind::Star } else { ParamKind::DoubleStar };
-                signature.push(Signature { parameter, kind, default: None, annotation });
+                signature.push(Signature { parameter, kind, default: None, annotation, documented: false });
             }
         }
         signature
+    }
+}
+
+/// Marks those without an annotation that the docstring calls tensors.
+fn documented(signature: &mut [Signature<'_>], doc: &str) {
+    let single =
+        |kind| matches!(kind, ParamKind::PositionalOnly | ParamKind::Normal | ParamKind::KeywordOnly);
+    for s in signature.iter_mut().filter(|s| s.annotation.is_none() && single(s.kind)) {
+        s.documented = says_tensor(doc, &s.parameter.name);
     }
 }
 
@@ -222,6 +248,7 @@ fn params(scope: &mut Scope, signature: &[Signature<'_>]) -> Box<[Param]> {
             kind: s.kind,
             default: s.default,
             annotation: s.annotation,
+            documented: s.documented,
             span: span(name),
         })
     }));

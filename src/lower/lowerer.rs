@@ -30,6 +30,8 @@ pub(super) struct Lowerer<'a> {
     stmts: Vec<StmtId>,
     /// Arguments that are being collected, those of inner calls last.
     pub args: Vec<Arg>,
+    /// The docstring of the class around the current place.
+    pub class_doc: Option<&'a str>,
     too_deep: Option<Span>,
 }
 
@@ -46,6 +48,7 @@ pub(super) fn module(file: FileId, text: &str, parsed: &Parsed<ModModule>) -> Re
         exprs: Vec::with_capacity(64),
         stmts: Vec::with_capacity(64),
         args: Vec::with_capacity(64),
+        class_doc: None,
         too_deep: None,
     };
     lowerer.module_body(text, parsed.suite());

@@ -5,6 +5,7 @@
 
 mod bindings;
 mod comments;
+mod documented;
 #[cfg(test)]
 mod dump;
 mod expr;

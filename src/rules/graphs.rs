@@ -126,10 +126,10 @@ impl File<'_> {
                 Stmt::Assign { targets, value } => match (self.ir.list(*targets), self.ir.expr(*value)) {
                     ([target], Expr::Binary { op: BinOp::Add, left, right }) => {
                         let (target, ir) = (*target, self.ir);
-                        if same(ir, left, target) || takes_from(ir, left, target) {
+                        if is_so_far(ir, left, target) {
                             Some((target, right))
                         } else {
-                            same(ir, right, target).then_some((target, left))
+                            is_so_far(ir, right, target).then_some((target, left))
                         }
                     }
                     _ => None,
@@ -365,6 +365,17 @@ fn whole(ir: &Module, mut e: ExprId) -> ExprId {
         e = base;
     }
     e
+}
+
+/// The sum so far, perhaps weighted: `total`, `0.9 * total`, `totals.get(key, 0)`.
+fn is_so_far(ir: &Module, e: ExprId, target: ExprId) -> bool {
+    match ir.expr(e) {
+        Expr::Binary { op: BinOp::Mul, left, right } => {
+            is_so_far(ir, left, target) || is_so_far(ir, right, target)
+        }
+        Expr::Binary { op: BinOp::Div, left, .. } => is_so_far(ir, left, target),
+        _ => same(ir, e, target) || takes_from(ir, e, target),
+    }
 }
 
 /// `totals.get(key, 0)`, for the target `totals[key]`.

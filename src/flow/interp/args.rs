@@ -291,7 +291,8 @@ impl Interp<'_> {
         let ir = &self.program.get(module).ir;
         let Some(param) = ir.function(func).params.get(index) else { return Value::Unknown };
         let annotated = u16::try_from(index).ok().and_then(|n| self.annotation_of(module, func, n));
-        let tensor = annotated.is_some_and(|(m, a)| says_tensor(&self.program.get(m).ir, a));
+        let tensor =
+            param.documented || annotated.is_some_and(|(m, a)| says_tensor(&self.program.get(m).ir, a));
         let device =
             names_device(param.name.as_str()) || param.annotation.is_some_and(|a| says_device(ir, a));
         let text = param.name.to_string();

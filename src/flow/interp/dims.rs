@@ -6,7 +6,7 @@ use super::Interp;
 use super::args::Args;
 use super::meet::Party;
 use super::torch_fn::last_part;
-use crate::ir::{Expr, ExprId};
+use crate::ir::{BinOp, Expr, ExprId};
 use crate::torch::{Op, ResultRule};
 
 impl Interp<'_> {
@@ -97,6 +97,24 @@ impl Interp<'_> {
         }
     }
 
+    /// The fewest elements of what is put together with `+`: those that are written down.
+    fn least_length(&self, e: ExprId) -> usize {
+        let ir = &self.linked().ir;
+        let starred = |&e: &ExprId| matches!(ir.expr(e), Expr::Star(_));
+        match ir.expr(e) {
+            Expr::Binary { op: BinOp::Add, left, right } => [left, right]
+                .into_iter()
+                .map(|part| match ir.expr(part) {
+                    Expr::Tuple(list) | Expr::List(list) => {
+                        ir.list(list).iter().filter(|e| !starred(e)).count()
+                    }
+                    _ => self.least_length(part),
+                })
+                .sum(),
+            _ => 0,
+        }
+    }
+
     /// Of what `torch.tensor(data)` makes: as deep as the lists are nested.
     fn data_dims(&self, v: Value, depth: u8) -> Dims {
         let inner = match v {
@@ -152,22 +170,27 @@ impl Interp<'_> {
                 dim @ Some(_) => self.reduced(first, args, dim, false).join(first.minus(2)),
                 None => self.reduced(first, args, None, args.positional.len() <= at),
             },
-            "view" | "reshape" | "expand" | "repeat" => {
+            "view" | "reshape" | "expand" | "repeat" | "tile" => {
+                // `repeat` and `expand` give never fewer than there were.
+                let least = if matches!(name, "view" | "reshape") { 0 } else { first.least() };
                 match args.positional.get(at) {
                     Some(&(v @ (Value::Seq(_) | Value::Object(_)), _)) => {
-                        self.length(v).map_or(Dims::ANY, Dims::exactly)
+                        self.length(v).map_or(Dims::at_least(least), Dims::exactly)
                     }
                     // As many dimensions as sizes are given.
                     Some((Value::Int(_) | Value::Host(Host::Number), _)) if args.open => Dims::SOME,
-                    // Never fewer than there were.
-                    _ if args.open && matches!(name, "expand" | "repeat") => Dims::at_least(first.least()),
+                    _ if args.open => Dims::at_least(least),
+                    // `x.shape[:-2] + (1, 1)`
+                    Some(&(_, e)) if args.positional.len() == at + 1 && self.least_length(e) > 0 => {
+                        Dims::at_least(least.max(self.least_length(e)))
+                    }
                     Some((Value::Int(_) | Value::Host(Host::Number), _)) => {
                         Dims::exactly(args.positional.len() - at)
                     }
                     Some(_) if args.positional.len() - at > 1 && !args.open => {
                         Dims::exactly(args.positional.len() - at)
                     }
-                    _ => Dims::ANY,
+                    _ => Dims::at_least(least),
                 }
             }
             "einsum" => equation_dims(args),
@@ -195,6 +218,7 @@ impl Interp<'_> {
                 Some((Value::Int(number), _)) => all().with_dimension(number),
                 _ => all(),
             },
+            "det" => first.minus(2),
             "diagonal" => first.with_dimension(1).minus(1),
             "dot" | "vdot" | "trace" | "dist" => Dims::ZERO,
             "matmul" => match parties {
@@ -204,10 +228,10 @@ impl Interp<'_> {
             "atleast_1d" | "flatten" | "hstack" | "cat" | "concat" | "diag" | "embedding" => Dims::SOME,
             "atleast_2d" | "vstack" | "row_stack" | "column_stack" => Dims::at_least(2),
             "atleast_3d" | "dstack" => Dims::at_least(3),
-            "__getitem__" | "take" | "det" | "item" | "inner" | "get" | "logdet" | "slogdet"
-            | "matrix_rank" | "cond" | "multi_dot" | "vecdot" | "tensordot" | "kthvalue" | "mode"
-            | "quantile" | "nanquantile" | "searchsorted" | "cov" | "corrcoef" | "trapz" | "trapezoid"
-            | "view_as" | "reshape_as" | "kl_div" => Dims::ANY,
+            "__getitem__" | "take" | "item" | "inner" | "get" | "logdet" | "slogdet" | "matrix_rank"
+            | "cond" | "multi_dot" | "vecdot" | "tensordot" | "kthvalue" | "mode" | "quantile"
+            | "nanquantile" | "searchsorted" | "cov" | "corrcoef" | "trapz" | "trapezoid" | "view_as"
+            | "reshape_as" | "kl_div" => Dims::ANY,
             _ if name.ends_with("_loss") || name.contains("cross_entropy") => loss_dims(method, args),
             _ => all(),
         }

@@ -96,7 +96,14 @@ impl Interp<'_> {
                         true => (Device::Cpu, origin, target, reason),
                         false => (target, reason, Device::Cpu, origin),
                     };
-                    found.push(Clash { bad, pair, first_is_stray: first, difference: cpu, part: Some(part) });
+                    found.push(Clash {
+                        bad,
+                        here: bad,
+                        pair,
+                        first_is_stray: first,
+                        difference: cpu,
+                        part: Some(part),
+                    });
                 }
             }
         }

@@ -259,7 +259,7 @@ impl Interp<'_> {
             self.check_index(Value::Outer(o), i, e, base, index);
         }
         match i {
-            Value::Slice => self.tensor_of_outer(o, e),
+            Value::Slice => self.slice_of_outer(o, i, e, index),
             Value::Seq(id) if self.seq_items(id).contains(&Value::Slice) => {
                 // `edges[:, kept]`: whatever has several dimensions, and a tensor picks from one.
                 let certain = |&v: &Value| matches!(v, Value::Tensor(t) if self.get_tensor(t).certain);
@@ -267,7 +267,7 @@ impl Interp<'_> {
                     self.tensor_proofs.insert(o);
                 }
                 self.check_index(Value::Outer(o), i, e, base, index);
-                let part = self.tensor_of_outer(o, e);
+                let part = self.slice_of_outer(o, i, e, index);
                 if let Value::Tensor(t) = part {
                     self.is_made_by_own(Value::Outer(o), self.get_tensor(t).device);
                 }
@@ -279,6 +279,19 @@ impl Interp<'_> {
                 let item = if self.is_settings(e) { self.part_of_outer(o, i) } else { self.outer_item(o, i) };
                 self.read_outside(item)
             }
+        }
+    }
+
+    /// `edges[:, 1:]`: a slice of a tensor is one for certain, and has dimensions.
+    fn slice_of_outer(&mut self, o: OuterId, i: Value, e: ExprId, index: ExprId) -> Value {
+        let part = self.tensor_of_outer(o, e);
+        match part {
+            Value::Tensor(t) if self.is_tensorish(o) => {
+                let dims = self.indexed_dims(Dims::ANY, i, index);
+                let part = self.get_tensor(t);
+                self.tensor(Tensor { dims, certain: true, ..part })
+            }
+            part => part,
         }
     }
 

@@ -73,6 +73,8 @@ const MAX_CLASHES: usize = 6;
 /// Two devices that do not go together, and when the two parties differ at all.
 pub(super) struct Clash {
     pub(super) bad: Cond,
+    /// When it is these two.
+    pub(super) here: Cond,
     pub(super) pair: (Device, OriginId, Device, OriginId),
     /// The first is the one that is in the wrong place.
     pub(super) first_is_stray: bool,
@@ -224,6 +226,10 @@ impl Interp<'_> {
             let there = self.may_be_a_tensor(part);
             self.path = self.d.and(self.path, there);
         }
+        // Nor is what a parameter is that a tensor hangs on which nobody has moved: `if mask is None: mask = torch.ones(n)`.
+        if [a.device, b.device].into_iter().all(|d| self.is_unmoved(d)) && self.asks_parameters(clash.here) {
+            self.path = self.d.and(self.path, clash.here);
+        }
         // One stands for the other on its own path.
         if self.is_copy_of((da, oa), db) || self.is_copy_of((db, ob), da) {
             self.path = self.d.and(self.path, clash.bad);
@@ -284,6 +290,29 @@ impl Interp<'_> {
         let on = self.d.or(fine, past);
         self.path = self.d.and(self.path, on);
         Pair::Refused
+    }
+
+    /// Is it on the CPU, or where something is that a caller gives, and nowhere else?
+    fn is_unmoved(&self, device: Dd) -> bool {
+        let moved = |p: u32| match self.t.places.get(p).0 {
+            Device::Cpu => false,
+            Device::Of(o) => !is_given(self.t.get_outer(o)),
+            _ => true,
+        };
+        !self.d.any_leaf(device, &moved)
+    }
+
+    /// Does the condition hang on parameters alone, whatever else the function does?
+    fn asks_parameters(&self, cond: Cond) -> bool {
+        let mut atoms = Vec::new();
+        self.d.support(cond, &mut atoms);
+        let parameter = |v: Value| matches!(v, Value::Outer(o) if matches!(self.t.get_outer(o).key, OuterKey::Param { .. }));
+        let of_parameter = |test: &super::Test| match *test {
+            super::Test::Truth(v) | super::Test::Compare(_, v, _) => parameter(v),
+            super::Test::Expr(..) => false,
+        };
+        let asked = |atom| self.tests.iter().any(|(test, &of)| of == atom && of_parameter(test));
+        atoms.into_iter().all(asked)
     }
 
     /// What would only be reached by a coincidence is not told, and raises all the same: nothing after it is reached that
@@ -478,7 +507,8 @@ impl Interp<'_> {
         let Some(bad) = zipped.filter(|&bad| bad != FALSE) else { return clashes };
         for (x, y) in pairs {
             let here = self.d.zip(a.device, b.device, &mut |p, q| u32::from(p == x && q == y));
-            if here.is_some_and(|here| self.d.and(self.path, here) != FALSE) {
+            let here = here.filter(|&here| self.d.and(self.path, here) != FALSE);
+            if let Some(here) = here {
                 let ((da, oa), (db, ob)) = (*self.t.places.get(x), *self.t.places.get(y));
                 let difference =
                     difference(with_index(da, first), with_index(db, first), chosen, &self.t.outers);
@@ -488,7 +518,7 @@ impl Interp<'_> {
                 ) || difference == Difference::Accelerators
                     && matches!(db, Device::Of(_));
                 let pair = (da, oa, db, ob);
-                clashes.push(Clash { bad, pair, first_is_stray, difference, part: None });
+                clashes.push(Clash { bad, here, pair, first_is_stray, difference, part: None });
                 if clashes.len() == MAX_CLASHES {
                     break;
                 }
@@ -541,6 +571,11 @@ struct Sides {
     on_this_gpu: (bool, bool),
 }
 
+/// Does a caller decide where it is? What lives with a module is where that is, and what a module fixes has a rule of its own.
+fn is_given(outer: &super::Outer) -> bool {
+    outer.varies && outer.with.is_none() && !matches!(outer.key, OuterKey::Receiver { .. })
+}
+
 fn difference(a: Device, b: Device, chosen: Sides, outers: &[super::Outer]) -> Difference {
     use Device::{Cpu, Cuda, CudaSome, Meta, Named, Of, Other, Unknown};
     let varies = |d: Device| match d {
@@ -548,11 +583,7 @@ fn difference(a: Device, b: Device, chosen: Sides, outers: &[super::Outer]) -> D
         Of(o) => outers[o.0 as usize].varies,
         _ => false,
     };
-    // What lives with a module is where that is, and what a module fixes has a rule of its own.
-    let given = |o: OuterId| {
-        let outer = &outers[o.0 as usize];
-        outer.varies && outer.with.is_none() && !matches!(outer.key, OuterKey::Receiver { .. })
-    };
+    let given = |o: OuterId| is_given(&outers[o.0 as usize]);
     match (a, b) {
         (Unknown | Meta, _) | (_, Unknown | Meta) | (Cpu, Cpu) => Difference::None,
         (Cpu, Cuda(_) | CudaSome | Other(_)) => Difference::Cpu { first: true },

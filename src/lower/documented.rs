@@ -1,0 +1,290 @@
+//! Parameters of which a docstring says that they are tensors.
+//!
+//! The three usual styles are read: `x (Tensor): …` of Google, `x : torch.Tensor` of NumPy, and `:param Tensor x:` or `:type x: Tensor`
+//! of Sphinx; and sentences that begin like one, `x: input tensor of shape (N, C)`. What may as well be a list, a text or a tensor that is
+//! said to be on the CPU is none.
+
+use memchr::memmem;
+use rustpython_ast::Stmt;
+
+/// What every word for a tensor ends in.
+const STEM: &[u8] = b"ensor";
+/// What is no tensor and lives on no device, so that what is either is a tensor if it is on one.
+const PLAIN: &[&str] = &[
+    "none",
+    "optional",
+    "int",
+    "float",
+    "bool",
+    "number",
+    "scalar",
+    "ndarray",
+    "array",
+    "np.ndarray",
+    "numpy.ndarray",
+];
+/// What holds tensors, or has nothing to do with one; and what keeps one off the device.
+const OTHER: &[&str] = &[
+    "list",
+    "lists",
+    "tuple",
+    "tuples",
+    "dict",
+    "dictionary",
+    "sequence",
+    "iterable",
+    "iterator",
+    "set",
+    "tensors",
+    "callable",
+    "function",
+    "str",
+    "string",
+    "path",
+    "module",
+    "cpu",
+    "host",
+];
+/// Words of a sentence in which the tensor is not the thing itself.
+const ABOUT: &[&str] = &[
+    "whether",
+    "if",
+    "type",
+    "dtype",
+    "device",
+    "per",
+    "each",
+    "every",
+    "size",
+    "shape",
+    "dimension",
+    "number",
+    "name",
+    "not",
+];
+/// Where the name of a thing ends in a sentence.
+const ENDS: &[&str] = &[
+    " of ",
+    " with ",
+    " containing ",
+    " that ",
+    " which ",
+    " for ",
+    " to ",
+    " in ",
+    " from ",
+    " where ",
+    " representing ",
+    " on ",
+    " as ",
+];
+/// A sentence that names a tensor does so in its first words.
+const MOST_WORDS: usize = 4;
+
+/// The text that the body begins with, if it speaks of tensors at all.
+pub(super) fn docstring(body: &[Stmt]) -> Option<&str> {
+    let Stmt::Expr(first) = body.first()? else { return None };
+    let text = first.value.as_string_literal_expr()?.value.to_str();
+    memmem::find(text.as_bytes(), STEM).is_some().then_some(text)
+}
+
+/// Does the docstring say that what has this name is a tensor, if it is anything that lives on a device?
+pub(super) fn says_tensor(doc: &str, name: &str) -> bool {
+    doc.lines().any(|line| {
+        memmem::find(line.as_bytes(), STEM).is_some()
+            && memmem::find(line.as_bytes(), name.as_bytes()).is_some()
+            && line_says(line.trim(), name)
+    })
+}
+
+fn line_says(line: &str, name: &str) -> bool {
+    if let Some(field) = line.strip_prefix(':') {
+        return field_says(field, name);
+    }
+    let line = line.trim_start_matches(['-', '*', '`', ' ']);
+    let Some(at) = line.find([':', '(']) else { return false };
+    let (names, rest) = line.split_at(at);
+    if !names.split(',').any(|n| n.trim().trim_matches('`') == name) {
+        return false;
+    }
+    match rest.strip_prefix('(') {
+        Some(rest) => matching(rest)
+            .is_some_and(|(inside, after)| after.trim_start().starts_with([':', '-']) && type_says(inside)),
+        None => type_says(&rest[1..]) || sentence_says(&rest[1..]),
+    }
+}
+
+/// `param Tensor x: …`, `type x: Tensor`, `param x: a tensor`.
+fn field_says(field: &str, name: &str) -> bool {
+    let Some((head, rest)) = field.split_once(':') else { return false };
+    let mut words = head.split_whitespace();
+    match words.next() {
+        Some("type") => words.next() == Some(name) && type_says(rest),
+        Some("param" | "parameter" | "arg" | "argument") => {
+            match (words.next_back(), head.split_whitespace().count()) {
+                (Some(last), 2) => last == name && sentence_says(rest),
+                (Some(last), _) => last == name && type_says(words.collect::<Vec<_>>().join(" ").as_str()),
+                (None, _) => false,
+            }
+        }
+        _ => false,
+    }
+}
+
+/// What stands before the bracket that closes, and what after it.
+fn matching(text: &str) -> Option<(&str, &str)> {
+    let mut open = 1_u32;
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => open += 1,
+            ')' => open -= 1,
+            _ => {}
+        }
+        if open == 0 {
+            return Some((&text[..at], &text[at + 1..]));
+        }
+    }
+    None
+}
+
+/// `Tensor`, `torch.Tensor or None`, `LongTensor, optional`, `torch.Tensor[N, 4]`, ``:class:`torch.Tensor` ``.
+fn type_says(text: &str) -> bool {
+    let text = plain(text);
+    let mut parts =
+        text.split(',').flat_map(|p| p.split(" or ")).flat_map(|p| p.split(['|', '/'])).map(thing);
+    let Some(first) = parts.next() else { return false };
+    let mut some = is_tensor(first);
+    if !some && !PLAIN.contains(&first) {
+        return false;
+    }
+    // What follows may be another type, or say more of this one: `default: None`, `shape N x 4`.
+    for part in parts.filter(|part| !part.is_empty() && !part.contains([' ', ':', '='])) {
+        let tensor = is_tensor(part);
+        if !tensor && !PLAIN.contains(&part) {
+            return false;
+        }
+        some |= tensor;
+    }
+    some && !has_word(&text, OTHER)
+}
+
+/// `input tensor of shape (N, C)`, `a boolean tensor`.
+fn sentence_says(text: &str) -> bool {
+    let whole = plain(text);
+    let head = whole.split([',', ';', ':']).next().unwrap_or_default();
+    let head = thing(head.split(". ").next().unwrap_or_default()).trim_end_matches('.');
+    let mut words = head.split_whitespace();
+    // `torch.Tensor features of the nodes`
+    let first = words.next().is_some_and(|word| word.contains("tensor") && is_tensor(word));
+    let last = head.split_whitespace().count() <= MOST_WORDS
+        && head.split_whitespace().next_back().is_some_and(is_tensor);
+    (first || last) && !has_word(head, ABOUT) && !has_word(&whole, OTHER)
+}
+
+/// The words before it is said what the thing is made of or there for.
+fn thing(text: &str) -> &str {
+    let end = ENDS.iter().filter_map(|end| text.find(end)).min().unwrap_or(text.len());
+    text[..end].trim()
+}
+
+fn has_word(text: &str, words: &[&str]) -> bool {
+    text.split(|c: char| !c.is_alphanumeric()).any(|word| words.contains(&word))
+}
+
+fn is_tensor(text: &str) -> bool {
+    let text = text.trim();
+    let text = text.strip_prefix("torch.").unwrap_or(text);
+    let kind = text
+        .strip_suffix("tensor")
+        .or_else(|| text.strip_suffix("tensor."))
+        .map(|kind| kind.trim_end_matches([' ', '-', '.']));
+    matches!(
+        kind,
+        Some(
+            "" | "torch"
+                | "pytorch"
+                | "long"
+                | "float"
+                | "bool"
+                | "boolean"
+                | "byte"
+                | "int"
+                | "double"
+                | "half"
+                | "short"
+                | "cuda.float"
+                | "cuda.long"
+        )
+    )
+}
+
+/// In small letters, without what is in brackets and without marks of reStructuredText.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut open = 0_u32;
+    let text = text.replace(":class:", "").replace(":obj:", "");
+    for c in text.chars() {
+        match c {
+            '(' | '[' | '{' => open += 1,
+            ')' | ']' | '}' => open = open.saturating_sub(1),
+            '`' | '~' => {}
+            _ if open == 0 => plain.extend(c.to_lowercase()),
+            _ => {}
+        }
+    }
+    plain.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::says_tensor;
+
+    #[test]
+    fn tensors_are_told_in_every_style() {
+        for line in [
+            "x (Tensor): the points",
+            "x (torch.Tensor, optional): the points (default: :obj:`None`)",
+            "x (:class:`~torch.LongTensor`): the points",
+            "x (torch.Tensor or np.ndarray): the points",
+            "x (torch.Tensor of shape (N, 3)): the points",
+            "x (Tensor[N, 4]): the points",
+            "w, x (Tensor): both",
+            "- x (FloatTensor) - the points",
+            "x : torch.Tensor, shape (N, 3)",
+            "x: Tensor",
+            "x: input tensor of shape (N, C)",
+            "x: torch.Tensor features of the nodes",
+            "x: a boolean tensor, true where there is one",
+            ":param x: A tensor with the points.",
+            ":param torch.Tensor x: the points",
+            ":type x: torch.Tensor",
+        ] {
+            assert!(says_tensor(&format!("Does it.\n\n    Args:\n        {line}\n"), "x"), "{line}");
+        }
+    }
+
+    #[test]
+    fn other_things_are_not() {
+        for line in [
+            "x (list[Tensor]): the points",
+            "x (Tensor or list of Tensors): the points",
+            "x (Tensor or SparseTensor): the points",
+            "x (dict): what each tensor is called",
+            "x (callable): gives a tensor",
+            "x (str or torch.Tensor): the points",
+            "x: size of the tensor",
+            "x: tensor shape",
+            "x: whether it is a tensor",
+            "x: a list, or one tensor",
+            "x: CPU tensor of shape (N, C)",
+            "x: tensors",
+            "x: dimension to reduce of the input tensor",
+            ":param x: number of the tensor",
+            ":type x: list of torch.Tensor",
+            "y (Tensor): another one than x",
+            "The tensor x is left as it is",
+        ] {
+            assert!(!says_tensor(&format!("Does it.\n\n    Args:\n        {line}\n"), "x"), "{line}");
+        }
+    }
+}
