@@ -53,13 +53,12 @@ impl Interp<'_> {
 
     /// The methods that decide a device and set attributes, if there are a few, and the class has no way of its own to move.
     pub(super) fn late_setters(&self, key: ClassKey) -> Vec<(ModIdx, FuncId)> {
-        let mut setters = self.setters(key);
-        setters.retain(|&(m, f)| {
-            let name = self.program.get(m).ir.function(f).name;
-            name != self.known.forward
-                && self.relevance.decides(m, f)
-                && !self.relevance.assigned.to_self(m, f).is_empty()
-        });
+        let mut setters: Vec<(ModIdx, FuncId)> = Vec::new();
+        for &k in &self.program.class(key).mro {
+            let named = |f: FuncId| self.program.get(k.module).ir.function(f).name;
+            let late = self.relevance.late_setters(k).iter();
+            setters.extend(late.filter(|&&f| named(f) != self.known.forward).map(|&f| (k.module, f)));
+        }
         // Few classes have any: what they are is asked after that.
         let fits = (1..=MAX_SETTERS).contains(&setters.len())
             && self.is_module_class(key)

@@ -31,14 +31,17 @@ pub(super) fn without_its_device(file: &File<'_>, function: &Function, device: S
     let (at, name, default) = file.inside(function).find_map(|(_, e, at)| {
         let Expr::Call(id) = e else { return None };
         let call = file.ir.call(id);
-        let Expr::Attr { base, .. } = file.ir.expr(call.func) else { return None };
-        // Most calls stand behind no such test: who is called is asked of the others only.
-        let known = if is_own(file.ir, function, base) {
-            let tests = conditions(file.ir, at).into_iter();
-            tests.flat_map(|(test, outcome)| said(file.ir, function, test, outcome)).collect()
-        } else {
-            Vec::new()
-        };
+        let Expr::Attr { base, name } = file.ir.expr(call.func) else { return None };
+        // Few methods take a device: behind which tests a call stands is asked of theirs only.
+        if !is_self(file.ir, base)
+            || !file.may_leave_out(key, name, device)
+            || !is_own(file.ir, function, base)
+        {
+            return None;
+        }
+        let tests = conditions(file.ir, at).into_iter();
+        let known: Vec<_> =
+            tests.flat_map(|(test, outcome)| said(file.ir, function, test, outcome)).collect();
         if known.is_empty() {
             return None;
         }

@@ -15,10 +15,7 @@ impl File<'_> {
     /// The one method of this name that all classes have which the class is a base of, among the files that this one leads to.
     pub(super) fn method_of_mixed(&self, mixin: ClassKey, name: Sym) -> Option<(ModIdx, FuncId)> {
         let program = self.cx.program;
-        let info = program.class(mixin);
-        let alone = info.mro.len() == 1 && !info.unknown_base;
-        let plain = |base: &Sym| base.as_str().starts_with("builtins.") || base.as_str().starts_with("abc.");
-        if !alone || !info.externals.iter().all(plain) {
+        if !self.is_mixin(mixin) {
             return None;
         }
         let known = self.mixed.borrow().get(&mixin).cloned();
@@ -30,6 +27,26 @@ impl File<'_> {
         let methods: BTreeSet<_> = classes.iter().filter_map(|&key| program.find_method(key, name)).collect();
         // What one of them does is not what another one does.
         (methods.len() == 1).then(|| methods.first().copied())?
+    }
+
+    /// May the class be mixed into others: has it no base that says what its objects are?
+    fn is_mixin(&self, class: ClassKey) -> bool {
+        let info = self.cx.program.class(class);
+        let alone = info.mro.len() == 1 && !info.unknown_base;
+        let plain = |base: &Sym| base.as_str().starts_with("builtins.") || base.as_str().starts_with("abc.");
+        alone && info.externals.iter().all(plain)
+    }
+
+    /// May the method of this name take an argument of that name, and do without it?
+    pub(super) fn may_leave_out(&self, key: ClassKey, method: Sym, argument: Sym) -> bool {
+        let program = self.cx.program;
+        match program.find_method(key, method) {
+            Some((m, f)) => {
+                let params = &program.get(m).ir.function(f).params;
+                params.iter().any(|p| p.name == argument && p.default.is_some())
+            }
+            None => self.is_mixin(key),
+        }
     }
 
     /// The classes that the class is a base of. All files are gone through: ask `method_of_mixed`, which remembers it.
