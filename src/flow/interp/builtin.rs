@@ -121,6 +121,13 @@ impl Interp<'_> {
                     {
                         self.forget_plain(id, None);
                     }
+                    // `setattr(layer, name, nn.Parameter(…))`: weights, of which nobody knows whether these are all.
+                    if let Value::Object(id) = v
+                        && matches!(self.obj(id).kind, ObjKind::ForeignModule(_))
+                        && !matches!(args.positional[1].0, Value::Str(..))
+                    {
+                        self.escape(v, 0);
+                    }
                     match (v, n) {
                         // `setattr(layers, "0", layer)`
                         (Value::Object(id), Some(n)) if self.is_numbered(id, n) => {
@@ -185,6 +192,7 @@ impl Interp<'_> {
                     Iteration::Any(v) => v,
                 };
                 let v = self.next_round(v);
+                let v = self.drawn_apart(v);
                 if v == Value::Unknown { self.result_of(e) } else { v }
             }
             ("enumerate", Some((v, at))) => self.pairs(&[(Self::NUMBER, None), (v, Some(at))]),
@@ -271,6 +279,9 @@ impl Interp<'_> {
             }
             ("vars", Some((Value::Object(id), _))) => {
                 self.fields_as_dict(id).unwrap_or_else(|| self.result_of(e))
+            }
+            ("callable", Some((Value::Closure(_) | Value::Class(_) | Value::Bound(_), _))) => {
+                Value::Bool(TRUE)
             }
             ("print" | "isinstance" | "type" | "issubclass" | "callable" | "vars" | "dir" | "help", _) => {
                 self.result_of(e)
