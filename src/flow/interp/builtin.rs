@@ -280,9 +280,11 @@ impl Interp<'_> {
             ("vars", Some((Value::Object(id), _))) => {
                 self.fields_as_dict(id).unwrap_or_else(|| self.result_of(e))
             }
-            ("callable", Some((Value::Closure(_) | Value::Class(_) | Value::Bound(_), _))) => {
-                Value::Bool(TRUE)
-            }
+            ("callable", Some((v, _))) => self.each(v, &mut |i, v| match v {
+                Value::Closure(_) | Value::Class(_) | Value::Bound(_) => Value::Bool(TRUE),
+                Value::None => Value::Bool(super::FALSE),
+                _ => i.result_of(e),
+            }),
             ("print" | "isinstance" | "type" | "issubclass" | "callable" | "vars" | "dir" | "help", _) => {
                 self.result_of(e)
             }
@@ -539,12 +541,19 @@ impl Interp<'_> {
             && !name.as_str().starts_with('_')
     }
 
+    /// Has the value the method for certain, as all tensors have?
+    fn is_method_of_tensors(&self, v: Value, name: Sym) -> bool {
+        matches!(v, Value::Tensor(t) if self.get_tensor(t).certain) && crate::torch::method(name).is_some()
+    }
+
     fn get_attr(&mut self, v: Value, args: &Args, e: ExprId) -> Value {
         match args.positional.get(1) {
             Some(&(Value::Str(n, _), _)) => {
                 let found = self.attr(v, n, e);
                 match args.positional.get(2) {
                     Some(&(Value::None, _)) if self.is_unset_on_layer(v, n) => Value::None,
+                    // `getattr(x, "to", None)` of a tensor
+                    Some(_) if self.is_method_of_tensors(v, n) => found,
                     Some(&(default, _)) => {
                         let c = match v {
                             Value::External(_) => {

@@ -312,11 +312,8 @@ impl Interp<'_> {
             super::TRUE
         };
         if guard != super::TRUE && !self.d.implies(self.path, guard) {
-            return self.branch(
-                guard,
-                &mut |i| i.call_as_written(called, receiver, args, e),
-                &mut |_| Value::None,
-            );
+            return self
+                .branch(guard, &mut |i| i.call_as_written(called, receiver, args, e), &mut |_| Value::None);
         }
         let (site, objects) = (self.place(e), self.objects.len());
         let class = function.class.map(|class| ClassKey { module, class });

@@ -15,7 +15,9 @@ impl Interp<'_> {
         let module = self.here().module;
         let ir = &self.linked().ir;
         for param in &ir.function(func).params {
-            let Some(default) = param.default.filter(|&e| matches!(ir.expr(e), Expr::Var(_))) else { continue };
+            let Some(default) = param.default.filter(|&e| matches!(ir.expr(e), Expr::Var(_))) else {
+                continue;
+            };
             let v = self.eval(default);
             let known = self.captured.entry((module, func, param.name)).or_insert(v);
             if *known != v {

@@ -144,7 +144,7 @@ impl Interp<'_> {
             },
             "module" => Value::Object(id),
             // Whoever has its table of parts may move them, and nobody here follows that.
-            "_modules" | "_parameters" | "_buffers" if self.obj(id).outer.is_none() => {
+            "_modules" if self.obj(id).outer.is_none() => {
                 self.escape(Value::Object(id), 0);
                 self.result_of(e)
             }

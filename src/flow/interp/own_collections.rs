@@ -7,11 +7,26 @@ use crate::ir::ExprId;
 use crate::link::ClassKey;
 use crate::sym::Sym;
 
-/// What says otherwise how such an object is made, or what it gives.
+/// Methods that say otherwise what such an object gives.
 const OWN_WAYS: &[&str] = &[
-    "__new__", "__init__", "__getitem__", "__setitem__", "__iter__", "__missing__", "__delitem__", "items", "values", "keys", "get", "pop",
-    "update", "append", "extend", "insert",
+    "items",
+    "values",
+    "keys",
+    "get",
+    "pop",
+    "popitem",
+    "setdefault",
+    "update",
+    "copy",
+    "append",
+    "extend",
+    "insert",
+    "reverse",
+    "sort",
 ];
+
+/// Special methods that say nothing of that.
+const HARMLESS: &[&str] = &["__repr__", "__str__", "__call__", "__hash__", "__eq__"];
 
 impl Interp<'_> {
     /// `Batch(x=x)`, where `class Batch(dict)` leaves it as it is how a dict is filled and read: a dict, or a list, with methods of its own.
@@ -44,11 +59,19 @@ impl Interp<'_> {
         !info.unknown_base
             && info.externals.len() == 1
             && !info.mro.iter().any(decorated)
-            && !OWN_WAYS.iter().any(|way| self.program.find_method(key, Sym::new(way)).is_some())
+            && !info.mro.iter().any(|k| {
+                let methods = &self.program.get(k.module).ir.class(k.class).methods;
+                methods.iter().any(|(name, _)| is_own_way(name.as_str()))
+            })
     }
 
     /// Is it derived from `enum.Enum` or its like?
     pub(super) fn is_enum(&self, key: ClassKey) -> bool {
         self.program.class(key).externals.iter().any(|base| base.as_str().starts_with("enum."))
     }
+}
+
+/// Does a method of this name say how the object is made, filled or read, or what comes of an operator?
+fn is_own_way(name: &str) -> bool {
+    OWN_WAYS.contains(&name) || name.starts_with("__") && !HARMLESS.contains(&name)
 }

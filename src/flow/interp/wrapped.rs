@@ -3,8 +3,9 @@
 
 use super::super::value::{Closure, Value};
 use super::args::Args;
+use super::module::MOVES;
 use super::{Interp, MAX_DEPTH};
-use crate::ir::{Expr, ExprId, ExprList, FuncId, Function};
+use crate::ir::{Expr, ExprId, ExprList, FuncId};
 use crate::link::{ClassKey, ModIdx, Resolved};
 
 /// A function whose wrapper is being interpreted.
@@ -44,7 +45,7 @@ impl Interp<'_> {
             return Some(self.unknown_call(Value::Unknown, args, e));
         }
         let plain = self.closure(called.module, called.func, called.frame);
-        let made = self.decorated(plain, called, function, &own);
+        let made = self.decorated(plain, called, &own, e);
         let callable = match made {
             Value::Closure(_) | Value::Choice(_) => true,
             Value::Object(_) => receiver.is_none(),
@@ -84,16 +85,16 @@ impl Interp<'_> {
         v
     }
 
-    /// What these decorators make of the function, the innermost first.
-    fn decorated(&mut self, plain: Value, called: Closure, function: &Function, own: &[ExprId]) -> Value {
-        let scope = function.parent.unwrap_or(FuncId(0));
+    /// What these decorators make of the function, the innermost first, as of a call here.
+    fn decorated(&mut self, plain: Value, called: Closure, own: &[ExprId], e: ExprId) -> Value {
+        let scope = self.program.get(called.module).ir.function(called.func).parent.unwrap_or(FuncId(0));
         let mut made = plain;
         for &d in own {
             let decorator = self.eval_in(called.module, scope, d);
-            let args = Args { positional: vec![(made, d)], ..Args::default() };
+            let args = Args { positional: vec![(made, e)], ..Args::default() };
             let before = self.path;
             self.muted += 1;
-            made = self.call_value(decorator, &args, d);
+            made = self.call_value(decorator, &args, e);
             self.muted -= 1;
             self.path = before;
         }
@@ -131,12 +132,17 @@ impl Interp<'_> {
 
     /// Does the function decide a device, or one that is written in it?
     fn decides_within(&self, module: ModIdx, func: FuncId) -> bool {
-        if self.relevance.is_near(module, func) {
+        let ir = &self.program.get(module).ir;
+        let exprs = ir.function(func).exprs.clone();
+        let moves = |e: &Expr| matches!(*e, Expr::Attr { name, .. } if MOVES.contains(&name.as_str()));
+        if self.relevance.is_near(module, func)
+            || ir.exprs[exprs.start as usize..exprs.end as usize].iter().any(moves)
+        {
             return true;
         }
-        let ir = &self.program.get(module).ir;
         let around = ir.function(func).span;
-        let inside = ir.functions.iter().enumerate().filter(|(_, f)| f.parent.is_some() && around.contains(f.span));
+        let inside =
+            ir.functions.iter().enumerate().filter(|(_, f)| f.parent.is_some() && around.contains(f.span));
         inside.filter_map(|(n, _)| u32::try_from(n).ok()).any(|n| self.relevance.is_near(module, FuncId(n)))
     }
 }
