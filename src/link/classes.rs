@@ -1,5 +1,7 @@
 //! Classes: their bases through the project, and what they are.
 
+use rustc_hash::FxHashMap;
+
 use super::{ClassKey, Program, Resolved, index};
 use crate::ir::{ArgKind, ClassId};
 use crate::sym::Sym;
@@ -34,6 +36,7 @@ const MAX_DEPTH: usize = 24;
 /// Fills in every module's `classes`.
 pub fn resolve(program: &mut Program) {
     let direct: Vec<Vec<Vec<Base>>> = (0..program.modules.len()).map(|i| direct_bases(program, i)).collect();
+    let mut known = FxHashMap::default();
     let all: Vec<Vec<ClassInfo>> = direct
         .iter()
         .enumerate()
@@ -43,6 +46,10 @@ pub fn resolve(program: &mut Program) {
                     let key = ClassKey { module: index(i), class: class_id(c) };
                     let mut info = ClassInfo { bases: classes[c].clone(), ..ClassInfo::default() };
                     collect(&direct, key, &mut info, 0);
+                    // Where each has one base at most they are in order.
+                    if info.mro.iter().any(|&k| parents(&direct, k).nth(1).is_some()) {
+                        info.mro = in_order(&direct, key, &mut known, 0);
+                    }
                     info
                 })
                 .collect()
@@ -87,4 +94,47 @@ fn collect(direct: &[Vec<Vec<Base>>], key: ClassKey, info: &mut ClassInfo, depth
             Base::Unknown => info.unknown_base = true,
         }
     }
+}
+
+/// The direct bases in the project.
+fn parents(direct: &[Vec<Vec<Base>>], key: ClassKey) -> impl Iterator<Item = ClassKey> {
+    direct[key.module.0 as usize][key.class.0 as usize].iter().filter_map(|base| match *base {
+        Base::Class(k) => Some(k),
+        _ => None,
+    })
+}
+
+/// The class and its bases in the order in which Python looks through them (C3): a base that two of them share comes after both.
+fn in_order(
+    direct: &[Vec<Vec<Base>>],
+    key: ClassKey,
+    known: &mut FxHashMap<ClassKey, Vec<ClassKey>>,
+    depth: usize,
+) -> Vec<ClassKey> {
+    if let Some(order) = known.get(&key) {
+        return order.clone();
+    }
+    if depth > MAX_DEPTH {
+        return vec![key];
+    }
+    // A class that is its own base is none that Python would make.
+    known.insert(key, vec![key]);
+    let bases: Vec<ClassKey> = parents(direct, key).collect();
+    let mut lists: Vec<Vec<ClassKey>> =
+        bases.iter().map(|&base| in_order(direct, base, known, depth + 1)).collect();
+    lists.push(bases);
+    let mut order = vec![key];
+    while let Some(next) = next_in_order(&lists) {
+        order.push(next);
+        lists.iter_mut().for_each(|list| list.retain(|&k| k != next));
+    }
+    known.insert(key, order.clone());
+    order
+}
+
+/// The first class that no other one has to come before.
+fn next_in_order(lists: &[Vec<ClassKey>]) -> Option<ClassKey> {
+    let mut heads = lists.iter().filter_map(|list| list.first().copied());
+    let waits = |&k: &ClassKey| lists.iter().any(|list| list.iter().skip(1).any(|&later| later == k));
+    heads.clone().find(|k| !waits(k)).or_else(|| heads.next())
 }

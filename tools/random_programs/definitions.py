@@ -7,6 +7,7 @@ from applications import APPLICATIONS
 from helpers import HELPERS
 from idioms import IDIOMS
 from scope import CPU, Var, everywhere
+from structures import STRUCTURES
 
 ARGUMENT = everywhere("P")
 
@@ -234,7 +235,7 @@ class Definitions:
     # Helpers of well-known shapes: lines, and how to call them.
 
     def define_helper(self):
-        lines, call = self.choose(HELPERS + IDIOMS + APPLICATIONS)
+        lines, call = self.choose(HELPERS + IDIOMS + APPLICATIONS + STRUCTURES)
         name = self.fresh("aid")
         for line in lines:
             self.emit(line.replace("NAME", name))

@@ -10,11 +10,15 @@ from statements import Statements
 
 HEADER = """\
 import argparse
+import copy
+import itertools
+import os
 import sys
-from collections import namedtuple
+from collections import defaultdict, deque, namedtuple
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache, partial, reduce, wraps
+from enum import Enum
+from functools import cached_property, lru_cache, partial, reduce, singledispatch, wraps
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -22,6 +26,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils._pytree import tree_map
 
 Batch = namedtuple("Batch", ["x", "y"])
 

@@ -239,8 +239,12 @@ impl Interp<'_> {
         }
         match param.default {
             Some(e) if !args.open => {
+                if let Some(&v) = self.captured.get(&(module, func, param.name)) {
+                    return v;
+                }
                 let scope = self.program.get(module).ir.function(func).parent.unwrap_or(FuncId(0));
                 let v = self.eval_in(module, scope, e);
+                self.is_kept_between_calls(module, e, v);
                 match site.filter(|_| !self.symbolic) {
                     Some(site) => self.left_to_default(v, site),
                     None => v,

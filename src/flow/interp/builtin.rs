@@ -121,6 +121,13 @@ impl Interp<'_> {
                     {
                         self.forget_plain(id, None);
                     }
+                    // `setattr(layer, name, nn.Parameter(…))`: weights, of which nobody knows whether these are all.
+                    if let Value::Object(id) = v
+                        && matches!(self.obj(id).kind, ObjKind::ForeignModule(_))
+                        && !matches!(args.positional[1].0, Value::Str(..))
+                    {
+                        self.escape(v, 0);
+                    }
                     match (v, n) {
                         // `setattr(layers, "0", layer)`
                         (Value::Object(id), Some(n)) if self.is_numbered(id, n) => {
@@ -185,6 +192,7 @@ impl Interp<'_> {
                     Iteration::Any(v) => v,
                 };
                 let v = self.next_round(v);
+                let v = self.drawn_apart(v);
                 if v == Value::Unknown { self.result_of(e) } else { v }
             }
             ("enumerate", Some((v, at))) => self.pairs(&[(Self::NUMBER, None), (v, Some(at))]),
@@ -272,6 +280,11 @@ impl Interp<'_> {
             ("vars", Some((Value::Object(id), _))) => {
                 self.fields_as_dict(id).unwrap_or_else(|| self.result_of(e))
             }
+            ("callable", Some((v, _))) => self.each(v, &mut |i, v| match v {
+                Value::Closure(_) | Value::Class(_) | Value::Bound(_) => Value::Bool(TRUE),
+                Value::None => Value::Bool(super::FALSE),
+                _ => i.result_of(e),
+            }),
             ("print" | "isinstance" | "type" | "issubclass" | "callable" | "vars" | "dir" | "help", _) => {
                 self.result_of(e)
             }
@@ -528,12 +541,19 @@ impl Interp<'_> {
             && !name.as_str().starts_with('_')
     }
 
+    /// Has the value the method for certain, as all tensors have?
+    fn is_method_of_tensors(&self, v: Value, name: Sym) -> bool {
+        matches!(v, Value::Tensor(t) if self.get_tensor(t).certain) && crate::torch::method(name).is_some()
+    }
+
     fn get_attr(&mut self, v: Value, args: &Args, e: ExprId) -> Value {
         match args.positional.get(1) {
             Some(&(Value::Str(n, _), _)) => {
                 let found = self.attr(v, n, e);
                 match args.positional.get(2) {
                     Some(&(Value::None, _)) if self.is_unset_on_layer(v, n) => Value::None,
+                    // `getattr(x, "to", None)` of a tensor
+                    Some(_) if self.is_method_of_tensors(v, n) => found,
                     Some(&(default, _)) => {
                         let c = match v {
                             Value::External(_) => {

@@ -3,7 +3,7 @@
 use super::super::MAX_CHOSEN;
 use super::super::device_words::speaks_of_devices;
 use super::super::diagram::{Dd, FALSE, TRUE};
-use super::super::value::{Bound, BoundId, ClosureId, FrameId, ObjId, Value};
+use super::super::value::{Bound, BoundId, Closure, ClosureId, FrameId, ObjId, Value};
 use super::args::Args;
 use super::{Cell, Frame, Interp, LoopFrame, MAX_DEPTH, ObjKind};
 use crate::ir::{Call, CallId, Expr, ExprId, FuncId, FuncKind, Var};
@@ -247,6 +247,22 @@ impl Interp<'_> {
         args: &Args,
         e: ExprId,
     ) -> Value {
+        let called = Closure { module, func, frame: parent };
+        match self.through_decorators(called, receiver, args, e) {
+            Some(given) => given,
+            None => self.call_as_written(called, receiver, args, e),
+        }
+    }
+
+    /// The same, whatever decorators stand around it.
+    pub(super) fn call_as_written(
+        &mut self,
+        called: Closure,
+        receiver: Option<Value>,
+        args: &Args,
+        e: ExprId,
+    ) -> Value {
+        let Closure { module, func, frame: parent } = called;
         let linked = self.program.get(module);
         let function = linked.ir.function(func);
         let recursive = self.active(module, func, args);
@@ -296,11 +312,8 @@ impl Interp<'_> {
             super::TRUE
         };
         if guard != super::TRUE && !self.d.implies(self.path, guard) {
-            return self.branch(
-                guard,
-                &mut |i| i.call_function(module, func, parent, receiver, args, e),
-                &mut |_| Value::None,
-            );
+            return self
+                .branch(guard, &mut |i| i.call_as_written(called, receiver, args, e), &mut |_| Value::None);
         }
         let (site, objects) = (self.place(e), self.objects.len());
         let class = function.class.map(|class| ClassKey { module, class });
@@ -583,11 +596,34 @@ impl Interp<'_> {
 
     /// Reads a method or attribute that the class of an object gives.
     pub(super) fn class_attr(&mut self, key: ClassKey, name: Sym) -> Option<Value> {
+        if let Some(replaced) = self.replaced_in_class(key, name) {
+            return Some(replaced);
+        }
         if let Some((m, f)) = self.program.find_method(key, name) {
             return Some(self.module_function(m, f));
         }
         let mro = &self.program.class(key).mro;
         mro.iter().find_map(|&k| self.class_variable(k, name))
+    }
+
+    /// `Net.forward = function`: what the program has put in the place of a method.
+    pub(super) fn replaced_in_class(&self, key: ClassKey, name: Sym) -> Option<Value> {
+        if self.class_cells.is_empty() {
+            return None;
+        }
+        let (m, f) = self.program.find_method(key, name)?;
+        let home = self.program.get(m).ir.function(f).class.map(|class| ClassKey { module: m, class });
+        for &k in &self.program.class(key).mro {
+            let put = self.class_cells.get(&(k, name)).map(|&cell| self.store.get(cell));
+            if let Some(v) = put.filter(|&v| v != Value::Absent) {
+                return Some(v);
+            }
+            // Those further up are hidden by it.
+            if Some(k) == home {
+                return None;
+            }
+        }
+        None
     }
 
     /// A function that is not nested in another: needs no frame.
@@ -600,6 +636,7 @@ impl Interp<'_> {
         let module = self.here().module;
         self.def_paths.insert((module, func), self.path);
         self.check_tests_of_defaults(func);
+        self.captures_defaults(func);
         let nested = self.program.get(module).ir.function(self.here().func).kind == FuncKind::Function;
         let frame = nested.then_some(self.frame);
         self.closure(module, func, frame)

@@ -160,6 +160,9 @@ impl Interp<'_> {
 
     /// `Class(args)`
     pub(super) fn instantiate(&mut self, key: ClassKey, args: &Args, e: ExprId) -> Value {
+        if self.is_remade(key) {
+            return self.unknown_call(Value::Unknown, args, e);
+        }
         let id = self.new_instance(key, e);
         // Whatever it makes of them, it brings its inputs along.
         if self.wraps_module(key) {
@@ -178,15 +181,10 @@ impl Interp<'_> {
                     self.follows_its_argument(id);
                 }
             }
-            None if self.is_dict_with_attributes(key) => {
-                let dict = self.builtin(Sym::new("dict"), args, e);
-                // Its own methods are those of its class.
-                if let Value::Object(id) = dict {
-                    self.objects[id.0 as usize].class = Some(key);
-                }
-                return dict;
-            }
             None => {
+                if let Some(made) = self.make_own_collection(key, args, e) {
+                    return made;
+                }
                 self.fill_fields(id, key, args, e);
                 if args.keyword("accelerator").is_some() {
                     for base in self.program.class(key).externals.clone() {
@@ -196,13 +194,6 @@ impl Interp<'_> {
             }
         }
         Value::Object(id)
-    }
-
-    /// `class Options(dict)`, whose `__getattr__` gives its items.
-    fn is_dict_with_attributes(&mut self, key: ClassKey) -> bool {
-        let dict = |path: &Sym| matches!(path.as_str(), "builtins.dict" | "collections.OrderedDict");
-        self.program.class(key).externals.iter().any(dict)
-            && self.class_attr(key, Sym::new("__getattr__")).is_some()
     }
 
     /// A module that was given a device and shows nothing that it owns has put it there, or not.

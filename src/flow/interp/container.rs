@@ -120,7 +120,7 @@ impl Interp<'_> {
             Value::Host(h @ (Host::Number | Host::Memory)) => vec![Value::Host(h); wanted],
             v => {
                 let item = self.some_element(v, at);
-                vec![item; wanted]
+                (0..wanted).map(|_| self.drawn_apart(item)).collect()
             }
         }
     }
@@ -281,6 +281,7 @@ impl Interp<'_> {
         let first = args.positional.first().copied();
         match (name.as_str(), first) {
             ("append" | "appendleft", Some((v, at))) => {
+                let first = name.as_str() == "appendleft";
                 self.check_accumulated(v, e);
                 let v = match self.is_module_object(id) {
                     // `ParameterList` makes parameters of tensors.
@@ -297,7 +298,7 @@ impl Interp<'_> {
                 let new = match (self.own(id), self.is_gone_through(id, e)) {
                     (Value::Seq(s), true) => {
                         let mut items = self.seq_items(s).to_vec();
-                        items.push(v);
+                        items.insert(if first { 0 } else { items.len() }, v);
                         self.seq(&items)
                     }
                     (Value::Seq(s), false) => {
@@ -326,6 +327,16 @@ impl Interp<'_> {
             ("update", Some(_)) => {
                 for &(v, at) in &args.positional {
                     self.extend_list(id, v, at);
+                }
+                Value::None
+            }
+            ("reverse", _) => {
+                if let Value::Seq(s) = self.own(id) {
+                    let mut items = self.seq_items(s).to_vec();
+                    items.reverse();
+                    let new =
+                        if self.is_gone_through(id, e) { self.seq(&items) } else { self.many_of(&items) };
+                    self.set_own(id, new);
                 }
                 Value::None
             }

@@ -4,6 +4,7 @@ use super::super::diagram::{FALSE, TRUE};
 use super::super::dims::Dims;
 use super::super::value::{Host, NO_ORIGIN, Outer, OuterId, OuterKey, Reason, Value};
 use super::cond::constant;
+use super::container::{is_plain_key, plain_key};
 use super::device::parse_device;
 use super::{Interp, ObjKind};
 use crate::ir::{
@@ -14,6 +15,9 @@ use crate::sym::Sym;
 
 /// The key of whichever value of a mapping `values()` has come to.
 pub(super) const ANY_VALUE: Value = Value::Host(Host::Other);
+
+/// In a dict with more keys and values than this none is looked for.
+const MANY_KEYS: usize = 128;
 
 impl Interp<'_> {
     /// The value of an expression, with its effects.
@@ -180,6 +184,7 @@ impl Interp<'_> {
             items.extend([key, value]);
         }
         let content = if exact {
+            let items = last_of_each_key(items);
             self.seq(&items)
         } else {
             let values: Vec<Value> =
@@ -215,6 +220,7 @@ impl Interp<'_> {
 
     fn lambda(&mut self, func: FuncId) -> Value {
         let (module, frame) = (self.here().module, self.frame);
+        self.captures_defaults(func);
         let nested = (self.here().func != FuncId(0)).then_some(frame);
         self.closure(module, func, nested)
     }
@@ -537,4 +543,18 @@ fn names_weights(key: &str) -> bool {
     key.ends_with("state_dict")
         || key.ends_with("_weights")
         || matches!(key, "model" | "optimizer" | "optim" | "net" | "weights" | "params" | "generator" | "ema")
+}
+
+/// `{"device": "cpu", **options}`: a key that is there again has the later value, in the place of the earlier one.
+fn last_of_each_key(items: Vec<Value>) -> Vec<Value> {
+    let mut pairs: Vec<Value> = Vec::with_capacity(items.len());
+    for pair in items.chunks_exact(2) {
+        let plain = is_plain_key(pair[0]);
+        let same = |k: Value| plain && is_plain_key(k) && plain_key(k) == plain_key(pair[0]);
+        match (0..pairs.len()).step_by(2).find(|&n| pairs.len() <= MANY_KEYS && same(pairs[n])) {
+            Some(n) => pairs[n + 1] = pair[1],
+            None => pairs.extend(pair),
+        }
+    }
+    pairs
 }

@@ -26,7 +26,8 @@ impl Interp<'_> {
                 if i == Value::Slice {
                     b
                 } else {
-                    self.each_of(m)
+                    let element = self.each_of(m);
+                    self.drawn_apart(element)
                 }
             }
             Value::Tensor(_) => self.index_tensor(b, i, e, base, index),
@@ -42,6 +43,11 @@ impl Interp<'_> {
                 part
             }
             Value::Object(id) => self.index_object(id, i, e),
+            // `Place["HOST"]` of an `Enum`
+            Value::Class(key) if self.is_enum(key) => match i {
+                Value::Str(name, _) => self.class_variable(key, name).unwrap_or(Value::Unknown),
+                _ => self.result_of(e),
+            },
             // A number or a row.
             Value::Host(Host::Array | Host::Left(_)) if matches!(i, Value::Int(_) | Self::NUMBER) => {
                 Self::NUMBERS

@@ -1,10 +1,12 @@
 //! Loops and comprehensions: two passes over a body find what one iteration leaves for the next.
 
+use super::super::atom::Atom;
 use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::store::{Changes, Mark};
 use super::super::value::{ObjId, OuterId, Value};
 use super::{Interp, LoopFrame};
-use crate::ir::{Block, Comp, CompId, CompKind, Expr, ExprId, Generator, Var};
+use crate::ir::{Block, Comp, CompId, CompKind, Expr, ExprId, Generator, Stmt, Var};
+use crate::span::Span;
 
 /// States at `break` and `continue` that are told apart.
 const MAX_LEAVES: usize = 6;
@@ -123,7 +125,29 @@ impl<'p> Interp<'p> {
                 self.settle(start, pass, &mut first);
             }
         }
+        if endless && self.live() && self.is_left_later(test, body) {
+            // What it has set by then is not known.
+            self.here_mut().loops.pop();
+            self.path = FALSE;
+            return;
+        }
         self.end_loop(before, orelse, &End { endless, sure, whole: Vec::new() });
+    }
+
+    /// `while True:` that has a `break`, and none of the rounds that were gone through has come to it.
+    fn is_left_later(&self, test: ExprId, body: Block) -> bool {
+        let ir = &self.linked().ir;
+        let Some(&last) = ir.block(body).last() else { return false };
+        let (start, end) = (ir.span(test).start, ir.stmt_span(last).end);
+        let inside = |at: Span| start < at.start && at.end <= end;
+        let stmts = || ir.stmts.iter().zip(&ir.stmt_spans).filter(|&(_, &at)| inside(at));
+        let of_inner = |at: Span| {
+            stmts().any(|(s, inner)| matches!(s, Stmt::For { .. } | Stmt::While { .. }) && inner.contains(at))
+        };
+        let unbroken = self.here().loops.last().is_some_and(|l| l.breaks.is_empty());
+        unbroken
+            && !ir.function(self.here().func).is_generator
+            && stmts().any(|(s, &at)| matches!(s, Stmt::Break) && !of_inner(at))
     }
 
     /// `while n < 3`: are the rounds so few that each of them can be gone through?
@@ -221,6 +245,7 @@ impl<'p> Interp<'p> {
 
     fn end_loop(&mut self, before: super::Cond, orelse: Block, end: &End) {
         let Some(frame) = self.here_mut().loops.pop() else { return };
+        let caught = if frame.breaks.is_empty() { self.what_was_caught() } else { TRUE };
         if frame.appended.len() > 1 {
             self.side_by_side_after(&frame, before);
         }
@@ -256,6 +281,7 @@ impl<'p> Interp<'p> {
             let all = if frame.breaks.is_empty() { self.said_of_all(&end.whole) } else { TRUE };
             self.path = self.d.and(before, all);
         }
+        self.path = self.d.and(self.path, caught);
         for (_, changes) in frame.breaks.into_iter().take(1) {
             let broke = self.raised_atom();
             self.merge(broke, &changes, &Vec::new());
@@ -263,6 +289,21 @@ impl<'p> Interp<'p> {
         if self.live() && orelse != Block::default() {
             self.block(orelse);
         }
+    }
+
+    /// On which machines a `try` of this path has always raised: what its body sets is not set there, after the loop as in it.
+    /// Of machines on which the path does not end nothing is said.
+    fn what_was_caught(&mut self) -> Cond {
+        let mut said = Vec::new();
+        self.d.support(self.path, &mut said);
+        if !said.iter().any(|&atom| matches!(self.atoms.get(atom), Atom::Caught)) {
+            return TRUE;
+        }
+        let atoms = &self.atoms;
+        let kept = self.d.forget(self.path, &|a| a.is_hardware() || matches!(atoms.get(a), Atom::Caught));
+        let machine = self.d.machine(kept);
+        let elsewhere = self.d.not(machine);
+        self.d.or(kept, elsewhere)
     }
 
     /// After a loop whose rounds are all known: `else` follows only where none of them left by `break`.

@@ -91,6 +91,8 @@ impl Interp<'_> {
                 }
                 self.result_of(e)
             }
+            // A text has no such attribute: it is what a member of an `Enum` has been given.
+            Value::Str(..) if name.as_str() == "value" => b,
             Value::Host(Host::Doubles) if matches!(name.as_str(), "T" | "real" | "flat") => b,
             Value::Host(Host::Left(_)) if name.as_str() == "T" => b,
             Self::NUMBERS if matches!(name.as_str(), "T" | "real") => b,
@@ -207,7 +209,7 @@ impl Interp<'_> {
     }
 
     /// What a class's attribute becomes when it is read through an instance.
-    fn bind_method(&mut self, v: Value, id: ObjId, key: ClassKey, name: Sym, e: ExprId) -> Value {
+    pub(super) fn bind_method(&mut self, v: Value, id: ObjId, key: ClassKey, name: Sym, e: ExprId) -> Value {
         let Value::Closure(c) = v else { return v };
         let closure = *self.t.closures.get(c.0);
         match self.method_kind(closure) {

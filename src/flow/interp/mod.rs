@@ -11,6 +11,7 @@ mod addresses;
 mod allocation;
 mod annotated;
 mod answers;
+mod apart;
 mod args;
 mod arrays;
 mod asked_for;
@@ -25,6 +26,7 @@ mod by_name;
 mod by_round;
 mod call;
 mod callers;
+mod captured;
 mod class;
 mod compare;
 mod composed;
@@ -103,6 +105,7 @@ mod outside;
 mod outside_modules;
 mod overlaid;
 mod own;
+mod own_collections;
 mod own_moves;
 mod own_optimizer;
 mod parts;
@@ -146,6 +149,7 @@ mod watch;
 mod weightless;
 mod with;
 mod workers;
+mod wrapped;
 
 use std::cell::RefCell;
 
@@ -317,6 +321,10 @@ pub struct Interp<'p> {
     symbolic: bool,
     /// Functions of the entry's file that its own body has called.
     interpreted: FxHashSet<FuncId>,
+    /// What defaults of parameters were where a loop has come to the function.
+    captured: FxHashMap<(ModIdx, FuncId, Sym), Value>,
+    /// Functions whose wrappers are being interpreted, innermost last.
+    wrapped: Vec<wrapped::Wrapped>,
     /// When a function is reached through the project's own decorators.
     wrappers: FxHashMap<(ModIdx, FuncId), Cond>,
     /// When the function was called that a decorator was given.
@@ -468,6 +476,8 @@ impl<'p> Interp<'p> {
             handed_on: false,
             symbolic: false,
             interpreted: FxHashSet::default(),
+            captured: FxHashMap::default(),
+            wrapped: Vec::new(),
             wrappers: FxHashMap::default(),
             probed: FALSE,
             shallow: 0,

@@ -143,6 +143,11 @@ impl Interp<'_> {
                 _ => self.result_of(e),
             },
             "module" => Value::Object(id),
+            // Whoever has its table of parts may move them, and nobody here follows that.
+            "_modules" if self.obj(id).outer.is_none() => {
+                self.escape(Value::Object(id), 0);
+                self.result_of(e)
+            }
             "in_features" | "out_features" | "in_channels" | "out_channels" | "embedding_dim"
             | "num_embeddings" | "hidden_size" | "num_layers" | "eps" | "stride" | "padding"
             | "kernel_size" | "groups" => Self::NUMBER,
@@ -247,6 +252,11 @@ impl Interp<'_> {
             "load_state_dict" => {
                 for &(v, _) in args.positional.iter().take(1) {
                     self.loaded_as_weights(v);
+                }
+                // Its parameters are from then on those that it is given (torch/nn/modules/module.py).
+                if args.open || args.get(2, "assign").is_some_and(|(v, _)| v != Value::Bool(super::FALSE)) {
+                    let unknown = self.unknown_device();
+                    self.move_module(id, unknown);
                 }
                 self.result_of(e)
             }

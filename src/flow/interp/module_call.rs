@@ -4,7 +4,7 @@ use super::super::diagram::Dd;
 use super::super::dims::Dims;
 use super::super::event::Meeting;
 use super::super::scan::packs_sequences;
-use super::super::value::{Device, NO_ORIGIN, ObjId, OriginId, OuterId, Value};
+use super::super::value::{Closure, Device, NO_ORIGIN, ObjId, OriginId, OuterId, Value};
 use super::args::Args;
 use super::meet::{Party, Rule};
 use super::{Interp, ObjKind};
@@ -64,6 +64,11 @@ impl Interp<'_> {
         if self.watch.restored.contains(&id) && !self.is_given_elsewhere(id, args, e) {
             return self.call_unknown_module(id, args, e);
         }
+        // `net.forward = function`
+        let own = self.get_field(id, self.known.forward);
+        if own != Value::Absent {
+            return self.call_value(own, args, e);
+        }
         match kind {
             ObjKind::ForeignModule(Some(op)) => return self.call_torch_module(id, op, args, e),
             ObjKind::List { module: true } => return self.call_sequential(id, args, e),
@@ -88,6 +93,15 @@ impl Interp<'_> {
                     }
                     if self.is_moved_for_user(key) && self.obj(id).outer.is_none() {
                         return self.result_of(e);
+                    }
+                    // `Net.forward = function`
+                    if let Some(replaced) = self.replaced_in_class(key, self.known.forward) {
+                        let function = self.bind_method(replaced, id, key, self.known.forward, e);
+                        return self.call_value(function, args, e);
+                    }
+                    let called = Closure { module: m, func: f, frame: None };
+                    if let Some(v) = self.through_decorators(called, Some(Value::Object(id)), args, e) {
+                        return v;
                     }
                     let class = self
                         .program

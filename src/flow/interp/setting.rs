@@ -212,6 +212,14 @@ impl Interp<'_> {
             return;
         }
         self.watch.unseen.remove(&(id, name));
+        // What its class makes of a tensor that is put there may be anywhere.
+        if matches!(value, Value::Tensor(_))
+            && self.obj(id).kind == ObjKind::Instance
+            && self.own_method(id, "__setattr__").is_some()
+        {
+            self.set_field(id, name, Value::Unknown);
+            return;
+        }
         // The table itself: what is put into it is registered.
         if let ("_modules", Value::Object(table), true) = (name.as_str(), value, self.is_module_object(id))
             && self.obj(table).kind == (ObjKind::Dict { module: false })

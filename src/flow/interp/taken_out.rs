@@ -13,7 +13,7 @@ impl Interp<'_> {
     /// `items.pop(n)`: one element, the last one unless a number is given, which the list has no longer.
     pub(super) fn pop_element(&mut self, id: ObjId, number: Option<Value>, e: ExprId) -> Value {
         let some = self.some_element(Value::Object(id), e);
-        let Value::Seq(s) = self.own(id) else { return some };
+        let Value::Seq(s) = self.own(id) else { return self.drawn_apart(some) };
         let mut items = self.seq_items(s).to_vec();
         let at = match number {
             None => items.len().checked_sub(1),

@@ -1,0 +1,148 @@
+//! Functions and classes that decorators of the project stand around: where these decide devices, a call of the function is one of
+//! what they have made of it.
+
+use super::super::value::{Closure, Value};
+use super::args::Args;
+use super::module::MOVES;
+use super::{Interp, MAX_DEPTH};
+use crate::ir::{Expr, ExprId, ExprList, FuncId};
+use crate::link::{ClassKey, ModIdx, Resolved};
+
+/// A function whose wrapper is being interpreted.
+#[derive(Clone, Copy)]
+pub(super) struct Wrapped {
+    module: ModIdx,
+    func: FuncId,
+    /// The wrapper has been given the method's object as well.
+    method: bool,
+    /// Not while the function itself is interpreted: whoever calls it from there goes through the wrapper.
+    waiting: bool,
+}
+
+impl Interp<'_> {
+    /// What a call of a function gives through those of its decorators that decide where something is. One that only counts or prints leaves
+    /// it as it is. Nothing if there is none, or if it leaves the function what it was.
+    pub(super) fn through_decorators(
+        &mut self,
+        called: Closure,
+        receiver: Option<Value>,
+        args: &Args,
+        e: ExprId,
+    ) -> Option<Value> {
+        let function = self.program.get(called.module).ir.function(called.func);
+        if function.decorators.len == 0 {
+            return None;
+        }
+        let own = self.deciding_decorators(called.module, function.decorators);
+        if own.is_empty() {
+            return None;
+        }
+        let is_it = |w: &Wrapped| w.waiting && (w.module, w.func) == (called.module, called.func);
+        if let Some(at) = self.wrapped.iter().rposition(is_it) {
+            return Some(self.called_by_wrapper(at, called, receiver, args, e));
+        }
+        if self.depth + 2 >= MAX_DEPTH || !self.live() {
+            return Some(self.unknown_call(Value::Unknown, args, e));
+        }
+        let plain = self.closure(called.module, called.func, called.frame);
+        let made = self.decorated(plain, called, &own, e);
+        let callable = match made {
+            Value::Closure(_) | Value::Choice(_) => true,
+            Value::Object(_) => receiver.is_none(),
+            _ => false,
+        };
+        if made == plain {
+            return None;
+        }
+        if !callable {
+            return Some(self.unknown_call(Value::Unknown, args, e));
+        }
+        let mut args = args.clone();
+        args.positional.splice(0..0, receiver.map(|object| (object, e)));
+        let (module, func, method) = (called.module, called.func, receiver.is_some());
+        self.wrapped.push(Wrapped { module, func, method, waiting: true });
+        let v = self.call_value(made, &args, e);
+        self.wrapped.pop();
+        Some(v)
+    }
+
+    /// The call that the wrapper makes of what it was given.
+    fn called_by_wrapper(
+        &mut self,
+        at: usize,
+        called: Closure,
+        mut receiver: Option<Value>,
+        args: &Args,
+        e: ExprId,
+    ) -> Value {
+        let mut args = args.clone();
+        if self.wrapped[at].method && receiver.is_none() && !args.positional.is_empty() {
+            receiver = Some(args.positional.remove(0).0);
+        }
+        self.wrapped[at].waiting = false;
+        let v = self.call_as_written(called, receiver, &args, e);
+        self.wrapped[at].waiting = true;
+        v
+    }
+
+    /// What these decorators make of the function, the innermost first, as of a call here.
+    fn decorated(&mut self, plain: Value, called: Closure, own: &[ExprId], e: ExprId) -> Value {
+        let scope = self.program.get(called.module).ir.function(called.func).parent.unwrap_or(FuncId(0));
+        let mut made = plain;
+        for &d in own {
+            let decorator = self.eval_in(called.module, scope, d);
+            let args = Args { positional: vec![(made, e)], ..Args::default() };
+            let before = self.path;
+            self.muted += 1;
+            made = self.call_value(decorator, &args, e);
+            self.muted -= 1;
+            self.path = before;
+        }
+        made
+    }
+
+    /// The project's own among these decorators that decide devices, the innermost first.
+    fn deciding_decorators(&self, module: ModIdx, decorators: ExprList) -> Vec<ExprId> {
+        let ir = &self.program.get(module).ir;
+        let decides = |d: ExprId| {
+            let target = match ir.expr(d) {
+                Expr::Call(c) => ir.call(c).func,
+                _ => d,
+            };
+            match self.program.resolve_expr(module, target) {
+                Some(Resolved::Function(m, f)) => self.decides_within(m, f),
+                Some(Resolved::Class(ClassKey { module: m, class })) => {
+                    let own = &self.program.get(m).ir;
+                    let own = own.functions.iter().enumerate().filter(|(_, f)| f.class == Some(class));
+                    own.filter_map(|(n, _)| u32::try_from(n).ok()).any(|n| self.decides_within(m, FuncId(n)))
+                }
+                _ => false,
+            }
+        };
+        ir.list(decorators).iter().rev().copied().filter(|&d| decides(d)).collect()
+    }
+
+    /// Has a decorator of the project that decides devices made another class of it, or of one that it is derived from?
+    pub(super) fn is_remade(&self, key: ClassKey) -> bool {
+        self.program.class(key).mro.iter().any(|k| {
+            let decorators = self.program.get(k.module).ir.class(k.class).decorators;
+            decorators.len > 0 && !self.deciding_decorators(k.module, decorators).is_empty()
+        })
+    }
+
+    /// Does the function decide a device, or one that is written in it?
+    fn decides_within(&self, module: ModIdx, func: FuncId) -> bool {
+        let ir = &self.program.get(module).ir;
+        let exprs = ir.function(func).exprs.clone();
+        let moves = |e: &Expr| matches!(*e, Expr::Attr { name, .. } if MOVES.contains(&name.as_str()));
+        if self.relevance.is_near(module, func)
+            || ir.exprs[exprs.start as usize..exprs.end as usize].iter().any(moves)
+        {
+            return true;
+        }
+        let around = ir.function(func).span;
+        let inside =
+            ir.functions.iter().enumerate().filter(|(_, f)| f.parent.is_some() && around.contains(f.span));
+        inside.filter_map(|(n, _)| u32::try_from(n).ok()).any(|n| self.relevance.is_near(module, FuncId(n)))
+    }
+}
