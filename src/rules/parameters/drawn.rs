@@ -30,11 +30,13 @@ pub(super) fn with_given(file: &File<'_>, function: &Function) -> Option<Finding
     }
     let offloads =
         || function.class.is_some_and(|class| own::offloads(file, ClassKey { module: file.module, class }));
+    let look = Draws { file, function };
+    let plain: Vec<(ExprId, Span)> = draws.iter().copied().filter(|&(e, _)| !look.is_by_helper(e)).collect();
     let at = if offloads() {
-        draws.first()?.1
+        let on_host = draws.iter().find(|&&(draw, _)| look.is_where_prepared(draw));
+        plain.first().or(on_host)?.1
     } else {
-        let look = Draws { file, function };
-        draws.iter().find(|&&(draw, _)| look.is_where_it_chose(draw) || look.goes_to_given(draw))?.1
+        plain.iter().find(|&&(draw, _)| look.is_where_it_chose(draw) || look.goes_to_given(draw))?.1
     };
     let message = format!(
         "`{}` draws here with the generator that it is given, and never asks where that is",
@@ -58,15 +60,45 @@ struct Draws<'a> {
 }
 
 impl Draws<'_> {
+    /// Is it no function of PyTorch's that draws, but one of the project's or of the library that is told both? It may draw on the
+    /// CPU for a GPU, but not on a GPU for the CPU.
+    fn is_by_helper(&self, draw: ExprId) -> bool {
+        let Expr::Call(call) = self.file.ir.expr(draw) else { return false };
+        !draws_itself(self.file, self.file.ir.call(call))
+    }
+
+    /// Is it drawn where the pipeline's own processor has just made something of its input, which is the host: `x =
+    /// self.processor.preprocess(x)`, `device=x.device`? Who runs it on a GPU may well have the generator there.
+    fn is_where_prepared(&self, draw: ExprId) -> bool {
+        let ir = self.file.ir;
+        let Some(Expr::Attr { base, name }) = self.device_of(draw).map(|d| ir.expr(d)) else { return false };
+        let own @ Expr::Var(Var::Local(_)) = ir.expr(base) else { return false };
+        let before = ir.span(draw).start;
+        let set = ir.stmts_of(self.function).rev().find_map(|n| match ir.stmts[n] {
+            Stmt::Assign { targets, value } if ir.stmt_spans[n].end <= before => {
+                ir.list(targets).iter().any(|&t| ir.expr(t) == own).then_some(value)
+            }
+            _ => None,
+        });
+        let Some(Expr::Call(made)) = set.map(|value| ir.expr(value)) else { return false };
+        let Expr::Attr { base: processor, name: method } = ir.expr(ir.call(made).func) else { return false };
+        name.as_str() == "device"
+            && method.as_str() == "preprocess"
+            && self.file.own_attribute(processor).is_some()
+    }
+
+    fn device_of(&self, draw: ExprId) -> Option<ExprId> {
+        let Expr::Call(call) = self.file.ir.expr(draw) else { return None };
+        let device = |a: &&Arg| matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == "device");
+        self.file.ir.call(call).args.iter().find(device).map(|a| a.value)
+    }
+
     /// Does the function draw on a device that it has chosen by what the machine has, or where something is that it has made
     /// there? Who calls it does not know which that is.
     fn is_where_it_chose(&self, draw: ExprId) -> bool {
         let ir = self.file.ir;
-        let Expr::Call(call) = ir.expr(draw) else { return false };
-        let device = |a: &&Arg| matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == "device");
-        let Some(device) = ir.call(call).args.iter().find(device) else { return false };
-        let Some(chosen) = self.chosen() else { return false };
-        match ir.expr(device.value) {
+        let (Some(device), Some(chosen)) = (self.device_of(draw), self.chosen()) else { return false };
+        match ir.expr(device) {
             Expr::Var(Var::Local(s)) => s == chosen,
             Expr::Attr { base, name } if name.as_str() == "device" => match ir.expr(base) {
                 Expr::Var(Var::Local(s)) => !self.is_parameter(s),
@@ -142,9 +174,14 @@ fn draws_with(file: &File<'_>, call: Call<'_>, slot: Slot) -> bool {
         matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == "generator")
             && file.ir.expr(a.value) == Expr::Var(Var::Local(slot))
     });
-    given
-        && matches!(file.cx.program.resolve_expr(file.module, call.func),
-            Some(Resolved::External(path)) if DRAWS.contains(&path.as_str()))
+    let helper = || file.ir.last_name(call.func).is_some_and(|name| name.as_str().starts_with("rand"));
+    given && (draws_itself(file, call) || helper())
+}
+
+/// Is it one of PyTorch's draws?
+fn draws_itself(file: &File<'_>, call: Call<'_>) -> bool {
+    matches!(file.cx.program.resolve_expr(file.module, call.func),
+        Some(Resolved::External(path)) if DRAWS.contains(&path.as_str()))
 }
 
 /// Is it done only where a test has found Apple's device? No CUDA is there.
