@@ -13,6 +13,7 @@ pub mod example;
 pub mod explain;
 mod fallbacks;
 mod file;
+mod followed;
 mod given_modules;
 mod graphs;
 mod indices;
@@ -29,6 +30,7 @@ mod resolved;
 mod retry;
 mod spelling;
 mod stale;
+mod threads;
 mod transfers;
 
 use std::path::Path;
@@ -160,6 +162,8 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
         .chain(carried::carried(cx))
         .chain(averages::averaged(cx))
         .chain(replicas::kept_methods(cx))
+        .chain(threads::started(cx))
+        .chain(followed::to_numpy(cx))
         .chain(resolved::resolved(cx))
         .chain(given_modules::kept(cx))
         .chain(copies_left::left(cx));

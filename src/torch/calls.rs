@@ -28,6 +28,8 @@ pub struct CallFact {
     pub keeps_at: Option<Arg>,
     /// What that is called with, and must be there.
     pub meets: Option<Arg>,
+    /// What it makes brings together those that it is called with: they must be in one place.
+    pub mixes: Vec<Arg>,
     /// It makes something that calls each of these with what it is called with.
     pub calls_each: Option<Arg>,
     /// It fetches a file that is published, for everyone: the argument that says under which name.
@@ -255,6 +257,7 @@ fn merge(fact: &mut CallFact, path: &str, words: &str) -> Option<()> {
             "published" => fact.published_as = Some(arg(value)?),
             "keeps" => fact.keeps_at = Some(arg(value)?),
             "meets" => fact.meets = Some(arg(value)?),
+            "mixes" => fact.mixes = value.split(',').map(arg).collect::<Option<_>>()?,
             "each" => fact.calls_each = Some(arg(value)?),
             _ => return None,
         }

@@ -1,10 +1,11 @@
 //! Objects of other libraries that keep tensors of their own, and are called with others: `MinLengthLogitsProcessor(…)`.
 
-use super::super::value::{Device, NO_ORIGIN, Reason, Value};
+use super::super::diagram::Dd;
+use super::super::value::{Device, NO_ORIGIN, ObjId, Reason, Value};
 use super::args::Args;
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
-use crate::torch::CallFact;
+use crate::torch::{Arg, CallFact};
 
 impl Interp<'_> {
     /// What the call makes, if it is known to keep tensors, or to hand its own call on to such.
@@ -12,9 +13,11 @@ impl Interp<'_> {
         if let Some(each) = fact.calls_each {
             let (items, _) = args.get(usize::from(each.position), each.name.as_str())?;
             let items = self.exact_elements(items)?;
-            return items
-                .into_iter()
-                .find(|v| matches!(v, Value::Object(id) if self.watch.keepers.contains_key(id)));
+            return self.all_in_one(&items);
+        }
+        if !fact.mixes.is_empty() {
+            let nowhere = self.unknown_device();
+            return Some(self.keeper(nowhere, fact.mixes.clone()));
         }
         let (place, meets) = (fact.keeps_at?, fact.meets?);
         if args.open || args.open_names {
@@ -37,8 +40,34 @@ impl Interp<'_> {
                 self.because(told, e, Reason::Made)
             }
         };
+        Some(self.keeper(device, vec![meets]))
+    }
+
+    /// What calls each of these with what it is called with: what one of them keeps meets all that another brings together with
+    /// what the first one must have there.
+    fn all_in_one(&mut self, items: &[Value]) -> Option<Value> {
+        let known = |v: &Value| match v {
+            Value::Object(id) => self.watch.keepers.get(id).map(|meets| (*id, meets.clone())),
+            _ => None,
+        };
+        let known: Vec<(ObjId, Vec<Arg>)> = items.iter().filter_map(known).collect();
+        let nowhere = Value::Device(self.unknown_device());
+        let keeps = |i: &Self, id: ObjId| i.own(id) != nowhere;
+        let &(first, _) = known.iter().find(|(id, _)| keeps(self, *id)).or(known.first())?;
+        let mut meets = self.watch.keepers.get(&first)?.clone();
+        for (_, others) in &known {
+            if others.iter().any(|a| meets.contains(a)) {
+                let new: Vec<Arg> = others.iter().filter(|a| !meets.contains(a)).copied().collect();
+                meets.extend(new);
+            }
+        }
+        let Value::Device(device) = self.own(first) else { return None };
+        Some(self.keeper(device, meets))
+    }
+
+    fn keeper(&mut self, device: Dd, meets: Vec<Arg>) -> Value {
         let id = self.object(ObjKind::ForeignModule(None), None, Value::Device(device));
         self.watch.keepers.insert(id, meets);
-        Some(Value::Object(id))
+        Value::Object(id)
     }
 }

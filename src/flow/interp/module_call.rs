@@ -212,11 +212,14 @@ impl Interp<'_> {
         let device = self.module_device(id, 0);
         let module = Party { expr: e, device, dims: Dims::SOME, rule: Rule::STRICT };
         let mut parties = vec![module];
-        let meets = self.watch.keepers.get(&id).copied();
+        let meets = self.watch.keepers.get(&id);
         let inputs: Vec<(Value, ExprId)> = match meets {
-            Some(a) => args.get(usize::from(a.position), a.name.as_str()).into_iter().collect(),
+            Some(those) => {
+                those.iter().filter_map(|a| args.get(usize::from(a.position), a.name.as_str())).collect()
+            }
             None => args.values().collect(),
         };
+        let what = if meets.is_some() { "its call" } else { "the module" };
         for (v, at) in inputs {
             // Only what is a tensor for certain: unknown modules take all kinds of things.
             if self.is_certainly_tensor(v) {
@@ -233,7 +236,6 @@ impl Interp<'_> {
                 && self.program.find_method(k, self.known.forward).is_none()
         });
         let known = inherits || matches!(self.obj(id).kind, ObjKind::ForeignModule(None));
-        let what = if meets.is_some() { "its call" } else { "the module" };
         let refused = known && self.meet(Meeting::ModuleInput, what, e, &parties);
         // What owns nothing is nowhere, and says nothing of its results.
         let rests = self.obj(id).kind == ObjKind::Module && self.is_cpu(device) && !self.has_weights(id, 0);

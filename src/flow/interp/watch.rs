@@ -180,8 +180,8 @@ pub(super) struct Watch {
     pub(super) restored: FxHashSet<ObjId>,
     /// Is such code gone through for what meets in it alone?
     pub(super) only_meetings: u32,
-    /// Objects of other libraries that keep tensors, each with the argument of its call that must be there.
-    pub(super) keepers: FxHashMap<ObjId, Arg>,
+    /// Objects of other libraries that keep tensors, each with the arguments of its call that must be there.
+    pub(super) keepers: FxHashMap<ObjId, Vec<Arg>>,
     /// What files gave that are loaded to wherever they were saved from, with where that is.
     pub(super) read: FxHashMap<OuterId, Place>,
     /// Such places, with where something out of the file meets a tensor on a GPU.

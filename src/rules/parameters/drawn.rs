@@ -3,7 +3,7 @@
 use super::super::file::File;
 use super::own;
 use crate::finding::{Code, Finding};
-use crate::ir::{ArgKind, Block, Call, CmpOp, Expr, ExprId, Function, Slot, Stmt, StmtId, Var};
+use crate::ir::{Arg, ArgKind, Block, Call, CmpOp, Expr, ExprId, Function, Slot, Stmt, StmtId, Var};
 use crate::link::{ClassKey, Resolved};
 use crate::span::Span;
 use crate::sym::Sym;
@@ -11,20 +11,33 @@ use crate::sym::Sym;
 /// Draws that refuse a generator of another device than their own.
 const DRAWS: &[&str] = &["torch.rand", "torch.randn", "torch.randint", "torch.randperm", "torch.normal"];
 
-/// `torch.randn(…, generator=generator, device=device)` in a method of a class that decides itself where it runs: who calls it
-/// gives a generator of the CPU as well as one of the GPU.
+/// `torch.randn(…, generator=generator, device=device)` in a function that decides itself where it draws, and never asks where the
+/// generator is: who calls it gives one of the CPU as well as one of the GPU.
 pub(super) fn with_given(file: &File<'_>, function: &Function) -> Option<Finding> {
-    let class = function.class?;
-    // A class's methods have many parameters, and hardly one is a generator.
+    // Functions have many parameters, and hardly one is a generator.
     let generator = Sym::new("generator");
     let slot = function.params.iter().find(|p| p.name == generator)?.slot;
-    let at = file.inside(function).find_map(|(_, e, at)| {
-        let Expr::Call(call) = e else { return None };
-        (draws_with(file, file.ir.call(call), slot) && !for_mps(file, at)).then_some(at)
-    })?;
-    if looks_at(file, function, slot) || !own::offloads(file, ClassKey { module: file.module, class }) {
+    let draws: Vec<(ExprId, Span)> = file
+        .inside(function)
+        .filter_map(|(n, e, at)| {
+            let Expr::Call(call) = e else { return None };
+            let draws = draws_with(file, file.ir.call(call), slot) && !for_mps(file, at);
+            draws.then_some((ExprId(u32::try_from(n).ok()?), at))
+        })
+        .collect();
+    if draws.is_empty() || looks_at(file, function, slot) {
         return None;
     }
+    let offloads =
+        || function.class.is_some_and(|class| own::offloads(file, ClassKey { module: file.module, class }));
+    let look = Draws { file, function };
+    let plain: Vec<(ExprId, Span)> = draws.iter().copied().filter(|&(e, _)| !look.is_by_helper(e)).collect();
+    let at = if offloads() {
+        let on_host = draws.iter().find(|&&(draw, _)| look.is_where_prepared(draw));
+        plain.first().or(on_host)?.1
+    } else {
+        plain.iter().find(|&&(draw, _)| look.is_where_it_chose(draw) || look.goes_to_given(draw))?.1
+    };
     let message = format!(
         "`{}` draws here with the generator that it is given, and never asks where that is",
         function.name
@@ -40,14 +53,135 @@ pub(super) fn with_given(file: &File<'_>, function: &Function) -> Option<Finding
     Some(finding)
 }
 
+/// A function that draws.
+struct Draws<'a> {
+    file: &'a File<'a>,
+    function: &'a Function,
+}
+
+impl Draws<'_> {
+    /// Is it no function of PyTorch's that draws, but one of the project's or of the library that is told both? It may draw on the
+    /// CPU for a GPU, but not on a GPU for the CPU.
+    fn is_by_helper(&self, draw: ExprId) -> bool {
+        let Expr::Call(call) = self.file.ir.expr(draw) else { return false };
+        !draws_itself(self.file, self.file.ir.call(call))
+    }
+
+    /// Is it drawn where the pipeline's own processor has just made something of its input, which is the host: `x =
+    /// self.processor.preprocess(x)`, `device=x.device`? Who runs it on a GPU may well have the generator there.
+    fn is_where_prepared(&self, draw: ExprId) -> bool {
+        let ir = self.file.ir;
+        let Some(Expr::Attr { base, name }) = self.device_of(draw).map(|d| ir.expr(d)) else { return false };
+        let own @ Expr::Var(Var::Local(_)) = ir.expr(base) else { return false };
+        let before = ir.span(draw).start;
+        let set = ir.stmts_of(self.function).rev().find_map(|n| match ir.stmts[n] {
+            Stmt::Assign { targets, value } if ir.stmt_spans[n].end <= before => {
+                ir.list(targets).iter().any(|&t| ir.expr(t) == own).then_some(value)
+            }
+            _ => None,
+        });
+        let Some(Expr::Call(made)) = set.map(|value| ir.expr(value)) else { return false };
+        let Expr::Attr { base: processor, name: method } = ir.expr(ir.call(made).func) else { return false };
+        name.as_str() == "device"
+            && method.as_str() == "preprocess"
+            && self.file.own_attribute(processor).is_some()
+    }
+
+    fn device_of(&self, draw: ExprId) -> Option<ExprId> {
+        let Expr::Call(call) = self.file.ir.expr(draw) else { return None };
+        let device = |a: &&Arg| matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == "device");
+        self.file.ir.call(call).args.iter().find(device).map(|a| a.value)
+    }
+
+    /// Does the function draw on a device that it has chosen by what the machine has, or where something is that it has made
+    /// there? Who calls it does not know which that is.
+    fn is_where_it_chose(&self, draw: ExprId) -> bool {
+        let ir = self.file.ir;
+        let (Some(device), Some(chosen)) = (self.device_of(draw), self.chosen()) else { return false };
+        match ir.expr(device) {
+            Expr::Var(Var::Local(s)) => s == chosen,
+            Expr::Attr { base, name } if name.as_str() == "device" => match ir.expr(base) {
+                Expr::Var(Var::Local(s)) => !self.is_parameter(s),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// The variable for which the function chooses a device by what the machine has.
+    fn chosen(&self) -> Option<Slot> {
+        let ir = self.file.ir;
+        ir.stmts[ir.stmts_of(self.function)].iter().find_map(|s| {
+            let Stmt::Assign { targets, value } = *s else { return None };
+            let asks =
+                |n: usize| matches!(ir.exprs[n], Expr::Attr { name, .. } if name.as_str() == "is_available");
+            if !ir.exprs_in(value).any(asks) {
+                return None;
+            }
+            ir.list(targets)
+                .iter()
+                .find_map(|&t| if let Expr::Var(Var::Local(s)) = ir.expr(t) { Some(s) } else { None })
+        })
+    }
+
+    /// Is it drawn on the CPU, as nobody says where, for a tensor that the function is given, wherever that is: `torch.randn(…,
+    /// generator=generator).to(x.device)`?
+    fn goes_to_given(&self, draw: ExprId) -> bool {
+        let ir = self.file.ir;
+        let Expr::Call(call) = ir.expr(draw) else { return false };
+        let placed = |a: &Arg| match a.kind {
+            ArgKind::Keyword(k) => matches!(k.as_str(), "device" | "out"),
+            ArgKind::Positional => false,
+            _ => true,
+        };
+        if ir.call(call).args.iter().any(placed) {
+            return false;
+        }
+        self.file.inside(self.function).any(|(_, e, _)| {
+            let Expr::Call(moved) = e else { return false };
+            let moved = ir.call(moved);
+            let of_draw = matches!(ir.expr(moved.func), Expr::Attr { base, name } if base == draw && name.as_str() == "to");
+            of_draw && moved.args.first().is_some_and(|a| self.is_of_given(a.value))
+        })
+    }
+
+    /// `x.device` of a parameter, or a variable that is set to it.
+    fn is_of_given(&self, device: ExprId) -> bool {
+        let ir = self.file.ir;
+        let given = |n: usize| match ir.exprs[n] {
+            Expr::Attr { base, name } if name.as_str() == "device" => {
+                matches!(ir.expr(base), Expr::Var(Var::Local(s)) if self.is_parameter(s))
+            }
+            _ => false,
+        };
+        let Expr::Var(own @ Var::Local(_)) = ir.expr(device) else { return ir.exprs_in(device).any(given) };
+        ir.stmts[ir.stmts_of(self.function)].iter().any(|s| match *s {
+            Stmt::Assign { targets, value } => {
+                ir.list(targets).iter().any(|&t| ir.expr(t) == Expr::Var(own))
+                    && ir.exprs_in(value).any(given)
+            }
+            _ => false,
+        })
+    }
+
+    fn is_parameter(&self, slot: Slot) -> bool {
+        self.function.params.iter().any(|p| p.slot == slot && p.name.as_str() != "self")
+    }
+}
+
 fn draws_with(file: &File<'_>, call: Call<'_>, slot: Slot) -> bool {
     let given = call.args.iter().any(|a| {
         matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == "generator")
             && file.ir.expr(a.value) == Expr::Var(Var::Local(slot))
     });
-    given
-        && matches!(file.cx.program.resolve_expr(file.module, call.func),
-            Some(Resolved::External(path)) if DRAWS.contains(&path.as_str()))
+    let helper = || file.ir.last_name(call.func).is_some_and(|name| name.as_str().starts_with("rand"));
+    given && (draws_itself(file, call) || helper())
+}
+
+/// Is it one of PyTorch's draws?
+fn draws_itself(file: &File<'_>, call: Call<'_>) -> bool {
+    matches!(file.cx.program.resolve_expr(file.module, call.func),
+        Some(Resolved::External(path)) if DRAWS.contains(&path.as_str()))
 }
 
 /// Is it done only where a test has found Apple's device? No CUDA is there.
