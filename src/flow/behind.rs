@@ -16,7 +16,7 @@ mod needs;
 mod own;
 mod refuses;
 mod spawned;
-mod statements;
+pub(super) mod statements;
 mod weightless;
 
 use rustc_hash::{FxHashMap, FxHashSet};

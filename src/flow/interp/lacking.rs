@@ -1,7 +1,8 @@
-//! Calls that lack what the function needs: they raise a `TypeError`, and nothing comes after them.
+//! Calls that lack what the function needs: they raise a `TypeError`, and nothing comes after them. The same of attributes that
+//! nothing sets.
 
 use super::super::diagram::FALSE;
-use super::super::value::Value;
+use super::super::value::{ObjId, Value};
 use super::Interp;
 use super::args::Args;
 use crate::ir::{FuncId, ParamKind};
@@ -40,6 +41,18 @@ impl Interp<'_> {
             _ => None,
         };
         self.ends_for_lack(callee, args)
+    }
+
+    /// An attribute is read that the object does not have. Gives whether the path ends here.
+    pub(super) fn raises_for_attribute(&mut self, id: ObjId, name: Sym) -> bool {
+        let unset = &self.relevance.unset;
+        let lacks = self.muted == 0
+            && !unset.is_empty()
+            && self.obj(id).class.is_some_and(|class| unset.holds(self.program, class, name));
+        if lacks {
+            self.path = FALSE;
+        }
+        lacks
     }
 
     /// Is the class, or one that it is derived from, what a decorator makes of it?

@@ -140,6 +140,9 @@ impl Interp<'_> {
                 return v;
             }
         }
+        if self.raises_for_attribute(id, name) {
+            return Value::Unknown;
+        }
         match self.obj(id).kind {
             ObjKind::Module | ObjKind::Instance if name.as_str() == "__dict__" => {
                 self.bound(Value::Object(id), None, name)
