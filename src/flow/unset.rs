@@ -166,28 +166,30 @@ fn is_of_project(program: &Program, key: ClassKey) -> bool {
 
 /// The same, and they exist as they are: what is left to derived classes, these may set.
 fn is_open(program: &Program, key: ClassKey) -> bool {
-    let is_abstract = |&k: &ClassKey| {
+    let left = |&k: &ClassKey| {
         let methods = &program.get(k.module).ir.class(k.class).methods;
         methods.iter().any(|&(name, _)| {
-            program.find_method(key, name).is_some_and(|(m, f)| is_left_open(&program.get(m).ir, f))
+            program.find_method(key, name).is_some_and(|(m, f)| {
+                // What is written so, a class that is derived may do without.
+                is_decorated(&program.get(m).ir, f, "abstractmethod")
+                    || k == key && raises_for_others(&program.get(m).ir, f)
+            })
         })
     };
     is_of_project(program, key)
         && program.find_method(key, Sym::new("__init__")).is_some()
-        && !program.class(key).mro.iter().any(is_abstract)
+        && !program.class(key).mro.iter().any(left)
 }
 
-/// Is the function only there to be written by others?
-fn is_left_open(ir: &Module, f: FuncId) -> bool {
-    let missing = |e: ExprId| {
-        let class = if let Expr::Call(call) = ir.expr(e) { ir.call(call).func } else { e };
-        ir.last_name(class).is_some_and(|name| name.as_str() == "NotImplementedError")
-    };
-    is_decorated(ir, f, "abstractmethod")
-        || ir.block(ir.function(f).body).iter().any(|&s| match *ir.stmt(s) {
-            Stmt::Raise { exception: Some(e), .. } => missing(e),
-            _ => false,
-        })
+/// Is the function only there to be written by others: `raise NotImplementedError`?
+fn raises_for_others(ir: &Module, f: FuncId) -> bool {
+    ir.block(ir.function(f).body).iter().any(|&s| match *ir.stmt(s) {
+        Stmt::Raise { exception: Some(e), .. } => {
+            let class = if let Expr::Call(call) = ir.expr(e) { ir.call(call).func } else { e };
+            ir.is_builtin(class, "NotImplementedError")
+        }
+        _ => false,
+    })
 }
 
 /// Does the statement make the class as it is written, whatever decorators of the project note of it?
