@@ -17,7 +17,7 @@ mod own;
 mod parts;
 mod refuses;
 mod spawned;
-mod statements;
+pub(super) mod statements;
 mod weightless;
 
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -31,6 +31,9 @@ impl Interp<'_> {
                 here = self.d.or(here, on);
             }
         }
+        if here != FALSE && self.picks_models_that_take_gradients() {
+            return;
+        }
         self.runs_with_graph(here, e);
     }
 

@@ -1,9 +1,11 @@
 //! Calls that lack what the function needs, or give what it does not take: they raise a `TypeError`, and nothing comes after them.
+//! The same of attributes that nothing sets.
 
 use std::sync::LazyLock;
 
 use rustc_hash::FxHashSet;
 
+use super::super::diagram::FALSE;
 use super::super::nodes::Target;
 use super::super::value::{ObjId, Value};
 use super::Interp;
@@ -57,6 +59,18 @@ impl Interp<'_> {
     pub(super) fn forward_raises_for_lack(&mut self, id: ObjId, forward: Target, args: &Args) -> bool {
         let replaced = self.obj(id).attrs.iter().any(|&(n, _)| n == self.known.forward);
         !replaced && self.ends_for_lack(Some((forward.0, forward.1, true)), args)
+    }
+
+    /// An attribute is read that the object does not have. Gives whether the path ends here.
+    pub(super) fn raises_for_attribute(&mut self, id: ObjId, name: Sym) -> bool {
+        let unset = &self.relevance.unset;
+        let lacks = self.muted == 0
+            && !unset.is_empty()
+            && self.obj(id).class.is_some_and(|class| unset.holds(self.program, class, name));
+        if lacks {
+            self.path = FALSE;
+        }
+        lacks
     }
 
     /// Is the class, or one that it is derived from, what a decorator makes of it?

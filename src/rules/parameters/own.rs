@@ -4,9 +4,9 @@ use super::super::file::File;
 use crate::finding::Finding;
 use crate::flow::argument;
 use crate::ir::{
-    ArgKind, Block, Call, Class, ClassId, Expr, ExprId, Function, Module, Param, Slot, Stmt, Var,
+    ArgKind, Block, Call, Class, ClassId, Expr, ExprId, FuncId, Function, Module, Param, Slot, Stmt, Var,
 };
-use crate::link::{ClassKey, Resolved};
+use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch;
@@ -17,13 +17,24 @@ pub(super) fn goes_to_own(file: &File<'_>, function: &Function, param: &Param) -
     if param.name.as_str() != "device" || function.name.as_str() == "__init__" {
         return None;
     }
-    let look = Look { file, function, receiver, device: param.slot };
+    let mut look = Look { file, function, receiver, device: param.slot, kept: Vec::new() };
     if look.is_given_own(param) {
         return None;
     }
+    if let Some(getter) = look.property() {
+        // Where what the object keeps is, whoever asks: what meets that has to go there.
+        if look.gives_place_of_parts(getter) {
+            return None;
+        }
+        look.kept = look.kept_by(getter);
+    }
     let statements: Vec<(&Stmt, Span)> = look.statements().collect();
     // What is sent before its own device becomes the new one is sent to the old one.
-    let last = file.ir.block(function.body).iter().find(|&&s| look.takes_over(file.ir.stmt(s)));
+    let last = file
+        .ir
+        .block(function.body)
+        .iter()
+        .find(|&&s| look.takes_over(file.ir.stmt(s)) || look.has_it_taken_over(file.ir.stmt(s)));
     let until = last.map(|&s| file.ir.stmt_span(s));
     let decides = |s: &Stmt, at: Span| look.decides(s) && until != Some(at);
     if statements.iter().any(|&(s, at)| decides(s, at)) {
@@ -64,7 +75,7 @@ pub(super) fn not_where_it_runs(file: &File<'_>, function: &Function) -> Option<
         if !own && p.annotation.is_none() || !is_offloaded(file, function, p) {
             return None;
         }
-        let look = Look { file, function, receiver: p.slot, device: p.slot };
+        let look = Look { file, function, receiver: p.slot, device: p.slot, kept: Vec::new() };
         let parts = own.then_some(function.class).flatten().map(|class| file.registered_parts(class));
         let parts = parts.unwrap_or_default();
         file.inside(function).find_map(|(_, e, at)| {
@@ -150,12 +161,19 @@ fn says_order(ir: &Module, class: &Class) -> bool {
     ir.function(class.body).slots.iter().any(|s| s.as_str() == "model_cpu_offload_seq")
 }
 
+/// Is it the object that the method belongs to?
+fn is_receiver(ir: &Module, method: &Function, e: ExprId) -> bool {
+    method.params.first().is_some_and(|p| ir.expr(e) == Expr::Var(Var::Local(p.slot)))
+}
+
 /// A method and two of its parameters.
 struct Look<'a> {
     file: &'a File<'a>,
     function: &'a Function,
     receiver: Slot,
     device: Slot,
+    /// The attributes that `self.device` is worked out from, if that is a property.
+    kept: Vec<Sym>,
 }
 
 impl<'a> Look<'a> {
@@ -175,6 +193,90 @@ impl<'a> Look<'a> {
         }
     }
 
+    /// `self.device`, or what that is worked out from.
+    fn is_source(&self, e: ExprId) -> bool {
+        self.is_own(e)
+            || matches!(self.file.ir.expr(e), Expr::Attr { base, name }
+                if self.kept.contains(&name) && self.file.ir.expr(base) == Expr::Var(Var::Local(self.receiver)))
+    }
+
+    /// The function behind `self.device`.
+    fn property(&self) -> Option<(ModIdx, FuncId)> {
+        let program = self.file.cx.program;
+        program.class(self.class()?).mro.iter().find_map(|k| {
+            let ir = &program.get(k.module).ir;
+            let getter = |&&(name, f): &&(Sym, FuncId)| {
+                let decorators = ir.list(ir.function(f).decorators).iter();
+                let mut names = decorators.filter_map(|&d| ir.last_name(d));
+                name.as_str() == "device"
+                    && names.any(|n| matches!(n.as_str(), "property" | "cached_property"))
+            };
+            ir.class(k.class).methods.iter().find(getter).map(|&(_, f)| (k.module, f))
+        })
+    }
+
+    fn class(&self) -> Option<ClassKey> {
+        Some(ClassKey { module: self.file.module, class: self.function.class? })
+    }
+
+    /// `next(self.parameters()).device`, `self.net.device`
+    fn gives_place_of_parts(&self, (m, getter): (ModIdx, FuncId)) -> bool {
+        let program = self.file.cx.program;
+        let ir = &program.get(m).ir;
+        ir.exprs[ir.exprs_of(ir.function(getter))].iter().any(|e| match *e {
+            Expr::Attr { base, name } if name.as_str() == "device" => {
+                !is_receiver(ir, ir.function(getter), base) && program.resolve_expr(m, base).is_none()
+            }
+            _ => false,
+        })
+    }
+
+    /// The attributes of its object that a getter reads.
+    fn kept_by(&self, (m, getter): (ModIdx, FuncId)) -> Vec<Sym> {
+        let ir = &self.file.cx.program.get(m).ir;
+        let function = ir.function(getter);
+        let read = ir.exprs[ir.exprs_of(function)].iter().filter_map(|e| match *e {
+            Expr::Attr { base, name } if is_receiver(ir, function, base) => Some(name),
+            _ => None,
+        });
+        read.collect()
+    }
+
+    /// `super().to(device=device)`, where the method of the base, or another one of the object's own, makes it the object's device.
+    fn has_it_taken_over(&self, s: &Stmt) -> bool {
+        let ir = self.file.ir;
+        let (Stmt::Expr(e) | Stmt::Assign { value: e, .. }) = *s else { return false };
+        let Expr::Call(call) = ir.expr(e) else { return false };
+        let call = ir.call(call);
+        let Expr::Attr { base, name } = ir.expr(call.func) else { return false };
+        let Some(class) = self.class() else { return false };
+        let above = matches!(ir.expr(base), Expr::Call(c) if ir.is_builtin(ir.call(c).func, "super"));
+        let own = ir.expr(base) == Expr::Var(Var::Local(self.receiver));
+        if !(above || own) || !call.args.iter().any(|a| self.is_parameter(a.value)) {
+            return false;
+        }
+        let program = self.file.cx.program;
+        let mut classes = program.class(class).mro.iter().skip(usize::from(above));
+        match classes.find_map(|&k| Some((k.module, program.own_method(k, name)?))) {
+            Some(method) => self.sets_device(method),
+            // PyTorch's own method moves what the property may look at.
+            None => !self.kept.is_empty(),
+        }
+    }
+
+    fn sets_device(&self, (m, f): (ModIdx, FuncId)) -> bool {
+        let ir = &self.file.cx.program.get(m).ir;
+        let function = ir.function(f);
+        let is_it = |t: ExprId| {
+            matches!(ir.expr(t), Expr::Attr { base, name }
+                if is_receiver(ir, function, base) && (name.as_str() == "device" || self.kept.contains(&name)))
+        };
+        ir.stmts[ir.stmts_of(function)].iter().any(|s| match *s {
+            Stmt::Assign { targets, .. } => ir.list(targets).iter().any(|&t| is_it(t)),
+            _ => false,
+        })
+    }
+
     fn is_parameter(&self, e: ExprId) -> bool {
         self.file.ir.expr(e) == Expr::Var(Var::Local(self.device))
     }
@@ -190,9 +292,9 @@ impl<'a> Look<'a> {
         match *s {
             Stmt::Assign { targets, value } => {
                 let targets = ir.list(targets);
-                targets.iter().any(|&t| self.is_own(t))
+                targets.iter().any(|&t| self.is_source(t))
                     || targets.iter().any(|&t| self.is_parameter(t))
-                        && self.any_within(value, |e| self.is_own(e))
+                        && self.any_within(value, |e| self.is_source(e))
             }
             Stmt::If { test, then, orelse } => {
                 self.asks(test) && (self.returns(then) || self.returns(orelse))
@@ -204,7 +306,7 @@ impl<'a> Look<'a> {
     /// `self.device = device`
     fn takes_over(&self, s: &Stmt) -> bool {
         let Stmt::Assign { targets, value } = *s else { return false };
-        matches!(*self.file.ir.list(targets), [t] if self.is_own(t)) && self.is_parameter(value)
+        matches!(*self.file.ir.list(targets), [t] if self.is_source(t)) && self.is_parameter(value)
     }
 
     fn asks(&self, test: ExprId) -> bool {
