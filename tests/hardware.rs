@@ -33,7 +33,6 @@ const ELSEWHERE_IN_FACT: &[(&str, &str)] = &[
         "what shares memory by `.data =` is followed for the parameters of modules only",
     ),
     ("vector_to_parameters_cross", "assigns to `.data` as well"),
-    ("load_state_dict_assign_cross", "`assign=True` is not followed"),
     ("swap_tensors_cross", "not followed"),
     (
         "suite:nn.CTCLoss:module:one_cpu:log_probs:117",
