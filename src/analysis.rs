@@ -9,7 +9,6 @@ mod intake;
 mod judged;
 mod makers;
 mod project;
-mod unset;
 mod unused;
 
 use rayon::prelude::*;
@@ -46,7 +45,6 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
         .collect();
     let mut reading = Reading { inputs, program, intake, analysis };
     given::decided_elsewhere(&mut found, &mut reading, &mut relevance);
-    unset::come_to(&mut found, &mut reading, &mut relevance);
     let copies = Copies::of(&found, &mut reading, &mut relevance);
     // What an imported file says of itself need not be said again where it is used, whether or not it is linted.
     let mut asked: Vec<FileId> = crate::rules::refers_to(&found).into_iter().chain(copies.others()).collect();

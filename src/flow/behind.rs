@@ -14,10 +14,9 @@ mod imported;
 mod late;
 mod needs;
 mod own;
-mod parts;
 mod refuses;
 mod spawned;
-pub(super) mod statements;
+mod statements;
 mod weightless;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -85,7 +84,7 @@ impl Behind {
     pub fn of(program: &Program, files: &[ModIdx], uses: Uses, packages: Option<&FxHashSet<ModIdx>>) -> Self {
         let own = Own::of(program, files);
         let points = refuses::points(program, files, uses, &own);
-        let late = Late::of(program, files, &points, uses == Uses::Making);
+        let late = Late::of(program, files, &points);
         let there = |&m: &ModIdx| (m, refuses::there(program, m, &points, uses, &own));
         let there: FxHashMap<ModIdx, Vec<Span>> = files.iter().map(there).collect();
         let mut graph = Graph::of(program, files, &points, &late, &there);

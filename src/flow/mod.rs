@@ -47,7 +47,6 @@ mod stored;
 mod stored_keys;
 mod tabled;
 mod unmoved;
-mod unset;
 mod unused;
 pub mod value;
 mod writers;
@@ -73,7 +72,6 @@ pub use site::argument;
 pub use stand_ins::StandIns;
 pub use tabled::Tabled;
 pub use unmoved::{class_of, stays};
-pub use unset::{BY_NAME, Unset};
 pub use unused::{Definition, LookedUp};
 pub use writers::{Load, Writers};
 

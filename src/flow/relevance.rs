@@ -19,7 +19,6 @@ use super::import_time::{self, ImportTime};
 use super::moved_parts::{Move, moves_in};
 use super::scan::{Names, Scan};
 use super::set_up::SetUp;
-use super::unset::Unset;
 use crate::ir::{ClassId, ExprId, FuncId, Module};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::sym::{Answers, Sym};
@@ -35,8 +34,6 @@ pub struct Relevance {
     pub assigned: Assigned,
     /// Which methods run once for an object.
     pub set_up: SetUp,
-    /// Attributes that are not there, while somebody asks what comes after reading them.
-    pub unset: Unset,
     modules: Vec<Facts>,
     /// Of each class that has any, the methods besides the constructor that decide a device and assign attributes of their object.
     late: FxHashMap<ClassKey, Vec<FuncId>>,
@@ -161,7 +158,6 @@ impl Relevance {
             cuda_only: CudaOnly::of(program),
             set_up: SetUp::of(program, &found, &assigned),
             assigned,
-            unset: Unset::default(),
         }
     }
 

@@ -19,8 +19,6 @@ pub(super) enum Bit {
     Begun,
     /// A method of its instance is.
     Used,
-    /// Something is called of what the function gives back.
-    Given,
 }
 
 /// That something is behind a refusal, as far as this goes.
@@ -102,12 +100,10 @@ impl<'a> Graph<'a> {
     fn mention(&mut self, m: ModIdx, e: ExprId, target: Node, there: &[Span]) {
         let ir = &self.program.get(m).ir;
         let at = ir.span(e);
-        let function = ir.function_around(e);
-        // What a class makes of itself, it has been made before.
-        if node_of(ir, m, function) == Some(target) {
+        let around = literal(ir, m, ir.function_around(e), self.late);
+        if around.is_some_and(|(node, _)| node == target) {
             return;
         }
-        let around = literal(ir, m, function, self.late);
         self.mentions.push((around.map(|(node, _)| node), target));
         if there.iter().any(|span| span.contains(at))
             || is_given_gpus(ir, at)
@@ -117,20 +113,13 @@ impl<'a> Graph<'a> {
             return;
         }
         let here = around.map_or(Asks::TooMuch, Asks::That);
-        let used = match self.late.giver_at(m, e) {
-            _ if self.late.is_made_at(m, e) => Asks::Later,
-            Some((m, f)) => Asks::That((Node::Function(m, f), Bit::Given)),
-            None => here,
-        };
+        let used = if self.late.is_made_at(m, e) { Asks::Later } else { here };
         self.add(target, here, used);
     }
 
     fn add(&mut self, target: Node, begun: Asks, used: Asks) {
         self.asks.entry((target, Bit::Begun)).or_default().push(begun);
         self.asks.entry((target, Bit::Used)).or_default().push(used);
-        if matches!(target, Node::Function(..)) {
-            self.asks.entry((target, Bit::Given)).or_default().push(used);
-        }
     }
 
     /// The file is only imported where CUDA is: what nobody mentions in it nobody comes to without.
@@ -179,7 +168,7 @@ impl<'a> Graph<'a> {
             let Some(asks) = self.asks.get(&(Node::Class(class), Bit::Used)).cloned() else { continue };
             for &(name, f) in &self.program.get(class.module).ir.class(class.class).methods {
                 let called = |&a: &Asks| match a {
-                    Asks::Later | Asks::That((_, Bit::Given)) if before.contains(&name) => Asks::TooMuch,
+                    Asks::Later if before.contains(&name) => Asks::TooMuch,
                     Asks::Later => Asks::Nothing,
                     other => other,
                 };
@@ -193,15 +182,12 @@ impl<'a> Graph<'a> {
     pub(super) fn solve(self) -> FxHashSet<Lit> {
         let mut held: FxHashSet<Lit> = self.asks.keys().copied().collect();
         loop {
-            let met = |&(_, bit): &Lit, asks: &Asks| match asks {
+            let met = |asks: &Asks| match asks {
                 Asks::Nothing => true,
-                // What is called before is known by its names.
-                Asks::Later => bit == Bit::Given,
-                Asks::TooMuch => false,
+                Asks::TooMuch | Asks::Later => false,
                 Asks::That(lit) => held.contains(lit),
             };
-            let all = |l: &Lit| self.asks[l].iter().all(|asks| met(l, asks));
-            let open: Vec<Lit> = held.iter().filter(|l| !all(l)).copied().collect();
+            let open: Vec<Lit> = held.iter().filter(|l| !self.asks[l].iter().all(met)).copied().collect();
             if open.is_empty() {
                 break;
             }
@@ -234,15 +220,13 @@ impl<'a> Graph<'a> {
     fn grounded(&self, held: &FxHashSet<Lit>) -> FxHashSet<Lit> {
         let mut grounded: FxHashSet<Lit> = FxHashSet::default();
         loop {
-            let stands = |&(_, bit): &Lit, asks: &Asks| match asks {
+            let stands = |asks: &Asks| match asks {
                 Asks::Nothing => true,
-                Asks::Later => bit == Bit::Given,
-                Asks::TooMuch => false,
+                Asks::TooMuch | Asks::Later => false,
                 Asks::That(lit) => grounded.contains(lit),
             };
             let open = held.iter().filter(|l| !grounded.contains(l));
-            let any = |l: &&Lit| self.asks[*l].iter().any(|asks| stands(l, asks));
-            let more: Vec<Lit> = open.filter(any).copied().collect();
+            let more: Vec<Lit> = open.filter(|l| self.asks[l].iter().any(stands)).copied().collect();
             if more.is_empty() {
                 return grounded;
             }

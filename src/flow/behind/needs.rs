@@ -5,7 +5,7 @@ use super::refuses::{Refusal, Refuses};
 use super::statements::{may_leave, may_set};
 use super::{MOVE, Uses};
 use crate::flow::site::argument;
-use crate::ir::{BinOp, Call, CompKind, Expr, ExprId, FuncId, FuncKind, Stmt, Var};
+use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, FuncKind, Stmt, Var};
 use crate::link::{ModIdx, Resolved, Target};
 use crate::sym::Sym;
 use crate::torch::{self, Accelerator, ResultRule, Without};
@@ -71,14 +71,6 @@ impl Refuses<'_> {
                 Expr::And(list) | Expr::Or(list) => ir.list(list).first().is_some_and(|&x| self.uses(x)),
                 Expr::IfElse(id) => self.uses(ir.if_else(id).test),
                 Expr::Tuple(list) | Expr::List(list) | Expr::Dict(list) => any(list),
-                // Who goes over something has some of it.
-                Expr::Comp(id) => {
-                    let comp = ir.comp(id);
-                    let all = comp.kind != CompKind::Generator
-                        && comp.generators.iter().all(|g| g.conditions.len == 0);
-                    comp.generators.first().is_some_and(|g| self.uses(g.iter))
-                        || all && (self.uses(comp.element) || comp.value.is_some_and(|e| self.uses(e)))
-                }
                 _ => false,
             }
     }

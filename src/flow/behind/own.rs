@@ -2,7 +2,6 @@
 
 use super::MOVE;
 use super::filled::{self, Fills};
-use super::parts::Parts;
 use crate::ir::FuncId;
 use crate::link::{ModIdx, Program};
 use crate::sym::Sym;
@@ -15,8 +14,6 @@ pub(super) struct Own {
     pub(super) near: bool,
     /// The dicts that objects fill themselves.
     pub(super) fills: Fills,
-    /// What objects keep of the project's own classes.
-    pub(super) parts: Parts,
 }
 
 impl Own {
@@ -27,6 +24,6 @@ impl Own {
         let methods =
             classes.flat_map(|(m, class)| class.methods.iter().map(move |&(name, f)| (name, (m, f))));
         let methods = methods.filter(|(name, _)| matches!(name.as_str(), MOVE | "to")).collect();
-        Self { methods, near: false, fills: filled::fills(program, files), parts: Parts::of(program, files) }
+        Self { methods, near: false, fills: filled::fills(program, files) }
     }
 }

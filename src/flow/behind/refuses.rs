@@ -17,9 +17,6 @@ use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch;
 
-/// A function that is called.
-type Called = (ModIdx, FuncId);
-
 /// How often calls of what refuses are followed.
 const MAX_ROUNDS: usize = 6;
 
@@ -36,8 +33,6 @@ pub(super) enum Refusal {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Point {
     pub(super) after: u32,
-    /// The statement that does not come back, if it is one.
-    pub(super) at: Option<StmtId>,
     pub(super) refusal: Option<Refusal>,
 }
 
@@ -87,12 +82,13 @@ pub(super) fn after_import(program: &Program, points: &Points, m: ModIdx, f: Fun
 }
 
 /// The functions of a file that its body runs before that place, as far as names tell.
-pub(super) fn run_by_body(program: &Program, m: ModIdx, until: u32) -> FxHashSet<FuncId> {
+fn run_by_body(program: &Program, m: ModIdx, until: u32) -> FxHashSet<FuncId> {
     let ir = &program.get(m).ir;
     let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let (mut open, mut run) = (vec![FuncId(0)], FxHashSet::default());
     while let Some(f) = open.pop() {
-        for e in ir.function(f).exprs.clone().map(ExprId) {
+        for n in 0..ir.exprs.len() {
+            let e = ExprId(number(n));
             if !matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. })
                 || ir.function_around(e) != f
                 || f == FuncId(0) && ir.span(e).end > until
@@ -177,8 +173,8 @@ impl Refuses<'_> {
         let point = self.block(self.ir().function(self.func).body);
         let held_up = point.is_none_or(|p| p.refusal.is_none());
         if held_up && self.uses.anywhere() && self.divides_by_gpus() {
-            let (after, at) = point.map_or((u32::MAX, None), |p| (p.after, p.at));
-            return Some(Point { after, at, refusal: Some(Refusal::Always) });
+            let after = point.map_or(u32::MAX, |p| p.after);
+            return Some(Point { after, refusal: Some(Refusal::Always) });
         }
         point
     }
@@ -200,7 +196,7 @@ impl Refuses<'_> {
 
     fn stmt(&self, s: StmtId) -> Option<Point> {
         let after = self.ir().stmt_span(s).end;
-        let point = |refusal| Some(Point { after, at: Some(s), refusal });
+        let point = |refusal| Some(Point { after, refusal });
         match *self.ir().stmt(s) {
             Stmt::Assert { test, .. } if self.only_with_cuda(test) == Some(true) => {
                 point(Some(Refusal::Always))
@@ -250,11 +246,8 @@ impl Refuses<'_> {
                     }
                     None => self.by_default(test).and_then(|param| {
                         let inner = self.block(then)?;
-                        (inner.refusal == Some(Refusal::Always)).then_some(Point {
-                            after,
-                            at: Some(s),
-                            refusal: Some(Refusal::Unless(param)),
-                        })
+                        (inner.refusal == Some(Refusal::Always))
+                            .then_some(Point { after, refusal: Some(Refusal::Unless(param)) })
                     }),
                 }
             }
@@ -294,7 +287,7 @@ impl Refuses<'_> {
                 && later.iter().any(|&s| self.reads(s, target))
         };
         let found = sets(ir, *branches.first()?).any(|target| unset_else(&target));
-        found.then_some(Point { after, at: Some(s), refusal: Some(Refusal::Always) })
+        found.then_some(Point { after, refusal: Some(Refusal::Always) })
     }
 
     /// Does the statement mention the variable?
@@ -420,21 +413,16 @@ impl Refuses<'_> {
     pub(super) fn calls_refusal(&self, e: ExprId) -> bool {
         let Expr::Call(id) = self.ir().expr(e) else { return false };
         let call = self.ir().call(id);
-        let refuses = |&(m, f): &Called| match self.known.get(&(m, f)).and_then(|p| p.refusal) {
+        let callee = match named(self.program, self.module, call.func) {
+            Some(Node::Function(m, f)) => Some((m, f)),
+            Some(Node::Class(key)) => self.program.find_method(key, Sym::new("__init__")),
+            None if self.uses.anywhere() => own_method(self.program, self.module, self.func, call.func),
+            None => None,
+        };
+        let Some((m, f)) = callee else { return false };
+        match self.known.get(&(m, f)).and_then(|p| p.refusal) {
             Some(Refusal::Always) => true,
             Some(Refusal::Unless(param)) => !gives(&self.program.get(m).ir, f, call, param),
-            None => false,
-        };
-        match named(self.program, self.module, call.func) {
-            Some(Node::Function(m, f)) => refuses(&(m, f)),
-            Some(Node::Class(key)) => {
-                self.program.find_method(key, Sym::new("__init__")).is_some_and(|f| refuses(&f))
-            }
-            None if self.uses.anywhere() => {
-                let own = own_method(self.program, self.module, self.func, call.func);
-                let parts = || self.own.parts.called(self.program, self.module, self.func, call.func);
-                own.map_or_else(parts, |f| vec![f]).iter().any(refuses)
-            }
             None => false,
         }
     }

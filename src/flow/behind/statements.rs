@@ -4,7 +4,7 @@ use crate::flow::held::blocks;
 use crate::ir::{Expr, ExprId, Module, Stmt};
 
 /// What a statement may set, several at once taken apart.
-pub(in crate::flow) fn may_set(ir: &Module, s: &Stmt) -> Vec<ExprId> {
+pub(super) fn may_set(ir: &Module, s: &Stmt) -> Vec<ExprId> {
     let targets = match *s {
         Stmt::Assign { targets, .. } => ir.list(targets).to_vec(),
         Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } | Stmt::For { target, .. } => {
@@ -21,7 +21,7 @@ pub(in crate::flow) fn may_set(ir: &Module, s: &Stmt) -> Vec<ExprId> {
 }
 
 /// What a statement evaluates first, whatever else it does.
-pub(in crate::flow) fn at_once(s: &Stmt) -> Vec<ExprId> {
+pub(super) fn at_once(s: &Stmt) -> Vec<ExprId> {
     match *s {
         Stmt::AugAssign { value, .. } | Stmt::AnnAssign { value: Some(value), .. } => vec![value],
         Stmt::If { test, .. } | Stmt::While { test, .. } | Stmt::Assert { test, .. } => vec![test],
@@ -33,7 +33,7 @@ pub(in crate::flow) fn at_once(s: &Stmt) -> Vec<ExprId> {
 }
 
 /// May the statement go back to who called the function?
-pub(in crate::flow) fn may_leave(ir: &Module, s: &Stmt) -> bool {
+pub(super) fn may_leave(ir: &Module, s: &Stmt) -> bool {
     matches!(s, Stmt::Return(_))
         || blocks(ir, s).into_iter().any(|b| ir.block(b).iter().any(|&s| may_leave(ir, ir.stmt(s))))
 }

@@ -70,7 +70,7 @@ impl Interp<'_> {
                 r => r,
             });
         }
-        if self.method_raises_for_lack(receiver, name, &args) || self.has_no_such_method(receiver, name) {
+        if self.method_raises_for_lack(receiver, name, &args) {
             return Value::Unknown;
         }
         self.each(receiver, &mut |i, r| i.call_method(r, name, &args, e, base))

@@ -126,9 +126,6 @@ impl Interp<'_> {
         if name == self.known.training && self.obj(id).kind == ObjKind::Module {
             return self.training_mode(id, e);
         }
-        if self.raises_for_attribute(id, name) {
-            return Value::Unknown;
-        }
         let v = self.get_field(id, name);
         if v != Value::Absent {
             // What a plain object holds of a module moves in place with that.

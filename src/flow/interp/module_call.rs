@@ -88,9 +88,6 @@ impl Interp<'_> {
                 let key = self.obj(id).class;
                 let forward = key.and_then(|k| self.program.find_method(k, self.known.forward));
                 if let (Some((m, f)), Some(key)) = (forward, key) {
-                    if self.forward_raises_for_lack(id, (m, f), args) {
-                        return Value::Unknown;
-                    }
                     if self.is_moved_for_user(key) && self.obj(id).outer.is_none() {
                         return self.result_of(e);
                     }

@@ -46,11 +46,7 @@ impl Interp<'_> {
         if self.muted > 0 || KNOWN.contains(&name) || !self.binds_all_names(module) {
             return;
         }
-        self.raise_anywhere();
-    }
-
-    /// The path ends here, on any machine. What a file's body always comes to ends the file, and nobody gets its functions.
-    pub(super) fn raise_anywhere(&mut self) {
+        // What a file's body always comes to ends the file, and nobody gets its functions.
         if self.path == TRUE && !self.symbolic && !self.as_script() {
             self.broken = true;
         }
