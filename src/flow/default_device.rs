@@ -9,7 +9,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::finding::ByDefault;
 use crate::ir::{Call, Expr, FuncId, FuncKind, Module};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
-use crate::sym::Sym;
 
 /// The functions that set it, as texts mention them.
 pub const SETTERS: [&str; 2] = ["set_default_device", "set_default_tensor_type"];
@@ -97,29 +96,31 @@ impl SetBefore {
     }
 }
 
-/// Has the project a function of its own that sets the default to what it is given, and do other files call it, by its name? Then what is
+/// Has the project a function of its own that sets the default to what it is given, and do other files call it? Then what is
 /// made by default in it is made wherever the programs that use it say.
 pub fn is_offered(program: &Program, files: &[ModIdx], by: ByDefault) -> bool {
     let names = match by {
         ByDefault::Device => SETTERS.as_slice(),
         ByDefault::Type => TYPE_SETTERS.as_slice(),
     };
-    let mut own: FxHashMap<Sym, ModIdx> = FxHashMap::default();
+    let mut own: FxHashSet<(ModIdx, FuncId)> = FxHashSet::default();
     for &m in files {
         let ir = &program.get(m).ir;
         let given =
             |call: Call<'_>| call.args.first().is_some_and(|arg| !matches!(ir.expr(arg.value), Expr::Str(_)));
         for call in ir.calls().filter(|&call| is_setter(program, m, call, names) && given(call)) {
-            let function = ir.function(ir.function_around(call.func));
-            if function.kind == FuncKind::Function && !function.params.is_empty() {
-                own.insert(function.name, m);
+            let around = ir.function_around(call.func);
+            let function = ir.function(around);
+            if function.kind == FuncKind::Function && !function.params.is_empty() && function.class.is_none()
+            {
+                own.insert((m, around));
             }
         }
     }
     let called = |m: ModIdx| {
-        let ir = &program.get(m).ir;
-        let name = |call: Call<'_>| ir.last_name(call.func);
-        ir.calls().filter_map(name).any(|name| own.get(&name).is_some_and(|&of| of != m))
+        program.get(m).ir.calls().any(|call| {
+            matches!(program.resolve_expr(m, call.func), Some(Resolved::Function(of, f)) if of != m && own.contains(&(of, f)))
+        })
     };
     !own.is_empty() && files.iter().any(|&m| called(m))
 }

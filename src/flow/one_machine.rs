@@ -82,11 +82,26 @@ fn bounds(ir: &Module, test: ExprId, outcome: bool) -> bool {
 
 /// `get_world_size()`, `int(os.environ["WORLD_SIZE"])`, or a variable that is one of these wherever it is set
 fn is_size(ir: &Module, e: ExprId) -> bool {
-    let size = |e: ExprId| {
-        let variable = |n: usize| matches!(ir.exprs[n], Expr::Str(s) if s.as_str() == "WORLD_SIZE");
-        is_called(ir, e, "get_world_size") || ir.exprs_in(e).any(variable)
-    };
+    let size = |e: ExprId| is_called(ir, e, "get_world_size") || is_set_size(ir, e);
     size(e) || is_only(ir, e, &size)
+}
+
+/// `int(os.environ["WORLD_SIZE"])`, `os.environ.get("WORLD_SIZE", 1)`: the number as it is, and nothing that is computed from it.
+fn is_set_size(ir: &Module, e: ExprId) -> bool {
+    let named = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if s.as_str() == "WORLD_SIZE");
+    match ir.expr(e) {
+        Expr::Index { index, .. } => named(index),
+        Expr::Call(c) => {
+            let call = ir.call(c);
+            let Some(first) = call.args.first() else { return false };
+            match ir.last_name(call.func).map(|name| name.as_str()) {
+                Some("int") => is_set_size(ir, first.value),
+                Some("get" | "getenv") => named(first.value),
+                _ => false,
+            }
+        }
+        _ => false,
+    }
 }
 
 /// As many as there are GPUs, or a number of them that one machine has.

@@ -45,6 +45,21 @@ const OTHER: &[&str] = &[
     "cpu",
     "host",
 ];
+/// Words that keep a tensor off the device.
+const HOST: &[&str] = &["cpu", "host", "numpy", "tf"];
+/// Headings of what is not about the arguments.
+const OTHERS: &[&str] = &[
+    "return",
+    "returns",
+    "yields",
+    "raises",
+    "example",
+    "examples",
+    "attributes",
+    "note",
+    "notes",
+    "references",
+];
 /// Words of a sentence in which the tensor is not the thing itself.
 const ABOUT: &[&str] = &[
     "whether",
@@ -90,11 +105,26 @@ pub(super) fn docstring(body: &[Stmt]) -> Option<&str> {
 
 /// Does the docstring say that what has this name is a tensor, if it is anything that lives on a device?
 pub(super) fn says_tensor(doc: &str, name: &str) -> bool {
-    doc.lines().any(|line| {
-        memmem::find(line.as_bytes(), STEM).is_some()
+    let mut lines = doc.lines().take_while(|line| !is_about_others(line)).peekable();
+    while let Some(line) = lines.next() {
+        let told = memmem::find(line.as_bytes(), STEM).is_some()
             && memmem::find(line.as_bytes(), name.as_bytes()).is_some()
-            && line_says(line.trim(), name)
-    })
+            && line_says(line.trim(), name);
+        // Where it has to be may be said in the rest of the line, or in the next one.
+        if told {
+            let rest = lines.peek().copied().unwrap_or_default();
+            return ![line, rest].into_iter().any(|text| has_word(&text.to_lowercase(), HOST));
+        }
+    }
+    false
+}
+
+/// Does a part begin here that speaks of results, errors or examples?
+fn is_about_others(line: &str) -> bool {
+    let heading = line.trim().trim_end_matches(':').trim_start_matches(':').to_lowercase();
+    OTHERS.contains(&heading.as_str())
+        || line.trim_start().starts_with(">>>")
+        || line.trim_start().starts_with(":return")
 }
 
 fn line_says(line: &str, name: &str) -> bool {
@@ -149,6 +179,10 @@ fn matching(text: &str) -> Option<(&str, &str)> {
 
 /// `Tensor`, `torch.Tensor or None`, `LongTensor, optional`, `torch.Tensor[N, 4]`, ``:class:`torch.Tensor` ``.
 fn type_says(text: &str) -> bool {
+    // TorchScript's word for a list.
+    if text.contains("[]") {
+        return false;
+    }
     let text = plain(text);
     let mut parts =
         text.split(',').flat_map(|p| p.split(" or ")).flat_map(|p| p.split(['|', '/'])).map(thing);
@@ -175,9 +209,13 @@ fn sentence_says(text: &str) -> bool {
     let head = thing(head.split(". ").next().unwrap_or_default()).trim_end_matches('.');
     let mut words = head.split_whitespace();
     // `torch.Tensor features of the nodes`
-    let first = words.next().is_some_and(|word| word.contains("tensor") && is_tensor(word));
-    let last = head.split_whitespace().count() <= MOST_WORDS
-        && head.split_whitespace().next_back().is_some_and(is_tensor);
+    let first = words.next().is_some_and(|word| word.len() > "tensor".len() && is_tensor(word));
+    // `multiplies tensor`, `scaling a tensor`: what is done with one.
+    let verb = |word: &str| word.ends_with('s') || word.ends_with("ing") || word == "ndim";
+    let words: Vec<&str> = head.split_whitespace().collect();
+    let last = words.split_last().is_some_and(|(last, before)| {
+        before.len() < MOST_WORDS && is_tensor(last) && !before.iter().any(|word| verb(word))
+    });
     (first || last) && !has_word(head, ABOUT) && !has_word(&whole, OTHER)
 }
 
@@ -274,6 +312,12 @@ mod tests {
             "x (str or torch.Tensor): the points",
             "x: size of the tensor",
             "x: tensor shape",
+            "x: multiplies tensor",
+            "x: Tensor scale factor.",
+            "x (Tensor[]): the points",
+            "x (Tensor): the points, on the CPU",
+            "x : torch.Tensor\n            Their lengths, which must be on the CPU",
+            "n (int): how many\n\n    Returns:\n        x (Tensor): the points",
             "x: whether it is a tensor",
             "x: a list, or one tensor",
             "x: CPU tensor of shape (N, C)",

@@ -170,29 +170,10 @@ impl Interp<'_> {
                 dim @ Some(_) => self.reduced(first, args, dim, false).join(first.minus(2)),
                 None => self.reduced(first, args, None, args.positional.len() <= at),
             },
-            "view" | "reshape" | "expand" | "repeat" | "tile" => {
-                // `repeat` and `expand` give never fewer than there were.
-                let least = if matches!(name, "view" | "reshape") { 0 } else { first.least() };
-                match args.positional.get(at) {
-                    Some(&(v @ (Value::Seq(_) | Value::Object(_)), _)) => {
-                        self.length(v).map_or(Dims::at_least(least), Dims::exactly)
-                    }
-                    // As many dimensions as sizes are given.
-                    Some((Value::Int(_) | Value::Host(Host::Number), _)) if args.open => Dims::SOME,
-                    _ if args.open => Dims::at_least(least),
-                    // `x.shape[:-2] + (1, 1)`
-                    Some(&(_, e)) if args.positional.len() == at + 1 && self.least_length(e) > 0 => {
-                        Dims::at_least(least.max(self.least_length(e)))
-                    }
-                    Some((Value::Int(_) | Value::Host(Host::Number), _)) => {
-                        Dims::exactly(args.positional.len() - at)
-                    }
-                    Some(_) if args.positional.len() - at > 1 && !args.open => {
-                        Dims::exactly(args.positional.len() - at)
-                    }
-                    _ => Dims::at_least(least),
-                }
-            }
+            "tile" => Dims::at_least(first.least()),
+            "view" | "reshape" => self.sized_dims(args, at, 0),
+            // Never fewer than there were.
+            "expand" | "repeat" => self.sized_dims(args, at, first.least()),
             "einsum" => equation_dims(args),
             "stack" | "pad_sequence" => all().plus(1),
             "unsqueeze" | "one_hot" => first.plus(1),
@@ -234,6 +215,26 @@ impl Interp<'_> {
             | "reshape_as" | "kl_div" => Dims::ANY,
             _ if name.ends_with("_loss") || name.contains("cross_entropy") => loss_dims(method, args),
             _ => all(),
+        }
+    }
+
+    /// Of what is given new sizes from this argument on, and has this many dimensions at least.
+    fn sized_dims(&self, args: &Args, at: usize, least: usize) -> Dims {
+        let count = args.positional.len().saturating_sub(at);
+        match args.positional.get(at) {
+            Some(&(v @ (Value::Seq(_) | Value::Object(_)), _)) => {
+                self.length(v).map_or(Dims::at_least(least), Dims::exactly)
+            }
+            // As many dimensions as sizes are given.
+            Some((Value::Int(_) | Value::Host(Host::Number), _)) if args.open => Dims::SOME,
+            _ if args.open => Dims::at_least(least),
+            // `x.shape[:-2] + (1, 1)`
+            Some(&(_, e)) if count == 1 && self.least_length(e) > 0 => {
+                Dims::at_least(least.max(self.least_length(e)))
+            }
+            Some((Value::Int(_) | Value::Host(Host::Number), _)) => Dims::exactly(count),
+            Some(_) if count > 1 => Dims::exactly(count),
+            _ => Dims::at_least(least),
         }
     }
 
