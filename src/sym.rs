@@ -173,6 +173,34 @@ impl Answers {
     }
 }
 
+/// A set of names. To ask it costs next to nothing.
+#[derive(Debug, Default)]
+pub struct NameSet(Vec<u64>);
+
+impl NameSet {
+    /// Puts a name into it.
+    pub fn insert(&mut self, name: Sym) {
+        let at = name.0 as usize / 64;
+        if at >= self.0.len() {
+            self.0.resize(at + 1, 0);
+        }
+        self.0[at] |= 1 << (name.0 % 64);
+    }
+
+    /// Is the name in it?
+    pub fn contains(&self, name: Sym) -> bool {
+        self.0.get(name.0 as usize / 64).is_some_and(|bits| bits >> (name.0 % 64) & 1 == 1)
+    }
+}
+
+impl FromIterator<Sym> for NameSet {
+    fn from_iter<T: IntoIterator<Item = Sym>>(names: T) -> Self {
+        let mut set = Self::default();
+        names.into_iter().for_each(|name| set.insert(name));
+        set
+    }
+}
+
 fn intern(text: &str) -> u32 {
     if let Some(&id) = TABLE.read().unwrap_or_else(PoisonError::into_inner).ids.get(text) {
         return id;
@@ -221,7 +249,15 @@ impl fmt::Display for Sym {
 
 #[cfg(test)]
 mod tests {
-    use super::{RECENT_NAMES, ROOM, Sym};
+    use super::{NameSet, RECENT_NAMES, ROOM, Sym};
+
+    #[test]
+    fn a_set_holds_what_was_put_into_it() {
+        let names: Vec<Sym> = (0..200).map(|n| Sym::new(&format!("of a set {n}"))).collect();
+        let set: NameSet = names.iter().copied().step_by(2).collect();
+        assert!(names.iter().enumerate().all(|(n, &name)| set.contains(name) == (n % 2 == 0)));
+        assert!(!NameSet::default().contains(names[0]));
+    }
 
     #[test]
     fn names_of_every_length_are_told_apart() {

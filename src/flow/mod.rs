@@ -22,6 +22,7 @@ mod found;
 mod given;
 mod grouped;
 mod held;
+mod helpers;
 mod host_side;
 mod import_time;
 mod interp;

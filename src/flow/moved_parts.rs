@@ -46,7 +46,7 @@ pub(super) fn moves_in(program: &Program, m: ModIdx) -> Vec<Move> {
     }
     let found = ir.calls().filter_map(|call| {
         let Expr::Attr { base, name } = ir.expr(call.func) else { return None };
-        if !is_mover(name) || stays(program, m, call) {
+        if !is_mover(name) {
             return None;
         }
         let what = match ir.expr(base) {
@@ -54,7 +54,7 @@ pub(super) fn moves_in(program: &Program, m: ModIdx) -> Vec<Move> {
             Expr::Attr { name, .. } => What::Attribute(name, base),
             _ => return None,
         };
-        Some(Move { what, within: outermost(ir, base) })
+        (!stays(program, m, call)).then(|| Move { what, within: outermost(ir, base) })
     });
     found.collect()
 }

@@ -58,7 +58,9 @@ impl Scan<'_> {
         let program = self.program;
         let ir = &program.get(m).ir;
         let parts = ir.exprs_in(e).map(|n| ExprId(number(n)));
-        let named = parts.filter(|&part| matches!(ir.expr(part), Expr::Var(_) | Expr::Attr { .. }));
+        let named = parts.filter(|&part| {
+            matches!(ir.expr(part), Expr::Var(_) | Expr::Attr { .. }) && !program.begins_in_function(m, part)
+        });
         let about = named.filter_map(|part| match program.resolve_expr(m, part)? {
             Resolved::Variable(..) => {
                 let (m, value) = program.bound_to(m, part)?;

@@ -15,6 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::assigned::{self, Assigned};
 use super::cuda_only::CudaOnly;
 use super::found::{Found, Node, number};
+use super::helpers::Helpers;
 use super::import_time::{self, ImportTime};
 use super::moved_parts::{Move, moves_in};
 use super::scan::{Names, Scan};
@@ -34,6 +35,8 @@ pub struct Relevance {
     pub assigned: Assigned,
     /// Which methods run once for an object.
     pub set_up: SetUp,
+    /// What helpers give that many files call.
+    pub(super) helpers: Helpers,
     modules: Vec<Facts>,
     /// Of each class that has any, the methods besides the constructor that decide a device and assign attributes of their object.
     late: FxHashMap<ClassKey, Vec<FuncId>>,
@@ -135,8 +138,9 @@ impl Relevance {
         let mut all = decided().chain(found.iter().flat_map(|f| &f.hints));
         let telling = layout.reach(&mut all, &callers, u32::MAX);
         let calls = layout.calls(&found);
-        let asked_before = layout.asked_before(&found, false);
-        let asked_of_others = layout.asked_before(&found, true);
+        let callees = layout.callees_in_files(&found);
+        let asked_before = layout.asked_before(&found, &callees, false);
+        let asked_of_others = layout.asked_before(&found, &callees, true);
         for (m, facts) in modules.iter_mut().enumerate() {
             let start = layout.starts[m] as usize;
             facts.calls = calls[start..start + facts.own.len()].to_vec();
@@ -158,6 +162,7 @@ impl Relevance {
             cuda_only: CudaOnly::of(program),
             set_up: SetUp::of(program, &found, &assigned),
             assigned,
+            helpers: Helpers::default(),
         }
     }
 
@@ -357,14 +362,19 @@ impl Layout {
         all
     }
 
-    /// Carries questions from callers to callees of the same file: which other files are there must not matter.
-    fn asked_before(&self, found: &[Found], others: bool) -> Vec<bool> {
+    /// What each node mentions of its own file.
+    fn callees_in_files(&self, found: &[Found]) -> Vec<Vec<u32>> {
         let mut callees: Vec<Vec<u32>> = vec![Vec::new(); self.len];
         for &(from, to) in
             found.iter().flat_map(|f| &f.edges).filter(|(from, to)| from.module() == to.module())
         {
             callees[self.number(from) as usize].push(self.number(to));
         }
+        callees
+    }
+
+    /// Carries questions from callers to callees of the same file: which other files are there must not matter.
+    fn asked_before(&self, found: &[Found], callees: &[Vec<u32>], others: bool) -> Vec<bool> {
         let asking = found.iter().enumerate().flat_map(|(m, f)| {
             let others = f.asking_of_others.iter().filter(|_| others);
             f.asking.iter().chain(others).map(move |&func| Node::Function(index(m), func))

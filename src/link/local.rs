@@ -149,6 +149,19 @@ impl Program {
         self.resolve(*linked.local_imports.named.get(&(func, slot))?)
     }
 
+    /// Is it a variable of a function, or a dotted name that begins with one, in a file of which no function imports anything?
+    /// Then its name says nothing.
+    pub fn begins_in_function(&self, module: ModIdx, expr: ExprId) -> bool {
+        let linked = self.get(module);
+        let mut e = expr;
+        while let Expr::Attr { base, .. } | Expr::Index { base, .. } = linked.ir.expr(e) {
+            e = base;
+        }
+        matches!(linked.ir.expr(e), Expr::Var(Var::Local(_) | Var::Enclosing { .. }))
+            && !linked.imports_in_functions()
+            && linked.ir.function_around(e) != FuncId(0)
+    }
+
     /// Is the name a variable that a function has imported?
     pub fn is_local_import(&self, module: ModIdx, expr: ExprId) -> bool {
         let linked = self.get(module);

@@ -22,7 +22,7 @@ pub use sites::Sites;
 
 use crate::ir::{Block, ClassId, Expr, ExprId, FuncId, Import, Module, Slot, Stmt, StmtId, Var};
 use crate::span::FileId;
-use crate::sym::Sym;
+use crate::sym::{NameSet, Sym};
 
 /// A file of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -127,6 +127,8 @@ pub struct Program {
     pub dotted: FxHashMap<FileId, Sym>,
     /// Which files speak of Apple's devices, once somebody has asked.
     about_mps: OnceLock<Vec<bool>>,
+    /// The names that methods have: most attributes have none of them.
+    method_names: NameSet,
 }
 
 /// How many re-exports are followed before giving up.
@@ -143,7 +145,9 @@ impl Program {
             modules.into_iter().map(|ir| link_module(ir, &by_file, find)).unzip();
         let builtins = Sym::new("builtins");
         let (extensions, dotted) = (FxHashMap::default(), FxHashMap::default());
-        let mut program = Self { modules, by_file, builtins, extensions, dotted, about_mps: OnceLock::new() };
+        let method_names = modules.iter().flat_map(|m| m.methods.keys().map(|&(_, name)| name)).collect();
+        let about_mps = OnceLock::new();
+        let mut program = Self { modules, by_file, builtins, extensions, dotted, about_mps, method_names };
         shadowed::resolve(&mut program, &submodules);
         let meanings: Vec<_> = (0..program.modules.len()).map(|m| program.meanings(index(m))).collect();
         for (linked, meanings) in program.modules.iter_mut().zip(meanings) {
@@ -333,7 +337,15 @@ impl Program {
 
     /// The method of a class or of one of its bases in the project, in method resolution order.
     pub fn find_method(&self, class: ClassKey, name: Sym) -> Option<(ModIdx, FuncId)> {
+        if !self.names_method(name) {
+            return None;
+        }
         self.class(class).mro.iter().find_map(|&key| self.own_method(key, name).map(|f| (key.module, f)))
+    }
+
+    /// Has any class a method of this name?
+    pub fn names_method(&self, name: Sym) -> bool {
+        self.method_names.contains(name)
     }
 
     /// The method of the class itself.

@@ -42,6 +42,7 @@ impl Program {
         let mut sites = Sites::default();
         let of_class = |f: &&Function| f.class.is_some() && f.decorators.len > 0;
         let decorated: FxHashSet<Sym> = ir.functions.iter().filter(of_class).map(|f| f.name).collect();
+        let named: FxHashSet<Sym> = methods.iter().map(|&(_, f)| ir.function(f).name).collect();
         for (n, call) in ir.calls().enumerate() {
             let id = CallId(u32::try_from(n).unwrap_or(u32::MAX));
             if let Expr::Attr { name, .. } = ir.expr(call.func)
@@ -52,7 +53,13 @@ impl Program {
                 sites.by_class.entry(f).or_default().push(id);
             }
             for func in one_of(ir, call.func).into_iter().flatten() {
-                let own = self.method_of_self(module, &methods, func);
+                // A method of another file is no matter here.
+                let own = match ir.expr(func) {
+                    Expr::Attr { name, .. } if named.contains(&name) => {
+                        self.method_of_self(module, &methods, func)
+                    }
+                    _ => None,
+                };
                 let target = own.or_else(|| match self.callee(module, func)? {
                     Resolved::Function(m, f) => Some((m, f)),
                     Resolved::Class(key) => self.find_method(key, init),
@@ -97,6 +104,7 @@ impl Program {
     fn callee(&self, module: ModIdx, func: ExprId) -> Option<Resolved> {
         let ir = &self.get(module).ir;
         match ir.expr(func) {
+            Expr::Attr { .. } if self.begins_in_function(module, func) => None,
             Expr::Var(Var::Global(_) | Var::Unbound(_)) | Expr::Attr { .. } => {
                 self.resolve_expr(module, func)
             }

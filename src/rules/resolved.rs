@@ -4,6 +4,8 @@
 //! `self.parts = [resolve(part) for part in parts]` makes a module of each name. What the resolver does is nobody's guess, but the
 //! annotation says what comes out of it, and that the module calls it says so, too.
 
+use std::sync::LazyLock;
+
 use rustc_hash::FxHashSet;
 
 use super::Context;
@@ -18,8 +20,10 @@ use crate::torch;
 use crate::world::World;
 
 /// Methods of a class that moves, registers or lists for itself.
-const OWN_BOOKS: &[&str] =
-    &["_apply", "to", "cuda", "parameters", "named_parameters", "children", "modules", "add_module"];
+static OWN_BOOKS: LazyLock<[Sym; 8]> = LazyLock::new(|| {
+    ["_apply", "to", "cuda", "parameters", "named_parameters", "children", "modules", "add_module"]
+        .map(Sym::new)
+});
 /// What registers in other ways than by an attribute.
 const REGISTERING: &[&str] = &[
     "add_module",
@@ -61,7 +65,7 @@ impl File<'_> {
         let program = self.cx.program;
         let moved = |&path: &Sym| torch::base_class(path).is_some_and(|b| b.moves_for_user);
         program.class(key).externals.iter().any(moved)
-            || OWN_BOOKS.iter().any(|name| program.find_method(key, Sym::new(name)).is_some())
+            || OWN_BOOKS.iter().any(|&name| program.find_method(key, name).is_some())
     }
 
     /// The lists of resolved modules that a constructor keeps.

@@ -102,10 +102,10 @@ impl File<'_> {
             Expr::Call(c) => self.last_name(self.ir.call(c).func).is_some_and(names_oom),
             _ => false,
         };
-        let all = self.ir.exprs.iter().zip(&self.ir.expr_spans);
-        all.filter(|&(e, &at)| handler.span.contains(at) && asks(e))
-            .map(|(_, &at)| at)
-            .min_by_key(|at| at.start)
+        // All of it is in one function, and files have many handlers.
+        let around = self.ir.function(self.ir.function_around(handler.types?));
+        let asking = self.inside(around).filter(|(_, e, at)| handler.span.contains(*at) && asks(e));
+        asking.map(|(_, _, at)| at).min_by_key(|at| at.start)
     }
 
     /// The handlers of the `try` statements in there.

@@ -81,24 +81,24 @@ fn answering(program: &Program, m: ModIdx) -> FxHashSet<Sym> {
 
 /// Is the expression only true where CUDA is there, as far as it says so itself?
 fn is_answer(program: &Program, m: ModIdx, ir: &Module, e: ExprId, depth: u32) -> bool {
-    let asks = |e: ExprId, without: Without| match ir.expr(e) {
-        Expr::Call(id) => match program.resolve_expr(m, ir.call(id).func) {
-            Some(Resolved::External(path)) => torch::call(path)
-                .and_then(|fact| fact.accelerator)
-                .is_some_and(|a| a.accelerator == Accelerator::Cuda && a.without == without),
-            _ => false,
-        },
+    let says = |called: Option<Resolved>, without: Without| match called {
+        Some(Resolved::External(path)) => torch::call(path)
+            .and_then(|fact| fact.accelerator)
+            .is_some_and(|a| a.accelerator == Accelerator::Cuda && a.without == without),
         _ => false,
     };
     match ir.expr(e) {
         Expr::And(list) => ir.list(list).iter().any(|&part| is_answer(program, m, ir, part, depth)),
         Expr::Or(list) => ir.list(list).iter().all(|&part| is_answer(program, m, ir, part, depth)),
-        Expr::Compare { op: CmpOp::Gt, left, .. } => asks(left, Without::Count),
+        Expr::Compare { op: CmpOp::Gt, left, .. } => match ir.expr(left) {
+            Expr::Call(id) => says(program.resolve_expr(m, ir.call(id).func), Without::Count),
+            _ => false,
+        },
+        Expr::Call(id) if program.begins_in_function(m, ir.call(id).func) => false,
         Expr::Call(id) => {
             let call = ir.call(id);
-            let args: Vec<ExprId> = call.args.iter().map(|a| a.value).collect();
-            match (program.resolve_expr(m, call.func), &args[..]) {
-                (Some(Resolved::Function(m, f)), _) if depth > 0 => {
+            match program.resolve_expr(m, call.func) {
+                Some(Resolved::Function(m, f)) if depth > 0 => {
                     let ir = &program.get(m).ir;
                     let mut returned =
                         ir.stmts[ir.stmts_of(ir.function(f))].iter().filter_map(|s| match *s {
@@ -114,9 +114,9 @@ fn is_answer(program: &Program, m: ModIdx, ir: &Module, e: ExprId, depth: u32) -
                     returned.clone().any(|value| value.is_some()) && returned.all(answers)
                 }
                 _ if ir.is_builtin(call.func, "bool") => {
-                    args.first().is_some_and(|&e| is_answer(program, m, ir, e, depth))
+                    call.args.first().is_some_and(|a| is_answer(program, m, ir, a.value, depth))
                 }
-                _ => asks(e, Without::Availability),
+                called => says(called, Without::Availability),
             }
         }
         _ => false,

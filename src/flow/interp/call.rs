@@ -265,6 +265,9 @@ impl Interp<'_> {
         let Closure { module, func, frame: parent } = called;
         let linked = self.program.get(module);
         let function = linked.ir.function(func);
+        if let Some(v) = self.recalled(module, func, receiver, args, e) {
+            return v;
+        }
         let recursive = self.active(module, func, args);
         if module == self.entry {
             self.is_given(function, receiver.is_some(), args, e);
@@ -455,6 +458,17 @@ impl Interp<'_> {
         if module != self.entry {
             self.keep_globals(module, func);
         }
+        self.push_activation(module, func, base, parent);
+    }
+
+    /// The same where nothing of the function is interpreted before.
+    pub(super) fn push_activation(
+        &mut self,
+        module: ModIdx,
+        func: FuncId,
+        base: Cell,
+        parent: Option<FrameId>,
+    ) {
         let caller = (!self.frames.is_empty()).then_some(self.frame);
         self.frames.push(Frame {
             module,

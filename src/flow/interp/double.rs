@@ -247,27 +247,28 @@ impl Interp<'_> {
 
     /// When the type that operands are promoted to has 64 bits: a single one's, or that of one with dimensions.
     pub(super) fn promoted(&self, operands: &[Value]) -> Cond {
-        let mut tensors = Vec::new();
+        let (mut count, mut last, mut first_with_dims) = (0, FALSE, None);
+        let mut look = |t: Tensor| {
+            (count, last) = (count + 1, t.double);
+            if first_with_dims.is_none() && t.double != FALSE && t.dims.some() {
+                first_with_dims = Some(t.double);
+            }
+        };
         for &v in operands {
             match v {
-                Value::Tensor(t) => tensors.push(self.get_tensor(t)),
+                Value::Tensor(t) => look(self.get_tensor(t)),
                 Value::Object(_) | Value::Seq(_) => {
-                    let items = self.exact_elements(v).unwrap_or_default();
-                    tensors.extend(items.into_iter().filter_map(|v| match v {
-                        Value::Tensor(t) => Some(self.get_tensor(t)),
-                        _ => None,
-                    }));
+                    for v in self.exact_elements(v).unwrap_or_default() {
+                        if let Value::Tensor(t) = v {
+                            look(self.get_tensor(t));
+                        }
+                    }
                 }
-                Value::Outer(_) | Value::Unknown => tensors.push(Tensor { double: FALSE, ..UNKNOWN }),
+                Value::Outer(_) | Value::Unknown => look(Tensor { double: FALSE, ..UNKNOWN }),
                 _ => {}
             }
         }
-        match tensors.as_slice() {
-            [one] => one.double,
-            several => {
-                several.iter().find(|t| t.double != FALSE && t.dims.some()).map_or(FALSE, |t| t.double)
-            }
-        }
+        if count == 1 { last } else { first_with_dims.unwrap_or(FALSE) }
     }
 
     pub(super) fn set_double(&mut self, v: Value, double: Cond) -> Value {

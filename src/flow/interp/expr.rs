@@ -299,8 +299,11 @@ impl Interp<'_> {
             Some(Binding::Import(target)) => self.imported(target),
             Some(Binding::Def(f)) => self.module_function(module, f),
             Some(Binding::Class(class)) => Value::Class(crate::link::ClassKey { module, class }),
+            Some(Binding::Value(_)) if self.is_blurred() => Value::Unknown,
             Some(Binding::Value(e)) if self.evaluated.insert((module, slot)) => {
+                let objects = self.objects.len();
                 let v = self.eval_in(module, FuncId(0), e);
+                self.note_kept(objects);
                 self.forget_moved_global(module, slot, v);
                 v
             }

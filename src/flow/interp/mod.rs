@@ -116,6 +116,7 @@ mod precision;
 mod process;
 mod ranks;
 mod read_back;
+mod recalled;
 mod records;
 mod remade;
 mod restored;
@@ -350,6 +351,8 @@ pub struct Interp<'p> {
     memos: FxHashMap<AtomId, FrameId>,
     /// Where the body of a `try` leads past it, by the atom of its handler.
     unraised: FxHashMap<AtomId, Cond>,
+    /// The call that is tried out, if that is all that is interpreted.
+    trial: Option<recalled::Trial>,
     /// Facts about objects that are no part of the state.
     watch: watch::Watch,
     known: Known,
@@ -491,6 +494,7 @@ impl<'p> Interp<'p> {
             memo_tests: FxHashMap::default(),
             memos: FxHashMap::default(),
             unraised: FxHashMap::default(),
+            trial: None,
             watch,
             known,
         }

@@ -50,6 +50,7 @@ impl Interp<'_> {
             Value::Tensor(_) if name.as_str() == "data" => self.assign_data(b, value, at),
             Value::Tensor(_) if name.as_str() == "grad" => self.assign_gradient(b, value, at),
             Value::Module(m) => {
+                self.note_seen();
                 if let Some(&slot) = self.program.get(m).names.get(&name) {
                     let cell = self.global_cell(m, slot);
                     self.store.set(cell, value);

@@ -15,7 +15,7 @@ impl File<'_> {
     /// The one method of this name that all classes have which the class is a base of, among the files that this one leads to.
     pub(super) fn method_of_mixed(&self, mixin: ClassKey, name: Sym) -> Option<(ModIdx, FuncId)> {
         let program = self.cx.program;
-        if !self.is_mixin(mixin) {
+        if !program.names_method(name) || !self.is_mixin(mixin) {
             return None;
         }
         let known = self.mixed.borrow().get(&mixin).cloned();
