@@ -133,7 +133,7 @@ impl File<'_> {
             let last = Sym::new(name.rsplit('.').next().unwrap_or(name));
             ir.has_attribute(last) || ir.functions.first().is_some_and(|f| f.slots.contains(&last))
         };
-        CHOICES.iter().any(|name| speaks(name))
+        CHOICES.iter().any(speaks)
             && ir.calls().any(|call| {
                 let chooses = matches!(self.cx.program.resolve_expr(m, call.func),
                     Some(Resolved::External(path)) if CHOICES.contains(&path.as_str()));
