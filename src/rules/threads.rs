@@ -1,15 +1,15 @@
 //! SD406, of threads: each starts with GPU 0 as its current device, whatever the one that starts it has chosen.
 //!
-//! `torch.cuda.set_device` is the thread's that calls it (`cudaSetDevice` is). What a new thread asks for its current device, or
-//! sends there by leaving the index out, is then on GPU 0 in every process. Told only where the project chooses devices, and of
-//! what the thread runs as far as calls can be followed.
+//! `torch.cuda.set_device` is the thread's that calls it (`cudaSetDevice` is). A new thread that asks for its current device is
+//! told GPU 0 in every process. Reported only where the project chooses another device, and of what the thread runs as far as
+//! calls can be followed.
 
 use rustc_hash::FxHashSet;
 
 use super::Context;
 use super::file::{File, is_self};
 use crate::finding::{Code, Finding, Label};
-use crate::ir::{Arg, ArgKind, Call, Expr, ExprId, FuncId, FuncKind, Module, Stmt};
+use crate::ir::{Arg, ArgKind, Block, Call, Expr, ExprId, FuncId, FuncKind, Function, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
@@ -29,6 +29,10 @@ const POOLS: &[(&str, usize)] = &[
 const SUBMITS: &[&str] =
     &["submit", "map", "apply", "apply_async", "map_async", "imap", "imap_unordered", "starmap"];
 
+/// What chooses the current device of the thread that calls it.
+const CHOICES: &[&str] =
+    &["torch.cuda.set_device", "torch.accelerator.set_device_index", "torch.accelerator.set_device_idx"];
+
 /// SD406 missing-set-device, of threads
 pub(super) fn started(cx: &Context<'_>) -> Vec<Finding> {
     let Some(file) = File::of(cx) else { return Vec::new() };
@@ -46,7 +50,7 @@ pub(super) fn started(cx: &Context<'_>) -> Vec<Finding> {
         _ => None,
     });
     let started: Vec<Started> = calls.filter_map(|(at, call)| file.starts(at, call)).collect();
-    if started.is_empty() || !file.project_chooses() {
+    if started.is_empty() || !file.project_chooses(&started) {
         return Vec::new();
     }
     started.into_iter().filter_map(|s| file.on_first_gpu(&s)).collect()
@@ -108,12 +112,12 @@ impl File<'_> {
         function_in(self, self.module, self.ir, e)
     }
 
-    /// Does the project choose a device by number anywhere that this file leads to?
-    fn project_chooses(&self) -> bool {
-        let chooses = Sym::new("set_device");
+    /// Does the project choose a device that may not be the first one anywhere that this file leads to, other than in what its
+    /// threads run?
+    fn project_chooses(&self, started: &[Started]) -> bool {
         let (mut seen, mut open) = (FxHashSet::default(), vec![self.module]);
         while let Some(m) = open.pop() {
-            if self.cx.program.get(m).ir.has_attribute(chooses) {
+            if self.module_chooses(m, started) {
                 return true;
             }
             if seen.insert(m) {
@@ -121,6 +125,24 @@ impl File<'_> {
             }
         }
         false
+    }
+
+    fn module_chooses(&self, m: ModIdx, started: &[Started]) -> bool {
+        let ir = &self.cx.program.get(m).ir;
+        let speaks = |name: &&str| {
+            let last = Sym::new(name.rsplit('.').next().unwrap_or(name));
+            ir.has_attribute(last) || ir.functions.first().is_some_and(|f| f.slots.contains(&last))
+        };
+        CHOICES.iter().any(speaks)
+            && ir.calls().any(|call| {
+                let chooses = matches!(self.cx.program.resolve_expr(m, call.func),
+                    Some(Resolved::External(path)) if CHOICES.contains(&path.as_str()));
+                let device = || positional(call, 0).or_else(|| keyword(call, "device"));
+                let around = (m, ir.function_around(call.func));
+                chooses
+                    && device().is_some_and(|e| !is_first(ir, e))
+                    && !started.iter().any(|s| s.runs == around)
+            })
     }
 
     fn on_first_gpu(&self, started: &Started) -> Option<Finding> {
@@ -153,6 +175,9 @@ impl File<'_> {
                 if chooses(ir, call) {
                     return None;
                 }
+                if hangs_on_argument(ir, ir.function(f), ir.expr_spans[n]) {
+                    continue;
+                }
                 match program.resolve_expr(m, call.func) {
                     Some(Resolved::External(path)) if path.as_str() == "torch.cuda.current_device" => {
                         asked = asked.or(Some(Place { file: ir.file, span: ir.expr_spans[n] }));
@@ -172,12 +197,60 @@ impl File<'_> {
     }
 }
 
-/// `torch.cuda.set_device(n)`, `torch.cuda.device(n)`, `torch.cuda.stream(s)`: from there on another device is the current one.
+/// Is it a constant that names the first GPU?
+fn is_first(ir: &Module, device: ExprId) -> bool {
+    match ir.expr(device) {
+        Expr::Int(n) => n.0 == 0,
+        Expr::Str(s) => matches!(s.as_str(), "cuda" | "cuda:0"),
+        Expr::Call(call) => positional(ir.call(call), 0).is_some_and(|e| match ir.expr(e) {
+            Expr::Str(s) if s.as_str() == "cuda" => {
+                positional(ir.call(call), 1).is_none_or(|e| is_first(ir, e))
+            }
+            _ => is_first(ir, e),
+        }),
+        _ => false,
+    }
+}
+
+/// Is it done for some arguments only, `if device is None: device = torch.cuda.current_device()`? Which are given is not known.
+fn hangs_on_argument(ir: &Module, function: &Function, at: Span) -> bool {
+    let of_argument = |test: ExprId| {
+        ir.exprs_in(test).any(|n| match ir.exprs[n] {
+            Expr::Var(Var::Local(s)) => {
+                function.params.iter().any(|p| p.slot == s && p.name.as_str() != "self")
+            }
+            _ => false,
+        })
+    };
+    let leaves = |then: Block| {
+        ir.block(then).last().is_some_and(|&s| matches!(ir.stmt(s), Stmt::Return(_) | Stmt::Raise { .. }))
+    };
+    let by_statement = ir.stmts_of(function).any(|n| match ir.stmts[n] {
+        Stmt::If { test, then, .. } => {
+            let whole = ir.stmt_spans[n];
+            (whole.contains(at) || whole.end <= at.start && leaves(then)) && of_argument(test)
+        }
+        Stmt::While { test, .. } => ir.stmt_spans[n].contains(at) && of_argument(test),
+        _ => false,
+    });
+    by_statement
+        || ir.exprs_of(function).any(|n| {
+            let tested = |e: ExprId| ir.span(e) != at && !ir.span(e).contains(at) && of_argument(e);
+            ir.expr_spans[n].contains(at)
+                && match ir.exprs[n] {
+                    Expr::IfElse(choice) => of_argument(ir.if_else(choice).test),
+                    Expr::And(parts) | Expr::Or(parts) => ir.list(parts).iter().any(|&e| tested(e)),
+                    _ => false,
+                }
+        })
+}
+
+/// `torch.cuda.set_device(n)`, `torch.accelerator.set_device_index(n)`, `torch.cuda.device(n)`, `torch.cuda.stream(s)`: from there
+/// on another device is the current one.
 fn chooses(ir: &Module, call: Call<'_>) -> bool {
     let named = ir.last_name(call.func).is_some_and(|name| match name.as_str() {
-        "set_device" => true,
-        "device" | "stream" | "device_of" => !call.args.is_empty(),
-        _ => false,
+        "device" | "stream" | "device_of" | "device_index" => !call.args.is_empty(),
+        other => other.contains("set_device") || other.contains("setDevice"),
     });
     // `torch.device("cuda:1")` names one, and chooses nothing.
     let names = matches!(ir.expr(call.func), Expr::Attr { base, .. }

@@ -3,7 +3,7 @@
 use super::super::file::File;
 use super::own;
 use crate::finding::{Code, Finding};
-use crate::ir::{Arg, ArgKind, Block, Call, CmpOp, Expr, ExprId, Function, Slot, Stmt, StmtId, Var};
+use crate::ir::{Arg, ArgKind, Block, Call, CmpOp, Expr, ExprId, Function, Slot, Stmt, UnaryOp, Var};
 use crate::link::{ClassKey, Resolved};
 use crate::span::Span;
 use crate::sym::Sym;
@@ -97,31 +97,96 @@ impl Draws<'_> {
     /// there? Who calls it does not know which that is.
     fn is_where_it_chose(&self, draw: ExprId) -> bool {
         let ir = self.file.ir;
-        let (Some(device), Some(chosen)) = (self.device_of(draw), self.chosen()) else { return false };
+        let Some(device) = self.device_of(draw) else { return false };
         match ir.expr(device) {
-            Expr::Var(Var::Local(s)) => s == chosen,
+            Expr::Var(Var::Local(s)) => self.chosen(draw).is_some_and(|(_, chosen)| s == chosen),
             Expr::Attr { base, name } if name.as_str() == "device" => match ir.expr(base) {
-                Expr::Var(Var::Local(s)) => !self.is_parameter(s),
+                Expr::Var(Var::Local(s)) => self
+                    .chosen(draw)
+                    .is_some_and(|(n, chosen)| self.taken_there(n, chosen, draw).contains(&s)),
                 _ => false,
             },
             _ => false,
         }
     }
 
-    /// The variable for which the function chooses a device by what the machine has.
-    fn chosen(&self) -> Option<Slot> {
+    /// The variable for which the function chooses a device by what the machine has, and which it leaves at that until it draws;
+    /// with the statement that chooses.
+    fn chosen(&self, draw: ExprId) -> Option<(usize, Slot)> {
+        let (ir, before) = (self.file.ir, self.file.ir.span(draw).start);
+        let (at, slot) = ir.stmts_of(self.function).find_map(|n| {
+            let Stmt::Assign { targets, value } = ir.stmts[n] else { return None };
+            let &[target] = ir.list(targets) else { return None };
+            let Expr::Var(Var::Local(slot)) = ir.expr(target) else { return None };
+            self.chooses(value).then_some((n, slot))
+        })?;
+        let set_again = |n: usize| {
+            n != at && ir.stmt_spans[n].start < before && binds(self.file, &ir.stmts[n], Var::Local(slot))
+        };
+        (!ir.stmts_of(self.function).any(set_again)).then_some((at, slot))
+    }
+
+    /// `"cuda" if torch.cuda.is_available() else "cpu"`
+    fn chooses(&self, value: ExprId) -> bool {
         let ir = self.file.ir;
-        ir.stmts[ir.stmts_of(self.function)].iter().find_map(|s| {
-            let Stmt::Assign { targets, value } = *s else { return None };
+        ir.exprs_in(value).any(|n| {
+            let Expr::IfElse(choice) = ir.exprs[n] else { return false };
+            let choice = ir.if_else(choice);
             let asks =
                 |n: usize| matches!(ir.exprs[n], Expr::Attr { name, .. } if name.as_str() == "is_available");
-            if !ir.exprs_in(value).any(asks) {
-                return None;
-            }
-            ir.list(targets)
-                .iter()
-                .find_map(|&t| if let Expr::Var(Var::Local(s)) = ir.expr(t) { Some(s) } else { None })
+            let names = |n: usize| matches!(ir.exprs[n], Expr::Str(s) if s.as_str().starts_with("cuda"));
+            ir.exprs_in(choice.test).any(asks)
+                && [choice.then, choice.orelse].into_iter().any(|e| ir.exprs_in(e).any(names))
         })
+    }
+
+    /// The variables that the function has moved to the chosen device before it draws, or made there or of what is there.
+    fn taken_there(&self, chosen_at: usize, chosen: Slot, draw: ExprId) -> Vec<Slot> {
+        let (ir, before) = (self.file.ir, self.file.ir.span(draw).start);
+        let mut there = vec![chosen];
+        for n in ir.stmts_of(self.function) {
+            let Stmt::Assign { targets, value } = ir.stmts[n] else { continue };
+            if n == chosen_at || ir.stmt_spans[n].end > before {
+                continue;
+            }
+            let goes = self.is_there(value, &there);
+            for &target in ir.list(targets) {
+                for e in ir.exprs_in(target) {
+                    let Expr::Var(Var::Local(slot)) = ir.exprs[e] else { continue };
+                    there.retain(|&s| s != slot);
+                    if goes {
+                        there.push(slot);
+                    }
+                }
+            }
+        }
+        // The device itself is no tensor.
+        there.retain(|&s| s != chosen);
+        there
+    }
+
+    /// Is it made of what is there, other than of its shape, and not brought back?
+    fn is_there(&self, value: ExprId, there: &[Slot]) -> bool {
+        const BACK: &[&str] = &["cpu", "numpy", "item", "tolist"];
+        const NUMBERS: &[&str] = &["int", "float", "len", "range"];
+        let ir = self.file.ir;
+        let back = ir.exprs_in(value).any(|n| match ir.exprs[n] {
+            Expr::Attr { name, .. } => BACK.contains(&name.as_str()),
+            Expr::Var(Var::Unbound(name)) => NUMBERS.contains(&name.as_str()),
+            Expr::Str(place) => place.as_str() == "cpu",
+            _ => false,
+        });
+        let of_shape = |n: usize| {
+            ir.exprs_in(value).any(|m| {
+                matches!(ir.exprs[m], Expr::Attr { base, name } if base.0 as usize == n
+                    && matches!(name.as_str(), "shape" | "size" | "dtype" | "ndim" | "dim" | "numel"))
+            })
+        };
+        !back
+            && ir.exprs_in(value).any(|n| match ir.exprs[n] {
+                Expr::Var(Var::Local(s)) => there.contains(&s) && !of_shape(n),
+                _ => false,
+            })
     }
 
     /// Is it drawn on the CPU, as nobody says where, for a tensor that the function is given, wherever that is: `torch.randn(…,
@@ -205,20 +270,41 @@ fn looks_at(file: &File<'_>, function: &Function, slot: Slot) -> bool {
         Expr::Attr { base, name } => name.as_str() == "device" && file.ir.expr(base) == own,
         _ => false,
     });
-    // `if generator is None: generator = torch.Generator(device=device)` leaves the caller's as it is.
-    let makes = |e: ExprId| {
-        file.ir.exprs.iter().zip(&file.ir.expr_spans).any(|(x, &at)| {
-            let Expr::Call(call) = *x else { return false };
-            file.ir.span(e).contains(at)
-                && matches!(file.cx.program.resolve_expr(file.module, file.ir.call(call).func),
-                    Some(Resolved::External(path)) if path.as_str() == "torch.Generator")
-        })
-    };
-    asks || file.ir.stmts.iter().enumerate().any(|(n, s)| {
-        let Stmt::Assign { targets, value } = *s else { return false };
-        let at = file.ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
-        function.span.contains(at)
-            && file.ir.list(targets).iter().any(|&t| file.ir.expr(t) == own)
-            && !makes(value)
+    asks || file.ir.stmts_of(function).any(|n| {
+        let stmt = &file.ir.stmts[n];
+        binds(file, stmt, Var::Local(slot)) && !only_without(file, function, slot, file.ir.stmt_spans[n])
+    })
+}
+
+/// Does the statement set the variable?
+fn binds(file: &File<'_>, stmt: &Stmt, var: Var) -> bool {
+    match stmt {
+        Stmt::Assign { targets, .. } => file.ir.list(*targets).iter().any(|&t| file.ir.binds(t, var)),
+        Stmt::AnnAssign { target, value: Some(_), .. }
+        | Stmt::AugAssign { target, .. }
+        | Stmt::For { target, .. } => file.ir.binds(*target, var),
+        Stmt::With { items, .. } => items.iter().any(|&(_, t)| t.is_some_and(|t| file.ir.binds(t, var))),
+        _ => false,
+    }
+}
+
+/// Is it done only where no generator was given, `if generator is None: generator = torch.Generator(device=device)`? That leaves
+/// the caller's as it is.
+fn only_without(file: &File<'_>, function: &Function, slot: Slot, at: Span) -> bool {
+    let ir = file.ir;
+    let own = |e: ExprId| ir.expr(e) == Expr::Var(Var::Local(slot));
+    let covers = |block: Block| ir.block(block).iter().any(|&s| ir.stmt_span(s).contains(at));
+    ir.stmts_of(function).any(|n| {
+        let Stmt::If { test, then, orelse } = ir.stmts[n] else { return false };
+        match ir.expr(test) {
+            Expr::Compare { op: CmpOp::Is, left, right } if own(left) && ir.expr(right) == Expr::None => {
+                covers(then)
+            }
+            Expr::Compare { op: CmpOp::IsNot, left, right } if own(left) && ir.expr(right) == Expr::None => {
+                covers(orelse)
+            }
+            Expr::Unary { op: UnaryOp::Not, operand } if own(operand) => covers(then),
+            _ => own(test) && covers(orelse),
+        }
     })
 }

@@ -63,7 +63,11 @@ impl File<'_> {
     }
 
     /// `self.method(…)` in another method of the class.
-    pub(super) fn own_method(&self, function: &Function, call: Call<'_>) -> Option<(ModIdx, FuncId)> {
+    pub(in crate::rules) fn own_method(
+        &self,
+        function: &Function,
+        call: Call<'_>,
+    ) -> Option<(ModIdx, FuncId)> {
         let Expr::Attr { base, name } = self.ir.expr(call.func) else { return None };
         let class = function.class?;
         let receiver = function.params.first().filter(|p| p.name.as_str() == "self")?;
