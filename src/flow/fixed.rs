@@ -17,7 +17,7 @@ use self::values::{Const, For, Values};
 use super::methods::class_of_self;
 use super::nodes::Target;
 use super::unused::LookedUp;
-use crate::ir::{Block, CmpOp, Expr, ExprId, ExprList, FuncKind, Module, Stmt, StmtId, UnaryOp, Var};
+use crate::ir::{Block, CmpOp, Expr, ExprId, ExprList, FuncId, FuncKind, Module, Stmt, StmtId, UnaryOp, Var};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
@@ -31,6 +31,8 @@ pub struct Fixed<'a> {
     named_elsewhere: &'a dyn Fn(Sym) -> bool,
     params: RefCell<FxHashMap<(Target, usize), Option<Values>>>,
     attributes: RefCell<FxHashMap<(ClassKey, Sym), Option<Values>>>,
+    /// The variables that are being looked up.
+    asked: RefCell<FxHashSet<(ModIdx, FuncId, u16)>>,
     /// The mentions in a file by which nothing runs.
     silent: RefCell<FxHashMap<ModIdx, FxHashSet<ExprId>>>,
 }
@@ -45,6 +47,7 @@ impl<'a> Fixed<'a> {
             named_elsewhere,
             params: RefCell::default(),
             attributes: RefCell::default(),
+            asked: RefCell::default(),
             silent: RefCell::default(),
         }
     }

@@ -32,6 +32,8 @@ pub struct ClassInfo {
 
 /// Longest chain of bases that is followed.
 const MAX_DEPTH: usize = 24;
+/// The most bases that are put in order, each as often as a base of the class has it.
+const MAX_ORDERED: usize = 128;
 
 /// Fills in every module's `classes`.
 pub fn resolve(program: &mut Program) {
@@ -48,7 +50,7 @@ pub fn resolve(program: &mut Program) {
                     collect(&direct, key, &mut info, 0);
                     // Where each has one base at most they are in order.
                     if info.mro.iter().any(|&k| parents(&direct, k).nth(1).is_some()) {
-                        info.mro = in_order(&direct, key, &mut known, 0);
+                        info.mro = in_order(&direct, key, &mut known, 0).unwrap_or(info.mro);
                     }
                     info
                 })
@@ -105,31 +107,40 @@ fn parents(direct: &[Vec<Vec<Base>>], key: ClassKey) -> impl Iterator<Item = Cla
 }
 
 /// The class and its bases in the order in which Python looks through them (C3): a base that two of them share comes after both.
+/// Nothing for classes with more bases than are followed.
 fn in_order(
     direct: &[Vec<Vec<Base>>],
     key: ClassKey,
-    known: &mut FxHashMap<ClassKey, Vec<ClassKey>>,
+    known: &mut FxHashMap<ClassKey, Option<Vec<ClassKey>>>,
     depth: usize,
-) -> Vec<ClassKey> {
+) -> Option<Vec<ClassKey>> {
     if let Some(order) = known.get(&key) {
         return order.clone();
     }
     if depth > MAX_DEPTH {
-        return vec![key];
+        return None;
     }
     // A class that is its own base is none that Python would make.
-    known.insert(key, vec![key]);
+    known.insert(key, Some(vec![key]));
     let bases: Vec<ClassKey> = parents(direct, key).collect();
-    let mut lists: Vec<Vec<ClassKey>> =
-        bases.iter().map(|&base| in_order(direct, base, known, depth + 1)).collect();
+    let above: Option<Vec<_>> = bases.iter().map(|&base| in_order(direct, base, known, depth + 1)).collect();
+    let Some(mut lists) = above else {
+        // From another class on the way to it there may be fewer.
+        known.remove(&key);
+        return None;
+    };
     lists.push(bases);
+    if lists.iter().map(Vec::len).sum::<usize>() > MAX_ORDERED {
+        known.insert(key, None);
+        return None;
+    }
     let mut order = vec![key];
     while let Some(next) = next_in_order(&lists) {
         order.push(next);
         lists.iter_mut().for_each(|list| list.retain(|&k| k != next));
     }
-    known.insert(key, order.clone());
-    order
+    known.insert(key, Some(order.clone()));
+    Some(order)
 }
 
 /// The first class that no other one has to come before.

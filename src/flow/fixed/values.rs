@@ -207,8 +207,19 @@ impl Fixed<'_> {
         some
     }
 
-    /// What a variable of a function may be at a place: what it is given, and all that it is set to before.
+    /// What a variable of a function may be at a place: what it is given, and all that it is set to before. What is set to
+    /// what it was itself, again and again, is not known.
     fn of_variable(&self, m: ModIdx, f: FuncId, slot: u16, at: Span, who: For) -> Option<Values> {
+        let asked = (m, f, slot);
+        if !self.asked.borrow_mut().insert(asked) {
+            return None;
+        }
+        let found = self.set_before(m, f, slot, at, who);
+        self.asked.borrow_mut().remove(&asked);
+        found
+    }
+
+    fn set_before(&self, m: ModIdx, f: FuncId, slot: u16, at: Span, who: For) -> Option<Values> {
         let ir = &self.program.get(m).ir;
         let function = ir.function(f);
         if function.kind != FuncKind::Function {

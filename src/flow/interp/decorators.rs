@@ -2,8 +2,8 @@
 
 use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::{OuterId, OuterKey, Value};
-use super::Interp;
 use super::args::Args;
+use super::{Interp, Mark};
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Module, Param, Stmt};
 use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::sym::Sym;
@@ -150,6 +150,7 @@ impl Interp<'_> {
         let base = self.global_cell(module, 0);
         let saved = (self.frame, self.path, self.probed);
         self.push_frame(module, FuncId(0), base, None);
+        let (start, cells) = (self.store.mark(), self.store.len());
         self.path = TRUE;
         self.probed = FALSE;
         self.muted += 1;
@@ -167,8 +168,17 @@ impl Interp<'_> {
         self.depth -= 1;
         self.muted -= 1;
         (self.frame, self.path, self.probed) = saved;
+        self.undo_to_what_was(start, cells);
         // A function that is handed on elsewhere is called nobody knows when.
         if probed == FALSE { TRUE } else { self.d.forget(probed, &super::super::atom::AtomId::is_hardware) }
+    }
+
+    /// Takes back what has been done since to what was there before, the first `cells`: a decorator does that once, where the
+    /// function is defined. What is new stays.
+    pub(super) fn undo_to_what_was(&mut self, start: Mark, cells: usize) {
+        let mut done = self.store.take(start);
+        done.retain(|&(cell, _)| cell.0 as usize >= cells);
+        self.apply(&done);
     }
 
     /// The condition that one of them puts on it.

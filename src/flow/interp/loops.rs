@@ -126,12 +126,27 @@ impl<'p> Interp<'p> {
             }
         }
         if endless && self.live() && self.is_left_later(test, body) {
-            // What it has set by then is not known.
-            self.here_mut().loops.pop();
-            self.path = FALSE;
-            return;
+            self.forget_rounds(start);
+            self.one_pass(&mut |i| i.block(body));
+            if self.here().loops.last().is_some_and(|l| l.breaks.is_empty()) {
+                self.here_mut().loops.pop();
+                self.path = FALSE;
+                return;
+            }
         }
         self.end_loop(before, orelse, &End { endless, sure, whole: Vec::new() });
+    }
+
+    /// What a loop has set by some later round is not known.
+    fn forget_rounds(&mut self, start: Mark) {
+        let unknown = self.unknown_device();
+        for (cell, value) in self.store.changes(start) {
+            let forgotten = match value {
+                Value::Device(_) => Value::Device(unknown),
+                _ => Value::Unknown,
+            };
+            self.store.set(cell, forgotten);
+        }
     }
 
     /// `while True:` that has a `break`, and none of the rounds that were gone through has come to it.
@@ -296,14 +311,20 @@ impl<'p> Interp<'p> {
     fn what_was_caught(&mut self) -> Cond {
         let mut said = Vec::new();
         self.d.support(self.path, &mut said);
-        if !said.iter().any(|&atom| matches!(self.atoms.get(atom), Atom::Caught)) {
+        said.retain(|&atom| matches!(self.atoms.get(atom), Atom::Caught));
+        let mut caught = TRUE;
+        for atom in said {
+            let Some(&unraised) = self.unraised.get(&atom) else { continue };
+            let (goes_well, raised) = (self.d.machine(unraised), self.d.atom(atom));
+            let either = self.d.or(goes_well, raised);
+            caught = self.d.and(caught, either);
+        }
+        if caught == TRUE {
             return TRUE;
         }
-        let atoms = &self.atoms;
-        let kept = self.d.forget(self.path, &|a| a.is_hardware() || matches!(atoms.get(a), Atom::Caught));
-        let machine = self.d.machine(kept);
+        let machine = self.d.machine(self.path);
         let elsewhere = self.d.not(machine);
-        self.d.or(kept, elsewhere)
+        self.d.or(caught, elsewhere)
     }
 
     /// After a loop whose rounds are all known: `else` follows only where none of them left by `break`.

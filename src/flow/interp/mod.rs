@@ -326,6 +326,10 @@ pub struct Interp<'p> {
     captured: FxHashMap<(ModIdx, FuncId, Sym), Value>,
     /// Functions whose wrappers are being interpreted, innermost last.
     wrapped: Vec<wrapped::Wrapped>,
+    /// Is something that a decorator is given set again further down?
+    set_again: FxHashMap<(ModIdx, ExprId), bool>,
+    /// The modules whose parts, or what is in place of their `forward`, are being called.
+    within: Vec<ObjId>,
     /// When a function is reached through the project's own decorators.
     wrappers: FxHashMap<(ModIdx, FuncId), Cond>,
     /// When the function was called that a decorator was given.
@@ -481,6 +485,8 @@ impl<'p> Interp<'p> {
             interpreted: FxHashSet::default(),
             captured: FxHashMap::default(),
             wrapped: Vec::new(),
+            set_again: FxHashMap::default(),
+            within: Vec::new(),
             wrappers: FxHashMap::default(),
             probed: FALSE,
             shallow: 0,

@@ -3,11 +3,12 @@
 use super::super::diagram::Dd;
 use super::super::dims::Dims;
 use super::super::event::UseKind;
+use super::super::unmoved::parent;
 use super::super::value::{Device, ObjId, Reason, Role, Tensor, Value};
 use super::args::Args;
 use super::transfer::TypeTarget;
 use super::{Interp, ObjKind};
-use crate::ir::ExprId;
+use crate::ir::{CmpOp, Expr, ExprId, Module};
 use crate::sym::Sym;
 use crate::torch::{self, ModuleOp, State};
 
@@ -145,6 +146,9 @@ impl Interp<'_> {
             "module" => Value::Object(id),
             // Whoever has its table of parts may move them, and nobody here follows that.
             "_modules" if self.obj(id).outer.is_none() => {
+                if is_asked_for_names(&self.linked().ir, e) {
+                    return self.result_of(e);
+                }
                 self.escape(Value::Object(id), 0);
                 self.result_of(e)
             }
@@ -492,4 +496,17 @@ pub(super) fn returns_several(ir: &crate::ir::Module, block: crate::ir::Block) -
         Stmt::Try { body, orelse, .. } => returns_several(ir, *body) || returns_several(ir, *orelse),
         _ => false,
     })
+}
+
+/// Is a table only asked how long it is, or for its names: `len(net._modules)`, `"head" in net._modules`?
+fn is_asked_for_names(ir: &Module, table: ExprId) -> bool {
+    match parent(ir, table).map(|around| ir.expr(around)) {
+        Some(Expr::Attr { base, name }) => base == table && name.as_str() == "keys",
+        Some(Expr::Compare { op: CmpOp::In | CmpOp::NotIn, right, .. }) => right == table,
+        Some(Expr::Call(id)) => {
+            let func = ir.call(id).func;
+            func != table && ["len", "bool", "list", "sorted", "set"].iter().any(|n| ir.is_builtin(func, n))
+        }
+        _ => false,
+    }
 }

@@ -11,6 +11,9 @@ use super::{Interp, ObjKind};
 use crate::ir::ExprId;
 use crate::torch::{ModuleOp, Share, State};
 
+/// Modules further inside one another than these are not followed.
+const MAX_WITHIN: usize = 64;
+
 impl Interp<'_> {
     /// Is that where a module is whose call leads here, and for the same reason?
     pub(super) fn is_of_called_module(&self, device: Device, origin: OriginId) -> bool {
@@ -67,7 +70,7 @@ impl Interp<'_> {
         // `net.forward = function`
         let own = self.get_field(id, self.known.forward);
         if own != Value::Absent {
-            return self.call_value(own, args, e);
+            return self.unless_within(id, args, e, &mut |i| i.call_value(own, args, e));
         }
         match kind {
             ObjKind::ForeignModule(Some(op)) => return self.call_torch_module(id, op, args, e),
@@ -379,11 +382,31 @@ impl Interp<'_> {
             return self.call_unknown_module(id, args, e);
         };
         let Some(&(mut v, at)) = args.positional.first() else { return self.result_of(e) };
-        for child in children {
-            let args = Args { positional: vec![(v, at)], ..Args::default() };
-            let out = self.call_value(child, &args, e);
-            v = self.given_by_unknown_layer(child, (v, at), out);
+        self.unless_within(id, args, e, &mut |i| {
+            for &child in &children {
+                let args = Args { positional: vec![(v, at)], ..Args::default() };
+                let out = i.call_value(child, &args, e);
+                v = i.given_by_unknown_layer(child, (v, at), out);
+            }
+            v
+        })
+    }
+
+    /// What the module's parts, or what has been put in place of its `forward`, give. Where these lead back to the module
+    /// itself nobody knows what comes of it: `net.forward = torch.jit.trace(net, x)`.
+    fn unless_within(
+        &mut self,
+        id: ObjId,
+        args: &Args,
+        e: ExprId,
+        call: &mut dyn FnMut(&mut Self) -> Value,
+    ) -> Value {
+        if self.within.contains(&id) || self.within.len() >= MAX_WITHIN {
+            return self.unknown_call(Value::Unknown, args, e);
         }
+        self.within.push(id);
+        let v = call(self);
+        self.within.pop();
         v
     }
 }

@@ -5,8 +5,9 @@ use super::super::value::{Closure, Value};
 use super::args::Args;
 use super::module::MOVES;
 use super::{Interp, MAX_DEPTH};
-use crate::ir::{Expr, ExprId, ExprList, FuncId};
+use crate::ir::{Expr, ExprId, ExprList, FuncId, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Resolved};
+use crate::sym::Sym;
 
 /// A function whose wrapper is being interpreted.
 #[derive(Clone, Copy)]
@@ -42,6 +43,10 @@ impl Interp<'_> {
             return Some(self.called_by_wrapper(at, called, receiver, args, e));
         }
         if self.depth + 2 >= MAX_DEPTH || !self.live() {
+            return Some(self.unknown_call(Value::Unknown, args, e));
+        }
+        // What it was given when the function was defined is no longer to be seen.
+        if own.iter().any(|&d| self.is_given_what_is_set_again(called.module, d)) {
             return Some(self.unknown_call(Value::Unknown, args, e));
         }
         let plain = self.closure(called.module, called.func, called.frame);
@@ -90,15 +95,49 @@ impl Interp<'_> {
         let scope = self.program.get(called.module).ir.function(called.func).parent.unwrap_or(FuncId(0));
         let mut made = plain;
         for &d in own {
+            let before = self.path;
+            let (start, cells) = (self.store.mark(), self.store.len());
             let decorator = self.eval_in(called.module, scope, d);
             let args = Args { positional: vec![(made, e)], ..Args::default() };
-            let before = self.path;
             self.muted += 1;
             made = self.call_value(decorator, &args, e);
             self.muted -= 1;
             self.path = before;
+            self.undo_to_what_was(start, cells);
         }
         made
+    }
+
+    /// Is a variable that a decorator is given set again after that: `@on(device)`, and `device = "cuda"` further down?
+    fn is_given_what_is_set_again(&mut self, module: ModIdx, decorator: ExprId) -> bool {
+        if let Some(&known) = self.set_again.get(&(module, decorator)) {
+            return known;
+        }
+        let ir = &self.program.get(module).ir;
+        let Expr::Call(call) = ir.expr(decorator) else { return false };
+        let scope = ir.function_around(decorator);
+        let given: Vec<Sym> =
+            ir.call(call).args.iter().flat_map(|a| variables_in(ir, a.value)).map(|(_, name)| name).collect();
+        let (from, mut targets) = (ir.span(decorator).end, Vec::new());
+        for (s, _) in ir.stmts.iter().zip(&ir.stmt_spans).filter(|(_, at)| at.start > from) {
+            match *s {
+                Stmt::Assign { targets: list, .. } => targets.extend(ir.list(list)),
+                Stmt::AugAssign { target, .. }
+                | Stmt::AnnAssign { target, .. }
+                | Stmt::For { target, .. } => targets.push(target),
+                _ => {}
+            }
+        }
+        let seen = |(at, name): (ExprId, Sym)| {
+            let around = ir.function_around(at);
+            given.contains(&name)
+                && (around == scope
+                    || around == FuncId(0)
+                    || !matches!(ir.expr(at), Expr::Var(Var::Local(_))))
+        };
+        let again = !given.is_empty() && targets.into_iter().flat_map(|t| variables_in(ir, t)).any(seen);
+        self.set_again.insert((module, decorator), again);
+        again
     }
 
     /// The project's own among these decorators that decide devices, the innermost first.
@@ -145,4 +184,11 @@ impl Interp<'_> {
             ir.functions.iter().enumerate().filter(|(_, f)| f.parent.is_some() && around.contains(f.span));
         inside.filter_map(|(n, _)| u32::try_from(n).ok()).any(|n| self.relevance.is_near(module, FuncId(n)))
     }
+}
+
+/// The variables and attributes in an expression, with their names.
+fn variables_in(ir: &Module, e: ExprId) -> impl Iterator<Item = (ExprId, Sym)> {
+    let inside = ir.exprs_in(e).filter_map(|n| u32::try_from(n).ok()).map(ExprId);
+    let named = |e: ExprId| matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. });
+    inside.filter(move |&e| named(e)).filter_map(|e| Some((e, ir.last_name(e)?)))
 }
