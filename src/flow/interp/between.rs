@@ -65,12 +65,7 @@ impl Interp<'_> {
         let own = self.own_moves_of(id, key).filter(|_| self.is_module_class(key));
         for (&name, &held) in names.iter().zip(&agreed) {
             // What only moves with the module is where that is.
-            let names_place = matches!(self.get_field(id, name), Value::Str(..) | Value::Device(_));
             if own.as_ref().is_some_and(|o| o.moved.contains(&name)) && self.only_movers_set(key, name) {
-                // The name of a place does not: `self.place = device` in `to()`.
-                if names_place {
-                    self.set_field(id, name, Value::Unknown);
-                }
                 continue;
             }
             if self.rests(id, name) && self.only_added_to(&setters, name) {

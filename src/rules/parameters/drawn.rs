@@ -11,6 +11,10 @@ use crate::sym::Sym;
 /// Draws that refuse a generator of another device than their own.
 const DRAWS: &[&str] = &["torch.rand", "torch.randn", "torch.randint", "torch.randperm", "torch.normal"];
 
+/// What pipelines call the method that makes tensors of pictures, and leaves tensors where they are (diffusers/image_processor.py,
+/// `VaeImageProcessor.preprocess`).
+const PREPARES: &str = "preprocess";
+
 /// `torch.randn(…, generator=generator, device=device)` in a function that decides itself where it draws, and never asks where the
 /// generator is: who calls it gives one of the CPU as well as one of the GPU.
 pub(super) fn with_given(file: &File<'_>, function: &Function) -> Option<Finding> {
@@ -83,7 +87,7 @@ impl Draws<'_> {
         let Some(Expr::Call(made)) = set.map(|value| ir.expr(value)) else { return false };
         let Expr::Attr { base: processor, name: method } = ir.expr(ir.call(made).func) else { return false };
         name.as_str() == "device"
-            && method.as_str() == "preprocess"
+            && method.as_str() == PREPARES
             && self.file.own_attribute(processor).is_some()
     }
 
