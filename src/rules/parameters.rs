@@ -14,6 +14,7 @@ mod mixed;
 mod none_given;
 mod overridden;
 mod own;
+mod prepared;
 mod registered;
 mod sent_on;
 

@@ -56,8 +56,14 @@ impl Interp<'_> {
             self.check_out(op, &what, v, at, &parties, args, e);
         }
         // What has been told of is taken as mended: the rest may have causes of its own.
-        let refused = refused && (self.events.len() == told || self.stray_was_moved());
-        let result = self.op_result(op, &parties, args, e, refused, name);
+        let mended = refused && self.events.len() != told && !self.stray_was_moved();
+        let result = if mended && op.result == ResultRule::Receiver && !op.in_place {
+            // The receiver was brought to the others, or they to it.
+            let device = self.result_device(&parties);
+            self.plain_tensor(device, self.result_dims(op, &parties, args, name))
+        } else {
+            self.op_result(op, &parties, args, e, refused && !mended, name)
+        };
         self.check_timed_operation(last_part(name), result, e);
         self.with_double(result, op, receiver, args, e)
     }

@@ -11,10 +11,6 @@ use crate::sym::Sym;
 /// Draws that refuse a generator of another device than their own.
 const DRAWS: &[&str] = &["torch.rand", "torch.randn", "torch.randint", "torch.randperm", "torch.normal"];
 
-/// What pipelines call the method that makes tensors of pictures, and leaves tensors where they are (diffusers/image_processor.py,
-/// `VaeImageProcessor.preprocess`).
-const PREPARES: &str = "preprocess";
-
 /// `torch.randn(…, generator=generator, device=device)` in a function that decides itself where it draws, and never asks where the
 /// generator is: who calls it gives one of the CPU as well as one of the GPU.
 pub(super) fn with_given(file: &File<'_>, function: &Function) -> Option<Finding> {
@@ -71,8 +67,8 @@ impl Draws<'_> {
         !draws_itself(self.file, self.file.ir.call(call))
     }
 
-    /// Is it drawn where the pipeline's own processor has just made something of its input, which is the host: `x =
-    /// self.processor.preprocess(x)`, `device=x.device`? Who runs it on a GPU may well have the generator there.
+    /// Is it drawn where the pipeline's own processor has just made a tensor of what it is given, which is the host: `x =
+    /// self.processor.prepare(x)`, `device=x.device`? Who runs it on a GPU may well have the generator there.
     fn is_where_prepared(&self, draw: ExprId) -> bool {
         let ir = self.file.ir;
         let Some(Expr::Attr { base, name }) = self.device_of(draw).map(|d| ir.expr(d)) else { return false };
@@ -85,10 +81,7 @@ impl Draws<'_> {
             _ => None,
         });
         let Some(Expr::Call(made)) = set.map(|value| ir.expr(value)) else { return false };
-        let Expr::Attr { base: processor, name: method } = ir.expr(ir.call(made).func) else { return false };
-        name.as_str() == "device"
-            && method.as_str() == PREPARES
-            && self.file.own_attribute(processor).is_some()
+        name.as_str() == "device" && self.file.makes_of_arrays(self.function, ir.call(made).func)
     }
 
     fn device_of(&self, draw: ExprId) -> Option<ExprId> {

@@ -1,0 +1,84 @@
+//! What a part of an object makes of arrays is on the host.
+
+use super::super::file::File;
+use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Function, Stmt};
+use crate::link::{ClassKey, ModIdx, Resolved};
+use crate::sym::Sym;
+
+/// Calls that make a tensor of an array, on the CPU unless they are told a device.
+const FROM_ARRAYS: &[&str] = &["torch.from_numpy", "torch.tensor", "torch.as_tensor"];
+
+/// Methods that take a tensor elsewhere, or may.
+const TAKE: &[&str] = &["cuda", "pin_memory", "to_empty"];
+
+/// So many methods deep tensors are looked for.
+const DEPTH: u32 = 3;
+
+impl File<'_> {
+    /// Does `self.part.method(…)` make a tensor of an array that it is given, as it makes one of a picture, and never say where?
+    /// The part is of a class of the project, and made by the constructor.
+    pub(super) fn makes_of_arrays(&self, function: &Function, func: ExprId) -> bool {
+        let Expr::Attr { base, name: method } = self.ir.expr(func) else { return false };
+        let part = self.own_attribute(base);
+        let class = part.zip(function.class).and_then(|(part, class)| {
+            self.made_by_constructor(ClassKey { module: self.module, class }, part)
+        });
+        let found = class.and_then(|key| Some((key, self.cx.program.find_method(key, method)?)));
+        found.is_some_and(|(key, method)| self.reads_arrays(key, method, DEPTH) == Some(true))
+    }
+
+    /// The class of the project of which the constructor makes this attribute.
+    fn made_by_constructor(&self, class: ClassKey, part: Sym) -> Option<ClassKey> {
+        let program = self.cx.program;
+        let (module, init) = program.find_method(class, Sym::new("__init__"))?;
+        let ir = &program.get(module).ir;
+        let mut made = ir.stmts_of(ir.function(init)).filter_map(|n| {
+            let Stmt::Assign { targets, value } = ir.stmts[n] else { return None };
+            let sets = |&t: &ExprId| {
+                matches!(ir.expr(t), Expr::Attr { base, name } if name == part && super::super::file::is_self(ir, base))
+            };
+            ir.list(targets).iter().any(sets).then_some(value)
+        });
+        let (Some(value), None) = (made.next(), made.next()) else { return None };
+        let Expr::Call(call) = ir.expr(value) else { return None };
+        match program.resolve_expr(module, ir.call(call).func) {
+            Some(Resolved::Class(key)) => Some(key),
+            _ => None,
+        }
+    }
+
+    /// Does the method, or one of its object's that it calls, make a tensor of an array? Nothing if one of them may take it
+    /// elsewhere.
+    fn reads_arrays(&self, class: ClassKey, (module, method): (ModIdx, FuncId), depth: u32) -> Option<bool> {
+        let program = self.cx.program;
+        let ir = &program.get(module).ir;
+        let mut reads = false;
+        for n in ir.exprs_of(ir.function(method)) {
+            let Expr::Call(call) = ir.exprs[n] else { continue };
+            let call = ir.call(call);
+            if says_place(ir, call) {
+                return None;
+            }
+            match (program.resolve_expr(module, call.func), ir.expr(call.func)) {
+                (Some(Resolved::External(path)), _) => reads |= FROM_ARRAYS.contains(&path.as_str()),
+                (_, Expr::Attr { base, name }) if super::super::file::is_self(ir, base) && depth > 0 => {
+                    if let Some(next) = program.find_method(class, name) {
+                        reads |= self.reads_arrays(class, next, depth - 1)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Some(reads)
+    }
+}
+
+/// Does the call say a device, or take something to one?
+fn says_place(ir: &crate::ir::Module, call: Call<'_>) -> bool {
+    let named = |k: Sym| k.as_str() == "device";
+    let keyword = call.args.iter().any(|a| matches!(a.kind, ArgKind::Keyword(k) if named(k)));
+    let Expr::Attr { name, .. } = ir.expr(call.func) else { return keyword };
+    // `x.to(dtype=torch.float32)` leaves it where it is.
+    let sent = name.as_str() == "to" && call.args.iter().any(|a| a.kind == ArgKind::Positional);
+    keyword || sent || TAKE.contains(&name.as_str())
+}
