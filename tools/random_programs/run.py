@@ -24,26 +24,59 @@ HERE = pathlib.Path(__file__).parent
 def simulate(paths, jobs):
     """The runs of each program on each machine, by path."""
     size = -(-len(paths) // jobs)
-    chunks = [paths[i : i + size] for i in range(0, len(paths), size)]
+    workers = [Worker(paths[i : i + size]) for i in range(0, len(paths), size)]
     runs = collections.defaultdict(list)
-    workers = []
-    for chunk in chunks:
-        output = tempfile.TemporaryFile("w+")
+    for worker in workers:
+        for path, found in worker.finish().items():
+            runs[path].extend(found)
+    return runs
+
+
+class Worker:
+    """A process that runs programs under the simulation."""
+
+    def __init__(self, paths):
+        self.paths = paths
+        self.start()
+
+    def start(self):
+        self.output = tempfile.TemporaryFile("w+")
         # A file and no pipe: one that is full would hold the next worker up.
         with tempfile.TemporaryFile("w+") as wanted:
-            wanted.write("\n".join(chunk))
+            wanted.write("\n".join(self.paths))
             wanted.seek(0)
-            command = [sys.executable, HERE / "simulate.py"]
-            worker = subprocess.Popen(command, stdin=wanted, stdout=output, text=True)
-        workers.append((worker, output))
-    for worker, output in workers:
-        if worker.wait():
-            raise SystemExit("the simulation gave up")
-        output.seek(0)
-        for line in output:
+            command = [sys.executable, HERE / "simulate.py", "--tell"]
+            self.process = subprocess.Popen(command, stdin=wanted, stdout=self.output, text=True)
+
+    def finish(self):
+        """The runs by path. PyTorch itself crashes now and then (free() of a bad address, a few in 10,000 programs): the program
+        that was running is tried once more in a new process, and discarded if it crashes again."""
+        runs, crashed = collections.defaultdict(list), set()
+        while True:
+            code = self.process.wait()
+            at = self.read(runs)
+            if code == 0:
+                return runs
+            if code > 0 or at is None:
+                raise SystemExit("the simulation gave up")
+            runs[at] = []
+            if at in crashed:
+                failure = {"kind": "other", "message": "PyTorch crashed", "lines": []}
+                runs[at] = [{"path": at, "gpus": 0, "failures": [failure], "others": []}]
+            self.paths = self.paths[self.paths.index(at) + (at in crashed) :]
+            crashed.add(at)
+            self.start()
+
+    def read(self, runs):
+        """Takes over what the process has written; gives the program that it began last."""
+        at = None
+        self.output.seek(0)
+        for line in self.output:
             run = json.loads(line)
-            runs[run["path"]].append(run)
-    return runs
+            at = run["path"]
+            if "failures" in run:
+                runs[at].append(run)
+        return at
 
 
 def report(verdicts):
