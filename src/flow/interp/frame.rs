@@ -123,6 +123,8 @@ pub(super) struct TryFrame {
     pub(super) imported: Cond,
     /// When the `try` is reached.
     pub(super) start: Cond,
+    /// What arms of branches have done that were left by raising, and when: only handlers see that.
+    pub(super) left: Vec<(Cond, Changes)>,
     pub(super) catches_cuda: bool,
     pub(super) catches_oom: bool,
     pub(super) catches_missing: bool,

@@ -352,10 +352,12 @@ impl<'p> Interp<'p> {
         let path_b = self.path;
         self.frames[frame.0 as usize].branches -= 1;
         if path_a == FALSE {
+            self.leave_to_handlers(yes, changes_a);
             return b;
         }
         let changes_b = self.store.take(mark);
         if path_b == FALSE {
+            self.leave_to_handlers(no, changes_b);
             self.apply(&changes_a);
             self.path = path_a;
             return a;
@@ -368,6 +370,19 @@ impl<'p> Interp<'p> {
     /// See [`Interp::branch_with`].
     pub(super) fn branch(&mut self, cond: Cond, then: Branch<'_, 'p>, orelse: Branch<'_, 'p>) -> Value {
         self.branch_with(cond, then, orelse)
+    }
+
+    /// An arm is never left at its end. What it has done counts where what it raises is caught.
+    fn leave_to_handlers(&mut self, path: Cond, changes: Changes) {
+        let mut at = Some(self.frame);
+        while let Some(f) = at.filter(|_| !changes.is_empty()) {
+            let frame = &mut self.frames[f.0 as usize];
+            if let Some(tried) = frame.tries.last_mut() {
+                tried.left.push((path, changes));
+                return;
+            }
+            at = frame.caller;
+        }
     }
 
     /// Writes what a stretch of interpretation wrote.

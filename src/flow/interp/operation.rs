@@ -162,9 +162,16 @@ impl Interp<'_> {
         e: ExprId,
         parties: &[Party],
     ) -> bool {
+        // What `index_put` is given to write may be a number, which may come from either side.
+        let may_be_number = |p: &Party| {
+            op.kind == OpKind::Indexing
+                && p.rule.cuda_ok == torch::Elsewhere::ZeroDim
+                && p.dims.none().is_none()
+        };
         let bound: Vec<Party> = parties
             .iter()
             .filter(|p| p.rule.share != torch::Share::Unknown && p.rule.share != torch::Share::Cpu)
+            .filter(|p| !may_be_number(p))
             .copied()
             .collect();
         let meeting = if op.kind == OpKind::Indexing { Meeting::Index } else { Meeting::Function };

@@ -2,6 +2,7 @@
 
 use super::super::atom::Atom;
 use super::super::diagram::{Cond, FALSE, TRUE};
+use super::super::store::{Changes, Mark};
 use super::super::value::Value;
 use super::{Interp, ObjKind, TryFrame};
 use crate::ir::{Block, Call, Expr, ExprId, ExprList, Handler, Slot, Stmt, StmtId, Var};
@@ -369,6 +370,7 @@ impl<'p> Interp<'p> {
         self.here_mut().branches += 1;
         self.here_mut().tries.push(TryFrame {
             start: before,
+            left: Vec::new(),
             survived: TRUE,
             imported: TRUE,
             catches_cuda,
@@ -381,13 +383,15 @@ impl<'p> Interp<'p> {
         let returns = self.here().returned != returned;
         let worked = self.work > work;
         let tried = self.here_mut().tries.pop();
-        let (survived, imported) = tried.map_or((TRUE, TRUE), |t| (t.survived, t.imported));
+        let (survived, imported, left) =
+            tried.map_or((TRUE, TRUE, Vec::new()), |t| (t.survived, t.imported, t.left));
         self.path = self.d.and(self.path, survived);
         let in_body = self.store.changes(mark);
         if self.live() {
             self.block(orelse);
         }
         let (good_path, good) = (self.path, self.store.take(mark));
+        let in_body = self.with_left_arms(in_body, &left, mark);
         if worked {
             self.path = before;
             self.check_swallowed(handlers);
@@ -455,6 +459,18 @@ impl<'p> Interp<'p> {
         self.here_mut().branches -= 1;
         self.apply(&state.1);
         self.path = state.0;
+    }
+
+    /// What a handler may find: what the body has done, and its arms that were left.
+    fn with_left_arms(&mut self, in_body: Changes, left: &[(Cond, Changes)], mark: Mark) -> Changes {
+        if left.is_empty() {
+            return in_body;
+        }
+        self.apply(&in_body);
+        for (path, changes) in left {
+            self.merge(*path, changes, &Vec::new());
+        }
+        self.store.take(mark)
     }
 
     /// What a handler does before it returns has happened only where something was raised.

@@ -96,6 +96,7 @@ impl Interp<'_> {
         let (before, work) = (self.path, self.work);
         self.here_mut().tries.push(TryFrame {
             start: before,
+            left: Vec::new(),
             survived: TRUE,
             imported: TRUE,
             catches_cuda: false,
