@@ -123,8 +123,12 @@ pub(super) struct TryFrame {
     pub(super) imported: Cond,
     /// When the `try` is reached.
     pub(super) start: Cond,
-    /// What arms of branches have done that were left by raising, and when: only handlers see that.
+    /// The store when the body begins.
+    pub(super) mark: Mark,
+    /// What arms of branches have done that were left, and when: it counts where they have raised, before or after it.
     pub(super) left: Vec<(Cond, Changes)>,
+    /// What had been done where something was raised for certain, and when that is.
+    pub(super) raised: Vec<(Cond, Changes)>,
     pub(super) catches_cuda: bool,
     pub(super) catches_oom: bool,
     pub(super) catches_missing: bool,

@@ -168,6 +168,9 @@ impl Interp<'_> {
     pub(super) fn survive(&mut self, here: Cond, needed: Cond) {
         let not_here = self.d.not(here);
         let fine = self.d.or(not_here, needed);
+        let fails = self.d.not(fine);
+        let fails = self.d.and(self.path, fails);
+        self.raises_for_certain(fails);
         let mut at = Some(self.frame);
         while let Some(f) = at {
             let frame = &mut self.frames[f.0 as usize];
@@ -178,6 +181,22 @@ impl Interp<'_> {
                     self.path = self.d.and(self.path, fine);
                     return;
                 }
+            }
+            at = frame.caller;
+        }
+    }
+
+    /// Something is raised here on this path: what has been done until now is what handlers find.
+    pub(super) fn raises_for_certain(&mut self, path: Cond) {
+        if path == FALSE || self.muted > 0 {
+            return;
+        }
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &mut self.frames[f.0 as usize];
+            if let Some(tried) = frame.tries.last_mut() {
+                tried.raised.push((path, self.store.changes(tried.mark)));
+                return;
             }
             at = frame.caller;
         }

@@ -87,6 +87,7 @@ impl<'p> Interp<'p> {
                 for e in [exception, cause].into_iter().flatten() {
                     self.eval(*e);
                 }
+                self.raises_for_certain(self.path);
                 self.path = FALSE;
             }
             Stmt::Assert { test, message } => {
@@ -370,7 +371,9 @@ impl<'p> Interp<'p> {
         self.here_mut().branches += 1;
         self.here_mut().tries.push(TryFrame {
             start: before,
+            mark,
             left: Vec::new(),
+            raised: Vec::new(),
             survived: TRUE,
             imported: TRUE,
             catches_cuda,
@@ -383,8 +386,10 @@ impl<'p> Interp<'p> {
         let returns = self.here().returned != returned;
         let worked = self.work > work;
         let tried = self.here_mut().tries.pop();
-        let (survived, imported, left) =
-            tried.map_or((TRUE, TRUE, Vec::new()), |t| (t.survived, t.imported, t.left));
+        let (survived, imported, left, known) = tried.map_or_else(
+            || (TRUE, TRUE, Vec::new(), Vec::new()),
+            |t| (t.survived, t.imported, t.left, t.raised),
+        );
         self.path = self.d.and(self.path, survived);
         let in_body = self.store.changes(mark);
         if self.live() {
@@ -431,6 +436,9 @@ impl<'p> Interp<'p> {
             let partly = self.atoms.add(Atom::Partly);
             let partly = self.d.atom(partly);
             self.merge(partly, &in_body, &Vec::new());
+            for (path, changes) in &known {
+                self.merge(*path, changes, &Vec::new());
+            }
             if let Some(t) = handler.types {
                 self.eval(t);
             }

@@ -93,10 +93,12 @@ impl Interp<'_> {
     /// Such a block. Has it worked on a device, out-of-memory errors go the way of all others.
     fn block_that_drops(&mut self, body: Block, awaited: bool, drops: Option<ExprId>) {
         let Some(context) = drops else { return self.block_that_raises(body, awaited) };
-        let (before, work) = (self.path, self.work);
+        let (before, work, mark) = (self.path, self.work, self.store.mark());
         self.here_mut().tries.push(TryFrame {
             start: before,
+            mark,
             left: Vec::new(),
+            raised: Vec::new(),
             survived: TRUE,
             imported: TRUE,
             catches_cuda: false,
