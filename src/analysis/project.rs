@@ -26,7 +26,7 @@ use crate::link::{ClassKey, ModIdx, Program};
 use crate::source::{is_test, read};
 use crate::span::{FileId, Place};
 use crate::sym::Sym;
-use crate::torch::GROUP_MAKER;
+use crate::torch::{GROUP_MAKER, libraries_for_cuda};
 use crate::world::World;
 
 /// `torch.load` without `map_location`.
@@ -78,8 +78,8 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
         let in_module = dependent.iter().any(|&(file, module)| module && project.holds(file, inputs));
         let known = project.modules(reading);
         let asked = Behind::asks(&reading.program, &known);
-        let words: &[&str] = &[QUESTION, GPUS, MOVE, GROUP_MAKER];
-        if !project.complete(reading, &|text| asked || mentions(text, words)) {
+        let words = [&[QUESTION, GPUS, MOVE, GROUP_MAKER], libraries_for_cuda()].concat();
+        if !project.complete(reading, &|text| asked || mentions(text, &words)) {
             continue;
         }
         let files = project.modules(reading);
