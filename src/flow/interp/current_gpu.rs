@@ -31,9 +31,11 @@ impl Interp<'_> {
     /// Is `cuda` the first GPU? In a script, where nothing that it imports of the project speaks of another one being
     /// current, and no library is at hand that launches processes.
     pub(super) fn first_is_current(&mut self) -> bool {
-        if self.symbolic {
-            return false;
-        }
+        !self.symbolic && self.keeps_gpu()
+    }
+
+    /// Does nothing in sight make another GPU current?
+    fn keeps_gpu(&mut self) -> bool {
         if let Some(known) = self.first_gpu {
             return known;
         }
@@ -95,10 +97,10 @@ impl Interp<'_> {
         }
     }
 
-    /// Has something on this GPU met what is where the module is, whichever way led here?
+    /// Has something on this GPU met what is where the module is, whichever way led here? Another GPU may be the current one since.
     pub(super) fn is_module_on(&mut self, gpu: Device) -> bool {
         let met: Vec<Cond> = self.watch.module_met.iter().filter(|m| m.0 == gpu).map(|m| m.1).collect();
-        met.into_iter().any(|when| self.d.implies(self.path, when))
+        met.into_iter().any(|when| self.d.implies(self.path, when)) && self.keeps_gpu()
     }
 
     /// Is one of two devices the current GPU, and the other one with another number than the first?
