@@ -1,5 +1,6 @@
 //! The middle of the way, from files to findings: read, lower, follow imports, link, interpret, judge.
 
+mod around;
 mod callers;
 mod copies;
 mod extensions;

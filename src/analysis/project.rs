@@ -11,6 +11,7 @@ use memchr::memmem::Finder;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::around::files_around;
 use super::intake::{Analysis, Intake};
 use crate::config::Settings;
 use crate::discover::{Input, MAX_FILES, project_files, project_root};
@@ -25,7 +26,7 @@ use crate::link::{ClassKey, ModIdx, Program};
 use crate::source::{is_test, read};
 use crate::span::{FileId, Place};
 use crate::sym::Sym;
-use crate::torch::GROUP_MAKER;
+use crate::torch::{GROUP_MAKER, libraries_for_cuda};
 use crate::world::World;
 
 /// `torch.load` without `map_location`.
@@ -77,8 +78,8 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
         let in_module = dependent.iter().any(|&(file, module)| module && project.holds(file, inputs));
         let known = project.modules(reading);
         let asked = Behind::asks(&reading.program, &known);
-        let words: &[&str] = &[QUESTION, GPUS, MOVE, GROUP_MAKER];
-        if !project.complete(reading, &|text| asked || mentions(text, words)) {
+        let words = [&[QUESTION, GPUS, MOVE, GROUP_MAKER], libraries_for_cuda()].concat();
+        if !project.complete(reading, &|text| asked || mentions(text, &words)) {
             continue;
         }
         let files = project.modules(reading);
@@ -153,6 +154,9 @@ pub(super) fn saved_elsewhere(mut findings: Vec<Finding>, reading: &mut Reading<
     let dependent = findings.iter().filter(|f| known(f, &reading.program).is_some());
     let files = dependent.map(|f| f.primary.place.file);
     for project in projects(files.collect::<Vec<_>>().into_iter(), inputs) {
+        // What a framework's programs write, its examples read.
+        let around = files_around(&project, reading);
+        let project = project.and(around);
         let here = |f: &Finding| project.holds(f.primary.place.file, inputs);
         let loads: Vec<Load> = findings
             .iter()
@@ -413,6 +417,12 @@ impl Project<'_> {
         true
     }
 
+    /// The same with more files.
+    fn and(mut self, more: Vec<PathBuf>) -> Self {
+        self.files.extend(more);
+        self
+    }
+
     /// Its Python files.
     pub(super) fn files(&self) -> &[PathBuf] {
         &self.files
@@ -430,7 +440,7 @@ impl Project<'_> {
 
     /// Is it made to be installed?
     pub(super) fn is_built(&self) -> bool {
-        ["setup.py", "setup.cfg", "pyproject.toml"].iter().any(|name| self.input.root.join(name).exists())
+        is_installed_from(&self.input.root)
     }
 
     /// Is it made for others to import? It says how it is installed, or there is nothing in it besides packages and their
@@ -518,6 +528,11 @@ impl Project<'_> {
         let files = self.files.iter().filter(|path| !is_test(path, &self.input.root));
         files.filter_map(|path| program.module_of(intake.file(path)?)).collect()
     }
+}
+
+/// Is there something in this folder that says how what is in it is installed?
+pub(super) fn is_installed_from(root: &Path) -> bool {
+    ["setup.py", "setup.cfg", "pyproject.toml"].iter().any(|name| root.join(name).exists())
 }
 
 /// Is one of the words in the text?

@@ -34,6 +34,8 @@ pub struct CallFact {
     pub calls_each: Option<Arg>,
     /// It fetches a file that is published, for everyone: the argument that says under which name.
     pub published_as: Option<Arg>,
+    /// It raises without CUDA, and is there for nothing else.
+    pub for_cuda_alone: bool,
 }
 
 /// A parameter, by name and position.
@@ -195,6 +197,15 @@ impl Calls {
         calls
     }
 
+    /// The libraries that have something which is there for CUDA alone.
+    pub fn libraries_for_cuda(&self) -> Vec<&'static str> {
+        let paths = self.exact.iter().filter(|(_, fact)| fact.for_cuda_alone).map(|(path, _)| path.as_str());
+        let mut libraries: Vec<&str> = paths.filter_map(|path| path.split('.').next()).collect();
+        libraries.sort_unstable();
+        libraries.dedup();
+        libraries
+    }
+
     /// The facts of a path: its own, else those of the nearest package that has some.
     pub fn get(&self, path: Sym) -> Option<&CallFact> {
         self.exact.get(&path).or_else(|| {
@@ -258,6 +269,7 @@ fn merge(fact: &mut CallFact, path: &str, words: &str) -> Option<()> {
             "keeps" => fact.keeps_at = Some(arg(value)?),
             "meets" => fact.meets = Some(arg(value)?),
             "mixes" => fact.mixes = value.split(',').map(arg).collect::<Option<_>>()?,
+            "cuda" if value.is_empty() => fact.for_cuda_alone = true,
             "each" => fact.calls_each = Some(arg(value)?),
             _ => return None,
         }

@@ -34,6 +34,7 @@ const MARKS: &str = include_str!("../../data/marks.txt");
 const ALIASES: &str = include_str!("../../data/aliases.txt");
 
 static CALL_FACTS: LazyLock<Calls> = LazyLock::new(|| Calls::read(CALLS));
+static FOR_CUDA: LazyLock<Vec<&str>> = LazyLock::new(|| CALL_FACTS.libraries_for_cuda());
 static BASES: LazyLock<Classes> = LazyLock::new(|| Classes::read(CLASSES));
 static MARKED: LazyLock<Marks> = LazyLock::new(|| Marks::read(MARKS));
 static PUBLIC: LazyLock<Aliases> = LazyLock::new(|| Aliases::read(ALIASES));
@@ -127,6 +128,11 @@ pub fn module(path: Sym) -> Option<&'static ModuleOp> {
 /// What is known of calling `path`: back ends without their hardware, host conversions, wrappers, decorators.
 pub fn call(path: Sym) -> Option<&'static CallFact> {
     known(path).call
+}
+
+/// The libraries that have something which is there for CUDA alone.
+pub fn libraries_for_cuda() -> &'static [&'static str] {
+    &FOR_CUDA
 }
 
 /// What a class is whose base is `path`.

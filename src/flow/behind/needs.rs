@@ -5,7 +5,7 @@ use super::refuses::{Refusal, Refuses};
 use super::statements::{may_leave, may_set};
 use super::{MOVE, Uses};
 use crate::flow::site::argument;
-use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, FuncKind, Stmt, Var};
+use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, FuncKind, Import, Stmt, Var};
 use crate::link::{ModIdx, Resolved, Target};
 use crate::sym::Sym;
 use crate::torch::{self, Accelerator, ResultRule, Without};
@@ -78,6 +78,9 @@ impl Refuses<'_> {
     /// `x.cuda()`, `x.to("cuda")`, `torch.cuda.current_device()`
     fn is_use(&self, call: Call<'_>) -> bool {
         let ir = self.ir();
+        if self.is_for_cuda_alone(call.func) {
+            return self.uses.anywhere();
+        }
         match (ir.expr(call.func), self.program.resolve_expr(self.module, call.func)) {
             (_, Some(Resolved::External(path)))
                 if path.as_str().strip_prefix("torch.distributed.") == Some(torch::GROUP_MAKER) =>
@@ -105,6 +108,39 @@ impl Refuses<'_> {
                     && self.moves(base, name)
             }
             _ => false,
+        }
+    }
+
+    /// Something of another library that is there for CUDA alone, be it a method of an instance that is made here.
+    fn is_for_cuda_alone(&self, callee: ExprId) -> bool {
+        let ir = self.ir();
+        let path = self.path_of(callee).or_else(|| match ir.expr(callee) {
+            Expr::Attr { base, name } => match ir.expr(base) {
+                Expr::Call(made) => Some(self.path_of(ir.call(made).func)?.dotted(name)),
+                _ => None,
+            },
+            _ => None,
+        });
+        path.and_then(torch::call).is_some_and(|f| f.for_cuda_alone)
+    }
+
+    /// The dotted name of what stands for something that is not in sight, or that its own package only makes as it is imported.
+    fn path_of(&self, e: ExprId) -> Option<Sym> {
+        let ir = self.ir();
+        match self.program.resolve_expr(self.module, e) {
+            Some(Resolved::External(path)) => Some(path),
+            None => match ir.expr(e) {
+                Expr::Var(Var::Local(slot) | Var::Global(slot)) => {
+                    let is_it = |import: &&Import| {
+                        import.level == 0
+                            && matches!(import.target, Some(Var::Local(s) | Var::Global(s)) if s == slot)
+                            && ir.variable_of(e) == import.name
+                    };
+                    ir.imports.iter().find(is_it).map(Import::whole)
+                }
+                _ => None,
+            },
+            Some(_) => None,
         }
     }
 

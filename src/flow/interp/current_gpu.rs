@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::super::diagram::Dd;
-use super::super::value::Device;
+use super::super::diagram::{Cond, Dd};
+use super::super::value::{Device, OuterKey};
 use super::Interp;
 use crate::ir::{Expr, Var};
 use crate::link::{ModIdx, Target};
@@ -31,9 +31,11 @@ impl Interp<'_> {
     /// Is `cuda` the first GPU? In a script, where nothing that it imports of the project speaks of another one being
     /// current, and no library is at hand that launches processes.
     pub(super) fn first_is_current(&mut self) -> bool {
-        if self.symbolic {
-            return false;
-        }
+        !self.symbolic && self.keeps_gpu()
+    }
+
+    /// Does nothing in sight make another GPU current?
+    fn keeps_gpu(&mut self) -> bool {
         if let Some(known) = self.first_gpu {
             return known;
         }
@@ -77,6 +79,28 @@ impl Interp<'_> {
                 Target::Module(m) | Target::Member(m, _) => self.changes_gpu(m, seen),
                 Target::External(_) => false,
             })
+    }
+
+    /// What is on one GPU alone meets what is where the module is: that raises, or the module is there as well.
+    pub(super) fn note_module_met(&mut self, a: Dd, b: Dd) {
+        if self.muted > 0 || self.caught_around() {
+            return;
+        }
+        let device = |d: Dd| self.d.as_leaf(d).map(|leaf| self.t.places.get(leaf).0);
+        let (Some(a), Some(b)) = (device(a), device(b)) else { return };
+        let of_module = |d: Device| matches!(d, Device::Of(o) if matches!(self.t.get_outer(o).key, OuterKey::Receiver { .. }));
+        match (a, b) {
+            (gpu @ Device::Cuda(_), module) | (module, gpu @ Device::Cuda(_)) if of_module(module) => {
+                self.watch.module_met.push((gpu, self.path));
+            }
+            _ => {}
+        }
+    }
+
+    /// Has something on this GPU met what is where the module is, whichever way led here? Another GPU may be the current one since.
+    pub(super) fn is_module_on(&mut self, gpu: Device) -> bool {
+        let met: Vec<Cond> = self.watch.module_met.iter().filter(|m| m.0 == gpu).map(|m| m.1).collect();
+        met.into_iter().any(|when| self.d.implies(self.path, when)) && self.keeps_gpu()
     }
 
     /// Is one of two devices the current GPU, and the other one with another number than the first?

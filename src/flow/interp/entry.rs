@@ -185,6 +185,7 @@ impl Interp<'_> {
         self.watch.ranks_used.clear();
         self.watch.gpus_chosen.clear();
         self.watch.wanted_on_cpu.clear();
+        self.watch.module_met.clear();
         self.steps = 0;
         self.exhausted = false;
     }

@@ -233,6 +233,8 @@ impl Interp<'_> {
             || self.constructing()
             // A script has put the module somewhere: what does not fit there is a mismatch.
             || !self.symbolic
+            // What else the method puts there has shown before whether the module is somewhere else.
+            || self.is_module_on(Device::Cuda(index))
         {
             return;
         }

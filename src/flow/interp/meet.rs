@@ -134,6 +134,9 @@ impl Interp<'_> {
                 if a.device == b.device {
                     continue;
                 }
+                if a.rule.share == Share::Must && b.rule.share == Share::Must {
+                    self.note_module_met(a.device, b.device);
+                }
                 match self.meet_pair(meeting, what, at, a, b) {
                     Pair::Fine => {}
                     // Where this pair differs nobody gets; another one may elsewhere.

@@ -57,6 +57,8 @@ pub(super) struct Watch {
     pub(super) one_each: Vec<(Place, bool)>,
     /// What others name as a device and was wanted on the CPU: when, and where.
     pub(super) wanted_on_cpu: Vec<(Device, Cond, Place)>,
+    /// GPUs on which something has met what is where the module is, and when.
+    pub(super) module_met: Vec<(Device, Cond)>,
     /// The loader, or what else forks, in whose workers what is interpreted runs; whether something was told of it.
     pub(super) worker: Option<Worker>,
     pub(super) worker_told: bool,
@@ -262,6 +264,7 @@ impl Watch {
             beyond_first: false,
             one_each: Vec::new(),
             wanted_on_cpu: Vec::new(),
+            module_met: Vec::new(),
             worker: None,
             worker_told: false,
             parsers: FxHashMap::default(),

@@ -1,0 +1,49 @@
+//! The project that another one lies in: examples with a `setup.py` of their own are made for the framework whose repository
+//! they are part of, and run by its programs.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::project::{Project, Reading, is_installed_from};
+use crate::discover::{project_files, project_root};
+use crate::source::is_test;
+use crate::sym::Sym;
+
+/// The files, without the tests, of the project that this one lies in, if that one is made to be installed and this one imports a
+/// package of it.
+pub(super) fn files_around(project: &Project<'_>, reading: &mut Reading<'_>) -> Vec<PathBuf> {
+    let around = project.root().parent().map(|parent| Arc::<Path>::from(project_root(parent)));
+    let Some(root) = around.filter(|root| is_installed_from(root)) else { return Vec::new() };
+    if !imports_package_of(project, reading, &root) {
+        return Vec::new();
+    }
+    let mut files = project_files(&root, project.settings()).unwrap_or_default();
+    files.retain(|path| !is_test(path, &root));
+    files
+}
+
+/// Does a file of the project import a package that is kept below this root, and that it has not itself?
+fn imports_package_of(project: &Project<'_>, reading: &mut Reading<'_>, root: &Path) -> bool {
+    // What a project imports must not hang on which of its files are linted.
+    project.complete(reading, &|_| true);
+    let files = project.modules(reading);
+    let mut seen: FxHashSet<Sym> = FxHashSet::default();
+    files.into_iter().any(|m| {
+        let Reading { program, intake, .. } = &mut *reading;
+        let ir = &program.get(m).ir;
+        let absolute = ir.imports.iter().filter(|import| import.level == 0);
+        let firsts = absolute.filter_map(|import| import.module.as_str().split('.').next()).map(Sym::new);
+        firsts.into_iter().any(|first| {
+            seen.insert(first) && is_kept(root, first.as_str()) && intake.imported(ir.file, first).is_none()
+        })
+    })
+}
+
+/// Is there a package of this name, other than tests, where a project at this root keeps its own?
+fn is_kept(root: &Path, name: &str) -> bool {
+    let mut inits =
+        ["", "src", "lib"].into_iter().map(|folder| root.join(folder).join(name).join("__init__.py"));
+    inits.any(|init| init.is_file() && !is_test(&init, root))
+}
