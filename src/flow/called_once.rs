@@ -29,8 +29,8 @@ pub struct CalledOnce {
     calls: NamedCalls,
     /// Where starters are given functions, by their names.
     started: Sites,
-    /// The names under which functions are handed over to others.
-    handed: FxHashSet<Sym>,
+    /// Where functions are handed over to others, by their names.
+    handed: FxHashMap<Sym, Vec<(ModIdx, ExprId)>>,
     /// Only calls in a function's own file count: others will call it, too.
     shared: bool,
 }
@@ -75,7 +75,9 @@ impl CalledOnce {
         let function = program.get(m).ir.function(f);
         let name = function.name;
         let special = name.as_str().starts_with("__") || UNSPOKEN.contains(&name.as_str());
-        if special || self.handed.contains(&name) {
+        let meant = |at: ModIdx, e: ExprId| !is_namesake(program, at, e, (m, f));
+        let handed = || self.handed.get(&name).is_some_and(|all| all.iter().any(|&(at, e)| meant(at, e)));
+        if special || handed() {
             return false;
         }
         // What calls itself has been called by somebody else; and what is in another package is another function.
@@ -85,7 +87,8 @@ impl CalledOnce {
             let itself = at == m && function.span.contains(ir.span(site));
             let foreign =
                 matches!(program.resolve_expr(at, site), Some(Resolved::External(path)) if !is_starter(path));
-            !itself && !foreign
+            let started = started_by(ir, ir.call(call)).filter(|&e| ir.last_name(e) == Some(name));
+            !itself && !foreign && meant(at, started.unwrap_or(site))
         };
         let sites = [&self.calls.sites, &self.started].into_iter().filter_map(|s| s.get(&name)).flatten();
         let mut sites = sites.filter(another);
@@ -131,16 +134,30 @@ fn started(program: &Program, files: &[ModIdx], names: &FxHashSet<Sym>) -> Sites
     found
 }
 
-/// The names among these under which something is mentioned that is neither called nor started there.
-fn handed(program: &Program, files: &[ModIdx], names: &FxHashSet<Sym>, started: &Sites) -> FxHashSet<Sym> {
-    let mut found = FxHashSet::default();
+/// Does a name mean another function of the same name, which its own file defines or imports? Every script has its `main`.
+fn is_namesake(program: &Program, at: ModIdx, name: ExprId, target: Target) -> bool {
+    matches!(program.resolve_expr(at, name), Some(Resolved::Function(m, f)) if (m, f) != target)
+}
+
+/// Where one of these names is mentioned that is neither called nor started there.
+fn handed(
+    program: &Program,
+    files: &[ModIdx],
+    names: &FxHashSet<Sym>,
+    started: &Sites,
+) -> FxHashMap<Sym, Vec<(ModIdx, ExprId)>> {
+    let mut found: FxHashMap<Sym, Vec<(ModIdx, ExprId)>> = FxHashMap::default();
     for &m in files {
         let ir = &program.get(m).ir;
         let starts = started.values().flatten().filter(|(at, _)| *at == m);
         let started = starts.filter_map(|&(_, call)| started_by(ir, ir.call(call)));
         let run: FxHashSet<ExprId> = ir.calls().map(|call| call.func).chain(started).collect();
         let mentioned = (0..).zip(&ir.exprs).map(|(n, _)| ExprId(n)).filter(|e| !run.contains(e));
-        found.extend(mentioned.filter_map(|e| ir.last_name(e)).filter(|name| names.contains(name)));
+        for e in mentioned {
+            if let Some(name) = ir.last_name(e).filter(|name| names.contains(name)) {
+                found.entry(name).or_default().push((m, e));
+            }
+        }
     }
     found
 }

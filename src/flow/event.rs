@@ -188,6 +188,17 @@ pub enum LeftBehind {
     LaterState,
 }
 
+/// When something is done again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Again {
+    /// In every round of a loop.
+    Loop,
+    /// In every call of a module.
+    Forward,
+    /// In every call of a method of an object that is no module.
+    Method,
+}
+
 /// What happened.
 #[derive(Clone, Debug)]
 pub enum Kind {
@@ -421,7 +432,10 @@ pub enum Kind {
     /// Results without gradients are collected on the GPU.
     ResultsKept,
     /// A tensor is made on the host and moved at once.
-    CreatedThenMoved,
+    CreatedThenMoved {
+        /// Of numbers that Python counts up.
+        counted: bool,
+    },
     /// A move that is not to be waited for, from memory that is not pinned.
     Pageable {
         /// Where that memory is from.
@@ -434,10 +448,10 @@ pub enum Kind {
     },
     /// A tensor is moved to where it is.
     AlreadyThere,
-    /// The same tensor is moved in every round of a loop.
+    /// The same tensor is moved again and again.
     InvariantMove {
-        /// Not in a loop: in every call of a module.
-        forward: bool,
+        /// When.
+        again: Again,
     },
     /// A model in evaluation mode is run with gradients in a loop.
     EvaluatedWithGraph,

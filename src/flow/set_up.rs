@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::assigned::Assigned;
 use super::found::Found;
 use crate::ir::{Expr, ExprId, FuncId, Function, Module, Stmt, Var};
-use crate::link::{ModIdx, Program};
+use crate::link::{ClassKey, ModIdx, Program};
 use crate::sym::Sym;
 
 /// What frameworks call while a model is set up: PyTorch's own name for it, and the hook of Transformers' `PreTrainedModel`
@@ -23,10 +23,12 @@ type Key = (ModIdx, FuncId);
 #[derive(Debug, Default)]
 pub struct SetUp {
     methods: FxHashSet<Key>,
-    /// Those among them that only constructors come to.
+    /// Those among them that only constructors come to, by calls that say so themselves.
     constructing: FxHashSet<Key>,
     /// Those among them that dispose of parts, and what only such ones call.
     disposing: FxHashSet<Key>,
+    /// Functions that run again and again, and the methods of the same object that they come to.
+    steps: FxHashSet<Key>,
 }
 
 impl SetUp {
@@ -53,22 +55,33 @@ impl SetUp {
                 }
             }
         }
+        let inherited = inherited(program, &callers);
         // From callers to callees; who is called by nobody who is known, or by himself, is not among them.
-        let spread = |mut once: FxHashSet<Key>| {
+        let spread = |mut once: FxHashSet<Key>, inherited: &FxHashMap<Key, Vec<Key>>| {
             loop {
                 let also = |(callee, callers): &(&Key, &Vec<Key>)| {
                     !once.contains(callee)
                         && callers.iter().all(|c| once.contains(c) && always_calls(program, *c, **callee))
                 };
-                let more: Vec<Key> = callers.iter().filter(also).map(|(&callee, _)| callee).collect();
+                let all = callers.iter().chain(inherited);
+                let more: Vec<Key> = all.filter(also).map(|(&callee, _)| callee).collect();
                 if more.is_empty() {
                     return once;
                 }
                 once.extend(more);
             }
         };
-        let methods = spread(constructors.iter().chain(&disposing).chain(&hooked).copied().collect());
-        Self { methods, constructing: spread(constructors), disposing: spread(disposing) }
+        let methods =
+            spread(constructors.iter().chain(&disposing).chain(&hooked).copied().collect(), &inherited);
+        let steps = steps(program, &callers);
+        let direct = FxHashMap::default();
+        let constructing = spread(constructors, &direct);
+        Self { methods, constructing, disposing: spread(disposing, &direct), steps }
+    }
+
+    /// Does the function run again and again: a module's `forward`, what trains, and what such methods call of their own object?
+    pub fn is_step(&self, module: ModIdx, func: FuncId) -> bool {
+        self.steps.contains(&(module, func))
     }
 
     /// Does the method dispose of parts of its object, or do only such ones call it?
@@ -85,6 +98,56 @@ impl SetUp {
     pub fn contains(&self, module: ModIdx, func: FuncId) -> bool {
         self.methods.contains(&(module, func))
     }
+}
+
+/// What runs again and again: modules' `forward`, what walks a graph back or takes an optimizer's step, and what such methods call
+/// of their own object.
+fn steps(program: &Program, callers: &FxHashMap<Key, Vec<Key>>) -> FxHashSet<Key> {
+    let mut found = FxHashSet::default();
+    for (m, linked) in (0..).map(ModIdx).zip(&program.modules) {
+        let ir = &linked.ir;
+        let trains = |e: &Expr| matches!(e, Expr::Attr { name, .. } if matches!(name.as_str(), "backward" | "manual_backward" | "step"));
+        let known = (0..).map(FuncId).zip(&ir.functions).skip(1).filter(|(_, f)| {
+            matches!(f.name.as_str(), "forward" | "__call__") || ir.exprs[ir.exprs_of(f)].iter().any(trains)
+        });
+        found.extend(known.map(|(f, _)| (m, f)));
+    }
+    loop {
+        let reached = |(callee, callers): &(&Key, &Vec<Key>)| {
+            !found.contains(*callee) && callers.iter().any(|caller| found.contains(caller))
+        };
+        let more: Vec<Key> = callers.iter().filter(reached).map(|(&callee, _)| callee).collect();
+        if more.is_empty() {
+            return found;
+        }
+        found.extend(more);
+    }
+}
+
+/// The callers of methods that take the place of inherited ones, or whose place others take: whoever calls one of a family may
+/// come to any of it. What its members do for one another, with `super()`, is no call from outside.
+fn inherited(program: &Program, callers: &FxHashMap<Key, Vec<Key>>) -> FxHashMap<Key, Vec<Key>> {
+    let name = |(m, f): Key| program.get(m).ir.function(f).name;
+    let mut families: FxHashMap<Key, Vec<Key>> = FxHashMap::default();
+    for (m, linked) in (0..).map(ModIdx).zip(&program.modules) {
+        for (f, function) in (0..).map(FuncId).zip(&linked.ir.functions) {
+            let Some(class) = function.class.map(|class| ClassKey { module: m, class }) else { continue };
+            let of = |base: &ClassKey| Some((base.module, program.own_method(*base, function.name)?));
+            let first = program.class(class).mro.iter().rev().find_map(of);
+            if of(&class) == Some((m, f)) {
+                families.entry(first.unwrap_or((m, f))).or_default().push((m, f));
+            }
+        }
+    }
+    let mut found = FxHashMap::default();
+    for family in families.into_values().filter(|family| family.len() > 1) {
+        let all = family.iter().filter_map(|of| callers.get(of)).flatten().copied();
+        let outside: Vec<Key> = all.filter(|&caller| name(caller) != name(family[0])).collect();
+        if !outside.is_empty() {
+            found.extend(family.into_iter().map(|of| (of, outside.clone())));
+        }
+    }
+    found
 }
 
 /// Does a method call the other one wherever it speaks of it, be it under a name that no other method knows? With

@@ -9,6 +9,7 @@ use rustpython_parser::Parsed;
 use super::MAX_LEVELS;
 use super::bindings::{Marks, bind_body, bind_globals};
 use super::scope::{Scope, resolve};
+use super::unreachable::reached;
 use crate::ir::{Arg, Block, Expr, ExprId, ExprList, FuncId, FuncKind, Function, Module, Stmt, StmtId, Var};
 use crate::span::{FileId, Span};
 use crate::sym::Sym;
@@ -223,7 +224,8 @@ impl<'a> Lowerer<'a> {
     /// The block of these statements.
     pub fn block(&mut self, body: &'a [AstStmt]) -> Block {
         let mark = self.stmts.len();
-        for stmt in body {
+        let function = self.scopes.iter().any(|scope| scope.kind == FuncKind::Function);
+        for stmt in if function { reached(body) } else { body } {
             if let Some(id) = self.stmt(stmt) {
                 self.stmts.push(id);
             }

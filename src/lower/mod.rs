@@ -18,6 +18,7 @@ mod scope;
 mod stmt;
 #[cfg(test)]
 mod tests;
+mod unreachable;
 
 use rustpython_ast::{ModModule, PySourceType, PythonVersion};
 use rustpython_parser::{ParseOptions, Parsed, parse_unchecked};

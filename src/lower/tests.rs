@@ -4,6 +4,7 @@ mod comments;
 mod hostile;
 mod scopes;
 mod syntax;
+mod unreachable;
 
 use super::{Kind, Lowered, dump, lower};
 use crate::span::FileId;

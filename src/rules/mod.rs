@@ -38,7 +38,7 @@ use std::path::Path;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::finding::{ByDefault, Code, Finding, Given, Label, Spot, Way};
-use crate::flow::event::{Bite, DeviceName, Event, Kind, Operand};
+use crate::flow::event::{Again, Bite, DeviceName, Event, Kind, Operand};
 use crate::flow::value::Reason;
 use crate::flow::{Outcome, event};
 use crate::ir::FuncId;
@@ -236,7 +236,9 @@ fn depends_on_default(event: &Event) -> Option<ByDefault> {
     let (stray, other) = match &event.kind {
         Kind::Mismatch { stray, other, .. } => (stray, other),
         // What a module has made where its inputs are is there already.
-        Kind::InvariantMove { forward: true } => return event.symbolic.then_some(ByDefault::Device),
+        Kind::InvariantMove { again: Again::Forward | Again::Method } => {
+            return event.symbolic.then_some(ByDefault::Device);
+        }
         _ => return None,
     };
     let by_default = |side: &Operand| match side.chain.last()?.reason {

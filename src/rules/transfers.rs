@@ -2,7 +2,7 @@
 
 use super::{Context, finding, with_stack};
 use crate::finding::Finding;
-use crate::flow::event::{Event, Kind};
+use crate::flow::event::{Again, Event, Kind};
 use crate::ir::{Block, Expr, ExprId, FuncKind, Function, Module, Slot, Stmt, Var};
 use crate::span::Span;
 use crate::world::{Premise, World};
@@ -20,14 +20,19 @@ fn transfer(code: u16, event: &Event, message: &str, label: &str) -> Finding {
 
 /// SD601 created-then-moved
 pub(super) fn created(event: &Event, cx: &Context<'_>) -> Option<Finding> {
-    let Kind::CreatedThenMoved = &event.kind else { return None };
+    let Kind::CreatedThenMoved { counted } = event.kind else { return None };
     // Wherever it is made, a test that does it does so once.
     let from = event.stack.first().copied().unwrap_or(event.place);
     if super::in_tests(event.place, cx) || super::has_tests(from, cx) || only_tries(event, cx) {
         return None;
     }
     let f = transfer(601, event, "this tensor is made on the CPU and then copied", "made there, moved here");
-    Some(with_stack(f, event).help("make it where it is needed: `device=`"))
+    let help = if counted {
+        "count where it is needed: `torch.arange(…, device=…)`"
+    } else {
+        "make it where it is needed: `device=`"
+    };
+    Some(with_stack(f, event).help(help))
 }
 
 /// `try: torch.zeros(2).to(device)`, `return True`: is it made to see whether that works, in a function that says yes or no?
@@ -128,14 +133,19 @@ fn root(ir: &Module, mut e: Expr) -> Option<Slot> {
 
 /// SD605 loop-invariant-transfer
 pub(super) fn invariant(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
-    let &Kind::InvariantMove { forward } = &event.kind else { return None };
-    let (message, help) = if forward {
-        (
+    let &Kind::InvariantMove { again } = &event.kind else { return None };
+    let (message, help) = match again {
+        Again::Forward => (
             "the same tensor is copied again in every call of the module",
             "let the module move it: `self.register_buffer(…, persistent=False)`",
-        )
-    } else {
-        ("the same tensor is copied again in every round of the loop", "move it once, before the loop")
+        ),
+        Again::Method => (
+            "the same tensor is copied again in every call of the method",
+            "keep the copy, and move that only",
+        ),
+        Again::Loop => {
+            ("the same tensor is copied again in every round of the loop", "move it once, before the loop")
+        }
     };
     let f = transfer(605, event, message, "copied every time");
     Some(with_stack(f, event).help(help))

@@ -94,12 +94,14 @@ impl Interp<'_> {
         }
     }
 
-    /// What a local variable is given, if that happens once and the variable is read once: it is a name for a part.
+    /// What a local variable was given last, if whatever it is given is read once: it is a name for a part. What is given where
+    /// not every way passes is made of what it was before, or it is not known which of the two is read.
     fn only_given(&self, e: ExprId) -> Option<ExprId> {
         let ir = &self.linked().ir;
         let function = ir.function(self.here().func);
-        let uses = ir.exprs_of(function).filter(|&n| ir.exprs[n] == ir.expr(e)).count();
-        let mut given = ir.stmts[ir.stmts_of(function)].iter().filter_map(|s| match *s {
+        let reads = |n: &usize| ir.exprs[*n] == ir.expr(e);
+        let uses = ir.exprs_of(function).filter(reads).count();
+        let given = ir.stmts[ir.stmts_of(function)].iter().filter_map(|s| match *s {
             Stmt::Assign { targets, value } => match ir.list(targets) {
                 [t] if ir.expr(*t) == ir.expr(e) => Some(value),
                 // `rows, columns = torch.meshgrid(…)`
@@ -113,8 +115,20 @@ impl Interp<'_> {
             },
             _ => None,
         });
-        let value = given.next()?;
-        (given.next().is_none() && uses == 2).then_some(value)
+        let given: Vec<ExprId> = given.collect();
+        if let [value] = given[..] {
+            return (uses == 2).then_some(value);
+        }
+        let at = ir.span(e);
+        let value =
+            given.iter().copied().filter(|&v| ir.span(v).end <= at.start).max_by_key(|&v| ir.span(v).end)?;
+        let certain = || {
+            let mut around = ir.stmts.iter().zip(&ir.stmt_spans).filter(|(s, span)| {
+                !matches!(s, Stmt::Assign { .. } | Stmt::Expr(_)) && span.contains(ir.span(value))
+            });
+            around.all(|(_, span)| span.contains(at))
+        };
+        (uses == 2 * given.len() && (ir.exprs_in(value).any(|n| reads(&n)) || certain())).then_some(value)
     }
 
     fn number_or_not(&mut self, e: ExprId) -> Made {

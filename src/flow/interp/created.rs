@@ -68,9 +68,15 @@ const DRAWS: &[&str] = &["normal_", "uniform_", "random_", "bernoulli_", "expone
 impl Interp<'_> {
     /// `torch.zeros(n).to(device)`, or on two lines.
     pub(super) fn check_created(&mut self, t: Tensor, target: Dd, e: ExprId, base: ExprId) {
-        let Some((Reason::Default, made)) = self.host_reason(t) else { return };
+        let Some((reason, made)) = self.host_reason(t) else { return };
+        let counted =
+            matches!(reason, Reason::Default | Reason::Host | Reason::Typed) && self.counts_up(base);
+        if !counted && reason != Reason::Default {
+            return;
+        }
         // Of nothing there is nothing to copy.
-        let kept = || self.is_cached() || self.fills_a_cache(e) || self.is_made_anew(e);
+        let kept =
+            || self.is_cached() || self.fills_a_cache(e) || self.is_made_anew(e) || self.becomes_weight(e);
         if t.bytes == Some(0) || self.happens_once() || kept() {
             return;
         }
@@ -81,16 +87,17 @@ impl Interp<'_> {
         }
         let value = self.assigned_before(base).unwrap_or(base);
         let every_call = self.on_every_call(target) && !self.is_kept(e);
-        if self.comes_from(value, made)
+        if counted
+            || self.comes_from(value, made)
             || at_once && self.copies_array(base)
             || every_call && self.is_put_together(value)
         {
-            self.tell_where(target, e, Kind::CreatedThenMoved);
+            self.tell_where(target, e, Kind::CreatedThenMoved { counted });
         }
     }
 
     /// Does it happen once, where the copy costs nothing that matters: while a file or an object is set up, in a test?
-    fn happens_once(&self) -> bool {
+    pub(super) fn happens_once(&self) -> bool {
         let here = self.linked().ir.function(self.here().func);
         if self.here().loops.is_empty() && joins_others(&self.linked().ir, here) {
             return true;
@@ -117,7 +124,7 @@ impl Interp<'_> {
     }
 
     /// Does the function run once for an object, or for a test?
-    fn sets_up(&self, name: Sym, module: ModIdx, func: FuncId) -> bool {
+    pub(super) fn sets_up(&self, name: Sym, module: ModIdx, func: FuncId) -> bool {
         matches!(name.as_str(), "__init__" | "setUp" | "setup_method")
             || self.relevance.set_up.contains(module, func)
     }
@@ -338,6 +345,32 @@ impl Interp<'_> {
     /// Does the method fill a tensor with what it could be filled with elsewhere?
     fn fills(&self, method: &str) -> bool {
         FILLS.contains(&method) || DRAWS.contains(&method) && !self.draws_the_same()
+    }
+
+    /// `torch.tensor(range(n))`: numbers that `torch.arange` would count up on the device, while here Python does.
+    fn counts_up(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let Expr::Call(id) = ir.expr(e) else { return false };
+        let (call, module) = (ir.call(id), self.here().module);
+        let lists = matches!(self.program.resolve_expr(module, call.func),
+            Some(Resolved::External(path)) if super::transfers::LISTING.contains(&crate::torch::canonical(path).as_str()));
+        let only = |call: Call<'_>| match call.args {
+            [arg, ..] if arg.kind == ArgKind::Positional => Some(arg.value),
+            _ => None,
+        };
+        let builtin = |e: ExprId, name: &str| match ir.expr(e) {
+            Expr::Call(id) if ir.expr(ir.call(id).func) == Expr::Var(Var::Unbound(Sym::new(name))) => {
+                Some(ir.call(id))
+            }
+            _ => None,
+        };
+        let placed = call
+            .args
+            .iter()
+            .any(|a| matches!(a.kind, ArgKind::Keyword(k) if matches!(k.as_str(), "device" | "pin_memory")));
+        let Some(first) = only(call).filter(|_| lists && !placed) else { return false };
+        let numbers = builtin(first, "list").and_then(only).unwrap_or(first);
+        builtin(numbers, "range").is_some()
     }
 
     /// `torch.tensor(array)` copies the array on the host first. With `device=`, it goes to the device right away; lists and

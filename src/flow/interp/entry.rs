@@ -55,9 +55,11 @@ pub fn run_module(program: &Program, relevance: &Relevance, module: ModIdx) -> O
         i.run_classes(&mut out);
         i.run_functions(&mut out, &last, true);
     }
-    let texts = &i.watch.texts;
-    out.events.retain(|(e, ..)| {
-        !matches!(e.kind, Kind::DeviceCompared { how: Compared::Text, .. }) || !texts.contains(&e.place)
+    let (texts, needed) = (&i.watch.texts, &i.watch.needed);
+    out.events.retain(|(e, ..)| match e.kind {
+        Kind::DeviceCompared { how: Compared::Text, .. } => !texts.contains(&e.place),
+        Kind::AlreadyThere => !needed.contains(&e.place),
+        _ => true,
     });
     let events = i.mark_decided(out.events);
     Outcome {

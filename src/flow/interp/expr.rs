@@ -100,8 +100,7 @@ impl Interp<'_> {
                 Value::Str(s, NO_ORIGIN)
             }
             Expr::Int(Whole(i)) => Value::Int(i),
-            Expr::Float(_) => Self::NUMBER,
-            Expr::Imaginary => Value::Unknown,
+            Expr::Float(_) | Expr::Imaginary => Self::NUMBER,
             Expr::True => Value::Bool(TRUE),
             Expr::False => Value::Bool(FALSE),
             Expr::None => Value::None,

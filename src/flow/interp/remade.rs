@@ -19,6 +19,45 @@ impl Interp<'_> {
                 ir.block(then).iter().any(|&s| self.sets_what_is_asked(test, whole, s))
             }
         }) || self.is_after_return(at)
+            || self.fills_what_callers_miss()
+    }
+
+    /// Is the function a method of which all calls in its file are in such branches, of what it sets itself, or in what sets the
+    /// object up: `if n > self.most: self.fill(n)`, with `self.most = n` in there?
+    fn fills_what_callers_miss(&self) -> bool {
+        let (linked, frame) = (self.linked(), self.here());
+        let ir = &linked.ir;
+        let method = ir.function(frame.func);
+        // A module's `forward` is called without being named.
+        if method.class.is_none() || matches!(method.name.as_str(), "forward" | "__call__") {
+            return false;
+        }
+        let set = ir.stmts[ir.stmts_of(method)].iter().filter_map(|s| match *s {
+            Stmt::Assign { targets, .. } => Some(ir.list(targets)),
+            _ => None,
+        });
+        let set: Vec<ExprId> =
+            set.flatten().copied().filter(|&t| matches!(ir.expr(t), Expr::Attr { .. })).collect();
+        let misses = |part: ExprId| {
+            is_about_what_lacks(ir, part) && set.iter().any(|&place| ir.asks_about(part, place))
+        };
+        let missed = |at: Span| {
+            ir.stmts.iter().any(|s| match *s {
+                Stmt::If { test, then, .. } => is_in(ir, then, at) && parts(ir, test).any(misses),
+                _ => false,
+            })
+        };
+        let (mut some, mut all) = (false, true);
+        for call in ir.calls() {
+            if !matches!(ir.expr(call.func), Expr::Attr { name, .. } if name == method.name) {
+                continue;
+            }
+            let (at, around) = (ir.span(call.func), ir.function_around(call.func));
+            let once = self.sets_up(ir.function(around).name, frame.module, around);
+            some |= !once;
+            all &= once || missed(at);
+        }
+        some && all
     }
 
     /// Is the place after `if size == self.size: return self.table`, with `self.size = size` in between or later? Then the
@@ -58,14 +97,7 @@ impl Interp<'_> {
         let ir = &self.linked().ir;
         let Stmt::Assign { targets, value } = *ir.stmt(s) else { return false };
         let asked = |place: ExprId| {
-            parts(ir, test).any(|part| {
-                let different = match ir.expr(part) {
-                    Expr::Compare { op, .. } => !matches!(op, CmpOp::IsNot | CmpOp::In),
-                    Expr::Unary { op, .. } => op == UnaryOp::Not,
-                    _ => false,
-                };
-                different && ir.asks_about(part, place)
-            })
+            parts(ir, test).any(|part| is_about_what_lacks(ir, part) && ir.asks_about(part, place))
         };
         ir.list(targets).iter().any(|&place| match ir.expr(place) {
             // What is counted changes in every round.
@@ -93,6 +125,15 @@ impl Interp<'_> {
             .filter(|span| span.contains(branch))
             .collect();
         emptied.into_iter().any(|at| loops.iter().any(|span| at.end <= span.start))
+    }
+}
+
+/// Does a test, or a part of one, say that something is missing or different?
+fn is_about_what_lacks(ir: &Module, part: ExprId) -> bool {
+    match ir.expr(part) {
+        Expr::Compare { op, .. } => !matches!(op, CmpOp::IsNot | CmpOp::In),
+        Expr::Unary { op, .. } => op == UnaryOp::Not,
+        _ => false,
     }
 }
 

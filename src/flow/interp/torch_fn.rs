@@ -139,6 +139,9 @@ impl Interp<'_> {
             self.check_generator(d, args, e, short);
             let d = self.because(d, e, Reason::Made);
             self.check_allocation(d, bytes, e);
+            if name == "torch.tensor" {
+                self.check_made_again(d, e);
+            }
             d
         } else {
             match op.result {

@@ -15,7 +15,7 @@ use crate::sym::Sym;
 /// Copies of up to so many bytes from pageable memory return at once.
 const STAGED: u64 = 64 << 10;
 /// What makes tensors of Python's numbers.
-const LISTING: &[&str] = &[
+pub(super) const LISTING: &[&str] = &[
     "torch.tensor",
     "torch.as_tensor",
     "torch.Tensor",
@@ -27,7 +27,14 @@ const LISTING: &[&str] = &[
 impl Interp<'_> {
     /// A tensor is moved by `.to()`, `.cuda()` or `.type_as()`.
     pub(super) fn watch_transfer(&mut self, t: Tensor, target: Dd, args: &Args, e: ExprId, base: ExprId) {
-        if self.muted > 0 || !t.certain {
+        if self.muted > 0 {
+            return;
+        }
+        if self.differs(t.device, target) {
+            let place = self.place(e);
+            self.watch.needed.insert(place);
+        }
+        if !t.certain {
             return;
         }
         if self.leaves_host(target) {
@@ -54,6 +61,13 @@ impl Interp<'_> {
             self.watch.waits += 1;
             self.check_returned(t, e, base);
         }
+    }
+
+    /// May a device, as far as it is known, be another one than all that are wanted?
+    fn differs(&self, device: Dd, wanted: Dd) -> bool {
+        let wanted: Vec<Device> = self.device_leaves(wanted).iter().map(|l| l.1).collect();
+        let other = |d: &Device| *d != Device::Unknown && !wanted.contains(d);
+        !wanted.contains(&Device::Unknown) && self.device_leaves(device).iter().any(|(_, d, _)| other(d))
     }
 
     /// `.to(other)`: takes the type of the other tensor as well.
@@ -142,94 +156,8 @@ impl Interp<'_> {
             .any(|(e, &at)| at == made.span && matches!(*e, Expr::Call(call) if lists(ir.call(call))))
     }
 
-    /// The same host tensor is moved in every round of a loop.
-    fn check_invariant(&mut self, t: Tensor, target: Dd, e: ExprId, base: ExprId) {
-        let Some((reason, _)) = self.host_reason(t) else { return };
-        if reason == Reason::Batch {
-            return;
-        }
-        // Where one of several things is says nothing of the others: each round may have another device.
-        let several =
-            |l: &(_, Device, _)| matches!(l.1, Device::Of(o) | Device::Named(o) if self.is_one_of(o));
-        if self.device_leaves(target).iter().any(several) {
-            return;
-        }
-        let Some(entered) = self.second_round() else {
-            if self.is_sent_by_each_call(t, base) && !self.is_kept_once(e) {
-                self.tell_where(target, e, Kind::InvariantMove { forward: true });
-            }
-            return;
-        };
-        let Some(cell) = self.cell_of(base) else { return };
-        if self.store.changes(entered).iter().any(|&(c, _)| c == cell)
-            || cell.0 as usize >= self.watch.cells_then
-        {
-            return;
-        }
-        self.tell_where(target, e, Kind::InvariantMove { forward: false });
-    }
-
-    /// `self.table.to(x.device)` in `forward`, of a table that only the module's constructor sets: a model is called again
-    /// and again, and each call copies it.
-    fn is_sent_by_each_call(&mut self, t: Tensor, base: ExprId) -> bool {
-        let Expr::Attr { base: owner, name } = self.linked().ir.expr(base) else { return false };
-        let kept = self
-            .device_leaves(t.device)
-            .iter()
-            .all(|&(_, _, origin)| self.chain(origin).first().is_some_and(|s| s.reason == Reason::Kept));
-        let frame = self.here();
-        let function = self.program.get(frame.module).ir.function(frame.func);
-        // In a loop it is that loop's, and of a caller in another file it says nothing.
-        let mut around = Some(self.frame);
-        while let Some(f) = around {
-            let f = &self.frames[f.0 as usize];
-            if !f.loops.is_empty() || f.module != self.entry {
-                return false;
-            }
-            around = f.caller;
-        }
-        if !kept || t.role.registered() || function.name != self.known.forward || self.is_cached() {
-            return false;
-        }
-        self.muted += 1;
-        let owner = self.eval(owner);
-        self.muted -= 1;
-        let Value::Object(id) = owner else { return false };
-        self.obj(id).kind == super::ObjKind::Module
-            && owner == self.here().receiver
-            && self.obj(id).class.is_some_and(|class| !self.is_set_later(class, name))
-    }
-
-    /// Does a method of the class other than its constructor set the attribute, perhaps by its name?
-    fn is_set_later(&self, class: crate::link::ClassKey, name: Sym) -> bool {
-        self.program.class(class).mro.iter().any(|k| {
-            let ir = &self.program.get(k.module).ir;
-            let span = ir.class(k.class).span;
-            let constructors: Vec<crate::span::Span> = ir
-                .functions
-                .iter()
-                .filter(|f| f.class == Some(k.class) && f.name == self.known.init)
-                .map(|f| f.span)
-                .collect();
-            ir.stmts.iter().zip(&ir.stmt_spans).any(|(s, &at)| {
-                let sets = |t: ExprId| matches!(ir.expr(t), Expr::Attr { name: n, .. } if n == name);
-                span.contains(at)
-                    && !constructors.iter().any(|c| c.contains(at))
-                    && match *s {
-                        crate::ir::Stmt::Assign { targets, .. } => ir.list(targets).iter().any(|&t| match ir.expr(t) {
-                            Expr::Tuple(list) | Expr::List(list) => ir.list(list).iter().any(|&t| sets(t)),
-                            _ => sets(t),
-                        }),
-                        crate::ir::Stmt::Expr(e) => matches!(ir.expr(e), Expr::Call(c)
-                            if matches!(ir.expr(ir.call(c).func), Expr::Var(Var::Unbound(f)) if f.as_str() == "setattr")),
-                        _ => false,
-                    }
-            })
-        })
-    }
-
     /// The cell of a variable or attribute.
-    fn cell_of(&mut self, e: ExprId) -> Option<super::Cell> {
+    pub(super) fn cell_of(&mut self, e: ExprId) -> Option<super::Cell> {
         match self.linked().ir.expr(e) {
             Expr::Var(Var::Local(slot)) => Some(super::Cell(self.here().base.0 + u32::from(slot))),
             Expr::Var(Var::Enclosing { depth, slot }) => self.enclosing(depth, slot),
@@ -243,24 +171,6 @@ impl Interp<'_> {
             }
             _ => None,
         }
-    }
-
-    /// Where the outermost loop around began, if it is in its second round.
-    fn second_round(&mut self) -> Option<super::Mark> {
-        let mut found = None;
-        let mut at = Some(self.frame);
-        while let Some(f) = at {
-            let frame = &self.frames[f.0 as usize];
-            for l in frame.loops.iter().rev() {
-                if let (Some(entered), true, false) = (l.entered, l.rounds > 1, l.exact) {
-                    found = Some((entered, l.cells));
-                }
-            }
-            at = frame.caller;
-        }
-        let (entered, cells) = found.filter(|_| !self.is_cached())?;
-        self.watch.cells_then = cells;
-        Some(entered)
     }
 
     /// Is the result remembered by a decorator (`lru_cache`) somewhere on the way here?
@@ -346,7 +256,7 @@ impl Interp<'_> {
     }
 
     /// Is it some element of a container, or a part of one?
-    fn is_one_of(&self, mut o: super::OuterId) -> bool {
+    pub(super) fn is_one_of(&self, mut o: super::OuterId) -> bool {
         loop {
             match self.t.get_outer(o).key {
                 OuterKey::Item { key: None, .. } => return true,

@@ -84,6 +84,8 @@ pub(super) struct Watch {
     pub(super) true_lists: FxHashSet<ObjId>,
     /// Moves of what may be there already, by place; nothing for those that some round or call needs.
     pub(super) needless: FxHashMap<Place, Option<Pending>>,
+    /// Moves that some entry point needs, whatever others do.
+    pub(super) needed: FxHashSet<Place>,
     /// What decides whether two things are in one place, where somebody has asked.
     pub(super) places_asked: FxHashSet<AtomId>,
     /// Imports in functions of files that need CUDA: what is done in their shadow.
@@ -276,6 +278,7 @@ impl Watch {
             wrapped: Vec::new(),
             scattering: Vec::new(),
             needless: FxHashMap::default(),
+            needed: FxHashSet::default(),
             unwaited: FxHashMap::default(),
             left: FxHashMap::default(),
             came_back: FxHashMap::default(),

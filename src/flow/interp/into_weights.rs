@@ -1,0 +1,62 @@
+//! Tensors that become a module's weights.
+//!
+//! Who makes weights sets a module up, or rebuilds it for other data: `self.out.weight.data = torch.rand(n, m).to(device)`. That is no
+//! step of a training, which leaves weights to the optimizer, unless the step itself does so.
+
+use super::Interp;
+use crate::ir::{Expr, ExprId, Stmt, Var};
+use crate::link::Resolved;
+
+impl Interp<'_> {
+    /// Does a part of this statement's value go into a parameter as a whole, in a function that is no step, nor called by one?
+    pub(super) fn becomes_weight(&self, e: ExprId) -> bool {
+        self.goes_into_weight(e) && !self.is_step()
+    }
+
+    fn goes_into_weight(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let (at, within) = (ir.span(e), ir.function(self.here().func));
+        if self.is_made_parameter(&|arg| ir.span(arg).contains(at)) {
+            return true;
+        }
+        let given = ir.stmts[ir.stmts_of(within)].iter().filter_map(|s| match *s {
+            Stmt::Assign { targets, value } if ir.span(value).contains(at) => Some(ir.list(targets)),
+            _ => None,
+        });
+        given.flatten().any(|&target| match ir.expr(target) {
+            Expr::Attr { base, name } => {
+                name.as_str() == "data" && matches!(ir.expr(base), Expr::Attr { .. })
+            }
+            // `weight = torch.cat([weight, more])`, and later on `layer.weight = nn.Parameter(weight)`
+            var @ Expr::Var(Var::Local(_)) => {
+                self.is_made_parameter(&|arg| ir.expr(arg) == var && ir.span(arg).start > at.end)
+            }
+            _ => false,
+        })
+    }
+
+    /// Does the function that runs make a parameter of such an expression?
+    fn is_made_parameter(&self, of: &dyn Fn(ExprId) -> bool) -> bool {
+        let (ir, module) = (&self.linked().ir, self.here().module);
+        ir.exprs[ir.exprs_of(ir.function(self.here().func))].iter().any(|e| {
+            let Expr::Call(id) = *e else { return false };
+            let call = ir.call(id);
+            let parameter = |path| crate::torch::canonical(path).as_str() == "torch.nn.Parameter";
+            call.args.iter().any(|a| of(a.value))
+                && matches!(self.program.resolve_expr(module, call.func), Some(Resolved::External(path)) if parameter(path))
+        })
+    }
+
+    /// Is the function, or one around its calls, a step that is done again and again?
+    fn is_step(&self) -> bool {
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            if self.relevance.set_up.is_step(frame.module, frame.func) {
+                return true;
+            }
+            at = frame.caller;
+        }
+        false
+    }
+}
