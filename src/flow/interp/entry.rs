@@ -183,6 +183,8 @@ impl Interp<'_> {
         self.saved.clear();
         self.heavy_here.clear();
         self.watch.ranks_used.clear();
+        self.watch.read_of.clear();
+        self.watch.devices_left_out.clear();
         self.watch.gpus_chosen.clear();
         self.watch.wanted_on_cpu.clear();
         self.steps = 0;
