@@ -123,6 +123,7 @@ mod remade;
 mod restored;
 mod returned;
 mod reveal;
+mod rounds;
 mod same_index;
 mod saved;
 mod setting;
