@@ -120,6 +120,7 @@ mod read_back;
 mod recalled;
 mod records;
 mod remade;
+mod replaced;
 mod restored;
 mod returned;
 mod reveal;
