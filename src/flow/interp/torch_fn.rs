@@ -128,6 +128,7 @@ impl Interp<'_> {
             if op.accepts.device { args.keyword("device").filter(|(v, _)| *v != Value::None) } else { None };
         let device = if let Some((v, at)) = given {
             self.check_device_given(v, e);
+            self.check_truth_given(v, at);
             self.check_no_dtype(at, e);
             let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
             let work = self.work;
