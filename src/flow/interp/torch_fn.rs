@@ -140,7 +140,7 @@ impl Interp<'_> {
             self.check_generator(d, args, e, short);
             let d = self.because(d, e, Reason::Made);
             self.check_allocation(d, bytes, e);
-            d
+            if op.result == ResultRule::DeviceArgument { self.unless_left_out(v, d, at, e) } else { d }
         } else {
             match op.result {
                 // Data from outside may be a list or an array just as well as a tensor.
