@@ -135,6 +135,8 @@ pub enum Misplaced {
     Unnumbered,
     /// A number, where `torch.load` wants a location.
     Location,
+    /// `True` or `False`.
+    Truth,
 }
 
 /// Why a device never equals something.

@@ -235,6 +235,13 @@ impl Search<'_> {
                 call.args.iter().for_each(|a| add(a.value));
             }
         }
+        for (n, e) in ir.exprs.iter().enumerate() {
+            if let Expr::List(items) = *e
+                && ir.list(items).iter().any(|&item| makes_tensors(ir, item))
+            {
+                add(ExprId(u32::try_from(n).unwrap_or(u32::MAX)));
+            }
+        }
         found
     }
 
@@ -335,11 +342,17 @@ fn is_for_data(a: &Arg, data: bool) -> bool {
 /// Does the function around make tensors of pictures? Then so does the `Compose` that it builds.
 fn pictures(ir: &Module, at: ExprId) -> bool {
     let around = ir.function(ir.function_around(at));
+    ir.exprs_of(around).any(|n| is_to_tensor(ir, ExprId(u32::try_from(n).unwrap_or(u32::MAX))))
+}
+
+fn is_to_tensor(ir: &Module, e: ExprId) -> bool {
     let named = |name: &str| matches!(name, "ToTensor" | "PILToTensor" | "ToTensorV2" | "ToImage");
-    ir.exprs_of(around).any(|n| {
-        let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
-        ir.last_name(e).is_some_and(|name| named(name.as_str()))
-    })
+    ir.last_name(e).is_some_and(|name| named(name.as_str()))
+}
+
+/// `transforms.ToTensor()` in a list: those are steps for a `Compose`, wherever that is made.
+fn makes_tensors(ir: &Module, item: ExprId) -> bool {
+    matches!(ir.expr(item), Expr::Call(call) if is_to_tensor(ir, ir.call(call).func))
 }
 
 /// `train.transforms.append(step)`

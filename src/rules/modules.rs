@@ -34,6 +34,11 @@ pub(super) fn non_leaf(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
             "kept by the module here",
             "make the tensor on the device first: `nn.Parameter(tensor.to(device))`",
         ),
+        "the parameter's name" => (
+            "this copy of a parameter is no parameter: in the place of one the module refuses it".to_owned(),
+            "`TypeError` unless it is there already",
+            "move the module, or the values: `self.weight.data = self.weight.data.to(device)`",
+        ),
         "`.grad`" => (
             "this copy is no leaf: its `.grad` stays `None`".to_owned(),
             "its gradient is asked for here",

@@ -14,6 +14,7 @@ mod mixed;
 mod none_given;
 mod overridden;
 mod own;
+mod parts;
 mod prepared;
 mod registered;
 mod sent_on;
@@ -39,7 +40,7 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
     }
     let Some(file) = File::of(cx) else { return Vec::new() };
     // Names are compared by number: every parameter and variable of every function is looked at.
-    let [device, location] = ["device", "map_location"].map(Sym::new);
+    let [device, location, named] = ["device", "map_location", "torch_device"].map(Sym::new);
     let objects_have_one = file.ir.has_attribute(device);
     let (mut found, mut asked) = (Vec::new(), Vec::new());
     for (n, function) in file.ir.functions.iter().enumerate() {
@@ -48,6 +49,7 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
         }
         found.extend(drawn::with_given(&file, function));
         found.extend(overridden::to_current_gpu(&file, function));
+        found.extend(parts::without_it(&file, function));
         found.extend(flagged::not_handed_on(&file, function));
         if objects_have_one && let Some(own) = own::not_where_it_runs(&file, function) {
             let (owner, finding) = own;
@@ -58,6 +60,9 @@ pub(super) fn ignored(cx: &Context<'_>) -> Vec<Finding> {
         // What takes any keyword takes this one for company.
         let any = function.params.iter().any(|p| p.kind == ParamKind::DoubleStar);
         for param in &function.params {
+            if param.name == named {
+                found.extend(file.overwritten(function, param));
+            }
             if param.name != device && param.name != location {
                 continue;
             }
@@ -143,7 +148,7 @@ impl File<'_> {
             Expr::Var(Var::Unbound(n)) => matches!(n.as_str(), "locals"),
             _ => false,
         });
-        if looked_at || !self.chooses_device(value) || self.is_interface(function) {
+        if looked_at || !self.chooses_device(value) || self.is_from_base(function) {
             return None;
         }
         let message = format!(
@@ -183,6 +188,22 @@ impl File<'_> {
                 .iter()
                 .all(|p| p.as_str() == "torch.nn.Module" || p.as_str().starts_with("builtins."));
         !plain
+    }
+
+    /// Has the method its parameters from a base, as far as anybody sees? Who sets one over has no use for what another class of
+    /// the kind is asked for; one that a base names may have to be there.
+    fn is_from_base(&self, function: &Function) -> bool {
+        let Some(class) = function.class.filter(|_| self.is_interface(function)) else {
+            return self.is_interface(function);
+        };
+        let (program, key) = (self.cx.program, ClassKey { module: self.module, class });
+        let info = program.class(key);
+        let known = |p: &Sym| p.as_str() == "torch.nn.Module" || p.as_str().starts_with("builtins.");
+        let decorated = self.ir.list(function.decorators).iter().any(|&d| self.overrides(d));
+        decorated
+            || info.unknown_base
+            || !info.externals.iter().all(known)
+            || info.mro.iter().any(|&base| base != key && program.own_method(base, function.name).is_some())
     }
 
     fn overrides(&self, decorator: ExprId) -> bool {

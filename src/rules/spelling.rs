@@ -57,6 +57,11 @@ pub(super) fn misplaced(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
             "`TypeError`: an `int` is not callable",
             "name the device: `map_location=f\"cuda:{rank}\"`",
         ),
+        Misplaced::Truth => (
+            "a truth value stands where PyTorch wants a device",
+            "`TypeError` on every machine",
+            "name what is meant: `non_blocking=True`",
+        ),
     };
     let mut f = finding(801, event, message.to_owned(), event.place, label);
     if what != Misplaced::Number {

@@ -251,6 +251,7 @@ impl Interp<'_> {
         };
         let index = args.get(1, "index").map(|(v, _)| v);
         self.check_device_given(v, e);
+        self.check_truth_given(v, at);
         if let (Value::Str(s, origin), Some(i)) = (v, index) {
             let backend = Backend::from_name(s.as_str());
             if s.as_str() == "cuda" || backend.is_some() {

@@ -5,6 +5,7 @@ use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::event::{Bite, Kind, UseKind};
 use super::super::value::{Device, NO_ORIGIN, OriginId, Reason, Value};
 use super::Interp;
+use super::rounds::goes_round;
 use crate::flow::conditions;
 use crate::ir::{Expr, ExprId, Stmt};
 use crate::link::Resolved;
@@ -328,7 +329,7 @@ impl Interp<'_> {
             }
         }
         let receiver = ir.span(base);
-        if self.has_own_fields(base) {
+        if self.has_own_fields(base) || goes_round(ir, e, base) {
             return;
         }
         if self.comes_of_no_tensor(base) {

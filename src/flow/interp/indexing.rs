@@ -2,8 +2,8 @@
 
 use super::super::dims::Dims;
 use super::super::event::Meeting;
-use super::super::value::{Host, ObjId, OuterId, OuterKey, Reason, Role, Tensor, TensorId, Value};
-use super::args::{Args, says_tensor_apart_from};
+use super::super::value::{Host, ObjId, OuterId, Reason, Role, Tensor, TensorId, Value};
+use super::args::Args;
 use super::meet::{Party, Rule};
 use super::{Interp, ObjKind};
 use crate::ir::{Expr, ExprId, Whole};
@@ -212,32 +212,6 @@ impl Interp<'_> {
         self.tensor(Tensor { device, dims, role: Role::Plain, bytes: None, ..t })
     }
 
-    /// `places[tokens == token]`: a truth value picks nothing, so that what is compared is a tensor where it is said to be one or
-    /// something else, such as a text.
-    fn picked_by_comparison(&mut self, i: Value, index: ExprId) -> Value {
-        let (Value::Bool(_), Expr::Compare { left, .. }) = (i, self.linked().ir.expr(index)) else {
-            return i;
-        };
-        self.muted += 1;
-        let compared = self.eval(left);
-        self.muted -= 1;
-        let said = self.values_of(compared).into_iter().find_map(|v| match v {
-            Value::Outer(o) if self.is_tensor_or_text(o) => Some(o),
-            _ => None,
-        });
-        let Some(o) = said else { return i };
-        self.tensor_proofs.insert(o);
-        let device = self.device_of_outer(o, index);
-        self.plain_tensor(device, Dims::ANY)
-    }
-
-    /// `tokens: Union[str, Tensor]`
-    fn is_tensor_or_text(&self, o: OuterId) -> bool {
-        let OuterKey::Param { module, func, index } = self.t.get_outer(o).key else { return false };
-        self.annotation_of(module, func, index)
-            .is_some_and(|(m, a)| says_tensor_apart_from(&self.program.get(m).ir, a, &["str"]))
-    }
-
     /// An item of what is a tensor or a collection of some: of a tensor it is as likely a number.
     fn numbered_part(&mut self, t: Tensor, i: Value) -> Value {
         match self.part_of(t) {
@@ -268,8 +242,11 @@ impl Interp<'_> {
             Value::Slice => self.slice_of_outer(o, i, e, index),
             Value::Seq(id) if self.seq_items(id).contains(&Value::Slice) => {
                 // `edges[:, kept]`: whatever has several dimensions, and a tensor picks from one.
-                let certain = |&v: &Value| matches!(v, Value::Tensor(t) if self.get_tensor(t).certain);
-                if self.seq_items(id).iter().any(certain) {
+                let certain = |v: Value| matches!(v, Value::Tensor(t) if self.get_tensor(t).certain);
+                let by_tensor =
+                    self.seq_items(id).iter().any(|&v| self.values_of(v).into_iter().any(certain));
+                // So does what has been asked for its device, and is no module then.
+                if by_tensor || self.watch.asked_for_device.contains(&o) {
                     self.tensor_proofs.insert(o);
                 }
                 self.check_index(Value::Outer(o), i, e, base, index);
@@ -481,7 +458,7 @@ impl Interp<'_> {
                 return;
             }
         }
-        let indices: Vec<Value> = match i {
+        let indices: Vec<Value> = match self.picked_by_comparison(i, index) {
             Value::Seq(id) => self.seq_items(id).to_vec(),
             v => vec![v],
         };
@@ -489,6 +466,7 @@ impl Interp<'_> {
         // value is copied, from wherever it is, as through integers and slices, or put.
         let (mut put, mut single) = (false, false);
         let mut unproven: Vec<OuterId> = Vec::new();
+        let truths = self.are_truth_values(index);
         for v in indices {
             match v {
                 Value::Outer(_) | Value::Choice(_) if self.may_pick(v) => {
@@ -500,7 +478,7 @@ impl Interp<'_> {
                 }
                 // A number that is a tensor is taken from wherever it is.
                 Value::Tensor(t) if self.picks_several(t) => {
-                    single |= !self.get_tensor(t).dims.some();
+                    single |= !truths && !self.get_tensor(t).dims.some();
                     put |= self.party(v, index, rule(1)).is_some();
                 }
                 // Becomes a tensor where the whole is.

@@ -310,8 +310,16 @@ impl Interp<'_> {
         let mut atoms = Vec::new();
         self.d.support(cond, &mut atoms);
         let parameter = |v: Value| matches!(v, Value::Outer(o) if matches!(self.t.get_outer(o).key, OuterKey::Param { .. }));
+        // Of what kind its numbers are is as much the caller's business as what it is.
+        let kind = |v: Value| match v {
+            Value::Outer(o) => match self.t.get_outer(o).key {
+                OuterKey::Attr { base, name } => name.as_str() == "dtype" && parameter(Value::Outer(base)),
+                _ => false,
+            },
+            _ => false,
+        };
         let of_parameter = |test: &super::Test| match *test {
-            super::Test::Truth(v) | super::Test::Compare(_, v, _) => parameter(v),
+            super::Test::Truth(v) | super::Test::Compare(_, v, _) => parameter(v) || kind(v),
             super::Test::Expr(..) => false,
         };
         let asked = |atom| self.tests.iter().any(|(test, &of)| of == atom && of_parameter(test));
@@ -361,7 +369,11 @@ impl Interp<'_> {
     fn flag_decides(&mut self, device: Dd, there: Cond) -> bool {
         let mut atoms = Vec::new();
         self.d.support(device, &mut atoms);
-        atoms.retain(|&a| matches!(self.atoms.get(a), Atom::Flag { about_devices: true, .. }));
+        // Who leaves a device out has not asked for the CPU.
+        atoms.retain(|a| {
+            let speaks = matches!(self.atoms.get(*a), Atom::Flag { about_devices: true, .. });
+            speaks && !self.watch.devices_left_out.contains(a)
+        });
         if atoms.is_empty() {
             return false;
         }

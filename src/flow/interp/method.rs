@@ -231,6 +231,9 @@ impl Interp<'_> {
                     {
                         self.attr(Value::Outer(receiver), name, e)
                     }
+                    (v, Some(receiver)) if self.finds_some_device(v, name) => {
+                        self.attr(Value::Outer(receiver), name, e)
+                    }
                     _ => v,
                 }
             }
@@ -257,6 +260,18 @@ impl Interp<'_> {
             },
             super::class::MethodKind::Normal => self.bound(Value::Object(id), Some(c), name),
         }
+    }
+
+    /// Has a property that gives a device found one of which nobody here knows which it is? Then it is as much the object's own as
+    /// one of which the class is not in sight.
+    fn finds_some_device(&self, v: Value, name: Sym) -> bool {
+        let unknown = |v| match v {
+            Value::Unknown => true,
+            Value::Device(d) => self.device_leaves(d).iter().any(|&(_, d, _)| d == Device::Unknown),
+            Value::Outer(o) => matches!(self.t.get_outer(o).key, OuterKey::Result { .. }),
+            _ => false,
+        };
+        super::args::names_device(name.as_str()) && self.values_of(v).into_iter().any(unknown)
     }
 
     fn super_attr(&mut self, receiver: Value, name: Sym, e: ExprId) -> Value {

@@ -19,6 +19,13 @@ impl Interp<'_> {
         self.check_number_given(v, e);
     }
 
+    /// `x.cuda(True)`, as if it asked for something to be done or not: no device is a truth value, and PyTorch takes none for a number.
+    pub(super) fn check_truth_given(&mut self, v: Value, at: ExprId) {
+        if matches!(v, Value::Bool(TRUE | FALSE)) {
+            self.tell_misplaced(Misplaced::Truth, TRUE, Vec::new(), at);
+        }
+    }
+
     /// `x.to(torch.cuda.device(0))`: that switches the current device in a `with`, and is no device. What asks CUDA itself
     /// takes its number (torch/cuda/_utils.py, `_get_device_index`).
     fn check_manager_given(&mut self, v: Value, e: ExprId) {
@@ -135,10 +142,14 @@ impl Interp<'_> {
             && (self.is_device_of_parameter(at) || self.is_known_device(v) || self.is_device_object(at, true))
     }
 
-    /// `next(model.parameters()).device`, whatever the model: who gives parameters gives tensors.
+    /// `next(model.parameters()).device`, whatever the model: who gives parameters gives tensors. So are weights, whosoever they are:
+    /// `layers[i].weight.device`.
     pub(super) fn is_device_of_parameter(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         let Expr::Attr { base, name } = ir.expr(e) else { return false };
+        if let Expr::Attr { name: of, .. } = ir.expr(base) {
+            return name == self.known.device && matches!(of.as_str(), "weight" | "bias");
+        }
         let Expr::Call(next) = ir.expr(base) else { return false };
         let next = ir.call(next);
         let [first, ..] = next.args else { return false };

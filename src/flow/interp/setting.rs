@@ -247,6 +247,7 @@ impl Interp<'_> {
         if self.is_module_object(id) {
             self.submodule_replaced(self.get_field(id, name), value, at);
         }
+        let refused = self.check_parameter_replaced(id, name, value, at);
         // A registered name keeps its registration: `self.scale = new_tensor` replaces the buffer. In the place of a
         // parameter PyTorch takes parameters only.
         let value = match (self.get_field(id, name), value) {
@@ -255,6 +256,8 @@ impl Interp<'_> {
                 let of_layer = matches!(self.obj(id).kind, ObjKind::ForeignModule(Some(_)));
                 let role = match old {
                     _ if new.role.registered() => new.role,
+                    // Mended it is one.
+                    _ if refused => Role::Parameter,
                     Value::Tensor(old) if self.get_tensor(old).role.registered() => self.get_tensor(old).role,
                     _ if self.obj(id).reserved.contains(&name) => Role::Buffer,
                     _ if of_layer && matches!(name.as_str(), "weight" | "bias") => Role::Parameter,

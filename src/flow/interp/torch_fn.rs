@@ -128,6 +128,7 @@ impl Interp<'_> {
             if op.accepts.device { args.keyword("device").filter(|(v, _)| *v != Value::None) } else { None };
         let device = if let Some((v, at)) = given {
             self.check_device_given(v, e);
+            self.check_truth_given(v, at);
             self.check_no_dtype(at, e);
             let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
             let work = self.work;
@@ -142,7 +143,7 @@ impl Interp<'_> {
             if name == "torch.tensor" {
                 self.check_made_again(d, e);
             }
-            d
+            if op.result == ResultRule::DeviceArgument { self.unless_left_out(v, d, at, e) } else { d }
         } else {
             match op.result {
                 // Data from outside may be a list or an array just as well as a tensor.

@@ -62,6 +62,7 @@ impl Interp<'_> {
                     return self.at(Device::Cuda(u32::try_from(i).ok()), origin);
                 }
                 Some((v, at)) => {
+                    self.check_truth_given(v, at);
                     let d = self.as_device(v, at);
                     let d = d.unwrap_or_else(|| self.unknown_device());
                     return self.only_cuda(d, e);
