@@ -63,7 +63,8 @@ impl Intake {
         let mut roots = Vec::new();
         for loaded in files {
             self.by_path.insert(self.finder.path_id(&loaded.path), file_id(self.importers.len()));
-            self.importers.push(self.finder.importer(&loaded.path, &loaded.root));
+            let ir = loaded.lowered.as_ref().map(|lowered| &lowered.module);
+            self.importers.push(self.finder.importer(&loaded.path, &loaded.root, ir));
             let built =
                 self.extensions.entry(loaded.root.clone()).or_insert_with_key(|root| extensions(root));
             let dotted = (!built.is_empty()).then(|| dotted(&loaded.path, &loaded.root));

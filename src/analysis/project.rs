@@ -26,7 +26,7 @@ use crate::link::{ClassKey, ModIdx, Program};
 use crate::source::{is_test, read};
 use crate::span::{FileId, Place};
 use crate::sym::Sym;
-use crate::torch::{GROUP_MAKER, libraries_for_cuda};
+use crate::torch::{GPU_GROUP_MAKER, GROUP_MAKER, libraries_for_cuda};
 use crate::world::World;
 
 /// `torch.load` without `map_location`.
@@ -78,7 +78,7 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
         let in_module = dependent.iter().any(|&(file, module)| module && project.holds(file, inputs));
         let known = project.modules(reading);
         let asked = Behind::asks(&reading.program, &known);
-        let words = [&[QUESTION, GPUS, MOVE, GROUP_MAKER], libraries_for_cuda()].concat();
+        let words = [&[QUESTION, GPUS, MOVE, GROUP_MAKER, GPU_GROUP_MAKER], libraries_for_cuda()].concat();
         if !project.complete(reading, &|text| asked || mentions(text, &words)) {
             continue;
         }
@@ -293,7 +293,7 @@ pub(super) fn only_in_groups(mut findings: Vec<Finding>, reading: &mut Reading<'
         f.code == DOUBLE_ON_MPS && used() || f.code != LOAD && !f.entries.is_empty() && (spots() || used())
     };
     for project in projects_of(&findings, |f| grouped(f, &reading.program), inputs) {
-        project.complete(reading, &|text| mentions(text, &[GROUP_MAKER]));
+        project.complete(reading, &|text| mentions(text, &[GROUP_MAKER, GPU_GROUP_MAKER]));
         let files = project.modules(reading);
         let program = &reading.program;
         if all_nccl(program, &files) {

@@ -28,16 +28,21 @@ enum Asked {
 
 /// Does the project make groups, and with nothing but NCCL?
 pub fn all_nccl(program: &Program, files: &[ModIdx]) -> bool {
-    let mut makers = files
-        .iter()
-        .flat_map(|&m| {
-            let ir = &program.get(m).ir;
-            ir.calls()
-                .filter(|call| ir.last_name(call.func) == Some(Sym::new(torch::GROUP_MAKER)))
-                .map(move |c| (ir, c))
-        })
-        .peekable();
-    makers.peek().is_some() && makers.all(|(ir, call)| is_nccl(ir, call))
+    let (maker, other) = (Sym::new(torch::GROUP_MAKER), Sym::new(torch::GPU_GROUP_MAKER));
+    let makes = |m: ModIdx, call: Call<'_>| -> Option<bool> {
+        let ir = &program.get(m).ir;
+        let name = ir.last_name(call.func)?;
+        if name == maker {
+            return Some(is_nccl(ir, call));
+        }
+        let on_gpus = name == other
+            && matches!(program.resolve_expr(m, call.func), Some(Resolved::External(path))
+                if torch::GPU_GROUPS.contains(&path.as_str()));
+        on_gpus.then_some(true)
+    };
+    let calls = files.iter().flat_map(|&m| program.get(m).ir.calls().filter_map(move |call| makes(m, call)));
+    let made: Vec<bool> = calls.collect();
+    !made.is_empty() && made.into_iter().all(|nccl| nccl)
 }
 
 /// Does the project make groups, and of NCCL wherever CUDA is? Those of Gloo that are made beside one of NCCL are for machines

@@ -209,7 +209,7 @@ impl Contents<'_> {
             },
             "state_dict" => match of_base() {
                 Stored::Host => Stored::Host,
-                _ if brought_to_host(&self.program.get(site.module).ir, site.func, base) => Stored::Host,
+                _ if self.is_brought_to_host(site, base) => Stored::Host,
                 _ => {
                     let text = self.last_name(site, base).to_ascii_lowercase();
                     let none =
@@ -224,6 +224,20 @@ impl Contents<'_> {
                 Some((m, f)) => self.result(site, call, m, f, depth),
                 None => Stored::Unknown,
             },
+        }
+    }
+
+    /// Has the function brought it to the CPU, or the module that it is a part of?
+    fn is_brought_to_host(&self, site: &Site<'_>, mut module: ExprId) -> bool {
+        let ir = &self.program.get(site.module).ir;
+        loop {
+            if brought_to_host(ir, site.func, module) {
+                return true;
+            }
+            match ir.expr(module) {
+                Expr::Attr { base, .. } => module = base,
+                _ => return false,
+            }
         }
     }
 
@@ -247,6 +261,18 @@ impl Contents<'_> {
                 if cpu { Stored::Host } else { Stored::Unknown }
             }
             "torch.from_numpy" | "torch.get_rng_state" | "safetensors.torch.load_file" => Stored::Host,
+            // It is gathered on the CPU (torch/distributed/fsdp/fully_sharded_data_parallel.py, `_optim_state_dict_impl`).
+            "torch.distributed.fsdp.FullyShardedDataParallel.full_optim_state_dict"
+            | "torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel.full_optim_state_dict" => {
+                Stored::Host
+            }
+            // A device that is given decides.
+            "torch.empty_like" | "torch.zeros_like" | "torch.ones_like" | "torch.full_like"
+            | "torch.rand_like" | "torch.randn_like"
+                if argument(call, usize::from(u8::MAX), Sym::new("device")).is_none() =>
+            {
+                given.first().map_or(Stored::Unknown, |&like| self.value(site, like, depth))
+            }
             "builtins.dict"
             | "builtins.list"
             | "builtins.tuple"

@@ -8,7 +8,7 @@ mod read_back;
 
 use rustc_hash::FxHashSet;
 
-use super::file_names::{agree, is_beside_source, is_distinctive, longest_piece, names};
+use super::file_names::{agree, assigned, is_beside_source, is_distinctive, longest_piece, names};
 use super::held::Stored;
 use super::site::{Callers, Chain, MAX_CALLERS, Site, argument, note_call, through};
 use super::stored::Contents;
@@ -39,6 +39,8 @@ pub struct Load {
     pair: Option<(ModIdx, FuncId)>,
     /// The file is one of those that are there beside the source.
     shipped: bool,
+    /// It is no file, but bytes in memory.
+    in_memory: bool,
 }
 
 impl Load {
@@ -57,7 +59,8 @@ impl Load {
         let keys = looked_for(program, module, e);
         let shipped = is_beside_source(program, &site, path);
         let pair = counterpart(program, module, func);
-        Some(Self { site, path, names, keys, pair, shipped })
+        let in_memory = is_buffer(program, &site, path);
+        Some(Self { site, path, names, keys, pair, shipped, in_memory })
     }
 
     /// What the source of whoever writes the file must have in it; nothing if that is in the same file as the load.
@@ -149,6 +152,7 @@ impl<'a> Writers<'a> {
                 let there = self.stored_by(pair, &load.names);
                 if there.is_empty() { self.stored_by(pair, &[]) } else { there }
             }
+            None if load.in_memory => self.stored_in_memory(load.site.module),
             None => self.stored_under(&self.wanted(load)),
         };
         // One key that all checkpoints have says nothing of who wrote them; several say that the project writes such files.
@@ -222,6 +226,17 @@ impl<'a> Writers<'a> {
             found.extend(others);
         }
         found
+    }
+
+    /// What the file that reads bytes of its own accord writes into such bytes: `encode` and `decode` stand beside each other.
+    fn stored_in_memory(&self, module: ModIdx) -> Vec<Stored> {
+        let ir = &self.program.get(module).ir;
+        let buffer = |site: &Site<'_>, call: CallId| {
+            let file = argument(ir.call(call), 1, Sym::new("f"));
+            file.is_some_and(|file| is_buffer(self.program, site, file))
+        };
+        let saves = self.saves.iter().filter(|(site, call)| site.module == module && buffer(site, *call));
+        saves.filter_map(|(site, call)| self.stored(site, *call)).collect()
     }
 
     /// What is saved with the keys that the load looks for, in files that may have its name.
@@ -307,6 +322,21 @@ impl<'a> Writers<'a> {
         let ir = &self.program.get(site.module).ir;
         let what = argument(ir.call(call), 0, Sym::new("obj"))?;
         Keys::of(self.program, site, what)
+    }
+}
+
+/// `io.BytesIO(data)`, or a variable of the function that is nothing else.
+fn is_buffer(program: &Program, site: &Site<'_>, e: ExprId) -> bool {
+    let ir = &program.get(site.module).ir;
+    match ir.expr(e) {
+        Expr::Call(id) => matches!(program.resolve_expr(site.module, ir.call(id).func),
+            Some(Resolved::External(path)) if path.as_str() == "io.BytesIO"),
+        Expr::Var(var @ Var::Local(_)) => {
+            let given = assigned(ir, site.func, var);
+            let made = |&e: &ExprId| matches!(ir.expr(e), Expr::Call(_)) && is_buffer(program, site, e);
+            !given.is_empty() && given.iter().all(made)
+        }
+        _ => false,
     }
 }
 

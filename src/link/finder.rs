@@ -2,13 +2,16 @@
 //!
 //! Absolute names are looked up where Python would find them when the project is run from its usual
 //! places: beside the importing file, in the directory that holds its outermost package, in every ancestor
-//! up to the project's root, and in the root's `src`. Nothing outside the root is ever looked at.
+//! up to the project's root, in the folders that the file puts on its path, and in the root's `src`. Nothing outside the
+//! root is ever looked at.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::search_path;
+use crate::ir::Module;
 use crate::sym::Sym;
 
 /// Looks files up. Remembers the directories' listings and every answer: the files of a directory import much the
@@ -20,19 +23,23 @@ pub struct Finder {
     files: Vec<PathBuf>,
     file_ids: FxHashMap<PathBuf, PathId>,
     answers: FxHashMap<(Importer, u32, Sym), Option<PathId>>,
+    /// The folders that files put on their path; the first entry is that of files that do not.
+    added: Vec<Vec<DirId>>,
 }
 
 /// Number of a file's path.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PathId(u32);
 
-/// From where something is imported: a directory, and the root of its project.
+/// From where something is imported: a directory, the root of its project, and what is put on the path there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Importer {
     dir: DirId,
     root: DirId,
     /// Is the directory in the project?
     inside: bool,
+    /// Index into [`Finder::added`].
+    added: usize,
 }
 
 /// Number of a directory that was looked at.
@@ -74,10 +81,20 @@ impl Names {
 const SOURCES: [&str; 2] = ["src", "lib"];
 
 impl Finder {
-    /// What stands for all files that are in the directory of `file` and in the project at `root`.
-    pub fn importer(&mut self, file: &Path, root: &Path) -> Option<Importer> {
+    /// What stands for all files that are in the directory of `file`, in the project at `root`, and put the same folders
+    /// on their path.
+    pub fn importer(&mut self, file: &Path, root: &Path, ir: Option<&Module>) -> Option<Importer> {
         let dir = file.parent()?;
-        Some(Importer { dir: self.dir(dir), root: self.dir(root), inside: dir.starts_with(root) })
+        let folders = ir.map_or_else(Vec::new, |ir| search_path::folders(ir, file, root));
+        let folders: Vec<DirId> = folders.iter().map(|folder| self.dir(folder)).collect();
+        if self.added.is_empty() {
+            self.added.push(Vec::new());
+        }
+        let added = self.added.iter().position(|known| *known == folders).unwrap_or_else(|| {
+            self.added.push(folders);
+            self.added.len() - 1
+        });
+        Some(Importer { dir: self.dir(dir), root: self.dir(root), inside: dir.starts_with(root), added })
     }
 
     /// The file of the module that is meant by `level` dots and a dotted name; `None` when the project does not
@@ -144,6 +161,13 @@ impl Finder {
                 break;
             }
             base = self.parent(b);
+        }
+        let added = self.added.get(importer.added).cloned().unwrap_or_default();
+        for folder in added {
+            let looks = !strict || self.is_of_project(folder, first);
+            if looks && let Some(Found::File(f)) = self.below(folder, parts) {
+                return Some(f);
+            }
         }
         if strict {
             return None;

@@ -9,6 +9,7 @@ mod imports;
 mod local;
 mod mps;
 mod registers;
+mod search_path;
 mod shadowed;
 mod sites;
 

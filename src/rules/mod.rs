@@ -187,9 +187,11 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
 
 /// From where it was reached, if what comes before that, or who calls, may have made sure that CUDA is there.
 fn depends_on_callers(event: &Event, finding: &Finding, cx: &Context<'_>) -> Vec<Way> {
-    if !matches!(event.kind, Kind::Use { backend: None, .. } | Kind::Nccl | Kind::Load { .. })
-        || finding.world != World::NoCuda
-    {
+    let kind = matches!(
+        event.kind,
+        Kind::Use { backend: None, .. } | Kind::Nccl | Kind::Load { .. } | Kind::CudaAutocast { .. }
+    );
+    if !kind || finding.world != World::NoCuda {
         return Vec::new();
     }
     let outermost = event.stack.first().copied().unwrap_or(event.place);

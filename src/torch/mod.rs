@@ -232,6 +232,13 @@ pub fn names_written_file(class: Sym, attribute: Sym) -> bool {
 /// What starts a group of processes (`torch.distributed`).
 pub const GROUP_MAKER: &str = "init_process_group";
 
+/// Functions of other libraries that make a group in which each process takes a GPU, by the name under which they are
+/// called: without one they raise (mmcv/runner/dist_utils.py, `_init_dist_pytorch`).
+pub const GPU_GROUPS: &[&str] = &["mmcv.runner.init_dist", "mmcv.runner.dist_utils.init_dist"];
+
+/// How such functions are called.
+pub const GPU_GROUP_MAKER: &str = "init_dist";
+
 /// Is it the name of NCCL's back end? PyTorch takes it in any case (torch/distributed/distributed_c10d.py, `Backend.__new__`).
 pub fn is_nccl(name: &str) -> bool {
     name.eq_ignore_ascii_case("nccl")

@@ -90,7 +90,9 @@ impl Refuses<'_> {
             }
             // `torch.cuda.FloatTensor(3)`
             (_, Some(Resolved::External(path)))
-                if is_legacy_type(path) || SPREADERS.contains(&path.as_str()) =>
+                if is_legacy_type(path)
+                    || SPREADERS.contains(&path.as_str())
+                    || torch::GPU_GROUPS.contains(&path.as_str()) =>
             {
                 self.uses.anywhere()
             }

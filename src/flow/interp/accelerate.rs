@@ -122,8 +122,13 @@ impl Interp<'_> {
 
     /// One of them; `other` for what may come back wrapped, nobody knows how.
     fn prepared(&mut self, v: Value, device: Dd, other: Value, e: ExprId) -> Value {
-        let Value::Object(id) = v else { return other };
         let device = self.because(device, e, Reason::Moved);
+        let Value::Object(id) = v else {
+            if let Value::Outer(o) = other {
+                self.watch.prepared.insert(o, device);
+            }
+            return other;
+        };
         match self.obj(id).kind {
             ObjKind::Module | ObjKind::ForeignModule(_) => {
                 self.move_module(id, device);

@@ -22,6 +22,8 @@ pub(super) struct Args {
     pub(super) open: bool,
     /// There is a `**kwargs` whose content is not known.
     pub(super) open_names: bool,
+    /// One such.
+    pub(super) unnamed: Option<Value>,
     /// What each element is of the `*args` of which nobody knows how many there are.
     pub(super) spread: Option<(Value, ExprId)>,
     /// What comes behind such a `*args`, nobody knows at which position.
@@ -114,7 +116,10 @@ impl Interp<'_> {
 
     /// `**v`
     fn add_named(&self, args: &mut Args, v: Value, at: ExprId) {
-        let Some(items) = self.dict_items(v) else { return args.open_keywords() };
+        let Some(items) = self.dict_items(v) else {
+            args.unnamed = Some(v);
+            return args.open_keywords();
+        };
         for pair in items.chunks(2) {
             match pair {
                 &[Value::Str(k, _), v] => args.keywords.push((k, v, at)),

@@ -2,20 +2,94 @@
 
 use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::event::Kind;
-use super::super::value::{Device, OuterId, OuterKey, Reason, Value};
+use super::super::value::{Device, NO_ORIGIN, ObjId, OriginId, OuterId, OuterKey, Reason, Value};
 use super::Interp;
+use super::args::Args;
 use crate::ir::{ArgKind, Expr, ExprId};
 use crate::link::{ModIdx, Resolved};
 use crate::span::Place;
 use crate::torch;
 
+/// A region of CUDA autocast.
+#[derive(Clone, Copy)]
+pub(super) struct Autocast {
+    /// Where it is made.
+    pub(super) place: Place,
+    /// When it is switched on.
+    pub(super) enabled: Cond,
+    /// When it is this that was entered, of several.
+    pub(super) chosen: Cond,
+}
+
 impl Interp<'_> {
-    /// Is the expression a call of CUDA autocast that does not ask for the device? When it is switched on. `here` says
-    /// whether it stands in what is interpreted right here, so that it can be evaluated.
-    fn cuda_autocast(&mut self, module: ModIdx, e: ExprId, here: bool) -> Option<(Place, Cond)> {
+    /// `torch.autocast("cuda")` is made, perhaps long before it is entered: for CUDA alone, and when it is switched on.
+    pub(super) fn note_autocast(&mut self, path: &str, args: &Args, e: ExprId) {
+        let old = path == "torch.cuda.amp.autocast";
+        if args.open || args.open_names {
+            return;
+        }
+        let mut place = self.place(e);
+        if !old {
+            match args.get(0, "device_type") {
+                Some((Value::Str(s, origin), _)) if s.as_str() == "cuda" => place = self.said(origin, place),
+                _ => return,
+            }
+        }
+        let place = self.watch.called_autocast.unwrap_or(place);
+        let enabled = match args.get(if old { 0 } else { 2 }, "enabled") {
+            Some((v, _)) => self.switched_on(v),
+            None => TRUE,
+        };
+        if enabled != FALSE
+            && let Value::Outer(made) = self.result_of(e)
+        {
+            // What is called may be one of several functions, of which the others make something else.
+            let chosen = self.path;
+            self.watch.made_autocasts.insert(made, Autocast { place, enabled, chosen });
+        }
+    }
+
+    /// `partial(torch.autocast, device_type="cuda")`: who says that it is CUDA.
+    pub(super) fn note_kept_autocast(&mut self, kept: ObjId, f: Value, args: &Args, e: ExprId) {
+        let Value::External(path) = f else { return };
+        let place = match torch::canonical(path).as_str() {
+            "torch.cuda.amp.autocast" => self.place(e),
+            "torch.autocast" => {
+                let word = args.get(1, "device_type");
+                let Some((Value::Str(_, origin), _)) = word else { return };
+                self.said(origin, self.place(e))
+            }
+            _ => return,
+        };
+        self.watch.kept_autocasts.insert(kept, place);
+    }
+
+    /// Who says that it is CUDA: who makes it, or who calls a function that says so unless it is told otherwise.
+    fn said(&self, word: OriginId, made: Place) -> Place {
+        let said = self.t.origins.get(word.0).place;
+        let here = self.here();
+        let params = &self.linked().ir.function(here.func).params;
+        let default = params.iter().any(|p| p.default.is_some_and(|d| self.place(d) == said));
+        if word != NO_ORIGIN && default { here.site.unwrap_or(made) } else { made }
+    }
+
+    /// When `enabled=` is on, whatever the device: as far as it is a constant, a switch of the command line for mixed
+    /// precision that is on unless the user says otherwise, or the machine's own answer. Of what else decides nobody
+    /// knows whether it has asked for the device.
+    fn switched_on(&self, v: Value) -> Cond {
+        match v {
+            Value::Bool(c) => c,
+            Value::Outer(o) if self.is_precision_switch(o) => TRUE,
+            _ => FALSE,
+        }
+    }
+
+    /// Is the decorator a call of CUDA autocast that asks for nothing?
+    fn autocast_decorator(&self, module: ModIdx, e: ExprId) -> Option<Place> {
         let linked = self.program.get(module);
-        let Expr::Call(call) = linked.ir.expr(e) else { return None };
-        let call = linked.ir.call(call);
+        let ir = &linked.ir;
+        let Expr::Call(call) = ir.expr(e) else { return None };
+        let call = ir.call(call);
         let Some(Resolved::External(path)) = self.program.resolve_expr(module, call.func) else {
             return None;
         };
@@ -25,54 +99,25 @@ impl Interp<'_> {
             _ => return None,
         };
         let mut positional = 0;
-        let mut enabled = TRUE;
-        for arg in call.args {
-            let on = match (arg.kind, linked.ir.expr(arg.value)) {
-                (ArgKind::Positional, value) => {
-                    positional += 1;
-                    match (old, positional, value) {
-                        (true, 1, _) => {
-                            enabled = self.switched_on(module, arg.value, here);
-                            enabled != FALSE
-                        }
-                        (false, 1, Expr::Str(s)) => s.as_str() == "cuda",
-                        (false, 1, _) => false,
-                        _ => true,
-                    }
-                }
-                (ArgKind::Keyword(name), value) => match (name.as_str(), value) {
-                    ("enabled", _) => {
-                        enabled = self.switched_on(module, arg.value, here);
-                        enabled != FALSE
-                    }
-                    ("device_type", Expr::Str(s)) => s.as_str() == "cuda",
-                    ("device_type", _) => false,
+        let on = call.args.iter().all(|arg| match (arg.kind, ir.expr(arg.value)) {
+            (ArgKind::Positional, value) => {
+                positional += 1;
+                match (old, positional, value) {
+                    (true, 1, value) => value == Expr::True,
+                    (false, 1, Expr::Str(s)) => s.as_str() == "cuda",
+                    (false, 1, _) => false,
                     _ => true,
-                },
-                _ => false,
-            };
-            if !on {
-                return None;
+                }
             }
-        }
-        Some((Place { file: linked.ir.file, span: linked.ir.span(e) }, enabled))
-    }
-
-    /// When `enabled=` is on, whatever the device: as far as it is a constant, a switch of the command line for mixed
-    /// precision that is on unless the user says otherwise, or the machine's own answer. Of what else decides nobody
-    /// knows whether it has asked for the device.
-    fn switched_on(&mut self, module: ModIdx, e: ExprId, here: bool) -> Cond {
-        if !here {
-            return if self.program.get(module).ir.expr(e) == Expr::True { TRUE } else { FALSE };
-        }
-        self.muted += 1;
-        let v = self.eval(e);
-        self.muted -= 1;
-        match v {
-            Value::Bool(c) => c,
-            Value::Outer(o) if self.is_precision_switch(o) => TRUE,
-            _ => FALSE,
-        }
+            (ArgKind::Keyword(name), value) => match (name.as_str(), value) {
+                ("enabled", value) => value == Expr::True,
+                ("device_type", Expr::Str(s)) => s.as_str() == "cuda",
+                ("device_type", _) => false,
+                _ => true,
+            },
+            _ => false,
+        });
+        on.then(|| Place { file: ir.file, span: ir.span(e) })
     }
 
     /// `args.amp`, on by default; `half=True` of a constructor
@@ -96,16 +141,18 @@ impl Interp<'_> {
         name.as_str().split('_').all(precision)
     }
 
-    /// A CUDA autocast around what follows.
-    pub(super) fn enter_autocast(&mut self, module: ModIdx, e: ExprId) {
-        let here = module == self.here().module;
-        if let Some((place, enabled)) = self.cuda_autocast(module, e, here) {
-            self.autocast_entered(place, enabled);
+    /// A function with CUDA autocast for a decorator.
+    pub(super) fn enter_decorated(&mut self, module: ModIdx, decorator: ExprId) {
+        if let Some(place) = self.autocast_decorator(module, decorator) {
+            self.autocast_entered(Autocast { place, enabled: TRUE, chosen: TRUE });
         }
     }
 
-    /// The same of one that was made before: `context = torch.autocast("cuda") if args.amp else nullcontext()`.
-    pub(super) fn enter_kept_autocast(&mut self, manager: Value) {
+    /// What is entered may be a CUDA autocast, or one of several things: `torch.autocast("cuda") if args.amp else nullcontext()`.
+    pub(super) fn enter_autocast(&mut self, manager: Value) {
+        if self.watch.made_autocasts.is_empty() {
+            return;
+        }
         let leaves = match manager {
             Value::Outer(o) => vec![(o, TRUE)],
             Value::Choice(d) => {
@@ -121,45 +168,136 @@ impl Interp<'_> {
             _ => return,
         };
         for (o, chosen) in leaves {
-            let OuterKey::Result { module, expr, frame, .. } = self.t.get_outer(o).key else { continue };
-            if let Some((place, enabled)) = self.cuda_autocast(module, expr, frame == self.frame) {
-                let on = self.d.and(enabled, chosen);
-                self.autocast_entered(place, on);
+            if let Some(&made) = self.watch.made_autocasts.get(&o) {
+                let chosen = self.d.and(made.chosen, chosen);
+                self.autocast_entered(Autocast { chosen, ..made });
             }
         }
     }
 
     /// In a method of a module that work is wherever the module is, and in one of a trainer wherever that puts it.
-    fn autocast_entered(&mut self, place: Place, enabled: Cond) {
-        self.watch.autocasts.push((place, enabled));
+    fn autocast_entered(&mut self, cast: Autocast) {
+        self.watch.autocasts.push(cast);
         if !self.in_class_that_moves() || self.constructing() {
             return;
         }
         let there = self.available(None);
         let absent = self.d.not(there);
-        let bad = self.d.and(absent, enabled);
-        if let Some(bite) = self.bite(bad, true) {
-            self.emit(Kind::CudaAutocast { follows: place }, place, bite, Vec::new());
+        self.while_chosen(cast, &mut |i| {
+            let bad = i.d.and(absent, cast.enabled);
+            if let Some(bite) = i.bite(bad, true) {
+                i.emit(Kind::CudaAutocast { follows: cast.place }, cast.place, bite, Vec::new());
+            }
+        });
+    }
+
+    /// It is the one that was entered: that is as if the block stood behind the test that has chosen it.
+    fn while_chosen(&mut self, cast: Autocast, then: &mut dyn FnMut(&mut Self)) {
+        let path = self.path;
+        self.path = self.d.and(path, cast.chosen);
+        then(self);
+        self.path = path;
+    }
+
+    /// What is called stays where it was moved to, and works on what it is given: so does its work.
+    pub(super) fn works_for_autocast(&mut self, f: Value, args: &Args, e: ExprId) {
+        if self.watch.autocasts.is_empty() {
+            return;
+        }
+        match f {
+            Value::Tensor(t) => {
+                let device = self.get_tensor(t).device;
+                self.autocast_meets(device, e);
+            }
+            Value::Outer(o) => {
+                if let Some(device) = self.prepared_there(o) {
+                    self.autocast_meets(device, e);
+                }
+                self.args_in_autocast(self.owner(o), args, e);
+            }
+            _ => {}
         }
     }
 
-    /// What is called stays where it was moved to: so does its work.
-    pub(super) fn works_for_autocast(&mut self, f: Value, e: ExprId) {
-        if let Value::Tensor(t) = f {
-            let device = self.get_tensor(t).device;
-            self.autocast_meets(device, e);
+    /// The same of a module that is known.
+    pub(super) fn module_in_autocast(&mut self, device: Dd, args: &Args, e: ExprId) {
+        if self.watch.autocasts.is_empty() {
+            return;
         }
+        let with = self.device_leaves(device).into_iter().find_map(|(_, d, _)| match d {
+            Device::Of(o) => Some(self.owner(o)),
+            _ => None,
+        });
+        if let Some(with) = with {
+            self.args_in_autocast(with, args, e);
+        }
+    }
+
+    fn args_in_autocast(&mut self, model: OuterId, args: &Args, e: ExprId) {
+        for v in args.values().map(|(v, _)| v).chain(args.unnamed) {
+            self.given_in_autocast(model, v, e, 0);
+        }
+    }
+
+    /// What is given to something from outside: tensors that somebody has sent to a device of his choice, or after a model.
+    fn given_in_autocast(&mut self, model: OuterId, v: Value, e: ExprId, depth: u32) {
+        match v {
+            Value::Tensor(t) => {
+                let device = self.get_tensor(t).device;
+                let leaves = self.device_leaves(device);
+                let sent = leaves.iter().all(|&(_, d, _)| match d {
+                    Device::Of(o) => self.owner(o) == model,
+                    _ => true,
+                });
+                if sent {
+                    self.autocast_meets(device, e);
+                }
+            }
+            Value::Object(id) if depth == 0 && self.is_plain_container(id) => {
+                let content = self.own(id);
+                self.each_within(content, &mut |i, v| {
+                    i.given_in_autocast(model, v, e, 1);
+                    v
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// Where `accelerator.prepare(…)` has put what is called, or the object that has it for a method.
+    fn prepared_there(&self, mut o: OuterId) -> Option<Dd> {
+        loop {
+            if let Some(&device) = self.watch.prepared.get(&o) {
+                return Some(device);
+            }
+            match self.t.get_outer(o).key {
+                OuterKey::Attr { base, .. } => o = base,
+                _ => return None,
+            }
+        }
+    }
+
+    /// The outside thing that something is an attribute of, or itself.
+    fn owner(&self, mut o: OuterId) -> OuterId {
+        while let OuterKey::Attr { base, .. } = self.t.get_outer(o).key {
+            o = base;
+        }
+        o
     }
 
     /// Work on a device, perhaps inside of a CUDA autocast.
     pub(super) fn autocast_meets(&mut self, device: Dd, e: ExprId) {
-        if let (Some(&(place, enabled)), 0) = (self.watch.autocasts.last(), self.muted) {
-            self.cuda_autocast_meets(device, place, enabled, e);
+        if let (Some(&cast), 0) = (self.watch.autocasts.last(), self.muted) {
+            self.cuda_autocast_meets(device, cast, e);
         }
     }
 
     /// The device is the CPU where CUDA is not there: somebody chose it, and autocast does not follow.
-    pub(super) fn cuda_autocast_meets(&mut self, device: Dd, place: Place, enabled: Cond, e: ExprId) {
+    pub(super) fn cuda_autocast_meets(&mut self, device: Dd, cast: Autocast, e: ExprId) {
+        self.while_chosen(cast, &mut |i| i.autocast_does_not_follow(device, cast, e));
+    }
+
+    fn autocast_does_not_follow(&mut self, device: Dd, cast: Autocast, e: ExprId) {
         let leaves = self.device_leaves(device);
         let chosen = leaves.iter().any(|(_, d, _)| matches!(d, Device::Cuda(_) | Device::CudaSome));
         for (leaf, d, origin) in leaves {
@@ -173,9 +311,9 @@ impl Interp<'_> {
             if !follows {
                 continue;
             }
-            if let Some(bite) = self.bite_without_cuda(device, leaf, enabled) {
+            if let Some(bite) = self.bite_without_cuda(device, leaf, cast.enabled) {
                 let follows = self.place(e);
-                self.emit(Kind::CudaAutocast { follows }, place, bite, Vec::new());
+                self.emit(Kind::CudaAutocast { follows }, cast.place, bite, Vec::new());
                 return;
             }
         }

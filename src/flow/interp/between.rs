@@ -7,7 +7,7 @@ use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::dims::Dims;
 use super::super::value::{Device, ObjId, OriginId, Role, Tensor, Value};
 use super::{Interp, ObjKind};
-use crate::ir::{Expr, ExprId, FuncId, Stmt, UnaryOp};
+use crate::ir::{Expr, ExprId, FuncId, Module, Stmt, UnaryOp};
 use crate::link::{ClassKey, ModIdx};
 use crate::sym::Sym;
 
@@ -71,6 +71,9 @@ impl Interp<'_> {
             if self.rests(id, name) && self.only_added_to(&setters, name) {
                 continue;
             }
+            if self.is_always_the_same(key, name) {
+                continue;
+            }
             let registered = matches!(self.get_field(id, name), Value::Tensor(t) if self.get_tensor(t).role == Role::Parameter);
             if registered && self.only_parameters_set(key, name) {
                 continue;
@@ -86,6 +89,41 @@ impl Interp<'_> {
                 self.set_field(id, name, v);
             }
         }
+    }
+
+    /// Is it private, and a flag that is set to one thing wherever the files of the class and its bases set an attribute of that name? Then no
+    /// method finds anything else.
+    fn is_always_the_same(&self, key: ClassKey, name: Sym) -> bool {
+        if !crate::ir::is_private(name.as_str()) {
+            return false;
+        }
+        let mut constant = None;
+        for k in &self.program.class(key).mro {
+            let ir = &self.program.get(k.module).ir;
+            // `setattr(self, "_name", value)`
+            if ir.has_string(name) {
+                return false;
+            }
+            let it = |e: ExprId| sets(ir, e, name);
+            for s in &ir.stmts {
+                let value = match *s {
+                    Stmt::Assign { targets, value } if ir.list(targets).iter().any(|&t| it(t)) => {
+                        let alone = |&t: &ExprId| !it(t) || matches!(ir.expr(t), Expr::Attr { .. });
+                        ir.list(targets).iter().all(alone).then_some(value)
+                    }
+                    Stmt::AnnAssign { target, value: Some(value), .. } if it(target) => Some(value),
+                    Stmt::AugAssign { target, .. } | Stmt::For { target, .. } if it(target) => None,
+                    _ => continue,
+                };
+                let Some(value) = value.map(|e| ir.expr(e)) else { return false };
+                let plain = matches!(value, Expr::True | Expr::False);
+                if !plain || constant.is_some_and(|known| known != value) {
+                    return false;
+                }
+                constant = Some(value);
+            }
+        }
+        constant.is_some()
     }
 
     /// Does the class ask whether the attribute is there, or `None`?
@@ -292,5 +330,15 @@ impl Interp<'_> {
                 self.tensor(Tensor { device, dims, role: Role::Plain, certain: true, bytes: None, double })
             }
         }
+    }
+}
+
+/// Does the target of an assignment set an attribute of this name?
+fn sets(ir: &Module, target: ExprId, name: Sym) -> bool {
+    match ir.expr(target) {
+        Expr::Attr { name: n, .. } => n == name,
+        Expr::Tuple(list) | Expr::List(list) => ir.list(list).iter().any(|&t| sets(ir, t, name)),
+        Expr::Star(rest) => sets(ir, rest, name),
+        _ => false,
     }
 }

@@ -188,7 +188,7 @@ impl Interp<'_> {
         for (v, _) in args.values() {
             self.escape(v, 0);
         }
-        self.works_for_autocast(f, e);
+        self.works_for_autocast(f, args, e);
         if self.has_hooks(f) {
             self.hooks_after(f, args, Value::Unknown, e);
         }
@@ -544,7 +544,7 @@ impl Interp<'_> {
         self.depth += 1;
         let casts = self.watch.autocasts.len();
         for &d in self.program.get(module).ir.list(function.decorators) {
-            self.enter_autocast(module, d);
+            self.enter_decorated(module, d);
         }
         self.block(function.body);
         self.watch.autocasts.truncate(casts);

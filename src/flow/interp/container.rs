@@ -1,6 +1,6 @@
 //! Sequences, lists, dicts: elements, indexing, iteration.
 
-use super::super::value::{Host, NO_ORIGIN, ObjId, Role, Tensor, Value};
+use super::super::value::{Host, NO_ORIGIN, ObjId, Reason, Role, Tensor, Value};
 use super::args::Args;
 use super::loops::Iteration;
 use super::{Interp, ObjKind};
@@ -453,6 +453,7 @@ impl Interp<'_> {
                 // A batch encoding moves in place and gives itself.
                 if let Some(device) = self.target_of_to(args, e) {
                     self.check_use(device, e, super::super::event::UseKind::Transfer, "`.to()`");
+                    let device = self.because(device, e, Reason::Moved);
                     let moved = self.move_all(content, device);
                     self.set_own(id, moved);
                 }

@@ -128,14 +128,19 @@ impl Interp<'_> {
         }
     }
 
-    /// What a condition says of the machine. A use that raises has not gone well; an import in a function says no more than one
-    /// at the top.
+    /// What a condition says of the machine.
     pub(super) fn settled(&mut self, c: super::Cond) -> super::Cond {
+        let c = self.gone_well(c);
+        self.d.forget(c, &super::super::atom::AtomId::is_hardware)
+    }
+
+    /// A condition where nothing has been used that raises: that would not have gone well. An import in a function says no more
+    /// than one at the top.
+    pub(super) fn gone_well(&mut self, c: super::Cond) -> super::Cond {
         let (atoms, imported) = (&self.atoms, &self.watch.kernels_imported);
         let c = self.d.forget(c, &|a| !imported.contains(&a));
         let gone = |a| matches!(atoms.get(a), Atom::Shadow { .. });
-        let c = self.d.without(c, &gone);
-        self.d.forget(c, &super::super::atom::AtomId::is_hardware)
+        self.d.without(c, &gone)
     }
 
     /// `pytestmark = pytest.mark.skipif(…)`, alone or in a list, marks all tests of the file.

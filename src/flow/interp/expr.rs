@@ -220,6 +220,7 @@ impl Interp<'_> {
 
     fn lambda(&mut self, func: FuncId) -> Value {
         let (module, frame) = (self.here().module, self.frame);
+        self.def_paths.insert((module, func), self.path);
         self.captures_defaults(func);
         let nested = (self.here().func != FuncId(0)).then_some(frame);
         self.closure(module, func, nested)

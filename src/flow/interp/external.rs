@@ -332,7 +332,9 @@ impl Interp<'_> {
         }
         let (rest, keywords) = (self.seq(&rest), self.seq(&keywords));
         let own = self.seq(&[f, rest, keywords]);
-        Value::Object(self.object(ObjKind::Partial, None, own))
+        let made = self.object(ObjKind::Partial, None, own);
+        self.note_kept_autocast(made, f, args, e);
+        Value::Object(made)
     }
 
     /// Calls what [`Self::partial`] made.
@@ -352,7 +354,11 @@ impl Interp<'_> {
                 all.keywords.push((k, v, e));
             }
         }
-        self.call_value(f, &all, e)
+        let Some(&place) = self.watch.kept_autocasts.get(&id) else { return self.call_value(f, &all, e) };
+        let outer = self.watch.called_autocast.replace(place);
+        let made = self.call_value(f, &all, e);
+        self.watch.called_autocast = outer;
+        made
     }
 
     /// `namedtuple("Pair", ["left", "right"])`, `namedtuple("Pair", "left right")`

@@ -224,6 +224,9 @@ impl Interp<'_> {
             }
             _ => return None,
         };
+        if let Some(is) = literal_is(v, path) {
+            return Some(is);
+        }
         // Devices and their names are no numbers.
         if path == "builtins.int"
             && self.values_of(v).iter().all(|v| {
@@ -462,4 +465,31 @@ fn no_tensor_class(path: &str) -> bool {
             | "numbers.Number"
     );
     plain || sequence || path.starts_with("numpy.")
+}
+
+/// Is a constant of the program of this class of Python's own or of PyTorch's?
+fn literal_is(v: Value, path: &str) -> Option<bool> {
+    let own: &[&str] = match v {
+        Value::Bool(c) if c == TRUE || c == FALSE => &["builtins.bool", "builtins.int"],
+        Value::None => &[],
+        _ => return None,
+    };
+    const CLASSES: &[&str] = &[
+        "builtins.bool",
+        "builtins.bytes",
+        "builtins.dict",
+        "builtins.float",
+        "builtins.int",
+        "builtins.list",
+        "builtins.set",
+        "builtins.str",
+        "builtins.tuple",
+        "os.PathLike",
+        "pathlib.Path",
+        "pathlib.PurePath",
+        "torch.device",
+        "torch.nn.Module",
+        "torch.Tensor",
+    ];
+    own.contains(&path).then_some(true).or_else(|| CLASSES.contains(&path).then_some(false))
 }

@@ -64,6 +64,7 @@ impl Interp<'_> {
         self.device_work(device);
         self.check_timed(id, device, e);
         self.autocast_meets(device, e);
+        self.module_in_autocast(device, args, e);
         if self.watch.restored.contains(&id) && !self.is_given_elsewhere(id, args, e) {
             return self.call_unknown_module(id, args, e);
         }

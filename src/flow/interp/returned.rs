@@ -17,7 +17,8 @@ impl Interp<'_> {
                 continue;
             }
             let def = self.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
-            let def = self.settled(def);
+            // What was asked of the parameters of the function around it still holds.
+            let def = self.gone_well(def);
             self.path = self.d.and(start, def);
             if self.path == FALSE {
                 continue;

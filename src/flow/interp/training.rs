@@ -4,6 +4,7 @@ use super::super::diagram::{Dd, FALSE, TRUE};
 use super::super::event::{Kind, LeftBehind};
 use super::super::value::{Device, ObjId, Reason, Value};
 use super::args::Args;
+use super::autocast::Autocast;
 use super::watch::{Optimizer, Parts};
 use super::{Interp, ObjKind};
 use crate::ir::{Expr, ExprId, Var};
@@ -54,6 +55,7 @@ impl Interp<'_> {
                 self.wrap(args, true);
                 self.distributed_parallel(args, e);
             }
+            "torch.autocast" | "torch.cuda.amp.autocast" => self.note_autocast(text, args, e),
             "torch.cuda.amp.GradScaler"
             | "torch.amp.GradScaler"
             | "torch.cuda.amp.grad_scaler.GradScaler" => {
@@ -227,7 +229,8 @@ impl Interp<'_> {
                     (self.watch.scalers.get(&id), args.get(0, "outputs"))
                 {
                     let device = self.get_tensor(t).device;
-                    self.cuda_autocast_meets(device, place, TRUE, e);
+                    let scaler = Autocast { place, enabled: TRUE, chosen: TRUE };
+                    self.cuda_autocast_meets(device, scaler, e);
                 }
             }
             _ => {}

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::super::atom::AtomId;
 use super::super::diagram::{Cond, Dd};
 use super::super::value::{FrameId, ObjId, OriginId, OuterId, TensorId, Value};
+use super::autocast::Autocast;
 use super::{Cell, Device, Interp, ObjKind, Pending};
 use crate::link::ClassKey;
 use crate::span::Place;
@@ -117,8 +118,15 @@ pub(super) struct Watch {
     pub(super) cells_then: usize,
     /// Modules that bring their inputs to themselves.
     pub(super) scattering: Vec<(ObjId, Cond)>,
-    /// Regions and decorators of CUDA autocast around what is interpreted, with when they are on, innermost last.
-    pub(super) autocasts: Vec<(Place, Cond)>,
+    /// Regions and decorators of CUDA autocast around what is interpreted, innermost last.
+    pub(super) autocasts: Vec<Autocast>,
+    /// CUDA autocasts that were made.
+    pub(super) made_autocasts: FxHashMap<OuterId, Autocast>,
+    /// What makes CUDA autocasts when it is called, with who says so; and the one that is called.
+    pub(super) kept_autocasts: FxHashMap<ObjId, Place>,
+    pub(super) called_autocast: Option<Place>,
+    /// What `accelerator.prepare(…)` has given for what came from outside, and where that is.
+    pub(super) prepared: FxHashMap<OuterId, Dd>,
     /// While positive, what is called is one of several models of which another one takes gradients itself.
     pub(super) with_graph: u32,
     /// Modules in evaluation mode, with where they were put into it.
@@ -305,6 +313,10 @@ impl Watch {
             anew: FxHashSet::default(),
             cells_then: 0,
             autocasts: Vec::new(),
+            made_autocasts: FxHashMap::default(),
+            kept_autocasts: FxHashMap::default(),
+            called_autocast: None,
+            prepared: FxHashMap::default(),
             scalers: FxHashMap::default(),
             fresh_copies: Vec::new(),
             keeps_gradients: FxHashSet::default(),

@@ -19,12 +19,9 @@ impl Interp<'_> {
         let open = self.suspended.len();
         let mut entered = Vec::new();
         for &(context, target) in items {
-            self.enter_autocast(self.here().module, context);
             let manager = self.eval(context);
             self.enter_gradients(context);
-            if !matches!(self.linked().ir.expr(context), Expr::Call(_)) {
-                self.enter_kept_autocast(manager);
-            }
+            self.enter_autocast(manager);
             scoped |= self.enter(manager, context);
             fake |= self.is_fake(manager, context);
             let v = self.entered(manager, context);
