@@ -197,8 +197,6 @@ pub enum Again {
     Loop,
     /// In every call of a module.
     Forward,
-    /// In every call of a method of an object that is no module.
-    Method,
 }
 
 /// What happened.

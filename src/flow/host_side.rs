@@ -235,13 +235,6 @@ impl Search<'_> {
                 call.args.iter().for_each(|a| add(a.value));
             }
         }
-        for (n, e) in ir.exprs.iter().enumerate() {
-            if let Expr::List(items) = *e
-                && ir.list(items).iter().any(|&item| makes_tensors(ir, item))
-            {
-                add(ExprId(u32::try_from(n).unwrap_or(u32::MAX)));
-            }
-        }
         found
     }
 
@@ -348,11 +341,6 @@ fn pictures(ir: &Module, at: ExprId) -> bool {
 fn is_to_tensor(ir: &Module, e: ExprId) -> bool {
     let named = |name: &str| matches!(name, "ToTensor" | "PILToTensor" | "ToTensorV2" | "ToImage");
     ir.last_name(e).is_some_and(|name| named(name.as_str()))
-}
-
-/// `transforms.ToTensor()` in a list: those are steps for a `Compose`, wherever that is made.
-fn makes_tensors(ir: &Module, item: ExprId) -> bool {
-    matches!(ir.expr(item), Expr::Call(call) if is_to_tensor(ir, ir.call(call).func))
 }
 
 /// `train.transforms.append(step)`

@@ -2,7 +2,7 @@
 
 use super::found::Node;
 use super::scan::{Scan, names_place, packs_sequences};
-use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Param, Slot, Stmt, Var, Whole};
+use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Slot, Stmt, Var, Whole};
 use crate::link::{Binding, ClassKey, ModIdx, Resolved, Target};
 use crate::sym::{Answers, Sym};
 use crate::torch::{self, Kind, Returns, State, Without};
@@ -477,7 +477,7 @@ impl Scan<'_> {
                 self.own(e);
                 return;
             }
-            let open = !placed || large || self.is_for_new_module(e, call) || self.may_be_left_out(e, call);
+            let open = !placed || large || self.is_for_new_module(e, call);
             makes && !self.is_registered(self.ir.span(e)) && open || demands
         } else if let Some(fact) = torch::call(path) {
             if fact.accelerator.is_some_and(|a| a.without == Without::Raises) {
@@ -495,15 +495,6 @@ impl Scan<'_> {
         } else if path.as_str() == "torch.device" {
             self.hint(e);
         }
-    }
-
-    /// `torch.ones(n, device=device)`, where that is a parameter which is nothing unless the caller says otherwise.
-    fn may_be_left_out(&self, e: ExprId, call: Call<'_>) -> bool {
-        let params = &self.ir.function(self.owner(e)).params;
-        call.args.iter().filter(|a| a.kind == ArgKind::Keyword(self.names.device)).any(|a| {
-            let none = |p: &Param| p.default.is_some_and(|d| self.ir.expr(d) == Expr::None);
-            params.iter().any(|p| self.ir.expr(a.value) == Expr::Var(Var::Local(p.slot)) && none(p))
-        })
     }
 
     /// `torch.ones(n, device=self.device)` in the constructor of a module that a framework moves later: that is the CPU.

@@ -106,7 +106,11 @@ fn steps(program: &Program, callers: &FxHashMap<Key, Vec<Key>>) -> FxHashSet<Key
     let mut found = FxHashSet::default();
     for (m, linked) in (0..).map(ModIdx).zip(&program.modules) {
         let ir = &linked.ir;
-        let trains = |e: &Expr| matches!(e, Expr::Attr { name, .. } if matches!(name.as_str(), "backward" | "manual_backward" | "step"));
+        let trains = |e: &Expr| {
+            let Expr::Call(call) = *e else { return false };
+            matches!(ir.expr(ir.call(call).func), Expr::Attr { name, .. }
+                if matches!(name.as_str(), "backward" | "manual_backward" | "step"))
+        };
         let known = (0..).map(FuncId).zip(&ir.functions).skip(1).filter(|(_, f)| {
             matches!(f.name.as_str(), "forward" | "__call__") || ir.exprs[ir.exprs_of(f)].iter().any(trains)
         });

@@ -238,7 +238,7 @@ fn depends_on_default(event: &Event) -> Option<ByDefault> {
     let (stray, other) = match &event.kind {
         Kind::Mismatch { stray, other, .. } => (stray, other),
         // What a module has made where its inputs are is there already.
-        Kind::InvariantMove { again: Again::Forward | Again::Method } => {
+        Kind::InvariantMove { again: Again::Forward } => {
             return event.symbolic.then_some(ByDefault::Device);
         }
         _ => return None,

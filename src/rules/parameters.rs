@@ -10,6 +10,7 @@ mod effect;
 mod first;
 mod flagged;
 mod left;
+mod loaders;
 mod mixed;
 mod none_given;
 mod overridden;
@@ -435,27 +436,6 @@ impl File<'_> {
                 .help(format!("pass it on: `{what}={what}`"));
             found.part_of = self.part_of(function, call, at);
             Some(found)
-        })
-    }
-
-    /// Is it made for a loader, whose processes work on the host: `DataLoader(…, collate_fn=Collate())`?
-    fn works_for_loader(&self, function: &Function, at: Span) -> bool {
-        let loads = |call: &Call<'_>| {
-            matches!(self.cx.program.resolve_expr(self.module, call.func),
-                Some(Resolved::External(path)) if path.as_str() == "torch.utils.data.DataLoader")
-        };
-        let body = self.ir.stmts_of(function);
-        let named = self.ir.stmts[body].iter().find_map(|s| match *s {
-            Stmt::Assign { targets, value } if self.ir.span(value) == at => {
-                self.ir.list(targets).first().map(|&t| self.ir.expr(t))
-            }
-            _ => None,
-        });
-        let is_it = |e: ExprId| self.ir.span(e) == at || named == Some(self.ir.expr(e));
-        let given = |call: &Call<'_>| call.args.iter().any(|a| is_it(a.value));
-        self.inside(function).any(|(_, e, _)| {
-            let Expr::Call(call) = e else { return false };
-            given(&self.ir.call(call)) && loads(&self.ir.call(call))
         })
     }
 

@@ -139,10 +139,6 @@ pub(super) fn invariant(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
             "the same tensor is copied again in every call of the module",
             "let the module move it: `self.register_buffer(…, persistent=False)`",
         ),
-        Again::Method => (
-            "the same tensor is copied again in every call of the method",
-            "keep the copy, and move that only",
-        ),
         Again::Loop => {
             ("the same tensor is copied again in every round of the loop", "move it once, before the loop")
         }

@@ -71,7 +71,9 @@ impl Interp<'_> {
             if self.rests(id, name) && self.only_added_to(&setters, name) {
                 continue;
             }
-            if self.is_always_the_same(key, name) {
+            if matches!(self.get_field(id, name), Value::Bool(TRUE | FALSE))
+                && self.is_always_the_same(key, name)
+            {
                 continue;
             }
             let registered = matches!(self.get_field(id, name), Value::Tensor(t) if self.get_tensor(t).role == Role::Parameter);

@@ -191,7 +191,6 @@ impl Interp<'_> {
         self.heavy_here.clear();
         self.watch.ranks_used.clear();
         self.watch.read_of.clear();
-        self.watch.devices_left_out.clear();
         self.watch.gpus_chosen.clear();
         self.watch.wanted_on_cpu.clear();
         self.watch.module_met.clear();

@@ -6,6 +6,8 @@
 use super::Interp;
 use crate::ir::{Expr, ExprId, Stmt, Var};
 use crate::link::Resolved;
+use crate::span::Span;
+use crate::sym::Sym;
 
 impl Interp<'_> {
     /// Does a part of this statement's value go into a parameter as a whole, in a function that is no step, nor called by one?
@@ -25,7 +27,9 @@ impl Interp<'_> {
         });
         given.flatten().any(|&target| match ir.expr(target) {
             Expr::Attr { base, name } => {
-                name.as_str() == "data" && matches!(ir.expr(base), Expr::Attr { .. })
+                let weight = |name: &str| matches!(name, "weight" | "bias");
+                name.as_str() == "data"
+                    && matches!(ir.expr(base), Expr::Attr { name, .. } if weight(name.as_str()))
             }
             // `weight = torch.cat([weight, more])`, and later on `layer.weight = nn.Parameter(weight)`
             var @ Expr::Var(Var::Local(_)) => {
@@ -38,11 +42,30 @@ impl Interp<'_> {
     /// Does the function that runs make a parameter of such an expression?
     fn is_made_parameter(&self, of: &dyn Fn(ExprId) -> bool) -> bool {
         let (ir, module) = (&self.linked().ir, self.here().module);
-        ir.exprs[ir.exprs_of(ir.function(self.here().func))].iter().any(|e| {
-            let Expr::Call(id) = *e else { return false };
+        // One that is kept nowhere is no module's.
+        let kept = |at: Span| {
+            ir.stmts_of(ir.function(self.here().func)).any(|n| match ir.stmts[n] {
+                Stmt::Assign { targets, value } => {
+                    ir.span(value).contains(at)
+                        && ir
+                            .list(targets)
+                            .iter()
+                            .any(|&t| matches!(ir.expr(t), Expr::Attr { .. } | Expr::Index { .. }))
+                }
+                Stmt::Expr(e) => {
+                    let registers = |name: Sym| matches!(name.as_str(), "register_parameter" | "setattr");
+                    let Expr::Call(call) = ir.expr(e) else { return false };
+                    ir.span(e).contains(at) && ir.last_name(ir.call(call).func).is_some_and(registers)
+                }
+                _ => false,
+            })
+        };
+        ir.exprs_of(ir.function(self.here().func)).any(|n| {
+            let Expr::Call(id) = ir.exprs[n] else { return false };
             let call = ir.call(id);
             let parameter = |path| crate::torch::canonical(path).as_str() == "torch.nn.Parameter";
             call.args.iter().any(|a| of(a.value))
+                && kept(ir.expr_spans[n])
                 && matches!(self.program.resolve_expr(module, call.func), Some(Resolved::External(path)) if parameter(path))
         })
     }

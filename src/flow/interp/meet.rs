@@ -369,11 +369,7 @@ impl Interp<'_> {
     fn flag_decides(&mut self, device: Dd, there: Cond) -> bool {
         let mut atoms = Vec::new();
         self.d.support(device, &mut atoms);
-        // Who leaves a device out has not asked for the CPU.
-        atoms.retain(|a| {
-            let speaks = matches!(self.atoms.get(*a), Atom::Flag { about_devices: true, .. });
-            speaks && !self.watch.devices_left_out.contains(a)
-        });
+        atoms.retain(|&a| matches!(self.atoms.get(a), Atom::Flag { about_devices: true, .. }));
         if atoms.is_empty() {
             return false;
         }

@@ -271,7 +271,11 @@ impl Interp<'_> {
             Value::Outer(o) => matches!(self.t.get_outer(o).key, OuterKey::Result { .. }),
             _ => false,
         };
-        super::args::names_device(name.as_str()) && self.values_of(v).into_iter().any(unknown)
+        let on_host = |v| matches!(v, Value::Device(d) if self.device_leaves(d).iter().any(|&(_, d, _)| d == Device::Cpu));
+        let found = self.values_of(v);
+        super::args::names_device(name.as_str())
+            && found.iter().any(|&v| unknown(v))
+            && !found.iter().any(|&v| on_host(v))
     }
 
     fn super_attr(&mut self, receiver: Value, name: Sym, e: ExprId) -> Value {

@@ -142,13 +142,17 @@ impl Interp<'_> {
             && (self.is_device_of_parameter(at) || self.is_known_device(v) || self.is_device_object(at, true))
     }
 
-    /// `next(model.parameters()).device`, whatever the model: who gives parameters gives tensors. So are weights, whosoever they are:
+    /// `next(model.parameters()).device`, whatever the model: who gives parameters gives tensors. So are weights, in a file that uses PyTorch:
     /// `layers[i].weight.device`.
     pub(super) fn is_device_of_parameter(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         let Expr::Attr { base, name } = ir.expr(e) else { return false };
         if let Expr::Attr { name: of, .. } = ir.expr(base) {
-            return name == self.known.device && matches!(of.as_str(), "weight" | "bias");
+            // Other libraries' weights may have devices that are texts.
+            let of_torch = |m: &str| m == "torch" || m.starts_with("torch.");
+            return name == self.known.device
+                && matches!(of.as_str(), "weight" | "bias")
+                && ir.imports.iter().any(|i| of_torch(i.module.as_str()));
         }
         let Expr::Call(next) = ir.expr(base) else { return false };
         let next = ir.call(next);

@@ -83,7 +83,6 @@ mod late_layers;
 mod late_tensors;
 mod layers;
 mod left_open;
-mod left_out;
 mod loading;
 mod loops;
 mod made;

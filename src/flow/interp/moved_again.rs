@@ -1,10 +1,10 @@
-//! The same tensor that is moved again and again: in every round of a loop, in every call of a module or of a method.
+//! The same tensor that is moved again and again: in every round of a loop, in every call of a module.
 
 use super::super::diagram::Dd;
 use super::super::event::{Again, Kind};
-use super::super::value::{Device, OuterKey, Reason, Tensor, Value};
+use super::super::value::{Device, Reason, Tensor, Value};
 use super::Interp;
-use crate::ir::{Expr, ExprId, Stmt, Var};
+use crate::ir::{Arg, ArgKind, Call, Expr, ExprId, Module, Stmt, Var};
 use crate::sym::Sym;
 
 impl Interp<'_> {
@@ -21,7 +21,7 @@ impl Interp<'_> {
             return;
         }
         let Some(entered) = self.second_round() else {
-            let again = self.is_sent_by_each_call(t, target, base).filter(|_| !self.is_kept_once(e));
+            let again = self.is_sent_by_each_call(t, base).filter(|_| !self.is_kept_once(e));
             if let Some(again) = again {
                 self.tell_where(target, e, Kind::InvariantMove { again });
             }
@@ -44,6 +44,11 @@ impl Interp<'_> {
         let Some(entered) = self.second_round() else { return };
         let ir = &self.linked().ir;
         let Expr::Call(id) = ir.expr(e) else { return };
+        let wants_gradients =
+            |a: &Arg| matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == "requires_grad");
+        if ir.call(id).args.iter().any(wants_gradients) {
+            return;
+        }
         let (mut numbers, mut names) = (Vec::new(), Vec::new());
         for (n, a) in ir.call(id).args.iter().enumerate() {
             for part in ir.exprs_in(a.value).map(|n| ExprId(u32::try_from(n).unwrap_or(u32::MAX))) {
@@ -121,7 +126,7 @@ impl Interp<'_> {
             })
     }
 
-    /// Does the function write into what an expression is assigned to? Then each round needs one of its own.
+    /// Is an expression not just read, or does the function write into what it is assigned to? Then each round needs one of its own.
     fn is_written_to(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         let stmts = || ir.stmts[ir.stmts_of(ir.function(self.here().func))].iter();
@@ -129,7 +134,7 @@ impl Interp<'_> {
             Stmt::Assign { targets, value } if value == e => ir.list(targets).first().copied(),
             _ => None,
         });
-        let Some(holder) = holder else { return false };
+        let Some(holder) = holder else { return self.is_kept_or_left_with(e) };
         let same = |x: ExprId| ir.expr(x) == ir.expr(holder);
         !matches!(ir.expr(holder), Expr::Var(_))
             || stmts().any(|s| match *s {
@@ -142,11 +147,25 @@ impl Interp<'_> {
                     if matches!(ir.expr(ir.call(c).func), Expr::Attr { base, name } if same(base) && name.as_str().ends_with('_'))),
                 _ => false,
             })
+            || ir.calls().any(|call| {
+                let out = |a: &Arg| matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == "out");
+                call.args.iter().any(|a| same(a.value) && out(a)) || keeps(ir, call) && call.args.iter().any(|a| same(a.value))
+            })
+    }
+
+    /// Does a list get it, or is the loop left with it?
+    fn is_kept_or_left_with(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let at = ir.span(e);
+        let left = |n: usize| matches!(ir.stmts[n], Stmt::Return(_)) && ir.stmt_spans[n].contains(at);
+        let kept =
+            |call: Call<'_>| keeps(ir, call) && call.args.iter().any(|a| ir.span(a.value).contains(at));
+        ir.stmts_of(ir.function(self.here().func)).any(left) || ir.calls().any(kept)
     }
 
     /// `self.table.to(x.device)` in `forward`, of a table that only the module's constructor sets: a model is called again
-    /// and again, and each call copies it. So does each call of an object's method that is given what it works on.
-    fn is_sent_by_each_call(&mut self, t: Tensor, target: Dd, base: ExprId) -> Option<Again> {
+    /// and again, and each call copies it.
+    fn is_sent_by_each_call(&mut self, t: Tensor, base: ExprId) -> Option<Again> {
         let Expr::Attr { base: owner, name } = self.linked().ir.expr(base) else { return None };
         // In a loop it is that loop's, and of a caller in another file it says nothing.
         let mut around = Some(self.frame);
@@ -170,32 +189,15 @@ impl Interp<'_> {
             let reasons = i.device_leaves(t.device);
             reasons.iter().all(|&(_, _, at)| i.chain(at).first().is_some_and(|s| s.reason == Reason::Kept))
         };
-        let again = match self.obj(id).kind {
-            super::ObjKind::Module if function.name == self.known.forward && all_kept(self) => Again::Forward,
-            super::ObjKind::Instance
-                if self.callers.entry == Some(frame.func)
-                    && self.follows_argument(target)
-                    && !self.happens_once() =>
-            {
-                Again::Method
-            }
-            _ => return None,
-        };
+        if !matches!(self.obj(id).kind, super::ObjKind::Module)
+            || function.name != self.known.forward
+            || !all_kept(self)
+        {
+            return None;
+        }
         let fixed = owner == self.here().receiver
             && self.obj(id).class.is_some_and(|class| !self.is_set_later(class, name));
-        fixed.then_some(again)
-    }
-
-    /// Is it for certain the place of something that the function was given?
-    fn follows_argument(&self, target: Dd) -> bool {
-        let here = self.here().func;
-        self.device_leaves(target).iter().all(|&(_, d, _)| match d {
-            Device::Of(o) => {
-                let outer = self.t.get_outer(o);
-                matches!(outer.key, OuterKey::Param { func, .. } if func == here)
-            }
-            _ => false,
-        })
+        fixed.then_some(Again::Forward)
     }
 
     /// Does a method of the class other than its constructor set the attribute, perhaps by its name?
@@ -243,4 +245,9 @@ impl Interp<'_> {
         self.watch.cells_then = cells;
         Some(entered)
     }
+}
+
+/// `found.append(x)`
+fn keeps(ir: &Module, call: Call<'_>) -> bool {
+    matches!(ir.expr(call.func), Expr::Attr { name, .. } if matches!(name.as_str(), "append" | "add" | "insert" | "extend"))
 }

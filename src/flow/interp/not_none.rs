@@ -12,10 +12,8 @@ impl Interp<'_> {
     /// `value.name` is read: where that is `None`, the path ends here, unless somebody catches what is raised then.
     pub(super) fn note_read_of(&mut self, value: Value, name: Sym) {
         let Value::Outer(o) = value else { return };
-        let own = matches!(
-            self.t.get_outer(o).key,
-            OuterKey::Param { .. } | OuterKey::Attr { .. } | OuterKey::Field { .. }
-        );
+        // An attribute of something may be set by any call in between.
+        let own = matches!(self.t.get_outer(o).key, OuterKey::Param { .. });
         // What everything has says nothing.
         if !own || self.muted > 0 || name.as_str().starts_with("__") || self.in_some_try() {
             return;

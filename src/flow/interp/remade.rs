@@ -32,12 +32,20 @@ impl Interp<'_> {
         if method.class.is_none() || matches!(method.name.as_str(), "forward" | "__call__") {
             return false;
         }
-        let set = ir.stmts[ir.stmts_of(method)].iter().filter_map(|s| match *s {
-            Stmt::Assign { targets, .. } => Some(ir.list(targets)),
-            _ => None,
-        });
-        let set: Vec<ExprId> =
-            set.flatten().copied().filter(|&t| matches!(ir.expr(t), Expr::Attr { .. })).collect();
+        let mut set: Vec<ExprId> = Vec::new();
+        for s in &ir.stmts[ir.stmts_of(method)] {
+            match *s {
+                // What is counted changes in every call.
+                Stmt::Assign { targets, value } => {
+                    let kept =
+                        |t: &&ExprId| matches!(ir.expr(**t), Expr::Attr { .. }) && !ir.asks_about(value, **t);
+                    set.extend(ir.list(targets).iter().filter(kept));
+                }
+                // What goes back to the caller is not kept.
+                Stmt::Return(Some(_)) => return false,
+                _ => {}
+            }
+        }
         let misses = |part: ExprId| {
             is_about_what_lacks(ir, part) && set.iter().any(|&place| ir.asks_about(part, place))
         };

@@ -143,7 +143,7 @@ impl Interp<'_> {
             if name == "torch.tensor" {
                 self.check_made_again(d, e);
             }
-            if op.result == ResultRule::DeviceArgument { self.unless_left_out(v, d, at, e) } else { d }
+            d
         } else {
             match op.result {
                 // Data from outside may be a list or an array just as well as a tensor.

@@ -170,8 +170,6 @@ pub(super) struct Watch {
     pub(super) sent_parts: FxHashMap<OuterId, FxHashSet<OuterId>>,
     /// What is given to a module that brings its inputs along.
     pub(super) brought_along: FxHashSet<OuterId>,
-    /// Tests of whether the function that is interpreted for itself was given a device.
-    pub(super) devices_left_out: Vec<AtomId>,
     /// Outside things of which an attribute has been read, and on which path: they are not `None` there.
     pub(super) read_of: FxHashMap<OuterId, Cond>,
     /// Inputs of `forward` that have been given to layers with weights.
@@ -334,7 +332,6 @@ impl Watch {
             registers_by_hand: FxHashSet::default(),
             sent_parts: FxHashMap::default(),
             brought_along: FxHashSet::default(),
-            devices_left_out: Vec::new(),
             read_of: FxHashMap::default(),
             with_layers: FxHashSet::default(),
             shown_modules: FxHashSet::default(),
