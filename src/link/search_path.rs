@@ -3,12 +3,17 @@
 //! Only what is written down counts: a path made from where the file is, or from texts. One that is relative to the
 //! working directory is tried from the usual ones, the file's own and the project's root.
 
+use std::cell::Cell;
 use std::path::{Component, Path, PathBuf};
 
 use crate::ir::{ArgKind, BinOp, Call, Expr, ExprId, FuncId, Module, Stmt, Var, Whole};
 
 /// Paths are put together by so many steps.
 const MAX_DEPTH: u32 = 12;
+/// All paths of one file together take no more steps.
+const MAX_STEPS: u32 = 512;
+/// Bytes of the longest path that is put together.
+const MAX_LENGTH: usize = 4096;
 /// So many folders of one file are looked at.
 const MAX_FOLDERS: usize = 8;
 
@@ -35,7 +40,7 @@ pub(super) fn folders(ir: &Module, file: &Path, root: &Path) -> Vec<PathBuf> {
     {
         return found;
     }
-    let reader = Reader { ir, file };
+    let reader = Reader { ir, file, steps: Cell::new(MAX_STEPS) };
     for e in put_on_path(ir) {
         let starts = match reader.path(e, MAX_DEPTH) {
             Some(Written::FromFile(path)) => vec![path],
@@ -102,11 +107,22 @@ enum Written {
 struct Reader<'a> {
     ir: &'a Module,
     file: &'a Path,
+    /// How many are left.
+    steps: Cell<u32>,
 }
 
 impl Reader<'_> {
     fn path(&self, e: ExprId, depth: u32) -> Option<Written> {
-        let depth = depth.checked_sub(1)?;
+        self.steps.set(self.steps.get().checked_sub(1)?);
+        let written = self.written(e, depth.checked_sub(1)?)?;
+        let length = match &written {
+            Written::FromFile(path) => path.as_os_str().len(),
+            Written::Relative(text) => text.len(),
+        };
+        (length <= MAX_LENGTH).then_some(written)
+    }
+
+    fn written(&self, e: ExprId, depth: u32) -> Option<Written> {
         let ir = self.ir;
         match ir.expr(e) {
             Expr::Str(s) => Some(Written::Relative(s.as_str().to_owned())),

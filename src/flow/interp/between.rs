@@ -102,8 +102,8 @@ impl Interp<'_> {
         let mut constant = None;
         for k in &self.program.class(key).mro {
             let ir = &self.program.get(k.module).ir;
-            // `setattr(self, "_name", value)`
-            if ir.has_string(name) {
+            // `setattr(self, "_name", value)`, or by a name that is put together
+            if ir.has_string(name) || sets_any(ir) {
                 return false;
             }
             let it = |e: ExprId| sets(ir, e, name);
@@ -115,6 +115,7 @@ impl Interp<'_> {
                     }
                     Stmt::AnnAssign { target, value: Some(value), .. } if it(target) => Some(value),
                     Stmt::AugAssign { target, .. } | Stmt::For { target, .. } if it(target) => None,
+                    Stmt::With { ref items, .. } if items.iter().any(|&(_, t)| t.is_some_and(it)) => None,
                     _ => continue,
                 };
                 let Some(value) = value.map(|e| ir.expr(e)) else { return false };
@@ -343,4 +344,13 @@ fn sets(ir: &Module, target: ExprId, name: Sym) -> bool {
         Expr::Star(rest) => sets(ir, rest, name),
         _ => false,
     }
+}
+
+/// Are attributes set whose names are put together, or all of them at once?
+fn sets_any(ir: &Module) -> bool {
+    let by_name = |call: crate::ir::Call<'_>| {
+        ir.is_builtin(call.func, "setattr")
+            && call.args.get(1).is_none_or(|a| !matches!(ir.expr(a.value), Expr::Str(_)))
+    };
+    ir.has_attribute(Sym::new("__dict__")) || ir.calls().any(by_name)
 }

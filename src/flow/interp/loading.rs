@@ -40,7 +40,7 @@ impl Interp<'_> {
         if ((location.is_none() && !args.open) || explicit_none)
             && !self.located_elsewhere(e)
             && !self.is_published(args)
-            && !self.goes_to_cuda(e)
+            && !(program && self.goes_to_cuda(e))
             && !(program && self.runs_the_original())
         {
             // What this very run has written comes back to where it was.
