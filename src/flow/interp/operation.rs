@@ -162,11 +162,12 @@ impl Interp<'_> {
         e: ExprId,
         parties: &[Party],
     ) -> bool {
-        // What `index_put` is given to write may be a number, which may come from either side.
+        // What `index_put` is given to write may be a number, which may come from anywhere
+        // (aten/src/ATen/native/TensorAdvancedIndexing.cpp, `_index_put_impl_`).
         let may_be_number = |p: &Party| {
             op.kind == OpKind::Indexing
                 && p.rule.cuda_ok == torch::Elsewhere::ZeroDim
-                && p.dims.none().is_none()
+                && p.dims.none() != Some(false)
         };
         let bound: Vec<Party> = parties
             .iter()
