@@ -10,6 +10,7 @@ mod intake;
 mod judged;
 mod makers;
 mod project;
+mod saved;
 mod unused;
 
 use rayon::prelude::*;
@@ -69,7 +70,7 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     let findings = project::only_in_groups(findings, &mut reading);
     let findings = callers::off_mps(findings, &mut reading);
     let findings = project::on_one_machine(findings, &mut reading);
-    let findings = project::saved_elsewhere(findings, &mut reading);
+    let findings = saved::saved_elsewhere(findings, &mut reading);
     let findings = project::made_by_default(findings, &mut reading);
     let findings = project::on_moved_modules(findings, &mut reading);
     let findings = makers::moved_with_the_whole(findings, &mut reading);

@@ -11,15 +11,14 @@ use memchr::memmem::Finder;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::around::files_around;
 use super::intake::{Analysis, Intake};
 use crate::config::Settings;
 use crate::discover::{Input, MAX_FILES, project_files, project_root};
 use crate::finding::{ByDefault, Code, Finding, Spot, Way};
 use crate::flow::{
-    Behind, CalledOnce, CudaOnly, Elsewhere, GPUS, Load, MOVE, NamedCalls, QUESTION, SETTERS, SetBefore,
-    Tabled, Target, Uses, Writers, all_nccl, class_of, function_at, groups_start_here, is_grouped,
-    is_offered, is_spot_grouped, stays,
+    Behind, CalledOnce, CudaOnly, Elsewhere, GPUS, MOVE, NamedCalls, QUESTION, SETTERS, SetBefore, Tabled,
+    Target, Uses, Writers, all_nccl, class_of, function_at, groups_start_here, is_grouped, is_offered,
+    is_spot_grouped, stays,
 };
 use crate::ir::FuncId;
 use crate::link::{ClassKey, ModIdx, Program};
@@ -30,8 +29,7 @@ use crate::torch::{GPU_GROUP_MAKER, GROUP_MAKER, libraries_for_cuda};
 use crate::world::World;
 
 /// `torch.load` without `map_location`.
-const LOAD: Code = Code(105);
-
+pub(super) const LOAD: Code = Code(105);
 /// A device that a module chooses for itself.
 pub(super) const IN_MODULE: Code = Code(305);
 /// A model in evaluation mode that is run with gradients.
@@ -142,40 +140,6 @@ fn is_told(f: &mut Finding, refuses: &dyn Fn(&Way) -> bool, needs: &dyn Fn(&Way)
         }
         _ => false,
     }
-}
-
-/// The findings without those about loads of what the project itself has saved from the CPU.
-pub(super) fn saved_elsewhere(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
-    let inputs = reading.inputs;
-    let known = |f: &Finding, program: &Program| -> Option<Vec<Load>> {
-        let loads = causes(f).into_iter().map(|place| Load::at(program, place));
-        loads.collect::<Option<Vec<Load>>>().filter(|_| f.code == LOAD)
-    };
-    let dependent = findings.iter().filter(|f| known(f, &reading.program).is_some());
-    let files = dependent.map(|f| f.primary.place.file);
-    for project in projects(files.collect::<Vec<_>>().into_iter(), inputs) {
-        // What a framework's programs write, its examples read.
-        let around = files_around(&project, reading);
-        let project = project.and(around);
-        let here = |f: &Finding| project.holds(f.primary.place.file, inputs);
-        let loads: Vec<Load> = findings
-            .iter()
-            .filter(|f| here(f))
-            .filter_map(|f| known(f, &reading.program))
-            .flatten()
-            .collect();
-        let words: Vec<&str> = loads.iter().flat_map(Load::words).collect();
-        project.complete(reading, &|text| mentions(text, &words));
-        let files = project.modules(reading);
-        let files = project.with_helpers(reading, files);
-        let program = &reading.program;
-        let writers = Writers::of(program, &files);
-        findings.retain(|f| {
-            let loads = known(f, program).filter(|_| here(f));
-            !loads.is_some_and(|loads| loads.iter().all(|load| writers.on_the_host(load)))
-        });
-    }
-    findings
 }
 
 /// The findings without those about what functions make on the CPU by default, where the programs that use them have set
@@ -418,7 +382,7 @@ impl Project<'_> {
     }
 
     /// The same with more files.
-    fn and(mut self, more: Vec<PathBuf>) -> Self {
+    pub(super) fn and(mut self, more: Vec<PathBuf>) -> Self {
         self.files.extend(more);
         self
     }
@@ -508,7 +472,7 @@ impl Project<'_> {
     }
 
     /// Reads the files that call what writes for others: they say what is written.
-    fn with_helpers(&self, reading: &mut Reading<'_>, mut files: Vec<ModIdx>) -> Vec<ModIdx> {
+    pub(super) fn with_helpers(&self, reading: &mut Reading<'_>, mut files: Vec<ModIdx>) -> Vec<ModIdx> {
         for _ in 0..MAX_HANDS {
             let helpers = Writers::of(&reading.program, &files).helpers();
             let words: Vec<&str> = helpers.iter().map(|name| name.as_str()).collect();

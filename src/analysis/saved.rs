@@ -1,0 +1,41 @@
+//! Loads of what the project itself has saved, or the project that it lies in.
+
+use super::around::files_around;
+use super::project::{LOAD, Reading, causes, mentions, projects};
+use crate::finding::Finding;
+use crate::flow::{Load, Writers};
+use crate::link::Program;
+
+/// The findings without those about loads of what the project itself has saved from the CPU.
+pub(super) fn saved_elsewhere(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    let inputs = reading.inputs;
+    let known = |f: &Finding, program: &Program| -> Option<Vec<Load>> {
+        let loads = causes(f).into_iter().map(|place| Load::at(program, place));
+        loads.collect::<Option<Vec<Load>>>().filter(|_| f.code == LOAD)
+    };
+    let dependent = findings.iter().filter(|f| known(f, &reading.program).is_some());
+    let files = dependent.map(|f| f.primary.place.file);
+    for project in projects(files.collect::<Vec<_>>().into_iter(), inputs) {
+        // What a framework's programs write, its examples read.
+        let around = files_around(&project, reading);
+        let project = project.and(around);
+        let here = |f: &Finding| project.holds(f.primary.place.file, inputs);
+        let loads: Vec<Load> = findings
+            .iter()
+            .filter(|f| here(f))
+            .filter_map(|f| known(f, &reading.program))
+            .flatten()
+            .collect();
+        let words: Vec<&str> = loads.iter().flat_map(Load::words).collect();
+        project.complete(reading, &|text| mentions(text, &words));
+        let files = project.modules(reading);
+        let files = project.with_helpers(reading, files);
+        let program = &reading.program;
+        let writers = Writers::of(program, &files);
+        findings.retain(|f| {
+            let loads = known(f, program).filter(|_| here(f));
+            !loads.is_some_and(|loads| loads.iter().all(|load| writers.on_the_host(load)))
+        });
+    }
+    findings
+}
