@@ -43,7 +43,7 @@ OPERATIONS = {
     ],
     "scal": [
         "{vec}.sum()", "{vec}.mean()", "{vec}[0]", "{mat}.norm()", "torch.dot({vec}, {vec})", "F.mse_loss({vec}, {vec})", "{scal~} + {scal}", "{scal} * 2",
-        "F.cross_entropy({mat}, {idx})", "F.cross_entropy({mat}, {idx}, weight={vec})", "{vec} @ {vec}", "F.l1_loss({mat}, {mat})", "{scal}.clone()",
+        "F.cross_entropy({mat}, {idx})", "F.cross_entropy({mat}, {idx}, weight=({vec}).detach())", "{vec} @ {vec}", "F.l1_loss({mat}, {mat})", "{scal}.clone()",
         "F.nll_loss(F.log_softmax({mat}, dim=1), {idx})", "F.binary_cross_entropy_with_logits({vec}, {vec})", "{vec}.max()", "torch.sum({mat})",
         "F.smooth_l1_loss({vec}, {vec})", "{mat}[1, 2]", "F.kl_div({vec}, {vec}, reduction=\"sum\")", "{scal}.exp()", "{mat}.trace()", "torch.mean({vec} * {vec})",
     ],
