@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::ir::{Expr, ExprId, Module, Var};
+use crate::ir::{Expr, ExprId, Function, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::sym::Sym;
 use crate::torch::{self, State};
@@ -48,6 +48,17 @@ impl<'a> File<'a> {
             _ => false,
         }
     }
+}
+
+/// What a method gives to `self.name`, in order.
+pub(super) fn given_to_own(ir: &Module, method: &Function, name: Sym) -> Vec<ExprId> {
+    let own =
+        |&t: &ExprId| matches!(ir.expr(t), Expr::Attr { base, name: n } if n == name && is_self(ir, base));
+    let given = ir.stmts[ir.stmts_of(method)].iter().filter_map(|s| match *s {
+        Stmt::Assign { targets, value } => ir.list(targets).iter().any(own).then_some(value),
+        _ => None,
+    });
+    given.collect()
 }
 
 /// Is it the first variable of a function, which a method is given as its instance?

@@ -1,8 +1,8 @@
 //! SD210: a method is given a device and calls the same method of its object's parts without it.
 
-use super::super::file::{File, is_self};
+use super::super::file::{File, given_to_own, is_self};
 use crate::finding::Finding;
-use crate::ir::{ClassId, Expr, ExprId, FuncKind, Function, Module, Stmt};
+use crate::ir::{ClassId, Expr, ExprId, FuncKind, Function, Module};
 use crate::link::{ClassKey, Resolved};
 use crate::sym::Sym;
 
@@ -46,14 +46,8 @@ fn takes_it(file: &File<'_>, key: ClassKey, part: Sym, method: Sym, wanted: Sym)
 /// The callees of `self.part = Encoder(…)` in the methods of a class.
 fn made_as(ir: &Module, class: ClassId, part: Sym) -> Vec<ExprId> {
     let methods = ir.class(class).methods.iter().map(|&(_, f)| ir.function(f));
-    let stmts = methods.flat_map(|f| ir.stmts[ir.stmts_of(f)].iter());
-    let made = stmts.filter_map(|s| match *s {
-        Stmt::Assign { targets, value } => {
-            let own = |&t: &ExprId| matches!(ir.expr(t), Expr::Attr { base, name } if name == part && is_self(ir, base));
-            let Expr::Call(id) = ir.expr(value) else { return None };
-            ir.list(targets).iter().any(own).then_some(ir.call(id).func)
-        }
-        _ => None,
-    });
-    made.collect()
+    let given = methods.flat_map(|method| given_to_own(ir, method, part));
+    given
+        .filter_map(|e| if let Expr::Call(id) = ir.expr(e) { Some(ir.call(id).func) } else { None })
+        .collect()
 }

@@ -1,7 +1,7 @@
 //! What a part of an object makes of arrays is on the host.
 
-use super::super::file::File;
-use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Function, Stmt};
+use super::super::file::{File, given_to_own, is_self};
+use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Function, Module, Var};
 use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::sym::Sym;
 
@@ -46,14 +46,8 @@ impl File<'_> {
         let program = self.cx.program;
         let (module, init) = program.find_method(class, Sym::new("__init__"))?;
         let ir = &program.get(module).ir;
-        let mut made = ir.stmts_of(ir.function(init)).filter_map(|n| {
-            let Stmt::Assign { targets, value } = ir.stmts[n] else { return None };
-            let sets = |&t: &ExprId| {
-                matches!(ir.expr(t), Expr::Attr { base, name } if name == part && super::super::file::is_self(ir, base))
-            };
-            ir.list(targets).iter().any(sets).then_some(value)
-        });
-        let (Some(value), None) = (made.next(), made.next()) else { return None };
+        let made = given_to_own(ir, ir.function(init), part);
+        let &[value] = made.as_slice() else { return None };
         let Expr::Call(call) = ir.expr(value) else { return None };
         program.resolve_expr(module, ir.call(call).func)
     }
@@ -75,7 +69,7 @@ impl File<'_> {
                     reads |= FROM_ARRAYS.contains(&path.as_str())
                         && call.args.first().is_some_and(|a| is_of_variable(ir, a.value));
                 }
-                (_, Expr::Attr { base, name }) if super::super::file::is_self(ir, base) && depth > 0 => {
+                (_, Expr::Attr { base, name }) if is_self(ir, base) && depth > 0 => {
                     if let Some(next) = program.find_method(class, name) {
                         reads |= self.reads_arrays(class, next, depth - 1)?;
                     }
@@ -88,7 +82,7 @@ impl File<'_> {
 }
 
 /// Does the call say a device, or take something to one?
-fn says_place(ir: &crate::ir::Module, call: Call<'_>) -> bool {
+fn says_place(ir: &Module, call: Call<'_>) -> bool {
     let named = |k: Sym| k.as_str() == "device";
     let keyword = call.args.iter().any(|a| matches!(a.kind, ArgKind::Keyword(k) if named(k)));
     let Expr::Attr { name, .. } = ir.expr(call.func) else { return keyword };
@@ -98,6 +92,6 @@ fn says_place(ir: &crate::ir::Module, call: Call<'_>) -> bool {
 }
 
 /// Is it made of some variable, and no constant?
-fn is_of_variable(ir: &crate::ir::Module, e: ExprId) -> bool {
-    ir.exprs_in(e).any(|n| matches!(ir.exprs[n], Expr::Var(crate::ir::Var::Local(_))))
+fn is_of_variable(ir: &Module, e: ExprId) -> bool {
+    ir.exprs_in(e).any(|n| matches!(ir.exprs[n], Expr::Var(Var::Local(_))))
 }
