@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use self::copies::Copies;
 pub use self::intake::Analysis;
 use self::intake::{Intake, Loaded, file_id, load};
-use self::judged::{findings_of, importer};
+use self::judged::{Judged, findings_of, importer, judged};
 use self::project::Reading;
 use crate::discover::Input;
 use crate::flow::Relevance;
@@ -37,14 +37,16 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     intake.follow(wanted, &mut analysis);
     let program = intake.link();
     let mut relevance = Relevance::of(&program);
-    let mut found: Found = inputs
+    let first: Vec<Judged> = inputs
         .par_iter()
         .enumerate()
-        .map(|(i, input)| {
-            let file = file_id(i);
-            (file, findings_of(file, input, &program, &relevance, &analysis.sources))
-        })
+        .map(|(i, input)| judged(file_id(i), input, &program, &relevance, &analysis.sources))
         .collect();
+    let mut found = Found::default();
+    for (i, judged) in first.into_iter().enumerate() {
+        found.insert(file_id(i), judged.findings);
+        analysis.exhausted.extend(judged.exhausted);
+    }
     let mut reading = Reading { inputs, program, intake, analysis };
     given::decided_elsewhere(&mut found, &mut reading, &mut relevance);
     let copies = Copies::of(&found, &mut reading, &mut relevance);

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use crate::analysis::Analysis;
 use crate::discover::Input;
 use crate::finding::Finding;
+use crate::flow::Exhausted;
 use crate::rules::page::Page;
 use crate::source::Sources;
 use crate::span::FileId;
@@ -20,11 +21,13 @@ pub struct Refined {
     pub findings: Vec<Finding>,
     /// How many findings comments suppressed.
     pub suppressed: usize,
+    /// The functions that ran out of budget, see [`Analysis::exhausted`].
+    pub exhausted: Vec<Exhausted>,
 }
 
 /// Applies settings and, if `honor_comments`, suppression comments.
 pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page], honor_comments: bool) -> Refined {
-    let Analysis { sources, mut findings, comments } = analysis;
+    let Analysis { sources, mut findings, comments, exhausted } = analysis;
     let by_path: FxHashMap<_, _> = inputs.iter().map(|input| (input.path.as_path(), input)).collect();
     let input = |file: FileId| by_path.get(sources.get(file).path.as_path()).copied();
     // Files that nobody asked for are read because of imports; theirs is another run.
@@ -45,5 +48,5 @@ pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page], honor_commen
         let path = |f: &Finding| &sources.get(f.primary.place.file).path;
         path(a).cmp(path(b)).then_with(|| key(a).cmp(&key(b))).then_with(|| a.message.cmp(&b.message))
     });
-    Refined { sources, findings, suppressed }
+    Refined { sources, findings, suppressed, exhausted }
 }

@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::extensions::extensions;
 use crate::discover::Input;
 use crate::finding::{Code, Finding, Label};
+use crate::flow::Exhausted;
 use crate::ir::Module;
 use crate::link::{Finder, Importer, PathId, Program};
 use crate::lower::{Comment, Kind, Lowered};
@@ -27,6 +28,9 @@ pub struct Analysis {
     pub findings: Vec<Finding>,
     /// The comments that may be suppressions, by file.
     pub comments: Vec<(FileId, Vec<Comment>)>,
+    /// The functions of the files that were asked for that ran out of budget: nothing more is said of them. By file, in the order of
+    /// the inputs, then by place.
+    pub exhausted: Vec<Exhausted>,
 }
 
 /// A file that has been read.

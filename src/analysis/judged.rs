@@ -5,7 +5,7 @@ use std::path::Path;
 use super::intake::{internal_error, plain_finding};
 use crate::discover::Input;
 use crate::finding::{Code, Finding};
-use crate::flow::Relevance;
+use crate::flow::{Exhausted, Relevance};
 use crate::ir::Import;
 use crate::link::Program;
 use crate::rules::{Context, Limits};
@@ -18,6 +18,13 @@ pub(super) fn importer<'a>(path: &Path, inputs: &'a [Input]) -> Option<&'a Input
     inputs.iter().find(|input| path.starts_with(&input.root)).or(inputs.first())
 }
 
+/// What came of interpreting a file.
+#[derive(Default)]
+pub(super) struct Judged {
+    pub(super) findings: Vec<Finding>,
+    pub(super) exhausted: Vec<Exhausted>,
+}
+
 /// What the rules say of the file.
 pub(super) fn findings_of(
     file: FileId,
@@ -26,9 +33,20 @@ pub(super) fn findings_of(
     relevance: &Relevance,
     sources: &Sources,
 ) -> Vec<Finding> {
-    let Some(module) = program.module_of(file) else { return Vec::new() };
+    judged(file, input, program, relevance, sources).findings
+}
+
+/// The same, with the functions that ran out of budget.
+pub(super) fn judged(
+    file: FileId,
+    input: &Input,
+    program: &Program,
+    relevance: &Relevance,
+    sources: &Sources,
+) -> Judged {
+    let Some(module) = program.module_of(file) else { return Judged::default() };
     if is_of_another_framework(&program.get(module).ir.imports) {
-        return Vec::new();
+        return Judged::default();
     }
     let judged = shielded(|| {
         let outcome = crate::flow::run_module(program, relevance, module);
@@ -45,15 +63,12 @@ pub(super) fn findings_of(
             refuses: outcome.refuses,
             limits,
         };
-        crate::rules::judge(&outcome, &cx)
+        Judged { findings: crate::rules::judge(&outcome, &cx), exhausted: outcome.exhausted }
     });
-    match judged {
-        Ok(findings) => findings,
-        Err(panic) => {
-            let place = Place { file, span: Span::default() };
-            vec![plain_finding(Code(1), internal_error(&panic), place)]
-        }
-    }
+    judged.unwrap_or_else(|panic| {
+        let place = Place { file, span: Span::default() };
+        Judged { findings: vec![plain_finding(Code(1), internal_error(&panic), place)], ..Judged::default() }
+    })
 }
 
 /// Frameworks with tensors of their own, and methods of the same names.

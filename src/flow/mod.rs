@@ -60,7 +60,7 @@ pub use fixed::{Fixed, conditions, hangs_on_values};
 pub use given::Calls;
 pub use grouped::{all_nccl, is_grouped, is_spot_grouped, nccl_where_cuda_is};
 pub use host_side::{HostSide, is_data_set};
-pub use interp::{Outcome, run_module};
+pub use interp::{Exhausted, Outcome, run_module};
 pub use moved_parts::parts_moved_by_others;
 pub use moved_whole::{keeps_device, moves_whole};
 pub use named_calls::{NamedCalls, function_at};

@@ -11,6 +11,7 @@ use super::files::Files;
 use super::{Cell, Interp, Outer};
 use crate::ir::{ClassId, FuncId, FuncKind};
 use crate::link::{ClassKey, ModIdx, Program};
+use crate::span::Place;
 use crate::sym::Sym;
 
 /// The methods of a module that Lightning gives a batch, which it has moved before (lightning/pytorch/strategies/strategy.py).
@@ -27,15 +28,24 @@ pub struct Outcome {
     pub cuda_only: bool,
     /// A function of the file refuses to go on without CUDA.
     pub refuses: bool,
-    /// Entry points that ran out of budget.
-    pub exhausted: usize,
+    /// Entry points that ran out of budget, each once, in the order of the source.
+    pub exhausted: Vec<Exhausted>,
+}
+
+/// A function, a file's body or a class's constructor that takes more to interpret than it may: nothing more is said of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Exhausted {
+    /// Its name; `<module>` for the body of a file, the class's name for a constructor that another file gives.
+    pub name: Sym,
+    /// Its name in the source, behind `def` or `class`; the start of the file for its body.
+    pub place: Place,
 }
 
 /// What has come out so far: events, each with the function that was interpreted for itself.
 #[derive(Default)]
 pub(super) struct Found {
     events: Vec<(Event, Option<FuncId>, Option<super::callers::Parameter>)>,
-    exhausted: usize,
+    exhausted: Vec<Exhausted>,
 }
 
 /// Interprets a file of the program.
@@ -62,6 +72,9 @@ pub fn run_module(program: &Program, relevance: &Relevance, module: ModIdx) -> O
         _ => true,
     });
     let events = i.mark_decided(out.events);
+    // One that was interpreted several times is one.
+    out.exhausted.sort_by_key(|e| e.place.span.start);
+    out.exhausted.dedup();
     Outcome {
         events: with_shadows(super::reveal::joined(events)),
         cuda_only,
@@ -160,7 +173,7 @@ impl Interp<'_> {
 
     pub(super) fn collect(&mut self, out: &mut Found) {
         if self.exhausted {
-            out.exhausted += 1;
+            out.exhausted.push(self.exhausted_entry());
         }
         self.end_group();
         self.end_transfers();
@@ -196,6 +209,17 @@ impl Interp<'_> {
         self.watch.module_met.clear();
         self.steps = 0;
         self.exhausted = false;
+    }
+
+    /// What is interpreted for itself just now, as somebody reads of it that there is too much of it.
+    fn exhausted_entry(&self) -> Exhausted {
+        let ir = &self.program.get(self.entry).ir;
+        let (name, span) = match (self.callers.entry, self.constructed) {
+            (Some(f), _) => (ir.function(f).name, ir.function(f).name_span),
+            (None, Some(class)) => (ir.class(class).name, ir.class(class).name_span),
+            (None, None) => (ir.function(FuncId(0)).name, ir.function(FuncId(0)).name_span),
+        };
+        Exhausted { name, place: Place { file: ir.file, span } }
     }
 
     /// The end of something that was interpreted for what it leaves alone.
@@ -366,6 +390,7 @@ impl Interp<'_> {
             // Submodules are built when something asks for them: each is an entry point of its own.
             self.shallow += 1;
             self.callers.entry = own.then_some(f);
+            self.constructed = Some(key.class);
             self.after_definition(m, f);
             self.run(m, f, None, Some(Value::Object(id)), class, None, None, false);
             self.check_registered(id);
@@ -375,6 +400,7 @@ impl Interp<'_> {
             }
             self.muted -= muted;
             self.collect(out);
+            self.constructed = None;
         }
         self.objects[id.0 as usize].outer = Some(outer);
         if !self.is_module_class(key) {

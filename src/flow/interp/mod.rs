@@ -162,7 +162,7 @@ use std::cell::RefCell;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-pub use entry::{Outcome, run_module};
+pub use entry::{Exhausted, Outcome, run_module};
 use frame::{Frame, LoopFrame, ObjKind, Object, TryFrame};
 
 use super::atom::{AtomId, Atoms};
@@ -175,7 +175,7 @@ use super::value::{
     Closure, Device, FrameId, Host, NO_ORIGIN, ObjId, Origin, OriginId, Outer, OuterId, OuterKey, Reason,
     Role, Tables, Tensor, Value,
 };
-use crate::ir::{ExprId, FuncId};
+use crate::ir::{ClassId, ExprId, FuncId};
 use crate::link::{ClassKey, Linked, ModIdx, Program};
 use crate::span::Place;
 use crate::sym::Sym;
@@ -319,6 +319,8 @@ pub struct Interp<'p> {
     suspended: Vec<managers::Suspended>,
     /// The file whose functions are the entry points.
     entry: ModIdx,
+    /// The class of which the constructor is interpreted for itself.
+    constructed: Option<ClassId>,
     /// What has a lower number was made before the entry point began.
     made_before: usize,
     speculative: bool,
@@ -483,6 +485,7 @@ impl<'p> Interp<'p> {
             saved: FxHashMap::default(),
             suspended: Vec::new(),
             entry,
+            constructed: None,
             made_before: 0,
             speculative: false,
             asked_before: false,
