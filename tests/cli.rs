@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::process::Stdio;
+
 use samedevice::rules::registry::registry;
 use serde_json::{Value, json};
 use support::Project;
@@ -54,7 +56,9 @@ fn wrong_flags_are_failures_with_a_hint() {
         ("check --extend-exclude a/[", "malformed glob in `--extend-exclude`"),
         ("check --isolated --config x", "cannot be used with"),
         ("check --jobs many", "invalid value"),
-        ("rule SD1", "several rules"),
+        ("rule SD2", "several rules; name one: SD201, SD202, "),
+        ("rule 204", "did you mean `SD204`?"),
+        ("rule SD24", "did you mean `SD204`?"),
         ("rule unguarded-cudaa", "did you mean `unguarded-cuda`?"),
     ] {
         let run = project.run(arguments);
@@ -151,17 +155,27 @@ fn code_scanning_reads_sarif() {
     let log: Value = serde_json::from_str(&formatted("sarif")).unwrap();
     let run = &log["runs"][0];
     assert_eq!(log["version"], "2.1.0");
-    assert_eq!(run["tool"]["driver"]["rules"].as_array().map(Vec::len), Some(registry().len()));
+    let [rule] = run["tool"]["driver"]["rules"].as_array().unwrap().as_slice() else { panic!("{log}") };
+    assert_eq!((&rule["id"], &run["results"][0]["ruleIndex"]), (&json!("SD003"), &json!(0)), "what was hit");
+    assert!(rule["helpUri"].as_str().unwrap().ends_with("/SD003-unreadable-file.md"), "{rule}");
     let [result] = run["results"].as_array().unwrap().as_slice() else { panic!("{log}") };
     assert_eq!((&result["ruleId"], &result["level"]), (&json!("SD003"), &json!("error")));
     let place = &result["locations"][0]["physicalLocation"];
     assert_eq!(place["artifactLocation"]["uri"], "bad.py");
+    assert_eq!(
+        place["region"],
+        json!({"startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 1}),
+        "there is no text to point at"
+    );
+    let clean = Project::new(&[("good.py", "x = 1\n")]).run("check --output-format sarif").stdout;
+    assert!(clean.len() < 1000, "a log without findings carries no pages: {clean}");
 }
 
 #[test]
 fn git_hub_reads_commands_with_paths_in_its_workspace() {
     let github = formatted("github");
     assert!(github.starts_with("::error ") && github.contains("file=bad.py,line=1,"), "{github}");
+    assert!(github.contains(",endLine=1,col=1,endColumn=1::bad.py:1:1: SD003 "), "{github}");
     let project = with_finding();
     let workspace = [("GITHUB_WORKSPACE", project.home().to_str().unwrap())];
     let run = project.run_with("check --output-format github", b"", &workspace);
@@ -191,7 +205,7 @@ fn encodings_are_those_of_python() {
     let project = Project::new(&[
         ("bom.py", "\u{feff}x = 1\r\n"),
         ("crlf.py", "x = 1\r\n\x0cy = 2\r\n"),
-        ("nul.py", "# \0\n"),
+        ("nul.py", "x = 1\n# \0\ny = 2\n"),
     ]);
     project.write("latin.py", b"# -*- coding: latin-1 -*-\nx = '\xe9\x81'\n");
     project.write("second.py", b"#!/usr/bin/env python\n# vim: set fileencoding=cp1252 :\nx = '\x80'\n");
@@ -209,6 +223,8 @@ fn encodings_are_those_of_python() {
         assert!(line.starts_with(&format!("{file}:1:1: ")), "{line}");
         assert!(line.contains("SD003") && line.contains(reason), "{line}");
     }
+    let nul = "nul.py:2:3: error: SD001 syntax error: source code cannot contain null bytes [syntax-error]\n";
+    assert!(run.stdout.contains(nul), "{run:?}");
     assert_eq!(run.stdout.matches("SD003").count(), 3, "{}", run.stdout);
 }
 
@@ -293,6 +309,64 @@ fn output_goes_to_a_file_if_asked() {
     let run = project.run("check --output-file nope/out.txt");
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("cannot write `nope/out.txt`"), "{run:?}");
+}
+
+#[test]
+fn a_file_of_the_run_is_not_overwritten() {
+    let source = "from helper import x\n";
+    let project = Project::new(&[
+        ("train.py", source),
+        ("helper.py", "x = 1\n"),
+        ("samedevice.toml", "ignore = []\n"),
+        ("old.txt", "old"),
+    ]);
+    for file in ["train.py", "./train.py", "helper.py", "samedevice.toml"] {
+        let run = project.run(&format!("check --output-file {file} train.py"));
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run:?}");
+        assert!(run.stderr.contains(&format!("`{file}` is a file of this run")), "{run:?}");
+        assert_eq!(std::fs::read_to_string(project.root().join("train.py")).unwrap(), source);
+    }
+    assert_eq!(project.run("check -o old.txt train.py").code, Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_terminal_acts_on_nothing_that_a_file_is_called() {
+    let name = "a\u{1b}[31m\u{202e}.py";
+    let project = Project::new(&[]);
+    project.write(name, b"\xff");
+    let shown = "a\u{fffd}[31m\u{fffd}.py";
+    for arguments in
+        ["--show-files", "--output-format github", "--output-format concise", "--output-format full"]
+    {
+        let run = project.run(&format!("check {arguments}"));
+        assert!(run.stdout.contains(shown), "{run:?}");
+        assert!(!run.stdout.contains(['\u{1b}', '\u{202e}']), "{run:?}");
+    }
+    let run = project.run("check no\u{1b}[31mfile");
+    assert!(run.stderr.contains("`no\u{fffd}[31mfile`"), "{run:?}");
+    project.write("samedevice.toml", "\"se\\u001blect\" = 1 # \u{9b}31m\n");
+    let run = project.run("check");
+    assert!(run.code == Some(2) && run.stderr.contains("unknown key `se\u{fffd}lect`"), "{run:?}");
+    assert!(!run.stderr.contains(['\u{1b}', '\u{9b}']), "{run:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_has_no_end_ends() {
+    let project = Project::new(&[("a.py", "x = 1\n")]);
+    let endless = std::fs::File::open("/dev/zero").unwrap();
+    let run = project.run_to_its_end("check --output-format concise -", endless.into());
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.stdout.starts_with("-:1:1: error: SD003 cannot read this file: it is larger than 32 MiB"));
+    let run = project.run_to_its_end("check --output-format concise /dev/zero a.py", Stdio::null());
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(
+        run.stdout.starts_with("/dev/zero:1:1: error: SD003 ") && run.stdout.contains("a device"),
+        "{run:?}"
+    );
+    // More threads than cores would each take a stack.
+    assert_eq!(project.run("check --jobs 9999999 a.py").code, Some(0));
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::process::Stdio;
+
 use support::Project;
 
 #[test]
@@ -147,14 +149,47 @@ fn links_lead_to_files_but_not_in_circles() {
     assert_eq!(project.files("a"), "a/x.py a/y.py", "the link's target is not linted otherwise");
 }
 
+/// Whoever opens a pipe waits for somebody who writes to it.
 #[cfg(unix)]
 #[test]
 fn pipes_are_no_files() {
-    let project = Project::new(&[("a.py", "")]);
-    let made = project.command("mkfifo").arg("pipe.py").status();
-    if made.is_ok_and(|status| status.success()) {
-        assert_eq!(project.files(""), "a.py");
-        assert_eq!(project.run("check").code, Some(0));
+    let program = "import torch\nfrom pkg import part\nfrom .near import x\n\ntorch.zeros(3).cuda()\n";
+    let project = Project::new(&[("a.py", program), ("b.py", "import a\n")]);
+    let pipes = [
+        "pipe.py",
+        "pkg/__init__.py",
+        "pkg/part.py",
+        "near.py",
+        "conftest.py",
+        "setup.py",
+        "setup.cfg",
+        "pyproject.toml",
+        "samedevice.toml",
+        "requirements.txt",
+        "notes.md",
+        "n.ipynb",
+        ".gitignore",
+        ".ignore",
+        ".git",
+    ];
+    if !pipes.iter().all(|pipe| project.pipe(pipe)) {
+        return;
+    }
+    let check = |arguments: &str| {
+        project.run_to_its_end(&format!("check --output-format concise {arguments}"), Stdio::null())
+    };
+    assert_eq!(check("--show-files").stdout, "a.py\nb.py\n");
+    let run = check("");
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.stdout.starts_with("a.py:5:") && run.stdout.lines().count() == 1, "{run:?}");
+    let run = check("pipe.py a.py");
+    assert!(
+        run.stdout.contains("pipe.py:1:1: error: SD003 cannot read this file: it is a named pipe"),
+        "{run:?}"
+    );
+    for flag in ["--config", "--machine"] {
+        let run = check(&format!("{flag} pyproject.toml a.py"));
+        assert!(run.code == Some(2) && run.stderr.contains("it is a named pipe"), "{run:?}");
     }
 }
 

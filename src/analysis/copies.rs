@@ -6,8 +6,7 @@
 //! What is a copy stands in the files themselves, so linting a part of a project reports what a run over all of it does. Who has
 //! copied code without saying so has to mend each copy, and is told of each.
 
-use std::fs::{File, read_dir};
-use std::io::Read;
+use std::fs::read_dir;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -20,7 +19,7 @@ use crate::flow::Relevance;
 use crate::ir::{FuncKind, Module};
 use crate::lower::Comment;
 use crate::rules::Found;
-use crate::source::{Source, Sources};
+use crate::source::{Source, Sources, read};
 use crate::span::{FileId, Place, Span};
 use crate::sym::Sym;
 
@@ -137,8 +136,7 @@ fn generated_in(folder: &Path) -> Vec<(PathBuf, PathBuf)> {
     }
     paths.sort_unstable();
     let source = |path: &PathBuf| {
-        let mut header = Vec::new();
-        File::open(path).ok()?.take(HEADER).read_to_end(&mut header).ok()?;
+        let header = read::head(path, HEADER).ok()?;
         let source = path.with_file_name(named_source(&String::from_utf8_lossy(&header))?);
         (source != *path && paths.binary_search(&source).is_ok()).then(|| (path.clone(), source))
     };

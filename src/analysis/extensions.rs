@@ -18,7 +18,7 @@ const MAKER: &str = "CUDAExtension";
 pub(super) fn extensions(root: &Path) -> Arc<[Sym]> {
     let mut names = Vec::new();
     for path in setups(root) {
-        let text = read::read(&path).map(|(text, _)| text).unwrap_or_default();
+        let text = read::read(&path).unwrap_or_default();
         built_for_cuda(&text, &mut names);
         if text.contains(MAKER) {
             made_by_helpers(&text, &mut names);

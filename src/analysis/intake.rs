@@ -162,7 +162,7 @@ pub(super) fn plain_finding(code: Code, message: String, place: Place) -> Findin
 
 pub(super) fn load(input: &Input, file: FileId) -> Loaded {
     let text = shielded(|| match &input.bytes {
-        Some(bytes) => read::decode(bytes.clone()).map(|text| (text, false)),
+        Some(bytes) => read::decode(bytes.clone()),
         None => read::read(&input.path),
     });
     let mut loaded = Loaded {
@@ -174,7 +174,7 @@ pub(super) fn load(input: &Input, file: FileId) -> Loaded {
         lowered: None,
     };
     match text {
-        Ok(Ok((text, stays))) => lower_into(&mut loaded, text, stays, file),
+        Ok(Ok(text)) => lower_into(&mut loaded, text, input.bytes.is_none(), file),
         Ok(Err(reason)) => loaded.problem = Some((Code(3), format!("cannot read this file: {reason}"))),
         Err(panic) => loaded.problem = Some((Code(1), internal_error(&panic))),
     }
@@ -191,8 +191,8 @@ fn load_import(path: &Path, root: &Path, file: FileId) -> Loaded {
         problem: None,
         lowered: None,
     };
-    if let Ok(Ok((text, stays))) = shielded(|| read::read(path)) {
-        lower_into(&mut loaded, text, stays, file);
+    if let Ok(Ok(text)) = shielded(|| read::read(path)) {
+        lower_into(&mut loaded, text, true, file);
         loaded.problem = None;
         if let Some(l) = &mut loaded.lowered {
             l.errors.clear();

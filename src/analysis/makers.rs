@@ -118,7 +118,7 @@ fn settings_of(project: &Project<'_>) -> Option<Vec<String>> {
     let settings = texts
         .iter()
         .filter(|path| path.extension().is_none_or(|e| documents.iter().all(|document| e != *document)));
-    Some(settings.filter_map(|path| read::read(path).ok()).map(|(text, _)| text).collect())
+    Some(settings.filter_map(|path| read::read(path).ok()).collect())
 }
 
 /// The findings without those about modules that choose the current GPU where no program of the project knows another.

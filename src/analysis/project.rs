@@ -371,7 +371,7 @@ impl Project<'_> {
         if missing.is_empty() {
             return true;
         }
-        if !missing.par_iter().any(|path| read::read(path).is_ok_and(|(text, _)| may_tell(&text))) {
+        if !missing.par_iter().any(|path| read::read(path).is_ok_and(|text| may_tell(&text))) {
             return false;
         }
         let wanted = missing.into_iter().map(|path| (path.clone(), project_root(path))).collect();

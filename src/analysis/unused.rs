@@ -76,7 +76,7 @@ struct Texts {
 impl Texts {
     /// Nothing if it is too large.
     fn of(project: &Project<'_>, reading: &mut Reading<'_>) -> Option<Self> {
-        let text = |path: &Path| read::read(path).map(|(text, _)| text).unwrap_or_default();
+        let text = |path: &Path| read::read(path).unwrap_or_default();
         let others = project_texts(project.root(), project.settings())?;
         let mut own = FxHashMap::default();
         let mut unknown = Vec::new();

@@ -1,7 +1,8 @@
 //! `samedevice check`: paths → findings → report → exit code.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -18,6 +19,7 @@ use crate::lower::STACK_BYTES;
 use crate::refine::{Refined, refine};
 use crate::report::{self, Format, Report, statistics};
 use crate::rules::registry::registry;
+use crate::source::read;
 use crate::verify::machine;
 
 /// Lints.
@@ -38,7 +40,7 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::from(if failed { 2 } else { 0 }));
     }
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(args.jobs.unwrap_or(0))
+        .num_threads(threads(args.jobs))
         .stack_size(STACK_BYTES)
         .build()
         .map_err(|error| Failure::Other(format!("cannot start threads: {error}")))?;
@@ -50,8 +52,16 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
             refined.findings.retain(verify::is_confirmed);
         }
     }
+    refuse_to_overwrite(args, &found, &refined)?;
     write(args, color, &cwd, &refined, found.files.len())?;
     Ok(exit_code(args, failed, &refined))
+}
+
+/// How many threads there are to be; 0: as many as rayon thinks. More than cores are of no use, and each takes its stack.
+/// That only one file is linted does not mean that there is work for one thread: those that it imports are read as well.
+fn threads(asked: Option<usize>) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    asked.map_or(0, |asked| asked.min(cores))
 }
 
 /// Which machine the findings are to be judged for, if for one.
@@ -135,12 +145,9 @@ fn find(args: &CheckArgs, cwd: &Path, resolver: &mut Resolver) -> Result<Discove
         return Err(Failure::Other("standard input cannot be linted together with other paths".to_owned()));
     }
     let mut bytes = Vec::new();
-    let limit = crate::source::read::MAX_BYTES + 1;
-    io::stdin()
-        .lock()
-        .take(limit)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Failure::Other(format!("cannot read standard input: {error}")))?;
+    read::upto_max(io::stdin().lock(), &mut bytes).map_err(|error| {
+        Failure::Other(format!("cannot read standard input: {}", read::io_reason(&error)))
+    })?;
     let input = virtual_file(name.unwrap_or(dash), bytes, &options, resolver)?;
     Ok(Discovery { files: input.into_iter().collect(), errors: Vec::new() })
 }
@@ -223,9 +230,29 @@ fn write(
     Ok(out.flush()?)
 }
 
+/// A file of the run, be it source or configuration, is no place for its output.
+fn refuse_to_overwrite(args: &CheckArgs, found: &Discovery, refined: &Refined) -> Result<(), Failure> {
+    let Some(output) = &args.output.output_file else { return Ok(()) };
+    // What does not exist yet is none of them.
+    let Ok(target) = output.canonicalize() else { return Ok(()) };
+    let sources = refined.sources.iter().map(|(_, source)| source.path.as_path());
+    let configs = found.files.iter().filter_map(|input| input.settings.file.as_deref());
+    let mut files = sources.chain(configs).chain(args.machine.machine.as_deref());
+    let same =
+        |file: &Path| file.file_name().is_some() && file.canonicalize().is_ok_and(|file| file == target);
+    if files.any(same) {
+        let output = output.display();
+        let message = format!(
+            "`{output}` is a file of this run and is not overwritten; name another one with `--output-file`"
+        );
+        return Err(Failure::Other(message));
+    }
+    Ok(())
+}
+
 fn create(path: &Path) -> Result<File, Failure> {
     File::create(path).map_err(|error| {
-        let reason = crate::source::read::io_reason(&error);
+        let reason = read::io_reason(&error);
         Failure::Other(format!("cannot write `{}`: {reason}", path.display()))
     })
 }

@@ -13,6 +13,7 @@ use miette::{GraphicalReportHandler, GraphicalTheme};
 
 use crate::cli::{Cli, Color, Command};
 use crate::config::ConfigError;
+use crate::report::one_line;
 
 /// Why a command could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -50,20 +51,32 @@ pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
 
 /// Tells people, on standard error, why nothing came of it.
 pub fn complain(failure: &Failure, color: Color) {
-    let text = match failure {
-        Failure::Config(error) => config_error(error, color),
-        other => format!("error: {other}"),
+    let drawing = match failure {
+        Failure::Config(error) => drawn(error, color),
+        _ => None,
     };
-    say(&text);
+    match (drawing, failure) {
+        (Some(drawing), _) => {
+            let _ = writeln!(io::stderr().lock(), "{}", drawing.trim_end());
+        }
+        (None, Failure::Config(error)) => match miette::Diagnostic::help(error) {
+            Some(help) => say(&format!("error: {error}; {help}")),
+            None => say(&format!("error: {error}")),
+        },
+        (None, other) => say(&format!("error: {other}")),
+    }
 }
 
-/// A line on standard error. If that is closed, so be it.
+/// A line on standard error, without what a terminal would act on. If standard error is closed, so be it.
 fn say(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", line.trim_end());
+    let _ = writeln!(io::stderr().lock(), "{}", one_line(line.trim_end()));
 }
 
-/// The error with the piece of the file that it is about.
-fn config_error(error: &ConfigError, color: Color) -> String {
+/// The error with the piece of the file that it is about, if there is one.
+fn drawn(error: &ConfigError, color: Color) -> Option<String> {
+    if !error.has_source() {
+        return None;
+    }
     let theme = if terminal::color(color, &io::stderr()) {
         GraphicalTheme::unicode()
     } else {
@@ -71,11 +84,5 @@ fn config_error(error: &ConfigError, color: Color) -> String {
     };
     let mut text = String::new();
     let handler = GraphicalReportHandler::new_themed(theme).with_wrap_lines(false);
-    match handler.render_report(&mut text, error) {
-        Ok(()) if error.has_source() => text,
-        _ => match miette::Diagnostic::help(error) {
-            Some(help) => format!("error: {error}; {help}"),
-            None => format!("error: {error}"),
-        },
-    }
+    handler.render_report(&mut text, error).ok().map(|()| text)
 }

@@ -9,6 +9,12 @@ use crate::config::{Selector, file::unknown_rule};
 use crate::rules::explain::{Format, Look, render};
 use crate::rules::registry::registry;
 
+/// The codes that a selector stands for.
+fn codes(selector: &Selector) -> String {
+    let codes = registry().iter().map(|page| page.code).filter(|code| selector.matches(*code));
+    codes.map(|code| code.to_string()).collect::<Vec<_>>().join(", ")
+}
+
 /// Prints one rule's page, or the table of all rules.
 ///
 /// # Errors
@@ -18,7 +24,12 @@ pub fn run(args: &RuleArgs, color: Color) -> Result<ExitCode, Failure> {
     if let Some(rule) = selector {
         match Selector::parse(rule, registry()) {
             Ok(Selector::Rule(_)) => {}
-            Ok(_) => return Err(Failure::Other(format!("`{rule}` stands for several rules; name one"))),
+            Ok(several) => {
+                return Err(Failure::Other(format!(
+                    "`{rule}` stands for several rules; name one: {}",
+                    codes(&several)
+                )));
+            }
             Err(unknown) => return Err(unknown_rule(&unknown).into()),
         }
     }

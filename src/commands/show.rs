@@ -8,13 +8,14 @@ use serde::Serialize;
 use crate::config::Settings;
 use crate::discover::Input;
 use crate::finding::Code;
+use crate::report::one_line;
 use crate::rules::page::Page;
 
 /// One name a line.
 pub fn files(inputs: &[Input], out: &mut dyn Write) -> io::Result<()> {
     // Standard output alone would be flushed on every line.
     let mut out = BufWriter::new(out);
-    inputs.iter().try_for_each(|input| writeln!(out, "{}", input.name))?;
+    inputs.iter().try_for_each(|input| writeln!(out, "{}", one_line(&input.name)))?;
     out.flush()
 }
 

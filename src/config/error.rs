@@ -6,6 +6,8 @@ use std::path::Path;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 
+use crate::report::{is_dangerous, one_line};
+
 /// A mistake in a configuration file or in a flag. The run ends with exit code 2.
 #[derive(Debug)]
 pub struct ConfigError(Box<Mistake>);
@@ -50,7 +52,7 @@ impl ConfigError {
     /// The file (name as shown, text) that the mistake is in.
     #[must_use]
     pub fn in_file(mut self, name: &str, text: &str) -> Self {
-        self.0.source = Some(NamedSource::new(name, text.to_owned()));
+        self.0.source = Some(NamedSource::new(one_line(name), printable(text)));
         self
     }
 
@@ -67,15 +69,29 @@ impl ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)
+        f.write_str(&one_line(&self.0.message))
     }
 }
 
 impl std::error::Error for ConfigError {}
 
+/// The text with every character that a terminal would act on replaced by one that takes as many bytes, so that places stay.
+fn printable(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\n' | '\r' | '\t' => c,
+        c if !is_dangerous(c) => c,
+        c => match c.len_utf8() {
+            1 => '?',
+            2 => '\u{bf}',
+            _ => char::REPLACEMENT_CHARACTER,
+        },
+    };
+    text.chars().map(shown).collect()
+}
+
 impl Diagnostic for ConfigError {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.0.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+        self.0.help.as_ref().map(|help| Box::new(one_line(help)) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {

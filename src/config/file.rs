@@ -1,5 +1,6 @@
 //! The text of a configuration file → [`Layer`]. Every mistake has its place.
 
+use std::num::IntErrorKind;
 use std::ops::Range;
 use std::path::Path;
 
@@ -241,12 +242,22 @@ fn strings<'a>(value: &'a Value<'_>, key: &str, expected: &str) -> Result<Vec<(&
 fn bytes(value: &Value<'_>, key: &str) -> Result<u64> {
     let number = match value.get_ref() {
         DeValue::Integer(number) => {
-            u64::from_str_radix(&number.as_str().replace('_', ""), number.radix()).ok()
+            match u64::from_str_radix(&number.as_str().replace('_', ""), number.radix()) {
+                Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(u64::MAX),
+                number => number.ok(),
+            }
         }
         DeValue::String(text) => text.parse::<ByteSize>().ok().map(|size| size.as_u64()),
         _ => None,
     };
-    number.ok_or_else(|| mistyped(value, key, "a number of bytes, such as `1073741824` or \"1GiB\""))
+    match number {
+        // What does not fit is cut down to this.
+        Some(u64::MAX) => Err(ConfigError::new(format!("`{key}` is too large: it must be less than 16 EiB"))
+            .help(Some("write a size such as \"1GiB\"".to_owned()))
+            .at(value.span())),
+        Some(number) => Ok(number),
+        None => Err(mistyped(value, key, "a number of bytes, such as `1073741824` or \"1GiB\"")),
+    }
 }
 
 #[cfg(test)]
@@ -307,6 +318,10 @@ mod tests {
         assert!(mistake("[severity]\nSD101 = 'warn'").ends_with("(did you mean `warning`?)"));
         assert!(mistake("oom-threshold = '1 parsec'").contains("not the string \"1 parsec\""));
         assert!(mistake("oom-threshold = -1").contains("a number of bytes"));
+        for size in ["'99999999999999999999GiB'", "99999999999999999999"] {
+            let mistake = mistake(&format!("oom-threshold = {size}"));
+            assert!(mistake.starts_with("`oom-threshold` is too large: "), "{mistake}");
+        }
         assert!(mistake("exclude = ['[']").starts_with("malformed glob"));
         assert!(mistake("select = [").starts_with("not TOML: "));
         assert!(mistake("per-file-ignores = 3").contains("expects a table"));

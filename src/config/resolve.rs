@@ -128,9 +128,7 @@ impl Resolver {
     }
 
     fn load(&self, path: &Path, root: &Path) -> Result<Option<Layer>, ConfigError> {
-        let text =
-            std::fs::read(path).map_err(|error| ConfigError::unreadable(path, read::io_reason(&error)))?;
-        let text = String::from_utf8(text).map_err(|_| ConfigError::unreadable(path, "it is not UTF-8"))?;
+        let text = read::text(path).map_err(|reason| ConfigError::unreadable(path, reason))?;
         let pyproject = path.file_name().is_some_and(|name| name == PYPROJECT);
         // Other tools' broken files are not ours to complain about.
         if pyproject && !text.contains("samedevice") {

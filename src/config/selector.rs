@@ -55,7 +55,10 @@ impl Selector {
         selector.ok_or_else(|| {
             let codes: Vec<_> = pages.iter().map(|page| page.code.to_string()).collect();
             let names = pages.iter().map(|page| page.name);
-            let suggestion = closest(text, codes.iter().map(String::as_str).chain(names).chain(["ALL"]));
+            // People leave the letters out.
+            let number = if upper.starts_with(|c: char| c.is_ascii_digit()) { "SD" } else { "" };
+            let meant = format!("{number}{text}");
+            let suggestion = closest(&meant, codes.iter().map(String::as_str).chain(names).chain(["ALL"]));
             UnknownRule { text: text.to_owned(), suggestion: suggestion.map(str::to_owned) }
         })
     }
@@ -153,6 +156,8 @@ mod tests {
         assert_eq!(parse("sd101 Unguarded-Cuda SD all Sd2")[..2], parse("SD101 SD101")[..]);
         let unknown = Selector::parse("SD1O1", pages()).expect_err("no digit");
         assert_eq!(unknown.suggestion.as_deref(), Some("SD101"));
+        let unknown = Selector::parse("201", pages()).expect_err("the letters are missing");
+        assert_eq!(unknown.suggestion.as_deref(), Some("SD201"));
         for wrong in ["SD9", "SD999", "SD1011", "", "S", "SD-1", "E501"] {
             assert!(Selector::parse(wrong, pages()).is_err(), "{wrong}");
         }

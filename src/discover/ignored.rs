@@ -11,6 +11,8 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustc_hash::FxHashMap;
 
+use crate::source::read::text;
+
 /// The rules that hold in one folder; those of the folders above are behind `parent`.
 #[derive(Debug)]
 pub struct Folder {
@@ -84,9 +86,9 @@ impl Rules {
 /// (`gitdir: …/.git/worktrees/name`), and `commondir` in there leads to the repository.
 fn exclude_file(git: &Path) -> PathBuf {
     let common = || {
-        let pointer = std::fs::read_to_string(git).ok()?;
+        let pointer = text(git).ok()?;
         let own = git.parent()?.join(pointer.strip_prefix("gitdir:")?.trim());
-        let common = std::fs::read_to_string(own.join("commondir")).ok()?;
+        let common = text(&own.join("commondir")).ok()?;
         Some(own.join(common.trim()))
     };
     common().unwrap_or_else(|| git.to_owned()).join("info/exclude")

@@ -20,6 +20,7 @@ mod stmt;
 mod tests;
 mod unreachable;
 
+use memchr::memchr;
 use rustpython_ast::{ModModule, PySourceType, PythonVersion};
 use rustpython_parser::{ParseOptions, Parsed, parse_unchecked};
 use rustpython_text_size::Ranged;
@@ -89,6 +90,19 @@ pub enum Kind {
 
 /// Lowers a file. Call it on a thread with a stack of [`STACK_BYTES`].
 pub fn lower(file: FileId, text: &str, kind: Kind) -> Lowered {
+    let mut lowered = lower_parts(file, text, kind);
+    // Python refuses the file, wherever it has a NUL; the parser takes those in comments and strings.
+    if let Some(at) = memchr(0, text.as_bytes()).and_then(|at| u32::try_from(at).ok()) {
+        lowered.errors.retain(|error| memchr(0, error.span.slice(text).as_bytes()).is_none());
+        let message = "source code cannot contain null bytes".to_owned();
+        lowered.errors.push(SyntaxError { span: Span::new(at, at + 1), message });
+        lowered.errors.sort_by_key(|error| error.span.start);
+        lowered.errors.truncate(MAX_ERRORS);
+    }
+    lowered
+}
+
+fn lower_parts(file: FileId, text: &str, kind: Kind) -> Lowered {
     let errors = nesting::refusal(text, kind);
     if !errors.is_empty() {
         return refused(file, text, errors);

@@ -37,6 +37,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 fn annotation(report: &Report, finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
     let place = finding.primary.place;
     let file = relative_name(report.root, report.sources.get(place.file));
+    let file = one_line(&file);
     let (start, end) = extent(report.sources, place);
     let command = match finding.severity {
         Severity::Error => "error",
@@ -56,6 +57,7 @@ fn annotation(report: &Report, finding: &Finding, out: &mut dyn Write) -> io::Re
         let source = report.sources.get(label.place.file);
         let at = source.position(label.place.span.start);
         let file = relative_name(report.root, source);
+        let file = one_line(&file);
         text.push_str(&format!("\n  {file}:{}:{}: {}", at.row, at.column, one_line(&label.text)));
     }
     if let Some(help) = &finding.help {

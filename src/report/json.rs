@@ -78,8 +78,8 @@ struct Item<'a> {
     verdict: Option<&'static str>,
     /// The fact about the machine that decides.
     verdict_reason: Option<&'a str>,
-    /// There is no page on the web to point at; `samedevice rule CODE` prints it.
-    url: Option<&'a str>,
+    /// The rule's page on the web; `samedevice rule CODE` prints it, too.
+    url: Option<String>,
     /// The cell of a notebook.
     cell: Option<usize>,
     /// The row at whose end a suppression comment takes effect.
@@ -107,7 +107,7 @@ impl<'a> Item<'a> {
             fingerprint,
             verdict: finding.verdict.as_ref().map(|judgement| verdict_name(judgement.verdict)),
             verdict_reason: finding.verdict.as_ref().map(|judgement| judgement.reason.as_str()),
-            url: None,
+            url: document.pages.get(&finding.code).map(|page| page.url()),
             cell: None,
             noqa_row: start.row,
         }

@@ -22,7 +22,7 @@ use crate::rules::page::Page;
 use crate::source::Sources;
 
 /// The text without what a terminal would act on, for what else is printed.
-pub(crate) use words::one_line;
+pub(crate) use words::{is_dangerous, one_line};
 
 /// The output formats, with the names that the command line knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ impl Serialize for Log<'_> {
             results: Results<'a>,
         }
         let report = self.report;
-        let rules: Vec<_> = report.pages.iter().map(rule).collect();
+        let rules: Vec<_> = hit(report).map(rule).collect();
         let driver = json!({
             "name": "samedevice",
             "version": report.version,
@@ -76,8 +76,14 @@ impl Serialize for Log<'_> {
     }
 }
 
+/// The pages of the rules that were hit, in the order of their codes: a log is uploaded with every run, and readers have limits.
+fn hit<'a>(report: &Report<'a>) -> impl Iterator<Item = &'a Page> {
+    let codes: FxHashSet<Code> = report.findings.iter().map(|finding| finding.code).collect();
+    report.pages.iter().filter(move |page| codes.contains(&page.code))
+}
+
 fn rule(page: &Page) -> Value {
-    let body = page.body.trim();
+    let help = format!("{}\n\n`samedevice rule {}` prints all of the rule's page.", page.why(), page.code);
     let mut tags = vec!["pytorch", "device-placement"];
     if page.fix != FixKind::None {
         tags.push("fixable");
@@ -87,7 +93,8 @@ fn rule(page: &Page) -> Value {
         "name": page.name,
         "shortDescription": {"text": one_line(page.summary)},
         "fullDescription": {"text": one_line(page.summary)},
-        "help": {"text": body, "markdown": body},
+        "helpUri": page.url(),
+        "help": {"text": help, "markdown": help},
         "defaultConfiguration": {"enabled": page.default_on, "level": level(page.severity)},
         "properties": {
             "tags": tags,
@@ -127,7 +134,7 @@ impl Serialize for Results<'_> {
         let prints = fingerprints(report.sources, report.root, report.findings);
         let mut writer = Writer {
             report,
-            rules: report.pages.iter().enumerate().map(|(i, page)| (page.code, i)).collect(),
+            rules: hit(report).enumerate().map(|(i, page)| (page.code, i)).collect(),
             artifacts: FxHashMap::default(),
         };
         let mut seq = serializer.serialize_seq(Some(report.findings.len()))?;

@@ -17,7 +17,7 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
 }
 
 /// Control characters, line separators, and marks that reorder the text around them (CVE-2021-42574).
-pub(super) fn is_dangerous(c: char) -> bool {
+pub(crate) fn is_dangerous(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 

@@ -106,6 +106,17 @@ impl Page {
         format!("{}-{}", self.code, self.name)
     }
 
+    /// The page on the web.
+    pub fn url(&self) -> String {
+        format!("{}/blob/main/rules/{}.md", env!("CARGO_PKG_REPOSITORY"), self.slug())
+    }
+
+    /// The section "Why", in Markdown.
+    pub fn why(&self) -> &'static str {
+        let after = self.body.split_once("\n## Why\n").map_or("", |(_, after)| after);
+        after.split("\n## ").next().unwrap_or_default().trim()
+    }
+
     /// What follows the summary: the sections, in Markdown.
     pub fn explanation(&self) -> &'static str {
         self.body[self.summary.len()..].trim()

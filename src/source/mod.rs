@@ -42,7 +42,7 @@ impl Source {
 
     /// The text; empty if it cannot be read any more.
     pub fn text(&self) -> &str {
-        self.text.get_or_init(|| read::read(&self.path).map(|(text, _)| text).unwrap_or_default())
+        self.text.get_or_init(|| read::read(&self.path).unwrap_or_default())
     }
 
     /// Byte offsets at which lines start; `\n`, `\r\n` and `\r` end a line.

@@ -1,23 +1,29 @@
-//! Bytes → text, as Python would read them: UTF-8 unless a byte order mark or a PEP 263 cookie says
+//! Files → bytes → text, as Python would read them: UTF-8 unless a byte order mark or a PEP 263 cookie says
 //! otherwise. Line ends, form feeds and NULs stay as they are; only the byte order mark goes.
+//!
+//! Every file of a run is opened here. Only regular ones are: opening a named pipe waits until somebody writes to it, and a
+//! device may have no end.
 
-use std::fs::File;
+use std::fs::{File, FileType};
 use std::io::{self, Read};
 use std::path::Path;
 
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE, X_USER_DEFINED};
 
-/// Spans are 32-bit, so a longer text cannot be addressed.
-pub const MAX_BYTES: u64 = u32::MAX as u64;
+/// Longer files are not read: 32 MiB. What people write is a hundredth of that, and what has been generated to be longer is data.
+pub const MAX_BYTES: u64 = 32 << 20;
 
 /// Why a file has no text. The words go into the message of SD003, after "cannot read this file: ".
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     /// The operating system refused.
-    #[error("{0}")]
-    Io(String),
-    /// Longer than [`MAX_BYTES`], as bytes or after decoding.
-    #[error("it is larger than 4 GiB")]
+    #[error("{}", io_reason(.0))]
+    Io(#[from] io::Error),
+    /// A folder, pipe, socket or device, in words with an article.
+    #[error("it is {0}, not a regular file")]
+    NotRegular(&'static str),
+    /// Longer than [`MAX_BYTES`].
+    #[error("it is larger than {} MiB", MAX_BYTES >> 20)]
     TooLarge,
     /// The bytes are not in the encoding.
     #[error("it is not {encoding}: byte 0x{byte:02x} in row {row}{hint}")]
@@ -45,27 +51,75 @@ pub enum Unreadable {
     Wide,
 }
 
-/// Reads a file and decodes it. Says whether it can be read again, unlike a pipe.
+/// Reads a Python file and decodes it.
 ///
 /// # Errors
 /// [`Unreadable`] with the reason, if there can be no text.
-pub fn read(path: &Path) -> Result<(String, bool), Unreadable> {
-    let (bytes, stays) = bytes(path).map_err(|error| Unreadable::Io(io_reason(&error)))?;
-    Ok((decode(bytes)?, stays))
+pub fn read(path: &Path) -> Result<String, Unreadable> {
+    decode(bytes(path)?)
 }
 
-/// One byte more than allowed is read at most, so that an endless device does not fill the memory.
-fn bytes(path: &Path) -> io::Result<(Vec<u8>, bool)> {
-    let file = File::open(path)?;
-    let (length, stays) = file.metadata().map_or((0, false), |m| (m.len(), m.is_file()));
+/// Reads a file that must be UTF-8, such as a configuration, whatever its first lines say.
+///
+/// # Errors
+/// [`Unreadable`] with the reason, if there can be no text.
+pub fn text(path: &Path) -> Result<String, Unreadable> {
+    utf8(bytes(path)?, "")
+}
+
+/// The first bytes of a file, `limit` of them at most.
+///
+/// # Errors
+/// [`Unreadable`] if it is no regular file or cannot be read.
+pub fn head(path: &Path, limit: u64) -> Result<Vec<u8>, Unreadable> {
+    let (file, _) = open(path)?;
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, Unreadable> {
+    let (file, length) = open(path)?;
     if length > MAX_BYTES {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, Unreadable::TooLarge.to_string()));
+        return Err(Unreadable::TooLarge);
     }
     let mut bytes = Vec::new();
     // The byte more lets the last read, which finds the end, do without growing.
     bytes.reserve_exact(usize::try_from(length).unwrap_or(0).saturating_add(1));
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    Ok((bytes, stays))
+    upto_max(file, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads one byte more than allowed at most, so that what has no end does not fill the memory: [`decode`] refuses the rest.
+///
+/// # Errors
+/// Those of the stream.
+pub fn upto_max(stream: impl Read, bytes: &mut Vec<u8>) -> io::Result<usize> {
+    stream.take(MAX_BYTES + 1).read_to_end(bytes)
+}
+
+/// The file and its length. It is asked before it is opened what it is.
+fn open(path: &Path) -> Result<(File, u64), Unreadable> {
+    let metadata = std::fs::metadata(path)?;
+    if !metadata.is_file() {
+        return Err(Unreadable::NotRegular(kind(metadata.file_type())));
+    }
+    Ok((File::open(path)?, metadata.len()))
+}
+
+fn kind(kind: FileType) -> &'static str {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if kind.is_fifo() {
+            return "a named pipe";
+        } else if kind.is_socket() {
+            return "a socket";
+        } else if kind.is_char_device() || kind.is_block_device() {
+            return "a device";
+        }
+    }
+    if kind.is_dir() { "a folder" } else { "something else" }
 }
 
 /// The operating system's words without Rust's "(os error 2)".
@@ -88,16 +142,15 @@ pub fn decode(mut bytes: Vec<u8>) -> Result<String, Unreadable> {
     if mark {
         bytes.drain(..3);
     }
-    let text = match cookie(&bytes) {
-        None => utf8(bytes, ", and it declares no other encoding (PEP 263)")?,
+    match cookie(&bytes) {
+        None => utf8(bytes, ", and it declares no other encoding (PEP 263)"),
         Some(name) => match Charset::named(&name) {
-            None => return Err(Unreadable::UnknownEncoding(name)),
-            Some(Charset::Utf8) => utf8(bytes, "")?,
-            Some(_) if mark => return Err(Unreadable::MarkAgainstCookie(name)),
-            Some(charset) => charset.decode(bytes, name)?,
+            None => Err(Unreadable::UnknownEncoding(name)),
+            Some(Charset::Utf8) => utf8(bytes, ""),
+            Some(_) if mark => Err(Unreadable::MarkAgainstCookie(name)),
+            Some(charset) => charset.decode(bytes, name),
         },
-    };
-    if text.len() as u64 > MAX_BYTES { Err(Unreadable::TooLarge) } else { Ok(text) }
+    }
 }
 
 fn utf8(bytes: Vec<u8>, hint: &'static str) -> Result<String, Unreadable> {

@@ -7,6 +7,7 @@ use std::path::Path;
 use memchr::memmem;
 
 use super::machine::Version;
+use crate::source::read::text;
 
 /// Reading in pieces of this size keeps a library of 500 MB out of memory.
 const CHUNK: usize = 1 << 20;
@@ -18,7 +19,12 @@ const MAX_LIST: usize = 512;
 pub fn of(torch: &Path) -> Vec<String> {
     let lib = torch.join("lib");
     let names = ["libtorch_python.so", "torch_python.dll", "libtorch_python.dylib"];
-    let Some(mut file) = names.iter().find_map(|name| File::open(lib.join(name)).ok()) else {
+    let Some(mut file) = names
+        .iter()
+        .map(|name| lib.join(name))
+        .filter(|path| path.is_file())
+        .find_map(|path| File::open(path).ok())
+    else {
         return Vec::new();
     };
     let finder = memmem::Finder::new("sm_");
@@ -49,7 +55,7 @@ pub fn of(torch: &Path) -> Vec<String> {
 /// What PyTorch's own releases for this CUDA have code for, by the table that newer versions carry in
 /// `torch/cuda/__init__.py`: for a library that has no list. Empty if there is no such table.
 pub fn of_release(torch: &Path, cuda: Version) -> Vec<String> {
-    let text = std::fs::read_to_string(torch.join("cuda").join("__init__.py")).unwrap_or_default();
+    let text = text(&torch.join("cuda").join("__init__.py")).unwrap_or_default();
     let after = |text: &str, mark: &str| text.find(mark).map(|at| text[at + mark.len()..].to_owned());
     let release =
         after(&text, "PYTORCH_RELEASES_CODE_CC").and_then(|rest| after(&rest, &format!("\"{cuda}\": {{")));

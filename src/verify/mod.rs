@@ -37,8 +37,8 @@ pub use verdict::CAUSES;
 /// In words, if there is none or it is none.
 pub fn load(path: &Path) -> Result<Machine, String> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("cannot read `{shown}`: {}", crate::source::read::io_reason(&error)))?;
+    let text =
+        crate::source::read::text(path).map_err(|reason| format!("cannot read `{shown}`: {reason}"))?;
     let how = "write one with `samedevice verify --output-format json > FILE` on that machine";
     let value: serde_json::Value = serde_json::from_str(&text)
         .map_err(|error| format!("`{shown}` is no report of a machine: {error}; {how}"))?;

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::machine::Python;
+use crate::source::read;
 
 /// An environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,7 +125,7 @@ fn behind_pyenv(file: &Path, cwd: &Path) -> Option<PathBuf> {
     let version = env::var("PYENV_VERSION").ok().and_then(chosen).or_else(|| {
         let files =
             cwd.ancestors().map(|folder| folder.join(".python-version")).chain([root.join("version")]);
-        files.filter_map(|file| fs::read_to_string(file).ok()).find_map(chosen)
+        files.filter_map(|file| read::text(&file).ok()).find_map(chosen)
     })?;
     Some(root.join("versions").join(version)).filter(|prefix| prefix.is_dir())
 }
@@ -150,7 +151,7 @@ pub fn search_path(environment: &Environment) -> Vec<PathBuf> {
         folders.extend(env::split_paths(&paths).filter_map(|path| std::path::absolute(path).ok()));
     }
     let prefix = &environment.prefix;
-    let config = fs::read_to_string(prefix.join("pyvenv.cfg")).ok();
+    let config = read::text(&prefix.join("pyvenv.cfg")).ok();
     let setting = |wanted: &str| {
         let lines = config.as_deref().unwrap_or_default().lines();
         lines

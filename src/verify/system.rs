@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::machine::{Node, NodeState, System};
+use crate::source::read;
 
 /// The folder in which `/proc`, `/dev` and the like are looked for, instead of `/`: for tests.
 const ROOT: &str = "SAMEDEVICE_SYSTEM_ROOT";
@@ -31,7 +32,7 @@ impl Files {
     }
 
     fn text(&self, path: &str) -> String {
-        fs::read_to_string(self.at(path)).unwrap_or_default()
+        read::text(&self.at(path)).unwrap_or_default()
     }
 
     /// Is the file in this folder, given with its absolute path?
@@ -86,7 +87,7 @@ impl Files {
     fn pci_devices(&self) -> Option<u32> {
         let devices = fs::read_dir(self.at("/sys/bus/pci/devices")).ok()?;
         let is = |folder: &Path, file: &str, begin: &str| {
-            fs::read_to_string(folder.join(file)).is_ok_and(|text| text.starts_with(begin))
+            read::text(&folder.join(file)).is_ok_and(|text| text.starts_with(begin))
         };
         let nvidia = devices
             .flatten()

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::archs;
 use super::machine::{Build, Torch};
+use crate::source::read;
 
 /// What is installed in the folders of a search path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -119,12 +120,12 @@ fn torch_in(site: &Path, distributions: &[Distribution], prefix: &Path) -> Optio
             .broken
             .push("its folder has no `__init__.py`, so that `import torch` gives an empty module".to_owned());
     }
-    match fs::read_to_string(folder.join("version.py")) {
+    match read::text(&folder.join("version.py")) {
         Ok(text) => read_version(&text, &folder, &mut torch),
         Err(_) => torch.broken.push("it has no `version.py`".to_owned()),
     }
     if let Some(first) = own.first() {
-        torch.installer = fs::read_to_string(first.path.join("INSTALLER")).ok().map(|t| t.trim().to_owned());
+        torch.installer = read::text(&first.path.join("INSTALLER")).ok().map(|t| t.trim().to_owned());
         torch.version.get_or_insert_with(|| first.version.clone());
     }
     if let Some((version, build)) = conda_record(prefix) {
@@ -184,7 +185,7 @@ fn assignment(line: &str) -> Option<(&str, Option<&str>)> {
 /// == "Linux"`. Extras are left out.
 fn wanted(distributions: &[Distribution]) -> BTreeMap<String, Option<String>> {
     let Some(torch) = distributions.iter().find(|d| d.name == "torch") else { return BTreeMap::new() };
-    let metadata = fs::read_to_string(torch.path.join("METADATA")).unwrap_or_default();
+    let metadata = read::text(&torch.path.join("METADATA")).unwrap_or_default();
     // A blank line ends the headers.
     let headers = metadata.lines().take_while(|line| !line.trim().is_empty());
     let mut wanted = BTreeMap::new();

@@ -5,6 +5,8 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -72,6 +74,33 @@ impl Project {
         // The program may end without having read it all.
         let _ = child.stdin.take().expect("a pipe").write_all(stdin);
         Run::from(child.wait_with_output().expect("the program ends"))
+    }
+
+    /// The same of what may never end: it is stopped after a generous while, and then has no exit code.
+    pub fn run_to_its_end(&self, arguments: &str, stdin: Stdio) -> Run {
+        let mut child = self
+            .command(env!("CARGO_BIN_EXE_samedevice"))
+            .args(arguments.split_whitespace())
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let start = Instant::now();
+        while child.try_wait().expect("a child").is_none() {
+            if start.elapsed() > Duration::from_secs(120) {
+                child.kill().expect("a child");
+            }
+            sleep(Duration::from_millis(20));
+        }
+        Run::from(child.wait_with_output().expect("the program ends"))
+    }
+
+    /// Makes a named pipe; false where there is no such thing.
+    pub fn pipe(&self, path: &str) -> bool {
+        let path = self.root.join(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+        Command::new("mkfifo").arg(path).status().is_ok_and(|status| status.success())
     }
 
     /// A program in the project, with nothing of this machine's configuration.
