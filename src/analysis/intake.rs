@@ -14,7 +14,7 @@ use crate::ir::Module;
 use crate::link::{Finder, Importer, PathId, Program};
 use crate::lower::{Comment, Kind, Lowered};
 use crate::shield::shielded;
-use crate::source::{Source, Sources, read};
+use crate::source::{Source, Sources, is_test, read};
 use crate::span::{FileId, Place, Span};
 use crate::sym::Sym;
 use crate::world::World;
@@ -50,6 +50,8 @@ pub(super) struct Intake {
     pub(super) modules: Vec<Module>,
     finder: Finder,
     by_path: FxHashMap<PathId, FileId>,
+    /// The `conftest.py` files of each test.
+    conftests: FxHashMap<FileId, Vec<PathId>>,
     importers: Vec<Option<Importer>>,
     /// What a project's `setup.py` builds for CUDA alone, by its root, and by file where there is any.
     extensions: FxHashMap<PathBuf, Arc<[Sym]>>,
@@ -96,6 +98,15 @@ impl Intake {
         let mut seen: FxHashSet<PathId> = FxHashSet::default();
         for (module, root) in self.modules[before..].iter().zip(roots) {
             let Some(importer) = self.importers[module.file.0 as usize] else { continue };
+            if is_test(&analysis.sources.get(module.file).path, &root) {
+                let conftests = self.finder.conftests(importer);
+                for &found in &conftests {
+                    if !self.by_path.contains_key(&found) && seen.insert(found) {
+                        wanted.push((self.finder.path(found).to_path_buf(), root.clone()));
+                    }
+                }
+                self.conftests.insert(module.file, conftests);
+            }
             for import in &module.imports {
                 // `import a.b` runs `a` as well.
                 let around = import.module.as_str().match_indices('.').filter(|_| import.name.is_none());
@@ -143,6 +154,10 @@ impl Intake {
             let path = self.finder.find(importer, level, name)?;
             self.by_path.get(&path).copied()
         });
+        let file = |path: &PathId| self.by_path.get(path).copied();
+        let conftests = self.conftests.iter();
+        program.conftests =
+            conftests.map(|(&test, paths)| (test, paths.iter().filter_map(file).collect())).collect();
         program.extensions.clone_from(&self.built);
         program.dotted.clone_from(&self.dotted);
         program

@@ -18,11 +18,11 @@ use crate::finding::{ByDefault, Code, Finding, Spot, Way};
 use crate::flow::{
     Behind, CalledOnce, CudaOnly, Elsewhere, GPUS, MOVE, NamedCalls, QUESTION, SETTERS, SetBefore, Tabled,
     Target, Uses, Writers, all_nccl, class_of, function_at, groups_start_here, is_grouped, is_offered,
-    is_spot_grouped, stays,
+    is_program, is_spot_grouped, stays,
 };
 use crate::ir::FuncId;
 use crate::link::{ClassKey, ModIdx, Program};
-use crate::source::{is_test, read};
+use crate::source::{is_among_tests, is_test, read};
 use crate::span::{FileId, Place};
 use crate::sym::Sym;
 use crate::torch::{GPU_GROUP_MAKER, GROUP_MAKER, libraries_for_cuda};
@@ -489,8 +489,17 @@ impl Project<'_> {
     /// Those of the project's files that are there, without its tests: what they call, they call in their own ways.
     pub(super) fn modules(&self, reading: &mut Reading<'_>) -> Vec<ModIdx> {
         let Reading { program, intake, .. } = reading;
-        let files = self.files.iter().filter(|path| !is_test(path, &self.input.root));
-        files.filter_map(|path| program.module_of(intake.file(path)?)).collect()
+        let root = &self.input.root;
+        let mut file = |path: &PathBuf| {
+            // What is only called a test may be a program.
+            let test = is_test(path, root);
+            if test && is_among_tests(path, root) {
+                return None;
+            }
+            let m = program.module_of(intake.file(path)?)?;
+            (!test || is_program(&program.get(m).ir)).then_some(m)
+        };
+        self.files.iter().filter_map(&mut file).collect()
     }
 }
 

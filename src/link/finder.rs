@@ -118,6 +118,20 @@ impl Finder {
         found
     }
 
+    /// The files from which pytest takes the fixtures of a test there, besides its own: `conftest.py` beside it and in the folders
+    /// around, up to the project's root; the nearest first.
+    pub fn conftests(&mut self, importer: Importer) -> Vec<PathId> {
+        let (mut found, mut dir) = (Vec::new(), Some(importer.dir));
+        while let Some(d) = dir {
+            if let Some(file) = self.file(d, "conftest", ".py") {
+                found.push(self.path_id(&file));
+            }
+            let last = d == importer.root || !importer.inside;
+            dir = if last { None } else { self.parent(d) };
+        }
+        found
+    }
+
     /// The number of a path.
     pub fn path_id(&mut self, path: &Path) -> PathId {
         if let Some(&known) = self.file_ids.get(path) {

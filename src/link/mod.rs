@@ -122,6 +122,8 @@ pub struct Program {
     by_file: FxHashMap<FileId, ModIdx>,
     /// What every name belongs to that nothing binds.
     builtins: Sym,
+    /// The `conftest.py` files that give a test its fixtures, by the test, the nearest first.
+    pub conftests: FxHashMap<FileId, Vec<FileId>>,
     /// The modules that a file's project builds for CUDA alone, by file.
     pub extensions: FxHashMap<FileId, Arc<[Sym]>>,
     /// The dotted names of files whose projects have such modules.
@@ -148,7 +150,9 @@ impl Program {
         let (extensions, dotted) = (FxHashMap::default(), FxHashMap::default());
         let method_names = modules.iter().flat_map(|m| m.methods.keys().map(|&(_, name)| name)).collect();
         let about_mps = OnceLock::new();
-        let mut program = Self { modules, by_file, builtins, extensions, dotted, about_mps, method_names };
+        let conftests = FxHashMap::default();
+        let mut program =
+            Self { modules, by_file, builtins, conftests, extensions, dotted, about_mps, method_names };
         shadowed::resolve(&mut program, &submodules);
         let meanings: Vec<_> = (0..program.modules.len()).map(|m| program.meanings(index(m))).collect();
         for (linked, meanings) in program.modules.iter_mut().zip(meanings) {

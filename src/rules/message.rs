@@ -6,12 +6,17 @@
 use super::Context;
 use crate::finding::{Code, Finding, Label};
 use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, Function, Handler, IfElse, Module, Stmt, Var};
+use crate::link::ModIdx;
 use crate::span::{Place, Span};
 use crate::sym::{Answers, Sym};
 use crate::world::World;
 
 /// How far a text is followed through variables and methods.
 const MAX_DEPTH: u32 = 6;
+
+/// How MPS begins to say it, in lower case: "MPS backend out of memory (MPS allocated: …". That is a plain `RuntimeError`
+/// (aten/src/ATen/mps/MPSAllocator.mm).
+const ON_MPS: &str = "mps backend out of memory";
 
 /// SD502 oom-matched-by-message
 pub(super) fn matched_by_message(cx: &Context<'_>) -> Vec<Finding> {
@@ -23,12 +28,21 @@ pub(super) fn matched_by_message(cx: &Context<'_>) -> Vec<Finding> {
     }
     for (n, expr) in ir.exprs.iter().enumerate() {
         let Some((words, text)) = comparison(ir, *expr) else { continue };
-        if !says_oom(ir, words) {
-            continue;
-        }
         let span = ir.expr_spans[n];
-        let texts = Texts { ir, function: function_around(ir, span) };
-        if !texts.is_message(text, 0) || asks_for_class(ir, span) {
+        let texts = Texts { cx, module, ir, function: function_around(ir, span) };
+        let mut sought = Vec::new();
+        texts.words(words, 0, &mut sought);
+        sought.retain(|&s| speaks_of_oom(s));
+        // Nothing but the message tells it there.
+        let only_told_so = |&s: &Sym| {
+            let words = s.as_str().to_ascii_lowercase();
+            ON_MPS.contains(words.trim()) && (words.contains("mps") || cx.program.mentions_mps(module))
+        };
+        if sought.is_empty()
+            || sought.iter().any(only_told_so)
+            || !texts.is_message(text, 0)
+            || asks_for_class(ir, span)
+        {
             continue;
         }
         let label =
@@ -39,6 +53,17 @@ pub(super) fn matched_by_message(cx: &Context<'_>) -> Vec<Finding> {
         found.push(f.help("catch `torch.OutOfMemoryError` (`torch.cuda.OutOfMemoryError` before 2.5)"));
     }
     found
+}
+
+/// The texts that are written there: one, or a list of some.
+fn texts_in(ir: &Module, e: ExprId, found: &mut Vec<Sym>) {
+    match ir.expr(e) {
+        Expr::Str(s) => found.push(s),
+        Expr::List(items) | Expr::Tuple(items) | Expr::Set(items) => {
+            ir.list(items).iter().for_each(|&e| texts_in(ir, e, found));
+        }
+        _ => {}
+    }
 }
 
 /// What looks for which words in which text: `words in text`, `text.startswith(words)`, `re.search(words, text)`.
@@ -58,10 +83,6 @@ fn comparison(ir: &Module, expr: Expr) -> Option<(ExprId, ExprId)> {
         }
         _ => None,
     }
-}
-
-fn says_oom(ir: &Module, e: ExprId) -> bool {
-    matches!(ir.expr(e), Expr::Str(s) if speaks_of_oom(s))
 }
 
 thread_local! {
@@ -132,11 +153,36 @@ fn function_around(ir: &Module, span: Span) -> Option<&Function> {
 
 /// What texts and names are in one function.
 struct Texts<'a> {
+    cx: &'a Context<'a>,
+    module: ModIdx,
     ir: &'a Module,
     function: Option<&'a Function>,
 }
 
 impl Texts<'_> {
+    /// The texts that are looked for: what is written there, or what a variable is taken from that is a text or a list of some.
+    fn words(&self, e: ExprId, depth: u32, found: &mut Vec<Sym>) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        match self.ir.expr(e) {
+            Expr::Var(var @ Var::Local(_)) => {
+                for e in self.values(var).chain(self.drawn(var)) {
+                    self.words(e, depth + 1, found);
+                }
+            }
+            Expr::Var(_) | Expr::Attr { .. } => {
+                let program = self.cx.program;
+                let bound =
+                    program.bound_to(self.module, e).or_else(|| program.bound_in_class(self.module, e));
+                if let Some((module, e)) = bound {
+                    texts_in(&program.get(module).ir, e, found);
+                }
+            }
+            _ => texts_in(self.ir, e, found),
+        }
+    }
+
     /// Is it the message of an exception that may be an out-of-memory error?
     fn is_message(&self, e: ExprId, depth: u32) -> bool {
         if depth > MAX_DEPTH {

@@ -473,7 +473,13 @@ fn defines(place: Place, name: &str, cx: &Context<'_>) -> bool {
 
 /// Is it test code? Its classes live as the tests let them, its files are its own, and it makes small things once.
 fn in_tests(place: Place, cx: &Context<'_>) -> bool {
-    crate::source::is_test(&cx.sources.get(place.file).path, cx.root)
+    let path = &cx.sources.get(place.file).path;
+    crate::source::is_test(path, cx.root)
+        && (crate::source::is_among_tests(path, cx.root)
+            || !cx
+                .program
+                .module_of(place.file)
+                .is_some_and(|m| crate::flow::is_program(&cx.program.get(m).ir)))
 }
 
 /// Later uses that go wrong for the same reason: at most this many are told.

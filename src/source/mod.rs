@@ -127,16 +127,19 @@ impl Sources {
     }
 }
 
-/// Is the file of the project at this root a test, or does it help tests? Where the project itself stands does not matter.
+/// Is the file of the project at this root a test, or does it help tests? Where the project itself stands does not matter. What is
+/// only called so may be a program.
 pub fn is_test(path: &Path, root: &Path) -> bool {
     // What makes it one has that word in it, and most paths do not.
     if memmem::find(path.as_os_str().as_encoded_bytes(), b"test").is_none() {
         return false;
     }
-    let Some(stem) = path.file_stem().map(|s| s.to_string_lossy()) else { return false };
-    if stem.starts_with("test_") || stem.ends_with("_test") || stem == "conftest" {
-        return true;
-    }
+    let stem = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default();
+    stem.starts_with("test_") || stem.ends_with("_test") || stem == "conftest" || is_among_tests(path, root)
+}
+
+/// Is the file in a folder of tests?
+pub fn is_among_tests(path: &Path, root: &Path) -> bool {
     let folders = path.strip_prefix(root).ok().and_then(Path::parent);
     folders.is_some_and(|f| {
         f.components().any(|c| matches!(c.as_os_str().to_str(), Some("tests" | "test" | "testing")))

@@ -7,8 +7,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::refuses::{Points, at_import};
-use crate::flow::import_time::asks_for_main;
-use crate::ir::{Module, Stmt};
+use crate::flow::scripts::is_script;
+use crate::ir::Stmt;
 use crate::link::{ModIdx, Program, Resolved, Target};
 use crate::span::Span;
 
@@ -71,9 +71,4 @@ fn imports_by_name(program: &Program, m: ModIdx) -> bool {
             .is_some_and(|n| matches!(n.as_str(), "import_module" | "__import__" | "run_path"))
             && matches!(program.resolve_expr(m, call.func), Some(Resolved::External(_)) | None)
     })
-}
-
-/// Is it run itself: `if __name__ == "__main__":`?
-fn is_script(ir: &Module) -> bool {
-    ir.stmts.iter().any(|s| matches!(*s, Stmt::If { test, .. } if asks_for_main(ir, test)))
 }

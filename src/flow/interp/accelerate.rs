@@ -123,11 +123,24 @@ impl Interp<'_> {
     /// One of them; `other` for what may come back wrapped, nobody knows how.
     fn prepared(&mut self, v: Value, device: Dd, other: Value, e: ExprId) -> Value {
         let device = self.because(device, e, Reason::Moved);
-        let Value::Object(id) = v else {
-            if let Value::Outer(o) = other {
-                self.watch.prepared.insert(o, device);
+        let id = match v {
+            Value::Object(id) => id,
+            // Whatever is no model, optimizer, loader or schedule comes back as it is (accelerate/accelerator.py, `_prepare_one`).
+            Value::Tensor(t) if self.get_tensor(t).certain => return v,
+            Value::Seq(_)
+            | Value::Host(_)
+            | Value::Int(_)
+            | Value::Str(..)
+            | Value::Bool(_)
+            | Value::None => {
+                return v;
             }
-            return other;
+            _ => {
+                if let Value::Outer(o) = other {
+                    self.watch.prepared.insert(o, device);
+                }
+                return other;
+            }
         };
         match self.obj(id).kind {
             ObjKind::Module | ObjKind::ForeignModule(_) => {
@@ -141,6 +154,7 @@ impl Interp<'_> {
             }
             // An optimizer has the same parameters as before.
             ObjKind::Inert => v,
+            ObjKind::List { module: false } | ObjKind::Dict { module: false } => v,
             _ => other,
         }
     }

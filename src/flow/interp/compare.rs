@@ -14,9 +14,14 @@ impl Interp<'_> {
     /// `left op right`
     pub(super) fn compare(&mut self, op: CmpOp, left: Value, right: Value, e: ExprId) -> Value {
         let cond = match op {
-            CmpOp::Eq | CmpOp::Is => self.equal(left, right, e),
+            CmpOp::Eq | CmpOp::Is => {
+                let c = self.equal(left, right, e);
+                self.ranks_compared((left, right), c, e);
+                c
+            }
             CmpOp::NotEq | CmpOp::IsNot => {
                 let c = self.equal(left, right, e);
+                self.ranks_compared((left, right), c, e);
                 self.d.not(c)
             }
             CmpOp::In | CmpOp::NotIn => {

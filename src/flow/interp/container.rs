@@ -170,6 +170,8 @@ impl Interp<'_> {
                 let t = self.get_tensor(id);
                 if t.certain {
                     self.tensor(Tensor { dims: t.dims.minus(1), role: Role::Plain, bytes: None, ..t })
+                } else if self.is_out_of_file(t) {
+                    self.part_of_file(t, at)
                 } else {
                     self.part_of(t)
                 }

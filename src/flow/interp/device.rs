@@ -229,6 +229,9 @@ impl Interp<'_> {
 
     /// The device on which an outside thing lives.
     pub(super) fn device_of_outer(&mut self, o: OuterId, e: ExprId) -> Dd {
+        if let Some(device) = self.device_out_of_file(o, e) {
+            return device;
+        }
         let place = self.place(e);
         let origin = self.origin(place, Reason::Given, NO_ORIGIN);
         self.at(Device::Of(o), origin)

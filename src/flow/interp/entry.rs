@@ -199,6 +199,7 @@ impl Interp<'_> {
             }
         }
         self.forget_host();
+        self.forget_file_parts();
         self.suspended.clear();
         self.saved.clear();
         self.heavy_here.clear();
@@ -467,6 +468,8 @@ impl Interp<'_> {
             },
             _ => None,
         };
+        let fixtures = self.fixture_guard(module, func, class, receiver);
+        self.path = self.d.and(self.path, fixtures);
         if self.path != FALSE {
             if let (Some(key), Some(_)) = (class, instance) {
                 self.set_up(key, receiver);

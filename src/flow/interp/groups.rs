@@ -6,7 +6,7 @@ use super::super::value::{Device, Value};
 use super::args::Args;
 use super::process::VISIBLE;
 use super::watch::Group;
-use super::{Interp, Pending};
+use super::{Interp, Pending, Test};
 use crate::ir::{Arg, ArgKind, Expr, ExprId};
 use crate::link::ModIdx;
 use crate::span::Place;
@@ -66,6 +66,31 @@ impl Interp<'_> {
             }
         } else if let Some(first) = earlier {
             self.emit(Kind::Shadowed { first }, place, Bite::in_world(World::NoCuda), Vec::new());
+        }
+    }
+
+    /// `dist.is_initialized()`: where the program has made the default group, and where there was one when it asked before that.
+    pub(super) fn has_group(&mut self, path: &str, e: ExprId) -> Cond {
+        let elsewhere = Test::Compare(31, Value::External(Sym::new(path)), Value::None);
+        let asked = self.tests.contains_key(&elsewhere);
+        match self.watch.group_started {
+            Some(made) if !asked => made,
+            Some(made) => {
+                let elsewhere = self.named_test(elsewhere, e);
+                self.d.or(made, elsewhere)
+            }
+            None => self.named_test(elsewhere, e),
+        }
+    }
+
+    /// `dist.destroy_process_group()`
+    pub(super) fn leaves_group(&mut self) {
+        if let Some(made) = self.watch.group_started {
+            let stays = self.d.not(self.path);
+            self.watch.group_started = Some(self.d.and(made, stays));
+        }
+        if self.store.get(self.watch.nccl) != Value::Absent {
+            self.store.set(self.watch.nccl, Value::Bool(FALSE));
         }
     }
 

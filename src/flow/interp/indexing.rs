@@ -199,6 +199,9 @@ impl Interp<'_> {
         if !t.certain
             && let Value::Str(..) | Value::Int(_) = i
         {
+            if self.is_out_of_file(t) {
+                return self.part_of_file(t, e);
+            }
             return self.numbered_part(t, i);
         }
         // That raises now, and gave a number before PyTorch 0.4: `loss.data[0]`.

@@ -271,9 +271,12 @@ impl Interp<'_> {
             .filter(|&(d, o)| !(self.is_shown_together(o) || self.was_put_there(o) && plain(self, d)));
         let needs = needs.filter_map(|(d, _)| self.needs_proof(d));
         let part = clash.part.filter(|&o| !self.t.get_outer(o).tensor);
-        let needs: Vec<OuterId> = needs.chain(part).filter(|&o| !self.is_gradient(o)).collect();
+        let read = [oa, ob].into_iter().filter_map(|origin| self.file_part(origin));
+        let read: Vec<OuterId> = read.collect();
+        let needs = needs.chain(part).chain(read.iter().copied());
+        let needs: Vec<OuterId> = needs.filter(|&o| !self.is_gradient(o)).collect();
         let about = [da, db].into_iter().filter_map(|d| if let Device::Of(o) = d { Some(o) } else { None });
-        let about: Vec<OuterId> = about.collect();
+        let about: Vec<OuterId> = about.chain(read).collect();
         let (x, y) = (self.operand(a.expr, da, oa), self.operand(b.expr, db, ob));
         let (stray, other) = if clash.first_is_stray { (x, y) } else { (y, x) };
         let place = self.place(at);

@@ -9,8 +9,21 @@ use super::args::Args;
 use super::meet::{Party, Rule};
 use super::{Interp, ObjKind};
 use crate::ir::ExprId;
+use crate::sym::Sym;
 use crate::torch::{ModuleOp, Share, State};
 
+/// What the names of a model's inputs have in them, in Hugging Face's libraries and elsewhere.
+const INPUTS: &[&str] = &[
+    "input",
+    "pixel",
+    "image",
+    "embeds",
+    "hidden_states",
+    "features",
+    "labels",
+    "attention_mask",
+    "token_type_ids",
+];
 /// Modules further inside one another than these are not followed.
 const MAX_WITHIN: usize = 64;
 
@@ -214,10 +227,12 @@ impl Interp<'_> {
         let module = Party { expr: e, device, dims: Dims::SOME, rule: Rule::STRICT };
         let mut parties = vec![module];
         let meets = self.watch.keepers.get(&id);
+        let hidden = matches!(self.obj(id).kind, ObjKind::ForeignModule(None));
         let inputs: Vec<(Value, ExprId)> = match meets {
             Some(those) => {
                 those.iter().filter_map(|a| args.get(usize::from(a.position), a.name.as_str())).collect()
             }
+            None if hidden => self.plain_inputs(args),
             None => args.values().collect(),
         };
         let what = if meets.is_some() { "its call" } else { "the module" };
@@ -246,6 +261,27 @@ impl Interp<'_> {
             (false, false) => device,
         };
         self.possible_tensor(device)
+    }
+
+    /// What a module of which nobody sees the class computes with, of what it is given: what comes first, what is called so, and
+    /// what has several dimensions. The rest may only steer it: a timestep, a flag, sizes, lengths.
+    fn plain_inputs(&self, args: &Args) -> Vec<(Value, ExprId)> {
+        let ir = &self.linked().ir;
+        let input = |name: Sym| {
+            let name = name.as_str();
+            name == "x" || INPUTS.iter().any(|word| name.contains(word))
+        };
+        let called = |e: ExprId| ir.last_name(e).is_some_and(input);
+        let table = |v: Value| matches!(v, Value::Tensor(t) if self.get_tensor(t).dims.least() > 1);
+        let keyword = |e: ExprId| args.keywords.iter().any(|&(name, _, at)| at == e && input(name));
+        let first = args.positional.first().copied();
+        let wanted = |&(v, e): &(Value, ExprId)| first == Some((v, e)) || called(e) || keyword(e) || table(v);
+        // What stands in for an input of the module around is one.
+        let stands_in = |v: Value| {
+            let values = self.values_of(v);
+            values.iter().any(|v| matches!(v, Value::Outer(o) if self.t.get_outer(*o).with.is_some()))
+        };
+        args.values().filter(|given| wanted(given) || stands_in(given.0)).collect()
     }
 
     /// Is it a tensor for certain, and no number, or a tensor that who calls may give or leave to be made here?

@@ -52,6 +52,10 @@ impl Interp<'_> {
                 let [nccl_name, other] = ["nccl", "gloo"].map(|s| Value::Str(Sym::new(s), super::NO_ORIGIN));
                 return Some(self.ite(nccl, nccl_name, other));
             }
+            "torch.distributed.is_initialized" => return Some(Value::Bool(self.has_group(text, e))),
+            "torch.distributed.destroy_process_group" if args.values().next().is_none() => {
+                self.leaves_group();
+            }
             "torch.cuda.set_device"
             | "torch.accelerator.set_device_index"
             | "torch.accelerator.set_device_idx" => {

@@ -5,8 +5,9 @@ use super::super::event::Kind;
 use super::super::one_machine::{fits_one_machine, is_handed_to_processes, starts_processes};
 use super::super::value::{Host, Value};
 use super::{Interp, Test};
-use crate::ir::ExprId;
+use crate::ir::{Expr, ExprId};
 use crate::span::Place;
+use crate::sym::Sym;
 use crate::world::Backend;
 
 impl Interp<'_> {
@@ -36,6 +37,34 @@ impl Interp<'_> {
         self.d.implies(self.path, first)
     }
 
+    /// `rank == args.local_rank`, of which `same` says where it holds: there the two are one number.
+    pub(super) fn ranks_compared(&mut self, (a, b): (Value, Value), same: Cond, e: ExprId) {
+        let global = |v: Value| v == Value::Host(Host::Rank);
+        let ir = &self.linked().ir;
+        let Expr::Compare { left, right, .. } = ir.expr(e) else { return };
+        let other = match (global(a), global(b)) {
+            (true, false) => right,
+            (false, true) => left,
+            _ => return,
+        };
+        let local = |name: Sym| name.as_str().to_ascii_lowercase().contains("local");
+        let says = |e: ExprId| match ir.expr(e) {
+            Expr::Attr { name, .. } | Expr::Str(name) => local(name),
+            Expr::Var(_) => ir.variable_of(e).is_some_and(local),
+            _ => false,
+        };
+        let parts = ir.exprs_in(other).filter_map(|n| u32::try_from(n).ok()).map(ExprId);
+        if parts.into_iter().any(says) {
+            self.watch.ranks_alike.push(same);
+        }
+    }
+
+    /// Has the program asked whether it is the local rank?
+    fn is_local_rank(&mut self) -> bool {
+        let alike = self.watch.ranks_alike.clone();
+        alike.into_iter().any(|same| self.d.implies(self.path, same))
+    }
+
     /// A number is used as the index of a CUDA device, or of one of another back end.
     pub(super) fn check_index_meaning(&mut self, v: Value, e: ExprId, backend: Option<Backend>) {
         let kind = match v {
@@ -46,7 +75,11 @@ impl Interp<'_> {
                 });
                 return;
             }
-            Value::Host(Host::Rank) if !self.on_one_machine() && !self.is_first_process() => Kind::GlobalRank,
+            Value::Host(Host::Rank)
+                if !self.on_one_machine() && !self.is_first_process() && !self.is_local_rank() =>
+            {
+                Kind::GlobalRank
+            }
             // What numbers are visible is said of GPUs alone.
             _ if backend.is_some() => return,
             // The very number that has just been made the only visible one.

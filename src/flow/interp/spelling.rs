@@ -88,12 +88,29 @@ impl Interp<'_> {
 
     /// A string is used where PyTorch wants a device.
     pub(super) fn check_device_string(&mut self, v: Value, e: ExprId) {
-        for v in self.values_of(v) {
-            let Value::Str(s, _) = v else { continue };
-            let plugged = || self.uses_backend(s.as_str()) || self.is_asked_for(s.as_str());
-            if is_invalid(s.as_str()) && self.is_written(s) && !plugged() {
-                self.tell_invalid(s.as_str(), e);
+        self.check_device_strings(v, TRUE, e);
+    }
+
+    /// The same of each alternative, where it is that one: what a test before has dealt with is none of them.
+    fn check_device_strings(&mut self, v: Value, when: Cond, e: ExprId) {
+        match v {
+            Value::Str(s, _) => {
+                let plugged = || self.uses_backend(s.as_str()) || self.is_asked_for(s.as_str());
+                if is_invalid(s.as_str()) && self.is_written(s) && !plugged() {
+                    self.tell_invalid_where(s.as_str(), when, e);
+                }
             }
+            Value::Choice(d) => {
+                let mut leaves = Vec::new();
+                self.d.leaves(d, &mut leaves);
+                for leaf in leaves {
+                    let here = self.d.where_leaf(d, &mut |p| p == leaf);
+                    let here = self.d.and(when, here);
+                    let v = *self.t.values.get(leaf);
+                    self.check_device_strings(v, here, e);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -105,7 +122,11 @@ impl Interp<'_> {
 
     /// `text` names no device; without a text, it is the type of numbers.
     pub(super) fn tell_invalid(&mut self, text: &str, e: ExprId) {
-        if let Some(bite) = self.bite(TRUE, false) {
+        self.tell_invalid_where(text, TRUE, e);
+    }
+
+    fn tell_invalid_where(&mut self, text: &str, when: Cond, e: ExprId) {
+        if let Some(bite) = self.bite(when, false) {
             let place = self.place(e);
             self.emit(Kind::InvalidDevice { text: text.to_owned() }, place, bite, Vec::new());
         }
@@ -468,6 +489,16 @@ impl Interp<'_> {
     pub(super) fn check_collective(&mut self, v: Value, e: ExprId, what: &str) {
         match self.store.get(self.watch.nccl) {
             Value::Bool(nccl) => self.check_carried(v, e, what, nccl),
+            // Some ways here have made a group.
+            made @ Value::Choice(_) => {
+                let nccl = self.each(made, &mut |_, v| match v {
+                    Value::Bool(_) => v,
+                    _ => Value::Bool(super::FALSE),
+                });
+                if let Value::Bool(nccl) = nccl {
+                    self.check_carried(v, e, what, nccl);
+                }
+            }
             _ if self.is_group_elsewhere() => {
                 let before = self.events.len();
                 self.check_carried(v, e, what, super::TRUE);

@@ -525,8 +525,9 @@ impl Interp<'_> {
                 self.batch_is_changed(t, Self::TEXT, Value::Unknown, base);
                 return Value::None;
             }
+            "get" | "pop" if !t.certain && self.is_out_of_file(t) => return self.part_of_file(t, e),
             "items" | "values" | "keys" if !t.certain => {
-                let item = self.part_of(t);
+                let item = if self.is_out_of_file(t) { self.part_of_file(t, e) } else { self.part_of(t) };
                 return match name.as_str() {
                     "items" => {
                         let pair = self.seq(&[Self::TEXT, item]);

@@ -33,9 +33,12 @@ impl Interp<'_> {
             return None;
         }
         let parts = if self.is_called(callee, &["tokenizer"]) { PARTS } else { PROCESSED };
-        let processes =
-            || self.is_called(callee, PROCESSORS) && args.values().all(|(v, _)| self.is_host_data(v));
-        if parts != PARTS && !processes() || args.keyword("device").is_some() {
+        let processor = || self.is_called(callee, PROCESSORS);
+        let on_host = args.values().all(|(v, _)| self.is_host_data(v));
+        // What becomes of images and sounds that may be tensors is where these are, what becomes of the text is not.
+        let parts = if on_host || parts == PARTS { parts } else { PARTS };
+        let processes = || processor() && (on_host || args.keyword("text").is_some());
+        if !self.is_called(callee, &["tokenizer"]) && !processes() || args.keyword("device").is_some() {
             return None;
         }
         let device = self.default_device_at(e, Reason::Host);

@@ -10,7 +10,8 @@ use super::super::diagram::{Cond, Dd};
 use super::super::value::{FrameId, ObjId, OriginId, OuterId, TensorId, Value};
 use super::autocast::Autocast;
 use super::{Cell, Device, Interp, ObjKind, Pending};
-use crate::link::ClassKey;
+use crate::ir::FuncId;
+use crate::link::{ClassKey, ModIdx};
 use crate::span::Place;
 use crate::sym::Sym;
 use crate::torch::Arg;
@@ -127,6 +128,13 @@ pub(super) struct Watch {
     pub(super) called_autocast: Option<Place>,
     /// What `accelerator.prepare(…)` has given for what came from outside, and where that is.
     pub(super) prepared: FxHashMap<OuterId, Dd>,
+    /// What has been taken out of files that were read to a known device, with that; and by the reason why something is there.
+    pub(super) out_of_files: FxHashMap<OuterId, Dd>,
+    pub(super) file_parts: FxHashMap<OriginId, OuterId>,
+    /// When fixtures let the tests that use them go on.
+    pub(super) fixtures: FxHashMap<(ModIdx, FuncId), Cond>,
+    /// Where the number of the process among all equals the one on its machine.
+    pub(super) ranks_alike: Vec<Cond>,
     /// While positive, what is called is one of several models of which another one takes gradients itself.
     pub(super) with_graph: u32,
     /// Modules in evaluation mode, with where they were put into it.
@@ -327,6 +335,10 @@ impl Watch {
             moved_parts: FxHashMap::default(),
             moved_wholes: FxHashSet::default(),
             ranks_used: Vec::new(),
+            out_of_files: FxHashMap::default(),
+            file_parts: FxHashMap::default(),
+            ranks_alike: Vec::new(),
+            fixtures: FxHashMap::default(),
             gpus_chosen: Vec::new(),
             gpus_there: Vec::new(),
             registers_by_hand: FxHashSet::default(),
