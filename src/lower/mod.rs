@@ -125,9 +125,11 @@ fn lower_parts(file: FileId, text: &str, kind: Kind) -> Lowered {
 
 fn lowered(file: FileId, text: &str, parsed: &Parsed<ModModule>) -> Lowered {
     match lowerer::module(file, text, parsed) {
-        Ok(module) => {
-            Lowered { module, errors: syntax_errors(parsed), comments: comments::comments(text, parsed) }
-        }
+        Ok(module) => Lowered {
+            module,
+            errors: syntax_errors(text, parsed),
+            comments: comments::comments(text, parsed),
+        },
         Err(span) => refused(file, text, vec![too_deep(span, MAX_LEVELS)]),
     }
 }
@@ -151,7 +153,7 @@ fn too_deep(span: Span, levels: u32) -> SyntaxError {
 }
 
 /// The parser's errors, without those that stand within an earlier one.
-fn syntax_errors(parsed: &Parsed<ModModule>) -> Vec<SyntaxError> {
+fn syntax_errors(text: &str, parsed: &Parsed<ModModule>) -> Vec<SyntaxError> {
     if parsed.errors().is_empty() {
         return Vec::new();
     }
@@ -160,7 +162,7 @@ fn syntax_errors(parsed: &Parsed<ModModule>) -> Vec<SyntaxError> {
     let mut errors: Vec<SyntaxError> = Vec::new();
     for (span, error) in found {
         let overlaps = |last: &SyntaxError| span.start < last.span.end || span.start == last.span.start;
-        if errors.last().is_some_and(overlaps) {
+        if errors.last().is_some_and(overlaps) || is_end_of_raise(text, span) {
             continue;
         }
         if errors.len() == MAX_ERRORS {
@@ -170,6 +172,14 @@ fn syntax_errors(parsed: &Parsed<ModModule>) -> Vec<SyntaxError> {
         errors.push(SyntaxError { span, message });
     }
     errors
+}
+
+/// `raise;` is Python, but the parser misses an exception before the semicolon.
+fn is_end_of_raise(text: &str, error: Span) -> bool {
+    let Some((before, after)) = text.split_at_checked(error.start as usize) else { return false };
+    let before = before.trim_end_matches([' ', '\t', '\x0c', '\\', '\r', '\n']);
+    let word = before.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next();
+    word == Some("raise") && after.starts_with(';')
 }
 
 /// The range of a node in our terms.

@@ -44,7 +44,9 @@ impl<'a> Lowerer<'a> {
             },
             Ast::Return(s) => Stmt::Return(self.maybe(s.value.as_deref())),
             Ast::Raise(s) => {
-                Stmt::Raise { exception: self.maybe(s.exc.as_deref()), cause: self.maybe(s.cause.as_deref()) }
+                // Before a semicolon the parser makes up an exception of no characters.
+                let exception = s.exc.as_deref().filter(|exception| !exception.range().is_empty());
+                Stmt::Raise { exception: self.maybe(exception), cause: self.maybe(s.cause.as_deref()) }
             }
             Ast::Assert(s) => {
                 Stmt::Assert { test: self.expr(&s.test), message: self.maybe(s.msg.as_deref()) }

@@ -164,6 +164,15 @@ z = h(1)
 }
 
 #[test]
+fn a_raise_may_end_in_a_semicolon() {
+    let text = "try:\n    f()\nexcept E:\n    raise ;\nif a: raise; x\nraise \\\n;\n";
+    let lowered = lowered(text);
+    assert_eq!(lowered.errors, []);
+    assert_eq!(dump(&lowered.module).matches("raise - from -").count(), 3, "{}", dump(&lowered.module));
+    assert_eq!(super::lowered("x = raise;\n").errors.len(), 1);
+}
+
+#[test]
 fn many_errors_are_cut() {
     assert_eq!(lowered(&"x y\n".repeat(1_000)).errors.len(), 100);
 }
