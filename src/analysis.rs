@@ -24,6 +24,7 @@ use crate::discover::Input;
 use crate::flow::Relevance;
 use crate::rules::Found;
 use crate::span::FileId;
+use crate::work;
 
 /// Analyzes files on the current thread pool. Every input gets a source, an empty one if it has no text.
 pub fn analyze(inputs: &[Input]) -> Analysis {
@@ -87,6 +88,7 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     let Reading { program, mut analysis, .. } = reading;
     analysis.findings.extend(findings);
     analysis.comments.retain(|(file, _)| (file.0 as usize) < inputs_read);
+    analysis.work = rayon::broadcast(|_| work::take()).into_iter().sum();
     // The process ends soon: to free this piece by piece takes longer than to leave it.
     std::mem::forget((program, relevance));
     analysis

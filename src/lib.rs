@@ -25,4 +25,5 @@ pub mod suppress;
 pub mod sym;
 pub mod torch;
 pub mod verify;
+pub mod work;
 pub mod world;

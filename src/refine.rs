@@ -27,7 +27,7 @@ pub struct Refined {
 
 /// Applies settings and, if `honor_comments`, suppression comments.
 pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page], honor_comments: bool) -> Refined {
-    let Analysis { sources, mut findings, comments, exhausted } = analysis;
+    let Analysis { sources, mut findings, comments, exhausted, .. } = analysis;
     let by_path: FxHashMap<_, _> = inputs.iter().map(|input| (input.path.as_path(), input)).collect();
     let input = |file: FileId| by_path.get(sources.get(file).path.as_path()).copied();
     // Files that nobody asked for are read because of imports; theirs is another run.

@@ -68,3 +68,126 @@ fn functions_that_run_out_are_named() -> Result<(), Box<dyn Error>> {
     assert!(exhausted("import torch\n\nx = torch.ones(2)\n")?.is_empty());
     Ok(())
 }
+
+/// What it takes to analyze a program.
+fn work(program: &str) -> Result<u64, Box<dyn Error>> {
+    Ok(analysis(program)?.work)
+}
+
+/// So many times the text, with the number in it, one after the other.
+fn times(n: usize, text: &dyn Fn(usize) -> String) -> String {
+    (0..n).map(text).collect()
+}
+
+/// A program of some length.
+type Shape = fn(usize) -> String;
+
+/// What people and generators write row upon row.
+const SHAPES: &[(&str, Shape)] = &[
+    ("branches that build", |n| {
+        let branches = times(n, &|i| format!("    elif kind == \"k{i}\":\n        net = Net({i}).cuda()\n"));
+        format!(
+            "class Net(torch.nn.Module):\n    def __init__(self, n):\n        super().__init__()\n\ndef build(kind):\n    if kind == \"\":\n        net = Net(0)\n{branches}    return net\n\ndef main(args):\n    return build(args.kind)(torch.ones(2).cuda())\n"
+        )
+    }),
+    ("branches that move", |n| {
+        let branches = times(n, &|i| format!("    elif k == {i}:\n        x = x.cuda()\n"));
+        format!("def f(k, x):\n    if k == -1:\n        pass\n{branches}    return x + torch.ones(2)\n")
+    }),
+    ("tests of one thing", |n| {
+        let tests = "    if k > 0:\n        y = y.cuda()\n".repeat(n);
+        format!("def f(k, x):\n    y = torch.ones(2)\n{tests}    return x + y\n")
+    }),
+    ("tests of attributes", |n| {
+        let sets = times(n, &|i| format!("        self.a{i} = args.a{i}\n"));
+        let tests = times(n, &|i| format!("        if self.a{i}:\n            x = x.cuda()\n"));
+        format!(
+            "class A:\n    def __init__(self, args):\n{sets}    def f(self, x):\n{tests}        return x\n"
+        )
+    }),
+    ("early ends", |n| {
+        let ends = times(n, &|i| format!("    if k == {i}:\n        return x.cuda()\n"));
+        format!("def f(k, x):\n{ends}    return x\n\ndef g(k, x):\n    return f(k, x) + torch.ones(2)\n")
+    }),
+    ("loops in a script", |n| {
+        format!("import sys\n\nx = torch.ones(2)\n{}", "while sys.argv:\n    x = x.cuda()\n".repeat(n))
+    }),
+    ("cases", |n| {
+        let cases = times(n, &|i| format!("        case {i}:\n            x = x.cuda()\n"));
+        format!("def f(k, x):\n    match k:\n{cases}    return x + torch.ones(2)\n")
+    }),
+    ("managers", |n| {
+        format!("def f(x):\n{}    return x\n", "    with torch.no_grad():\n        x = x.cuda()\n".repeat(n))
+    }),
+    ("one row", |n| format!("x = torch.ones(2)\n{}\n", "x = x.cuda(); ".repeat(n))),
+    ("a long test", |n| {
+        let test = times(n, &|i| format!("k.a{i} and "));
+        format!("def f(k, x):\n    if {test}k:\n        x = x.cuda()\n    return x + torch.ones(2)\n")
+    }),
+    ("functions that call the one before", |n| {
+        let more = times(n, &|i| format!("def f{}(x):\n    return f{i}(x) + torch.ones(2)\n", i + 1));
+        format!("def f0(x):\n    return x.cuda()\n{more}")
+    }),
+    ("functions that call each other", |n| {
+        times(n, &|i| {
+            let (a, b) = ((i * 7 + 1) % n, (i * 3 + 2) % n);
+            format!("def f{i}(x):\n    y = f{a}(x)\n    return f{b}(y.cuda()) + torch.ones(2)\n")
+        })
+    }),
+    ("methods in a ring", |n| {
+        let methods = times(n, &|i| {
+            format!("    def m{i}(self, x):\n        return self.m{}(x) + self.t\n", (i + 1) % n)
+        });
+        format!(
+            "class M(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.t = torch.ones(2)\n{methods}"
+        )
+    }),
+    ("modules in modules", |n| {
+        let classes = times(n, &|i| {
+            format!(
+                "class C{}(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.c = C{i}()\n    def forward(self, x):\n        return self.c(x).cuda()\n",
+                i + 1
+            )
+        });
+        format!("class C0(torch.nn.Module):\n    pass\n\n{classes}")
+    }),
+    ("classes in a line", |n| {
+        let classes = times(n, &|i| {
+            format!("class C{}(C{i}):\n    def m{i}(self, x):\n        return x + self.t\n", i + 1)
+        });
+        format!(
+            "class C0(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.t = torch.ones(2)\n{classes}"
+        )
+    }),
+    ("files that are loaded", |n| {
+        times(n, &|i| format!("def f{i}(m):\n    m.load_state_dict(torch.load(\"a{i}.pt\"))\n"))
+    }),
+    ("functions that need a GPU", |n| {
+        times(n, &|i| format!("def f{i}(x):\n    return x.cuda()\n\nf{i}(1)\n"))
+    }),
+    ("what is caught", |n| {
+        let tries =
+            "    try:\n        x = x.cuda()\n    except RuntimeError:\n        x = x.cpu()\n".repeat(n);
+        format!("def f(x):\n{tries}    return x + torch.ones(2)\n")
+    }),
+    ("a table", |n| {
+        let rows = times(n, &|i| format!("    \"k{i}\": torch.ones({i}).cuda(),\n"));
+        format!("T = {{\n{rows}}}\n\ndef f(k, x):\n    return T[k] + x + torch.ones(2)\n")
+    }),
+];
+
+#[test]
+fn twice_the_length_is_twice_the_work() -> Result<(), Box<dyn Error>> {
+    let mut failures = Vec::new();
+    for &(name, shape) in SHAPES {
+        let of = |n: usize| work(&format!("import torch\n\n{}", shape(n)));
+        let (once, twice) = (of(150)?, of(300)?);
+        println!("{name}: {once} {twice}");
+        // As integers: two and a half times as much.
+        if twice * 2 > once * 5 {
+            failures.push(format!("{name}: {once} steps become {twice}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    Ok(())
+}

@@ -31,6 +31,8 @@ pub struct Analysis {
     /// The functions of the files that were asked for that ran out of budget: nothing more is said of them. By file, in the order of
     /// the inputs, then by place.
     pub exhausted: Vec<Exhausted>,
+    /// The steps that the run has taken, see [`crate::work`].
+    pub work: u64,
 }
 
 /// A file that has been read.

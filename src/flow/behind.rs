@@ -106,7 +106,7 @@ impl Behind {
 
     /// Does the expression come after something that needs CUDA, in its function?
     fn comes_after(&self, m: ModIdx, at: Span) -> bool {
-        self.there.get(&m).is_some_and(|there| there.iter().any(|span| span.contains(at)))
+        self.there.get(&m).is_some_and(|there| refuses::is_within(there, at))
     }
 
     /// The methods, of those in which these ways begin, that others call only after something that needs CUDA. In a library, of which
@@ -206,7 +206,7 @@ impl Behind {
             let far = way.places.last().is_none_or(|last| last.file != place.file);
             let spans = if far { &self.branches } else { &self.there };
             let there = program.module_of(place.file).and_then(|m| spans.get(&m));
-            there.is_some_and(|there| there.iter().any(|span| span.contains(place.span)))
+            there.is_some_and(|there| refuses::is_within(there, place.span))
         })
     }
 }

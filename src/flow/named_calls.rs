@@ -183,12 +183,8 @@ fn is_others(program: &Program, at: ModIdx, call: CallId, class: Option<ClassKey
 pub fn function_at(program: &Program, place: Place) -> Option<Target> {
     let m = program.module_of(place.file)?;
     let ir = &program.get(m).ir;
-    let around =
-        ir.functions.iter().enumerate().filter(|(_, f)| {
-            f.kind == FuncKind::Function && f.parent.is_some() && f.span.contains(place.span)
-        });
-    let (n, _) = around.min_by_key(|(_, f)| f.span.start)?;
-    Some((m, FuncId(u32::try_from(n).unwrap_or(u32::MAX))))
+    let around = ir.functions_around(place.span).filter(|&f| ir.function(f).kind == FuncKind::Function);
+    Some((m, around.last()?))
 }
 
 /// The outermost function around an expression; nothing for a file's body.

@@ -214,11 +214,7 @@ fn is_self(ir: &Module, e: ExprId) -> bool {
 
 /// The expression that it is a part of: parts are numbered before it.
 pub(super) fn parent(ir: &Module, e: ExprId) -> Option<ExprId> {
-    let at = ir.span(e);
-    let function = ir.function(ir.function_around(e));
-    let end =
-        if function.parent.is_none() { u32::try_from(ir.exprs.len()).ok()? } else { function.exprs.end };
-    (e.0 + 1..end).map(ExprId).find(|&p| ir.span(p).contains(at))
+    ir.parent(e)
 }
 
 /// Is the expression what the statement itself is about?

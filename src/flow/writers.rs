@@ -48,9 +48,7 @@ impl Load {
     pub fn at(program: &Program, place: Place) -> Option<Self> {
         let module = program.module_of(place.file)?;
         let ir = &program.get(module).ir;
-        let is_it = |&(e, at): &(&Expr, _)| at == &place.span && matches!(e, Expr::Call(_));
-        let n = ir.exprs.iter().zip(&ir.expr_spans).position(|x| is_it(&x))?;
-        let e = ExprId(u32::try_from(n).ok()?);
+        let e = ir.call_at(place.span)?;
         let Expr::Call(call) = ir.expr(e) else { return None };
         let func = ir.function_around(e);
         let path = argument(ir.call(call), 0, Sym::new("f"))?;

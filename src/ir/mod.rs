@@ -5,9 +5,11 @@
 //! to slots here, so that the interpreter never looks a local up by name. What cannot matter to the
 //! place of a tensor (annotations' inner structure, docstrings, comments) is gone.
 
+mod index;
 mod module;
 mod stmt;
 
+pub use index::{Index, Setting};
 pub use module::Module;
 pub use stmt::{Case, Handler, Import, Stmt};
 
@@ -61,7 +63,7 @@ pub struct ExprList {
 }
 
 /// Statements in order: the place in [`Module::stmt_pool`] of their count, which they follow. By default there are none.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Block(pub u32);
 
 /// A run of [`Module::handlers`].

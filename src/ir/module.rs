@@ -43,6 +43,8 @@ pub struct Module {
     pub attributes: Box<[Sym]>,
     /// The texts of the strings, likewise.
     pub strings: Box<[Sym]>,
+    /// What is found out once it is asked for.
+    pub index: Index,
 }
 
 impl Module {
@@ -99,8 +101,8 @@ impl Module {
     pub fn stmts_of(&self, function: &Function) -> Range<usize> {
         let Some(last) = self.block(function.body).last() else { return 0..0 };
         let (end, from) = (last.0 as usize + 1, function.span.start);
-        let before = self.stmt_spans[..end].iter().rev().take_while(|at| at.start >= from).count();
-        end - before..end
+        // Whatever is numbered before its statements begins before it.
+        self.stmt_spans[..end].partition_point(|at| at.start < from)..end
     }
 
     /// The numbers of the expressions in one, itself included.
@@ -207,12 +209,6 @@ impl Module {
             at = self.functions[at].parent.map_or(0, |parent| parent.0 as usize);
         }
         FuncId(u32::try_from(at).unwrap_or(0))
-    }
-
-    /// The innermost `def` around a place of the file.
-    pub fn function_at(&self, span: Span) -> Option<&Function> {
-        let around = self.functions.iter().filter(|f| f.kind == FuncKind::Function && f.span.contains(span));
-        around.max_by_key(|f| f.span.start)
     }
 
     /// The name of the variable that an expression is; of a builtin, that.

@@ -10,7 +10,9 @@ use super::MAX_LEVELS;
 use super::bindings::{Marks, bind_body, bind_globals};
 use super::scope::{Scope, resolve};
 use super::unreachable::reached;
-use crate::ir::{Arg, Block, Expr, ExprId, ExprList, FuncId, FuncKind, Function, Module, Stmt, StmtId, Var};
+use crate::ir::{
+    Arg, Block, Expr, ExprId, ExprList, FuncId, FuncKind, Function, Index, Module, Stmt, StmtId, Var,
+};
 use crate::span::{FileId, Span};
 use crate::sym::Sym;
 
@@ -109,6 +111,7 @@ fn fitted(module: &mut Module) -> Module {
         imports: fit(&mut module.imports),
         attributes: std::mem::take(&mut module.attributes),
         strings: std::mem::take(&mut module.strings),
+        index: Index::default(),
     }
 }
 
@@ -160,6 +163,7 @@ pub(super) fn empty(file: FileId, text: &str) -> Module {
         imports: Vec::new(),
         attributes: Box::default(),
         strings: Box::default(),
+        index: Index::default(),
     }
 }
 

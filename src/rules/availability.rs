@@ -30,11 +30,7 @@ fn written_for(place: Place, backend: &str, cx: &Context<'_>) -> bool {
     }
     let Some(module) = cx.program.module_of(place.file) else { return false };
     let ir = &cx.program.get(module).ir;
-    ir.classes.iter().any(|c| c.span.contains(place.span) && named(c.name.as_str()))
-        || ir
-            .functions
-            .iter()
-            .any(|f| f.parent.is_some() && f.span.contains(place.span) && named(f.name.as_str()))
+    ir.functions_around(place.span).any(|f| named(ir.function(f).name.as_str()))
 }
 
 /// Words for accelerators in the names of files and classes.

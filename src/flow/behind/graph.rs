@@ -1,9 +1,11 @@
 //! Who mentions what, and what of it is behind a refusal.
 
+use std::hash::Hash;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::late::Late;
-use super::refuses::{Points, Refusal};
+use super::refuses::{Points, Refusal, is_within, outermost};
 use super::spawned::is_spawned;
 use super::{GPUS, literal};
 use crate::flow::nodes::{Node, named, node, node_of, silent};
@@ -11,6 +13,7 @@ use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, Module, Whole};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::span::Span;
 use crate::sym::Sym;
+use crate::work::spend;
 
 /// What may only happen where CUDA is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -76,8 +79,11 @@ impl<'a> Graph<'a> {
         let mut skipped = silent(ir);
         skipped.extend(constants(program, m));
         let there = self.there.get(&m).map_or(&[][..], Vec::as_slice);
+        let given_gpus = given_gpus(ir);
+        let there = [there, &given_gpus];
         let several = program.bound_by_several(m);
         for n in 0..ir.exprs.len() {
+            spend(1);
             let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
             // Nothing else names a function.
             if !matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. }) || skipped.contains(&e) {
@@ -97,7 +103,7 @@ impl<'a> Graph<'a> {
     }
 
     /// Something is mentioned in a function of the file, perhaps after a refusal, or where somebody else gives the GPUs.
-    fn mention(&mut self, m: ModIdx, e: ExprId, target: Node, there: &[Span]) {
+    fn mention(&mut self, m: ModIdx, e: ExprId, target: Node, there: [&[Span]; 2]) {
         let ir = &self.program.get(m).ir;
         let at = ir.span(e);
         let around = literal(ir, m, ir.function_around(e), self.late);
@@ -105,10 +111,7 @@ impl<'a> Graph<'a> {
             return;
         }
         self.mentions.push((around.map(|(node, _)| node), target));
-        if there.iter().any(|span| span.contains(at))
-            || is_given_gpus(ir, at)
-            || is_spawned(self.program, m, e)
-        {
+        if there.iter().any(|places| is_within(places, at)) || is_spawned(self.program, m, e) {
             self.add(target, Asks::Nothing, Asks::Nothing);
             return;
         }
@@ -178,61 +181,57 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// What is behind a refusal for certain.
+    /// What is behind a refusal for certain: what does not lead to where anybody may come from, and is not only asked for by itself, in a
+    /// circle.
     pub(super) fn solve(self) -> FxHashSet<Lit> {
-        let mut held: FxHashSet<Lit> = self.asks.keys().copied().collect();
-        loop {
-            let met = |asks: &Asks| match asks {
-                Asks::Nothing => true,
-                Asks::TooMuch | Asks::Later => false,
-                Asks::That(lit) => held.contains(lit),
-            };
-            let open: Vec<Lit> = held.iter().filter(|l| !self.asks[l].iter().all(met)).copied().collect();
-            if open.is_empty() {
-                break;
+        let mut askers: FxHashMap<Lit, Vec<Lit>> = FxHashMap::default();
+        let (mut open, mut grounds) = (Vec::new(), Vec::new());
+        for (&lit, asks) in &self.asks {
+            spend(asks.len());
+            for ask in asks {
+                match *ask {
+                    Asks::Nothing => grounds.push(lit),
+                    Asks::TooMuch | Asks::Later => open.push(lit),
+                    Asks::That(on) if self.asks.contains_key(&on) => askers.entry(on).or_default().push(lit),
+                    Asks::That(_) => open.push(lit),
+                }
             }
-            open.iter().for_each(|l| {
-                held.remove(l);
-            });
         }
-        self.grounded(&held)
+        let failed = closed_over(open, &askers, &|_| true);
+        closed_over(grounds, &askers, &|lit| !failed.contains(lit))
     }
 
     /// What files' bodies lead to, or what nobody mentions. All else only mentions itself, in a circle, though something in
     /// it may need CUDA: who comes into that from elsewhere is not in sight.
     pub(super) fn reachable(&self) -> FxHashSet<Node> {
+        spend(self.mentions.len());
         let mentioned: FxHashSet<Node> = self.mentions.iter().map(|&(_, target)| target).collect();
-        let mut reachable: FxHashSet<Node> = FxHashSet::default();
-        loop {
-            let before = reachable.len();
-            for &(from, target) in &self.mentions {
-                if from.is_none_or(|from| !mentioned.contains(&from) || reachable.contains(&from)) {
-                    reachable.insert(target);
-                }
-            }
-            if reachable.len() == before {
-                return reachable;
+        let mut leads: FxHashMap<Node, Vec<Node>> = FxHashMap::default();
+        let mut open = Vec::new();
+        for &(from, target) in &self.mentions {
+            match from.filter(|from| mentioned.contains(from)) {
+                Some(from) => leads.entry(from).or_default().push(target),
+                None => open.push(target),
             }
         }
+        closed_over(open, &leads, &|_| true)
     }
+}
 
-    /// Those of them that do not only mention themselves, in a circle.
-    fn grounded(&self, held: &FxHashSet<Lit>) -> FxHashSet<Lit> {
-        let mut grounded: FxHashSet<Lit> = FxHashSet::default();
-        loop {
-            let stands = |asks: &Asks| match asks {
-                Asks::Nothing => true,
-                Asks::TooMuch | Asks::Later => false,
-                Asks::That(lit) => grounded.contains(lit),
-            };
-            let open = held.iter().filter(|l| !grounded.contains(l));
-            let more: Vec<Lit> = open.filter(|l| self.asks[l].iter().any(stands)).copied().collect();
-            if more.is_empty() {
-                return grounded;
-            }
-            grounded.extend(more);
+/// What these lead to, with themselves, as far as it passes the test.
+fn closed_over<T: Copy + Eq + Hash>(
+    mut open: Vec<T>,
+    leads: &FxHashMap<T, Vec<T>>,
+    passes: &dyn Fn(&T) -> bool,
+) -> FxHashSet<T> {
+    let mut closed = FxHashSet::default();
+    while let Some(one) = open.pop() {
+        spend(1);
+        if passes(&one) && closed.insert(one) {
+            open.extend(leads.get(&one).into_iter().flatten());
         }
     }
+    closed
 }
 
 /// `Op` of `Op.KINDS`: who reads what is written down in the body of a class runs nothing of it.
@@ -251,9 +250,9 @@ fn constants(program: &Program, m: ModIdx) -> impl Iterator<Item = ExprId> + '_ 
     })
 }
 
-/// Is the place where a scheduler gives GPUs: in a class or function with `@ray.remote(num_gpus=1)`, or the one that is handed over in
-/// `ray.remote(Actor).options(num_gpus=n)`?
-fn is_given_gpus(ir: &Module, at: Span) -> bool {
+/// The places where a scheduler gives GPUs: classes and functions with `@ray.remote(num_gpus=1)`, and what is handed over in
+/// `ray.remote(Actor).options(num_gpus=n)`.
+fn given_gpus(ir: &Module) -> Vec<Span> {
     let asks = |call: Call<'_>| {
         call.args.iter().any(|a| {
             let some = !matches!(ir.expr(a.value), Expr::Int(Whole(0)) | Expr::None);
@@ -261,19 +260,17 @@ fn is_given_gpus(ir: &Module, at: Span) -> bool {
         })
     };
     if !ir.calls().any(asks) {
-        return false;
+        return Vec::new();
     }
     let decorated = |decorators: crate::ir::ExprList| {
         ir.list(decorators).iter().any(|&d| matches!(ir.expr(d), Expr::Call(id) if asks(ir.call(id))))
     };
-    let handed = |call: Call<'_>| {
-        // The class is an argument further in: what the options themselves mention runs here.
-        let within = ir.span(call.func).contains(at);
-        within
-            && asks(call)
-            && matches!(ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "options")
+    // The class is an argument further in: what the options themselves mention runs here.
+    let handed = |call: &Call<'_>| {
+        matches!(ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "options") && asks(*call)
     };
-    ir.functions.iter().any(|f| f.span.contains(at) && decorated(f.decorators))
-        || ir.classes.iter().any(|c| c.span.contains(at) && decorated(c.decorators))
-        || ir.calls().any(handed)
+    let functions = ir.functions.iter().filter(|f| decorated(f.decorators)).map(|f| f.span);
+    let classes = ir.classes.iter().filter(|c| decorated(c.decorators)).map(|c| c.span);
+    let options = ir.calls().filter(handed).map(|call| ir.span(call.func));
+    outermost(functions.chain(classes).chain(options).collect())
 }

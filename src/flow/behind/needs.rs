@@ -2,7 +2,6 @@
 
 use super::filled::own_attribute;
 use super::refuses::{Refusal, Refuses};
-use super::statements::{may_leave, may_set};
 use super::{MOVE, Uses};
 use crate::flow::site::argument;
 use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, FuncKind, Import, Stmt, Var};
@@ -158,7 +157,7 @@ impl Refuses<'_> {
             if value.is_some_and(|e| self.divides(e)) {
                 return true;
             }
-            if may_leave(ir, ir.stmt(s)) {
+            if self.may_leave(s) {
                 return false;
             }
         }
@@ -213,19 +212,9 @@ impl Refuses<'_> {
     /// What a variable of the function is set to, if that is in one place.
     fn only_value(&self, variable: ExprId) -> Option<ExprId> {
         let ir = self.ir();
-        let mut found = None;
-        for s in &ir.stmts[ir.stmts_of(ir.function(self.func))] {
-            if !may_set(ir, s).into_iter().any(|t| ir.names_the_same(t, variable)) {
-                continue;
-            }
-            match *s {
-                Stmt::Assign { targets, value } if ir.list(targets).len() == 1 && found.is_none() => {
-                    found = Some(value);
-                }
-                _ => return None,
-            }
-        }
-        found
+        let mut set = ir.settings_in(variable, ir.stmts_of(ir.function(self.func)));
+        let value = set.next()?.value;
+        if set.next().is_some() { None } else { value }
     }
 
     /// May the device be none, or a number below zero? A function that takes these does nothing then.
@@ -240,11 +229,8 @@ impl Refuses<'_> {
             _ => false,
         };
         call.args.first().is_none_or(|a| {
-            let given = |s: &Stmt| {
-                matches!(*s, Stmt::Assign { targets, value }
-                if number(value) && ir.list(targets).iter().any(|&t| ir.names_the_same(a.value, t)))
-            };
-            !number(a.value) && !ir.stmts[ir.stmts_of(ir.function(self.func))].iter().any(given)
+            let mut given = ir.settings_in(a.value, ir.stmts_of(ir.function(self.func)));
+            !number(a.value) && !given.any(|s| s.value.is_some_and(number))
         })
     }
 

@@ -1,11 +1,14 @@
 //! Where functions refuse to go on without CUDA.
 
+use std::cell::RefCell;
+use std::cmp::Reverse;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::held::blocks;
 use super::Uses;
 use super::own::Own;
-use super::statements::{at_once, may_leave, may_set};
+use super::statements::at_once;
 use crate::flow::nodes::{Node, named};
 use crate::flow::site::own_method;
 use crate::ir::{
@@ -16,6 +19,7 @@ use crate::link::{ClassKey, ModIdx, Program, Resolved, Target};
 use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch;
+use crate::work::spend;
 
 /// How often calls of what refuses are followed.
 const MAX_ROUNDS: usize = 6;
@@ -53,7 +57,8 @@ pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own)
                 if !uses.anywhere() && points.contains_key(&(m, f)) {
                     continue;
                 }
-                let refuses = Refuses { program, module: m, func: f, known: &points, uses, own };
+                let memo = Memo::default();
+                let refuses = Refuses { program, module: m, func: f, known: &points, uses, own, memo: &memo };
                 let Some(mut point) = refuses.whole() else { continue };
                 // Calling it runs nothing of it.
                 if uses.anywhere() && (ir.function(f).is_generator || ir.function(f).is_async) {
@@ -87,24 +92,21 @@ fn run_by_body(program: &Program, m: ModIdx, until: u32) -> FxHashSet<FuncId> {
     let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let (mut open, mut run) = (vec![FuncId(0)], FxHashSet::default());
     while let Some(f) = open.pop() {
-        for n in 0..ir.exprs.len() {
-            let e = ExprId(number(n));
+        let own = if f == FuncId(0) { 0..number(ir.exprs.len()) } else { ir.function(f).exprs.clone() };
+        for e in own.map(ExprId) {
+            spend(1);
             if !matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. })
                 || ir.function_around(e) != f
                 || f == FuncId(0) && ir.span(e).end > until
             {
                 continue;
             }
-            let inside = |span: Span| {
-                let all = ir.functions.iter().enumerate().filter(move |(_, g)| span.contains(g.span));
-                all.map(|(n, _)| FuncId(number(n)))
-            };
             match named(program, m, e) {
                 Some(Node::Function(at, g)) if at == m => {
-                    open.extend(inside(ir.function(g).span).filter(|&g| run.insert(g)));
+                    open.extend(ir.functions_in(ir.function(g).span).filter(|&g| run.insert(g)));
                 }
                 Some(Node::Class(key)) if key.module == m => {
-                    open.extend(inside(ir.class(key.class).span).filter(|&g| run.insert(g)));
+                    open.extend(ir.functions_in(ir.class(key.class).span).filter(|&g| run.insert(g)));
                 }
                 _ => {}
             }
@@ -143,17 +145,74 @@ pub(super) fn there(program: &Program, m: ModIdx, known: &Points, uses: Uses, ow
         } else {
             // A script that needs CUDA says so itself; what it works with has its own reasons.
             let uses = if uses == Uses::Making && func == FuncId(0) { Uses::None } else { uses };
-            Refuses { program, module: m, func, known, uses, own }.there(
+            let memo = Memo::default();
+            Refuses { program, module: m, func, known, uses, own, memo: &memo }.there(
                 function.body,
-                &mut Vec::new(),
+                &mut Passed::default(),
                 &mut found,
             );
         }
     }
-    found
+    outermost(found)
+}
+
+/// The places without those that are in another one, in order.
+pub(super) fn outermost(mut places: Vec<Span>) -> Vec<Span> {
+    places.sort_unstable_by_key(|at| (at.start, Reverse(at.end)));
+    let mut until = 0;
+    places.retain(|at| {
+        let kept = at.end > until;
+        until = until.max(at.end);
+        kept
+    });
+    places
+}
+
+/// Is the place in one of these, of which none is in another, and which are in order?
+pub(super) fn is_within(places: &[Span], at: Span) -> bool {
+    let next = places.partition_point(|place| place.start <= at.start);
+    next.checked_sub(1).is_some_and(|n| places[n].contains(at))
+}
+
+/// What has been found out of one function: the same is asked from every branch around it.
+#[derive(Default)]
+pub(super) struct Memo {
+    /// The first refusal of a block.
+    blocks: RefCell<FxHashMap<Block, Option<Point>>>,
+    /// Whether a statement may leave the function.
+    leaving: RefCell<FxHashMap<StmtId, bool>>,
+    /// Whether a variable of that function, or an attribute, may be given a module without weights, so deep.
+    pub(super) weightless: RefCell<FxHashMap<(Option<FuncId>, ExprId, u32), bool>>,
+}
+
+/// Tests that have been come past where they were true only with CUDA.
+#[derive(Default)]
+struct Passed {
+    tests: Vec<u64>,
+    known: FxHashMap<u64, u32>,
+}
+
+impl Passed {
+    fn push(&mut self, test: u64) {
+        self.tests.push(test);
+        *self.known.entry(test).or_default() += 1;
+    }
+
+    fn truncate(&mut self, len: usize) {
+        for test in self.tests.drain(len..) {
+            if let Some(n) = self.known.get_mut(&test) {
+                *n -= 1;
+            }
+        }
+    }
+
+    fn contains(&self, test: u64) -> bool {
+        self.known.get(&test).is_some_and(|&n| n > 0)
+    }
 }
 
 /// The look for a refusal in one function.
+#[derive(Clone, Copy)]
 pub(super) struct Refuses<'a> {
     pub(super) program: &'a Program,
     pub(super) module: ModIdx,
@@ -161,6 +220,7 @@ pub(super) struct Refuses<'a> {
     pub(super) known: &'a Points,
     pub(super) uses: Uses,
     pub(super) own: &'a Own,
+    pub(super) memo: &'a Memo,
 }
 
 impl Refuses<'_> {
@@ -181,20 +241,45 @@ impl Refuses<'_> {
 
     /// The first statement of the block that is not passed without CUDA.
     fn block(&self, block: Block) -> Option<Point> {
-        let ir = self.ir();
+        if let Some(&known) = self.memo.blocks.borrow().get(&block) {
+            return known;
+        }
+        let found = self.first_in(block);
+        self.memo.blocks.borrow_mut().insert(block, found);
+        found
+    }
+
+    fn first_in(&self, block: Block) -> Option<Point> {
         let mut left = false;
-        let statements = ir.block(block);
+        let statements = self.ir().block(block);
         for (n, &s) in statements.iter().enumerate() {
             if let Some(point) = self.stmt(s).or_else(|| self.filled(s, &statements[n + 1..])) {
                 // Who has gone back before that has not come to it.
                 return Some(if left { Point { refusal: None, ..point } } else { point });
             }
-            left |= self.uses.anywhere() && may_leave(ir, ir.stmt(s));
+            left = left || self.uses.anywhere() && self.may_leave(s);
         }
         None
     }
 
+    /// May the statement go back to who called the function?
+    pub(super) fn may_leave(&self, s: StmtId) -> bool {
+        let ir = self.ir();
+        let inner = blocks(ir, ir.stmt(s));
+        if inner.is_empty() {
+            return matches!(ir.stmt(s), Stmt::Return(_));
+        }
+        if let Some(&known) = self.memo.leaving.borrow().get(&s) {
+            return known;
+        }
+        spend(1);
+        let leaves = inner.into_iter().any(|b| ir.block(b).iter().any(|&s| self.may_leave(s)));
+        self.memo.leaving.borrow_mut().insert(s, leaves);
+        leaves
+    }
+
     fn stmt(&self, s: StmtId) -> Option<Point> {
+        spend(1);
         let after = self.ir().stmt_span(s).end;
         let point = |refusal| Some(Point { after, refusal });
         match *self.ir().stmt(s) {
@@ -258,58 +343,60 @@ impl Refuses<'_> {
     /// `if …: net = …`, `elif …: net = …` without an `else`, where each branch needs CUDA and sets what nothing else in the function
     /// sets and what follows reads: nobody goes on past them all.
     fn filled(&self, s: StmtId, later: &[StmtId]) -> Option<Point> {
+        // Nothing reads it that is not there.
+        let &last = later.last()?;
         if !self.uses.anywhere() {
             return None;
         }
         let ir = self.ir();
         let function = ir.function(self.func);
         let branches = branches_without_else(ir, s)?;
+        spend(branches.len());
         // A file's own variables may be set by others.
         if function.kind != FuncKind::Function || !branches.iter().all(|&b| self.ends(b) == Some(true)) {
             return None;
         }
         let after = ir.stmt_span(s).end;
         let unset_else = |&target: &ExprId| {
-            let is = |e: ExprId| ir.names_the_same(e, target);
             let param = function.params.iter().any(|p| ir.expr(target) == Expr::Var(Var::Local(p.slot)));
-            let set = |block: Block| sets(ir, block).any(is);
+            let set = |block: Block| sets(ir, block).any(|e| ir.names_the_same(e, target));
             let elsewhere = || {
-                let all = ir.stmts_of(function);
-                let mut others = ir.stmts[all.clone()].iter().zip(&ir.stmt_spans[all]);
-                others.any(|(other, &at)| {
-                    !ir.stmt_span(s).contains(at) && may_set(ir, other).into_iter().any(is)
-                })
+                let mut others = ir.settings_in(target, ir.stmts_of(function));
+                others.any(|other| !ir.stmt_span(s).contains(ir.stmt_span(other.stmt)))
             };
             matches!(ir.expr(target), Expr::Var(Var::Local(_)))
                 && !param
                 && branches.iter().all(|&b| set(b))
                 && !elsewhere()
-                && later.iter().any(|&s| self.reads(s, target))
+                && self.reads(Span::new(after, ir.stmt_span(last).end), target)
         };
         let found = sets(ir, *branches.first()?).any(|target| unset_else(&target));
         found.then_some(Point { after, refusal: Some(Refusal::Always) })
     }
 
-    /// Does the statement mention the variable?
-    fn reads(&self, s: StmtId, variable: ExprId) -> bool {
+    /// Do the function's statements in this part of the text mention the variable?
+    fn reads(&self, part: Span, variable: ExprId) -> bool {
         let ir = self.ir();
-        let (at, function) = (ir.stmt_span(s), ir.function(self.func));
-        let own = function.exprs.start as usize..function.exprs.end as usize;
-        own.into_iter().any(|n| at.contains(ir.expr_spans[n]) && ir.exprs[n] == ir.expr(variable))
+        let Expr::Var(variable) = ir.expr(variable) else { return false };
+        let all = ir.mentions_in(variable, ir.function(self.func).exprs.clone());
+        // Of statements that follow one another the expressions do, too.
+        let from = all.partition_point(|&e| ir.span(e).start < part.start);
+        all.get(from).is_some_and(|&e| part.contains(ir.span(e)))
     }
 
     /// Adds the places of the block, and of those in it, that are only reached where CUDA is. `passed` are variables that
     /// were true only where CUDA is, when it was come past them.
-    fn there(&self, block: Block, passed: &mut Vec<ExprId>, found: &mut Vec<Span>) {
+    fn there(&self, block: Block, passed: &mut Passed, found: &mut Vec<Span>) {
         let ir = self.ir();
         let statements = ir.block(block);
-        let (Some(&last), known) = (statements.last(), passed.len()) else { return };
+        let (Some(&last), known) = (statements.last(), passed.tests.len()) else { return };
         for (n, &s) in statements.iter().enumerate() {
             for inner in blocks(ir, ir.stmt(s)) {
                 self.there(inner, passed, found);
             }
             if let Stmt::If { test, then, orelse } = *ir.stmt(s) {
-                let before = || passed.iter().any(|&before| ir.names_the_same(before, test));
+                let key = ir.name_key(test);
+                let before = || key.is_some_and(|key| passed.contains(key));
                 let branch = match self.only_with_cuda(test) {
                     Some(outcome) => Some(if outcome { then } else { orelse }),
                     None => before().then_some(then),
@@ -318,8 +405,12 @@ impl Refuses<'_> {
                     let (first, last) = (ir.block(b).first()?, ir.block(b).last()?);
                     Some(Span { start: ir.stmt_span(*first).start, end: ir.stmt_span(*last).end })
                 }));
-                if self.uses.anywhere() && self.is_lasting(test) && self.block(then).is_some() {
-                    passed.push(test);
+                if let Some(key) = key
+                    && self.uses.anywhere()
+                    && self.is_lasting(test)
+                    && self.block(then).is_some()
+                {
+                    passed.push(key);
                 }
             }
             // What comes after the branch of a script still does.
@@ -334,19 +425,9 @@ impl Refuses<'_> {
     /// Is it a variable that the function does not set any more?
     fn is_lasting(&self, e: ExprId) -> bool {
         let ir = self.ir();
-        let function = ir.function(self.func);
-        let range = ir.stmts_of(function);
-        let mut later = ir.stmts[range.clone()]
-            .iter()
-            .zip(&ir.stmt_spans[range])
-            .filter(|(_, at)| at.start > ir.span(e).end);
-        let sets = |target: ExprId| ir.names_the_same(target, e);
+        let mut set = ir.settings_in(e, ir.stmts_of(ir.function(self.func)));
         matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. })
-            && !later.any(|(s, _)| match *s {
-                Stmt::Assign { targets, .. } => ir.list(targets).iter().any(|&t| sets(t)),
-                Stmt::AugAssign { target, .. } | Stmt::For { target, .. } => sets(target),
-                _ => false,
-            })
+            && !set.any(|s| ir.stmt_span(s.stmt).start > ir.span(e).end)
     }
 
     /// Are branches of which each needs CUDA as good as a use? They are where a way leads past them, and in a constructor: who

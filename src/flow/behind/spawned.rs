@@ -13,12 +13,7 @@ const MAX_HANDS: u32 = 3;
 /// Is the function that is mentioned here only started so?
 pub(super) fn is_spawned(program: &Program, m: ModIdx, mention: ExprId) -> bool {
     let ir = &program.get(m).ir;
-    given_to(ir, mention).is_some_and(|call| starts(program, m, call, mention, MAX_HANDS))
-}
-
-/// The call that is given the expression as it is.
-fn given_to(ir: &Module, e: ExprId) -> Option<Call<'_>> {
-    ir.calls().find(|call| call.args.iter().any(|a| a.value == e))
+    ir.call_given(mention).is_some_and(|call| starts(program, m, ir.call(call), mention, MAX_HANDS))
 }
 
 /// Does the call start it in one process for each GPU, or hand it on to where that is all that happens?
@@ -59,7 +54,7 @@ fn only_starts(program: &Program, m: ModIdx, f: FuncId, given: Var, hands: u32) 
     let mut uses =
         ir.exprs_of(ir.function(f)).map(number).filter(|&e| ir.expr(e) == Expr::Var(given)).peekable();
     uses.peek().is_some()
-        && uses.all(|e| given_to(ir, e).is_some_and(|call| starts(program, m, call, e, hands)))
+        && uses.all(|e| ir.call_given(e).is_some_and(|call| starts(program, m, ir.call(call), e, hands)))
 }
 
 /// `torch.cuda.device_count()`, or a variable that is nothing else.

@@ -1,6 +1,5 @@
-//! What a statement does by itself: what it sets, what it evaluates first, and whether it may leave the function.
+//! What a statement does by itself: what it sets, and what it evaluates first.
 
-use crate::flow::held::blocks;
 use crate::ir::{Expr, ExprId, Module, Stmt};
 
 /// What a statement may set, several at once taken apart.
@@ -30,10 +29,4 @@ pub(super) fn at_once(s: &Stmt) -> Vec<ExprId> {
         Stmt::Match { subject, .. } => vec![subject],
         _ => Vec::new(),
     }
-}
-
-/// May the statement go back to who called the function?
-pub(super) fn may_leave(ir: &Module, s: &Stmt) -> bool {
-    matches!(s, Stmt::Return(_))
-        || blocks(ir, s).into_iter().any(|b| ir.block(b).iter().any(|&s| may_leave(ir, ir.stmt(s))))
 }

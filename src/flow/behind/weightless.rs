@@ -5,6 +5,7 @@ use crate::ir::{Arg, ArgKind, Expr, ExprId, FuncId, Module, Param, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;
 use crate::torch::{self, State};
+use crate::work::spend;
 
 /// How deep what is made of such modules is looked into.
 const MAX_NESTING: u32 = 4;
@@ -16,6 +17,7 @@ impl Refuses<'_> {
     }
 
     fn holds_weightless(&self, e: ExprId, depth: u32) -> bool {
+        spend(1);
         let ir = self.ir();
         let Some(depth) = depth.checked_sub(1) else { return false };
         match ir.expr(e) {
@@ -38,22 +40,33 @@ impl Refuses<'_> {
                 }
             }
             // What an attribute holds, another function may have put there.
-            Expr::Attr { .. } => self.is_given(e, &ir.stmts, depth),
-            Expr::Var(_) => self.is_given(e, &ir.stmts[ir.stmts_of(ir.function(self.func))], depth),
+            Expr::Attr { .. } => self.is_given(e, None, depth),
+            Expr::Var(_) => self.is_given(e, Some(self.func), depth),
             _ => false,
         }
     }
 
-    /// Does one of the statements put such a module there?
-    fn is_given(&self, to: ExprId, stmts: &[Stmt], depth: u32) -> bool {
+    /// Does a statement put such a module there, of that function or of any? That is asked of each variable once, however many
+    /// statements set it.
+    fn is_given(&self, to: ExprId, within: Option<FuncId>, depth: u32) -> bool {
         let ir = self.ir();
-        stmts.iter().any(|s| match *s {
-            Stmt::Assign { targets, value } => {
-                ir.list(targets).iter().any(|&t| ir.names_the_same(t, to))
-                    && self.holds_weightless(value, depth)
-            }
-            _ => false,
-        })
+        let stmts = within.map_or(0..ir.stmts.len(), |f| ir.stmts_of(ir.function(f)));
+        let mut set = ir.settings_in(to, stmts).peekable();
+        let Some(first) = set.peek() else { return false };
+        let asked = (within, first.target, depth);
+        if let Some(&known) = self.memo.weightless.borrow().get(&asked) {
+            return known;
+        }
+        // What it is given of its own says nothing new.
+        self.memo.weightless.borrow_mut().insert(asked, false);
+        let given = set.any(|s| {
+            s.value.is_some_and(|value| {
+                let func = within.unwrap_or_else(|| ir.function_around(value));
+                Refuses { func, ..*self }.holds_weightless(value, depth)
+            })
+        });
+        self.memo.weightless.borrow_mut().insert(asked, given);
+        given
     }
 }
 
@@ -132,7 +145,7 @@ fn is_weightless_class(program: &Program, key: ClassKey, made: &Made, depth: u32
 /// Does a constructor make nothing but such modules? Then what the next one up is given.
 fn makes_weightless(program: &Program, (m, f): (ModIdx, FuncId), made: &Made, depth: u32) -> Option<Made> {
     let ir = &program.get(m).ir;
-    let (function, whole) = (ir.function(f), ir.function(f).span);
+    let function = ir.function(f);
     let param = |value: ExprId| {
         let is_it = |p: &Param| ir.expr(value) == Expr::Var(Var::Local(p.slot));
         let n = function.params.iter().position(is_it)?;
@@ -143,11 +156,14 @@ fn makes_weightless(program: &Program, (m, f): (ModIdx, FuncId), made: &Made, de
     let known = |value: ExprId| param(value) == Some(true);
     // What a constructor is given may be a module.
     let keeps = |s: &Stmt| matches!(*s, Stmt::Assign { value, .. } if param(value) == Some(false));
+    spend(function.exprs.len());
     if ir.stmts[ir.stmts_of(function)].iter().any(keeps) {
         return None;
     }
     let mut next = Made::default();
-    for call in ir.calls().filter(|call| whole.contains(ir.span(call.func))) {
+    let calls = ir.exprs[ir.exprs_of(function)].iter();
+    let calls = calls.filter_map(|e| if let Expr::Call(id) = *e { Some(ir.call(id)) } else { None });
+    for call in calls {
         let fine = match (program.resolve_expr(m, call.func), ir.expr(call.func)) {
             (Some(Resolved::External(path)), _) => makes_no_module(path) || is_weightless_module(path),
             (Some(Resolved::Class(key)), _) => {

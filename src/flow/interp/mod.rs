@@ -181,6 +181,7 @@ use crate::ir::{ClassId, ExprId, FuncId};
 use crate::link::{ClassKey, Linked, ModIdx, Program};
 use crate::span::Place;
 use crate::sym::Sym;
+use crate::work::spend;
 
 /// Expressions and statements interpreted for one entry point before giving up.
 const MAX_STEPS: u32 = 20_000;
@@ -549,6 +550,7 @@ impl<'p> Interp<'p> {
 
     /// Counts a step; past the budget everything ends quickly.
     fn step(&mut self) -> bool {
+        spend(1);
         self.steps += 1;
         if self.steps > self.limit {
             self.exhausted = true;
