@@ -3,6 +3,8 @@
 //! A method of what nobody knows is not followed where it is called. But if all calls of that name in the project are at
 //! places where something holds, it holds in the method.
 
+use std::cell::OnceCell;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::device_asked::is_off_mps;
@@ -24,6 +26,17 @@ const CUTS: &[&str] = &["no_grad", "inference_mode"];
 #[derive(Debug, Default)]
 pub struct NamedCalls {
     pub(super) sites: FxHashMap<Sym, Vec<(ModIdx, CallId)>>,
+    /// How often each of the names is mentioned, called or not.
+    mentions: OnceCell<FxHashMap<Sym, Mentions>>,
+}
+
+/// How often a name is mentioned.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mentions {
+    /// `base.name`
+    attributes: usize,
+    /// `name`
+    variables: usize,
 }
 
 impl NamedCalls {
@@ -105,6 +118,33 @@ impl NamedCalls {
         self.only(program, files, target, MAX_HANDS, by_name, holds)
     }
 
+    /// Counts the mentions of the names in these files, once.
+    fn mentions(&self, program: &Program, files: &[ModIdx]) -> &FxHashMap<Sym, Mentions> {
+        self.mentions.get_or_init(|| {
+            let mut counts: FxHashMap<Sym, Mentions> =
+                self.sites.keys().map(|&name| (name, Mentions::default())).collect();
+            for &m in files {
+                let ir = &program.get(m).ir;
+                for e in (0..u32::try_from(ir.exprs.len()).unwrap_or(u32::MAX)).map(ExprId) {
+                    match ir.expr(e) {
+                        Expr::Attr { name, .. } => {
+                            if let Some(count) = counts.get_mut(&name) {
+                                count.attributes += 1;
+                            }
+                        }
+                        Expr::Var(_) => {
+                            if let Some(count) = ir.variable_of(e).and_then(|name| counts.get_mut(&name)) {
+                                count.variables += 1;
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            counts
+        })
+    }
+
     fn only(
         &self,
         program: &Program,
@@ -116,19 +156,11 @@ impl NamedCalls {
     ) -> bool {
         let function = program.get(m).ir.function(f);
         let Some(sites) = self.sites.get(&function.name).filter(|_| by_name((m, f))) else { return false };
+        let mentions = self.mentions(program, files).get(&function.name).copied().unwrap_or_default();
         // A function is mentioned by its bare name as well.
-        let of_class = function.class.is_some();
-        let named = |m: &ModIdx| {
-            let ir = &program.get(*m).ir;
-            let is = |n: &u32| match ir.expr(ExprId(*n)) {
-                Expr::Attr { name, .. } => name == function.name,
-                Expr::Var(_) => !of_class && ir.variable_of(ExprId(*n)) == Some(function.name),
-                _ => false,
-            };
-            (0..u32::try_from(ir.exprs.len()).unwrap_or(u32::MAX)).filter(is).count()
-        };
+        let variables = if function.class.is_some() { 0 } else { mentions.variables };
         // Who only mentions it hands it on to somebody.
-        if files.iter().map(named).sum::<usize>() != sites.len() {
+        if mentions.attributes + variables != sites.len() {
             return false;
         }
         let class = class_of(program, m, f);

@@ -36,7 +36,7 @@ impl Refuses<'_> {
         let mut others = fills.iter().filter(|&&(f, _)| f != self.func).peekable();
         // What is put there is worked out first.
         let behind = |&(f, end): &(FuncId, u32)| {
-            self.known.get(&(self.module, f)).is_some_and(|point| point.after <= end)
+            self.known((self.module, f)).is_some_and(|point| point.after <= end)
         };
         others.peek().is_some() && others.all(behind)
     }
@@ -241,7 +241,7 @@ impl Refuses<'_> {
 
     /// Is the method PyTorch's wherever it is called, or does each of that name in the project need CUDA itself?
     fn is_plain(&self, name: Sym) -> bool {
-        let refuses = |at| self.known.get(at).is_some_and(|p| p.refusal == Some(Refusal::Always));
+        let refuses = |at: &(ModIdx, FuncId)| self.known(*at).is_some_and(|p| p.refusal == Some(Refusal::Always));
         let imported = |m: ModIdx| {
             let mut targets = self.program.get(self.module).targets.values();
             targets.any(|t| matches!(*t, Target::Module(at) | Target::Member(at, _) if at == m))

@@ -9,13 +9,13 @@ use super::super::held::blocks;
 use super::Uses;
 use super::own::Own;
 use super::statements::at_once;
-use crate::flow::nodes::{Node, named};
+use crate::flow::nodes::{Node, Target, named};
 use crate::flow::site::own_method;
 use crate::ir::{
     Arg, ArgKind, Block, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Import, Module, Stmt, StmtId,
     UnaryOp, Var,
 };
-use crate::link::{ClassKey, ModIdx, Program, Resolved, Target};
+use crate::link::{self, ClassKey, ModIdx, Program, Resolved};
 use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch;
@@ -41,14 +41,17 @@ pub(super) struct Point {
 }
 
 /// The first refusal of each function.
-pub(super) type Points = FxHashMap<(ModIdx, FuncId), Point>;
+pub(super) type Points = FxHashMap<Target, Point>;
 
-/// Looks for the first refusal of each function of these files, and of the files' bodies.
+/// Looks for the first refusal of each function of these files, and of the files' bodies: a fixpoint. A function is looked at
+/// again only when what it has asked of others has changed.
 pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own) -> Points {
     let mut points = Points::default();
+    let mut changed_at: FxHashMap<Target, u32> = FxHashMap::default();
+    let mut looked_at: FxHashMap<Target, (u32, Vec<Target>)> = FxHashMap::default();
+    let mut clock = 0;
     for _ in 0..MAX_ROUNDS {
-        let before = points.len();
-        let mut changed = false;
+        let before = clock;
         for &m in files {
             let ir = &program.get(m).ir;
             for n in 0..ir.functions.len() {
@@ -57,17 +60,28 @@ pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own)
                 if !uses.anywhere() && points.contains_key(&(m, f)) {
                     continue;
                 }
+                let is_new = |since: u32, at: &Target| changed_at.get(at).is_some_and(|&then| then > since);
+                if let Some((since, asked)) = looked_at.get(&(m, f))
+                    && !asked.iter().any(|at| is_new(*since, at))
+                {
+                    continue;
+                }
                 let memo = Memo::default();
                 let refuses = Refuses { program, module: m, func: f, known: &points, uses, own, memo: &memo };
-                let Some(mut point) = refuses.whole() else { continue };
+                let point = refuses.whole();
+                looked_at.insert((m, f), (clock, memo.asked.take()));
+                let Some(mut point) = point else { continue };
                 // Calling it runs nothing of it.
                 if uses.anywhere() && (ir.function(f).is_generator || ir.function(f).is_async) {
                     point.refusal = None;
                 }
-                changed |= points.insert((m, f), point) != Some(point);
+                if points.insert((m, f), point) != Some(point) {
+                    clock += 1;
+                    changed_at.insert((m, f), clock);
+                }
             }
         }
-        if points.len() == before && !changed {
+        if clock == before {
             break;
         }
     }
@@ -177,6 +191,8 @@ pub(super) fn is_within(places: &[Span], at: Span) -> bool {
 /// What has been found out of one function: the same is asked from every branch around it.
 #[derive(Default)]
 pub(super) struct Memo {
+    /// The functions of which it has been asked where they refuse.
+    asked: RefCell<Vec<Target>>,
     /// The first refusal of a block.
     blocks: RefCell<FxHashMap<Block, Option<Point>>>,
     /// Whether a statement may leave the function.
@@ -226,6 +242,12 @@ pub(super) struct Refuses<'a> {
 impl Refuses<'_> {
     pub(super) fn ir(&self) -> &Module {
         &self.program.get(self.module).ir
+    }
+
+    /// What is known so far of where another function refuses. That it was asked is recorded.
+    pub(super) fn known(&self, at: Target) -> Option<Point> {
+        self.memo.asked.borrow_mut().push(at);
+        self.known.get(&at).copied()
     }
 
     /// The first refusal of the function. What only holds up its callers stands behind its end.
@@ -501,7 +523,7 @@ impl Refuses<'_> {
             None => None,
         };
         let Some((m, f)) = callee else { return false };
-        match self.known.get(&(m, f)).and_then(|p| p.refusal) {
+        match self.known((m, f)).and_then(|p| p.refusal) {
             Some(Refusal::Always) => true,
             Some(Refusal::Unless(param)) => !gives(&self.program.get(m).ir, f, call, param),
             None => false,
@@ -512,7 +534,9 @@ impl Refuses<'_> {
     fn imports_refusal(&self, import: &Import) -> bool {
         let targets = &self.program.get(self.module).targets;
         match targets.get(&(import.level, import.module, import.name)) {
-            Some(&(Target::Module(m) | Target::Member(m, _))) => at_import(self.known, m),
+            Some(&(link::Target::Module(m) | link::Target::Member(m, _))) => {
+                self.known((m, FuncId(0))).is_some_and(|p| p.refusal == Some(Refusal::Always))
+            }
             _ => false,
         }
     }
