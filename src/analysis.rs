@@ -78,7 +78,6 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     let findings = project::on_moved_modules(findings, &mut reading);
     let findings = makers::moved_with_the_whole(findings, &mut reading);
     let findings = makers::moved_by_others(findings, &mut reading);
-    let findings = makers::on_what_is_left_out(findings, &mut reading);
     let findings = makers::on_one_gpu(findings, &mut reading);
     let findings = unused::used_by_somebody(findings, &mut reading);
     let findings = project::seen_to_by_callers(findings, &mut reading);

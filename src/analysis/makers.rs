@@ -3,22 +3,17 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::project::{IN_MODULE, Project, Reading, mentions, projects, projects_of};
-use crate::discover::project_texts;
-use crate::finding::{Code, Finding};
+use super::project::{IN_MODULE, Reading, projects, projects_of};
+use crate::finding::Finding;
 use crate::flow::{
-    Fixed, OneGpu, class_of, function_at, hangs_on_values, is_module_class, moves_whole,
+    OneGpu, class_of, function_at, is_module_class, moves_whole,
     parts_moved_by_others,
 };
 use crate::ir::{Expr, FuncId, Var};
 use crate::link::{ClassKey, ModIdx, Program};
-use crate::source::read;
 use crate::span::{FileId, Place};
 use crate::sym::Sym;
 use crate::world::World;
-
-/// What needs CUDA where nobody has asked for it.
-const NEEDS: [Code; 3] = [Code(101), Code(106), IN_MODULE];
 
 /// The findings without those about parts of modules that the project makes itself and moves as a whole.
 pub(super) fn moved_with_the_whole(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
@@ -81,44 +76,6 @@ fn own_parts(program: &Program, m: ModIdx, f: FuncId, place: Place) -> impl Iter
         }
         _ => None,
     })
-}
-
-/// The findings without those in branches that nothing in the project comes to, for what its calls give.
-pub(super) fn on_what_is_left_out(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
-    let inputs = reading.inputs;
-    let branches = |f: &Finding, program: &Program| places(f).any(|place| hangs_on_values(program, place));
-    for project in projects_of(&findings, |f| branches(f, &reading.program), inputs) {
-        if project.is_built() || !project.complete(reading, &|_| true) {
-            continue;
-        }
-        let Some(settings) = settings_of(&project) else { continue };
-        let files = project.modules(reading);
-        let named = |name: Sym| settings.iter().any(|text| mentions(text, &[name.as_str()]));
-        let fixed = Fixed::of(&reading.program, &files, &named);
-        findings.retain(|f| {
-            // Who has asked for CUDA by a flag gets it.
-            let chosen =
-                |place| f.world == World::NoCuda && NEEDS.contains(&f.code) && fixed.is_chosen(place);
-            let here = project.holds(f.primary.place.file, inputs);
-            !(here && places(f).any(|place| fixed.contains(place) || chosen(place)))
-        });
-    }
-    findings
-}
-
-/// The places that must be reached.
-fn places(f: &Finding) -> impl Iterator<Item = Place> {
-    [Some(f.primary.place), f.stray_from].into_iter().flatten()
-}
-
-/// The texts of a project's files that may choose classes and functions by their names; nothing if it has too many.
-fn settings_of(project: &Project<'_>) -> Option<Vec<String>> {
-    let texts = project_texts(project.root(), project.settings())?;
-    let documents = ["md", "rst", "txt"];
-    let settings = texts
-        .iter()
-        .filter(|path| path.extension().is_none_or(|e| documents.iter().all(|document| e != *document)));
-    Some(settings.filter_map(|path| read::read(path).ok()).collect())
 }
 
 /// The findings without those about modules that choose the current GPU where no program of the project knows another.

@@ -1,6 +1,6 @@
 //! Places that are only come to where a test has said that something is not on MPS: `if x.device.type not in ("cpu", "cuda"): raise`.
 
-use super::fixed::conditions;
+use super::conditions::conditions;
 use crate::ir::{CmpOp, Expr, ExprId, Module, UnaryOp};
 use crate::span::Span;
 

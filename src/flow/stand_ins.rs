@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::fixed::conditions;
+use super::conditions::conditions;
 use super::named_calls::{NamedCalls, function_at};
 use super::nodes::{Node, Target, named};
 use super::site::{argument, given_for};

@@ -142,17 +142,6 @@ impl LookedUp {
         }
     }
 
-    /// Is the function only used by its name, and by nobody who has been given it?
-    pub(super) fn is_named(&self, program: &Program, (m, f): Target) -> bool {
-        !self.files.contains(&m) && is_plain(program, m, program.get(m).ir.function(f).decorators)
-    }
-
-    /// The same of a class.
-    pub(super) fn is_named_class(&self, program: &Program, key: ClassKey) -> bool {
-        let class = program.get(key.module).ir.class(key.class);
-        !self.classes && !self.files.contains(&key.module) && is_plain(program, key.module, class.decorators)
-    }
-
     fn is_own_method(&self, program: &Program, key: ClassKey, method: &Function) -> bool {
         !self.looks_up(program, key, method.name)
             && is_plain(program, key.module, method.decorators)
