@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, LargeProject};
 use crate::discover::Input;
 use crate::finding::Finding;
 use crate::flow::Exhausted;
@@ -23,11 +23,15 @@ pub struct Refined {
     pub suppressed: usize,
     /// The functions that ran out of budget, see [`Analysis::exhausted`].
     pub exhausted: Vec<Exhausted>,
+    /// The files that are too large, see [`Analysis::too_large`].
+    pub too_large: Vec<FileId>,
+    /// The projects that are too large, see [`Analysis::large_projects`].
+    pub large_projects: Vec<LargeProject>,
 }
 
 /// Applies settings and, if `honor_comments`, suppression comments.
 pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page], honor_comments: bool) -> Refined {
-    let Analysis { sources, mut findings, comments, exhausted, .. } = analysis;
+    let Analysis { sources, mut findings, comments, exhausted, too_large, large_projects, .. } = analysis;
     let by_path: FxHashMap<_, _> = inputs.iter().map(|input| (input.path.as_path(), input)).collect();
     let input = |file: FileId| by_path.get(sources.get(file).path.as_path()).copied();
     // Files that nobody asked for are read because of imports; theirs is another run.
@@ -48,5 +52,5 @@ pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page], honor_commen
         let path = |f: &Finding| &sources.get(f.primary.place.file).path;
         path(a).cmp(path(b)).then_with(|| key(a).cmp(&key(b))).then_with(|| a.message.cmp(&b.message))
     });
-    Refined { sources, findings, suppressed, exhausted }
+    Refined { sources, findings, suppressed, exhausted, too_large, large_projects }
 }
