@@ -58,6 +58,8 @@ pub enum World {
     With(Backend),
     /// Fewer than this many visible GPUs.
     FewerGpus(u32),
+    /// At least this many visible GPUs, which is more than one.
+    Gpus(u32),
     /// Less than this many bytes of free device memory.
     FreeBelow(u64),
     /// A CUDA device whose compute capability is below `major.minor`.
@@ -99,6 +101,7 @@ impl fmt::Display for World {
             Self::No(b) => write!(f, "no-{}", b.name()),
             Self::With(b) => f.write_str(b.name()),
             Self::FewerGpus(n) => write!(f, "gpus<{n}"),
+            Self::Gpus(n) => write!(f, "gpus>={n}"),
             Self::FreeBelow(bytes) => write!(f, "free<{bytes}"),
             Self::CapabilityBelow(major, minor) => write!(f, "cc<{major}.{minor}"),
         }
@@ -106,6 +109,11 @@ impl fmt::Display for World {
 }
 
 impl World {
+    /// Is it about machines that have CUDA?
+    pub const fn has_cuda(self) -> bool {
+        matches!(self, Self::Cuda | Self::Gpus(_))
+    }
+
     /// The world as a premise, where it is about which devices are there.
     pub const fn premise(self) -> Option<Premise> {
         match self {
@@ -114,6 +122,7 @@ impl World {
             Self::No(backend) => Some(Premise::Without(backend)),
             Self::With(backend) => Some(Premise::With(backend)),
             Self::FewerGpus(n) => Some(Premise::FewerGpus(n)),
+            Self::Gpus(n) => Some(Premise::AtLeastGpus(n)),
             Self::Always | Self::FreeBelow(_) | Self::CapabilityBelow(..) => None,
         }
     }
@@ -128,6 +137,8 @@ impl World {
             Self::With(b) => format!("on a machine with {}", b.name().to_uppercase()),
             Self::FewerGpus(2) => "on a machine with fewer than two GPUs".to_owned(),
             Self::FewerGpus(n) => format!("on a machine with fewer than {n} GPUs"),
+            Self::Gpus(2) => "on a machine with two GPUs or more".to_owned(),
+            Self::Gpus(n) => format!("on a machine with {n} GPUs or more"),
             Self::FreeBelow(bytes) => format!("with less than {} free on the device", gibibytes(bytes)),
             Self::CapabilityBelow(major, minor) => {
                 format!("on a GPU of compute capability below {major}.{minor}")

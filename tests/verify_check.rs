@@ -386,6 +386,8 @@ fn every_world_is_judged() {
         (World::FewerGpus(1), Refuted, Confirmed, Open),
         (World::FewerGpus(2), Refuted, Confirmed, Open),
         (World::FewerGpus(3), Confirmed, Confirmed, Open),
+        (World::Gpus(2), Confirmed, Refuted, Open),
+        (World::Gpus(3), Refuted, Refuted, Open),
         (World::FreeBelow(1 << 50), Confirmed, Refuted, Open),
         (World::CapabilityBelow(7, 5), Refuted, Refuted, Open),
         (World::CapabilityBelow(8, 0), Open, Refuted, Open),

@@ -81,7 +81,7 @@ fn own_parts(program: &Program, m: ModIdx, f: FuncId, place: Place) -> impl Iter
 /// The findings without those about modules that choose the current GPU where no program of the project knows another.
 pub(super) fn on_one_gpu(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    let asks = |f: &Finding| f.code == IN_MODULE && f.world == World::Cuda;
+    let asks = |f: &Finding| f.code == IN_MODULE && f.world.has_cuda();
     for project in projects_of(&findings, asks, inputs) {
         if project.is_built() || !project.complete(reading, &|_| true) {
             continue;

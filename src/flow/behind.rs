@@ -8,6 +8,7 @@
 //! for others, who may come from anywhere.
 
 mod asks;
+mod caught;
 mod filled;
 mod graph;
 mod imported;

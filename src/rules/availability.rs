@@ -49,7 +49,7 @@ pub(super) fn chosen(event: &Event, cx: &Context<'_>) -> bool {
 
 /// Does it go wrong on another GPU than the current one, and not where there is none?
 fn several_gpus(event: &Event) -> bool {
-    event.in_module && event.bite.world == World::Cuda
+    event.in_module && event.bite.world.has_cuda()
 }
 
 /// Is the place in a class whose base only makes sense with accelerators?

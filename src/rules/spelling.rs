@@ -88,7 +88,7 @@ pub(super) fn compared(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
         _ => "compare `.type` instead",
     };
     let mut f = finding(802, event, message, event.place, label);
-    if *how != Compared::Tensors || f.world != World::Cuda {
+    if *how != Compared::Tensors || !f.world.has_cuda() {
         f.world = World::Always;
     }
     if *how == Compared::Type {

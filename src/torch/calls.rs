@@ -94,6 +94,8 @@ pub enum Without {
     Availability,
     /// It counts the devices.
     Count,
+    /// It says yes only where the accelerator is there, and no for other reasons as well.
+    Implied,
     /// It says something that is no guard: that support is compiled in, say.
     NoGuard,
     /// It says how PyTorch was built: where it says yes, the accelerator may be missing all the same.
@@ -237,6 +239,7 @@ fn merge(fact: &mut CallFact, path: &str, words: &str) -> Option<()> {
             "raises" => accelerator(fact, path).without = Without::Raises,
             "available" => accelerator(fact, path).without = Without::Availability,
             "count" => accelerator(fact, path).without = Without::Count,
+            "implied" => accelerator(fact, path).without = Without::Implied,
             "no-guard" => accelerator(fact, path).without = Without::NoGuard,
             "built" => accelerator(fact, path).without = Without::Built,
             "device" => accelerator(fact, path).device = Some(arg(value)?),

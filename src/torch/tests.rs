@@ -181,6 +181,7 @@ fn accelerators_without_their_hardware() {
     assert_eq!(without("torch.cuda.memory.mem_get_info"), Some((cuda, Without::Raises)));
     assert_eq!(without("torch.cuda.empty_cache"), Some((cuda, Without::Safe)));
     assert_eq!(without("torch.backends.cudnn.is_available"), Some((cuda, Without::NoGuard)));
+    assert_eq!(without("torch.cuda.is_initialized"), Some((cuda, Without::Implied)));
     let mps = Accelerator::Backend(Backend::Mps);
     assert_eq!(without("torch.backends.mps.is_available"), Some((mps, Without::Availability)));
     assert_eq!(without("torch.accelerator.is_available"), Some((Accelerator::Any, Without::Availability)));

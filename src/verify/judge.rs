@@ -82,6 +82,7 @@ impl<'a> Judge<'a> {
             World::Cuda => return self.cuda_meets(),
             World::NoCuda => self.no_cuda(),
             World::FewerGpus(n) => self.fewer(n),
+            World::Gpus(n) => return self.as_many(n),
             World::With(backend) => {
                 let answer = self.backend(backend);
                 (answer.holds, answer.because)
@@ -139,6 +140,17 @@ impl<'a> Judge<'a> {
             return judgement(Holds::Unknown, reason);
         }
         judgement(answer.holds, self.about_cuda())
+    }
+
+    /// Are there that many GPUs, and can they be used?
+    fn as_many(&self, n: u32) -> Judgement {
+        let said = self.cuda_meets();
+        match self.machine.worlds.gpus {
+            Some(gpus) if gpus > 0 && gpus < n => {
+                judgement(Holds::No, format!("{} has {gpus} of the {n} GPUs that this takes", self.name))
+            }
+            _ => said,
+        }
     }
 
     fn no_cuda(&self) -> (Holds, String) {

@@ -4,6 +4,7 @@ use std::hash::Hash;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::caught::tried;
 use super::late::Late;
 use super::refuses::{Points, Refusal, is_within, outermost};
 use super::spawned::is_spawned;
@@ -80,7 +81,8 @@ impl<'a> Graph<'a> {
         skipped.extend(constants(program, m));
         let there = self.there.get(&m).map_or(&[][..], Vec::as_slice);
         let given_gpus = given_gpus(ir);
-        let there = [there, &given_gpus];
+        let tried = tried(program, m);
+        let there = [there, &given_gpus, &tried];
         let several = program.bound_by_several(m);
         for n in 0..ir.exprs.len() {
             spend(1);
@@ -103,7 +105,7 @@ impl<'a> Graph<'a> {
     }
 
     /// Something is mentioned in a function of the file, perhaps after a refusal, or where somebody else gives the GPUs.
-    fn mention(&mut self, m: ModIdx, e: ExprId, target: Node, there: [&[Span]; 2]) {
+    fn mention(&mut self, m: ModIdx, e: ExprId, target: Node, there: [&[Span]; 3]) {
         let ir = &self.program.get(m).ir;
         let at = ir.span(e);
         let around = literal(ir, m, ir.function_around(e), self.late);

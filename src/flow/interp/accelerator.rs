@@ -128,6 +128,10 @@ impl Interp<'_> {
             Without::Availability => Some(Value::Bool(self.available(backend))),
             Without::Count if backend.is_none() => Some(Value::Outer(self.known.device_count)),
             Without::Count | Without::NoGuard => Some(self.result_of(e)),
+            Without::Implied => {
+                let (there, said) = (self.available(backend), self.unknown_test(e));
+                Some(Value::Bool(self.d.and(there, said)))
+            }
             Without::Built => Some(Value::Bool(self.is_built(path))),
             Without::Safe => None,
             Without::Raises => {
@@ -214,8 +218,12 @@ impl Interp<'_> {
                 // Whatever device `device.index` is of, CUDA is asked.
                 let index = matches!(v, Value::Outer(o)
                     if matches!(self.t.get_outer(o).key, OuterKey::Attr { name, .. } if name.as_str() == "index"));
-                let index =
-                    index || matches!(v, Value::Outer(o) if self.watch.numbers.get(&o) == Some(&true));
+                // So is what a number stands for that the user leaves at its default; one below zero is no GPU.
+                let number = |o| {
+                    self.watch.numbers.get(&o) == Some(&true)
+                        || matches!(self.t.get_outer(o).default, Some(Value::Int(0..)))
+                };
+                let index = index || matches!(v, Value::Outer(o) if number(o));
                 let names_other =
                     matches!(v, Value::Outer(_) | Value::Device(_) | Value::Choice(_)) && !index;
                 let d = if index { self.unknown_device() } else { d };

@@ -14,7 +14,6 @@ use super::super::methods::through_objects;
 use super::super::value::{Device, Host, OriginId, OuterId, OuterKey, Reason, Value};
 use super::allocation::dtype_width;
 use super::args::Args;
-use super::compare::on_test;
 use super::{Dd, Interp};
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, Function};
 use crate::link::{ClassKey, ModIdx, Resolved};
@@ -145,8 +144,8 @@ impl Interp<'_> {
     fn is_held_on_host(&mut self, v: Value) -> bool {
         let Value::Outer(o) = v else { return false };
         [("cpu", true), ("cuda", false)].into_iter().any(|(device, is)| {
-            let asked = self.tests.get(&on_test(o, device)).copied();
-            asked.is_some_and(|atom| self.implied(self.path, atom, is))
+            let asked = self.asked_whether_on(o, device);
+            asked.into_iter().any(|atom| self.implied(self.path, atom, is))
         })
     }
 

@@ -1,6 +1,6 @@
 //! Comparisons: of values, of devices, of counts and amounts.
 
-use super::super::atom::{Atom, backend, gpus_at_least};
+use super::super::atom::{Atom, AtomId, backend, gpus_at_least};
 use super::super::device_words::speaks_of_devices;
 use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::{Device, Host, OuterId, Value};
@@ -360,12 +360,21 @@ impl Interp<'_> {
         self.d.atom(atom)
     }
 
+    /// The tests by which the program has asked whether an outside thing is on a device, or names it: `x.device.type == "mps"`,
+    /// `device == "mps"`, `"mps" in device`.
+    pub(super) fn asked_whether_on(&self, o: OuterId, device: &str) -> Vec<AtomId> {
+        let name = Value::Str(Sym::new(device), super::super::value::NO_ORIGIN);
+        let by_name = [0, 9].map(|kind| Test::Compare(kind, Value::Outer(o), name));
+        let tests = std::iter::once(on_test(o, device)).chain(by_name);
+        tests.filter_map(|test| self.tests.get(&test).copied()).collect()
+    }
+
     /// What the program has asked about where an outside thing is, or what it lives with, if it is on CUDA.
     pub(super) fn if_on_cuda(&mut self, o: OuterId) -> Cond {
         let with = self.t.get_outer(o).with.filter(|&with| with != o);
         let mut c = with.map_or(TRUE, |with| self.if_on_cuda(with));
         for (device, there) in [("cuda", true), ("cpu", false), ("meta", false)] {
-            if let Some(&atom) = self.tests.get(&on_test(o, device)) {
+            for atom in self.asked_whether_on(o, device) {
                 let mut test = self.d.atom(atom);
                 if !there {
                     test = self.d.not(test);

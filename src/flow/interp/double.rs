@@ -411,6 +411,10 @@ impl Interp<'_> {
             return FALSE;
         }
         let mut on = self.outer_is_on(o, "mps");
+        for atom in self.asked_whether_on(o, "mps") {
+            let asked = self.d.atom(atom);
+            on = self.d.and(on, asked);
+        }
         for (test, there) in
             [(Test::Compare(0, Value::Outer(o), Value::None), false), (Test::Truth(Value::Outer(o)), true)]
         {
@@ -425,7 +429,7 @@ impl Interp<'_> {
             on = self.d.and(on, near);
         }
         for device in ["cuda", "cpu", "meta", "xpu", "npu", "hpu", "xla", "mlu", "musa"] {
-            if let Some(&atom) = self.tests.get(&super::compare::on_test(o, device)) {
+            for atom in self.asked_whether_on(o, device) {
                 let other = self.d.atom(atom);
                 let not = self.d.not(other);
                 on = self.d.and(on, not);

@@ -510,8 +510,8 @@ fn hardware_world(literals: &[Literal]) -> World {
     if let Some(&(n, _)) = gpus.iter().filter(|(_, t)| !t).min_by_key(|(n, _)| *n) {
         return if n == 1 { World::NoCuda } else { World::FewerGpus(n) };
     }
-    if gpus.iter().any(|&(_, t)| t) {
-        return World::Cuda;
+    if let Some(least) = gpus.iter().filter(|(_, t)| *t).map(|&(n, _)| n).max() {
+        return if least > 1 { World::Gpus(least) } else { World::Cuda };
     }
     match literals.first() {
         Some(&(atom, truth)) => match backend_of(atom) {

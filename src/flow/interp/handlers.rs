@@ -16,6 +16,16 @@ pub(super) const MISSING_DEVICE: &[&str] =
 /// The same where its memory is full.
 pub(super) const OUT_OF_MEMORY: &[&str] = &["Exception", "BaseException", "RuntimeError", "OutOfMemoryError"];
 
+/// Does the handler catch what PyTorch raises where a device is missing, by the names of its classes?
+pub(in crate::flow) fn catches_missing_device(ir: &Module, handler: &Handler) -> bool {
+    let is_one = |e: ExprId| ir.last_name(e).is_some_and(|name| MISSING_DEVICE.contains(&name.as_str()));
+    match handler.types.map(|e| (e, ir.expr(e))) {
+        None => true,
+        Some((_, Expr::Tuple(list))) => ir.list(list).iter().any(|&e| is_one(e)),
+        Some((e, _)) => is_one(e),
+    }
+}
+
 impl Interp<'_> {
     /// Counts work on an accelerator that is known to be there, or on a device that somebody else chooses. An attempt to
     /// use one that may be missing asks whether it is there, and is not counted.
@@ -226,13 +236,11 @@ impl Interp<'_> {
             .collect();
         let catches =
             |wanted: &[&str]| named.iter().any(|(names, _)| names.iter().any(|n| wanted.contains(n)));
-        let broad = |names: &[&str]| names.iter().any(|n| matches!(*n, "Exception" | "BaseException"));
-        // A program that tidies up after any error and raises it again has not reckoned with this one; what a library's
+        // A program that tidies up after an error and raises it again has not reckoned with this one; what a library's
         // function does is for its callers to know.
         let own = self.here().module == self.entry;
-        let cuda = named.iter().any(|(names, on)| {
-            names.iter().any(|n| MISSING_DEVICE.contains(n)) && !(own && *on && broad(names))
-        });
+        let cuda =
+            named.iter().any(|(names, on)| names.iter().any(|n| MISSING_DEVICE.contains(n)) && !(own && *on));
         let oom = catches(OUT_OF_MEMORY);
         let missing = catches(&["Exception", "BaseException", "AttributeError"]);
         (cuda, oom, missing)
@@ -269,10 +277,15 @@ impl Interp<'_> {
     }
 }
 
-/// Does the handler end by raising what it was given, and nothing before?
+/// Does the handler end by raising what it was given, whatever it says or tidies up before: `raise`, `raise error`?
 fn passes_on(ir: &Module, handler: &Handler) -> bool {
-    let last = ir.block(handler.body).last().map(|&s| ir.stmt(s));
-    matches!(last, Some(Stmt::Raise { exception: None, .. }))
+    match ir.block(handler.body).last().map(|&s| ir.stmt(s)) {
+        Some(Stmt::Raise { exception: None, .. }) => true,
+        Some(Stmt::Raise { exception: Some(e), .. }) => {
+            handler.name.is_some() && matches!(ir.expr(*e), Expr::Var(v) if Some(v) == handler.name)
+        }
+        _ => false,
+    }
 }
 
 /// Does who catches these errors get out-of-memory errors without having asked for them?

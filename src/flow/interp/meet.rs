@@ -437,16 +437,15 @@ impl Interp<'_> {
             Device::Cuda(_) | Device::CudaSome | Device::Named(_) | Device::Of(_) => Some(None::<Backend>),
             _ => None,
         };
-        let two_gpus = match (a, b) {
-            (Device::Cuda(Some(x)), Device::Cuda(Some(y))) => x != y,
-            // The current one, and another.
-            (Device::Cuda(None), Device::Cuda(Some(n))) | (Device::Cuda(Some(n)), Device::Cuda(None)) => {
-                n > 0
-            }
-            _ => false,
+        // The two are on one machine, so it has them both. `cuda` is the current one.
+        let index = |d: Device| match d {
+            Device::Cuda(index) => Some(index.unwrap_or(0)),
+            _ => None,
         };
-        if two_gpus {
-            return self.d.atom(super::super::atom::gpus_at_least(2));
+        if let (Some(x), Some(y)) = (index(a), index(b))
+            && x != y
+        {
+            return self.d.atom(super::super::atom::gpus_at_least(x.max(y) + 1));
         }
         match backend(a).or_else(|| backend(b)) {
             Some(b) => self.available(b),

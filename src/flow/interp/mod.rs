@@ -168,6 +168,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use budget::Budget;
 pub use entry::{Exhausted, Outcome, run_module};
 use frame::{Frame, LoopFrame, ObjKind, Object, TryFrame};
+pub(super) use handlers::catches_missing_device;
 
 use super::atom::{AtomId, Atoms};
 use super::diagram::{Cond, Dd, Diagrams, FALSE, Literal, TRUE};

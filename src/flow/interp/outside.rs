@@ -210,6 +210,13 @@ impl Interp<'_> {
         ["scaler", "sched", "sampler", "loader"].iter().any(|w| last.contains(w))
     }
 
+    /// What the tables say of a method of one of PyTorch's own objects: `torch.cuda.Event().record()`.
+    fn fact_of_method(&self, o: OuterId, name: Sym) -> Option<(Sym, &'static torch::CallFact)> {
+        let class = self.class_outside(o).filter(|class| class.as_str().starts_with("torch."))?;
+        let path = Sym::new(&format!("{class}.{name}"));
+        torch::call(path).map(|fact| (path, fact))
+    }
+
     /// A method of something from outside.
     pub(super) fn outer_method(
         &mut self,
@@ -222,6 +229,11 @@ impl Interp<'_> {
         let text = name.as_str();
         if no_tensors_take(name, args) {
             return self.unknown_call(Value::Outer(o), args, e);
+        }
+        if let Some((path, fact)) = self.fact_of_method(o, name) {
+            // Whoever has a stream to give has its device.
+            let given = args.values().any(|(v, _)| v != Value::None);
+            return if given { self.result_of(e) } else { self.fact_call(path, fact, args, e) };
         }
         if only_tensors_do(name) || only_tensors_take(name, args) {
             self.tensor_proofs.insert(o);
