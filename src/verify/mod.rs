@@ -53,7 +53,7 @@ pub fn parse(text: &str) -> Result<Machine, String> {
     match value.get("schema").and_then(serde_json::Value::as_u64) {
         None => return Err(none(&"it has no `schema`")),
         Some(schema) if schema != u64::from(SCHEMA) => {
-            return Err(format!("a report of schema {schema}, and this version reads {SCHEMA}"));
+            return Err(format!("a report of schema {schema}, and this program reads {SCHEMA}"));
         }
         Some(_) => {}
     }
