@@ -40,17 +40,22 @@ pub fn load(path: &Path) -> Result<Machine, String> {
     let text =
         crate::source::read::text(path).map_err(|reason| format!("cannot read `{shown}`: {reason}"))?;
     let how = "write one with `samedevice verify --output-format json > FILE` on that machine";
-    let value: serde_json::Value = serde_json::from_str(&text)
-        .map_err(|error| format!("`{shown}` is no report of a machine: {error}; {how}"))?;
+    parse(&text).map_err(|reason| format!("`{shown}` is {reason}; {how}"))
+}
+
+/// The report that this text is.
+///
+/// # Errors
+/// What it is instead, such as "no report of a machine: …".
+pub fn parse(text: &str) -> Result<Machine, String> {
+    let none = |reason: &dyn std::fmt::Display| format!("no report of a machine: {reason}");
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|error| none(&error))?;
     match value.get("schema").and_then(serde_json::Value::as_u64) {
-        None => return Err(format!("`{shown}` is no report of a machine: it has no `schema`; {how}")),
+        None => return Err(none(&"it has no `schema`")),
         Some(schema) if schema != u64::from(SCHEMA) => {
-            return Err(format!(
-                "`{shown}` is a report of schema {schema}, and this program reads {SCHEMA}; {how}, with this version"
-            ));
+            return Err(format!("a report of schema {schema}, and this program reads {SCHEMA}"));
         }
         Some(_) => {}
     }
-    serde_json::from_value(value)
-        .map_err(|error| format!("`{shown}` is no report of a machine: {error}; {how}"))
+    serde_json::from_value(value).map_err(|error| none(&error))
 }

@@ -56,7 +56,7 @@ class Oracle:
         return re.findall(r"^\s+- ([a-z-]+):", section, re.MULTILINE) or ["full", "concise", "json"]
 
     def problems(self, folder, files, output_format):
-        """All that is wrong with the runs over these files of the folder. `files`: by name, whether Python accepts it if it says so."""
+        """All that is wrong with the runs over these files of the folder."""
         command = [self.binary, *OPTIONS]
         names = sorted(files)
         first = run([*command, *JSON, "--jobs", "1", *names], folder, self.limits.seconds)
@@ -99,7 +99,7 @@ class Oracle:
             return [Problem("invalid JSON", str(error)[:80], ran.command)]
         for finding in findings:
             name = texts.get(finding["filename"])
-            if finding["code"] == "SD001" and name and files[name] and not DEPTH.search(finding["message"]):
+            if finding["code"] == "SD001" and name and not DEPTH.search(finding["message"]):
                 if accepts(pathlib.Path(folder, name).read_bytes()):
                     found.append(Problem("valid Python refused", finding["message"][:60], ran.command, name))
         return found
