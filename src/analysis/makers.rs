@@ -13,7 +13,6 @@ use crate::ir::{Expr, FuncId, Var};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::span::{FileId, Place};
 use crate::sym::Sym;
-use crate::world::World;
 
 /// The findings without those about parts of modules that the project makes itself and moves as a whole.
 pub(super) fn moved_with_the_whole(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {

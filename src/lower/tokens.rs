@@ -38,7 +38,7 @@ pub struct Token {
 /// thread: the parser gets one of its own, as it recurses.
 pub fn tokens(text: &str) -> Tokens {
     let parsed = || shielded(|| parsed_tokens(text)).ok().flatten();
-    if !nesting::refusal(text, Kind::Script).is_empty() {
+    if nesting::refusal(text, Kind::Script).is_some() {
         return words(text);
     }
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
