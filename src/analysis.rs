@@ -11,7 +11,6 @@ mod judged;
 mod makers;
 mod project;
 mod saved;
-mod unused;
 
 use rayon::prelude::*;
 
@@ -80,7 +79,6 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     let findings = makers::moved_by_others(findings, &mut reading);
     let findings = makers::on_what_is_left_out(findings, &mut reading);
     let findings = makers::on_one_gpu(findings, &mut reading);
-    let findings = unused::used_by_somebody(findings, &mut reading);
     let findings = project::seen_to_by_callers(findings, &mut reading);
     let findings = project::copied_once(findings, &mut reading);
     let findings = callers::copied_instead(findings, &mut reading);

@@ -75,7 +75,7 @@ pub use site::argument;
 pub use stand_ins::StandIns;
 pub use tabled::Tabled;
 pub use unmoved::{class_of, stays};
-pub use unused::{Definition, LookedUp};
+pub use unused::LookedUp;
 pub use writers::{Load, Writers};
 
 /// Functions that a call may choose among and be followed. What more of them give together is hardly ever one thing.
