@@ -6,10 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::project::{IN_MODULE, Project, Reading, mentions, projects_of};
 use crate::discover::project_texts;
 use crate::finding::{Code, Finding};
-use crate::flow::{
-    Fixed, class_of, function_at, hangs_on_values, is_module_class,
-    parts_moved_by_others,
-};
+use crate::flow::{Fixed, class_of, function_at, hangs_on_values, is_module_class, parts_moved_by_others};
 use crate::ir::{Expr, FuncId, Var};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::source::read;

@@ -16,9 +16,9 @@ use crate::config::Settings;
 use crate::discover::{Input, MAX_FILES, project_files, project_root};
 use crate::finding::{ByDefault, Code, Finding, Spot, Way};
 use crate::flow::{
-    Behind, CalledOnce, CudaOnly, Elsewhere, GPUS, MOVE, NamedCalls, QUESTION, SETTERS, SetBefore,
-    Uses, Writers, all_nccl, class_of, function_at, is_grouped, is_offered,
-    is_program, is_spot_grouped, stays,
+    Behind, CalledOnce, CudaOnly, Elsewhere, GPUS, MOVE, Mentions, NamedCalls, QUESTION, SETTERS, SetBefore,
+    Uses, Writers, all_nccl, class_of, function_at, is_grouped, is_offered, is_program, is_spot_grouped,
+    stays,
 };
 use crate::ir::FuncId;
 use crate::link::{ClassKey, ModIdx, Program};
@@ -84,14 +84,12 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
         let cuda_only = CudaOnly::in_packages(program, &packages);
         let built = |way: &Way| program.module_of(way.spot.file).is_some_and(|m| cuda_only.contains(m));
         let imported = |way: &Way| way.spot.entry != FuncId(0) && built(way);
-        // Anybody may import a library's files.
-        let around: FxHashSet<ModIdx> = packages.iter().map(|&(_, package)| package).collect();
-        let around = Some(&around).filter(|_| !project.is_built());
-        let refused = Behind::of(program, &files, Uses::None, around);
+        let mentions = Mentions::of(program, &files);
+        let refused = Behind::of(program, &files, Uses::None, &mentions);
         // A module that cannot be made or run but with something that needs CUDA could not be elsewhere.
-        let bound = in_module.then(|| Behind::of(program, &files, Uses::Making, around));
+        let bound = in_module.then(|| Behind::of(program, &files, Uses::Making, &mentions));
         // Who comes there has taken one of some branches, whether or not it can be mended for itself.
-        let needed = Behind::of(program, &files, Uses::OnTheWay, around);
+        let needed = Behind::of(program, &files, Uses::OnTheWay, &mentions);
         // That a module chooses its device is bad whoever else needs CUDA, unless all who make it are in sight.
         let made = (in_module && !project.is_built()).then_some(&needed);
         let ways = findings.iter().flat_map(|f| &f.entries).filter(|w| project.holds(w.spot.file, inputs));

@@ -50,7 +50,7 @@ mod unused;
 pub mod value;
 mod writers;
 
-pub use behind::{Behind, GPUS, MOVE, QUESTION, Uses};
+pub use behind::{Behind, GPUS, MOVE, Mentions, QUESTION, Uses};
 pub use called_once::CalledOnce;
 pub use cuda_only::CudaOnly;
 pub use default_device::{Elsewhere, SETTERS, SetBefore, is_offered};

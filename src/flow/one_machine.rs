@@ -1,9 +1,7 @@
 //! Programs that start all of their processes themselves: these are on one machine, and the global rank is the local one.
 
 use super::nodes::{Node, Target, named};
-use crate::ir::{
-    ArgKind, Block, Call, CmpOp, Expr, ExprId, Module, Stmt, StmtId, UnaryOp, Var, Whole,
-};
+use crate::ir::{ArgKind, Block, Call, CmpOp, Expr, ExprId, Module, Stmt, StmtId, UnaryOp, Var, Whole};
 use crate::link::{ModIdx, Program};
 use crate::sym::Sym;
 use crate::torch::STARTERS;
