@@ -12,7 +12,6 @@ mod makers;
 mod project;
 mod saved;
 mod silences;
-mod unused;
 
 use rayon::prelude::*;
 
@@ -74,18 +73,13 @@ pub fn analyze(inputs: &[Input], honor_comments: bool) -> Analysis {
     let findings = project::reached_without_cuda(findings, &mut reading);
     let findings = project::only_in_groups(findings, &mut reading);
     let findings = callers::off_mps(findings, &mut reading);
-    let findings = project::on_one_machine(findings, &mut reading);
     let findings = saved::saved_elsewhere(findings, &mut reading);
     let findings = project::made_by_default(findings, &mut reading);
     let findings = project::on_moved_modules(findings, &mut reading);
-    let findings = makers::moved_with_the_whole(findings, &mut reading);
     let findings = makers::moved_by_others(findings, &mut reading);
-    let findings = makers::on_one_gpu(findings, &mut reading);
-    let findings = unused::used_by_somebody(findings, &mut reading);
     let findings = project::seen_to_by_callers(findings, &mut reading);
     let findings = project::copied_once(findings, &mut reading);
     let findings = callers::copied_instead(findings, &mut reading);
-    let findings = project::set_up_by_tables(findings, &mut reading);
     let Reading { program, mut analysis, .. } = reading;
     analysis.large_projects = project::too_large(&findings, inputs);
     analysis.findings.extend(findings);

@@ -219,8 +219,6 @@ pub struct Finding {
     pub by_default: Option<ByDefault>,
     /// From where it was reached, if it takes for granted that somebody moves the module that this is in.
     pub on_module: Vec<Spot>,
-    /// The constructor of a module in which a part of that is left behind: whoever moves the whole takes it along.
-    pub part_of: Option<Spot>,
     /// It takes for granted that the group of processes is one of NCCL, and has not seen it made.
     pub in_group: bool,
     /// What to write instead.
@@ -271,7 +269,6 @@ impl Finding {
             given: Vec::new(),
             by_default: None,
             on_module: Vec::new(),
-            part_of: None,
             in_group: false,
             help: None,
             fix: None,

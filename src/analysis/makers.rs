@@ -3,38 +3,13 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::project::{IN_MODULE, Reading, projects, projects_of};
+use super::project::{Reading, projects_of};
 use crate::finding::Finding;
-use crate::flow::{
-    OneGpu, class_of, function_at, is_module_class, moves_whole,
-    parts_moved_by_others,
-};
+use crate::flow::{class_of, function_at, is_module_class, parts_moved_by_others};
 use crate::ir::{Expr, FuncId, Var};
 use crate::link::{ClassKey, ModIdx, Program};
-use crate::span::{FileId, Place};
+use crate::span::Place;
 use crate::sym::Sym;
-
-/// The findings without those about parts of modules that the project makes itself and moves as a whole.
-pub(super) fn moved_with_the_whole(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
-    let inputs = reading.inputs;
-    let dependent: Vec<FileId> = findings.iter().filter_map(|f| f.part_of).map(|spot| spot.file).collect();
-    for project in projects(dependent.into_iter(), inputs) {
-        // Who uses a library may count on what it says of its device.
-        if project.is_built() || !project.complete(reading, &|_| true) {
-            continue;
-        }
-        let files = project.modules(reading);
-        let program = &reading.program;
-        let mut known: FxHashMap<ClassKey, bool> = FxHashMap::default();
-        findings.retain(|f| {
-            let spot = f.part_of.filter(|spot| project.holds(spot.file, inputs));
-            let class = spot.and_then(|s| class_of(program, program.module_of(s.file)?, s.entry));
-            let mut moved = |key| *known.entry(key).or_insert_with(|| moves_whole(program, &files, key));
-            !class.is_some_and(&mut moved)
-        });
-    }
-    findings
-}
 
 /// The findings without those about what an object has made on the CPU and never moves, where somebody else in the project
 /// may move that part of it.
@@ -75,27 +50,4 @@ fn own_parts(program: &Program, m: ModIdx, f: FuncId, place: Place) -> impl Iter
         }
         _ => None,
     })
-}
-
-/// The findings without those about modules that choose the current GPU where no program of the project knows another.
-pub(super) fn on_one_gpu(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
-    let inputs = reading.inputs;
-    let asks = |f: &Finding| f.code == IN_MODULE && f.world.has_cuda();
-    for project in projects_of(&findings, asks, inputs) {
-        if project.is_built() || !project.complete(reading, &|_| true) {
-            continue;
-        }
-        let files = project.modules(reading);
-        let program = &reading.program;
-        let devices = OneGpu::of(program, &files);
-        findings.retain(|f| {
-            let class = || {
-                let (m, func) = function_at(program, f.primary.place)?;
-                class_of(program, m, func)
-            };
-            let here = asks(f) && project.holds(f.primary.place.file, inputs);
-            !(here && class().is_some_and(|class| devices.holds(class)))
-        });
-    }
-    findings
 }

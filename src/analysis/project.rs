@@ -16,9 +16,9 @@ use crate::config::Settings;
 use crate::discover::{Input, MAX_FILES, project_files, project_root};
 use crate::finding::{ByDefault, Code, Finding, Spot, Way};
 use crate::flow::{
-    Behind, CalledOnce, CudaOnly, Elsewhere, GPUS, MOVE, NamedCalls, QUESTION, SETTERS, SetBefore, Tabled,
-    Target, Uses, Writers, all_nccl, class_of, function_at, groups_start_here, is_grouped, is_offered,
-    is_program, is_spot_grouped, stays,
+    Behind, CalledOnce, CudaOnly, Elsewhere, GPUS, MOVE, Mentions, NamedCalls, QUESTION, SETTERS, SetBefore,
+    Uses, Writers, all_nccl, class_of, function_at, is_grouped, is_offered, is_program, is_spot_grouped,
+    stays,
 };
 use crate::ir::FuncId;
 use crate::link::{ClassKey, ModIdx, Program};
@@ -36,8 +36,6 @@ pub(super) const IN_MODULE: Code = Code(305);
 const WITH_GRADIENTS: Code = Code(506);
 /// A tensor that is made on the host only to be moved.
 pub(super) const COPIED: Code = Code(601);
-/// A process's number among those of all machines, taken for a GPU's.
-const RANK: Code = Code(405);
 /// Double precision on MPS.
 pub(super) const DOUBLE_ON_MPS: Code = Code(701);
 /// A group of processes of which none chooses its GPU.
@@ -86,14 +84,12 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
         let cuda_only = CudaOnly::in_packages(program, &packages);
         let built = |way: &Way| program.module_of(way.spot.file).is_some_and(|m| cuda_only.contains(m));
         let imported = |way: &Way| way.spot.entry != FuncId(0) && built(way);
-        // Anybody may import a library's files.
-        let around: FxHashSet<ModIdx> = packages.iter().map(|&(_, package)| package).collect();
-        let around = Some(&around).filter(|_| !project.is_built());
-        let refused = Behind::of(program, &files, Uses::None, around);
+        let mentions = Mentions::of(program, &files);
+        let refused = Behind::of(program, &files, Uses::None, &mentions);
         // A module that cannot be made or run but with something that needs CUDA could not be elsewhere.
-        let bound = in_module.then(|| Behind::of(program, &files, Uses::Making, around));
+        let bound = in_module.then(|| Behind::of(program, &files, Uses::Making, &mentions));
         // Who comes there has taken one of some branches, whether or not it can be mended for itself.
-        let needed = Behind::of(program, &files, Uses::OnTheWay, around);
+        let needed = Behind::of(program, &files, Uses::OnTheWay, &mentions);
         // That a module chooses its device is bad whoever else needs CUDA, unless all who make it are in sight.
         let made = (in_module && !project.is_built()).then_some(&needed);
         let ways = findings.iter().flat_map(|f| &f.entries).filter(|w| project.holds(w.spot.file, inputs));
@@ -268,19 +264,6 @@ pub(super) fn only_in_groups(mut findings: Vec<Finding>, reading: &mut Reading<'
     findings
 }
 
-/// The findings without those about ranks of processes that are all started on one machine.
-pub(super) fn on_one_machine(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
-    let inputs = reading.inputs;
-    for project in projects_of(&findings, |f| f.code == RANK, inputs) {
-        project.complete(reading, &|text| mentions(text, &[GROUP_MAKER]));
-        let files = project.modules(reading);
-        if groups_start_here(&reading.program, &files) {
-            findings.retain(|f| f.code != RANK || !project.holds(f.primary.place.file, inputs));
-        }
-    }
-    findings
-}
-
 /// The findings without those about copies that a program makes once.
 pub(super) fn copied_once(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
@@ -312,41 +295,6 @@ pub(super) fn copied_once(mut findings: Vec<Finding>, reading: &mut Reading<'_>)
         findings = others;
         findings.append(&mut open);
     }
-    findings
-}
-
-/// The findings without those about copies in functions that constructors pick out of a table, or nobody knows who.
-pub(super) fn set_up_by_tables(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
-    let inputs = reading.inputs;
-    let copies = |f: &&Finding| f.code == COPIED;
-    let function = |at: &Place, program: &Program| function_at(program, *at);
-    let places = findings.iter().filter(copies).flat_map(causes);
-    let functions: FxHashSet<Target> = places.filter_map(|at| function(&at, &reading.program)).collect();
-    let tabled = Tabled::of(&reading.program, &functions);
-    if tabled.is_empty() {
-        return findings;
-    }
-    let files: Vec<FileId> = findings.iter().filter(copies).map(|f| f.primary.place.file).collect();
-    let names = tabled.names(&reading.program);
-    let words: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
-    let projects = projects(files.into_iter(), inputs);
-    for project in &projects {
-        project.complete(reading, &|text| mentions(text, &words));
-    }
-    let all: Vec<_> = projects.iter().map(|project| (project, project.modules(reading))).collect();
-    let program = &reading.program;
-    let constructing: Vec<_> =
-        all.iter().map(|(project, files)| (project, tabled.constructing(program, files))).collect();
-    findings.retain(|f| {
-        let file = f.primary.place.file;
-        let mut held = constructing.iter().filter(|(project, _)| project.holds(file, inputs)).peekable();
-        // Of a project that is too large to be read, nobody knows who reads the table.
-        let unknown = held.peek().is_none();
-        let set_up = |target: Target| {
-            unknown && tabled.contains(target) || held.clone().any(|(_, known)| known.contains(&target))
-        };
-        f.code != COPIED || !causes(f).iter().all(|at| function(at, program).is_some_and(set_up))
-    });
     findings
 }
 

@@ -9,25 +9,19 @@
 
 mod asks;
 mod caught;
-mod filled;
 mod graph;
-mod imported;
-mod late;
 mod needs;
 mod own;
 mod refuses;
-mod spawned;
 mod statements;
-mod weightless;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::graph::{Bit, Graph, Lit};
-use self::late::Late;
+use self::graph::{Bit, Graph, Lit, Mention};
 use self::own::Own;
 use self::refuses::Points;
 use super::named_calls::NamedCalls;
-use super::nodes::{Node, Target as MethodTarget, method_around, node_of};
+use super::nodes::{Node, Target as MethodTarget, node_of};
 use super::unused::LookedUp;
 use crate::finding::Way;
 use crate::ir::{ArgKind, ExprId, FuncId, FuncKind, Module};
@@ -40,7 +34,6 @@ use crate::sym::Sym;
 pub struct Behind {
     held: FxHashSet<Lit>,
     points: Points,
-    late: Late,
     /// The places of each file on the way that come after something that needs CUDA.
     there: FxHashMap<ModIdx, Vec<Span>>,
     /// The same with branches of which each does.
@@ -79,21 +72,25 @@ pub const MOVE: &str = "cuda";
 /// More files than these are not looked at for one that imports them.
 const MAX_IMPORTS: usize = 300;
 
+/// What each of some files mentions.
+#[derive(Debug)]
+pub struct Mentions(Vec<Vec<Mention>>);
+
+impl Mentions {
+    /// Those of these files, in their order.
+    pub fn of(program: &Program, files: &[ModIdx]) -> Self {
+        Self(files.iter().map(|&m| graph::mentions(program, m)).collect())
+    }
+}
+
 impl Behind {
-    /// Looks at these files of the program: what they mention, and where they refuse. `packages`, if all that imports them is in
-    /// sight: those of them that are imported with what is in them.
-    pub fn of(program: &Program, files: &[ModIdx], uses: Uses, packages: Option<&FxHashSet<ModIdx>>) -> Self {
+    /// Looks at these files of the program, which have these `mentions`, for where they refuse.
+    pub fn of(program: &Program, files: &[ModIdx], uses: Uses, mentions: &Mentions) -> Self {
         let own = Own::of(program, files);
-        let points = refuses::points(program, files, uses, &own);
-        let late = Late::of(program, files, &points);
-        let there = |&m: &ModIdx| (m, refuses::there(program, m, &points, uses, &own));
+        let known = refuses::points(program, files, uses, &own);
+        let there = |&m: &ModIdx| (m, refuses::there(program, m, &known, uses, &own));
         let there: FxHashMap<ModIdx, Vec<Span>> = files.iter().map(there).collect();
-        let mut graph = Graph::of(program, files, &points, &late, &there);
-        if let Some(packages) = packages {
-            for m in imported::only_with_cuda(program, files, packages, &points, &there) {
-                graph.only_with_cuda(m);
-            }
-        }
+        let graph = Graph::of(program, files, &mentions.0, &known.points, &there);
         let reachable = uses.anywhere().then(|| graph.reachable());
         let mut held = graph.solve();
         // A method is where its class is.
@@ -102,7 +99,7 @@ impl Behind {
             class => class,
         };
         held.retain(|&(node, _)| reachable.as_ref().is_none_or(|known| known.contains(&mentioned(node))));
-        Self { held, points, late, uses, there, ..Self::default() }
+        Self { held, points: known.points, uses, there, ..Self::default() }
     }
 
     /// Does the expression come after something that needs CUDA, in its function?
@@ -163,9 +160,9 @@ impl Behind {
     /// past without it, wherever these stand.
     fn pass(&mut self, program: &Program, files: &[ModIdx], on: &[ModIdx]) {
         let own = Own { near: true, ..Own::of(program, files) };
-        let points = refuses::points(program, files, Uses::OnTheWay, &own);
+        let known = refuses::points(program, files, Uses::OnTheWay, &own);
         for (uses, spans) in [(Uses::All, &mut self.there), (Uses::OnTheWay, &mut self.branches)] {
-            spans.extend(on.iter().map(|&m| (m, refuses::there(program, m, &points, uses, &own))));
+            spans.extend(on.iter().map(|&m| (m, refuses::there(program, m, &known, uses, &own))));
         }
     }
 
@@ -195,9 +192,7 @@ impl Behind {
                 && spot.entry != FuncId(0)
                 && refuses::after_import(program, &self.points, m, spot.entry)
         };
-        passed(spot.entry)
-            || file()
-            || literal(ir, m, spot.entry, &self.late).is_some_and(|l| self.held.contains(&l))
+        passed(spot.entry) || file() || literal(ir, m, spot.entry).is_some_and(|l| self.held.contains(&l))
     }
 
     /// Does the way come past something that needs CUDA, in one of the functions that it goes through?
@@ -231,13 +226,10 @@ fn imports(program: &Program, m: ModIdx) -> Option<FxHashSet<ModIdx>> {
 }
 
 /// When a function of the file runs: when it is called, or its instance is. Nothing for a file's body.
-fn literal(ir: &Module, m: ModIdx, f: FuncId, late: &Late) -> Option<Lit> {
+fn literal(ir: &Module, m: ModIdx, f: FuncId) -> Option<Lit> {
     let node = node_of(ir, m, f)?;
     match node {
-        Node::Class(class) if runs_on_instance(ir, f) => {
-            let method = method_around(ir, f).filter(|_| late.holds(class));
-            Some((method.map_or(node, |method| Node::Function(m, method)), Bit::Used))
-        }
+        Node::Class(_) if runs_on_instance(ir, f) => Some((node, Bit::Used)),
         node => Some((node, Bit::Begun)),
     }
 }

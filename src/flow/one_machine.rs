@@ -1,16 +1,11 @@
 //! Programs that start all of their processes themselves: these are on one machine, and the global rank is the local one.
 
 use super::nodes::{Node, Target, named};
-use super::site::argument;
-use crate::ir::{
-    ArgKind, Block, Call, CmpOp, Expr, ExprId, FuncId, Module, Stmt, StmtId, UnaryOp, Var, Whole,
-};
+use crate::ir::{ArgKind, Block, Call, CmpOp, Expr, ExprId, Module, Stmt, StmtId, UnaryOp, Var, Whole};
 use crate::link::{ModIdx, Program};
 use crate::sym::Sym;
-use crate::torch::{GROUP_MAKER, STARTERS};
+use crate::torch::STARTERS;
 
-/// What a machine calls itself.
-const LOOPS: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 /// Who starts processes on several machines names these by one of them.
 const MACHINES: &[&str] = &["machine", "node"];
 
@@ -132,60 +127,6 @@ fn is_only(ir: &Module, e: ExprId, value: &dyn Fn(ExprId) -> bool) -> bool {
     });
     let mut values = values.by_ref().peekable();
     values.peek().is_some() && values.all(value)
-}
-
-/// Does the project make its groups only where it starts their processes, without a word of other machines, or where none but this
-/// machine's processes find one another?
-pub fn groups_start_here(program: &Program, files: &[ModIdx]) -> bool {
-    let maker = Sym::new(GROUP_MAKER);
-    let makes = |ir: &Module| ir.calls().any(|call| ir.last_name(call.func) == Some(maker));
-    let mut makers = files.iter().map(|&m| &program.get(m).ir).filter(|ir| makes(ir)).peekable();
-    makers.peek().is_some() && makers.all(|ir| starts_all(ir) || meets_here(ir))
-}
-
-/// Do all groups of the file meet at an address that every machine has for itself? `os.environ["MASTER_ADDR"] = "localhost"`
-fn meets_here(ir: &Module) -> bool {
-    let maker = Sym::new(GROUP_MAKER);
-    ir.calls().filter(|call| ir.last_name(call.func) == Some(maker)).all(|call| {
-        let spread = call.args.iter().any(|a| matches!(a.kind, ArgKind::Star | ArgKind::DoubleStar));
-        let method = argument(call, 1, Sym::new("init_method")).map(|e| ir.expr(e));
-        let by_environment = match method {
-            Some(Expr::Str(text)) if LOOPS.iter().any(|at| names_host(text, at)) => return true,
-            Some(Expr::Str(text)) => text.as_str() == "env://",
-            Some(_) => false,
-            None => argument(call, 5, Sym::new("store")).is_none(),
-        };
-        by_environment && !spread && is_sent_here(ir, call.func)
-    })
-}
-
-/// `tcp://localhost:2345`
-fn names_host(address: Sym, host: &str) -> bool {
-    let rest = address.as_str().strip_prefix("tcp://").and_then(|rest| rest.strip_prefix(host));
-    rest.is_some_and(|rest| rest.starts_with(':'))
-}
-
-/// Has the function that the call is in always set the address before, or the file as it is imported?
-fn is_sent_here(ir: &Module, call: ExprId) -> bool {
-    let sets = |s: &Stmt| match *s {
-        Stmt::Assign { targets, value } => {
-            matches!(ir.expr(value), Expr::Str(text) if LOOPS.contains(&text.as_str()))
-                && ir.list(targets).iter().any(|&t| is_address(ir, t))
-        }
-        _ => false,
-    };
-    let around = ir.function_around(call);
-    let before = |&&s: &&StmtId| ir.stmt_span(s).end <= ir.span(call).start;
-    [around, FuncId(0)]
-        .into_iter()
-        .any(|f| ir.block(ir.function(f).body).iter().filter(before).any(|&s| sets(ir.stmt(s))))
-}
-
-/// `os.environ["MASTER_ADDR"]`
-fn is_address(ir: &Module, e: ExprId) -> bool {
-    matches!(ir.expr(e), Expr::Index { base, index }
-        if ir.last_name(base).is_some_and(|name| name.as_str() == "environ")
-            && matches!(ir.expr(index), Expr::Str(name) if name.as_str() == "MASTER_ADDR"))
 }
 
 /// Is one of these functions handed to code of the project that starts processes?

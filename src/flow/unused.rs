@@ -1,8 +1,6 @@
-//! What nobody in a project names: functions and classes that no file uses.
+//! By which names a project looks functions and classes up without writing them down.
 //!
-//! A mismatch with what a function is given needs somebody who gives it something, and one in a module's method somebody who
-//! makes the module. In an application, whose users are its own scripts, nobody does where the name of the function, or of the
-//! class that it is a method of, stands nowhere but where it is defined.
+//! What is only used by its own name can be followed by that: all its uses are in sight.
 
 use rustc_hash::FxHashSet;
 
@@ -11,7 +9,6 @@ use super::nodes::{Node, Target, method_around, node_of};
 use super::unmoved::parent;
 use crate::ir::{BinOp, Call, Expr, ExprId, ExprList, Function, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved, Target as LinkTarget};
-use crate::span::Place;
 use crate::sym::Sym;
 
 /// Python's own functions that call nothing of what they are given.
@@ -34,15 +31,6 @@ const READERS: &[&str] = &[
 ];
 /// So many variables are followed to where what they hold is called.
 const MAX_NAMES: u32 = 2;
-
-/// A name, and the definition that it stands in.
-#[derive(Debug, Clone, Copy)]
-pub struct Definition {
-    /// The name.
-    pub name: Sym,
-    /// The whole definition.
-    pub own: Place,
-}
 
 /// How a project comes to its functions and classes without writing their names down.
 #[derive(Debug, Default)]
@@ -146,33 +134,6 @@ impl LookedUp {
         !self.looks_up(program, key, method.name)
             && is_plain(program, key.module, method.decorators)
             && is_own(program, key, method.name)
-    }
-
-    /// The definitions of which somebody must write each down for the function to be used: its own, and its class's. Nothing if
-    /// it may be used otherwise.
-    pub fn definitions(&self, program: &Program, (m, f): Target) -> Option<Vec<Definition>> {
-        let ir = &program.get(m).ir;
-        let place = |span| Place { file: ir.file, span };
-        match node_of(ir, m, f)? {
-            Node::Function(_, outer) => {
-                let function = ir.function(outer);
-                let plain = !self.files.contains(&m) && is_plain(program, m, function.decorators);
-                plain.then(|| vec![Definition { name: function.name, own: place(function.span) }])
-            }
-            Node::Class(key) => {
-                let class = ir.class(key.class);
-                let mut needed = Vec::new();
-                if !self.classes && !self.files.contains(&m) && is_plain(program, m, class.decorators) {
-                    needed.push(Definition { name: class.name, own: place(class.span) });
-                }
-                if let Some(method) = method_around(ir, f).map(|method| ir.function(method))
-                    && self.is_own_method(program, key, method)
-                {
-                    needed.push(Definition { name: method.name, own: place(method.span) });
-                }
-                (!needed.is_empty()).then_some(needed)
-            }
-        }
     }
 }
 

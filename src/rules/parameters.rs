@@ -431,10 +431,9 @@ impl File<'_> {
             let what = given.name;
             let takes = if what.as_str() == "device" { "a device".to_owned() } else { format!("`{what}`") };
             let message = format!("`{name}` takes {takes} as well, and is left to its default, `{default}`");
-            let mut found = self
+            let found = self
                 .device_finding(at, message, "the device is not passed on", (given.at, given.told))
                 .help(format!("pass it on: `{what}={what}`"));
-            found.part_of = self.part_of(function, call, at);
             Some(found)
         })
     }

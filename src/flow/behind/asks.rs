@@ -55,7 +55,7 @@ impl Refuses<'_> {
             return false;
         }
         // What is said after a refusal is said with CUDA.
-        let after = |e: ExprId| self.known((m, f)).is_some_and(|point| point.after <= ir.span(e).start);
+        let after = |e: ExprId| self.known.get(&(m, f)).is_some_and(|point| point.after <= ir.span(e).start);
         let shows = |e: Option<ExprId>| match e.map(|e| (e, ir.expr(e))) {
             None | Some((_, Expr::None | Expr::False)) => true,
             Some((e, _)) => after(e) || there.shows(e, true, steps),

@@ -5,12 +5,10 @@ use std::hash::Hash;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::caught::tried;
-use super::late::Late;
 use super::refuses::{Points, Refusal, is_within, outermost};
-use super::spawned::is_spawned;
 use super::{GPUS, literal};
-use crate::flow::nodes::{Node, named, node, node_of, silent};
-use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, FuncId, Module, Whole};
+use crate::flow::nodes::{Node, named, node, silent};
+use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, Module, Whole};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::span::Span;
 use crate::sym::Sym;
@@ -37,16 +35,11 @@ enum Asks {
     TooMuch,
     /// That this is behind a refusal, too.
     That(Lit),
-    /// That it is a method which is not called before the refusal.
-    Later,
 }
 
 pub(super) struct Graph<'a> {
     program: &'a Program,
     points: &'a Points,
-    late: &'a Late,
-    /// The places of each file that are only reached where CUDA is.
-    there: &'a FxHashMap<ModIdx, Vec<Span>>,
     asks: FxHashMap<Lit, Vec<Asks>>,
     /// Where what is mentioned, nothing for a file's body.
     mentions: Vec<(Option<Node>, Node)>,
@@ -56,89 +49,38 @@ impl<'a> Graph<'a> {
     pub(super) fn of(
         program: &'a Program,
         files: &[ModIdx],
+        mentions: &[Vec<Mention>],
         points: &'a Points,
-        late: &'a Late,
-        there: &'a FxHashMap<ModIdx, Vec<Span>>,
+        there: &FxHashMap<ModIdx, Vec<Span>>,
     ) -> Self {
-        let mut graph =
-            Self { program, points, late, there, asks: FxHashMap::default(), mentions: Vec::new() };
-        for &m in files {
-            graph.mentions(m);
+        let mut graph = Self { program, points, asks: FxHashMap::default(), mentions: Vec::new() };
+        for (&m, mentions) in files.iter().zip(mentions) {
+            let there = there.get(&m).map_or(&[][..], Vec::as_slice);
+            mentions.iter().for_each(|mention| graph.mention(mention, there));
             graph.subclasses(m);
         }
         // Once all is known that mentions them.
         for &m in files {
             graph.constructors(m);
         }
-        graph.methods();
         graph
     }
 
-    fn mentions(&mut self, m: ModIdx) {
-        let program = self.program;
-        let ir = &program.get(m).ir;
-        let mut skipped = silent(ir);
-        skipped.extend(constants(program, m));
-        let there = self.there.get(&m).map_or(&[][..], Vec::as_slice);
-        let given_gpus = given_gpus(ir);
-        let tried = tried(program, m);
-        let there = [there, &given_gpus, &tried];
-        let several = program.bound_by_several(m);
-        for n in 0..ir.exprs.len() {
-            spend(1);
-            let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
-            // Nothing else names a function.
-            if !matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. }) || skipped.contains(&e) {
-                continue;
-            }
-            if let Some(target) = named(program, m, e) {
-                self.mention(m, e, target, there);
-            }
-            if !several.is_empty() {
-                let others = program.other_imports(m, e, &several).into_iter().filter_map(node);
-                let first = named(program, m, e);
-                for target in others.filter(|&t| Some(t) != first) {
-                    self.mention(m, e, target, there);
-                }
-            }
-        }
-    }
-
     /// Something is mentioned in a function of the file, perhaps after a refusal, or where somebody else gives the GPUs.
-    fn mention(&mut self, m: ModIdx, e: ExprId, target: Node, there: [&[Span]; 3]) {
-        let ir = &self.program.get(m).ir;
-        let at = ir.span(e);
-        let around = literal(ir, m, ir.function_around(e), self.late);
-        if around.is_some_and(|(node, _)| node == target) {
-            return;
-        }
+    fn mention(&mut self, mention: &Mention, there: &[Span]) {
+        let Mention { at, around, target, given } = *mention;
         self.mentions.push((around.map(|(node, _)| node), target));
-        if there.iter().any(|places| is_within(places, at)) || is_spawned(self.program, m, e) {
+        if given || is_within(there, at) {
             self.add(target, Asks::Nothing, Asks::Nothing);
             return;
         }
         let here = around.map_or(Asks::TooMuch, Asks::That);
-        let used = if self.late.is_made_at(m, e) { Asks::Later } else { here };
-        self.add(target, here, used);
+        self.add(target, here, here);
     }
 
     fn add(&mut self, target: Node, begun: Asks, used: Asks) {
         self.asks.entry((target, Bit::Begun)).or_default().push(begun);
         self.asks.entry((target, Bit::Used)).or_default().push(used);
-    }
-
-    /// The file is only imported where CUDA is: what nobody mentions in it nobody comes to without.
-    pub(super) fn only_with_cuda(&mut self, m: ModIdx) {
-        let program = self.program;
-        let ir = &program.get(m).ir;
-        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let functions = (1..ir.functions.len()).filter_map(|n| node_of(ir, m, FuncId(number(n))));
-        let known = |node: &Node| self.asks.contains_key(&(*node, Bit::Begun));
-        let nodes: FxHashSet<Node> = functions.filter(|node| !known(node)).collect();
-        for node in nodes {
-            self.mentions.push((None, node));
-            self.add(node, Asks::Nothing, Asks::Nothing);
-        }
     }
 
     /// The methods of a class run on instances of its subclasses.
@@ -167,22 +109,6 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Each method of an instance that is made before a refusal is called for itself.
-    fn methods(&mut self) {
-        for (class, before) in self.late.classes() {
-            let Some(asks) = self.asks.get(&(Node::Class(class), Bit::Used)).cloned() else { continue };
-            for &(name, f) in &self.program.get(class.module).ir.class(class.class).methods {
-                let called = |&a: &Asks| match a {
-                    Asks::Later if before.contains(&name) => Asks::TooMuch,
-                    Asks::Later => Asks::Nothing,
-                    other => other,
-                };
-                let lit = (Node::Function(class.module, f), Bit::Used);
-                self.asks.insert(lit, asks.iter().map(called).collect());
-            }
-        }
-    }
-
     /// What is behind a refusal for certain: what does not lead to where anybody may come from, and is not only asked for by itself, in a
     /// circle.
     pub(super) fn solve(self) -> FxHashSet<Lit> {
@@ -193,7 +119,7 @@ impl<'a> Graph<'a> {
             for ask in asks {
                 match *ask {
                     Asks::Nothing => grounds.push(lit),
-                    Asks::TooMuch | Asks::Later => open.push(lit),
+                    Asks::TooMuch => open.push(lit),
                     Asks::That(on) if self.asks.contains_key(&on) => askers.entry(on).or_default().push(lit),
                     Asks::That(_) => open.push(lit),
                 }
@@ -234,6 +160,49 @@ fn closed_over<T: Copy + Eq + Hash>(
         }
     }
     closed
+}
+
+/// A function or class that is mentioned.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mention {
+    at: Span,
+    /// The function or class that it stands in.
+    around: Option<Lit>,
+    target: Node,
+    /// Does a scheduler give the GPUs there, or does nobody notice that it fails without?
+    given: bool,
+}
+
+/// What the file mentions.
+pub(super) fn mentions(program: &Program, m: ModIdx) -> Vec<Mention> {
+    let ir = &program.get(m).ir;
+    let mut skipped = silent(ir);
+    skipped.extend(constants(program, m));
+    let settled = [given_gpus(ir), tried(program, m)];
+    let several = program.bound_by_several(m);
+    let mut found = Vec::new();
+    for n in 0..ir.exprs.len() {
+        spend(1);
+        let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
+        // Nothing else names a function.
+        if !matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. }) || skipped.contains(&e) {
+            continue;
+        }
+        let first = named(program, m, e);
+        let others = match several.is_empty() {
+            true => Vec::new(),
+            false => program.other_imports(m, e, &several).into_iter().filter_map(node).collect(),
+        };
+        for target in first.into_iter().chain(others.into_iter().filter(|&t| Some(t) != first)) {
+            let around = literal(ir, m, ir.function_around(e));
+            if around.is_none_or(|(node, _)| node != target) {
+                let at = ir.span(e);
+                let given = settled.iter().any(|places| is_within(places, at));
+                found.push(Mention { at, around, target, given });
+            }
+        }
+    }
+    found
 }
 
 /// `Op` of `Op.KINDS`: who reads what is written down in the body of a class runs nothing of it.

@@ -1,11 +1,10 @@
 //! What needs CUDA where it stands, whatever comes of its tests.
 
-use super::filled::own_attribute;
 use super::refuses::{Refusal, Refuses};
 use super::{MOVE, Uses};
 use crate::finding::Code;
 use crate::flow::site::argument;
-use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, FuncKind, Import, Stmt, Var};
+use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, Import, Stmt, Var};
 use crate::link::{ModIdx, Resolved, Target};
 use crate::span::Place;
 use crate::sym::Sym;
@@ -26,26 +25,6 @@ pub(super) const USES: &[Code] = &[Code(101), Code(106), Code(108), Code(305), C
 const MAX_NAMES: u32 = 4;
 
 impl Refuses<'_> {
-    /// `self.states`, a dict that is empty at first, and into which the other methods of the class only put something after they have
-    /// needed CUDA: who finds something there has come past that. What it has found there itself it may put back.
-    pub(super) fn is_filled_behind(&self, e: ExprId) -> bool {
-        let ir = self.ir();
-        let function = ir.function(self.func);
-        if !self.uses.anywhere() || function.kind != FuncKind::Function {
-            return false;
-        }
-        let (Some(name), Some(class)) = (own_attribute(ir, self.func, e), function.class) else {
-            return false;
-        };
-        let Some(fills) = self.own.fills.get(&(self.module, class, name)) else { return false };
-        let mut others = fills.iter().filter(|&&(f, _)| f != self.func).peekable();
-        // What is put there is worked out first.
-        let behind = |&(f, end): &(FuncId, u32)| {
-            self.known((self.module, f)).is_some_and(|point| point.after <= end)
-        };
-        others.peek().is_some() && others.all(behind)
-    }
-
     /// Does evaluating the expression need CUDA, whatever comes of its tests?
     pub(super) fn uses(&self, e: ExprId) -> bool {
         let ir = self.ir();
@@ -64,9 +43,7 @@ impl Refuses<'_> {
                         || self.uses(call.func)
                         || call.args.iter().any(|a| self.uses(a.value))
                 }
-                Expr::Index { base, index } => {
-                    self.uses(base) || self.uses(index) || self.is_filled_behind(base)
-                }
+                Expr::Index { base, index } => self.uses(base) || self.uses(index),
                 Expr::Attr { base, .. } | Expr::Unary { operand: base, .. } => self.uses(base),
                 Expr::Binary { left, right, .. } | Expr::Compare { left, right, .. } => {
                     self.uses(left) || self.uses(right)
@@ -126,10 +103,10 @@ impl Refuses<'_> {
                         && !a.context
                 })
             }
-            (Expr::Attr { name, base }, None) if name.as_str() == MOVE => self.moves(base, name),
-            (Expr::Attr { name, base }, None) if name.as_str() == "to" => {
+            (Expr::Attr { name, .. }, None) if name.as_str() == MOVE => self.moves(name),
+            (Expr::Attr { name, .. }, None) if name.as_str() == "to" => {
                 argument(call, 0, Sym::new("device")).is_some_and(|e| self.names_cuda(e, MAX_NAMES))
-                    && self.moves(base, name)
+                    && self.moves(name)
             }
             _ => false,
         }
@@ -258,13 +235,13 @@ impl Refuses<'_> {
     }
 
     /// Does the method of that name move something?
-    fn moves(&self, receiver: ExprId, name: Sym) -> bool {
-        self.uses == Uses::Making || self.is_plain(name) && !self.is_weightless(receiver)
+    fn moves(&self, name: Sym) -> bool {
+        self.uses == Uses::Making || self.is_plain(name)
     }
 
     /// Is the method PyTorch's wherever it is called, or does each of that name in the project need CUDA itself?
     fn is_plain(&self, name: Sym) -> bool {
-        let refuses = |at: &(ModIdx, FuncId)| self.known(*at).is_some_and(|p| p.refusal == Some(Refusal::Always));
+        let refuses = |at| self.known.get(at).is_some_and(|p| p.refusal == Some(Refusal::Always));
         let imported = |m: ModIdx| {
             let mut targets = self.program.get(self.module).targets.values();
             targets.any(|t| matches!(*t, Target::Module(at) | Target::Member(at, _) if at == m))

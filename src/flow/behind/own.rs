@@ -1,7 +1,6 @@
 //! Methods of the project's own that are called like PyTorch's.
 
 use super::MOVE;
-use super::filled::{self, Fills};
 use crate::ir::FuncId;
 use crate::link::{ModIdx, Program};
 use crate::sym::Sym;
@@ -12,8 +11,6 @@ pub(super) struct Own {
     pub(super) methods: Vec<(Sym, (ModIdx, FuncId))>,
     /// Only those count that the file defines itself, or one that it imports.
     pub(super) near: bool,
-    /// The dicts that objects fill themselves.
-    pub(super) fills: Fills,
 }
 
 impl Own {
@@ -24,6 +21,6 @@ impl Own {
         let methods =
             classes.flat_map(|(m, class)| class.methods.iter().map(move |&(name, f)| (name, (m, f))));
         let methods = methods.filter(|(name, _)| matches!(name.as_str(), MOVE | "to")).collect();
-        Self { methods, near: false, fills: filled::fills(program, files) }
+        Self { methods, near: false }
     }
 }

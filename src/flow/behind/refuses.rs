@@ -10,13 +10,13 @@ use super::Uses;
 use super::needs::USES;
 use super::own::Own;
 use super::statements::at_once;
-use crate::flow::nodes::{Node, Target, named};
+use crate::flow::nodes::{Node, named};
 use crate::flow::site::own_method;
 use crate::ir::{
     Arg, ArgKind, Block, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Import, Module, Stmt, StmtId,
     UnaryOp, Var,
 };
-use crate::link::{self, ClassKey, ModIdx, Program, Resolved};
+use crate::link::{ClassKey, ModIdx, Program, Resolved, Target};
 use crate::span::Span;
 use crate::sym::Sym;
 use crate::torch;
@@ -41,57 +41,74 @@ pub(super) struct Point {
     pub(super) refusal: Option<Refusal>,
 }
 
-/// The first refusal of each function.
-pub(super) type Points = FxHashMap<Target, Point>;
+/// A function of the program, or a file's body.
+type Function = (ModIdx, FuncId);
 
-/// Looks for the first refusal of each function of these files, and of the files' bodies: a fixpoint. A function is looked at
-/// again only when what it has asked of others has changed.
-pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own) -> Points {
-    let mut points = Points::default();
-    let mut changed_at: FxHashMap<Target, u32> = FxHashMap::default();
-    let mut looked_at: FxHashMap<Target, (u32, Vec<Target>)> = FxHashMap::default();
-    let mut clock = 0;
+/// The first refusal of each function.
+pub(super) type Points = FxHashMap<Function, Point>;
+
+/// What is known of refusals while they are looked for.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) points: Points,
+    /// The functions that the present one has asked for.
+    asked: RefCell<Vec<Function>>,
+}
+
+impl Known {
+    /// What is known of the function.
+    pub(super) fn get(&self, function: &Function) -> Option<&Point> {
+        self.asked.borrow_mut().push(*function);
+        self.points.get(function)
+    }
+}
+
+/// Looks for the first refusal of each function of these files, and of the files' bodies. A function is looked at again only where
+/// something that it asks for has changed.
+pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own) -> Known {
+    let mut known = Known::default();
+    let mut askers: FxHashMap<Function, FxHashSet<Function>> = FxHashMap::default();
+    let numbers = |n: usize| (0..n).map(|n| FuncId(u32::try_from(n).unwrap_or(u32::MAX)));
+    let all = files.iter().flat_map(|&m| numbers(program.get(m).ir.functions.len()).map(move |f| (m, f)));
+    let all: Vec<Function> = all.collect();
+    let mut open: FxHashSet<Function> = all.iter().copied().collect();
     for _ in 0..MAX_ROUNDS {
-        let before = clock;
-        for &m in files {
-            let ir = &program.get(m).ir;
-            for n in 0..ir.functions.len() {
-                let f = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
-                // What a function needs may come before what is known of it.
-                if !uses.anywhere() && points.contains_key(&(m, f)) {
-                    continue;
-                }
-                let is_new = |since: u32, at: &Target| changed_at.get(at).is_some_and(|&then| then > since);
-                if let Some((since, asked)) = looked_at.get(&(m, f))
-                    && !asked.iter().any(|at| is_new(*since, at))
-                {
-                    continue;
-                }
-                let memo = Memo::default();
-                let refuses = Refuses { program, module: m, func: f, known: &points, uses, own, memo: &memo };
-                let point = refuses.whole();
-                looked_at.insert((m, f), (clock, memo.asked.take()));
-                let Some(mut point) = point else { continue };
-                // Calling it runs nothing of it.
-                if uses.anywhere() && (ir.function(f).is_generator || ir.function(f).is_async) {
-                    point.refusal = None;
-                }
-                if points.insert((m, f), point) != Some(point) {
-                    clock += 1;
-                    changed_at.insert((m, f), clock);
-                }
+        for &(m, f) in &all {
+            // What a function needs may come before what is known of it.
+            if !open.remove(&(m, f)) || !uses.anywhere() && known.points.contains_key(&(m, f)) {
+                continue;
+            }
+            let memo = Memo::default();
+            let refuses = Refuses { program, module: m, func: f, known: &known, uses, own, memo: &memo };
+            let point = refuses.whole();
+            for function in known.asked.take() {
+                askers.entry(function).or_default().insert((m, f));
+            }
+            let Some(mut point) = point else { continue };
+            let function = program.get(m).ir.function(f);
+            // Calling it runs nothing of it.
+            if uses.anywhere() && (function.is_generator || function.is_async) {
+                point.refusal = None;
+            }
+            if known.points.insert((m, f), point) != Some(point) {
+                open.extend(askers.get(&(m, f)).into_iter().flatten());
             }
         }
-        if clock == before {
+        if open.is_empty() {
             break;
         }
     }
-    points
+    known
+}
+
+/// Does nobody who comes there go on without CUDA?
+fn always(point: Option<&Point>) -> bool {
+    point.is_some_and(|p| p.refusal == Some(Refusal::Always))
 }
 
 /// Can the file not be imported without CUDA?
 pub(super) fn at_import(points: &Points, m: ModIdx) -> bool {
-    points.get(&(m, FuncId(0))).is_some_and(|p| p.refusal == Some(Refusal::Always))
+    always(points.get(&(m, FuncId(0))))
 }
 
 /// Does the function only run once its file has been imported, which does not go on without CUDA? What the file's body runs on the way
@@ -131,7 +148,7 @@ fn run_by_body(program: &Program, m: ModIdx, until: u32) -> FxHashSet<FuncId> {
 }
 
 /// The `backward` of each `autograd.Function` whose `forward` refuses: that has run before.
-fn after_forward(program: &Program, m: ModIdx, known: &Points) -> Vec<Span> {
+fn after_forward(program: &Program, m: ModIdx, known: &Known) -> Vec<Span> {
     let linked = program.get(m);
     let is_function = |p: &Sym| torch::base_class(*p).is_some_and(|b| b.kind == torch::Base::Function);
     let classes =
@@ -147,11 +164,13 @@ fn after_forward(program: &Program, m: ModIdx, known: &Points) -> Vec<Span> {
 
 /// The places of a file that come after a refusal, to the end of its block, and the branches for machines with CUDA; all
 /// functions of a file that cannot be imported without it, unless what its body needs may come later than they do.
-pub(super) fn there(program: &Program, m: ModIdx, known: &Points, uses: Uses, own: &Own) -> Vec<Span> {
+pub(super) fn there(program: &Program, m: ModIdx, known: &Known, uses: Uses, own: &Own) -> Vec<Span> {
     let ir = &program.get(m).ir;
-    let whole = !uses.anywhere() && at_import(known, m);
+    let whole = !uses.anywhere() && at_import(&known.points, m);
     let until = known.get(&(m, FuncId(0))).map_or(0, |p| p.after);
     let run = if whole { run_by_body(program, m, until) } else { FxHashSet::default() };
+    // Nobody is looked at again for what is asked from here on.
+    known.asked.take();
     let mut found = after_forward(program, m, known);
     for (n, function) in ir.functions.iter().enumerate() {
         let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
@@ -192,14 +211,10 @@ pub(super) fn is_within(places: &[Span], at: Span) -> bool {
 /// What has been found out of one function: the same is asked from every branch around it.
 #[derive(Default)]
 pub(super) struct Memo {
-    /// The functions of which it has been asked where they refuse.
-    asked: RefCell<Vec<Target>>,
     /// The first refusal of a block.
     blocks: RefCell<FxHashMap<Block, Option<Point>>>,
     /// Whether a statement may leave the function.
     leaving: RefCell<FxHashMap<StmtId, bool>>,
-    /// Whether a variable of that function, or an attribute, may be given a module without weights, so deep.
-    pub(super) weightless: RefCell<FxHashMap<(Option<FuncId>, ExprId, u32), bool>>,
 }
 
 /// Tests that have been come past where they were true only with CUDA.
@@ -234,7 +249,7 @@ pub(super) struct Refuses<'a> {
     pub(super) program: &'a Program,
     pub(super) module: ModIdx,
     pub(super) func: FuncId,
-    pub(super) known: &'a Points,
+    pub(super) known: &'a Known,
     pub(super) uses: Uses,
     pub(super) own: &'a Own,
     pub(super) memo: &'a Memo,
@@ -243,12 +258,6 @@ pub(super) struct Refuses<'a> {
 impl Refuses<'_> {
     pub(super) fn ir(&self) -> &Module {
         &self.program.get(self.module).ir
-    }
-
-    /// What is known so far of where another function refuses. That it was asked is recorded.
-    pub(super) fn known(&self, at: Target) -> Option<Point> {
-        self.memo.asked.borrow_mut().push(at);
-        self.known.get(&at).copied()
     }
 
     /// The first refusal of the function. What only holds up its callers stands behind its end.
@@ -528,7 +537,7 @@ impl Refuses<'_> {
         if self.uses != Uses::None && self.is_silenced(e, USES) {
             return false;
         }
-        match self.known((m, f)).and_then(|p| p.refusal) {
+        match self.known.get(&(m, f)).and_then(|p| p.refusal) {
             Some(Refusal::Always) => true,
             Some(Refusal::Unless(param)) => !gives(&self.program.get(m).ir, f, call, param),
             None => false,
@@ -539,9 +548,7 @@ impl Refuses<'_> {
     fn imports_refusal(&self, import: &Import) -> bool {
         let targets = &self.program.get(self.module).targets;
         match targets.get(&(import.level, import.module, import.name)) {
-            Some(&(link::Target::Module(m) | link::Target::Member(m, _))) => {
-                self.known((m, FuncId(0))).is_some_and(|p| p.refusal == Some(Refusal::Always))
-            }
+            Some(&(Target::Module(m) | Target::Member(m, _))) => always(self.known.get(&(m, FuncId(0)))),
             _ => false,
         }
     }

@@ -1,23 +1,6 @@
 //! What a statement does by itself: what it sets, and what it evaluates first.
 
-use crate::ir::{Expr, ExprId, Module, Stmt};
-
-/// What a statement may set, several at once taken apart.
-pub(super) fn may_set(ir: &Module, s: &Stmt) -> Vec<ExprId> {
-    let targets = match *s {
-        Stmt::Assign { targets, .. } => ir.list(targets).to_vec(),
-        Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } | Stmt::For { target, .. } => {
-            vec![target]
-        }
-        Stmt::With { ref items, .. } => items.iter().filter_map(|&(_, target)| target).collect(),
-        _ => Vec::new(),
-    };
-    let parts = |e: ExprId| match ir.expr(e) {
-        Expr::Tuple(list) | Expr::List(list) => ir.list(list).to_vec(),
-        _ => vec![e],
-    };
-    targets.into_iter().flat_map(parts).collect()
-}
+use crate::ir::{ExprId, Stmt};
 
 /// What a statement evaluates first, whatever else it does.
 pub(super) fn at_once(s: &Stmt) -> Vec<ExprId> {

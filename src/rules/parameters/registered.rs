@@ -1,12 +1,10 @@
 //! What is made for a module, or written into a tensor that is there: wherever it is made, it ends up where that is.
 
 use super::File;
-use crate::finding::Spot;
-use crate::flow::{is_module_class, keeps_device};
-use crate::ir::{Call, Expr, ExprId, FuncId, Function, Stmt, Var};
+use crate::flow::is_module_class;
+use crate::ir::{Call, Expr, ExprId, Function, Stmt, Var};
 use crate::link::{ClassKey, Resolved};
 use crate::span::Span;
-use crate::sym::Sym;
 
 impl File<'_> {
     /// Is what is made here, under whatever name, registered with a module, so that it moves with that, or copied into the
@@ -63,17 +61,6 @@ impl File<'_> {
                 if self.ir.span(value) == made && self.ir.list(targets).iter().any(own))
         });
         (kept && is_module_class(self.cx.program, key)).then_some(key)
-    }
-
-    /// The constructor of a module, if that makes a part there which has weights and moves as a whole: it keeps no device.
-    pub(super) fn part_of(&self, function: &Function, call: Call<'_>, made: Span) -> Option<Spot> {
-        let key = self.becomes_part(function, call, made).filter(|_| function.name.as_str() == "__init__")?;
-        let owner = ClassKey { module: self.module, class: function.class? };
-        let whole = is_module_class(self.cx.program, owner)
-            && !keeps_device(self.cx.program, key, Sym::new("device"));
-        let entry = self.ir.functions.iter().position(|f| std::ptr::eq(f, function)).filter(|_| whole)?;
-        let entry = FuncId(u32::try_from(entry).unwrap_or(u32::MAX));
-        Some(Spot { file: self.cx.file, entry, at: made.start })
     }
 
     /// The variables of the function that are given what a call gives.
