@@ -1,6 +1,8 @@
 //! Raw findings → those that are shown: of rules that are on, not suppressed, with the configured severity, in
 //! a stable order.
 
+mod cause;
+
 use rustc_hash::FxHashMap;
 
 use crate::analysis::{Analysis, LargeProject};
@@ -36,7 +38,8 @@ pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page]) -> Refined {
     let input = |file: FileId| by_path.get(sources.get(file).path.as_path()).copied();
     // Files that nobody asked for are read because of imports; theirs is another run.
     let is_on = |file, code| input(file).map(|i| i.settings.is_on(code, &i.path));
-    let Outcome { mut findings, suppressed } = suppress(findings, &comments, &sources, pages, &is_on);
+    let Outcome { findings, suppressed } = suppress(findings, &comments, &sources, pages, &is_on);
+    let mut findings = cause::told_at_cause(findings, &|file, code| is_on(file, code) == Some(true));
     for finding in &mut findings {
         let page = pages.binary_search_by_key(&finding.code, |page| page.code).ok().map(|at| &pages[at]);
         let configured =

@@ -271,6 +271,7 @@ fn in_its_world(mut finding: Finding, event: &Event) -> Finding {
 const MAX_RELATED: usize = 6;
 
 fn merge(into: &mut Finding, other: Finding) {
+    merge_worlds(into, &other);
     // One that is caused here does not hang on another file.
     if other.roots.is_empty() || into.roots.is_empty() {
         into.roots.clear();
@@ -309,13 +310,19 @@ fn merge(into: &mut Finding, other: Finding) {
         }
     }
     into.unshown.extend(other.unshown);
+}
+
+/// Adds the machines on which another finding of the same cause bites.
+pub(crate) fn merge_worlds(into: &mut Finding, other: &Finding) {
     if into.condition.is_some() && other.condition.is_none() {
         into.condition = None;
         into.world = other.world;
     }
-    into.also.extend(other.also);
+    into.also.extend(other.also.iter().cloned());
     match other.world.premise() {
-        Some(world) => into.also.push(std::iter::once(world).chain(other.premises).collect()),
+        Some(world) => {
+            into.also.push(std::iter::once(world).chain(other.premises.iter().cloned()).collect());
+        }
         // It bites on either path: only what both take for granted must hold.
         None => into.premises.retain(|premise| other.premises.contains(premise)),
     }
