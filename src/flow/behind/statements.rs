@@ -1,6 +1,6 @@
 //! What a statement does by itself: what it sets, and what it evaluates first.
 
-use crate::ir::{Expr, ExprId, Module, Stmt};
+use crate::ir::{ExprId, Stmt};
 
 /// What a statement evaluates first, whatever else it does.
 pub(super) fn at_once(s: &Stmt) -> Vec<ExprId> {
