@@ -14,6 +14,7 @@ mod needs;
 mod own;
 mod refuses;
 mod statements;
+mod weightless;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

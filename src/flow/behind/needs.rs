@@ -103,10 +103,10 @@ impl Refuses<'_> {
                         && !a.context
                 })
             }
-            (Expr::Attr { name, .. }, None) if name.as_str() == MOVE => self.moves(name),
-            (Expr::Attr { name, .. }, None) if name.as_str() == "to" => {
+            (Expr::Attr { name, base }, None) if name.as_str() == MOVE => self.moves(base, name),
+            (Expr::Attr { name, base }, None) if name.as_str() == "to" => {
                 argument(call, 0, Sym::new("device")).is_some_and(|e| self.names_cuda(e, MAX_NAMES))
-                    && self.moves(name)
+                    && self.moves(base, name)
             }
             _ => false,
         }
@@ -235,8 +235,8 @@ impl Refuses<'_> {
     }
 
     /// Does the method of that name move something?
-    fn moves(&self, name: Sym) -> bool {
-        self.uses == Uses::Making || self.is_plain(name)
+    fn moves(&self, receiver: ExprId, name: Sym) -> bool {
+        self.uses == Uses::Making || self.is_plain(name) && !self.is_weightless(receiver)
     }
 
     /// Is the method PyTorch's wherever it is called, or does each of that name in the project need CUDA itself?

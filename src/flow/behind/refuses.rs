@@ -215,6 +215,8 @@ pub(super) struct Memo {
     blocks: RefCell<FxHashMap<Block, Option<Point>>>,
     /// Whether a statement may leave the function.
     leaving: RefCell<FxHashMap<StmtId, bool>>,
+    /// Whether a variable of that function, or an attribute, may be given a module without weights, so deep.
+    pub(super) weightless: RefCell<FxHashMap<(Option<FuncId>, ExprId, u32), bool>>,
 }
 
 /// Tests that have been come past where they were true only with CUDA.
