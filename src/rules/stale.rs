@@ -130,6 +130,6 @@ impl File<'_> {
         let label = Label { place: place(at), text: "kept when the module is made".to_owned() };
         Finding::new(Code(307), World::Cuda, message, label)
             .related(place(used), "used here, wherever the module is by then")
-            .help("follow an input (`x.device`) or a parameter (`self.weight.device`) instead")
+            .help("follow an input or a parameter instead, by its `.device`")
     }
 }
