@@ -96,6 +96,30 @@ pub struct Operand {
     pub chain: Vec<Step>,
     /// It is where a module is whose call led here: one of its weights.
     pub of_module: bool,
+    /// What the expression itself gives, if it is a name or a chain of attributes.
+    pub gives: Gives,
+    /// What decides the device, where that came from outside.
+    pub symbol: Option<Symbol>,
+}
+
+/// What an expression gives that is one side of a meeting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gives {
+    /// The tensor itself.
+    Tensor,
+    /// A module, which has no `.device`.
+    Module,
+    /// Something that it is in, or what is not known.
+    Other,
+}
+
+/// An outside thing that decides a device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Symbol {
+    /// As the source has it: `args.device`, `x`.
+    pub text: String,
+    /// It is a device, or the name of one, and not something that is on it.
+    pub names: bool,
 }
 
 /// The call of a module.
@@ -274,6 +298,8 @@ pub enum Kind {
         receiver: Span,
         /// The method.
         method: String,
+        /// Is the receiver a parameter? What registers it takes no other tensor in its place.
+        parameter: bool,
     },
     /// A module moves itself before it has anything to move.
     MovedEmpty {

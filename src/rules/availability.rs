@@ -184,7 +184,7 @@ pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     }
     Some(
         with_also(with_stack(f, event), event)
-            .help("follow an input (`x.device`) or a parameter of the module instead"),
+            .help("follow an input or a parameter of the module instead, by its `.device`"),
     )
 }
 

@@ -227,6 +227,6 @@ impl Method<'_> {
         let label = Label::new(place, "keeps the graph of every call");
         let message =
             "this running average is kept with the graphs of all calls before, which stay in memory";
-        Finding::new(Code(505), World::Cuda, message, label).help("average what has no graph: `y.detach()`")
+        Finding::new(Code(505), World::Cuda, message, label).help("average what has no graph: `.detach()`")
     }
 }

@@ -65,7 +65,7 @@ impl File<'_> {
             let message = "this state is carried from round to round with the graph of all rounds before";
             let mut f = Finding::new(Code(505), World::Cuda, message, label)
                 .related(Place { file: self.cx.file, span: kept }, what)
-                .help("cut it: `state = state.detach()`, for each of its parts");
+                .help("cut it: `.detach()` for each of its parts");
             if let Some(moved) = moved {
                 f = f.related(Place { file: self.cx.file, span: moved }, "carried over here");
             }

@@ -200,7 +200,7 @@ impl File<'_> {
         let label = Label::new(place, "keeps the graph of every round");
         let message = "this adds up losses with their graphs, which stay in memory until the sum is gone";
         Finding::new(Code(505), World::Cuda, message, label)
-            .help("keep the number: `loss.item()`, or `loss.detach()` to stay on the device")
+            .help("keep the number: `.item()`, or `.detach()` to stay on the device")
     }
 
     fn calls(&self) -> impl Iterator<Item = (Call<'_>, Span)> {

@@ -1,8 +1,10 @@
 //! SD2: two devices meet; SD301, its form for tensors that modules do not register.
 
+use super::inputs::Input;
+use super::naming::{Spot, is_short};
 use super::{Context, finding, reason, with_also, with_stack};
 use crate::finding::{Finding, Label};
-use crate::flow::event::{DeviceName, Entered, Event, Kind, Meeting, Operand};
+use crate::flow::event::{DeviceName, Entered, Event, Gives, Kind, Meeting, Operand};
 use crate::flow::is_module_class;
 use crate::flow::value::Reason;
 use crate::ir::FuncKind;
@@ -12,21 +14,26 @@ use crate::world::World;
 
 /// SD203 discarded-transfer
 pub(super) fn discarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
-    let Kind::Discarded { receiver, method } = &event.kind else { return None };
+    let Kind::Discarded { receiver, method, parameter } = &event.kind else { return None };
     let file = event.place.file;
     let name = cx.sources.text(Place { file, span: *receiver }).to_owned();
-    // What a call gives cannot be assigned to.
-    let short = match name.contains('(') {
-        true => "moved".to_owned(),
-        false if name.len() <= 40 && !name.contains('\n') => name,
-        false => "x".to_owned(),
-    };
+    let parameter = *parameter;
+    let moved = first_line(cx.sources.text(event.place));
     let message = format!("the result of `.{method}()` is dropped: tensors do not move in place");
     let f = finding(203, event, message, event.place, "gives a new tensor, which nothing keeps");
-    Some(
-        with_stack(f, event)
-            .help(format!("keep it: `{short} = {}`", first_line(cx.sources.text(event.place)))),
-    )
+    // What a call gives cannot be assigned to.
+    let named = is_short(&name) && !name.contains('(');
+    let help = match (parameter, name.strip_suffix(".data")) {
+        (false, _) if named => format!("keep it: `{name} = {moved}`"),
+        (false, _) => "keep what it gives, in a variable".to_owned(),
+        // A registered parameter takes no tensor: `TypeError` (torch/nn/modules/module.py, `__setattr__`).
+        (true, None) if named => {
+            let call = moved.strip_prefix(name.as_str()).unwrap_or_default();
+            format!("move the module, or the parameter's values: `{name}.data = {name}.data{call}`")
+        }
+        (true, _) => "move the module, or the parameter's values through its `.data`".to_owned(),
+    };
+    Some(with_stack(f, event).help(help))
 }
 
 /// SD203 as well: a module's own `.to()`, before it has parts
@@ -150,7 +157,7 @@ pub(super) fn data(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
         stray.device.in_words(),
         other.device.in_words()
     );
-    Some(meeting_finding(209, event, message)?.help("copy the values instead: `p.data.copy_(q)`"))
+    Some(meeting_finding(209, event, message)?.help("copy the values instead: `.data.copy_(…)`"))
 }
 
 /// Where a side was made, and how.
@@ -207,11 +214,7 @@ pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if let Some((made, _)) = made(stray).filter(|&(p, _)| p != place) {
         f = f.related(made, "made here, on the CPU");
     }
-    let help = if forgotten {
-        "move it in `to()` as well"
-    } else {
-        "register it: `self.register_buffer(\"name\", tensor)`"
-    };
+    let help = if forgotten { "move it in `to()` as well" } else { "register it with `register_buffer`" };
     Some(with_stack(f, event).help(help))
 }
 
@@ -241,8 +244,9 @@ pub(super) fn module_input(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if matches!(other.device, DeviceName::WithModule) {
         return None;
     }
-    let message =
-        format!("{what} meets tensors on {} and on {}", stray.device.in_words(), other.device.in_words());
+    let site = called.map_or(event.place, |call| call.site);
+    let input = Input::of(site, called, (stray, other), cx);
+    let message = input.as_ref().map_or_else(|| meets(what, stray, other), |input| input.message(what));
     let mut f = meeting_finding(202, event, message)?;
     if let Some(call) = called {
         let inner = std::mem::replace(&mut f.primary.place, call.site);
@@ -257,7 +261,26 @@ pub(super) fn module_input(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if matches!(event.bite.world, World::Always) {
         f.world = World::Cuda;
     }
-    Some(f.help("move the module and its inputs to one device before the call"))
+    let both = || "move the module and its inputs to one device before the call".to_owned();
+    Some(f.help(input.map_or_else(both, |input| input.help())))
+}
+
+fn meets(what: &str, stray: &Operand, other: &Operand) -> String {
+    format!("{what} meets tensors on {} and on {}", stray.device.in_words(), other.device.in_words())
+}
+
+/// Which of two tensors one would move, by the names that they have where they meet.
+fn move_one(event: &Event, stray: &Operand, other: &Operand, cx: &Context<'_>) -> String {
+    let spot = Spot::new(cx, event.place);
+    let name = spot.as_ref().and_then(|spot| spot.name(stray.place)).filter(|_| stray.gives == Gives::Tensor);
+    match (name, spot.and_then(|spot| spot.device(other))) {
+        (Some(name), Some(device)) => format!("move one of them: `{name}.to({device})`"),
+        (None, Some(device)) => {
+            format!("move the one that is on {}: `.to({device})`", stray.device.in_words())
+        }
+        (Some(name), None) => format!("move `{name}` to the device of the tensor that it meets"),
+        (None, None) => "move one of them to the device of the other".to_owned(),
+    }
 }
 
 /// The outermost call of a module that was given what does not fit: neither side was made on the way in.
@@ -306,9 +329,15 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
         (message, format!("meets a tensor on {there} here"))
     };
     let f = finding(204, event, message, place, text).related(event.place, then);
-    let help = match &other.device {
-        DeviceName::Varies(x) => format!("make it where the other one is: `device={x}.device`"),
-        _ => "make it where the input is: `device=x.device`".to_owned(),
+    let spot = Spot::new(cx, place);
+    let there = spot.as_ref().and_then(|spot| Some((spot, spot.device(other)?)));
+    let help = match there {
+        Some((spot, device)) => match spot.corrected(how, &device) {
+            Some(line) => format!("make it where the other one is: `{line}`"),
+            None if how == Reason::Default => format!("make it where the other one is: `device={device}`"),
+            None => format!("move it to where the other one is: `.to({device})`"),
+        },
+        None => "make it on the device of the tensor that it meets".to_owned(),
     };
     Some(with_stack(f, event).help(help))
 }
@@ -399,8 +428,7 @@ pub(super) fn operation(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     {
         return None;
     }
-    let message =
-        format!("{what} meets tensors on {} and on {}", stray.device.in_words(), other.device.in_words());
+    let message = meets(what, stray, other);
     let code = if meeting == Meeting::ModuleInput { 202 } else { 201 };
-    Some(meeting_finding(code, event, message)?.help("move one of them: `.to(other.device)`"))
+    Some(meeting_finding(code, event, message)?.help(move_one(event, stray, other, cx)))
 }

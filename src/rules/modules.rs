@@ -32,22 +32,22 @@ pub(super) fn non_leaf(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
             "this copy of a parameter is no parameter: the module does not register it, and nothing trains it"
                 .to_owned(),
             "kept by the module here",
-            "make the tensor on the device first: `nn.Parameter(tensor.to(device))`",
+            "make the tensor on the device first, and the `nn.Parameter` of that",
         ),
         "the parameter's name" => (
             "this copy of a parameter is no parameter: in the place of one the module refuses it".to_owned(),
             "`TypeError` unless it is there already",
-            "move the module, or the values: `self.weight.data = self.weight.data.to(device)`",
+            "move the module, or the values of the parameter: its `.data`",
         ),
         "`.grad`" => (
             "this copy is no leaf: its `.grad` stays `None`".to_owned(),
             "its gradient is asked for here",
-            "move first: `tensor.to(device).requires_grad_()`",
+            "move first, then ask for gradients: `.to(…).requires_grad_()`",
         ),
         name => (
             format!("this copy is no leaf, and {name} refuses it"),
             "given to the optimizer here",
-            "move first: `tensor.to(device).requires_grad_()`",
+            "move first, then ask for gradients: `.to(…).requires_grad_()`",
         ),
     };
     let f = finding(303, event, message, event.place, "another tensor than the one that keeps the gradient");
@@ -104,7 +104,7 @@ pub(super) fn wrapped(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
             f = f.related(step.place, reason(step));
         }
     }
-    Some(with_stack(f, event).help("move the model first: `model.to(device)`"))
+    Some(with_stack(f, event).help("move the model first, with `.to(…)`"))
 }
 
 /// SD108 unguarded-nccl
@@ -136,9 +136,9 @@ pub(super) fn autocast(event: &Event, cx: &Context<'_>) -> Option<Finding> {
         f = f.related(*follows, "works on the chosen device");
     }
     let help = if cx.sources.text(event.place).contains("GradScaler") {
-        "name the device: `torch.amp.GradScaler(device.type)`"
+        "name the type of the chosen device: `torch.amp.GradScaler(…)`"
     } else {
-        "name the device: `torch.autocast(device.type)`"
+        "name the type of the chosen device: `torch.autocast(…)`"
     };
     Some(with_stack(f, event).help(help))
 }

@@ -20,7 +20,7 @@ pub(super) fn double_on_mps(event: &Event, cx: &Context<'_>) -> Option<Finding> 
     f.world = World::With(Backend::Mps);
     Some(
         with_also_said(with_stack(f, event), event, ALSO_RAISES)
-            .help("take `float32` where `device.type == \"mps\"`, or do this part on the CPU"),
+            .help("take `float32` where the device's type is `mps`, or do this part on the CPU"),
     )
 }
 

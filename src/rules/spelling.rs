@@ -1,5 +1,6 @@
 //! SD8: devices as values; SD208 and SD702, which a chosen device decides.
 
+use super::naming::is_short;
 use super::{Context, finding, reason, with_stack};
 use crate::finding::Finding;
 use crate::flow::event::{Compared, Event, Kind, Misplaced};
@@ -35,17 +36,17 @@ pub(super) fn misplaced(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
         Misplaced::Number => (
             "`get_device()` of a CPU tensor is -1, and that is no device",
             "raises where the tensor is on the CPU",
-            "give the device itself: `x.device`",
+            "give the device itself, the tensor's `.device`",
         ),
         Misplaced::Manager => (
             "`torch.cuda.device(…)` switches the current GPU in a `with`, and is no device",
             "raises on every machine",
-            "write `torch.device(\"cuda\", index)`",
+            "write `torch.device(\"cuda\", …)`, with the same index",
         ),
         Misplaced::Autocast => (
             "`torch.autocast` wants the type of a device, and this is a `torch.device`",
             "raises on every machine",
-            "give the type: `device.type`",
+            "give its type: `.type`",
         ),
         Misplaced::Unnumbered => (
             "which GPU is to be the current one needs a number, and this device has none",
@@ -55,7 +56,7 @@ pub(super) fn misplaced(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
         Misplaced::Location => (
             "`map_location` is a number, which is neither a device nor a function",
             "`TypeError`: an `int` is not callable",
-            "name the device: `map_location=f\"cuda:{rank}\"`",
+            "name the device: `cuda:` and that number, as a text",
         ),
         Misplaced::Truth => (
             "a truth value stands where PyTorch wants a device",
@@ -92,19 +93,24 @@ pub(super) fn compared(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
         f.world = World::Always;
     }
     if *how == Compared::Type {
-        let help = "the types are `cuda`, `cpu`, `mps`, …, without an index: `x.device.type == \"cuda\"`";
+        let help = "the types are `cuda`, `cpu`, `mps`, …, without an index: `.type == \"cuda\"`";
         return Some(with_stack(f, event).help(help));
     }
-    Some(with_stack(f, event).help("compare the type: `x.device.type == \"cuda\"`, or ask `x.is_cuda`"))
+    Some(with_stack(f, event).help("compare its type: `.type == \"cuda\"`"))
 }
 
 /// SD804 module-has-no-device
-pub(super) fn no_device(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
+pub(super) fn no_device(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::NoDevice = &event.kind else { return None };
     let message = "this module has no `device`: its parameters may be on several".to_owned();
     let mut f = finding(804, event, message, event.place, "`AttributeError` on every machine");
     f.world = World::Always;
-    Some(with_stack(f, event).help("ask a parameter: `next(model.parameters()).device`"))
+    let module = cx.sources.text(event.place).strip_suffix(".device").filter(|text| is_short(text));
+    let help = match module {
+        Some(module) => format!("ask a parameter: `next({module}.parameters()).device`"),
+        None => "ask one of its parameters for its `.device`".to_owned(),
+    };
+    Some(with_stack(f, event).help(help))
 }
 
 /// SD208 cpu-tensor-in-collective

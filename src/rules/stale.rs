@@ -130,6 +130,6 @@ impl File<'_> {
         let label = Label::new(place(at), "kept when the module is made");
         Finding::new(Code(307), World::Cuda, message, label)
             .related(place(used), "used here, wherever the module is by then")
-            .help("follow an input (`x.device`) or a parameter (`self.weight.device`) instead")
+            .help("follow an input or a parameter instead, by its `.device`")
     }
 }

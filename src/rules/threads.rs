@@ -154,7 +154,8 @@ impl File<'_> {
         );
         let at = Place { file: self.cx.file, span: self.ir.span(started.at) };
         let label = Label::new(at, "starts on GPU 0");
-        let help = "choose in the thread as well: `torch.cuda.set_device(device)` first, or as the pool's `initializer`";
+        let help =
+            "choose in the thread as well: `torch.cuda.set_device(…)` first, or as the pool's `initializer`";
         let mut finding = Finding::new(Code(406), World::Cuda, message, label).help(help);
         if asked != at {
             finding = finding.related(asked, "the current device is meant here");

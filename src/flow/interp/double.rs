@@ -340,7 +340,7 @@ impl Interp<'_> {
         if !self.is_silenced(&[Code(701)], place, None) {
             self.watch.doubles.push(Doubles { on: d, raises, place, func });
         }
-        let on = self.operand(e, d, super::NO_ORIGIN).device;
+        let on = self.name_of_device(d);
         self.emit(Kind::DoubleOnMps { on }, place, bite, needs);
         if let (Device::Named(o) | Device::Of(o), Some(pending)) = (d, self.events.last_mut()) {
             pending.about.push(o);

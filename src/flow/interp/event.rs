@@ -2,10 +2,10 @@
 
 use super::super::atom::{Atom, AtomId, GPU_ATOMS};
 use super::super::diagram::{Cond, FALSE, Literal};
-use super::super::event::{Bite, DeviceName, Entered, Event, Kind, Operand};
+use super::super::event::{Bite, DeviceName, Entered, Event, Gives, Kind, Operand, Symbol};
 use super::super::value::{Device, OriginId, OuterId, OuterKey, Reason, Value};
 use super::{Interp, Pending, Test};
-use crate::ir::ExprId;
+use crate::ir::{Expr, ExprId};
 use crate::link::ClassKey;
 use crate::span::Place;
 use crate::world::{Premise, World};
@@ -465,9 +465,27 @@ impl Interp<'_> {
     }
 
     /// One side of a meeting, for messages.
-    pub(super) fn operand(&self, e: ExprId, device: Device, origin: OriginId) -> Operand {
-        let of_module = self.is_of_called_module(device, origin);
-        let device = match device {
+    pub(super) fn operand(&mut self, e: ExprId, device: Device, origin: OriginId) -> Operand {
+        let symbol = match device {
+            Device::Named(o) | Device::Of(o) => {
+                let names = matches!(device, Device::Named(_));
+                Some(Symbol { text: self.t.get_outer(o).text.clone(), names })
+            }
+            _ => None,
+        };
+        Operand {
+            place: self.place(e),
+            device: self.name_of_device(device),
+            chain: self.chain(origin),
+            of_module: self.is_of_called_module(device, origin),
+            gives: self.gives_at(e),
+            symbol,
+        }
+    }
+
+    /// A device as messages name it.
+    pub(super) fn name_of_device(&self, device: Device) -> DeviceName {
+        match device {
             Device::Cpu => DeviceName::Known("cpu".into()),
             Device::Cuda(None) | Device::CudaSome => DeviceName::Known("cuda".into()),
             Device::Cuda(Some(i)) => DeviceName::Known(format!("cuda:{i}")),
@@ -483,8 +501,32 @@ impl Interp<'_> {
                 }
             }
             Device::Unknown => DeviceName::Known("unknown".into()),
+        }
+    }
+
+    /// What a name or a chain of attributes in the function that is interpreted gives.
+    fn gives_at(&mut self, e: ExprId) -> Gives {
+        let ir = &self.linked().ir;
+        let mut root = e;
+        while let Expr::Attr { base, .. } = ir.expr(root) {
+            root = base;
+        }
+        if !matches!(ir.expr(root), Expr::Var(_)) || ir.function_around(root) != self.here().func {
+            return Gives::Other;
+        }
+        self.muted += 1;
+        let v = self.eval(e);
+        self.muted -= 1;
+        let one = |v: Value| match v {
+            Value::Tensor(_) => Gives::Tensor,
+            Value::Outer(o) if self.watch.shown_modules.contains(&o) => Gives::Module,
+            Value::Outer(_) => Gives::Tensor,
+            Value::Object(id) if self.is_module_object(id) => Gives::Module,
+            _ => Gives::Other,
         };
-        Operand { place: self.place(e), device, chain: self.chain(origin), of_module }
+        let mut all = self.values_of(v).into_iter().map(one);
+        let first = all.next().unwrap_or(Gives::Other);
+        if all.all(|other| other == first) { first } else { Gives::Other }
     }
 }
 

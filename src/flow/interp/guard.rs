@@ -3,7 +3,7 @@
 use super::super::atom::{backend, gpus_at_least};
 use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::event::{Bite, Kind, UseKind};
-use super::super::value::{Device, NO_ORIGIN, OriginId, Reason, Value};
+use super::super::value::{Device, NO_ORIGIN, OriginId, Reason, Role, Value};
 use super::Interp;
 use super::rounds::goes_round;
 use crate::flow::conditions;
@@ -349,10 +349,22 @@ impl Interp<'_> {
         }
         let place = self.place(e);
         let drawn = self.drawn_in(base);
-        self.emit(Kind::Discarded { receiver, method: name.to_string() }, place, bite, needs);
+        let parameter = self.holds_parameter(base);
+        self.emit(Kind::Discarded { receiver, method: name.to_string(), parameter }, place, bite, needs);
         if let Some(event) = self.events.last_mut() {
             event.about.extend(drawn);
         }
+    }
+
+    /// Is it a module's parameter, whichever it is?
+    fn holds_parameter(&mut self, base: ExprId) -> bool {
+        self.muted += 1;
+        let v = self.eval(base);
+        self.muted -= 1;
+        self.values_of(v).into_iter().all(|v| match v {
+            Value::Tensor(t) => self.get_tensor(t).role == Role::Parameter,
+            _ => false,
+        })
     }
 
     /// Has it been given attributes, like a batch that is an object of its own?

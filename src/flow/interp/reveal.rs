@@ -3,7 +3,7 @@
 use super::super::atom::Atom;
 use super::super::diagram::FALSE;
 use super::super::event::{DeviceName, Event, Kind};
-use super::super::value::{Device, NO_ORIGIN, OriginId, OuterKey, Value};
+use super::super::value::{Device, OriginId, OuterKey, Value};
 use super::{Dd, Interp, ObjKind};
 use crate::ir::ExprId;
 
@@ -124,7 +124,7 @@ impl Interp<'_> {
         if let Device::Named(o) = device {
             return format!("parameter {}", self.t.get_outer(o).text);
         }
-        match self.operand(ExprId(0), device, NO_ORIGIN).device {
+        match self.name_of_device(device) {
             DeviceName::Known(name) => name,
             DeviceName::Varies(of) => format!("device of {of}"),
             DeviceName::WithModule => "self".to_owned(),

@@ -1,0 +1,110 @@
+//! Help calls things by names that exist where somebody would write them, or says it in words.
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// The messages and help texts of a program, one below the other.
+fn told(name: &str, program: &str) -> Result<String, Box<dyn Error>> {
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("help").join(name);
+    fs::create_dir_all(&root)?;
+    let file = root.join("program.py");
+    fs::write(&file, program)?;
+    let run = Command::new(env!("CARGO_BIN_EXE_samedevice"))
+        .args(["check", "--isolated", "--no-cache", "--color", "never"])
+        .arg(&file)
+        .output()?;
+    let text = String::from_utf8(run.stdout)?;
+    let shown = |line: &&str| line.contains('×') || line.contains("help:");
+    Ok(text.lines().filter(shown).map(str::trim).collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn a_tensor_is_made_where_the_one_is_that_it_meets() -> Result<(), Box<dyn Error>> {
+    let program = "\
+import torch
+from torch import nn
+
+
+class Noisy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, inputs):
+        hidden = self.linear(inputs)
+        noise = torch.randn(hidden.shape)
+        return hidden + noise
+
+    def later(self, inputs):
+        noise = torch.randn(8)
+        hidden = self.linear(inputs)
+        return hidden + noise
+";
+    let text = told("made", program)?;
+    assert!(text.contains("`noise = torch.randn(hidden.shape, device=hidden.device)`"), "{text}");
+    // There is no `hidden` yet.
+    assert!(text.contains("`noise = torch.randn(8, device=next(self.parameters()).device)`"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn a_device_is_passed_as_it_is() -> Result<(), Box<dyn Error>> {
+    let program = "\
+import torch
+
+
+def run(rows, args):
+    rows = torch.ones(3).to(args.device)
+    index = torch.zeros(3)
+    return rows + index
+";
+    let text = told("device", program)?;
+    assert!(!text.contains("device.device"), "{text}");
+    assert!(!text.contains("other.device"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn a_call_of_a_module_names_the_argument_and_the_side() -> Result<(), Box<dyn Error>> {
+    let program = "\
+import torch
+from torch import nn
+
+if torch.cuda.is_available():
+    net = nn.Linear(4, 4)
+    rows = torch.randn(4).cuda()
+    net(rows)
+    lstm = nn.LSTM(4, 4).cuda()
+    states = torch.zeros(1, 4)
+    lstm(states)
+";
+    let text = told("sides", program)?;
+    assert!(text.contains("`net` is on `cpu`, and its argument `rows` is on `cuda`"), "{text}");
+    assert!(text.contains("move the module: `net.to(rows.device)`"), "{text}");
+    assert!(text.contains("`lstm` is on `cuda`, and its argument `states` is on `cpu`"), "{text}");
+    assert!(text.contains("`states.to(next(lstm.parameters()).device)`"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn a_parameter_is_moved_by_its_values() -> Result<(), Box<dyn Error>> {
+    let program = "\
+import torch
+from torch import nn
+
+
+class Bank(nn.Module):
+    def __init__(self, device):
+        super().__init__()
+        self.bank = nn.Parameter(torch.ones(4))
+        self.bank.to(device)
+        self.rows = torch.ones(4)
+        self.rows.to(device)
+";
+    let text = told("parameter", program)?;
+    assert!(text.contains("`self.bank.data = self.bank.data.to(device)`"), "{text}");
+    assert!(text.contains("`self.rows = self.rows.to(device)`"), "{text}");
+    Ok(())
+}
