@@ -85,12 +85,14 @@ impl<'a> Spot<'a> {
 
     /// The statements that bind a function's variable: of a loop or a `with`, the head.
     fn bindings(&self, function: &Function, slot: Slot) -> Vec<Span> {
-        let is_it = |t: ExprId| self.ir.exprs_in(t).any(|n| self.ir.exprs[n] == Expr::Var(Var::Local(slot)));
         let global = function.span == self.ir.functions[0].span;
-        let is_it = |t: ExprId| {
-            is_it(t)
-                || global && self.ir.exprs_in(t).any(|n| self.ir.exprs[n] == Expr::Var(Var::Global(slot)))
+        let named = |n: usize| {
+            self.ir.exprs[n] == Expr::Var(Var::Local(slot))
+                || global && self.ir.exprs[n] == Expr::Var(Var::Global(slot))
         };
+        // A value is numbered before what it is put into.
+        let within = |t: ExprId, n: usize| self.ir.span(t).contains(self.ir.expr_spans[n]);
+        let is_it = |t: ExprId| self.ir.exprs_in(t).any(|n| within(t, n) && named(n));
         let plain =
             |t: ExprId| !matches!(self.ir.expr(t), Expr::Attr { .. } | Expr::Index { .. }) && is_it(t);
         let binds = |n: usize| {
