@@ -191,3 +191,53 @@ fn twice_the_length_is_twice_the_work() -> Result<(), Box<dyn Error>> {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     Ok(())
 }
+
+#[test]
+fn explosive_functions_end_within_their_budget() -> Result<(), Box<dyn Error>> {
+    // Each row has as many parts as the one before has, eight times.
+    let rows = |n: usize| times(n, &|i| format!("    a{} = [{}]\n", i + 1, format!("a{i}, ").repeat(8)));
+    let program = |n: usize| {
+        let (rows, others) = (rows(n), rows(n).replace('a', "b"));
+        format!(
+            "import torch\n\ndef f(k, x, y):\n    a0 = x.cuda()\n    b0 = y.cpu()\n{rows}{others}    if k:\n        b{n} = a{n}\n    return b{n}\n"
+        )
+    };
+    let (shallow, deep) = (work(&program(6))?, work(&program(12))?);
+    assert!(deep < 2_000_000 && shallow < 2_000_000, "{shallow} {deep}");
+    Ok(())
+}
+
+/// The rows of findings with that code, from 1.
+fn rows(program: &str, code: u16) -> Result<Vec<usize>, Box<dyn Error>> {
+    let found = analysis(program)?.findings;
+    let row = |start: u32| program.bytes().take(start as usize).filter(|&b| b == b'\n').count() + 1;
+    let mut rows: Vec<usize> =
+        found.iter().filter(|f| f.code.0 == code).map(|f| row(f.primary.place.span.start)).collect();
+    rows.sort_unstable();
+    Ok(rows)
+}
+
+#[test]
+fn deep_statements_are_left_out_alone() -> Result<(), Box<dyn Error>> {
+    let sum = "1 + ".repeat(2_100);
+    let branches = times(2_100, &|i| format!("elif k == {i}:\n    net = net.cuda()\n"));
+    let start = "import torch\n\nx = torch.ones(2).cuda()\n";
+    for deep in [
+        format!("s = {sum}1\n"),
+        format!("k = input()\nnet = torch.nn.Linear(2, 2)\nif k == 0:\n    pass\n{branches}"),
+    ] {
+        let program = format!("{start}{deep}y = torch.ones(2).cuda()\n");
+        assert_eq!(rows(&program, 1)?, []);
+        assert_eq!(rows(&program, 3)?.len(), 1);
+        assert_eq!(rows(&program, 101)?.first(), Some(&3));
+    }
+    // What is left out may do anything to what it mentions.
+    let moved =
+        format!("net = torch.nn.Linear(2, 2)\ns = {sum}len(net.cuda().name)\nnet(torch.ones(2).cuda())\n");
+    assert_eq!(rows(&format!("import torch\n\n{moved}"), 201)?, []);
+    // What is broken elsewhere is told as well.
+    let broken = format!("{start}s = {sum}1\nif x\n    pass\n");
+    assert_eq!((rows(&broken, 1)?.first(), rows(&broken, 3)?), (Some(&5), vec![4]));
+    assert_eq!(rows(&broken, 101)?, [3]);
+    Ok(())
+}

@@ -92,6 +92,9 @@ impl Intake {
                 let message = format!("syntax error: {}", error.message);
                 analysis.findings.push(plain_finding(Code(1), message, Place { file, span: error.span }));
             }
+            for left in lowered.left_out {
+                analysis.findings.push(plain_finding(Code(3), left.message, Place { file, span: left.span }));
+            }
             analysis.comments.push((file, lowered.comments));
             self.modules.push(lowered.module);
             roots.push(loaded.root);
@@ -213,6 +216,7 @@ fn load_import(path: &Path, root: &Path, file: FileId) -> Loaded {
         loaded.problem = None;
         if let Some(l) = &mut loaded.lowered {
             l.errors.clear();
+            l.left_out.clear();
         }
     }
     loaded
@@ -231,7 +235,10 @@ fn lower_into(loaded: &mut Loaded, text: String, stays: bool, file: FileId) {
         Err(panic) => loaded.problem = Some((Code(1), internal_error(&panic))),
     }
     // Comments that may suppress something are read for certain, and syntax errors are shown.
-    let asked_for = loaded.lowered.as_ref().is_none_or(|l| !l.comments.is_empty() || !l.errors.is_empty());
+    let asked_for = loaded
+        .lowered
+        .as_ref()
+        .is_none_or(|l| !(l.comments.is_empty() && l.errors.is_empty() && l.left_out.is_empty()));
     loaded.text = (asked_for || !stays).then_some(text);
 }
 

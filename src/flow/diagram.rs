@@ -101,6 +101,8 @@ pub struct Diagrams {
     memo: Vec<[u32; 4]>,
     /// Which entries there are.
     remembered: Vec<u16>,
+    /// Nodes that operations have taken apart since that was asked last.
+    taken: usize,
     /// Steps left to the present operation.
     fuel: u32,
     /// Paths that its result and every part of it may have.
@@ -134,6 +136,7 @@ impl Default for Diagrams {
             negations,
             memo: Vec::new(),
             remembered: Vec::new(),
+            taken: 0,
             fuel: 0,
             bound: 0,
             kept: FxHashSet::default(),
@@ -174,6 +177,11 @@ impl Diagrams {
     /// Number of nodes, for deciding when to start afresh.
     pub fn size(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// How many nodes operations have looked at since this was asked last, for a budget.
+    pub fn taken(&mut self) -> usize {
+        std::mem::take(&mut self.taken)
     }
 
     /// The leaf with this payload. Payloads 0 and 1 are *false* and *true*.
@@ -352,6 +360,7 @@ impl Diagrams {
         {
             return m[3];
         }
+        self.taken += 1;
         self.fuel = self.fuel.saturating_sub(1);
         if self.fuel == 0 {
             return GIVEN_UP;

@@ -26,7 +26,7 @@ impl<'a> Lowerer<'a> {
     /// Lowers an expression with all that is in it.
     pub fn expr(&mut self, expr: &'a Ast) -> ExprId {
         let place = span(expr);
-        if !self.enter(place) {
+        if !self.enter() {
             return self.opaque([], place);
         }
         let id = self.expr_here(expr, place);
@@ -262,7 +262,7 @@ impl<'a> Lowerer<'a> {
         for spec in element.format_spec.iter().flat_map(|spec| &spec.elements) {
             if let InterpolatedStringElement::Interpolation(nested) = spec {
                 // A format can hold a format: a level that `expr` does not see.
-                if self.enter(span(nested)) {
+                if self.enter() {
                     self.interpolation(nested);
                     self.depth -= 1;
                 }

@@ -8,6 +8,7 @@ use rustpython_parser::Parsed;
 
 use super::MAX_LEVELS;
 use super::bindings::{Marks, bind_body, bind_globals};
+use super::cut::{Cuts, is_imported, words};
 use super::scope::{Scope, resolve};
 use super::unreachable::reached;
 use crate::ir::{
@@ -15,6 +16,9 @@ use crate::ir::{
 };
 use crate::span::{FileId, Span};
 use crate::sym::Sym;
+
+/// Levels that there are at least for what is in the last of many clauses.
+const CLAUSE_LEVELS: u32 = 50;
 
 /// One file on its way.
 pub(super) struct Lowerer<'a> {
@@ -35,11 +39,21 @@ pub(super) struct Lowerer<'a> {
     pub args: Vec<Arg>,
     /// The docstring of the class around the current place.
     pub class_doc: Option<&'a str>,
-    too_deep: Option<Span>,
+    too_deep: bool,
+    /// The statements in which there is something too deep, as far as they have been met.
+    deep: Vec<Span>,
+    /// Those that are known before.
+    pub cuts: &'a Cuts,
+    source: &'a str,
 }
 
-/// The module of a parsed file, or the place that is nested too deeply.
-pub(super) fn module(file: FileId, text: &str, parsed: &Parsed<ModModule>) -> Result<Module, Span> {
+/// The module of a parsed file, without what is cut; or the places that are nested too deeply besides these.
+pub(super) fn module(
+    file: FileId,
+    text: &str,
+    parsed: &Parsed<ModModule>,
+    cuts: &Cuts,
+) -> Result<Module, Vec<Span>> {
     let walruses: Vec<u32> = memmem::find_iter(text.as_bytes(), b":=").map(number).collect();
     let mut lowerer = Lowerer {
         parsed,
@@ -52,15 +66,18 @@ pub(super) fn module(file: FileId, text: &str, parsed: &Parsed<ModModule>) -> Re
         stmts: Vec::with_capacity(64),
         args: Vec::with_capacity(64),
         class_doc: None,
-        too_deep: None,
+        too_deep: false,
+        deep: Vec::new(),
+        cuts,
+        source: text,
     };
     lowerer.module_body(text, parsed.suite());
     let name = |e: &Expr| if let Expr::Attr { name, .. } = *e { Some(name) } else { None };
     let text = |e: &Expr| if let Expr::Str(text) = *e { Some(text) } else { None };
     lowerer.module.attributes = each_once(lowerer.module.exprs.iter().filter_map(name));
     lowerer.module.strings = each_once(lowerer.module.exprs.iter().filter_map(text));
-    if let Some(place) = lowerer.too_deep {
-        return Err(place);
+    if !lowerer.deep.is_empty() {
+        return Err(lowerer.deep);
     }
     let module = fitted(&mut lowerer.module);
     ROOM.set(Some(lowerer.module));
@@ -198,16 +215,39 @@ impl<'a> Lowerer<'a> {
     }
 
     /// Goes one level down, if that is still allowed.
-    pub fn enter(&mut self, place: Span) -> bool {
-        if self.too_deep.is_some() {
-            return false;
+    pub fn enter(&mut self) -> bool {
+        self.too_deep |= self.depth >= MAX_LEVELS;
+        self.depth += u32::from(!self.too_deep);
+        !self.too_deep
+    }
+
+    /// The same for a clause of an `if`, which is only worth it if there is room for what is in it.
+    pub fn enter_clause(&mut self) -> bool {
+        self.too_deep |= self.depth + CLAUSE_LEVELS >= MAX_LEVELS;
+        self.enter()
+    }
+
+    /// Was there something too deep since this was asked last? Then the statement or clause at that place is to be cut.
+    pub fn was_too_deep(&mut self, place: Span) -> bool {
+        let was = std::mem::take(&mut self.too_deep);
+        self.deep.extend(was.then_some(place));
+        was
+    }
+
+    /// What stands in the place of a statement or clause that is cut: whatever is mentioned there is unknown.
+    pub fn cut(&mut self, place: Span) -> StmtId {
+        let variables = words(place.slice(self.source)).into_iter().map(|name| resolve(&self.scopes, name));
+        let known = |var: &Var| !matches!(var, Var::Unbound(_)) && !is_imported(&self.module, *var);
+        let variables: Vec<Var> = variables.filter(known).collect();
+        let mark = self.exprs.len();
+        for var in variables {
+            let target = self.add(Expr::Var(var), place);
+            self.exprs.push(target);
         }
-        if self.depth >= MAX_LEVELS {
-            self.too_deep = Some(place);
-            return false;
-        }
-        self.depth += 1;
-        true
+        let targets = self.list_since(mark);
+        let value = self.add(Expr::Opaque(ExprList::default()), place);
+        let stmt = if targets.len == 0 { Stmt::Pass } else { Stmt::Assign { targets, value } };
+        self.add_stmt(stmt, place)
     }
 
     /// Adds an expression.
@@ -234,6 +274,13 @@ impl<'a> Lowerer<'a> {
                 self.stmts.push(id);
             }
         }
+        self.block_since(mark)
+    }
+
+    /// The block of a statement that is there already.
+    pub fn block_with(&mut self, id: StmtId) -> Block {
+        let mark = self.stmts.len();
+        self.stmts.push(id);
         self.block_since(mark)
     }
 

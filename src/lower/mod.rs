@@ -5,6 +5,7 @@
 
 mod bindings;
 mod comments;
+mod cut;
 mod documented;
 #[cfg(test)]
 mod dump;
@@ -25,6 +26,8 @@ use rustpython_ast::{ModModule, PySourceType, PythonVersion};
 use rustpython_parser::{ParseOptions, Parsed, parse_unchecked};
 use rustpython_text_size::Ranged;
 
+use self::cut::Cuts;
+use self::nesting::Refusal;
 use crate::ir;
 use crate::span::{FileId, Span};
 
@@ -48,11 +51,22 @@ pub struct Lowered {
     pub module: ir::Module,
     /// What could not be parsed, in order, without overlaps; at most a hundred.
     pub errors: Vec<SyntaxError>,
+    /// What may be fine, and was not looked at, in order.
+    pub left_out: Vec<LeftOut>,
     /// The comments that could suppress something, in order.
     pub comments: Vec<Comment>,
 }
 
-/// Something that is not Python, or is too much of it.
+/// A statement, or a whole file, that is too much: whether it is Python nobody has asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LeftOut {
+    /// Where.
+    pub span: Span,
+    /// Why, without a full stop.
+    pub message: String,
+}
+
+/// Something that is not Python.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SyntaxError {
     /// Where.
@@ -103,12 +117,13 @@ pub fn lower(file: FileId, text: &str, kind: Kind) -> Lowered {
 }
 
 fn lower_parts(file: FileId, text: &str, kind: Kind) -> Lowered {
-    let errors = nesting::refusal(text, kind);
-    if !errors.is_empty() {
-        return refused(file, text, errors);
+    match nesting::refusal(text, kind) {
+        Some(Refusal::Wrong(error)) => return refused(file, text, vec![error], Vec::new()),
+        Some(Refusal::TooMuch(left_out)) => return refused(file, text, Vec::new(), vec![left_out]),
+        None => {}
     }
     let Some(parsed) = parse(text, kind) else {
-        return refused(file, text, Vec::new());
+        return refused(file, text, Vec::new(), Vec::new());
     };
     let outdated = if parsed.errors().is_empty() { None } else { outdated::patched(text) };
     if let Some((patched, renamed)) = outdated
@@ -123,15 +138,20 @@ fn lower_parts(file: FileId, text: &str, kind: Kind) -> Lowered {
     lowered(file, text, &parsed)
 }
 
+/// Lowers what has been parsed. Statements that are nested too deeply are left out.
 fn lowered(file: FileId, text: &str, parsed: &Parsed<ModModule>) -> Lowered {
-    match lowerer::module(file, text, parsed) {
-        Ok(module) => Lowered {
-            module,
-            errors: syntax_errors(text, parsed),
-            comments: comments::comments(text, parsed),
-        },
-        Err(span) => refused(file, text, vec![too_deep(span, MAX_LEVELS)]),
+    let mut cuts = Cuts::default();
+    // The second time it is known what to leave out.
+    for _ in 0..2 {
+        match lowerer::module(file, text, parsed, &cuts) {
+            Ok(module) => {
+                let (errors, left_out) = (syntax_errors(text, parsed), cuts.told());
+                return Lowered { module, errors, left_out, comments: comments::comments(text, parsed) };
+            }
+            Err(deep) => deep.into_iter().for_each(|place| cuts.add(place)),
+        }
     }
+    refused(file, text, Vec::new(), cuts.told())
 }
 
 fn parse(text: &str, kind: Kind) -> Option<Parsed<ModModule>> {
@@ -144,12 +164,8 @@ fn parse(text: &str, kind: Kind) -> Option<Parsed<ModModule>> {
     parse_unchecked(text, options).try_into_module()
 }
 
-fn refused(file: FileId, text: &str, errors: Vec<SyntaxError>) -> Lowered {
-    Lowered { module: lowerer::empty(file, text), errors, comments: Vec::new() }
-}
-
-fn too_deep(span: Span, levels: u32) -> SyntaxError {
-    SyntaxError { span, message: format!("nested too deeply to analyse (more than {levels} levels)") }
+fn refused(file: FileId, text: &str, errors: Vec<SyntaxError>, left_out: Vec<LeftOut>) -> Lowered {
+    Lowered { module: lowerer::empty(file, text), errors, left_out, comments: Vec::new() }
 }
 
 /// The parser's errors, without those that stand within an earlier one.

@@ -9,7 +9,8 @@ use rustpython_ast::token::TokenKind;
 use rustpython_parser::Mode;
 use rustpython_parser::lexer::lex;
 
-use super::{Kind, SyntaxError, span, too_deep};
+use super::cut::too_deep;
+use super::{Kind, LeftOut, SyntaxError, span};
 use crate::span::Span;
 
 /// As many levels as the parser may be asked to recurse into on a stack of [`super::STACK_BYTES`]. In an
@@ -17,14 +18,23 @@ use crate::span::Span;
 /// just below this bound.
 pub(super) const PARSER_LEVELS: u32 = 10_000;
 
+/// Why a text must not be parsed.
+pub(super) enum Refusal {
+    /// It is not Python, and may be too deep.
+    Wrong(SyntaxError),
+    /// It is too long or too deep, be it Python or not.
+    TooMuch(LeftOut),
+}
+
 /// Why this text must not be parsed; nothing if it may.
-pub(super) fn refusal(text: &str, kind: Kind) -> Vec<SyntaxError> {
+pub(super) fn refusal(text: &str, kind: Kind) -> Option<Refusal> {
     let whole = Span::new(0, u32::try_from(text.len()).unwrap_or(u32::MAX));
     if text.len() >= u32::MAX as usize / 2 {
-        return vec![SyntaxError { span: whole, message: "the file is too large to analyse".to_owned() }];
+        let message = "the file is too large to analyse".to_owned();
+        return Some(Refusal::TooMuch(LeftOut { span: whole, message }));
     }
     if !may_open(text.as_bytes(), PARSER_LEVELS) {
-        return Vec::new();
+        return None;
     }
     let mode = if kind == Kind::Notebook { Mode::Ipython } else { Mode::Module };
     let mut lexer = lex(text, mode);
@@ -36,7 +46,7 @@ pub(super) fn refusal(text: &str, kind: Kind) -> Vec<SyntaxError> {
         }
         levels.token(kind);
         if levels.worst > PARSER_LEVELS {
-            return vec![too_deep(Span::new(0, 0), super::MAX_LEVELS)];
+            return Some(Refusal::TooMuch(too_deep(Span::new(0, 0))));
         }
     }
     // Where a string is not closed, the parser may take another view of what is inside it.
@@ -44,12 +54,11 @@ pub(super) fn refusal(text: &str, kind: Kind) -> Vec<SyntaxError> {
     let hidden = errors.iter().map(|e| openers(span(e.location()).slice(text).as_bytes()));
     if levels.worst.saturating_add(hidden.fold(0, u32::saturating_add)) > PARSER_LEVELS {
         let first = errors.into_iter().next();
-        return first
-            .map(|e| SyntaxError { span: span(e.location()), message: e.error().to_string() })
-            .into_iter()
-            .collect();
+        return first.map(|e| {
+            Refusal::Wrong(SyntaxError { span: span(e.location()), message: e.error().to_string() })
+        });
     }
-    Vec::new()
+    None
 }
 
 /// Could there be more levels than these? A short text has no room for them, and nor has the rest of most others, long before
@@ -192,7 +201,7 @@ mod tests {
     use super::{PARSER_LEVELS, openers, refusal};
 
     fn refused(text: &str) -> bool {
-        !refusal(text, Kind::Script).is_empty()
+        refusal(text, Kind::Script).is_some()
     }
 
     #[test]

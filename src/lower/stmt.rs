@@ -19,12 +19,19 @@ impl<'a> Lowerer<'a> {
             return None;
         }
         let place = span(stmt);
-        if !self.enter(place) {
-            return None;
+        if self.cuts.hold(place) {
+            return Some(self.cut(place));
         }
-        let lowered = self.simple(stmt);
-        self.depth -= 1;
-        Some(self.add_stmt(lowered, place))
+        if self.enter() {
+            let lowered = self.simple(stmt);
+            self.depth -= 1;
+            if !self.was_too_deep(place) {
+                return Some(self.add_stmt(lowered, place));
+            }
+        } else {
+            self.was_too_deep(place);
+        }
+        None
     }
 
     fn simple(&mut self, stmt: &'a Ast) -> Stmt {
@@ -105,16 +112,21 @@ impl<'a> Lowerer<'a> {
     fn clauses(&mut self, clauses: &'a [ElifElseClause], end: u32) -> Block {
         let depth = self.depth;
         let mut lowered = Vec::with_capacity(clauses.len());
+        let mut orelse = Block::default();
         for clause in clauses {
             let place = Span::new(span(clause).start, end);
-            if !self.enter(place) {
+            if self.cuts.hold(place) {
+                let cut = self.cut(place);
+                orelse = self.block_with(cut);
                 break;
             }
-            let test = self.maybe(clause.test.as_ref());
+            let test = if self.enter_clause() { self.maybe(clause.test.as_ref()) } else { None };
+            if self.was_too_deep(place) {
+                break;
+            }
             lowered.push((test, self.block(&clause.body), place));
         }
         self.depth = depth;
-        let mut orelse = Block::default();
         for (test, then, place) in lowered.into_iter().rev() {
             orelse = match test {
                 Some(test) => self.block_of(Stmt::If { test, then, orelse }, place),

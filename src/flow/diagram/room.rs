@@ -16,6 +16,9 @@ enum Stays {
     Raised,
 }
 
+/// So much is remembered of what was lost on a path: atoms of later tests have higher numbers, and stay.
+const MAX_LOST: usize = 64;
+
 impl Diagrams {
     /// Keeps this atom as long as there is room: what it decides is whether a device is there.
     pub fn keep(&mut self, atom: AtomId) {
@@ -127,8 +130,11 @@ impl Diagrams {
         lost.clear();
         let before = of.iter().flat_map(|&c| self.lost_on(c)).chain(said);
         lost.extend(before.filter(|l| !still.contains(l)));
+        self.taken += lost.len();
         lost.sort_unstable();
         lost.dedup();
+        // What was lost first is furthest away.
+        lost.drain(..lost.len().saturating_sub(MAX_LOST));
         let known = self.lost.get(&left);
         // Equal conditions are one, on whichever paths they are what is left.
         if let Some(known) = known {

@@ -526,7 +526,7 @@ impl Interp<'_> {
         if args.is_none() {
             self.bind_symbols(module, func, base, receiver);
         }
-        let (limit, start) = (self.limit, self.here().start);
+        let (limit, start) = (self.budget.limit, self.here().start);
         let mut curtailed = false;
         // A script's `main()` may take all there is.
         if site.is_some() && (self.symbolic || self.depth > 0) {
@@ -537,9 +537,9 @@ impl Interp<'_> {
                 false if module == self.entry => super::MAX_STEPS,
                 false => super::SCRIPT_CALL_STEPS,
             };
-            let share = most.min(limit.saturating_sub(self.steps) / 2);
+            let share = most.min(limit.saturating_sub(self.budget.steps) / 2);
             curtailed = share < most;
-            self.limit = limit.min(self.steps.saturating_add(share));
+            self.budget.limit = limit.min(self.budget.steps.saturating_add(share));
         }
         self.depth += 1;
         let casts = self.watch.autocasts.len();
@@ -551,8 +551,8 @@ impl Interp<'_> {
         let v = self.finish(before);
         self.depth -= 1;
         self.frame = saved;
-        let given_up = self.exhausted && self.steps <= limit;
-        self.limit = limit;
+        let given_up = self.exhausted && !self.budget.is_past(limit);
+        self.budget.limit = limit;
         self.gave_up = given_up;
         if given_up {
             // Only this call was too much: it is as if nobody knew what it does.

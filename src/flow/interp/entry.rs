@@ -122,7 +122,7 @@ impl Interp<'_> {
         let marks = self.module_marks(module);
         self.path = self.d.and(self.path, marks);
         self.symbolic = true;
-        self.limit = super::SYMBOLIC_STEPS;
+        self.budget.limit = super::SYMBOLIC_STEPS;
     }
 
     /// A list or dict that is empty when the module has been loaded is there to be filled: by functions, in any order.
@@ -208,7 +208,7 @@ impl Interp<'_> {
         self.watch.gpus_chosen.clear();
         self.watch.wanted_on_cpu.clear();
         self.watch.module_met.clear();
-        self.steps = 0;
+        self.budget.renew();
         self.exhausted = false;
     }
 

@@ -67,14 +67,14 @@ impl Interp<'_> {
             None => None,
         };
         let before = self.fixture_guard(m, f, class, receiver);
-        let saved = (self.frame, self.path, self.steps, self.exhausted);
+        let saved = (self.frame, self.path, self.budget, self.exhausted);
         let (start, cells) = (self.store.mark(), self.store.len());
         self.path = TRUE;
         self.muted += 1;
         self.run(m, f, None, this, class, None, None, false);
         self.muted -= 1;
         let mut goes_on = if self.exhausted { TRUE } else { self.path };
-        (self.frame, self.path, self.steps, self.exhausted) = saved;
+        (self.frame, self.path, self.budget, self.exhausted) = saved;
         self.undo_to_what_was(start, cells);
         goes_on = self.settled(goes_on);
         let guard = self.d.and(before, goes_on);

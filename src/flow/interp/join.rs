@@ -54,6 +54,11 @@ impl<'p> Interp<'p> {
             (Value::Seq(x), Value::Seq(y)) => {
                 let (x, y) = (self.seq_items(x), self.seq_items(y));
                 if x.len() == y.len() {
+                    // Lists of lists of lists have more in them than anybody has written down.
+                    self.budget.take(x.len());
+                    if self.budget.is_spent() {
+                        return Value::Unknown;
+                    }
                     let items: Vec<Value> =
                         x.iter().zip(y.iter()).map(|(&p, &q)| self.ite(cond, p, q)).collect();
                     return self.seq(&items);

@@ -20,6 +20,7 @@ mod backward;
 mod batches;
 mod between;
 mod bound;
+mod budget;
 mod buffers;
 mod builtin;
 mod by_name;
@@ -164,6 +165,7 @@ use std::cell::RefCell;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use budget::Budget;
 pub use entry::{Exhausted, Outcome, run_module};
 use frame::{Frame, LoopFrame, ObjKind, Object, TryFrame};
 
@@ -181,7 +183,6 @@ use crate::ir::{ClassId, ExprId, FuncId};
 use crate::link::{ClassKey, Linked, ModIdx, Program};
 use crate::span::Place;
 use crate::sym::Sym;
-use crate::work::spend;
 
 /// Expressions and statements interpreted for one entry point before giving up.
 const MAX_STEPS: u32 = 20_000;
@@ -227,9 +228,7 @@ pub struct Interp<'p> {
     path: Cond,
     /// Counts passes of loops, so that one expression's results differ from pass to pass.
     pass: u32,
-    steps: u32,
-    /// The number of steps at which what is running now is given up.
-    limit: u32,
+    budget: Budget,
     /// Modules with a hook that may move them, their inputs or their outputs at every call.
     hooked: FxHashSet<ObjId>,
     /// Methods that return tuples or dicts.
@@ -438,8 +437,7 @@ impl<'p> Interp<'p> {
             frame: FrameId(0),
             path: TRUE,
             pass: 0,
-            steps: 0,
-            limit: MAX_STEPS,
+            budget: Budget::of(MAX_STEPS),
             hooked: FxHashSet::default(),
             several: FxHashMap::default(),
             summaries: FxHashMap::default(),
@@ -550,11 +548,9 @@ impl<'p> Interp<'p> {
 
     /// Counts a step; past the budget everything ends quickly.
     fn step(&mut self) -> bool {
-        spend(1);
-        self.steps += 1;
-        if self.steps > self.limit {
-            self.exhausted = true;
-        }
+        self.budget.step();
+        self.budget.take(self.d.taken());
+        self.exhausted |= self.budget.is_spent();
         !self.exhausted
     }
 

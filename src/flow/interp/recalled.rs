@@ -130,7 +130,7 @@ impl Interp<'_> {
         let here = self.here().module;
         let mut i = Interp::new(self.program, self.relevance, self.entry);
         i.trial = Some(Trial { blurred, ..Trial::default() });
-        i.limit = MAX_STEPS;
+        i.budget.limit = MAX_STEPS;
         let (start, cells) = (i.store.mark(), i.store.len());
         let base = i.global_cell(here, 0);
         i.push_frame(here, FuncId(0), base, None);

@@ -53,9 +53,9 @@ impl Interp<'_> {
         let given = Args { open: true, open_names: true, ..Args::default() };
         self.unbuilt.insert(id, given);
         // What it is made of is no part of what the program does.
-        let steps = self.steps;
+        let steps = self.budget.steps;
         self.build_now(id, e);
-        self.steps = steps;
+        self.budget.steps = steps;
         self.unbuilt.remove(&id);
         if !self.is_as_made(device) {
             self.move_module(id, device);

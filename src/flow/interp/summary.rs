@@ -6,6 +6,7 @@
 use super::super::value::{Device, OuterKey, Reason, Tensor, Value};
 use super::Interp;
 use super::args::Args;
+use super::budget::Budget;
 use crate::ir::{ExprId, FuncId};
 use crate::link::ModIdx;
 
@@ -50,8 +51,8 @@ impl Interp<'_> {
     /// Interprets the function with symbols for its parameters, as if it had never happened.
     fn summarized(&mut self, module: ModIdx, func: FuncId) -> Gives {
         let (mark, frame, frames) = (self.store.mark(), self.frame, self.frames.len());
-        let (path, steps, limit, deaf) = (self.path, self.steps, self.limit, self.callers.deaf);
-        (self.steps, self.limit) = (0, super::CALL_STEPS);
+        let (path, budget, deaf) = (self.path, self.budget, self.callers.deaf);
+        self.budget = Budget::of(super::CALL_STEPS);
         self.muted += 1;
         self.callers.deaf = true;
         let v = self.run(module, func, None, None, None, None, None, false);
@@ -59,7 +60,7 @@ impl Interp<'_> {
         self.exhausted = false;
         self.callers.deaf = deaf;
         self.muted -= 1;
-        (self.path, self.steps, self.limit) = (path, steps, limit);
+        (self.path, self.budget) = (path, budget);
         self.store.undo(mark);
         self.frames.truncate(frames);
         self.frame = frame;
