@@ -24,9 +24,15 @@ impl Cuts {
         !self.0.is_empty() && self.0.contains_key(&place.start)
     }
 
-    /// What is said of them.
+    /// What is said of them: nothing of those in another one.
     pub(super) fn told(&self) -> Vec<LeftOut> {
-        self.0.iter().map(|(&start, &end)| too_deep(Span::new(start, end))).collect()
+        let mut until = 0;
+        let outer = self.0.iter().filter(|&(_, &end)| {
+            let outside = end > until;
+            until = until.max(end);
+            outside
+        });
+        outer.map(|(&start, &end)| too_deep(Span::new(start, end))).collect()
     }
 }
 
