@@ -24,15 +24,15 @@ impl Cuts {
         !self.0.is_empty() && self.0.contains_key(&place.start)
     }
 
-    /// What is said of them: of one within another, nothing.
+    /// What is said of them: nothing of those in another one.
     pub(super) fn told(&self) -> Vec<LeftOut> {
         let mut until = 0;
-        let outermost = self.0.iter().filter(|&(_, &end)| {
-            let is_outer = end > until;
+        let outer = self.0.iter().filter(|&(_, &end)| {
+            let outside = end > until;
             until = until.max(end);
-            is_outer
+            outside
         });
-        outermost.map(|(&start, &end)| too_deep(Span::new(start, end))).collect()
+        outer.map(|(&start, &end)| too_deep(Span::new(start, end))).collect()
     }
 }
 
