@@ -11,6 +11,7 @@ mod judged;
 mod makers;
 mod project;
 mod saved;
+mod silences;
 mod unused;
 
 use rayon::prelude::*;
@@ -26,10 +27,11 @@ use crate::rules::Found;
 use crate::span::FileId;
 use crate::work;
 
-/// Analyzes files on the current thread pool. Every input gets a source, an empty one if it has no text.
-pub fn analyze(inputs: &[Input]) -> Analysis {
+/// Analyzes files on the current thread pool. Every input gets a source, an empty one if it has no text. `honor_comments`: do
+/// comments suppress anything?
+pub fn analyze(inputs: &[Input], honor_comments: bool) -> Analysis {
     let mut analysis = Analysis::default();
-    let mut intake = Intake::default();
+    let mut intake = Intake::new(inputs, honor_comments);
     let first: Vec<Loaded> =
         inputs.par_iter().enumerate().map(|(i, input)| load(input, file_id(i))).collect();
     let inputs_read = first.len();
@@ -67,7 +69,7 @@ pub fn analyze(inputs: &[Input]) -> Analysis {
     groups::of_nccl(&mut found, &mut others, &mut reading);
     let copied = copies.told(&found, &others, &mut reading);
     let mut findings = crate::rules::told_once(found, &others);
-    findings.retain(|f| !copied.contains(&(f.code, f.primary.place)));
+    findings.retain_mut(|f| !copied.contains(&(f.code, f.primary.place)) || f.leave());
     copies.name_sources(&mut findings, &reading);
     let findings = project::reached_without_cuda(findings, &mut reading);
     let findings = project::only_in_groups(findings, &mut reading);

@@ -76,6 +76,34 @@ impl Severity {
     }
 }
 
+/// What a place has to do with a finding.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Role {
+    /// It is what the finding is about, or on the way there: whoever silences it silences the finding.
+    #[default]
+    Flow,
+    /// Another place of the same cause. Whoever silences it, or what leads there, takes away this place alone; where the others are
+    /// silenced, the finding is told here.
+    Repeated {
+        /// What leads there: the calls, and where the device was decided.
+        through: Vec<Place>,
+    },
+    /// What comes of it later. Whoever silences it takes away this place alone.
+    Consequence,
+}
+
+/// How much of a finding comments and settings silence.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Silenced {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Some of its other places.
+    Places,
+    /// All of it. It is still there, to say what these are for, and takes the place of no other finding.
+    Everything,
+}
+
 /// A place with a few words about it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Label {
@@ -83,6 +111,15 @@ pub struct Label {
     pub place: Place,
     /// What is there, as a clause without a full stop ("made here without `device=`").
     pub text: String,
+    /// What it has to do with the finding.
+    pub role: Role,
+}
+
+impl Label {
+    /// A place that the finding is about, or that leads there.
+    pub fn new(place: Place, text: impl Into<String>) -> Self {
+        Self { place, text: text.into(), role: Role::Flow }
+    }
 }
 
 /// May a fix be applied without a look at it?
@@ -158,6 +195,12 @@ pub struct Finding {
     pub primary: Label,
     /// Other places that matter, such as where the device was decided.
     pub related: Vec<Label>,
+    /// The same, of which there are too many to be shown. What silences them counts like any other.
+    pub unshown: Vec<Label>,
+    /// How much of it is silenced.
+    pub silenced: Silenced,
+    /// Is it told elsewhere? Then it is only there to say what comments are for.
+    pub told_elsewhere: bool,
     /// The places of the cause, if that is in other files than the one that led there.
     pub roots: Vec<Place>,
     /// Where the tensor was made that meets others elsewhere.
@@ -217,6 +260,9 @@ impl Finding {
             condition: None,
             primary,
             related: Vec::new(),
+            unshown: Vec::new(),
+            silenced: Silenced::Nothing,
+            told_elsewhere: false,
             roots: Vec::new(),
             stray_from: None,
             suspects: Vec::new(),
@@ -236,7 +282,7 @@ impl Finding {
     /// Adds a place that matters besides.
     #[must_use]
     pub fn related(mut self, place: Place, text: impl Into<String>) -> Self {
-        self.related.push(Label { place, text: text.into() });
+        self.related.push(Label::new(place, text));
         self
     }
 
@@ -247,7 +293,24 @@ impl Finding {
         self
     }
 
-    /// Every place of the finding, the primary one first: a suppression on any of them counts.
+    /// Is all of it silenced?
+    pub fn is_silenced(&self) -> bool {
+        self.silenced == Silenced::Everything
+    }
+
+    /// Leaves it to another finding to tell the cause. Gives whether it is still of use: what comments silence in it, they are there
+    /// for, once the other one is mended.
+    pub fn leave(&mut self) -> bool {
+        self.told_elsewhere = self.silenced != Silenced::Nothing;
+        self.told_elsewhere
+    }
+
+    /// The labels besides the primary one, those that are not shown among them.
+    pub fn labels(&self) -> impl Iterator<Item = &Label> + '_ {
+        self.related.iter().chain(&self.unshown)
+    }
+
+    /// Every place that is shown, the primary one first.
     pub fn places(&self) -> impl Iterator<Item = Place> + '_ {
         std::iter::once(self.primary.place).chain(self.related.iter().map(|l| l.place))
     }

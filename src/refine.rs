@@ -25,15 +25,13 @@ pub struct Refined {
     pub exhausted: Vec<Exhausted>,
 }
 
-/// Applies settings and, if `honor_comments`, suppression comments.
-pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page], honor_comments: bool) -> Refined {
-    let Analysis { sources, mut findings, comments, exhausted, .. } = analysis;
+/// Applies settings and suppression comments.
+pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page]) -> Refined {
+    let Analysis { sources, findings, comments, exhausted, .. } = analysis;
     let by_path: FxHashMap<_, _> = inputs.iter().map(|input| (input.path.as_path(), input)).collect();
     let input = |file: FileId| by_path.get(sources.get(file).path.as_path()).copied();
     // Files that nobody asked for are read because of imports; theirs is another run.
-    findings.retain(|f| input(f.primary.place.file).is_some_and(|i| i.settings.is_on(f.code, &i.path)));
     let is_on = |file, code| input(file).map(|i| i.settings.is_on(code, &i.path));
-    let comments = if honor_comments { comments } else { Vec::new() };
     let Outcome { mut findings, suppressed } = suppress(findings, &comments, &sources, pages, &is_on);
     for finding in &mut findings {
         let page = pages.binary_search_by_key(&finding.code, |page| page.code).ok().map(|at| &pages[at]);

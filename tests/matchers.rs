@@ -39,7 +39,7 @@ fn sample(names: &[&str]) -> Sample {
         let file = sample.file(name, "import torch\n    x = y.cuda()\n");
         for (code, severity) in [101, 601, 602].into_iter().zip(severities) {
             let span = Span::new(21 + u32::try_from(i).unwrap(), 29);
-            let label = Label { place: Place { file, span }, text: String::new() };
+            let label = Label::new(Place { file, span }, "");
             let message = "`x: y` is at 3:14: error: SD999, 100% [sic]";
             let mut finding = Finding::new(Code(code), World::NoCuda, message, label);
             finding.severity = severity;

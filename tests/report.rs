@@ -91,7 +91,7 @@ fn rules_are_counted() {
 /// A finding on a range of bytes, wherever that is.
 fn on(sample: &mut Sample, file: samedevice::span::FileId, start: usize, end: usize) {
     let span = Span::new(u32::try_from(start).unwrap(), u32::try_from(end).unwrap());
-    let label = Label { place: Place { file, span }, text: "here".into() };
+    let label = Label::new(Place { file, span }, "here");
     let mut finding = Finding::new(Code(101), World::NoCuda, "wrong", label);
     if let Some(last) = sample.findings.last() {
         finding = finding.related(last.primary.place, "there");

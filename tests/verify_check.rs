@@ -360,8 +360,7 @@ fn said(machine: &Value, world: samedevice::world::World) -> (samedevice::findin
     let machine = serde_json::from_value(machine.clone()).unwrap();
     let judge = samedevice::verify::judge::Judge::here(&machine);
     let place = Place { file: FileId(0), span: Span::new(0, 0) };
-    let judgement =
-        judge.judge(&Finding::new(Code(101), world, "wrong", Label { place, text: String::new() }));
+    let judgement = judge.judge(&Finding::new(Code(101), world, "wrong", Label::new(place, "")));
     (judgement.verdict, judgement.reason)
 }
 

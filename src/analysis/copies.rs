@@ -17,9 +17,8 @@ use crate::discover::project_root;
 use crate::finding::{Code, Finding, Label};
 use crate::flow::Relevance;
 use crate::ir::{FuncKind, Module};
-use crate::lower::Comment;
 use crate::rules::Found;
-use crate::source::{Source, Sources, read};
+use crate::source::{Source, read};
 use crate::span::{FileId, Place, Span};
 use crate::sym::Sym;
 
@@ -103,11 +102,12 @@ impl Copies {
             let says = generated.chain(self.copied.get(&place)).any(|&other| {
                 let findings = found.get(&other).or_else(|| others.get(&other));
                 findings.into_iter().flatten().any(|g| {
-                    same(f.code, place, reading) == same(g.code, g.primary.place, reading)
+                    !g.is_silenced()
+                        && same(f.code, place, reading) == same(g.code, g.primary.place, reading)
                         && !is_copied_from(g.primary.place, place.file, reading)
                 })
             });
-            if says && !is_commented(place, reading) {
+            if says {
                 told.insert((f.code, place));
             }
         }
@@ -120,7 +120,7 @@ impl Copies {
             let place = f.primary.place;
             let Some(&source) = self.sources.get(&place.file) else { continue };
             if let Some(place) = counterpart(place, source, reading) {
-                f.related.push(Label { place, text: "it is generated from this".to_owned() });
+                f.related.push(Label::new(place, "it is generated from this"));
             }
         }
     }
@@ -247,17 +247,4 @@ fn counterpart(place: Place, file: FileId, reading: &Reading<'_>) -> Option<Plac
     });
     let first = found.next().filter(|_| !marked.is_empty())?;
     found.next().is_none().then_some(first)
-}
-
-/// Does a comment in the file suppress something there? It is not there for nothing.
-fn is_commented(place: Place, reading: &Reading<'_>) -> bool {
-    let comments = reading.analysis.comments.iter().find(|(file, _)| *file == place.file);
-    let sources: &Sources = &reading.analysis.sources;
-    let source = sources.get(place.file);
-    let row = |at: u32| source.position(at).row;
-    let covers = |c: &Comment| {
-        let whole = c.span.slice(source.text()).to_ascii_lowercase().contains("file-ignore");
-        whole || row(c.covers.start) <= row(place.span.end) && row(place.span.start) <= row(c.covers.end)
-    };
-    comments.is_some_and(|(_, comments)| comments.iter().any(covers))
 }

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::extensions::extensions;
+use super::silences::Silences;
 use crate::discover::Input;
 use crate::finding::{Code, Finding, Label};
 use crate::flow::Exhausted;
@@ -60,9 +61,16 @@ pub(super) struct Intake {
     built: FxHashMap<FileId, Arc<[Sym]>>,
     /// The dotted names, from its project's root on, of the files that have those.
     dotted: FxHashMap<FileId, Sym>,
+    /// What comments and settings silence in the files that are there.
+    silence: Silences,
 }
 
 impl Intake {
+    /// Nothing is there yet. `inputs` have the settings; `honor_comments`: do comments silence anything?
+    pub(super) fn new(inputs: &[Input], honor_comments: bool) -> Self {
+        Self { silence: Silences::new(inputs, honor_comments), ..Self::default() }
+    }
+
     /// Adds loaded files in order; gives the files that they import and that nobody has loaded yet, each with its
     /// root.
     pub(super) fn take(&mut self, files: Vec<Loaded>, analysis: &mut Analysis) -> Vec<(PathBuf, PathBuf)> {
@@ -92,7 +100,10 @@ impl Intake {
                 let message = format!("syntax error: {}", error.message);
                 analysis.findings.push(plain_finding(Code(1), message, Place { file, span: error.span }));
             }
-            analysis.comments.push((file, lowered.comments));
+            self.silence.add(file, &lowered.comments, analysis.sources.get(file));
+            if self.silence.honor_comments {
+                analysis.comments.push((file, lowered.comments));
+            }
             self.modules.push(lowered.module);
             roots.push(loaded.root);
         }
@@ -162,6 +173,7 @@ impl Intake {
             conftests.map(|(&test, paths)| (test, paths.iter().filter_map(file).collect())).collect();
         program.extensions.clone_from(&self.built);
         program.dotted.clone_from(&self.dotted);
+        program.silence = Arc::clone(&self.silence.known);
         program
     }
 }
@@ -174,7 +186,7 @@ fn dotted(path: &Path, root: &Path) -> Sym {
 }
 
 pub(super) fn plain_finding(code: Code, message: String, place: Place) -> Finding {
-    Finding::new(code, World::Always, message, Label { place, text: String::new() })
+    Finding::new(code, World::Always, message, Label::new(place, String::new()))
 }
 
 pub(super) fn load(input: &Input, file: FileId) -> Loaded {

@@ -138,7 +138,8 @@ fn is_told(f: &mut Finding, refuses: &dyn Fn(&Way) -> bool, needs: &dyn Fn(&Way)
             f.entries.clear();
             true
         }
-        _ => false,
+        // What refuses has thought of it. A use is told itself.
+        _ => !f.entries.iter().all(refuses) && f.leave(),
     }
 }
 

@@ -44,8 +44,8 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
         .stack_size(STACK_BYTES)
         .build()
         .map_err(|error| Failure::Other(format!("cannot start threads: {error}")))?;
-    let analysis = pool.install(|| analyze(&found.files));
-    let mut refined = refine(analysis, &found.files, registry(), !args.rules.no_ignores);
+    let analysis = pool.install(|| analyze(&found.files, !args.rules.no_ignores));
+    let mut refined = refine(analysis, &found.files, registry());
     if let Some(asked) = asked(&args.machine)? {
         verify::judge(&mut refined.findings, &asked, &cwd)?;
         if args.machine.only_confirmed {

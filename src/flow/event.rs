@@ -37,7 +37,7 @@ pub struct Event {
     /// Did it begin in a function with symbols for parameters (and not in the file's own body)?
     pub symbolic: bool,
     /// Later uses that go wrong for the same reason, and that the first one comes before.
-    pub also: Vec<Place>,
+    pub also: Vec<Later>,
     /// Is a file on the way there plainly written for CUDA alone?
     pub cuda_only: bool,
     /// Does the function's name say that its caller wants an accelerator (`def cuda(self)`, `to_gpu`)?
@@ -54,6 +54,15 @@ impl Event {
         self.symbolic
             && (self.speculative && self.asked_before || self.handed_on || elsewhere || self.asked_for)
     }
+}
+
+/// A later place that goes wrong for the same reason.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Later {
+    /// Where.
+    pub place: Place,
+    /// What leads there: the calls, and where its device was decided.
+    pub through: Vec<Place>,
 }
 
 /// When something goes wrong.
@@ -239,6 +248,8 @@ pub enum Kind {
     Shadowed {
         /// The earlier use.
         first: Place,
+        /// Where the device was decided, if that is another place.
+        origin: Option<Place>,
     },
     /// A handler drops all errors of device work.
     Swallowed {

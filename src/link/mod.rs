@@ -22,6 +22,7 @@ pub use finder::{Finder, Importer, PathId};
 pub use sites::Sites;
 
 use crate::ir::{Block, ClassId, Expr, ExprId, FuncId, Import, Module, Slot, Stmt, StmtId, Var};
+use crate::silence::Silence;
 use crate::span::FileId;
 use crate::sym::{NameSet, Sym};
 
@@ -128,6 +129,8 @@ pub struct Program {
     pub extensions: FxHashMap<FileId, Arc<[Sym]>>,
     /// The dotted names of files whose projects have such modules.
     pub dotted: FxHashMap<FileId, Sym>,
+    /// What comments and settings silence.
+    pub silence: Arc<Silence>,
     /// Which files speak of Apple's devices, once somebody has asked.
     about_mps: OnceLock<Vec<bool>>,
     /// The names that methods have: most attributes have none of them.
@@ -150,9 +153,18 @@ impl Program {
         let (extensions, dotted) = (FxHashMap::default(), FxHashMap::default());
         let method_names = modules.iter().flat_map(|m| m.methods.keys().map(|&(_, name)| name)).collect();
         let about_mps = OnceLock::new();
-        let conftests = FxHashMap::default();
-        let mut program =
-            Self { modules, by_file, builtins, conftests, extensions, dotted, about_mps, method_names };
+        let (conftests, silence) = (FxHashMap::default(), Arc::default());
+        let mut program = Self {
+            modules,
+            by_file,
+            builtins,
+            conftests,
+            extensions,
+            dotted,
+            silence,
+            about_mps,
+            method_names,
+        };
         shadowed::resolve(&mut program, &submodules);
         let meanings: Vec<_> = (0..program.modules.len()).map(|m| program.meanings(index(m))).collect();
         for (linked, meanings) in program.modules.iter_mut().zip(meanings) {

@@ -141,7 +141,7 @@ mod tests {
             .match_indices(needle)
             .map(|(at, _)| Span::new(at as u32, (at + needle.len()) as u32))
             .map(|span| {
-                let label = Label { place: Place { file, span }, text: String::new() };
+                let label = Label::new(Place { file, span }, String::new());
                 Finding::new(Code(101), World::NoCuda, "m", label)
             })
             .collect();

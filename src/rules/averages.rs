@@ -224,7 +224,7 @@ impl Method<'_> {
 
     fn finding(&self, at: Span) -> Finding {
         let place = Place { file: self.cx.file, span: at };
-        let label = Label { place, text: "keeps the graph of every call".to_owned() };
+        let label = Label::new(place, "keeps the graph of every call");
         let message =
             "this running average is kept with the graphs of all calls before, which stay in memory";
         Finding::new(Code(505), World::Cuda, message, label).help("average what has no graph: `y.detach()`")

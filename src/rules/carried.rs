@@ -60,10 +60,8 @@ impl File<'_> {
                 continue;
             }
             let Some((what, kept)) = self.leaks(state, &made) else { continue };
-            let label = Label {
-                place: Place { file: self.cx.file, span: at },
-                text: "takes the state of the round before, with its graph".to_owned(),
-            };
+            let place = Place { file: self.cx.file, span: at };
+            let label = Label::new(place, "takes the state of the round before, with its graph");
             let message = "this state is carried from round to round with the graph of all rounds before";
             let mut f = Finding::new(Code(505), World::Cuda, message, label)
                 .related(Place { file: self.cx.file, span: kept }, what)

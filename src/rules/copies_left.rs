@@ -51,7 +51,7 @@ impl File<'_> {
         let message = format!(
             "`self.{model}` is moved here, and `self.{copy}`, which it is averaged with, stays behind"
         );
-        let label = Label { place: place(at), text: "moves the one, and not its copy".to_owned() };
+        let label = Label::new(place(at), "moves the one, and not its copy");
         let found = Finding::new(Code(202), World::Cuda, message, label);
         Some(
             found

@@ -74,7 +74,18 @@ pub fn programs(body: &str) -> Result<Vec<Program>, String> {
     let mut pending: Option<Program> = None;
     let mut section = None;
     let mut lines = body.lines().zip(1..);
+    // The line of a text that announces a program.
+    let mut announced: Option<usize> = None;
     while let Some((line, number)) = lines.next() {
+        if let Some(at) = announced.filter(|_| !line.trim().is_empty()) {
+            let follows = line.starts_with("```") || line.starts_with(['-', '|', '*']);
+            if !follows {
+                return Err(format!("line {at}: what this announces does not follow"));
+            }
+        }
+        if !line.trim().is_empty() {
+            announced = (section.is_some() && line.ends_with(':')).then_some(number);
+        }
         if let Some(title) = line.strip_prefix("## ") {
             if let Some(program) = &pending {
                 return Err(format!("line {}: a project without a main.py", program.line));
@@ -99,9 +110,13 @@ pub fn programs(body: &str) -> Result<Vec<Program>, String> {
                 None => return Err(format!("line {number}: the block does not end")),
             }
         }
+        announced = None;
         let info = Info::parse(info).map_err(|e| format!("line {number}: {e}"))?;
         if !info.is_program() {
             continue;
+        }
+        if section == Some(Section::Example) && info.file.is_none() && text.trim().is_empty() {
+            return Err(format!("line {number}: the example is empty"));
         }
         let Some(section) = section else {
             return Err(format!("line {number}: a program outside of Example, Fixed and Silent is not run"));
@@ -242,6 +257,10 @@ select = []
         let error = |body: &str| programs(body).err().unwrap_or_default();
         assert_eq!(error("## Fixed\n```py\n"), "line 2: the block does not end");
         assert_eq!(error("## Fixed\n```py file=a.py\n```\n## Limits"), "line 2: a project without a main.py");
+        assert_eq!(error("## Example\n```py\n\n```\n"), "line 2: the example is empty");
+        let announced = "line 2: what this announces does not follow";
+        assert_eq!(error("## Silent\nA number:\n\nA list:\n```py\n```\n"), announced);
+        assert_eq!(error("## Silent\nA number:\n\n## Limits\n"), announced);
         assert_eq!(error("## Fixed\n```py fil=a.py\n```\n"), "line 2: unknown attribute `fil=a.py`");
         assert_eq!(
             error("## Why\n```py\n```\n"),

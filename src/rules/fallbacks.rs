@@ -197,7 +197,7 @@ impl File<'_> {
             "this choice starts over: where {} is not there the device is the CPU, whatever was chosen before",
             b.back_end.to_uppercase()
         );
-        let label = Label { place: at(second), text: "overwrites the choice above".to_owned() };
+        let label = Label::new(at(second), "overwrites the choice above");
         Finding::new(Code(803), World::Cuda, message, label)
             .related(at(first), format!("{} is chosen here, and lost", a.back_end.to_uppercase()))
             .help("go on from the first choice: `elif`, or one expression with both checks")

@@ -50,7 +50,7 @@ impl File<'_> {
             "`{param}` may be on CUDA, as tensors are made where it is, and CUDA tensors cannot become NumPy arrays"
         );
         let place = |span| Place { file: self.cx.file, span };
-        let label = Label { place: place(at), text: "raises `TypeError` for a CUDA tensor".to_owned() };
+        let label = Label::new(place(at), "raises `TypeError` for a CUDA tensor");
         Some(
             Finding::new(Code(205), World::Cuda, message, label)
                 .related(place(followed), "what is made here is where it is")

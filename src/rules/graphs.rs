@@ -197,7 +197,7 @@ impl File<'_> {
     }
 
     fn finding(&self, place: Place) -> Finding {
-        let label = Label { place, text: "keeps the graph of every round".to_owned() };
+        let label = Label::new(place, "keeps the graph of every round");
         let message = "this adds up losses with their graphs, which stay in memory until the sum is gone";
         Finding::new(Code(505), World::Cuda, message, label)
             .help("keep the number: `loss.item()`, or `loss.detach()` to stay on the device")

@@ -45,8 +45,7 @@ pub(super) fn matched_by_message(cx: &Context<'_>) -> Vec<Finding> {
         {
             continue;
         }
-        let label =
-            Label { place: Place { file: cx.file, span }, text: "matches the text of the error".to_owned() };
+        let label = Label::new(Place { file: cx.file, span }, "matches the text of the error");
         let message =
             "an out-of-memory error is told by its message, which is not part of PyTorch's interface";
         let f = Finding::new(Code(502), World::Always, message, label);

@@ -87,7 +87,7 @@ fn meeting_finding(code: u16, event: &Event, message: String) -> Option<Finding>
 fn sides(mut f: Finding, stray: &Operand, other: &Operand) -> Finding {
     for side in [stray, other] {
         if side.place != f.primary.place && !f.places().any(|p| p == side.place) {
-            f.related.push(Label { place: side.place, text: format!("on {}", side.device.in_words()) });
+            f.related.push(Label::new(side.place, format!("on {}", side.device.in_words())));
         }
     }
     let f = origins(f, stray);
@@ -247,11 +247,10 @@ pub(super) fn module_input(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if let Some(call) = called {
         let inner = std::mem::replace(&mut f.primary.place, call.site);
         f.related.retain(|l| l.place != call.site);
-        f.related.insert(0, Label { place: inner, text: "they meet here".to_owned() });
+        f.related.insert(0, Label::new(inner, "they meet here"));
         // Of one that is made of layers, there is the place at which one would move it.
         if let Some(made) = call.made.filter(|&m| f.related.iter().all(|l| l.place != m)) {
-            f.related
-                .insert(1, Label { place: made, text: "the module that is called is made here".to_owned() });
+            f.related.insert(1, Label::new(made, "the module that is called is made here"));
         }
         "a module and its input, on two devices".clone_into(&mut f.primary.text);
     }

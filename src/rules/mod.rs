@@ -37,7 +37,7 @@ use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::finding::{ByDefault, Code, Finding, Given, Label, Spot, Way};
+use crate::finding::{ByDefault, Code, Finding, Given, Label, Role, Spot, Way};
 use crate::flow::event::{Again, Bite, DeviceName, Event, Kind, Operand};
 use crate::flow::value::Reason;
 use crate::flow::{Outcome, event};
@@ -143,7 +143,7 @@ const RULES: &[Rule] = &[
 /// The findings of one file.
 pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
-    let mut seen: FxHashMap<(Code, Place), usize> = FxHashMap::default();
+    let mut seen: FxHashMap<(Code, Place, bool), usize> = FxHashMap::default();
     let found = outcome.events.iter().filter_map(|event| {
         let mut finding = RULES.iter().find_map(|rule| rule(event, cx))?;
         finding.entries = depends_on_callers(event, &finding, cx);
@@ -168,18 +168,20 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
         .chain(given_modules::kept(cx))
         .chain(copies_left::left(cx));
     for finding in found.chain(texts) {
-        let finding = at_home(finding, cx);
-        let code = finding.code;
+        let mut finding = at_home(finding, cx);
+        finding.silenced = cx.program.silence.of(&finding);
+        let (code, silenced) = (finding.code, finding.is_silenced());
         let places: Vec<Place> =
             std::iter::once(finding.primary.place).chain(finding.roots.clone()).collect();
-        // The same cause met in several ways is one finding with several places.
-        let at = places.iter().find_map(|&p| seen.get(&(code, p)).copied()).unwrap_or(findings.len());
+        // The same cause met in several ways is one finding with several places. A way that is silenced takes no other with it.
+        let known = |&p: &Place| seen.get(&(code, p, silenced)).copied();
+        let at = places.iter().find_map(known).unwrap_or(findings.len());
         match findings.get_mut(at) {
             Some(known) => merge(known, finding),
             None => findings.push(finding),
         }
         for place in places {
-            seen.entry((code, place)).or_insert(at);
+            seen.entry((code, place, silenced)).or_insert(at);
         }
     }
     one_cause(findings, cx)
@@ -282,6 +284,7 @@ fn merge(into: &mut Finding, other: Finding) {
         into.entries.extend(other.entries);
     }
     into.in_group &= other.in_group;
+    into.silenced = into.silenced.max(other.silenced);
     into.where_cuda_is = into.where_cuda_is.take().or(other.where_cuda_is);
     into.by_default = into.by_default.zip(other.by_default).map(|(a, b)| a.and(b));
     if other.on_module.is_empty() || into.on_module.is_empty() {
@@ -295,12 +298,17 @@ fn merge(into: &mut Finding, other: Finding) {
     } else {
         into.given.extend(other.given.into_iter().filter(|g| !into.given.contains(g)).collect::<Vec<_>>());
     }
-    let places = std::iter::once(other.primary).chain(other.related);
-    for label in places {
-        if into.related.len() < MAX_RELATED && !into.places().any(|p| p == label.place) {
+    for label in std::iter::once(other.primary).chain(other.related) {
+        if into.places().any(|p| p == label.place) {
+            continue;
+        }
+        if into.related.len() < MAX_RELATED {
             into.related.push(label);
+        } else {
+            into.unshown.push(label);
         }
     }
+    into.unshown.extend(other.unshown);
     if into.condition.is_some() && other.condition.is_none() {
         into.condition = None;
         into.world = other.world;
@@ -338,13 +346,15 @@ fn one_cause(findings: Vec<Finding>, cx: &Context<'_>) -> Vec<Finding> {
 fn with_consequences(findings: Vec<Finding>, cx: &Context<'_>) -> Vec<Finding> {
     let (mut causes, mut others): (Vec<_>, Vec<_>) = findings.into_iter().partition(|f| f.code == Code(203));
     others.retain(|f| {
-        let cause = causes.iter_mut().find(|c| causes_mismatch(c, f, cx));
+        // What is silenced is not told there, and does not tell of others.
+        let mut told = causes.iter_mut().filter(|c| !c.is_silenced() && !f.is_silenced());
+        let cause = told.find(|c| causes_mismatch(c, f, cx));
         if let Some(cause) = cause
             && cause.related.len() < MAX_RELATED
             && f.primary.place.file == cause.primary.place.file
         {
             let text = format!("so this fails: {}", f.message);
-            cause.related.push(Label { place: f.primary.place, text });
+            cause.related.push(Label { role: Role::Consequence, ..Label::new(f.primary.place, text) });
             return false;
         }
         true
@@ -372,10 +382,12 @@ fn causes_mismatch(discarded: &Finding, f: &Finding, cx: &Context<'_>) -> bool {
 
 /// A meeting whose stray side is reported where it was made (SD204, SD301) says nothing new.
 fn told_elsewhere(mut findings: Vec<Finding>) -> Vec<Finding> {
-    let made: Vec<Place> =
-        findings.iter().filter(|f| matches!(f.code, Code(204 | 301))).map(|f| f.primary.place).collect();
-    findings
-        .retain(|f| !matches!(f.code, Code(201 | 202)) || !f.stray_from.is_some_and(|p| made.contains(&p)));
+    let told = findings.iter().filter(|f| matches!(f.code, Code(204 | 301)) && !f.is_silenced());
+    let made: Vec<Place> = told.map(|f| f.primary.place).collect();
+    findings.retain_mut(|f| {
+        let said = matches!(f.code, Code(201 | 202)) && f.stray_from.is_some_and(|p| made.contains(&p));
+        !said || f.leave()
+    });
     findings
 }
 
@@ -421,11 +433,12 @@ fn elsewhere(finding: &Finding) -> impl Iterator<Item = FileId> {
 /// what is linted together, so linting a part of a project reports what a run over all of it does.
 pub fn told_once(found: Found, others: &Found) -> Vec<Finding> {
     let mut own: FxHashSet<(Code, Place)> = FxHashSet::default();
-    for finding in found.values().chain(others.values()).flatten().filter(|f| f.roots.is_empty()) {
+    let said = |f: &&Finding| f.roots.is_empty() && !f.is_silenced() && !f.told_elsewhere;
+    for finding in found.values().chain(others.values()).flatten().filter(said) {
         own.insert((finding.code, finding.primary.place));
         let home = finding.primary.place.file;
-        let said = |text: &str| text == ALSO || text == ALSO_RAISES;
-        let also = finding.related.iter().filter(|l| said(&l.text) && l.place.file == home);
+        let also =
+            finding.labels().filter(|l| matches!(l.role, Role::Repeated { .. }) && l.place.file == home);
         own.extend(also.map(|l| (finding.code, l.place)));
     }
     let told = |f: &Finding| {
@@ -433,22 +446,20 @@ pub fn told_once(found: Found, others: &Found) -> Vec<Finding> {
             || matches!(f.code, Code(201 | 202))
                 && f.stray_from.is_some_and(|p| [204, 301].iter().any(|&c| own.contains(&(Code(c), p))))
     };
-    let (dropped, kept): (Vec<_>, Vec<_>) = found.into_values().flatten().partition(told);
-    drop(dropped);
-    kept
+    let all = found.into_values().flatten();
+    all.filter_map(|mut f| (!told(&f) || f.leave()).then_some(f)).collect()
 }
 
 /// `reveal_device(…)`: for tests of the engine. Not a rule: has no page and is shown only when selected.
 fn reveal(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let Kind::Reveal(text) = &event.kind else { return None };
-    let label = Label { place: event.place, text: text.clone() };
+    let label = Label::new(event.place, text);
     Some(Finding::new(Code(0), World::Always, text.clone(), label))
 }
 
 /// A finding about an event, with the event's world and condition, and the calls that led there.
 fn finding(code: u16, event: &Event, message: String, primary: Place, label: &str) -> Finding {
-    let mut f =
-        Finding::new(Code(code), event.bite.world, message, Label { place: primary, text: label.to_owned() });
+    let mut f = Finding::new(Code(code), event.bite.world, message, Label::new(primary, label));
     f.condition = condition(&event.bite);
     f.premises.clone_from(&event.bite.premises);
     f.also.clone_from(&event.bite.also);
@@ -498,20 +509,30 @@ fn with_also(f: Finding, event: &Event) -> Finding {
 
 /// Adds the later places of the same cause, with these words.
 fn with_also_said(mut f: Finding, event: &Event, said: &str) -> Finding {
-    for &place in event.also.iter().take(MAX_ALSO) {
-        if !f.places().any(|p| p == place) {
-            f = f.related(place, said);
+    for (n, also) in event.also.iter().enumerate() {
+        let role = Role::Repeated { through: also.through.clone() };
+        let label = Label { role, ..Label::new(also.place, said) };
+        if f.places().any(|p| p == also.place) {
+            continue;
+        }
+        if n < MAX_ALSO {
+            f.related.push(label);
+        } else {
+            f.unshown.push(label);
         }
     }
     f
 }
+
+/// What is said of a call that leads there.
+const THROUGH: &str = "reached through this call";
 
 /// Adds the calls that lead from the entry's file to the event.
 fn with_stack(mut f: Finding, event: &Event) -> Finding {
     f.suspects.extend(event.stack.iter().rev());
     for &site in event.stack.iter().rev().take(3) {
         if f.related.len() < MAX_RELATED && !f.places().any(|p| p == site) {
-            f = f.related(site, "reached through this call");
+            f = f.related(site, THROUGH);
         }
     }
     // The outermost call is in the file that the finding belongs to. Of two tensors that meet elsewhere the innermost one there
@@ -521,7 +542,12 @@ fn with_stack(mut f: Finding, event: &Event) -> Finding {
     let inner = event.stack.iter().rev().find(own).filter(|_| meets);
     for &site in inner.into_iter().chain(event.stack.first()) {
         if !f.places().any(|p| p == site) {
-            f = f.related(site, "reached through this call");
+            f = f.related(site, THROUGH);
+        }
+    }
+    for &site in &event.stack {
+        if !f.places().any(|p| p == site) {
+            f.unshown.push(Label::new(site, THROUGH));
         }
     }
     f

@@ -467,7 +467,7 @@ impl File<'_> {
 
     fn device_finding(&self, at: Span, message: String, label: &str, (from, told): (Span, &str)) -> Finding {
         let place = |span| Place { file: self.cx.file, span };
-        let label = Label { place: place(at), text: label.to_owned() };
+        let label = Label::new(place(at), label);
         Finding::new(Code(210), World::Cuda, message, label)
             .related(place(from), told)
             .help("pass it on: `device=device`")

@@ -52,8 +52,7 @@ impl File<'_> {
         let message = format!(
             "replicas of `DataParallel` take over `{what}` as it is bound here: all of them run the weights of the first GPU"
         );
-        let label =
-            Label { place: place(at), text: "bound to this instance, whatever is copied from it".to_owned() };
+        let label = Label::new(place(at), "bound to this instance, whatever is copied from it");
         let help = "write a method `forward` that calls it";
         Some(Finding::new(Code(202), World::Cuda, message, label).help(help))
     }

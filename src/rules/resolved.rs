@@ -98,8 +98,7 @@ impl File<'_> {
         let message = format!(
             "the modules in `self.{name}` are in a plain list: `.to()`, `parameters()` and `state_dict()` miss them"
         );
-        let label =
-            Label { place: Place { file: self.cx.file, span: at }, text: "not registered".to_owned() };
+        let label = Label::new(Place { file: self.cx.file, span: at }, "not registered");
         Finding::new(Code(302), World::Always, message, label).help("keep them in an `nn.ModuleList`")
     }
 

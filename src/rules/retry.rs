@@ -37,7 +37,7 @@ pub(super) fn retried(cx: &Context<'_>) -> Vec<Finding> {
 impl File<'_> {
     fn retry_finding(&self, call: Span, handler: &Handler) -> Finding {
         let at = |span| Place { file: self.cx.file, span };
-        let label = Label { place: at(call), text: "tried again while the error is still held".to_owned() };
+        let label = Label::new(at(call), "tried again while the error is still held");
         let message =
             "the retry runs inside of the handler, whose error keeps the tensors of the failed call alive";
         Finding::new(Code(504), World::Cuda, message, label)

@@ -127,7 +127,7 @@ impl File<'_> {
         let place = |span| Place { file: self.cx.file, span };
         let message =
             format!("the module remembers a device as `self.{name}`, and no `.to()` tells it of another");
-        let label = Label { place: place(at), text: "kept when the module is made".to_owned() };
+        let label = Label::new(place(at), "kept when the module is made");
         Finding::new(Code(307), World::Cuda, message, label)
             .related(place(used), "used here, wherever the module is by then")
             .help("follow an input (`x.device`) or a parameter (`self.weight.device`) instead")

@@ -153,7 +153,7 @@ impl File<'_> {
             "the thread that runs `{name}` starts with GPU 0 as its current device, whatever this one has chosen"
         );
         let at = Place { file: self.cx.file, span: self.ir.span(started.at) };
-        let label = Label { place: at, text: "starts on GPU 0".to_owned() };
+        let label = Label::new(at, "starts on GPU 0");
         let help = "choose in the thread as well: `torch.cuda.set_device(device)` first, or as the pool's `initializer`";
         let mut finding = Finding::new(Code(406), World::Cuda, message, label).help(help);
         if asked != at {

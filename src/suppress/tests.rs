@@ -2,7 +2,7 @@
 
 use super::{Outcome, suppress};
 use crate::config::sample::pages;
-use crate::finding::{Applicability, Code, Finding, Label};
+use crate::finding::{Applicability, Code, Finding, Label, Role};
 use crate::lower::Comment;
 use crate::source::{Source, Sources};
 use crate::span::{FileId, Place, Span};
@@ -31,7 +31,7 @@ fn comments(text: &str) -> Vec<Comment> {
 fn finding(source: &Source, file: FileId, code: u16, row: usize) -> Finding {
     let start = source.line_starts()[row - 1];
     let place = Place { file, span: Span::new(start, start + 1) };
-    Finding::new(Code(code), World::Always, "m", Label { place, text: String::new() })
+    Finding::new(Code(code), World::Always, "m", Label::new(place, String::new()))
 }
 
 struct Case {
@@ -162,4 +162,76 @@ fn a_report_about_suppressions_can_be_suppressed_by_its_code_only() {
 #[test]
 fn a_file_that_was_read_in_part_keeps_its_comments() {
     assert_eq!(run("a  # samedevice: ignore[SD101]\nb\n", &[(1, 2)]).kept, ["SD001@2"]);
+}
+
+/// Other places of the cause of a finding in row 1, each with what leads there.
+fn with_others(text: &str, others: &[(usize, &[usize])]) -> Outcome {
+    let mut sources = Sources::default();
+    let file = sources.add(Source::new("x.py".into(), "x.py".into(), text.to_owned()));
+    let source = sources.get(file);
+    let place = |row: usize| {
+        let start = source.line_starts()[row - 1];
+        Place { file, span: Span::new(start, start + 1) }
+    };
+    let mut found = finding(source, file, 101, 1);
+    for &(row, through) in others {
+        let through = through.iter().map(|&row| place(row)).collect();
+        found.related.push(Label { role: Role::Repeated { through }, ..Label::new(place(row), "too") });
+    }
+    suppress(vec![found], &[(file, comments(text))], &sources, pages(), &|_, _| Some(true))
+}
+
+/// The rows of a finding's places.
+fn rows(f: &Finding, text: &str) -> Vec<usize> {
+    f.places().map(|p| text[..p.span.start as usize].matches('\n').count() + 1).collect()
+}
+
+#[test]
+fn a_comment_on_another_place_takes_that_away_alone() {
+    let text = "a\nb  # samedevice: ignore\nc\n";
+    let outcome = with_others(text, &[(2, &[]), (3, &[])]);
+    assert_eq!(outcome.findings.len(), 1, "the comment is used");
+    assert_eq!(rows(&outcome.findings[0], text), [1, 3]);
+    assert_eq!(outcome.suppressed, 0);
+}
+
+#[test]
+fn the_next_place_is_told_where_the_first_is_suppressed() {
+    let text = "a  # samedevice: ignore\nb  # samedevice: ignore\nc\nd\n";
+    let outcome = with_others(text, &[(2, &[]), (3, &[]), (4, &[1])]);
+    assert_eq!(outcome.findings.len(), 1);
+    assert_eq!(rows(&outcome.findings[0], text), [3], "row 1 leads to row 4");
+    let outcome = with_others(text, &[(2, &[])]);
+    assert_eq!((outcome.findings.len(), outcome.suppressed), (0, 1));
+}
+
+#[test]
+fn places_in_files_whose_rule_is_off_are_taken_away() {
+    let mut sources = Sources::default();
+    let file = |name: &str, sources: &mut Sources| {
+        sources.add(Source::new(name.into(), name.into(), "x\n".to_owned()))
+    };
+    let (off, on) = (file("off.py", &mut sources), file("on.py", &mut sources));
+    let is_on = |file, _| Some(file == on);
+    for (first, second, told) in [(off, on, vec![on]), (on, off, vec![on]), (off, off, vec![])] {
+        let mut found = finding(sources.get(first), first, 101, 1);
+        let place = Place { file: second, span: Span::new(0, 1) };
+        let role = Role::Repeated { through: Vec::new() };
+        found.related.push(Label { role, ..Label::new(place, "too") });
+        let outcome = suppress(vec![found], &[], &sources, pages(), &is_on);
+        let files: Vec<FileId> = outcome.findings.iter().flat_map(|f| f.places().map(|p| p.file)).collect();
+        assert_eq!((files, outcome.suppressed), (told, 0));
+    }
+}
+
+#[test]
+fn what_comes_of_it_later_is_never_told_for_itself() {
+    let text = "a  # samedevice: ignore\nb\n";
+    let mut sources = Sources::default();
+    let file = sources.add(Source::new("x.py".into(), "x.py".into(), text.to_owned()));
+    let mut found = finding(sources.get(file), file, 101, 1);
+    let place = Place { file, span: Span::new(24, 25) };
+    found.related.push(Label { role: Role::Consequence, ..Label::new(place, "so this fails") });
+    let outcome = suppress(vec![found], &[(file, comments(text))], &sources, pages(), &|_, _| Some(true));
+    assert_eq!((outcome.findings.len(), outcome.suppressed), (0, 1));
 }

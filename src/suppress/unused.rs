@@ -92,7 +92,7 @@ fn listed(
         let texts = items.iter().zip(faults).filter(move |(_, fault)| **fault == Some(wanted));
         texts.map(|(item, _)| format!("`{}`", item.text)).collect::<Vec<_>>()
     };
-    let place = if active.rows.is_none() { "in this file" } else { "here" };
+    let place = if active.lines.is_none() { "in this file" } else { "here" };
     let parts = [
         (with(Fault::Unknown), "no known rule".to_owned(), "no known rules".to_owned()),
         (with(Fault::Unused), format!("not found {place}"), format!("not found {place}")),
@@ -122,7 +122,7 @@ fn listed(
 }
 
 fn finding(file: FileId, span: Span, message: String) -> Finding {
-    let label = Label { place: Place { file, span }, text: String::new() };
+    let label = Label::new(Place { file, span }, String::new());
     Finding::new(UNUSED, World::Always, message, label)
 }
 

@@ -53,7 +53,7 @@ impl Sample {
     }
 
     pub fn label(&self, file: FileId, needle: &str, text: &str) -> Label {
-        Label { place: self.place(file, needle, 0), text: text.to_owned() }
+        Label::new(self.place(file, needle, 0), text)
     }
 
     pub fn report(&self) -> Report<'_> {
@@ -171,7 +171,7 @@ pub fn at_the_end() -> Sample {
     for (name, text) in [("open.py", "x = f(\n    1,\n"), ("empty.py", ""), ("unended.py", "x = (")] {
         let file = s.file(name, text);
         let end = u32::try_from(text.len()).unwrap();
-        let label = Label { place: Place { file, span: Span::new(end, end) }, text: "expected `)`".into() };
+        let label = Label::new(Place { file, span: Span::new(end, end) }, "expected `)`");
         s.findings.push(Finding::new(Code(1), World::Always, "unexpected end of file", label));
     }
     s
@@ -187,8 +187,7 @@ pub fn columns() -> Sample {
     let first = s.label(file, "f(\"ü\").cuda()", "here: 日本");
     let second = s.label(file, "g(\r\n\t\ty,\r\n\t)", "over three rows");
     let third = s.label(file, ".cuda()", "");
-    let fourth =
-        Label { place: s.place(file, ".cuda()", 1), text: "after what a terminal would act on".into() };
+    let fourth = Label::new(s.place(file, ".cuda()", 1), "after what a terminal would act on");
     s.findings = vec![
         Finding::new(Code(101), World::NoCuda, "`f(\"ü\").cuda()` is unguarded", first)
             .related(third.place, "the call"),

@@ -3,9 +3,11 @@
 use super::filled::own_attribute;
 use super::refuses::{Refusal, Refuses};
 use super::{MOVE, Uses};
+use crate::finding::Code;
 use crate::flow::site::argument;
 use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, FuncKind, Import, Stmt, Var};
 use crate::link::{ModIdx, Resolved, Target};
+use crate::span::Place;
 use crate::sym::Sym;
 use crate::torch::{self, Accelerator, ResultRule, Without};
 
@@ -16,6 +18,9 @@ const SPREADERS: [&str; 4] = [
     "torch.nn.parallel.scatter",
     "torch.nn.parallel.scatter_gather.scatter",
 ];
+
+/// The rules that may tell of what needs CUDA.
+pub(super) const USES: &[Code] = &[Code(101), Code(106), Code(108), Code(305), Code(401)];
 
 /// How far a device is followed through variables.
 const MAX_NAMES: u32 = 4;
@@ -54,7 +59,7 @@ impl Refuses<'_> {
             && match ir.expr(e) {
                 Expr::Call(id) => {
                     let call = ir.call(id);
-                    self.is_use(call)
+                    self.is_use(call) && !self.is_silenced(e, self.rules_of(call))
                         || self.calls_refusal(e)
                         || self.uses(call.func)
                         || call.args.iter().any(|a| self.uses(a.value))
@@ -72,6 +77,24 @@ impl Refuses<'_> {
                 Expr::Tuple(list) | Expr::List(list) | Expr::Dict(list) => any(list),
                 _ => false,
             }
+    }
+
+    /// Does a comment silence one of these rules here, or the settings in this file? What is not told keeps nothing else from being
+    /// told.
+    pub(super) fn is_silenced(&self, e: ExprId, rules: &[Code]) -> bool {
+        let (silence, ir) = (&self.program.silence, self.ir());
+        let place = || Place { file: ir.file, span: ir.span(e) };
+        !silence.is_empty() && (silence.is_off(rules, ir.file) || silence.is_commented(rules, place()))
+    }
+
+    /// The rules that may tell of a use.
+    fn rules_of(&self, call: Call<'_>) -> &'static [Code] {
+        match self.program.resolve_expr(self.module, call.func) {
+            Some(Resolved::External(path)) if is_legacy_type(path) => &[Code(106)],
+            Some(Resolved::External(path)) if torch::GPU_GROUPS.contains(&path.as_str()) => &[Code(108)],
+            _ if self.ir().function(self.func).class.is_some() => &[Code(101), Code(401), Code(305)],
+            _ => &[Code(101), Code(401)],
+        }
     }
 
     /// `x.cuda()`, `x.to("cuda")`, `torch.cuda.current_device()`
@@ -193,7 +216,7 @@ impl Refuses<'_> {
         let ir = self.ir();
         let Some(depth) = depth.checked_sub(1) else { return false };
         match ir.expr(e) {
-            Expr::Str(text) => text.as_str().starts_with(MOVE),
+            Expr::Str(text) => text.as_str().starts_with(MOVE) && !self.is_silenced(e, USES),
             Expr::Call(id) => {
                 let call = ir.call(id);
                 matches!(self.program.resolve_expr(self.module, call.func),

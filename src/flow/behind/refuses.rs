@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::held::blocks;
 use super::Uses;
+use super::needs::USES;
 use super::own::Own;
 use super::statements::at_once;
 use crate::flow::nodes::{Node, named};
@@ -501,6 +502,10 @@ impl Refuses<'_> {
             None => None,
         };
         let Some((m, f)) = callee else { return false };
+        // Whoever silences the call silences what it comes to. What raises there is a refusal without that.
+        if self.uses != Uses::None && self.is_silenced(e, USES) {
+            return false;
+        }
         match self.known.get(&(m, f)).and_then(|p| p.refusal) {
             Some(Refusal::Always) => true,
             Some(Refusal::Unless(param)) => !gives(&self.program.get(m).ir, f, call, param),

@@ -10,6 +10,7 @@ use super::super::event::Kind;
 use super::super::value::{Device, Host, OuterId, Tensor, Value};
 use super::args::Args;
 use super::{Interp, Test};
+use crate::finding::Code;
 use crate::ir::{Expr, ExprId, FuncId};
 use crate::link::ModIdx;
 use crate::span::Place;
@@ -333,10 +334,12 @@ impl Interp<'_> {
         let earlier = self.watch.doubles.iter().filter(before);
         let earlier: Vec<Doubles> = earlier.copied().collect();
         if let Some(told) = earlier.into_iter().find(|told| self.d.implies(raises, told.raises)) {
-            self.emit(Kind::Shadowed { first: told.place }, place, bite, needs);
+            self.emit(Kind::Shadowed { first: told.place, origin: None }, place, bite, needs);
             return FALSE;
         }
-        self.watch.doubles.push(Doubles { on: d, raises, place, func });
+        if !self.is_silenced(&[Code(701)], place, None) {
+            self.watch.doubles.push(Doubles { on: d, raises, place, func });
+        }
         let on = self.operand(e, d, super::NO_ORIGIN).device;
         self.emit(Kind::DoubleOnMps { on }, place, bite, needs);
         if let (Device::Named(o) | Device::Of(o), Some(pending)) = (d, self.events.last_mut()) {

@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::super::atom::Atom;
 use super::super::diagram::{FALSE, TRUE};
-use super::super::event::{Compared, Event, Kind};
+use super::super::event::{Compared, Event, Kind, Later};
 use super::super::relevance::Relevance;
 use super::super::value::{FrameId, ObjId, OuterKey, Value};
 use super::files::Files;
@@ -88,14 +88,16 @@ fn with_shadows(events: Vec<Event>) -> Vec<Event> {
     let (shadows, mut events): (Vec<_>, Vec<_>) =
         events.into_iter().partition(|e| matches!(e.kind, Kind::Shadowed { .. }));
     for shadow in shadows {
-        let Kind::Shadowed { first } = shadow.kind else { continue };
+        let Kind::Shadowed { first, origin } = shadow.kind else { continue };
+        let later =
+            || Later { place: shadow.place, through: shadow.stack.iter().copied().chain(origin).collect() };
         let first_kind = |kind: &Kind| {
             matches!(kind, Kind::Use { .. } | Kind::GlobalRank | Kind::Nccl | Kind::DoubleOnMps { .. })
         };
         let of_first = events.iter_mut().filter(|e| e.place == first && first_kind(&e.kind));
         for e in of_first {
-            if e.place != shadow.place && !e.also.contains(&shadow.place) {
-                e.also.push(shadow.place);
+            if e.place != shadow.place && !e.also.iter().any(|known| known.place == shadow.place) {
+                e.also.push(later());
             }
         }
     }

@@ -426,7 +426,7 @@ impl Interp<'_> {
         (origin.reason == Reason::Module).then_some(origin.place)
     }
 
-    fn call_stack(&self) -> Box<[Place]> {
+    pub(super) fn call_stack(&self) -> Box<[Place]> {
         let mut sites = Vec::new();
         let mut i = self.frame.0 as usize;
         while let Some(site) = self.frames[i].site {

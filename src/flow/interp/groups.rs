@@ -7,6 +7,7 @@ use super::args::Args;
 use super::process::VISIBLE;
 use super::watch::Group;
 use super::{Interp, Pending, Test};
+use crate::finding::Code;
 use crate::ir::{Arg, ArgKind, Expr, ExprId};
 use crate::link::ModIdx;
 use crate::span::Place;
@@ -60,12 +61,26 @@ impl Interp<'_> {
                 inverted: false,
             });
             self.emit(kind, first.unwrap_or(place), bite, Vec::new());
-            self.cast_shadow(first.unwrap_or(place), chosen, there);
+            let told = first.unwrap_or(place);
+            let rule = if first.is_some() { Code(101) } else { Code(108) };
+            if !self.is_silenced(&[rule], told, None) {
+                self.cast_shadow(told, chosen, there);
+            }
             if let Some(first) = first {
-                self.emit(Kind::Shadowed { first }, place, Bite::in_world(World::NoCuda), Vec::new());
+                self.emit(
+                    Kind::Shadowed { first, origin: None },
+                    place,
+                    Bite::in_world(World::NoCuda),
+                    Vec::new(),
+                );
             }
         } else if let Some(first) = earlier {
-            self.emit(Kind::Shadowed { first }, place, Bite::in_world(World::NoCuda), Vec::new());
+            self.emit(
+                Kind::Shadowed { first, origin: None },
+                place,
+                Bite::in_world(World::NoCuda),
+                Vec::new(),
+            );
         }
     }
 

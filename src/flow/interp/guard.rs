@@ -97,8 +97,9 @@ impl Interp<'_> {
         let Some(bite) = bite else {
             if let Some(first) = self.shadow(bad, true) {
                 let place = self.place(e);
+                let origin = self.literal_of(origin).filter(|&p| p != place);
                 let bite = Bite::in_world(crate::world::World::NoCuda);
-                self.emit(Kind::Shadowed { first }, place, bite, Vec::new());
+                self.emit(Kind::Shadowed { first, origin }, place, bite, Vec::new());
                 return;
             }
             // What a use before it explains, on whichever way, is not told again for machines that have CUDA.
@@ -109,7 +110,8 @@ impl Interp<'_> {
         };
         let place = self.place(e);
         if let Some(first) = fewer.and_then(|i| self.index_used_before(i, e)) {
-            self.emit(Kind::Shadowed { first }, place, bite, Vec::new());
+            let origin = self.literal_of(origin).filter(|&p| p != place);
+            self.emit(Kind::Shadowed { first, origin }, place, bite, Vec::new());
             return;
         }
         let reached = self.d.and(self.path, here);
@@ -126,7 +128,8 @@ impl Interp<'_> {
             bite,
             Vec::new(),
         );
-        if how != UseKind::DeviceList {
+        let rules = self.rules_of_use(backend, index, how, inverted);
+        if how != UseKind::DeviceList && !self.is_silenced(rules, place, origin) {
             self.cast_shadow(place, here, there);
         }
     }

@@ -135,6 +135,7 @@ mod setting;
 mod settled;
 mod shown;
 mod shuffling;
+mod silenced;
 mod spelling;
 mod stmt;
 mod summary;

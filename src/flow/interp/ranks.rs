@@ -5,6 +5,7 @@ use super::super::event::Kind;
 use super::super::one_machine::{fits_one_machine, is_handed_to_processes, starts_processes};
 use super::super::value::{Host, Value};
 use super::{Interp, Test};
+use crate::finding::Code;
 use crate::ir::{Expr, ExprId};
 use crate::span::Place;
 use crate::sym::Sym;
@@ -98,7 +99,7 @@ impl Interp<'_> {
         if let Some(bite) = self.bite(there, false) {
             let place = self.place(e);
             let first = matches!(kind, Kind::GlobalRank).then(|| self.rank_used_before(place)).flatten();
-            let kind = first.map_or(kind, |first| Kind::Shadowed { first });
+            let kind = first.map_or(kind, |first| Kind::Shadowed { first, origin: None });
             self.emit(kind, place, bite, Vec::new());
         }
     }
@@ -117,7 +118,9 @@ impl Interp<'_> {
             }
             around = self.frames[frame.0 as usize].caller;
         }
-        self.watch.ranks_used.push((self.frame, self.path, place));
+        if !self.is_silenced(&[Code(405)], place, None) {
+            self.watch.ranks_used.push((self.frame, self.path, place));
+        }
         None
     }
 }

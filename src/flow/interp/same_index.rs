@@ -4,6 +4,7 @@ use super::super::diagram::Cond;
 use super::super::event::Kind;
 use super::super::value::{OuterId, Value};
 use super::{Interp, Test};
+use crate::finding::Code;
 use crate::ir::{Call, Expr, ExprId, Module, Var};
 use crate::span::Place;
 
@@ -54,6 +55,7 @@ impl Interp<'_> {
             event.place.file == file
                 && event.place.span != ir.span(e)
                 && matches!(event.kind, Kind::Use { index: Some(i), .. } if i == index)
+                && !self.is_silenced_on(&[Code(401)], event.place, &event.stack)
         });
         let first = told.find(|event| {
             calls(event.place).is_some_and(|call| {

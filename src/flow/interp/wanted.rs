@@ -1,8 +1,9 @@
 //! What was wanted on the CPU before, for the same reason.
 
-use super::super::event::Kind;
+use super::super::event::{Kind, Later};
 use super::super::value::Device;
 use super::{Cond, Interp, Pending};
+use crate::finding::Code;
 use crate::span::Place;
 
 impl Interp<'_> {
@@ -18,16 +19,19 @@ impl Interp<'_> {
         self.watch.wanted_on_cpu = before;
         match first {
             Some(first) => {
+                let through = self.call_stack().to_vec();
                 let told = |p: &&mut Pending| {
                     p.event.place == first && matches!(p.event.kind, Kind::Mismatch { .. })
                 };
                 for told in self.events.iter_mut().filter(told) {
-                    told.event.also.push(place);
+                    told.event.also.push(Later { place, through: through.clone() });
                 }
                 true
             }
             None => {
-                self.watch.wanted_on_cpu.push((d, now, place));
+                if !self.is_silenced(&[Code(207)], place, None) {
+                    self.watch.wanted_on_cpu.push((d, now, place));
+                }
                 false
             }
         }

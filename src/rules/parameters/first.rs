@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::file::File;
-use crate::finding::Finding;
+use crate::finding::{Finding, Label, Role, Silenced};
 use crate::flow::conditions;
 use crate::ir::{ClassId, CmpOp, Expr, ExprId, FuncId, FuncKind, Stmt};
 use crate::span::{Place, Span};
@@ -19,7 +19,11 @@ pub(super) struct Asked {
 
 /// What is told of all that the functions of a file ask.
 pub(super) fn told(file: &File<'_>, asked: Vec<Asked>) -> Vec<Finding> {
-    let mut told = Vec::new();
+    let silence = &file.cx.program.silence;
+    let is_silenced = |a: &Asked| silence.of(&a.finding) == Silenced::Everything;
+    // What is silenced tells of no other place.
+    let (silenced, asked): (Vec<Asked>, Vec<Asked>) = asked.into_iter().partition(is_silenced);
+    let mut told: Vec<Finding> = silenced.into_iter().map(|a| a.finding).collect();
     let mut calls = BTreeMap::new();
     let mut open: Vec<Option<Asked>> = asked.into_iter().map(Some).collect();
     while let Some(n) = open.iter().position(Option::is_some) {
@@ -103,7 +107,9 @@ impl Uses<'_> {
                 reached[n] = true;
                 first[n] |= !late;
                 if late && !findings[leads].related.iter().any(|l| l.place == places[n]) {
-                    findings[leads] = findings[leads].clone().related(places[n], "asked for here, too");
+                    let role = Role::Repeated { through: Vec::new() };
+                    let label = Label { role, ..Label::new(places[n], "asked for here, too") };
+                    findings[leads].related.push(label);
                 }
             }
         }

@@ -1,0 +1,106 @@
+//! What becomes of the places of a finding once it is known which of them are silenced.
+
+use rustc_hash::FxHashSet;
+
+use crate::finding::{Code, Finding, Label, Role};
+use crate::span::{FileId, Place};
+
+/// The findings so far.
+#[derive(Default)]
+pub(super) struct Judged {
+    kept: Vec<Finding>,
+    /// Findings that are silenced at their primary place, and have others.
+    silenced: Vec<Finding>,
+    suppressed: usize,
+}
+
+impl Judged {
+    /// Takes away the silenced places of a finding. `covers`: does a comment cover this place, for this rule? It is asked of
+    /// every place, since what covers one is used.
+    pub(super) fn add(
+        &mut self,
+        mut f: Finding,
+        covers: &mut dyn FnMut(Code, Place) -> bool,
+        is_on: &dyn Fn(FileId, Code) -> Option<bool>,
+    ) {
+        // Of a file that nobody asked for nothing is told.
+        let Some(on) = is_on(f.primary.place.file, f.code) else { return };
+        let mut covered = covers(f.code, f.primary.place);
+        for label in f.related.iter().chain(&f.unshown).filter(|label| label.role == Role::Flow) {
+            covered |= covers(f.code, label.place);
+        }
+        let before = f.related.len();
+        let mut stays = |label: &Label| {
+            let through = match &label.role {
+                Role::Flow => return true,
+                Role::Repeated { through } => through.as_slice(),
+                Role::Consequence => &[],
+            };
+            let mut silenced = is_on(label.place.file, f.code) == Some(false);
+            for &place in std::iter::once(&label.place).chain(through) {
+                silenced |= covers(f.code, place);
+            }
+            !silenced
+        };
+        f.related.retain(&mut stays);
+        f.unshown.retain(&mut stays);
+        if on && !covered && !f.told_elsewhere {
+            f.show_more(before);
+            self.kept.push(f);
+            return;
+        }
+        self.suppressed += usize::from(on && covered);
+        if f.told_elsewhere {
+            return;
+        }
+        let tellable = |label: &Label| {
+            matches!(label.role, Role::Repeated { .. }) && is_on(label.place.file, f.code) == Some(true)
+        };
+        let mut others: Vec<Label> = std::mem::take(&mut f.related);
+        others.append(&mut f.unshown);
+        others.retain(tellable);
+        if !others.is_empty() {
+            f.unshown = others;
+            self.silenced.push(f);
+        }
+    }
+
+    /// The findings that are told, and how many are suppressed.
+    pub(super) fn finish(self) -> (Vec<Finding>, usize) {
+        let Self { mut kept, silenced, suppressed } = self;
+        let mut told: FxHashSet<(Code, Place)> = FxHashSet::default();
+        let places = |f: &Finding| {
+            let repeated = f.labels().filter(|label| label.role != Role::Flow).map(|label| label.place);
+            let all = std::iter::once(f.primary.place).chain(repeated);
+            all.map(|place| (f.code, place)).collect::<Vec<_>>()
+        };
+        told.extend(kept.iter().flat_map(places));
+        for mut f in silenced {
+            f.unshown.retain(|label| !told.contains(&(f.code, label.place)));
+            if f.unshown.is_empty() {
+                continue;
+            }
+            // What is said of the first place is true of this one, too.
+            f.primary.place = f.unshown.remove(0).place;
+            f.fix = None;
+            f.show_more(MAX_SHOWN);
+            told.extend(places(&f));
+            kept.push(f);
+        }
+        (kept, suppressed)
+    }
+}
+
+/// So many other places of a cause are shown.
+const MAX_SHOWN: usize = 12;
+
+impl Finding {
+    /// Shows other places of the cause, up to so many places in all.
+    fn show_more(&mut self, up_to: usize) {
+        while self.related.len() < up_to
+            && let Some(next) = self.unshown.iter().position(|l| l.role != Role::Flow)
+        {
+            self.related.push(self.unshown.remove(next));
+        }
+    }
+}
