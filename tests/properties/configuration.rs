@@ -1,11 +1,13 @@
 //! The text of a configuration file.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::Path;
 
 use miette::{Diagnostic, GraphicalReportHandler};
 use samedevice::config::file::{Layer, parse};
-use samedevice::config::{ConfigError, Patterns, Selector};
+use samedevice::config::{ConfigError, Patterns};
+use samedevice::finding::Severity;
 use samedevice::rules::registry::registry;
 use samedevice::span::Span;
 
@@ -78,13 +80,11 @@ fn written(layer: &Layer) -> String {
         text += &format!("{} = {}\n", quoted(&entry.glob), list(&entry.rules));
     }
     text += "[severity]\n";
-    let mut known: Vec<&Selector> = Vec::new();
-    for (selector, severity) in layer.severity.iter().rev() {
-        // A rule's code and its name are two keys that stand for the same; the last one counts.
-        if !known.contains(&selector) {
-            text += &format!("{} = {}\n", quoted(selector), quoted(severity.name()));
-            known.push(selector);
-        }
+    // A rule's code and its name are two keys that stand for the same; the last one counts. Else their order means nothing.
+    let severities: BTreeMap<String, Severity> =
+        layer.severity.iter().map(|(selector, severity)| (selector.to_string(), *severity)).collect();
+    for (selector, severity) in severities {
+        text += &format!("{} = {}\n", quoted(selector), quoted(severity.name()));
     }
     text
 }
