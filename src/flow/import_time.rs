@@ -48,10 +48,12 @@ pub(super) fn body(program: &Program, module: ModIdx) -> (bool, Vec<ModIdx>) {
     let linked = program.get(module);
     let ir = &linked.ir;
     let cuda = Sym::new("cuda");
-    let deferred = deferred(ir);
-    let now = |span: Span| {
-        let before = deferred.partition_point(|d| d.start <= span.start);
-        !before.checked_sub(1).is_some_and(|i| deferred[i].contains(span))
+    let for_main = outermost(for_main(ir));
+    let bodies = ir.functions.iter().filter(|f| is_deferred(f)).map(|f| f.span);
+    let deferred = outermost(bodies.chain(for_main.iter().copied()).collect());
+    let within = |spans: &[Span], span: Span| {
+        let before = spans.partition_point(|d| d.start <= span.start);
+        before.checked_sub(1).is_some_and(|i| spans[i].contains(span))
     };
     // Most files name CUDA nowhere.
     let names_cuda = ir.has_attribute(cuda)
@@ -61,7 +63,7 @@ pub(super) fn body(program: &Program, module: ModIdx) -> (bool, Vec<ModIdx>) {
         let func = ir.call(call).func;
         // Most calls are of plain names or methods of variables: only dotted names can be PyTorch's.
         matches!(ir.expr(func), Expr::Attr { .. } | Expr::Var(_))
-            && now(ir.expr_spans[n])
+            && !within(&for_main, ir.expr_spans[n])
             && match program.resolve_expr(module, func) {
                 Some(Resolved::External(path)) => names_cuda && asks_cuda(path),
                 Some(Resolved::Function(m, f)) => Always { program, module: m }.asks(f, MOST_CALLS),
@@ -71,7 +73,7 @@ pub(super) fn body(program: &Program, module: ModIdx) -> (bool, Vec<ModIdx>) {
     let mut imports = Vec::new();
     for (n, s) in ir.stmts.iter().enumerate() {
         let Stmt::Import(names) = *s else { continue };
-        if !now(ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)))) {
+        if within(&deferred, ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)))) {
             continue;
         }
         for i in ir.imported(names) {
@@ -166,7 +168,8 @@ impl Always<'_> {
     }
 }
 
-/// The numbers of the expressions that are in no function's body.
+/// The numbers of the expressions that are in no function's body. The defaults of parameters and decorators are among them: they are
+/// evaluated where the function is defined.
 fn outside_bodies(ir: &Module) -> impl Iterator<Item = usize> {
     // Functions and their expressions are numbered in the same order; those of inner functions are among those of outer ones.
     let bodies = ir.functions.iter().filter(|f| is_deferred(f)).map(|f| f.exprs.clone());
@@ -185,17 +188,15 @@ fn is_deferred(f: &Function) -> bool {
     f.parent.is_some() && f.kind != FuncKind::ClassBody
 }
 
-/// Code that does not run at import: functions' bodies, and what stands behind `if __name__ == "__main__"`. Outermost
-/// spans only.
-fn deferred(ir: &Module) -> Vec<Span> {
-    let mut spans: Vec<Span> = ir.functions.iter().filter(|f| is_deferred(f)).map(|f| f.span).collect();
-    for (n, s) in ir.stmts.iter().enumerate() {
-        if let Stmt::If { test, .. } = s
-            && asks_for_main(ir, *test)
-        {
-            spans.push(ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX))));
-        }
-    }
+/// What stands behind `if __name__ == "__main__"`, and does not run at import.
+fn for_main(ir: &Module) -> Vec<Span> {
+    let statements = ir.stmts.iter().zip(&ir.stmt_spans);
+    let main = statements.filter(|(s, _)| matches!(s, Stmt::If { test, .. } if asks_for_main(ir, *test)));
+    main.map(|(_, &span)| span).collect()
+}
+
+/// Those of these places that are in none of the others, in order.
+fn outermost(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by_key(|s| (s.start, std::cmp::Reverse(s.end)));
     let mut outermost: Vec<Span> = Vec::new();
     for span in spans {

@@ -71,6 +71,7 @@ impl Names {
                 "from_config",
                 "from_numpy",
                 "load_state_dict_from_url",
+                "load_url",
                 "OutOfMemoryError",
                 "get_device",
                 "float64",

@@ -255,7 +255,7 @@ impl Contents<'_> {
     fn foreign(&self, site: &Site<'_>, path: &str, call: Call<'_>, depth: u32) -> Stored {
         let given: Vec<ExprId> = call.args.iter().map(|a| a.value).collect();
         match path {
-            "torch.load" | "torch.hub.load_state_dict_from_url" => {
+            "torch.load" | "torch.hub.load_state_dict_from_url" | "torch.utils.model_zoo.load_url" => {
                 let at = if path == "torch.load" { 1 } else { 2 };
                 let cpu = argument(call, at, Sym::new("map_location")).is_some_and(|x| self.is_cpu(site, x));
                 if cpu { Stored::Host } else { Stored::Unknown }

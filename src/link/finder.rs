@@ -186,10 +186,22 @@ impl Finder {
         if strict {
             return None;
         }
-        SOURCES.iter().find_map(|name| {
+        let in_sources = SOURCES.iter().find_map(|name| {
             let folder = self.sub(importer.root, name);
             self.below(folder, parts).and_then(Found::file)
-        })
+        });
+        in_sources.or_else(|| self.named_after_root(importer, parts).filter(|_| !library))
+    }
+
+    /// `lib.masks`, imported in a project whose root is a folder `lib` without `__init__.py`: a namespace package (PEP 420), run
+    /// from the folder that holds it.
+    fn named_after_root(&mut self, importer: Importer, parts: &[&str]) -> Option<PathBuf> {
+        let (first, rest) = parts.split_first()?;
+        let named = self.dirs[importer.root as usize].path.file_name() == Some(OsStr::new(first));
+        if !named || !importer.inside {
+            return None;
+        }
+        self.below(importer.root, rest).and_then(Found::file)
     }
 
     /// The file of a module: `name.py`, `name.pyi` or `name/__init__.py` below `base`; a directory without
@@ -312,4 +324,32 @@ fn is_loaded_first(package: &str) -> bool {
 /// Packages that projects have folders named after, and of which few have a package of their own.
 fn is_well_known(package: &str) -> bool {
     matches!(package, "torchvision" | "torchaudio")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::Finder;
+    use crate::sym::Sym;
+
+    #[test]
+    fn a_namespace_package_is_imported_from_inside() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let root = dir.path().join("parts");
+        fs::create_dir_all(root.join("inner")).expect("folders");
+        for file in ["step.py", "masks.py", "inner/deep.py"] {
+            fs::write(root.join(file), "").expect("a file");
+        }
+        fs::write(dir.path().join("beside.py"), "").expect("a file");
+        let mut finder = Finder::default();
+        let importer = finder.importer(&root.join("step.py"), &root, None).expect("an importer");
+        let mut found =
+            |name: &str| finder.find(importer, 0, Sym::new(name)).map(|id| finder.path(id).to_path_buf());
+        assert_eq!(found("parts.masks"), Some(root.join("masks.py")));
+        assert_eq!(found("parts.inner.deep"), Some(root.join("inner/deep.py")));
+        assert_eq!(found("parts"), None, "a folder has no file");
+        assert_eq!(found("other.masks"), None);
+        assert_eq!(found("beside"), None, "nothing outside the root");
+    }
 }

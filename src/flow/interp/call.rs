@@ -650,6 +650,7 @@ impl Interp<'_> {
         let module = self.here().module;
         self.def_paths.insert((module, func), self.path);
         self.check_tests_of_defaults(func);
+        self.runs_at_definition(module, func);
         self.captures_defaults(func);
         let nested = self.program.get(module).ir.function(self.here().func).kind == FuncKind::Function;
         let frame = nested.then_some(self.frame);

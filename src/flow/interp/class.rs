@@ -31,6 +31,7 @@ impl Interp<'_> {
             self.check_tests_of_defaults(f);
         }
         self.check_tests_of_class(class);
+        self.runs_at_definition_of_class(class);
         Value::Class(key)
     }
 

@@ -4,7 +4,7 @@
 use super::super::diagram::{FALSE, TRUE};
 use super::super::value::Value;
 use super::Interp;
-use crate::ir::{ClassId, Expr, ExprId, FuncId, Stmt, UnaryOp};
+use crate::ir::{ClassId, Expr, ExprId, ExprList, FuncId, FuncKind, Module, Stmt, UnaryOp};
 use crate::link::{ModIdx, Resolved};
 
 impl Interp<'_> {
@@ -15,6 +15,51 @@ impl Interp<'_> {
         let path = self.d.and(self.path, def);
         if path != FALSE {
             self.path = path;
+        }
+    }
+
+    /// What Python evaluates as it defines a function: the defaults of its parameters and what its decorators are given.
+    pub(super) fn runs_at_definition(&mut self, module: ModIdx, func: FuncId) {
+        let ir = &self.program.get(module).ir;
+        let function = ir.function(func);
+        let scope = function.parent.unwrap_or(FuncId(0));
+        let in_class = ir.function(scope).kind == FuncKind::ClassBody;
+        let defaults = function.params.iter().filter_map(|p| p.default);
+        for e in defaults.chain(given_to(ir, function.decorators)) {
+            match calls_something(ir, e) {
+                true if in_class => self.eval_in_class(module, scope, e),
+                true => drop(self.eval(e)),
+                false => {}
+            }
+        }
+    }
+
+    /// Evaluates an expression of a class's body, for what it does.
+    fn eval_in_class(&mut self, module: ModIdx, body: FuncId, e: ExprId) {
+        if self.depth >= super::MAX_DEPTH {
+            return;
+        }
+        let (base, frame) = (self.scope_base(module, body), self.frame);
+        self.push_frame(module, body, base, None);
+        self.depth += 1;
+        self.eval(e);
+        self.depth -= 1;
+        self.frame = frame;
+    }
+
+    /// What Python evaluates as it defines a class: its bases, what they and its decorators are given, and the same of its methods.
+    pub(super) fn runs_at_definition_of_class(&mut self, class: ClassId) {
+        let module = self.here().module;
+        let ir = &self.program.get(module).ir;
+        let written = ir.class(class);
+        let bases = ir.args(written.bases).iter().map(|a| a.value);
+        for e in bases.chain(given_to(ir, written.decorators)) {
+            if calls_something(ir, e) {
+                self.eval(e);
+            }
+        }
+        for &(_, f) in &written.methods {
+            self.runs_at_definition(module, f);
         }
     }
 
@@ -70,5 +115,27 @@ impl Interp<'_> {
             }
             _ => {}
         }
+    }
+}
+
+/// The arguments that decorators are called with.
+fn given_to(ir: &Module, decorators: ExprList) -> impl Iterator<Item = ExprId> {
+    ir.list(decorators).iter().flat_map(|&d| match ir.expr(d) {
+        Expr::Call(id) => ir.call(id).args.iter().map(|a| a.value).collect(),
+        _ => Vec::new(),
+    })
+}
+
+/// Is anything called in the expression? Nothing else of it has an effect.
+fn calls_something(ir: &Module, e: ExprId) -> bool {
+    match ir.expr(e) {
+        Expr::Str(_)
+        | Expr::Int(_)
+        | Expr::Float(_)
+        | Expr::None
+        | Expr::True
+        | Expr::False
+        | Expr::Var(_) => false,
+        _ => ir.exprs_in(e).any(|n| matches!(ir.exprs[n], Expr::Call(_))),
     }
 }

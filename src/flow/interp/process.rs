@@ -5,7 +5,7 @@ use super::super::event::Kind;
 use super::super::value::{Device, Host, OuterId, OuterKey, Value};
 use super::args::Args;
 use super::{Cell, Interp};
-use crate::ir::{Call, Expr, ExprId, Stmt, Var};
+use crate::ir::{Call, Expr, ExprId, Stmt};
 use crate::link::{Resolved, Target};
 use crate::span::{Place, Span};
 use crate::sym::Sym;
@@ -15,9 +15,24 @@ const READ_ONCE: &[&str] = &["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"];
 pub(super) const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 /// The number of a process among those of all machines.
 const GLOBAL_RANKS: &[&str] = &["RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"];
-/// What starts other processes, for which the environment may be meant.
-const STARTS_PROCESSES: &[&str] =
-    &["subprocess", "Popen", "Process", "spawn", "system", "check_call", "check_output", "execv", "execvpe"];
+/// Functions and classes that start other processes, for which the environment may be meant: what begins with one of these.
+const STARTS_PROCESSES: &[&str] = &[
+    "subprocess.",
+    "os.system",
+    "os.popen",
+    "os.exec",
+    "os.spawn",
+    "os.posix_spawn",
+    "os.fork",
+    "pty.spawn",
+    "pty.fork",
+    "asyncio.create_subprocess_",
+    "multiprocessing.Pool",
+    "torch.multiprocessing.start_processes",
+    "concurrent.futures.ProcessPoolExecutor",
+];
+/// What starts processes, whatever it is a part of: `context.Process(…)`, `billiard.Popen(…)`.
+const STARTERS: &[&str] = &["Popen", "Process", "spawn", "check_call", "check_output"];
 
 impl Interp<'_> {
     /// Calls that this file is about; `None` to go on with what else is known of them.
@@ -222,23 +237,17 @@ impl Interp<'_> {
         }
     }
 
+    /// Does the function, or anything in the file if this is its body, name what starts other processes?
     fn starts_processes(&self) -> bool {
         let ir = &self.linked().ir;
         let span = ir.function(self.here().func).span;
         let whole = self.here().func.0 == 0;
-        ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
+        (0..).map(ExprId).zip(ir.exprs.iter().zip(&ir.expr_spans)).any(|(e, (expr, &at))| {
             (whole || span.contains(at))
-                && match *e {
-                    Expr::Attr { name, .. } => STARTS_PROCESSES.contains(&name.as_str()),
-                    Expr::Var(v @ (Var::Global(s) | Var::Local(s)))
-                        if whole || matches!(v, Var::Global(_)) =>
-                    {
-                        ir.functions
-                            .first()
-                            .and_then(|f| f.slots.get(usize::from(s)))
-                            .is_some_and(|n| STARTS_PROCESSES.contains(&n.as_str()))
-                    }
-                    _ => false,
+                && matches!(expr, Expr::Attr { .. } | Expr::Var(_))
+                && match self.program.resolve_expr(self.here().module, e) {
+                    Some(Resolved::External(path)) => starts_process(path.as_str()),
+                    _ => ir.last_name(e).is_some_and(|name| STARTERS.contains(&name.as_str())),
                 }
         })
     }
@@ -414,6 +423,12 @@ impl Interp<'_> {
         let first = store.alloc(5);
         [0, 1, 2, 3, 4].map(|n| Cell(first.0 + n))
     }
+}
+
+/// Does the function or class of this name start other processes?
+fn starts_process(path: &str) -> bool {
+    let last = path.rsplit('.').next().unwrap_or(path);
+    STARTERS.contains(&last) || STARTS_PROCESSES.iter().any(|known| path.starts_with(known))
 }
 
 /// Is a group of its own named: `all_reduce(x, ReduceOp.SUM, group)`?

@@ -400,8 +400,12 @@ impl Interp<'_> {
         for (v, at) in wanted {
             self.read_on_host(v);
             if matches!(v, Value::Object(_) | Value::Choice(_)) {
-                let cpu = self.at(Device::Cpu, super::NO_ORIGIN);
-                self.generator_meets(v, at, cpu, e, short(op.name));
+                let mut device = self.at(Device::Cpu, super::NO_ORIGIN);
+                // What samplers draw themselves is made by default (torch/utils/data/sampler.py).
+                if op.name.as_str().starts_with("torch.utils.data.") {
+                    device = self.default_device_or(device);
+                }
+                self.generator_meets(v, at, device, e, short(op.name));
             }
             // An input of `forward` as it is may be meant for the host.
             if matches!(v, Value::Outer(_)) {

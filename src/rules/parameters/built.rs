@@ -65,7 +65,10 @@ fn says_where_to_load(file: &File<'_>, function: &Function, e: ExprId) -> bool {
         let call = file.ir.call(id);
         let loads = match file.cx.program.resolve_expr(file.module, call.func) {
             Some(Resolved::External(path)) => {
-                matches!(path.as_str(), "torch.load" | "torch.hub.load_state_dict_from_url")
+                matches!(
+                    path.as_str(),
+                    "torch.load" | "torch.hub.load_state_dict_from_url" | "torch.utils.model_zoo.load_url"
+                )
             }
             // Of Lightning, also by a class of the project.
             _ => file.ir.last_name(call.func).is_some_and(|name| name.as_str() == "load_from_checkpoint"),
