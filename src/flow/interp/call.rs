@@ -227,6 +227,7 @@ impl Interp<'_> {
             }
             ObjKind::Inert => self.optimizer_escapes(id),
             ObjKind::List { .. } | ObjKind::Dict { .. } => {
+                self.keys_change(id);
                 for content in self.values_of(self.own(id)) {
                     for v in self.exact_elements(content).unwrap_or_default() {
                         self.escape(v, depth + 1);

@@ -519,6 +519,9 @@ impl Interp<'_> {
                     });
                     self.as_cond(r, e)
                 }
+                (ObjKind::List { .. } | ObjKind::Dict { .. }, _) => {
+                    self.has_key(id, item, e).unwrap_or_else(|| self.unknown_test(e))
+                }
                 _ => self.unknown_test(e),
             },
             // `assert data.edges is not None`, and then `"edges" in data`
@@ -532,11 +535,11 @@ impl Interp<'_> {
                 let put = self.has_put(s);
                 self.d.or(put, given)
             }
-            (Value::Outer(o), Value::Str(s, _)) => {
-                let text = format!(" has {:?}", s.as_str());
-                let key = Value::Str(s, super::super::value::NO_ORIGIN);
-                self.flag(Test::Compare(9, Value::Outer(o), key), o, &text, e)
-            }
+            (Value::Outer(o), Value::Str(s, _)) => self.has_outside(o, s, e),
+            (Value::Many(_), _) => match self.asked_for_keys(e) {
+                Some(dict) => self.contains(dict, item, e),
+                None => self.unknown_test(e),
+            },
             (Value::Choice(_), item) => {
                 let r = self.each(container, &mut |i, c| Value::Bool(i.contains(c, item, e)));
                 self.as_cond(r, e)

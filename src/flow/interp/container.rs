@@ -365,6 +365,9 @@ impl Interp<'_> {
     }
 
     pub(super) fn dict_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
+        if !matches!(name.as_str(), "items" | "values" | "keys" | "get" | "copy") {
+            self.keys_change(id);
+        }
         let content = self.own(id);
         let any = |i: &mut Self| match content {
             Value::Many(m) => i.each_of(m),

@@ -211,6 +211,17 @@ impl Interp<'_> {
             "functools.partial" => return Some(self.partial(args, e)),
             "collections.namedtuple" | "typing.NamedTuple" => self.tuple_class(args, e),
             "collections.deque" => self.make_deque(args, e),
+            // In place: which is where is not known any more.
+            "random.shuffle" => {
+                if let Some(&(Value::Object(id), _)) = args.positional.first()
+                    && self.obj(id).kind == (ObjKind::List { module: false })
+                    && let Some(items) = self.exact_elements(self.own(id))
+                {
+                    let content = self.many_of(&items);
+                    self.set_own(id, content);
+                }
+                Value::None
+            }
             "random.sample" | "random.choices" => match args.get(0, "population") {
                 Some((v, at)) => {
                     let item = self.some_element(v, at);

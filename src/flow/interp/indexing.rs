@@ -530,6 +530,9 @@ impl Interp<'_> {
     }
 
     pub(super) fn set_object_item(&mut self, id: ObjId, i: Value, value: Value) {
+        if self.set_item_of_row(id, i, value) {
+            return;
+        }
         let content = self.own(id);
         if let (ObjKind::Dict { module: false }, Value::Choice(_)) = (self.obj(id).kind, content) {
             return self.set_item_of_either(id, i, value);
@@ -571,6 +574,14 @@ impl Interp<'_> {
             }
             _ => return,
         };
+        let asked = self.watch.asked_keys.get(&id).copied();
         self.set_own(id, new);
+        if !matches!(new, Value::Seq(_)) {
+            // What else is in it has not changed.
+            if let Some(version) = asked {
+                self.watch.asked_keys.insert(id, version);
+            }
+            self.key_is_put(id, i);
+        }
     }
 }

@@ -184,6 +184,9 @@ impl<'p> Interp<'p> {
                 self.set_own(x, content);
                 a
             }
+            (Value::Object(x), Value::Object(y)) if self.is_plain_dict(x) && self.is_plain_dict(y) => {
+                self.row_of_table(x, y)
+            }
             (Value::Str(x, _), Value::Str(y, _)) if x == y => a,
             (Value::Seq(x), Value::Seq(y)) if self.t.seqs.get(x.0).len() == self.t.seqs.get(y.0).len() => {
                 let (x, y) = (self.seq_items(x), self.seq_items(y));

@@ -80,6 +80,7 @@ mod iteration;
 mod join;
 mod keepers;
 mod kept;
+mod keys;
 mod lacking;
 mod late_layers;
 mod late_tensors;
@@ -140,6 +141,7 @@ mod spelling;
 mod stmt;
 mod summary;
 mod sums;
+mod tables;
 mod taken_out;
 mod templates;
 mod tensor;
@@ -650,6 +652,7 @@ impl<'p> Interp<'p> {
 
     fn set_own(&mut self, id: ObjId, value: Value) {
         let cell = self.obj(id).own;
+        self.keys_change(id);
         self.store.set(cell, value);
     }
 

@@ -34,6 +34,7 @@ impl Interp<'_> {
 
     /// `d.pop(key)` and `del d[key]`: the dict has it no longer.
     pub(super) fn drop_key(&mut self, id: ObjId, key: Value) {
+        self.keys_change(id);
         let Value::Seq(s) = self.own(id) else { return };
         let same = |k: Value| match (k, key) {
             (Value::Str(a, _), Value::Str(b, _)) => a == b,

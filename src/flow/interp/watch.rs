@@ -131,6 +131,12 @@ pub(super) struct Watch {
     /// What has been taken out of files that were read to a known device, with that; and by the reason why something is there.
     pub(super) out_of_files: FxHashMap<OuterId, Dd>,
     pub(super) file_parts: FxHashMap<OriginId, OuterId>,
+    /// Lists and dicts that have been asked for a key, with the number of changes since.
+    pub(super) asked_keys: FxHashMap<ObjId, i64>,
+    /// When keys have been put into dicts, after so many changes.
+    pub(super) keys_put: FxHashMap<(ObjId, i64, Value), Cond>,
+    /// Dicts, and what stands for several of them, each by the other.
+    pub(super) rows: FxHashMap<ObjId, Vec<ObjId>>,
     /// When fixtures let the tests that use them go on.
     pub(super) fixtures: FxHashMap<(ModIdx, FuncId), Cond>,
     /// Where the number of the process among all equals the one on its machine.
@@ -338,6 +344,9 @@ impl Watch {
             out_of_files: FxHashMap::default(),
             file_parts: FxHashMap::default(),
             ranks_alike: Vec::new(),
+            rows: FxHashMap::default(),
+            asked_keys: FxHashMap::default(),
+            keys_put: FxHashMap::default(),
             fixtures: FxHashMap::default(),
             gpus_chosen: Vec::new(),
             gpus_there: Vec::new(),
@@ -367,6 +376,10 @@ impl Watch {
         self.wrapped.retain(|&(id, ..)| old(id));
         self.scattering.retain(|&(id, _)| old(id));
         self.anew.retain(|&id| old(id));
+        self.asked_keys.retain(|&id, _| old(id));
+        self.keys_put.retain(|&(id, ..), _| old(id));
+        self.rows.retain(|&id, _| old(id));
+        self.rows.values_mut().for_each(|others| others.retain(|&id| old(id)));
         self.true_lists.retain(|&id| old(id));
         self.unseen.retain(|&(id, _)| old(id));
         self.mingled.retain(|&id| old(id));
