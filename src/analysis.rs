@@ -17,7 +17,7 @@ mod unused;
 use rayon::prelude::*;
 
 use self::copies::Copies;
-pub use self::intake::Analysis;
+pub use self::intake::{Analysis, LargeProject};
 use self::intake::{Intake, Loaded, file_id, load};
 use self::judged::{Judged, findings_of, importer, judged};
 use self::project::Reading;
@@ -88,6 +88,7 @@ pub fn analyze(inputs: &[Input], honor_comments: bool) -> Analysis {
     let findings = callers::copied_instead(findings, &mut reading);
     let findings = project::set_up_by_tables(findings, &mut reading);
     let Reading { program, mut analysis, .. } = reading;
+    analysis.large_projects = project::too_large(&findings, inputs);
     analysis.findings.extend(findings);
     analysis.comments.retain(|(file, _)| (file.0 as usize) < inputs_read);
     analysis.work = rayon::broadcast(|_| work::take()).into_iter().sum();

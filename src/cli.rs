@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::finding::Severity;
 use crate::report::Format;
 
 /// Finds PyTorch device-placement bugs before the code meets a GPU.
@@ -21,8 +22,9 @@ pub struct Cli {
 
 const EXIT_CODES: &str = "Exit codes:
   0  nothing was found
-  1  something was found
-  2  the tool could not do its work: wrong flags, wrong configuration, a path that is not there";
+  1  something was found that is at least a warning (`--fail-on-severity`)
+  2  the tool could not do its work: wrong flags, wrong configuration, a path that is not there; with
+     `--strict` also if something was not checked";
 
 const VERIFY_EXIT_CODES: &str = "Exit codes:
   0  PyTorch can use an accelerator here
@@ -74,6 +76,12 @@ pub struct CheckArgs {
     /// Do not read or write a cache. There is none yet; accepted so that scripts may say so already
     #[arg(short, long, help_heading = "Miscellaneous")]
     pub no_cache: bool,
+    /// Exit with 1 only for findings at least this severe [default: warning]
+    #[arg(long, value_enum, value_name = "LEVEL", help_heading = "Miscellaneous")]
+    pub fail_on_severity: Option<Severity>,
+    /// Exit with 2 if something could not be checked: notebooks, or what is too large or too complex
+    #[arg(long, help_heading = "Miscellaneous")]
+    pub strict: bool,
     /// Exit with 0 even if something was found
     #[arg(short, long, help_heading = "Miscellaneous")]
     pub exit_zero: bool,

@@ -54,8 +54,8 @@ impl fmt::Display for Code {
 /// code selects it.
 pub const REVEAL: Code = Code(0);
 
-/// How bad it is. Only `Error` and `Warning` make the run fail.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+/// How bad it is. Unless configured otherwise, `Error` and `Warning` make the run fail.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, clap::ValueEnum)]
 pub enum Severity {
     /// Worth knowing.
     Info,

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, LargeProject};
 use crate::discover::Input;
 use crate::finding::Finding;
 use crate::flow::Exhausted;
@@ -23,11 +23,15 @@ pub struct Refined {
     pub suppressed: usize,
     /// The functions that ran out of budget, see [`Analysis::exhausted`].
     pub exhausted: Vec<Exhausted>,
+    /// The files that are too large, see [`Analysis::too_large`].
+    pub too_large: Vec<FileId>,
+    /// The projects that are too large, see [`Analysis::large_projects`].
+    pub large_projects: Vec<LargeProject>,
 }
 
 /// Applies settings and suppression comments.
 pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page]) -> Refined {
-    let Analysis { sources, findings, comments, exhausted, .. } = analysis;
+    let Analysis { sources, findings, comments, exhausted, too_large, large_projects, .. } = analysis;
     let by_path: FxHashMap<_, _> = inputs.iter().map(|input| (input.path.as_path(), input)).collect();
     let input = |file: FileId| by_path.get(sources.get(file).path.as_path()).copied();
     // Files that nobody asked for are read because of imports; theirs is another run.
@@ -46,5 +50,5 @@ pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page]) -> Refined {
         let path = |f: &Finding| &sources.get(f.primary.place.file).path;
         path(a).cmp(path(b)).then_with(|| key(a).cmp(&key(b))).then_with(|| a.message.cmp(&b.message))
     });
-    Refined { sources, findings, suppressed, exhausted }
+    Refined { sources, findings, suppressed, exhausted, too_large, large_projects }
 }

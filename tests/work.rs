@@ -9,6 +9,7 @@ use std::sync::Arc;
 use samedevice::analysis::{Analysis, analyze};
 use samedevice::config::Settings;
 use samedevice::discover::Input;
+use samedevice::finding::Severity;
 use samedevice::lower::STACK_BYTES;
 
 /// Analyzes one program that is in a folder of its own.
@@ -23,6 +24,8 @@ fn analysis(program: &str) -> Result<Analysis, Box<dyn Error>> {
         per_file_ignores: Vec::new(),
         excludes: Vec::new(),
         force_exclude: false,
+        strict: false,
+        fail_on_severity: Severity::Warning,
         oom_threshold: 1 << 30,
         max_accelerator_memory: 1 << 40,
     };
@@ -32,6 +35,7 @@ fn analysis(program: &str) -> Result<Analysis, Box<dyn Error>> {
         root: root.into(),
         settings: Arc::new(settings),
         bytes: Some(program.as_bytes().to_vec()),
+        named: true,
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).stack_size(STACK_BYTES).build()?;
     Ok(pool.install(|| analyze(&[input], true)))

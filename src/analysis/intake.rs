@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::extensions::extensions;
 use super::silences::Silences;
+use crate::config::Settings;
 use crate::discover::Input;
 use crate::finding::{Code, Finding, Label};
 use crate::flow::Exhausted;
@@ -15,7 +16,8 @@ use crate::ir::Module;
 use crate::link::{Finder, Importer, PathId, Program};
 use crate::lower::{Comment, Kind, Lowered};
 use crate::shield::shielded;
-use crate::source::{Source, Sources, is_test, read};
+use crate::source::read::{self, Unreadable};
+use crate::source::{Source, Sources, is_test};
 use crate::span::{FileId, Place, Span};
 use crate::sym::Sym;
 use crate::world::World;
@@ -34,6 +36,19 @@ pub struct Analysis {
     pub exhausted: Vec<Exhausted>,
     /// The steps that the run has taken, see [`crate::work`].
     pub work: u64,
+    /// Files that were found in a folder and are too large to be read.
+    pub too_large: Vec<FileId>,
+    /// Projects with findings that are too large to be looked at as a whole.
+    pub large_projects: Vec<LargeProject>,
+}
+
+/// A project of more than [`crate::discover::MAX_FILES`] files.
+#[derive(Debug)]
+pub struct LargeProject {
+    /// Where it begins.
+    pub root: Arc<Path>,
+    /// What is configured for it.
+    pub settings: Arc<Settings>,
 }
 
 /// A file that has been read.
@@ -44,6 +59,7 @@ pub(super) struct Loaded {
     /// `None`: whoever needs it can read it again.
     text: Option<String>,
     problem: Option<(Code, String)>,
+    too_large: bool,
     lowered: Option<Lowered>,
 }
 
@@ -88,6 +104,9 @@ impl Intake {
                 Some(text) => Source::new(loaded.path, loaded.name, text),
                 None => Source::on_disk(loaded.path, loaded.name),
             });
+            if loaded.too_large {
+                analysis.too_large.push(file);
+            }
             if let Some((code, message)) = loaded.problem {
                 analysis.findings.push(plain_finding(code, message, Place { file, span: Span::default() }));
             }
@@ -200,10 +219,12 @@ pub(super) fn load(input: &Input, file: FileId) -> Loaded {
         root: input.root.to_path_buf(),
         text: Some(String::new()),
         problem: None,
+        too_large: false,
         lowered: None,
     };
     match text {
         Ok(Ok(text)) => lower_into(&mut loaded, text, input.bytes.is_none(), file),
+        Ok(Err(Unreadable::TooLarge)) if !input.named => loaded.too_large = true,
         Ok(Err(reason)) => loaded.problem = Some((Code(3), format!("cannot read this file: {reason}"))),
         Err(panic) => loaded.problem = Some((Code(1), internal_error(&panic))),
     }
@@ -218,6 +239,7 @@ fn load_import(path: &Path, root: &Path, file: FileId) -> Loaded {
         root: root.to_path_buf(),
         text: Some(String::new()),
         problem: None,
+        too_large: false,
         lowered: None,
     };
     if let Ok(Ok(text)) = shielded(|| read::read(path)) {

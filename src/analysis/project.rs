@@ -11,7 +11,7 @@ use memchr::memmem::Finder;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::intake::{Analysis, Intake};
+use super::intake::{Analysis, Intake, LargeProject};
 use crate::config::Settings;
 use crate::discover::{Input, MAX_FILES, project_files, project_root};
 use crate::finding::{ByDefault, Code, Finding, Spot, Way};
@@ -530,9 +530,24 @@ pub(super) fn projects(files: impl Iterator<Item = FileId>, inputs: &[Input]) ->
     let files: FxHashSet<FileId> = files.collect();
     let asked = files.into_iter().filter_map(|file| inputs.get(file.0 as usize));
     let firsts = asked.filter(|input| seen.insert((&input.root, Arc::as_ptr(&input.settings))));
-    let together = |a: &Input, b: &Input| a.root == b.root && Arc::ptr_eq(&a.settings, &b.settings);
-    firsts
-        .filter(|input| inputs.iter().filter(|other| together(input, other)).count() <= MAX_FILES)
-        .filter_map(|input| Some(Project { input, files: project_files(&input.root, &input.settings)? }))
-        .collect()
+    firsts.filter_map(|input| Some(Project { input, files: files_of(input, inputs)? })).collect()
+}
+
+/// The Python files of an input's project. `None`: it is too large.
+fn files_of(input: &Input, inputs: &[Input]) -> Option<Vec<PathBuf>> {
+    let together = |other: &&Input| other.root == input.root && Arc::ptr_eq(&other.settings, &input.settings);
+    let few = inputs.iter().filter(together).count() <= MAX_FILES;
+    if few { project_files(&input.root, &input.settings) } else { None }
+}
+
+/// The projects of these findings that are too large for all that is asked of a project above.
+pub(super) fn too_large(findings: &[Finding], inputs: &[Input]) -> Vec<LargeProject> {
+    let mut seen: FxHashSet<&Path> = FxHashSet::default();
+    let asked = findings.iter().filter_map(|f| inputs.get(f.primary.place.file.0 as usize));
+    let firsts = asked.filter(|input| seen.insert(&input.root));
+    let large = firsts.filter(|input| files_of(input, inputs).is_none());
+    let project = |input: &Input| LargeProject { root: input.root.clone(), settings: input.settings.clone() };
+    let mut large: Vec<LargeProject> = large.map(project).collect();
+    large.sort_by(|a, b| a.root.cmp(&b.root));
+    large
 }

@@ -6,6 +6,9 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use rustc_hash::FxHashMap;
+
+use super::unchecked::Unchecked;
 use super::verify::{self, Asked};
 use super::{Failure, say, show, terminal};
 use crate::analysis::analyze;
@@ -34,7 +37,7 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
         return show_settings(args, &cwd, &mut resolver);
     }
     let mut found = find(args, &cwd, &mut resolver)?;
-    let failed = tell_errors(&mut found, args)?;
+    let mut failed = tell_errors(&mut found, args)?;
     if args.files.show_files {
         show::files(&found.files, &mut io::stdout().lock())?;
         return Ok(ExitCode::from(if failed { 2 } else { 0 }));
@@ -53,8 +56,10 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
         }
     }
     refuse_to_overwrite(args, &found, &refined)?;
-    write(args, color, &cwd, &refined, found.files.len())?;
-    Ok(exit_code(args, failed, &refined))
+    let unchecked = Unchecked::of(&found, &refined, &cwd);
+    write(args, color, &cwd, &found, &refined, Left { failed, not_checked: unchecked.details() })?;
+    failed |= tell_unchecked(&unchecked, args);
+    Ok(exit_code(args, failed, &found, &refined))
 }
 
 /// How many threads there are to be; 0: as many as rayon thinks. More than cores are of no use, and each takes its stack.
@@ -83,13 +88,36 @@ fn asked(args: &MachineArgs) -> Result<Option<Asked>, Failure> {
     }))
 }
 
-fn exit_code(args: &CheckArgs, failed: bool, refined: &Refined) -> ExitCode {
+/// Says what was not checked, and whether that means failure.
+fn tell_unchecked(unchecked: &Unchecked, args: &CheckArgs) -> bool {
+    let Some(summary) = unchecked.summary() else { return false };
+    // Who is quiet and strict is told why it failed.
+    let details = !args.output.quiet && args.output.verbose;
+    if !args.output.quiet || unchecked.is_strict() {
+        say(&format!("{summary}{}", if details { "" } else { "; see --verbose" }));
+    }
+    if details {
+        unchecked.details().iter().for_each(|line| say(&format!("not checked: {line}")));
+    }
+    if unchecked.is_strict() {
+        say("error: `strict` asks for everything to be checked; exclude what need not be (`extend-exclude`)");
+    }
+    unchecked.is_strict()
+}
+
+fn exit_code(args: &CheckArgs, failed: bool, found: &Discovery, refined: &Refined) -> ExitCode {
     let fails = |finding: &Finding| match args.machine.fail_on {
         FailOn::Any => true,
         FailOn::Possible => verify::is_possible(finding),
         FailOn::Confirmed => verify::is_confirmed(finding),
     };
-    let counts = refined.findings.iter().any(|found| found.severity >= Severity::Warning && fails(found));
+    let levels: FxHashMap<&Path, Severity> =
+        found.files.iter().map(|input| (input.path.as_path(), input.settings.fail_on_severity)).collect();
+    let severe = |finding: &Finding| {
+        let path = refined.sources.get(finding.primary.place.file).path.as_path();
+        finding.severity >= levels.get(path).copied().unwrap_or(Severity::Warning)
+    };
+    let counts = refined.findings.iter().any(|finding| severe(finding) && fails(finding));
     ExitCode::from(match (failed, counts) {
         (true, _) => 2,
         (false, true) if !args.exit_zero => 1,
@@ -109,6 +137,8 @@ fn resolver(args: &CheckArgs, cwd: &Path) -> Result<Resolver, ConfigError> {
         exclude,
         extend_exclude: Some(extend_exclude),
         force_exclude: args.files.force_exclude,
+        strict: args.strict,
+        fail_on_severity: args.fail_on_severity,
     };
     let place = match &args.config.config {
         Some(file) => Where::File(file.clone()),
@@ -149,7 +179,7 @@ fn find(args: &CheckArgs, cwd: &Path, resolver: &mut Resolver) -> Result<Discove
         Failure::Other(format!("cannot read standard input: {}", read::io_reason(&error)))
     })?;
     let input = virtual_file(name.unwrap_or(dash), bytes, &options, resolver)?;
-    Ok(Discovery { files: input.into_iter().collect(), errors: Vec::new() })
+    Ok(Discovery { files: input.into_iter().collect(), ..Discovery::default() })
 }
 
 /// Tells what could not be found. Says whether that means failure.
@@ -159,15 +189,13 @@ fn find(args: &CheckArgs, cwd: &Path, resolver: &mut Resolver) -> Result<Discove
 fn tell_errors(found: &mut Discovery, args: &CheckArgs) -> Result<bool, ConfigError> {
     let mut failed = false;
     for error in found.errors.drain(..) {
-        failed |= error.is_failure();
+        failed = true;
         match error {
             DiscoverError::Config(error) => return Err(error),
-            other if other.is_failure() => say(&format!("error: {other}")),
-            other if !args.output.quiet => say(&format!("warning: {other}")),
-            _ => {}
+            other => say(&format!("error: {other}")),
         }
     }
-    if found.files.is_empty() && !failed && !args.output.quiet {
+    if found.files.is_empty() && found.excluded.is_none() && !failed && !args.output.quiet {
         say("warning: no Python files found");
     }
     if args.output.verbose {
@@ -195,12 +223,21 @@ fn show_settings(args: &CheckArgs, cwd: &Path, resolver: &mut Resolver) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
+/// What of that which was asked for has not been looked at.
+struct Left<'a> {
+    /// Was there an error?
+    failed: bool,
+    /// A line for each thing that was not checked.
+    not_checked: &'a [String],
+}
+
 fn write(
     args: &CheckArgs,
     color: Color,
     cwd: &Path,
+    found: &Discovery,
     refined: &Refined,
-    checked: usize,
+    left: Left<'_>,
 ) -> Result<(), Failure> {
     let format = args.output.output_format;
     let root = root(format, cwd);
@@ -209,8 +246,10 @@ fn write(
         sources: &refined.sources,
         findings: &refined.findings,
         pages: registry(),
-        checked,
+        checked: found.files.len() - refined.too_large.len(),
         suppressed: refined.suppressed,
+        failed: left.failed,
+        not_checked: left.not_checked,
         version: env!("CARGO_PKG_VERSION"),
         summary: !args.output.quiet,
         color: if to_file.is_some() { color == Color::Always } else { terminal::color(color, &io::stdout()) },

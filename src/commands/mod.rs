@@ -4,6 +4,7 @@ pub mod check;
 pub mod rule;
 mod show;
 mod terminal;
+mod unchecked;
 pub mod verify;
 
 use std::io::{self, Write};

@@ -16,7 +16,7 @@ use crate::rules::page::Page;
 use crate::suggest::closest;
 
 /// The keys of a configuration.
-pub const KEYS: [&str; 10] = [
+pub const KEYS: [&str; 12] = [
     "select",
     "extend-select",
     "ignore",
@@ -25,6 +25,8 @@ pub const KEYS: [&str; 10] = [
     "force-exclude",
     "per-file-ignores",
     "severity",
+    "fail-on-severity",
+    "strict",
     "oom-threshold",
     "max-accelerator-memory",
 ];
@@ -49,6 +51,10 @@ pub struct Layer {
     pub per_file_ignores: Vec<PerFileIgnore>,
     /// Severities.
     pub severity: Severities,
+    /// Must everything be checked that is asked for?
+    pub strict: bool,
+    /// The least severity that makes the exit code 1.
+    pub fail_on_severity: Option<Severity>,
     /// Bytes.
     pub oom_threshold: Option<u64>,
     /// Bytes.
@@ -116,11 +122,16 @@ impl Reader<'_> {
                 "ignore" => layer.selection.ignore = self.selectors(value, "ignore")?,
                 "exclude" => layer.exclude = Some(self.patterns(value, "exclude")?),
                 "extend-exclude" => layer.extend_exclude = self.patterns(value, "extend-exclude")?,
-                "force-exclude" => {
-                    layer.force_exclude = value
-                        .get_ref()
-                        .as_bool()
-                        .ok_or_else(|| mistyped(value, "force-exclude", "`true` or `false`"))?;
+                "force-exclude" => layer.force_exclude = flag(value, "force-exclude")?,
+                "strict" => layer.strict = flag(value, "strict")?,
+                "fail-on-severity" => {
+                    let expected = "\"error\", \"warning\" or \"info\"";
+                    let word = value.get_ref().as_str();
+                    let level = word.and_then(level);
+                    layer.fail_on_severity = Some(level.ok_or_else(|| {
+                        let suggestion = word.and_then(|word| meant(word, &LEVELS[..3]));
+                        mistyped(value, "fail-on-severity", expected).help(did_you_mean(suggestion))
+                    })?);
                 }
                 "per-file-ignores" => layer.per_file_ignores = self.per_file_ignores(value)?,
                 "severity" => (layer.severity, off) = self.severity(value)?,
@@ -173,17 +184,12 @@ impl Reader<'_> {
         for (rule, level) in table_of(value, "severity")? {
             let selector = self.selector(rule.get_ref(), rule.span())?;
             let word = level.get_ref().as_str();
-            match word {
-                Some("error") => severities.push((selector, Severity::Error)),
-                Some("warning") => severities.push((selector, Severity::Warning)),
-                Some("info") => severities.push((selector, Severity::Info)),
-                Some("off") => off.push(selector),
+            match (word.and_then(self::level), word) {
+                (Some(level), _) => severities.push((selector, level)),
+                (None, Some("off")) => off.push(selector),
                 _ => {
                     let expected = "\"error\", \"warning\", \"info\" or \"off\"";
-                    let suggestion = word.and_then(|word| match word {
-                        "warn" => Some("warning"),
-                        other => closest(other, LEVELS),
-                    });
+                    let suggestion = word.and_then(|word| meant(word, &LEVELS));
                     return Err(mistyped(level, rule.get_ref(), expected).help(did_you_mean(suggestion)));
                 }
             }
@@ -191,6 +197,20 @@ impl Reader<'_> {
         severities.sort_by_key(|(selector, _)| selector.specificity());
         Ok((severities, off))
     }
+}
+
+fn level(word: &str) -> Option<Severity> {
+    [Severity::Error, Severity::Warning, Severity::Info].into_iter().find(|level| level.name() == word)
+}
+
+/// The level that was probably meant.
+fn meant<'a>(word: &str, levels: &[&'a str]) -> Option<&'a str> {
+    let word = if word == "warn" { "warning" } else { word };
+    closest(word, levels.iter().copied())
+}
+
+fn flag(value: &Value<'_>, key: &str) -> Result<bool> {
+    value.get_ref().as_bool().ok_or_else(|| mistyped(value, key, "`true` or `false`"))
 }
 
 /// The error about a rule that does not exist, without its place.
@@ -288,6 +308,7 @@ mod tests {
         let layer = read(
             "select = ['SD1']\nextend-select = ['SD307']\nignore = ['unguarded-cuda']\n\
              exclude = ['a']\nextend-exclude = ['b/*']\nforce-exclude = true\n\
+             strict = true\nfail-on-severity = 'error'\n\
              oom-threshold = '1.5 GiB'\nmax-accelerator-memory = 0x10\n\
              [severity]\nSD101 = 'info'\nALL = 'warning'\nSD2 = 'off'\n\
              [per-file-ignores]\n'tests/*' = ['SD1']\n'!src/*' = ['ALL']\n",
@@ -296,7 +317,8 @@ mod tests {
         assert_eq!(layer.selection.ignore.len(), 2, "ignore and off");
         assert_eq!(layer.severity[1].1, Severity::Info, "the more specific comes last");
         assert_eq!((layer.oom_threshold, layer.max_accelerator_memory), (Some(3 << 29), Some(16)));
-        assert!(layer.force_exclude);
+        assert!(layer.force_exclude && layer.strict);
+        assert_eq!(layer.fail_on_severity, Some(Severity::Error));
         let in_tests = |at: usize| layer.per_file_ignores[at].matches(Path::new("/p/tests/x.py"));
         assert!(in_tests(0) && in_tests(1));
     }
@@ -316,6 +338,9 @@ mod tests {
             "unknown rule `unguarded-cud` (did you mean `unguarded-cuda`?)"
         );
         assert!(mistake("[severity]\nSD101 = 'warn'").ends_with("(did you mean `warning`?)"));
+        assert!(mistake("fail-on-severity = 'warn'").ends_with("(did you mean `warning`?)"));
+        assert!(mistake("fail-on-severity = 'off'").contains("expects \"error\", \"warning\" or \"info\""));
+        assert!(mistake("strict = 1").contains("`true` or `false`"));
         assert!(mistake("oom-threshold = '1 parsec'").contains("not the string \"1 parsec\""));
         assert!(mistake("oom-threshold = -1").contains("a number of bytes"));
         for size in ["'99999999999999999999GiB'", "99999999999999999999"] {

@@ -74,6 +74,10 @@ pub struct Settings {
     pub excludes: Vec<Patterns>,
     /// Do excludes count for files that are named on the command line?
     pub force_exclude: bool,
+    /// Must everything be checked that is asked for?
+    pub strict: bool,
+    /// The least severity that makes the exit code 1.
+    pub fail_on_severity: Severity,
     /// Bytes from which on an allocation needs a handler (SD501).
     pub oom_threshold: u64,
     /// Bytes that no accelerator has (SD507).

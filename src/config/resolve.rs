@@ -10,6 +10,7 @@ use super::file::{Layer, parse};
 use super::patterns::Patterns;
 use super::selector::{Selection, enabled};
 use super::{ConfigError, DEFAULT_EXCLUDE, DEFAULT_MAX_ACCELERATOR_MEMORY, DEFAULT_OOM_THRESHOLD, Settings};
+use crate::finding::Severity;
 use crate::rules::page::Page;
 use crate::source::{display_name, read};
 
@@ -40,6 +41,10 @@ pub struct Overrides {
     pub extend_exclude: Option<Patterns>,
     /// `--force-exclude`.
     pub force_exclude: bool,
+    /// `--strict`.
+    pub strict: bool,
+    /// `--fail-on-severity`.
+    pub fail_on_severity: Option<Severity>,
 }
 
 /// Finds and remembers the settings of folders.
@@ -171,6 +176,8 @@ fn combine(
         per_file_ignores: layer.per_file_ignores,
         excludes,
         force_exclude: layer.force_exclude || overrides.force_exclude,
+        strict: layer.strict || overrides.strict,
+        fail_on_severity: overrides.fail_on_severity.or(layer.fail_on_severity).unwrap_or(Severity::Warning),
         oom_threshold: layer.oom_threshold.unwrap_or(DEFAULT_OOM_THRESHOLD),
         max_accelerator_memory: layer.max_accelerator_memory.unwrap_or(DEFAULT_MAX_ACCELERATOR_MEMORY),
     }

@@ -35,6 +35,17 @@ pub struct Input {
     pub settings: Arc<Settings>,
     /// Its bytes, if they do not come from the disk.
     pub bytes: Option<Vec<u8>>,
+    /// Was it asked for by its name, or was it found in a folder?
+    pub named: bool,
+}
+
+/// A file that was met and is not linted.
+#[derive(Clone, Debug)]
+pub struct Skipped {
+    /// As people see it.
+    pub name: String,
+    /// Do its settings ask for everything to be checked?
+    pub strict: bool,
 }
 
 /// How to look.
@@ -44,19 +55,15 @@ pub struct Options {
     pub cwd: PathBuf,
 }
 
-impl DiscoverError {
-    /// Did the tool fail to do what it was told to? Else it is only worth a warning.
-    pub fn is_failure(&self) -> bool {
-        // Pre-commit hands over every notebook of a project.
-        !matches!(self, Self::Notebook(_))
-    }
-}
-
 /// What was found.
 #[derive(Debug, Default)]
 pub struct Discovery {
     /// The files, sorted by path, each once.
     pub files: Vec<Input>,
+    /// Notebooks, which cannot be linted yet.
+    pub notebooks: Vec<Skipped>,
+    /// A Python file that is excluded or ignored, if folders were looked through and all of them are.
+    pub excluded: Option<Skipped>,
     /// What went wrong. The rest was found.
     pub errors: Vec<DiscoverError>,
 }
@@ -68,8 +75,6 @@ pub enum DiscoverError {
     Missing(PathBuf),
     /// A file or folder that the operating system does not show, and its words.
     Unreadable(PathBuf, String),
-    /// A path of the command line that cannot be linted yet.
-    Notebook(PathBuf),
     /// The configuration of a folder is wrong.
     Config(ConfigError),
 }
@@ -79,7 +84,6 @@ impl fmt::Display for DiscoverError {
         match self {
             Self::Missing(path) => write!(f, "`{}`: no such file or directory", path.display()),
             Self::Unreadable(path, reason) => write!(f, "cannot read `{}`: {reason}", path.display()),
-            Self::Notebook(path) => write!(f, "`{}`: notebooks cannot be linted yet", path.display()),
             Self::Config(error) => error.fmt(f),
         }
     }
@@ -94,6 +98,7 @@ pub fn discover(paths: &[PathBuf], options: &Options, resolver: &mut Resolver) -
         rules: Rules::new(&options.cwd),
         roots: Roots::default(),
         links: FxHashMap::default(),
+        left_out: Vec::new(),
         found: Discovery::default(),
     };
     let mut seen = FxHashSet::default();
@@ -105,7 +110,7 @@ pub fn discover(paths: &[PathBuf], options: &Options, resolver: &mut Resolver) -
         }
         match std::fs::metadata(&path) {
             Ok(metadata) if metadata.is_dir() => walk.folder(&path),
-            Ok(_) => walk.named(&path, path_as_given),
+            Ok(_) => walk.named(&path),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 walk.found.errors.push(DiscoverError::Missing(path_as_given.clone()));
             }
@@ -136,7 +141,7 @@ pub fn virtual_file(
         return Ok(None);
     }
     let name = display_name(&path, &options.cwd);
-    Ok(Some(Input { path, name, root: root.into(), settings, bytes: Some(bytes) }))
+    Ok(Some(Input { path, name, root: root.into(), settings, bytes: Some(bytes), named: true }))
 }
 
 struct Walk<'a> {
@@ -146,20 +151,23 @@ struct Walk<'a> {
     roots: Roots,
     /// Links to files that the walk met, with what they lead to.
     links: FxHashMap<PathBuf, PathBuf>,
+    /// Folders and Python files that the walk met and that are excluded or ignored, and whether their settings are strict.
+    left_out: Vec<(PathBuf, bool)>,
     found: Discovery,
 }
 
 impl Walk<'_> {
     /// A file that is named on the command line.
-    fn named(&mut self, path: &Path, as_given: &Path) {
-        if path.extension().is_some_and(|extension| extension == "ipynb") {
-            self.found.errors.push(DiscoverError::Notebook(as_given.to_owned()));
-            return;
-        }
+    fn named(&mut self, path: &Path) {
         let Some(settings) = self.settings(path.parent().unwrap_or(path)) else { return };
         let root = self.root(path);
-        if !(settings.force_exclude && excluded(path, &settings, &root)) {
-            self.add(path, settings);
+        if settings.force_exclude && excluded(path, &settings, &root) {
+            return;
+        }
+        if is_notebook(path) {
+            self.add_notebook(path, &settings);
+        } else {
+            self.add(path, settings, true);
         }
     }
 
@@ -192,16 +200,24 @@ impl Walk<'_> {
     fn visit(&mut self, entry: &DirEntry) -> bool {
         let path = entry.path();
         let kind = entry.file_type();
-        if !kind.is_dir() && !is_python(path) {
+        let notebook = kind.is_file() && is_notebook(path);
+        if !kind.is_dir() && !notebook && !is_python(path) {
             return false;
         }
         let Some(folder) = path.parent() else { return false };
         let Some(settings) = self.settings(folder) else { return false };
-        if settings.excludes(path) {
+        let ignored = |rules: &mut Rules| {
+            let around = rules.folder(folder);
+            rules.ignores(&around, path, kind.is_dir())
+        };
+        if settings.excludes(path) || ignored(&mut self.rules) {
+            if !notebook {
+                self.left_out.push((path.to_owned(), settings.strict));
+            }
             return false;
         }
-        let rules = self.rules.folder(folder);
-        if self.rules.ignores(&rules, path, kind.is_dir()) {
+        if notebook {
+            self.add_notebook(path, &settings);
             return false;
         }
         if kind.is_symlink() {
@@ -213,15 +229,20 @@ impl Walk<'_> {
             self.links.insert(path.to_owned(), target);
         }
         if kind.is_file() || kind.is_symlink() {
-            self.add(path, settings);
+            self.add(path, settings, false);
         }
         true
     }
 
-    fn add(&mut self, path: &Path, settings: Arc<Settings>) {
+    fn add_notebook(&mut self, path: &Path, settings: &Settings) {
+        let name = display_name(path, &self.options.cwd);
+        self.found.notebooks.push(Skipped { name, strict: settings.strict });
+    }
+
+    fn add(&mut self, path: &Path, settings: Arc<Settings>, named: bool) {
         let root = self.root(path);
         let name = display_name(path, &self.options.cwd);
-        self.found.files.push(Input { path: path.to_owned(), name, root, settings, bytes: None });
+        self.found.files.push(Input { path: path.to_owned(), name, root, settings, bytes: None, named });
     }
 
     /// The settings of a folder; `None`, once the error is noted, if they are wrong.
@@ -243,8 +264,12 @@ impl Walk<'_> {
     }
 
     fn finish(self) -> Discovery {
-        let Discovery { mut files, errors } = self.found;
-        files.sort_by(|a, b| a.path.cmp(&b.path));
+        let excluded = if self.found.files.is_empty() { self.example_left_out() } else { None };
+        let Discovery { mut files, mut notebooks, errors, .. } = self.found;
+        notebooks.sort_by(|a, b| a.name.cmp(&b.name));
+        notebooks.dedup_by(|a, b| a.name == b.name);
+        // What is named goes before what is only found.
+        files.sort_by(|a, b| a.path.cmp(&b.path).then(b.named.cmp(&a.named)));
         files.dedup_by(|a, b| a.path == b.path);
         // A link to a file that is linted anyway would only say everything twice.
         let links = self.links;
@@ -252,7 +277,19 @@ impl Walk<'_> {
         let mut linted: FxHashSet<PathBuf> =
             files.iter().filter(|input| !is_link(input)).map(|input| input.path.clone()).collect();
         files.retain(|input| links.get(&input.path).is_none_or(|target| linted.insert(target.clone())));
-        Discovery { files, errors }
+        Discovery { files, notebooks, excluded, errors }
+    }
+
+    /// One of the Python files that are excluded or ignored, if there is one; of much that is, not all is looked at.
+    fn example_left_out(&self) -> Option<Skipped> {
+        let below = |(path, strict): &(PathBuf, bool)| {
+            let entries = WalkDir::new(path).sort_by_file_name().into_iter().filter_map(Result::ok);
+            let strict = *strict;
+            entries.take(MAX_LEFT_OUT).map(move |entry| (entry, strict)).collect::<Vec<_>>()
+        };
+        let mut all = self.left_out.iter().take(MAX_LEFT_OUT).flat_map(below).take(MAX_LEFT_OUT);
+        let (file, strict) = all.find(|(entry, _)| entry.file_type().is_file() && is_python(entry.path()))?;
+        Some(Skipped { name: display_name(file.path(), &self.options.cwd), strict })
     }
 }
 
@@ -260,6 +297,13 @@ impl Walk<'_> {
 fn excluded(path: &Path, settings: &Settings, project: &Path) -> bool {
     let top = if path.starts_with(&settings.root) { &settings.root } else { project };
     path.ancestors().take_while(|p| *p != top).any(|p| settings.excludes(p))
+}
+
+/// So much of what is excluded is searched for a Python file.
+const MAX_LEFT_OUT: usize = 1000;
+
+fn is_notebook(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "ipynb")
 }
 
 fn is_python(path: &Path) -> bool {

@@ -12,6 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::search_path;
 use crate::ir::Module;
+use crate::source::read;
 use crate::sym::Sym;
 
 /// Looks files up. Remembers the directories' listings and every answer: the files of a directory import much the
@@ -25,6 +26,8 @@ pub struct Finder {
     answers: FxHashMap<(Importer, u32, Sym), Option<PathId>>,
     /// The folders that files put on their path; the first entry is that of files that do not.
     added: Vec<Vec<DirId>>,
+    /// Does a directory hold something called `torch` that is not PyTorch?
+    own_torch: FxHashMap<DirId, bool>,
 }
 
 /// Number of a file's path.
@@ -77,6 +80,11 @@ impl Names {
     }
 }
 
+const TORCH: &str = "torch";
+
+/// What the folder of PyTorch has: its C++ sources in its repository, and what they become where it is installed.
+const OF_PYTORCH: [&str; 2] = ["csrc", "_C"];
+
 /// Where a project keeps what its scripts import, if not beside them: installed from there, or put on the path by the scripts.
 const SOURCES: [&str; 2] = ["src", "lib"];
 
@@ -101,8 +109,11 @@ impl Finder {
     /// have it. The root bounds the search.
     pub fn find(&mut self, importer: Importer, level: u32, module: Sym) -> Option<PathId> {
         let parts = module.as_str().split('.').filter(|p| !p.is_empty());
-        if level == 0 && parts.clone().next().is_none_or(is_loaded_first) {
-            return None;
+        if level == 0 {
+            let first = parts.clone().next()?;
+            if is_loaded_first(first) && !(first == TORCH && self.has_own_torch(importer)) {
+                return None;
+            }
         }
         if let Some(&known) = self.answers.get(&(importer, level, module)) {
             return known;
@@ -111,7 +122,11 @@ impl Finder {
         let found = if level > 0 {
             self.relative(importer.dir, level, &parts)
         } else {
-            self.absolute(importer, &parts)
+            // What a package called `torch` has not, is not PyTorch's either.
+            self.absolute(importer, &parts).or_else(|| match parts.first() {
+                Some(&TORCH) => self.absolute(importer, &[TORCH]),
+                _ => None,
+            })
         };
         let found = found.map(|path| self.path_id(&path));
         self.answers.insert((importer, level, module), found);
@@ -146,6 +161,39 @@ impl Finder {
     /// The path of this number.
     pub fn path(&self, id: PathId) -> &Path {
         &self.files[id.0 as usize]
+    }
+
+    /// Is there something called `torch` beside the importing file, or at its project's root, that is not PyTorch and that Python
+    /// would find before it? In PyTorch's own repository what is said of PyTorch holds; a package without a line of code is a folder
+    /// of examples, of which nobody wants `torch.zeros`.
+    fn has_own_torch(&mut self, importer: Importer) -> bool {
+        let mut bases = vec![importer.dir];
+        if importer.inside {
+            bases.push(importer.root);
+        }
+        bases.into_iter().any(|base| {
+            if let Some(&known) = self.own_torch.get(&base) {
+                return known;
+            }
+            let own = self.is_own_torch(base);
+            self.own_torch.insert(base, own);
+            own
+        })
+    }
+
+    fn is_own_torch(&mut self, base: DirId) -> bool {
+        // The directory of a package is not on the path.
+        if !self.may_hold(base, TORCH) || self.package(base).is_some() {
+            return false;
+        }
+        if !self.holds(base, TORCH) {
+            return self.file(base, TORCH, ".py").is_some();
+        }
+        let folder = self.sub(base, TORCH);
+        let Some(init) = self.package(folder) else { return false };
+        let is_code = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+        !OF_PYTORCH.iter().any(|name| self.holds(folder, name))
+            && read::read(&init).is_ok_and(|text| text.lines().any(is_code))
     }
 
     fn relative(&mut self, dir: DirId, level: u32, parts: &[&str]) -> Option<PathBuf> {
@@ -316,7 +364,7 @@ impl Found {
 }
 
 /// Packages that projects have folders named after, without meaning to shadow them, and modules that are there before a
-/// program looks for any.
+/// program looks for any. `torch` counts among the first unless the project's own is known not to be PyTorch.
 fn is_loaded_first(package: &str) -> bool {
     matches!(package, "torch" | "numpy" | "os" | "sys" | "typing" | "math")
 }

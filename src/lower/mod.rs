@@ -18,6 +18,7 @@ mod scope;
 mod stmt;
 #[cfg(test)]
 mod tests;
+pub mod tokens;
 mod unreachable;
 
 use memchr::memchr;

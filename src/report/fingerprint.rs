@@ -1,12 +1,13 @@
 //! The identity of a finding across edits, for baselines and for the services that track alerts.
 //!
-//! A fingerprint is a hash of the rule, the file's path, the text of the lines the finding is on and the
-//! text that it marks. Line numbers are not in it, so edits elsewhere leave it alone; which of several equal
-//! places it is *is* in it, and is counted in the file's text rather than among the findings, so that
+//! A fingerprint is a hash of the rule, the file's path, the tokens of the statement that the finding is in and the
+//! tokens that it marks, without what formatters change ([`crate::lower::tokens`]). Line numbers are not in it, so edits elsewhere leave it alone; which of several
+//! equal places it is *is* in it, and is counted in the file's text rather than among the findings, so that
 //! selecting, suppressing or fixing one finding does not rename another.
 
 use std::fmt;
 use std::hash::Hasher;
+use std::ops::Range;
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
@@ -16,6 +17,7 @@ use serde::{Serialize, Serializer};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::finding::Finding;
+use crate::lower::tokens::{Tokens, tokens};
 use crate::source::{Source, Sources};
 use crate::span::{FileId, Span};
 
@@ -52,78 +54,67 @@ pub fn fingerprints(sources: &Sources, root: &Path, findings: &[Finding]) -> Vec
 }
 
 /// What the fingerprints of one file share.
-struct File<'a> {
-    source: &'a Source,
+struct File {
     name: String,
-    /// The hash of each row's normalised text.
-    rows: Vec<u64>,
-    /// For each row, how many rows above it are equal to it.
-    earlier: Vec<u32>,
+    tokens: Tokens,
+    /// For each statement, the hash of its tokens, and how many above it are equal to it.
+    statements: Vec<(u64, u32)>,
 }
 
-impl<'a> File<'a> {
-    fn new(source: &'a Source, root: &Path) -> Self {
+impl File {
+    fn new(source: &Source, root: &Path) -> Self {
+        let tokens = tokens(source.text());
         let mut seen: FxHashMap<u64, u32> = FxHashMap::default();
-        let mut normal = String::new();
-        let mut rows = Vec::with_capacity(source.line_starts().len());
-        let mut earlier = Vec::with_capacity(rows.capacity());
-        for row in 1..=source.line_starts().len() {
-            normalise(source.row_text(row), &mut normal);
-            let hash = xxh3_64(normal.as_bytes());
+        let numbered = |statement: &Range<usize>| {
+            let hash = xxh3_64(normal(&tokens, statement.clone()).as_bytes());
             let count = seen.entry(hash).or_default();
-            rows.push(hash);
-            earlier.push(*count);
             *count += 1;
-        }
-        Self { source, name: relative_name(root, source), rows, earlier }
+            (hash, *count - 1)
+        };
+        let statements = tokens.statements.iter().map(numbered).collect();
+        Self { name: relative_name(root, source), tokens, statements }
     }
 
     fn fingerprint(&self, finding: &Finding, span: Span) -> Fingerprint {
-        let first = self.row_of(span.start);
-        // A span that ends with its line's end is on that line only.
-        let last = self.row_of(span.end.saturating_sub(1).max(span.start));
-        let marked = span.slice(self.source.text());
+        let all = &self.tokens.tokens;
+        let first = all.partition_point(|token| token.span.end <= span.start);
+        let last = all.partition_point(|token| token.span.start < span.end).max(first);
+        let marked = normal(&self.tokens, first..last);
+        let at = self.tokens.statements.partition_point(|statement| statement.end <= first);
         let mut hash = Xxh3::new();
         hash.write_u16(finding.code.0.to_le());
         hash.write(self.name.as_bytes());
         hash.write_u8(0);
-        for row in self.rows.get(first..=last).unwrap_or_default() {
-            hash.write(&row.to_le_bytes());
-        }
-        let mut normal = String::new();
-        normalise(marked, &mut normal);
-        hash.write(normal.as_bytes());
+        let (statement, earlier) = self.statements.get(at).copied().unwrap_or_default();
+        hash.write(&statement.to_le_bytes());
+        hash.write(marked.as_bytes());
         hash.write_u8(0);
-        hash.write(&self.earlier.get(first).copied().unwrap_or(0).to_le_bytes());
-        hash.write(&self.earlier_in_row(first, span, marked).to_le_bytes());
+        hash.write(&earlier.to_le_bytes());
+        hash.write(&self.earlier_in_statement(at, first, marked).to_le_bytes());
         Fingerprint(hash.finish())
     }
 
-    /// Which of the equal texts of its row is it?
-    fn earlier_in_row(&self, row: usize, span: Span, marked: &str) -> u32 {
-        if marked.is_empty() {
+    /// Which of the equal pieces of its statement is it? Of a very long one only the nearest are counted.
+    fn earlier_in_statement(&self, statement: usize, first: usize, marked: &str) -> u32 {
+        let Some(start) = self.tokens.statements.get(statement).map(|tokens| tokens.start) else { return 0 };
+        if marked.is_empty() || first <= start {
             return 0;
         }
-        let start = self.source.line_starts().get(row).copied().unwrap_or(span.start);
-        let before = Span::new(start, span.start).slice(self.source.text());
+        let before = normal(&self.tokens, start.max(first.saturating_sub(NEAR))..first);
         u32::try_from(before.matches(marked).count()).unwrap_or(u32::MAX)
-    }
-
-    /// The row of an offset, from 0.
-    fn row_of(&self, offset: u32) -> usize {
-        self.source.line_starts().partition_point(|&start| start <= offset).saturating_sub(1)
     }
 }
 
-/// Puts the text into `out` with each run of white space as one space and none at the ends.
-fn normalise(text: &str, out: &mut String) {
-    out.clear();
-    for word in text.split_whitespace() {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(word);
-    }
+/// So many tokens before a place are searched for the same.
+const NEAR: usize = 1000;
+
+/// The text of some tokens.
+fn normal(tokens: &Tokens, range: Range<usize>) -> &str {
+    let Some([first, .., last]) = tokens.tokens.get(range.clone()) else {
+        let one = tokens.tokens.get(range).and_then(<[_]>::first);
+        return one.map_or("", |token| &tokens.normal[token.normal.clone()]);
+    };
+    &tokens.normal[first.normal.start..last.normal.end]
 }
 
 #[cfg(test)]
@@ -160,6 +151,15 @@ mod tests {
         assert_eq!(all.len(), 5);
     }
 
+    /// Both are what `ruff format` makes of the other, but for the import.
+    #[test]
+    fn formatting_changes_nothing() {
+        let before = "x = f('a', (b.cuda()), u'c')\nif x: y = [b.cuda(), 1,]; b.cuda( )\n";
+        let after = "import torch\n\nx = f(\n    \"a\",\n    b.cuda(),\n    \"c\",\n)\nif x:\n    y = [\n        b.cuda(),\n        1,\n    ]\n    b.cuda( )\n";
+        let (before, after) = (prints("a.py", before, "b.cuda("), prints("a.py", after, "b.cuda("));
+        assert_eq!((before.len(), &before), (3, &after));
+    }
+
     #[test]
     fn edits_elsewhere_indentation_and_line_ends_change_nothing() {
         let edited = format!("import torch\r\n\r\n{}", BEFORE.replace("x =", "\tx  =").replace('\n', "\r\n"));
@@ -177,6 +177,6 @@ mod tests {
 
     #[test]
     fn baselines_on_disk_depend_on_this_value() {
-        assert_eq!(prints("a.py", "a.cuda()\n", "a.cuda()"), ["fed829ff4af757cf"]);
+        assert_eq!(prints("a.py", "a.cuda()\n", "a.cuda()"), ["5f3b4b04fbe31eaf"]);
     }
 }

@@ -34,7 +34,9 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if !report.summary {
         return Ok(());
     }
-    writeln!(out, "{}", summary(report))?;
+    if let Some(summary) = summary(report) {
+        writeln!(out, "{summary}")?;
+    }
     if let Some(verdicts) = verdicts(report) {
         writeln!(out, "On the machine: {verdicts}")?;
     }

@@ -55,6 +55,10 @@ pub struct Report<'a> {
     pub checked: usize,
     /// How many findings comments and the baseline silenced.
     pub suppressed: usize,
+    /// Did something that was asked for fail, such as a path that is not there?
+    pub failed: bool,
+    /// What was not looked at, or not wholly, one line each.
+    pub not_checked: &'a [String],
     /// The version of this program.
     pub version: &'a str,
     /// Should the full format end with a summary and what to do next?

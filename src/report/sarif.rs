@@ -27,7 +27,7 @@ const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 const ROOT: &str = "%SRCROOT%";
 /// The fingerprint's name; the number goes up when its definition changes. GitHub's own name for one
 /// (`primaryLocationLineHash`) stays free: its upload action computes that, and warns where it finds another.
-const FINGERPRINT: &str = "samedevice/v1";
+const FINGERPRINT: &str = "samedevice/v2";
 /// Longer texts are not repeated in the log.
 const MAX_SNIPPET: usize = 2000;
 
@@ -53,6 +53,8 @@ impl Serialize for Log<'_> {
         #[serde(rename_all = "camelCase")]
         struct Run<'a> {
             tool: Value,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            invocations: Option<Value>,
             column_kind: &'static str,
             original_uri_base_ids: Value,
             results: Results<'a>,
@@ -68,12 +70,20 @@ impl Serialize for Log<'_> {
         let base = format!("{}/", file_uri(report.root).trim_end_matches('/'));
         let run = Run {
             tool: json!({"driver": driver}),
+            invocations: (!report.not_checked.is_empty()).then(|| invocations(report)),
             column_kind: "unicodeCodePoints",
             original_uri_base_ids: json!({ROOT: {"uri": base}}),
             results: Results { report },
         };
         Root { schema: SCHEMA, version: "2.1.0", runs: [run] }.serialize(serializer)
     }
+}
+
+/// What was not checked, as SARIF has it.
+fn invocations(report: &Report) -> Value {
+    let notification = |line: &String| json!({"level": "warning", "message": {"text": format!("not checked: {}", one_line(line))}});
+    let notifications: Vec<Value> = report.not_checked.iter().map(notification).collect();
+    json!([{"executionSuccessful": !report.failed, "toolExecutionNotifications": notifications}])
 }
 
 /// The pages of the rules that were hit, in the order of their codes: a log is uploaded with every run, and readers have limits.

@@ -57,15 +57,21 @@ pub(super) fn message_with_world(finding: &Finding) -> String {
     if clauses.is_empty() { message.into_owned() } else { format!("{message} ({})", clauses.join("; ")) }
 }
 
-/// "Found 3 problems (2 errors, 1 warning) in 12 files; 4 suppressed."
-pub(super) fn summary(report: &Report) -> String {
+/// "Found 3 problems (2 errors, 1 warning) in 12 files; 4 suppressed." `None` if nothing was checked.
+pub(super) fn summary(report: &Report) -> Option<String> {
+    if report.checked == 0 && report.findings.is_empty() {
+        return None;
+    }
     let files = counted(report.checked, "file");
     let suppressed = match report.suppressed {
         0 => String::new(),
         n => format!("; {n} more suppressed"),
     };
     if report.findings.is_empty() {
-        return format!("All clear: {files} checked{}.", suppressed.replace(" more", ""));
+        // That all is clear is said of all that was asked for.
+        let all = !report.failed && report.not_checked.is_empty();
+        let words = if all { "All clear" } else { "Nothing found" };
+        return Some(format!("{words}: {files} checked{}.", suppressed.replace(" more", "")));
     }
     let of = |severity| report.findings.iter().filter(|f| f.severity == severity).count();
     let parts: Vec<_> =
@@ -76,7 +82,7 @@ pub(super) fn summary(report: &Report) -> String {
             .map(|(n, word)| counted(n, word))
             .collect();
     let problems = counted(report.findings.len(), "problem");
-    format!("Found {problems} ({}) in {files}{suppressed}.", parts.join(", "))
+    Some(format!("Found {problems} ({}) in {files}{suppressed}.", parts.join(", ")))
 }
 
 /// "2 confirmed, 1 refuted." `None` if no machine was asked.

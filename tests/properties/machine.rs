@@ -42,7 +42,7 @@ fn of_judgements(machine: &Machine) {
         World::FreeBelow(1 << 33),
         World::CapabilityBelow(8, 0),
     ] {
-        let mut finding = Finding::new(Code(101), world, "m", Label { place, text: String::new() });
+        let mut finding = Finding::new(Code(101), world, "m", Label::new(place, ""));
         for premise in [Premise::AtLeastGpus(2), Premise::FewerGpus(9), Premise::Without(Backend::Mps)] {
             finding.also.push(finding.premises.clone());
             finding.premises.push(premise);

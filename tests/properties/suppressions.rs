@@ -108,7 +108,7 @@ fn findings(first: u8, source: &Source, file: FileId) -> Vec<Finding> {
     let codes: Vec<Code> = registry().iter().map(|page| page.code).filter(|&code| code != UNUSED).collect();
     let one = |row: usize| {
         let code = codes[(row * 7 + usize::from(first / 4)) % codes.len()];
-        let label = Label { place: place(row), text: String::new() };
+        let label = Label::new(place(row), "");
         Finding::new(code, World::Always, "m", label).related(place(row + 2), "n")
     };
     (0..starts.len()).step_by(step).map(one).collect()
