@@ -53,9 +53,8 @@ pub fn silencers(comments: &[Comment], source: &Source, pages: &[Page]) -> Vec<S
     for comment in comments {
         let text = comment.span.slice(source.text());
         for directive in directive::parse(text, comment.span.start, pages).into_iter().flatten() {
-            match lines(directive.kind, *comment, source) {
-                Some(lines) => found.push(Silencer { lines, codes: codes(&directive) }),
-                None => {}
+            if let Some(lines) = lines(directive.kind, *comment, source) {
+                found.push(Silencer { lines, codes: codes(&directive) });
             }
         }
     }

@@ -208,6 +208,9 @@ pub(super) fn is_within(places: &[Span], at: Span) -> bool {
     next.checked_sub(1).is_some_and(|n| places[n].contains(at))
 }
 
+/// A variable of that function, or an attribute, and how deep what it holds is looked into.
+type Asked = (Option<FuncId>, ExprId, u32);
+
 /// What has been found out of one function: the same is asked from every branch around it.
 #[derive(Default)]
 pub(super) struct Memo {
@@ -216,7 +219,7 @@ pub(super) struct Memo {
     /// Whether a statement may leave the function.
     leaving: RefCell<FxHashMap<StmtId, bool>>,
     /// Whether a variable of that function, or an attribute, may be given a module without weights, so deep.
-    pub(super) weightless: RefCell<FxHashMap<(Option<FuncId>, ExprId, u32), bool>>,
+    pub(super) weightless: RefCell<FxHashMap<Asked, bool>>,
 }
 
 /// Tests that have been come past where they were true only with CUDA.
