@@ -362,12 +362,17 @@ impl<'p> Interp<'p> {
     pub(super) fn comprehension(&mut self, id: CompId, at: ExprId) -> Value {
         let linked = self.linked();
         let comp: &'p Comp = linked.ir.comp(id);
-        let mut made = Vec::new();
-        let exact = self.generators(comp, &comp.generators, &mut made);
+        let (mut made, mut when) = (Vec::new(), FALSE);
+        let exact = self.generators(comp, &comp.generators, &mut made, &mut when);
         let before = self.path;
         let value = self.gathered(comp, made, exact, at);
         self.path = before;
-        let runs = comp.generators.first().map_or(TRUE, |first| self.runs(first.iter));
+        let mut runs = comp.generators.first().map_or(TRUE, |first| self.runs(first.iter));
+        // `[i for i in wanted if i < torch.cuda.device_count()]`: where there is something in it, there is a GPU.
+        let some = self.at_least(1);
+        if when != FALSE && !self.d.implies(before, some) && self.d.implies(when, some) {
+            runs = self.d.and(runs, some);
+        }
         // Which machine it is decides for more than this list; other reasons to be empty are not worth a condition.
         if comp.kind == CompKind::Generator || !self.hangs_on_machine(runs) {
             return value;
@@ -383,9 +388,17 @@ impl<'p> Interp<'p> {
         atoms.iter().any(|a| a.is_hardware())
     }
 
-    /// Runs the loops of a comprehension; elements go to `made`. True when their number is known.
-    fn generators(&mut self, comp: &'p Comp, rest: &'p [Generator], made: &mut Vec<(Value, Value)>) -> bool {
+    /// Runs the loops of a comprehension; elements go to `made`, and `when` is the condition on which there are any. True when
+    /// their number is known.
+    fn generators(
+        &mut self,
+        comp: &'p Comp,
+        rest: &'p [Generator],
+        made: &mut Vec<(Value, Value)>,
+        when: &mut Cond,
+    ) -> bool {
         let Some((generator, inner)) = rest.split_first() else {
+            *when = self.d.or(*when, self.path);
             if let Some([then, orelse]) = self.either_by_round(comp) {
                 made.extend([(then, Value::Absent), (orelse, Value::Absent)]);
                 return false;
@@ -415,7 +428,7 @@ impl<'p> Interp<'p> {
                 self.path = self.d.and(self.path, cond);
             }
             if self.path != FALSE {
-                exact &= self.generators(comp, inner, made);
+                exact &= self.generators(comp, inner, made, when);
             }
             self.path = before;
         }
