@@ -38,7 +38,8 @@ pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page]) -> Refined {
     let input = |file: FileId| by_path.get(sources.get(file).path.as_path()).copied();
     // Files that nobody asked for are read because of imports; theirs is another run.
     let is_on = |file, code| input(file).map(|i| i.settings.is_on(code, &i.path));
-    let Outcome { findings, suppressed } = suppress(findings, &comments, &sources, pages, &is_on);
+    let Outcome { mut findings, suppressed } = suppress(findings, &comments, &sources, pages, &is_on);
+    sort(&mut findings, &sources);
     let mut findings = cause::told_at_cause(findings, &|file, code| is_on(file, code) == Some(true));
     for finding in &mut findings {
         let page = pages.binary_search_by_key(&finding.code, |page| page.code).ok().map(|at| &pages[at]);
@@ -48,10 +49,15 @@ pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page]) -> Refined {
             finding.severity = severity;
         }
     }
+    sort(&mut findings, &sources);
+    Refined { sources, findings, suppressed, exhausted, too_large, large_projects }
+}
+
+/// Puts findings in the order of their files, places and rules.
+fn sort(findings: &mut [Finding], sources: &Sources) {
     findings.sort_by(|a, b| {
         let key = |f: &Finding| (f.primary.place.span, f.code);
         let path = |f: &Finding| &sources.get(f.primary.place.file).path;
         path(a).cmp(path(b)).then_with(|| key(a).cmp(&key(b))).then_with(|| a.message.cmp(&b.message))
     });
-    Refined { sources, findings, suppressed, exhausted, too_large, large_projects }
 }
