@@ -2,6 +2,7 @@
 
 import ast
 import copy
+import itertools
 import warnings
 
 from layout import laid_out
@@ -43,9 +44,12 @@ def grown(rng, corpus):
         return None
     try:
         for _ in range(rng.choice((1, 2, 3, 5, 8, 13))):
-            if size(tree) > LARGEST:
-                break
+            # A shape may use a part twice, so that a few of them in one another make a tree too large to write out.
+            if is_large(tree):
+                return None
             rng.choice(MUTATIONS)(rng, tree, donor or tree)
+        if is_large(tree):
+            return None
         return ast.unparse(ast.fix_missing_locations(tree))
     except (ValueError, RecursionError, AttributeError, TypeError):
         # Not every tree has a text: an f-string within another one may lack a free kind of quotes.
@@ -62,7 +66,12 @@ def parsed(content):
 
 
 def size(tree):
-    return sum(1 for _ in ast.walk(tree))
+    """The number of nodes, of which no more are counted than `LARGEST` and one."""
+    return sum(1 for _ in itertools.islice(ast.walk(tree), LARGEST + 1))
+
+
+def is_large(tree):
+    return size(tree) > LARGEST
 
 
 def expressions(tree):
