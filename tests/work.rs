@@ -245,3 +245,13 @@ fn deep_statements_are_left_out_alone() -> Result<(), Box<dyn Error>> {
     assert_eq!(rows(&broken, 101)?, [3]);
     Ok(())
 }
+
+#[test]
+fn more_nested_functions_than_an_index_counts() -> Result<(), Box<dyn Error>> {
+    // The search for callers asks, for each call, which of the enclosing functions is a method.
+    let nested = format!("call = {}x.moved()\n", "lambda: ".repeat(300));
+    let program =
+        format!("import torch\n\ndef moved(x):\n    return x.cuda()\n\n{nested}moved(torch.ones(2))\n");
+    assert_eq!(rows(&program, 101)?, [4]);
+    Ok(())
+}

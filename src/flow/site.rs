@@ -84,7 +84,8 @@ pub(super) fn own_method(
             return own.then(|| program.find_method(ClassKey { module, class }, name)).flatten();
         }
         func = function.parent?;
-        depth += 1;
+        // Nothing nests deeper than `Var::Enclosing` can say.
+        depth = depth.checked_add(1)?;
     }
 }
 
