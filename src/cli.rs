@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::baseline::Update;
 use crate::finding::Severity;
 use crate::report::Format;
 
@@ -70,6 +71,10 @@ pub struct CheckArgs {
     #[command(flatten)]
     pub output: OutputArgs,
 
+    /// What is accepted.
+    #[command(flatten)]
+    pub baseline: BaselineArgs,
+
     /// Number of threads [default: one for each core]
     #[arg(short, long, value_name = "N", help_heading = "Miscellaneous")]
     pub jobs: Option<usize>,
@@ -124,6 +129,29 @@ pub struct FileSelection {
     /// List the files that would be linted, and stop
     #[arg(long)]
     pub show_files: bool,
+}
+
+/// Which findings are accepted.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Baseline")]
+pub struct BaselineArgs {
+    /// Report only what is not in this file of accepted findings
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Report everything, whatever the configuration accepts
+    #[arg(long, conflicts_with_all = ["baseline", "update_baseline"])]
+    pub no_baseline: bool,
+    /// Make the baseline, or remove from it what is no longer found; `grow` adds what is new
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "shrink",
+        conflicts_with_all = ["only_confirmed", "no_ignores"]
+    )]
+    pub update_baseline: Option<Update>,
 }
 
 /// Where the configuration comes from.

@@ -203,6 +203,8 @@ pub struct Finding {
     pub told_elsewhere: bool,
     /// The places of the cause, if that is in other files than the one that led there.
     pub roots: Vec<Place>,
+    /// The files, besides that of the primary place, whose check alone tells it.
+    pub told_for: Vec<FileId>,
     /// Where the tensor was made that meets others elsewhere.
     pub stray_from: Option<Place>,
     /// Places that a reader would look at first, best first: a file that only leads to the cause is told of it at the
@@ -262,6 +264,7 @@ impl Finding {
             silenced: Silenced::Nothing,
             told_elsewhere: false,
             roots: Vec::new(),
+            told_for: Vec::new(),
             stray_from: None,
             suspects: Vec::new(),
             entries: Vec::new(),
@@ -290,6 +293,12 @@ impl Finding {
         self
     }
 
+    /// The place of its cause: where one would mend it, whichever calls lead there. What a caller hands in is its own.
+    pub fn cause(&self) -> Place {
+        let elsewhere = |&&root: &&Place| self.stray_from.is_none_or(|from| from.file == root.file);
+        self.roots.first().filter(elsewhere).copied().unwrap_or(self.primary.place)
+    }
+
     /// Is all of it silenced?
     pub fn is_silenced(&self) -> bool {
         self.silenced == Silenced::Everything
@@ -305,6 +314,11 @@ impl Finding {
     /// The labels besides the primary one, those that are not shown among them.
     pub fn labels(&self) -> impl Iterator<Item = &Label> + '_ {
         self.related.iter().chain(&self.unshown)
+    }
+
+    /// The other places of the same cause, those that are not shown among them.
+    pub fn repeated(&self) -> impl Iterator<Item = &Label> + '_ {
+        self.labels().filter(|label| matches!(label.role, Role::Repeated { .. }))
     }
 
     /// Every place that is shown, the primary one first.

@@ -5,6 +5,7 @@
 //! vocabulary: [`span`], [`sym`], [`world`], [`finding`], [`silence`], [`ir`]. Apart from them, [`verify`] asks the real machine.
 
 pub mod analysis;
+pub mod baseline;
 pub mod cli;
 pub mod commands;
 pub mod config;

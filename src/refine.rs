@@ -54,7 +54,7 @@ pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page]) -> Refined {
 }
 
 /// Puts findings in the order of their files, places and rules.
-fn sort(findings: &mut [Finding], sources: &Sources) {
+pub(crate) fn sort(findings: &mut [Finding], sources: &Sources) {
     findings.sort_by(|a, b| {
         let key = |f: &Finding| (f.primary.place.span, f.code);
         let path = |f: &Finding| &sources.get(f.primary.place.file).path;

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::unchecked::Unchecked;
 use super::verify::{self, Asked};
-use super::{Failure, say, show, terminal};
+use super::{Failure, baseline, say, show, terminal};
 use crate::analysis::analyze;
 use crate::cli::{CheckArgs, Color, Depth, FailOn, MachineArgs, RuleSelection};
 use crate::config::file::unknown_rule;
@@ -56,8 +56,18 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
         }
     }
     refuse_to_overwrite(args, &found, &refined)?;
+    let accepted = baseline::apply(
+        &mut refined,
+        &found,
+        &baseline::Options {
+            update: args.baseline.update_baseline,
+            verbose: args.output.verbose,
+            quiet: args.output.quiet,
+            cwd: &cwd,
+        },
+    )?;
     let unchecked = Unchecked::of(&found, &refined, &cwd);
-    write(args, color, &cwd, &found, &refined, Left { failed, not_checked: unchecked.details() })?;
+    write(args, color, &cwd, &found, &refined, Left { failed, accepted, not_checked: unchecked.details() })?;
     failed |= tell_unchecked(&unchecked, args);
     Ok(exit_code(args, failed, &found, &refined))
 }
@@ -139,6 +149,7 @@ fn resolver(args: &CheckArgs, cwd: &Path) -> Result<Resolver, ConfigError> {
         force_exclude: args.files.force_exclude,
         strict: args.strict,
         fail_on_severity: args.fail_on_severity,
+        baseline: baseline::chosen(args.baseline.baseline.as_deref(), args.baseline.no_baseline, cwd),
     };
     let place = match &args.config.config {
         Some(file) => Where::File(file.clone()),
@@ -227,6 +238,8 @@ fn show_settings(args: &CheckArgs, cwd: &Path, resolver: &mut Resolver) -> Resul
 struct Left<'a> {
     /// Was there an error?
     failed: bool,
+    /// How many findings baselines accept.
+    accepted: usize,
     /// A line for each thing that was not checked.
     not_checked: &'a [String],
 }
@@ -248,6 +261,7 @@ fn write(
         pages: registry(),
         checked: found.files.len() - refined.too_large.len(),
         suppressed: refined.suppressed,
+        accepted: left.accepted,
         failed: left.failed,
         not_checked: left.not_checked,
         version: env!("CARGO_PKG_VERSION"),
@@ -276,7 +290,8 @@ fn refuse_to_overwrite(args: &CheckArgs, found: &Discovery, refined: &Refined) -
     let Ok(target) = output.canonicalize() else { return Ok(()) };
     let sources = refined.sources.iter().map(|(_, source)| source.path.as_path());
     let configs = found.files.iter().filter_map(|input| input.settings.file.as_deref());
-    let mut files = sources.chain(configs).chain(args.machine.machine.as_deref());
+    let baselines = found.files.iter().filter_map(|input| input.settings.baseline.as_deref());
+    let mut files = sources.chain(configs).chain(args.machine.machine.as_deref()).chain(baselines);
     let same =
         |file: &Path| file.file_name().is_some() && file.canonicalize().is_ok_and(|file| file == target);
     if files.any(same) {

@@ -1,5 +1,6 @@
 //! What the program does, one file a command.
 
+mod baseline;
 pub mod check;
 pub mod rule;
 mod show;

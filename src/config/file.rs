@@ -2,7 +2,7 @@
 
 use std::num::IntErrorKind;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
 use toml::Spanned;
@@ -16,7 +16,7 @@ use crate::rules::page::Page;
 use crate::suggest::closest;
 
 /// The keys of a configuration.
-pub const KEYS: [&str; 12] = [
+pub const KEYS: [&str; 13] = [
     "select",
     "extend-select",
     "ignore",
@@ -26,6 +26,7 @@ pub const KEYS: [&str; 12] = [
     "per-file-ignores",
     "severity",
     "fail-on-severity",
+    "baseline",
     "strict",
     "oom-threshold",
     "max-accelerator-memory",
@@ -55,6 +56,8 @@ pub struct Layer {
     pub strict: bool,
     /// The least severity that makes the exit code 1.
     pub fail_on_severity: Option<Severity>,
+    /// The file of the findings that are accepted, relative to this configuration's.
+    pub baseline: Option<PathBuf>,
     /// Bytes.
     pub oom_threshold: Option<u64>,
     /// Bytes.
@@ -133,6 +136,7 @@ impl Reader<'_> {
                         mistyped(value, "fail-on-severity", expected).help(did_you_mean(suggestion))
                     })?);
                 }
+                "baseline" => layer.baseline = Some(path(value, "baseline")?),
                 "per-file-ignores" => layer.per_file_ignores = self.per_file_ignores(value)?,
                 "severity" => (layer.severity, off) = self.severity(value)?,
                 "oom-threshold" => layer.oom_threshold = Some(bytes(value, "oom-threshold")?),
@@ -211,6 +215,13 @@ fn meant<'a>(word: &str, levels: &[&'a str]) -> Option<&'a str> {
 
 fn flag(value: &Value<'_>, key: &str) -> Result<bool> {
     value.get_ref().as_bool().ok_or_else(|| mistyped(value, key, "`true` or `false`"))
+}
+
+/// The path of a file.
+fn path(value: &Value<'_>, key: &str) -> Result<PathBuf> {
+    let expected = "the path of a file, such as \".samedevice-baseline.json\"";
+    let text = value.get_ref().as_str().filter(|text| !text.is_empty());
+    text.map(PathBuf::from).ok_or_else(|| mistyped(value, key, expected))
 }
 
 /// The error about a rule that does not exist, without its place.
@@ -308,7 +319,7 @@ mod tests {
         let layer = read(
             "select = ['SD1']\nextend-select = ['SD307']\nignore = ['unguarded-cuda']\n\
              exclude = ['a']\nextend-exclude = ['b/*']\nforce-exclude = true\n\
-             strict = true\nfail-on-severity = 'error'\n\
+             baseline = 'known.json'\nstrict = true\nfail-on-severity = 'error'\n\
              oom-threshold = '1.5 GiB'\nmax-accelerator-memory = 0x10\n\
              [severity]\nSD101 = 'info'\nALL = 'warning'\nSD2 = 'off'\n\
              [per-file-ignores]\n'tests/*' = ['SD1']\n'!src/*' = ['ALL']\n",
@@ -318,6 +329,7 @@ mod tests {
         assert_eq!(layer.severity[1].1, Severity::Info, "the more specific comes last");
         assert_eq!((layer.oom_threshold, layer.max_accelerator_memory), (Some(3 << 29), Some(16)));
         assert!(layer.force_exclude && layer.strict);
+        assert_eq!(layer.baseline.as_deref(), Some(Path::new("known.json")));
         assert_eq!(layer.fail_on_severity, Some(Severity::Error));
         let in_tests = |at: usize| layer.per_file_ignores[at].matches(Path::new("/p/tests/x.py"));
         assert!(in_tests(0) && in_tests(1));

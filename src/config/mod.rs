@@ -17,7 +17,7 @@ use crate::finding::{Code, Severity};
 pub use error::ConfigError;
 pub use file::PerFileIgnore;
 pub use patterns::Patterns;
-pub use resolve::{Overrides, Resolver, Where};
+pub use resolve::{Baseline, Overrides, Resolver, Where};
 pub use selector::Selector;
 
 /// Folders and files that nobody wants to have linted, as Ruff has them.
@@ -78,6 +78,8 @@ pub struct Settings {
     pub strict: bool,
     /// The least severity that makes the exit code 1.
     pub fail_on_severity: Severity,
+    /// The file of the findings that are accepted (absolute path).
+    pub baseline: Option<PathBuf>,
     /// Bytes from which on an allocation needs a handler (SD501).
     pub oom_threshold: u64,
     /// Bytes that no accelerator has (SD507).

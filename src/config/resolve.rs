@@ -45,6 +45,20 @@ pub struct Overrides {
     pub strict: bool,
     /// `--fail-on-severity`.
     pub fail_on_severity: Option<Severity>,
+    /// `--baseline` (absolute) and `--no-baseline`.
+    pub baseline: Baseline,
+}
+
+/// What the command line says of the baseline.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub enum Baseline {
+    /// Nothing: what the configuration says counts.
+    #[default]
+    Configured,
+    /// `--no-baseline`.
+    Without,
+    /// `--baseline`: this file (absolute path).
+    File(PathBuf),
 }
 
 /// Finds and remembers the settings of folders.
@@ -168,6 +182,14 @@ fn combine(
         severity
             .extend(pages.iter().filter(|page| selector.matches(page.code)).map(|page| (page.code, *level)));
     }
+    let baseline = match &overrides.baseline {
+        Baseline::Configured => {
+            let folder = file.as_deref().and_then(Path::parent).unwrap_or(root);
+            layer.baseline.map(|path| folder.join(path))
+        }
+        Baseline::Without => None,
+        Baseline::File(path) => Some(path.clone()),
+    };
     Settings {
         file,
         root: root.to_owned(),
@@ -178,6 +200,7 @@ fn combine(
         force_exclude: layer.force_exclude || overrides.force_exclude,
         strict: layer.strict || overrides.strict,
         fail_on_severity: overrides.fail_on_severity.or(layer.fail_on_severity).unwrap_or(Severity::Warning),
+        baseline,
         oom_threshold: layer.oom_threshold.unwrap_or(DEFAULT_OOM_THRESHOLD),
         max_accelerator_memory: layer.max_accelerator_memory.unwrap_or(DEFAULT_MAX_ACCELERATOR_MEMORY),
     }

@@ -53,8 +53,10 @@ pub struct Report<'a> {
     pub pages: &'a [Page],
     /// How many files were checked.
     pub checked: usize,
-    /// How many findings comments and the baseline silenced.
+    /// How many findings comments suppressed.
     pub suppressed: usize,
+    /// How many findings the baseline accepts.
+    pub accepted: usize,
     /// Did something that was asked for fail, such as a path that is not there?
     pub failed: bool,
     /// What was not looked at, or not wholly, one line each.

@@ -63,15 +63,20 @@ pub(super) fn summary(report: &Report) -> Option<String> {
         return None;
     }
     let files = counted(report.checked, "file");
-    let suppressed = match report.suppressed {
+    let more = if report.findings.is_empty() { "" } else { " more" };
+    let mut left_out = match report.suppressed {
         0 => String::new(),
-        n => format!("; {n} more suppressed"),
+        n => format!("; {n}{more} suppressed"),
     };
+    if report.accepted > 0 {
+        let more = if left_out.is_empty() { more } else { "" };
+        left_out.push_str(&format!("; {}{more} in the baseline", report.accepted));
+    }
     if report.findings.is_empty() {
         // That all is clear is said of all that was asked for.
         let all = !report.failed && report.not_checked.is_empty();
         let words = if all { "All clear" } else { "Nothing found" };
-        return Some(format!("{words}: {files} checked{}.", suppressed.replace(" more", "")));
+        return Some(format!("{words}: {files} checked{left_out}."));
     }
     let of = |severity| report.findings.iter().filter(|f| f.severity == severity).count();
     let parts: Vec<_> =
@@ -82,7 +87,7 @@ pub(super) fn summary(report: &Report) -> Option<String> {
             .map(|(n, word)| counted(n, word))
             .collect();
     let problems = counted(report.findings.len(), "problem");
-    Some(format!("Found {problems} ({}) in {files}{suppressed}.", parts.join(", ")))
+    Some(format!("Found {problems} ({}) in {files}{left_out}.", parts.join(", ")))
 }
 
 /// "2 confirmed, 1 refuted." `None` if no machine was asked.

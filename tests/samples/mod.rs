@@ -63,6 +63,7 @@ impl Sample {
             pages: &self.pages,
             checked: self.checked,
             suppressed: self.suppressed,
+            accepted: 0,
             failed: false,
             not_checked: &[],
             version: "0.1.0",
