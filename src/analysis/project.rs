@@ -451,7 +451,9 @@ impl Project<'_> {
             let m = program.module_of(intake.file(path)?)?;
             (!test || is_program(&program.get(m).ir)).then_some(m)
         };
-        self.files.iter().filter_map(&mut file).collect()
+        let files: Vec<ModIdx> = self.files.iter().filter_map(&mut file).collect();
+        reading.program.note(&files);
+        files
     }
 }
 
