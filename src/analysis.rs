@@ -9,6 +9,7 @@ mod groups;
 mod intake;
 mod judged;
 mod makers;
+mod places;
 mod project;
 mod saved;
 mod silences;
@@ -19,6 +20,7 @@ use self::copies::Copies;
 pub use self::intake::{Analysis, LargeProject};
 use self::intake::{Intake, Loaded, file_id, load};
 use self::judged::{Judged, findings_of, importer, judged};
+use self::places::Places;
 use self::project::Reading;
 use crate::discover::Input;
 use crate::flow::Relevance;
@@ -49,7 +51,7 @@ pub fn analyze(inputs: &[Input], honor_comments: bool) -> Analysis {
         found.insert(file_id(i), judged.findings);
         analysis.exhausted.extend(judged.exhausted);
     }
-    let mut reading = Reading { inputs, program, intake, analysis };
+    let mut reading = Reading { inputs, program, intake, analysis, places: Places::of(inputs) };
     given::decided_elsewhere(&mut found, &mut reading, &mut relevance);
     let copies = Copies::of(&found, &mut reading, &mut relevance);
     // What an imported file says of itself need not be said again where it is used, whether or not it is linted.
@@ -80,8 +82,9 @@ pub fn analyze(inputs: &[Input], honor_comments: bool) -> Analysis {
     let findings = project::seen_to_by_callers(findings, &mut reading);
     let findings = project::copied_once(findings, &mut reading);
     let findings = callers::copied_instead(findings, &mut reading);
+    let large_projects = project::too_large(&findings, &mut reading);
     let Reading { program, mut analysis, .. } = reading;
-    analysis.large_projects = project::too_large(&findings, inputs);
+    analysis.large_projects = large_projects;
     analysis.findings.extend(findings);
     analysis.comments.retain(|(file, _)| (file.0 as usize) < inputs_read);
     analysis.work = rayon::broadcast(|_| work::take()).into_iter().sum();

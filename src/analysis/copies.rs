@@ -13,7 +13,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::judged::importer;
 use super::project::Reading;
-use crate::discover::project_root;
 use crate::finding::{Code, Finding, Label};
 use crate::flow::Relevance;
 use crate::ir::{FuncKind, Module};
@@ -198,14 +197,18 @@ fn read_too<'p>(
     reading: &mut Reading<'_>,
     relevance: &mut Relevance,
 ) {
-    let Reading { program, intake, analysis, .. } = reading;
+    let Reading { program, intake, analysis, places, .. } = reading;
     let mut missing: Vec<PathBuf> = paths.filter(|path| intake.file(path).is_none()).cloned().collect();
     missing.sort_unstable();
     missing.dedup();
     if missing.is_empty() {
         return;
     }
-    let wanted = missing.into_iter().map(|path| (path.clone(), project_root(&path))).collect();
+    let wanted = missing.into_iter().map(|path| {
+        let root = places.root_of_file(&path).to_path_buf();
+        (path, root)
+    });
+    let wanted = wanted.collect();
     intake.modules = std::mem::take(program).into_modules();
     intake.follow(wanted, analysis);
     *program = intake.link();

@@ -18,9 +18,8 @@ use self::ignored::Rules;
 use crate::config::{ConfigError, Resolver, Settings};
 use crate::source::{display_name, read};
 
-pub use self::project::{MAX_FILES, project_files, project_texts};
-use self::root::Roots;
-pub use self::root::project_root;
+pub use self::project::{MAX_FILES, project_files};
+pub use self::root::{Roots, project_root};
 
 /// A file to lint.
 #[derive(Clone, Debug)]

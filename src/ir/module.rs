@@ -202,6 +202,9 @@ impl Module {
 
     /// The innermost function or class body that the expression stands in; the module's own otherwise.
     pub fn function_around(&self, id: ExprId) -> FuncId {
+        if let Some(owners) = self.index.owners.get() {
+            return owners[id.0 as usize];
+        }
         let inner = &self.functions[1.min(self.functions.len())..];
         // Functions and their expressions are numbered in the same order.
         let mut at = inner.partition_point(|f| f.exprs.start <= id.0);
