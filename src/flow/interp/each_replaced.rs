@@ -18,7 +18,8 @@ impl Interp<'_> {
     /// After the passes of a `for`: nothing is left in a container of what was in it if each round puts something in the place of
     /// one of its elements, and there is a round for each.
     pub(super) fn all_replaced(&mut self, target: ExprId, iter: ExprId, body: Block) {
-        let Some(frame) = self.here().loops.last().filter(|l| !l.put.is_empty() && l.breaks.is_empty()) else {
+        let Some(frame) = self.here().loops.last().filter(|l| !l.put.is_empty() && l.breaks.is_empty())
+        else {
             return;
         };
         let ir = &self.linked().ir;
@@ -30,7 +31,8 @@ impl Interp<'_> {
             _ => false,
         };
         // What leaves a round early leaves some elements as they were.
-        let assigned = ir.block(body).iter().take_while(|&&s| matches!(ir.stmt(s), Stmt::Assign { .. } | Stmt::Expr(_)));
+        let assigned =
+            ir.block(body).iter().take_while(|&&s| matches!(ir.stmt(s), Stmt::Assign { .. } | Stmt::Expr(_)));
         let whole: Vec<(ObjId, Value)> = assigned
             .filter_map(|&s| match *ir.stmt(s) {
                 Stmt::Assign { targets, .. } => ir.list(targets).iter().copied().find(|&t| replaces(t)),

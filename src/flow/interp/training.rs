@@ -368,6 +368,23 @@ impl Interp<'_> {
         }
     }
 
+    /// `model.module(x)`: past the wrapper, which brings no inputs along then.
+    pub(super) fn calls_wrapped(&mut self, id: ObjId, e: ExprId) -> bool {
+        if !self.watch.scattering.iter().any(|s| s.0 == id) && !self.watch.wrapped.iter().any(|w| w.0 == id) {
+            return false;
+        }
+        let ir = &self.linked().ir;
+        let Expr::Call(call) = ir.expr(e) else { return false };
+        let Expr::Attr { base, name } = ir.expr(ir.call(call).func) else { return false };
+        if name.as_str() != "module" || !matches!(ir.expr(base), Expr::Var(_) | Expr::Attr { .. }) {
+            return false;
+        }
+        self.muted += 1;
+        let whole = self.eval(base);
+        self.muted -= 1;
+        whole == Value::Object(id)
+    }
+
     /// A module in `nn.DataParallel` is called: on two GPUs or more it must be on the first of them.
     pub(super) fn check_wrapped(&mut self, id: ObjId) {
         let Some(&(_, place, when)) = self.watch.wrapped.iter().find(|w| w.0 == id) else { return };
