@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::extensions::extensions;
+use super::passes::FailedPass;
 use super::silences::Silences;
 use crate::config::Settings;
 use crate::discover::Input;
@@ -40,6 +41,8 @@ pub struct Analysis {
     pub too_large: Vec<FileId>,
     /// Projects with findings that are too large to be looked at as a whole.
     pub large_projects: Vec<LargeProject>,
+    /// The passes over the whole project that a bug of ours has stopped: the findings are as they were before those.
+    pub failed_passes: Vec<FailedPass>,
 }
 
 /// A project of more than [`crate::discover::MAX_FILES`] files.

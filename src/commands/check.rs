@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use super::unchecked::Unchecked;
 use super::verify::{self, Asked};
 use super::{Failure, baseline, say, show, terminal};
-use crate::analysis::analyze;
+use crate::analysis::{FailedPass, analyze};
 use crate::cli::{CheckArgs, Color, Depth, FailOn, MachineArgs, RuleSelection};
 use crate::config::file::unknown_rule;
 use crate::config::selector::Selection;
@@ -66,6 +66,7 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
             cwd: &cwd,
         },
     )?;
+    failed |= tell_failed_passes(&refined.failed_passes);
     let unchecked = Unchecked::of(&found, &refined, &cwd);
     write(args, color, &cwd, &found, &refined, Left { failed, accepted, not_checked: unchecked.details() })?;
     failed |= tell_unchecked(&unchecked, args);
@@ -96,6 +97,17 @@ fn asked(args: &MachineArgs) -> Result<Option<Asked>, Failure> {
         python: args.python.clone(),
         time_limit: args.time_limit,
     }))
+}
+
+/// Says which passes a bug has stopped, and whether there are any.
+fn tell_failed_passes(passes: &[FailedPass]) -> bool {
+    for FailedPass { name, panic } in passes {
+        say(&format!(
+            "error: internal error in the pass that is to {name}; its findings are told as they were before, some of them \
+             perhaps wrongly; please report it: {panic}"
+        ));
+    }
+    !passes.is_empty()
 }
 
 /// Says what was not checked, and whether that means failure.
@@ -321,4 +333,15 @@ fn root(format: Format, cwd: &Path) -> PathBuf {
     workspace
         .filter(|folder| folder.is_absolute() && cwd.starts_with(folder))
         .unwrap_or_else(|| cwd.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FailedPass, tell_failed_passes};
+
+    #[test]
+    fn a_pass_that_panicked_makes_the_run_fail() {
+        assert!(!tell_failed_passes(&[]));
+        assert!(tell_failed_passes(&[FailedPass { name: "count copies", panic: "a mess".to_owned() }]));
+    }
 }
