@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use samedevice::config::file::KEYS;
+use samedevice::config::keys::KEYS;
 use samedevice::report::Format;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -79,7 +79,7 @@ fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
 #[test]
 fn what_it_lists_is_complete() {
     let text = read("README.md");
-    assert_eq!(table(&text, "Key"), names(KEYS));
+    assert_eq!(table(&text, "Key"), names(KEYS.iter().map(|key| key.name)));
     let formats = <Format as clap::ValueEnum>::value_variants();
     let formats: Vec<_> = formats.iter().filter_map(clap::ValueEnum::to_possible_value).collect();
     assert_eq!(table(&text, "Format"), names(formats.iter().map(|format| format.get_name())));

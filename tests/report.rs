@@ -11,8 +11,18 @@ use samedevice::span::{Place, Span};
 use samedevice::world::World;
 use samples::{Sample, render};
 
-const FORMATS: [Format; 6] =
-    [Format::Full, Format::Concise, Format::Json, Format::JsonLines, Format::Github, Format::Sarif];
+const FORMATS: [Format; 10] = [
+    Format::Full,
+    Format::Concise,
+    Format::Grouped,
+    Format::Json,
+    Format::JsonLines,
+    Format::Github,
+    Format::Gitlab,
+    Format::Sarif,
+    Format::Junit,
+    Format::Rdjson,
+];
 
 #[test]
 fn every_format_on_every_sample() {

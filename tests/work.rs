@@ -18,6 +18,7 @@ fn analysis(program: &str) -> Result<Analysis, Box<dyn Error>> {
     std::fs::create_dir_all(&root)?;
     let settings = Settings {
         file: None,
+        extends: Vec::new(),
         root: root.clone(),
         rules: BTreeSet::new(),
         severity: BTreeMap::new(),
