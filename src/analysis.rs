@@ -26,13 +26,20 @@ use crate::rules::Found;
 use crate::span::FileId;
 use crate::work;
 
+/// How often [`analyze`] tells of each input: once when it is read, once when it is judged.
+pub const STEPS: usize = 2;
+
 /// Analyzes files on the current thread pool. Every input gets a source, an empty one if it has no text. `honor_comments`: do
-/// comments suppress anything?
-pub fn analyze(inputs: &[Input], honor_comments: bool) -> Analysis {
+/// comments suppress anything? `step` is called [`STEPS`] times for each input, from any thread.
+pub fn analyze(inputs: &[Input], honor_comments: bool, step: &(dyn Fn() + Sync)) -> Analysis {
     let mut analysis = Analysis::default();
     let mut intake = Intake::new(inputs, honor_comments);
-    let first: Vec<Loaded> =
-        inputs.par_iter().enumerate().map(|(i, input)| load(input, file_id(i))).collect();
+    let loaded = |(i, input)| {
+        let loaded = load(input, file_id(i));
+        step();
+        loaded
+    };
+    let first: Vec<Loaded> = inputs.par_iter().enumerate().map(loaded).collect();
     let inputs_read = first.len();
     let wanted = intake.take(first, &mut analysis);
     // Imports are followed through the project, so that linting one file finds what linting all of them does.
@@ -42,7 +49,11 @@ pub fn analyze(inputs: &[Input], honor_comments: bool) -> Analysis {
     let first: Vec<Judged> = inputs
         .par_iter()
         .enumerate()
-        .map(|(i, input)| judged(file_id(i), input, &program, &relevance, &analysis.sources))
+        .map(|(i, input)| {
+            let judged = judged(file_id(i), input, &program, &relevance, &analysis.sources);
+            step();
+            judged
+        })
         .collect();
     let mut found = Found::default();
     for (i, judged) in first.into_iter().enumerate() {

@@ -331,7 +331,7 @@ impl Cli {
             }
             Ok(cli)
         });
-        read.unwrap_or_else(|error| error.format(&mut Self::command()).exit())
+        read.unwrap_or_else(|error| error.exit())
     }
 }
 

@@ -8,10 +8,11 @@ use std::process::ExitCode;
 
 use rustc_hash::FxHashMap;
 
+use super::progress::Progress;
 use super::unchecked::Unchecked;
 use super::verify::{self, Asked};
 use super::{Failure, listed, say, show, terminal};
-use crate::analysis::analyze;
+use crate::analysis::{STEPS, analyze};
 use crate::cli::{CheckArgs, Color, Depth, FailOn, MachineArgs, Output, RuleSelection, is_setting};
 use crate::config::file::unknown_rule;
 use crate::config::selector::Selection;
@@ -47,7 +48,9 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
         .stack_size(STACK_BYTES)
         .build()
         .map_err(|error| Failure::Other(format!("cannot start threads: {error}")))?;
-    let analysis = pool.install(|| analyze(&found.files, !args.rules.no_ignores));
+    let progress = Progress::new(found.files.len() * STEPS, args.output.quiet);
+    let analysis = pool.install(|| analyze(&found.files, !args.rules.no_ignores, &|| progress.step()));
+    drop(progress);
     let mut refined = refine(analysis, &found.files, registry());
     if let Some(asked) = asked(&args.machine)? {
         verify::judge(&mut refined.findings, &asked, &cwd)?;

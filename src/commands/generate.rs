@@ -11,14 +11,13 @@ use crate::cli::{Cli, CompletionArgs, ManArgs};
 /// The command line without what people do not call.
 fn command() -> clap::Command {
     let whole = Cli::command();
-    let shown: Vec<clap::Command> = whole.get_subcommands().filter(|c| !c.is_hide_set()).cloned().collect();
-    let hidden = |c: clap::Command| c.get_subcommands().any(clap::Command::is_hide_set);
-    if !hidden(whole.clone()) {
-        return whole;
-    }
+    let shown = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
     // A command cannot be taken out of another one: this is the other one without any, and those that are shown.
-    let mut bare = clap::Command::new("samedevice").version(env!("CARGO_PKG_VERSION"));
-    bare = bare.args(whole.get_arguments().cloned()).subcommands(shown);
+    let mut bare = clap::Command::new("samedevice")
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(whole.get_arguments().cloned())
+        .subcommands(shown)
+        .disable_help_subcommand(true);
     if let Some(about) = whole.get_about() {
         bare = bare.about(about.clone());
     }

@@ -4,6 +4,7 @@ pub mod check;
 mod config;
 mod generate;
 mod listed;
+mod progress;
 pub mod rule;
 mod show;
 mod terminal;

@@ -1,5 +1,7 @@
 //! The ways that lead to a finding, as steps in the order in which they happen.
 
+use std::cmp::Reverse;
+
 use crate::finding::{Finding, Label, Role};
 
 /// The ways to the finding and what follows from them, each from its first step to the last; none if there is but one place.
@@ -20,7 +22,8 @@ pub(super) fn ways(finding: &Finding) -> Vec<Vec<&Label>> {
     }
     let (mut own, others): (Vec<&Label>, Vec<&Label>) =
         steps.into_iter().partition(|label| label.place.file == file);
-    own.sort_by_key(|label| label.place.span.start);
+    // What is within an expression is worked out before it.
+    own.sort_by_key(|label| (label.place.span.end, Reverse(label.place.span.start)));
     let (mut calls, others): (Vec<&Label>, Vec<&Label>) =
         others.into_iter().partition(|label| label.is_call());
     // They are told from the inside to the outside.
