@@ -134,7 +134,7 @@ pub struct FileSelection {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "stdin_filename"])]
     pub files_from: Option<PathBuf>,
     /// The paths of that list end with NUL, as those of `git diff -z` and `find -print0` do
-    #[arg(short = '0', long, requires = "files_from")]
+    #[arg(short = '0', long)]
     pub null: bool,
     /// List the files that would be linted, and stop
     #[arg(long)]
@@ -346,6 +346,9 @@ fn agree(args: &mut CheckArgs, given: &ArgMatches) -> Result<(), clap::Error> {
         } else if let Some(file) = args.config.config.iter().find(|text| is_file(text)) {
             return conflict(format!("`--isolated` cannot be used with `--config {file}`: it takes no file"));
         }
+    }
+    if args.files.null && args.files.files_from.is_none() {
+        return conflict("`--null` is about the list of `--files-from`, and there is none".to_owned());
     }
     for id in ["output_format", "output_file"] {
         if !args.output.output.is_empty() && flag(id) {

@@ -112,7 +112,7 @@ pub static KEYS: [Key; 13] = [
         name: "extend-exclude",
         kind: Kind::Globs(|layer, globs| layer.extend_exclude = globs),
         default: Default::Toml("[]"),
-        help: "the same, besides",
+        help: "globs of what is not looked at besides",
         example: "extend-exclude = [\"third_party\"]",
     },
     Key {
