@@ -33,17 +33,29 @@ use crate::source::Source;
 use crate::span::FileId;
 use crate::work;
 
+/// How often [`analyze`] tells of each input: once when it is read, once when it is judged.
+pub const STEPS: usize = 2;
+
 /// Analyzes files on the current thread pool. Every input gets a source, an empty one if it has no text. `honor_comments`: do
-/// comments suppress anything?
-pub fn analyze(inputs: &[Input], honor_comments: bool) -> Analysis {
-    analyzed(inputs, honor_comments, Passes::default())
+/// comments suppress anything? `step` is called [`STEPS`] times for each input, from any thread.
+pub fn analyze(inputs: &[Input], honor_comments: bool, step: &(dyn Fn() + Sync)) -> Analysis {
+    analyzed(inputs, honor_comments, step, Passes::default())
 }
 
-fn analyzed(inputs: &[Input], honor_comments: bool, mut passes: Passes) -> Analysis {
+fn analyzed(
+    inputs: &[Input],
+    honor_comments: bool,
+    step: &(dyn Fn() + Sync),
+    mut passes: Passes,
+) -> Analysis {
     let mut analysis = Analysis::default();
     let mut intake = Intake::new(inputs, honor_comments);
-    let first: Vec<Loaded> =
-        inputs.par_iter().enumerate().map(|(i, input)| load(input, file_id(i))).collect();
+    let loaded = |(i, input)| {
+        let loaded = load(input, file_id(i));
+        step();
+        loaded
+    };
+    let first: Vec<Loaded> = inputs.par_iter().enumerate().map(loaded).collect();
     let inputs_read = first.len();
     let linked = passes.made("follow imports", || {
         let wanted = intake.take(first, &mut analysis);
@@ -61,7 +73,11 @@ fn analyzed(inputs: &[Input], honor_comments: bool, mut passes: Passes) -> Analy
     let first: Vec<Judged> = inputs
         .par_iter()
         .enumerate()
-        .map(|(i, input)| judged(file_id(i), input, &program, &relevance, &analysis.sources))
+        .map(|(i, input)| {
+            let judged = judged(file_id(i), input, &program, &relevance, &analysis.sources);
+            step();
+            judged
+        })
         .collect();
     let mut found = Found::default();
     for (i, judged) in first.into_iter().enumerate() {

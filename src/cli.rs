@@ -1,12 +1,15 @@
 //! The command line, and nothing else.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf, absolute};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::baseline::Update;
 use crate::finding::Severity;
 use crate::report::Format;
+use crate::suggest::closest;
 
 /// Finds PyTorch device-placement bugs before the code meets a GPU.
 #[derive(Debug, Parser)]
@@ -40,6 +43,12 @@ pub enum Command {
     Check(Box<CheckArgs>),
     /// Explain a rule, or list all of them
     Rule(RuleArgs),
+    /// List the keys of the configuration, or explain one
+    Config(KeyArgs),
+    /// Print a script that completes commands and flags in a shell
+    GenerateShellCompletion(CompletionArgs),
+    /// Print the manual page, or write those of all commands into a folder
+    GenerateMan(ManArgs),
     /// Tell what this machine and its PyTorch can run, and why not
     #[command(after_help = VERIFY_EXIT_CODES)]
     Verify(VerifyArgs),
@@ -126,6 +135,12 @@ pub struct FileSelection {
     /// The name of what comes from standard input
     #[arg(long, value_name = "NAME")]
     pub stdin_filename: Option<PathBuf>,
+    /// Lint the files that this one lists, one path a line; `-` for standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "stdin_filename"])]
+    pub files_from: Option<PathBuf>,
+    /// The paths of that list end with NUL, as those of `git diff -z` and `find -print0` do
+    #[arg(short = '0', long)]
+    pub null: bool,
     /// List the files that would be linted, and stop
     #[arg(long)]
     pub show_files: bool,
@@ -158,11 +173,11 @@ pub struct BaselineArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigArgs {
-    /// Use this samedevice.toml or pyproject.toml for all files
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
+    /// Use this samedevice.toml or pyproject.toml for all files, or set one key: `--config 'strict = true'`
+    #[arg(long, value_name = "FILE|KEY=VALUE", env = "SAMEDEVICE_CONFIG", hide_env_values = true)]
+    pub config: Vec<String>,
     /// Ignore all configuration files
-    #[arg(long, conflicts_with = "config")]
+    #[arg(long)]
     pub isolated: bool,
     /// Show the settings for the first path, and stop
     #[arg(long, conflicts_with = "show_files")]
@@ -278,8 +293,11 @@ pub struct OutputArgs {
     )]
     pub output_format: Format,
     /// Write to this file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", env = "SAMEDEVICE_OUTPUT_FILE", hide_env_values = true)]
     pub output_file: Option<PathBuf>,
+    /// Write what was found in this format, to this file; may be given several times, one for each
+    #[arg(long, value_name = "FORMAT[=FILE]", value_parser = output)]
+    pub output: Vec<Output>,
     /// Count the findings of each rule instead of showing them
     #[arg(long)]
     pub statistics: bool,
@@ -289,6 +307,130 @@ pub struct OutputArgs {
     /// Say on standard error which files and settings are used
     #[arg(short, long)]
     pub verbose: bool,
+}
+
+/// A format, and where it goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Output {
+    /// The format.
+    pub format: Format,
+    /// The file; `None`: standard output.
+    pub file: Option<PathBuf>,
+}
+
+/// Reads `FORMAT[=FILE]`.
+fn output(text: &str) -> Result<Output, String> {
+    let (name, file) = text.split_once('=').map_or((text, None), |(name, file)| (name, Some(file)));
+    let format = Format::from_str(name, false).map_err(|_| {
+        let values = Format::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let names: Vec<String> = values.map(|value| value.get_name().to_owned()).collect();
+        match closest(name, names.iter().map(String::as_str)) {
+            Some(meant) => format!("there is no format `{name}`; did you mean `{meant}`?"),
+            None => format!("there is no format `{name}`; the formats are {}", names.join(", ")),
+        }
+    })?;
+    match file {
+        Some("") => Err("the name of the file is missing".to_owned()),
+        file => Ok(Output { format, file: file.filter(|file| *file != "-").map(PathBuf::from) }),
+    }
+}
+
+impl OutputArgs {
+    /// All that is to be written, files first: if nobody reads standard output any more, they are there.
+    pub fn all(&self) -> Vec<Output> {
+        let mut all = self.output.clone();
+        if all.is_empty() {
+            all.push(Output { format: self.output_format, file: self.output_file.clone() });
+        }
+        all.sort_by_key(|output| output.file.is_none());
+        all
+    }
+}
+
+impl Cli {
+    /// Reads the command line of this process. Ends the process if it is wrong, or asks for help.
+    pub fn read() -> Self {
+        let matches = Self::command().get_matches();
+        let read = Self::from_arg_matches(&matches).and_then(|mut cli| {
+            if let (Command::Check(args), Some(given)) =
+                (&mut cli.command, matches.subcommand_matches("check"))
+            {
+                agree(args, given)?;
+            }
+            Ok(cli)
+        });
+        read.unwrap_or_else(|error| error.exit())
+    }
+}
+
+/// Makes flags agree that outrank or contradict each other. What comes from the environment gives way to any flag.
+fn agree(args: &mut CheckArgs, given: &ArgMatches) -> Result<(), clap::Error> {
+    let conflict = |message: String| Err(clap::Error::raw(ErrorKind::ArgumentConflict, message + "\n"));
+    let flag = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
+    if args.config.isolated {
+        let is_file = |text: &String| !is_setting(text);
+        if !flag("config") {
+            args.config.config.clear();
+        } else if let Some(file) = args.config.config.iter().find(|text| is_file(text)) {
+            return conflict(format!("`--isolated` cannot be used with `--config {file}`: it takes no file"));
+        }
+    }
+    if args.files.null && args.files.files_from.is_none() {
+        return conflict("`--null` is about the list of `--files-from`, and there is none".to_owned());
+    }
+    for id in ["output_format", "output_file"] {
+        if !args.output.output.is_empty() && flag(id) {
+            let other = id.replace('_', "-");
+            return conflict(format!(
+                "`--output` cannot be used with `--{other}`: write one `--output FORMAT[=FILE]` for each format"
+            ));
+        }
+    }
+    let place =
+        |output: &Output| output.file.as_deref().map(|file| absolute(file).unwrap_or(file.to_owned()));
+    for (at, output) in args.output.output.iter().enumerate() {
+        if args.output.output.iter().skip(at + 1).any(|other| place(other) == place(output)) {
+            return conflict(match &output.file {
+                Some(file) => format!("two outputs cannot go to one file, `{}`", file.display()),
+                None => "two outputs cannot go to standard output: write one of them to a file, \
+                         with `--output FORMAT=FILE`"
+                    .to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Is what `--config` was given a setting, and no file?
+pub fn is_setting(text: &str) -> bool {
+    text.contains('=') && !Path::new(text).exists()
+}
+
+/// `samedevice config`.
+#[derive(Debug, Args)]
+pub struct KeyArgs {
+    /// A key of the configuration; all keys if there is none
+    #[arg(value_name = "KEY")]
+    pub key: Option<String>,
+    /// How to write it
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output_format: PageFormat,
+}
+
+/// `samedevice generate-shell-completion`.
+#[derive(Debug, Args)]
+pub struct CompletionArgs {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+/// `samedevice generate-man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// A folder for the pages of all commands
+    #[arg(value_name = "FOLDER")]
+    pub folder: Option<PathBuf>,
 }
 
 /// `samedevice rule`.

@@ -115,10 +115,23 @@ pub struct Label {
     pub role: Role,
 }
 
+/// What is said of a call that leads there.
+const THROUGH: &str = "reached through this call";
+
 impl Label {
     /// A place that the finding is about, or that leads there.
     pub fn new(place: Place, text: impl Into<String>) -> Self {
         Self { place, text: text.into(), role: Role::Flow }
+    }
+
+    /// A call that leads to what the finding is about.
+    pub fn call(place: Place) -> Self {
+        Self::new(place, THROUGH)
+    }
+
+    /// Is it such a call?
+    pub fn is_call(&self) -> bool {
+        self.text == THROUGH
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use samedevice::cli::Cli;
 use samedevice::commands::{complain, run};
 
@@ -12,7 +11,7 @@ use samedevice::commands::{complain, run};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::read();
     let color = cli.color;
     match run(cli) {
         Ok(code) => code,

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use samedevice::config::file::KEYS;
+use samedevice::config::keys::{Default, KEYS};
 use samedevice::report::Format;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -24,7 +24,8 @@ fn output(command: &str) -> String {
     assert_eq!(words.next(), Some("samedevice"), "{command}");
     let mut run = Command::new(env!("CARGO_BIN_EXE_samedevice"));
     run.args(words).current_dir(ROOT).env("COLUMNS", "100").env("NO_COLOR", "1");
-    for name in ["SAMEDEVICE_OUTPUT_FORMAT", "CLICOLOR_FORCE", "GITHUB_WORKSPACE"] {
+    let ours = ["SAMEDEVICE_CONFIG", "SAMEDEVICE_OUTPUT_FILE", "SAMEDEVICE_OUTPUT_FORMAT"];
+    for name in ours.into_iter().chain(["CLICOLOR_FORCE", "GITHUB_WORKSPACE"]) {
         run.env_remove(name);
     }
     let output = run.output().expect("the program starts");
@@ -79,7 +80,16 @@ fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
 #[test]
 fn what_it_lists_is_complete() {
     let text = read("README.md");
-    assert_eq!(table(&text, "Key"), names(KEYS));
+    assert_eq!(table(&text, "Key"), names(KEYS.iter().map(|key| key.name)));
+    for key in &KEYS {
+        let default = match key.default {
+            Default::Toml(toml) => format!("`{toml}`"),
+            Default::Words(words) => words.to_owned(),
+            Default::List(_) => "`.git`, `.venv`, `build` and their like".to_owned(),
+        };
+        let row = format!("| `{}` | {default} | {} |\n", key.name, key.help);
+        assert!(text.contains(&row), "the README lacks this row: {row}");
+    }
     let formats = <Format as clap::ValueEnum>::value_variants();
     let formats: Vec<_> = formats.iter().filter_map(clap::ValueEnum::to_possible_value).collect();
     assert_eq!(table(&text, "Format"), names(formats.iter().map(|format| format.get_name())));

@@ -18,6 +18,7 @@ fn analysis(program: &str) -> Result<Analysis, Box<dyn Error>> {
     std::fs::create_dir_all(&root)?;
     let settings = Settings {
         file: None,
+        extends: Vec::new(),
         root: root.clone(),
         rules: BTreeSet::new(),
         severity: BTreeMap::new(),
@@ -39,7 +40,7 @@ fn analysis(program: &str) -> Result<Analysis, Box<dyn Error>> {
         named: true,
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).stack_size(STACK_BYTES).build()?;
-    Ok(pool.install(|| analyze(&[input], true)))
+    Ok(pool.install(|| analyze(&[input], true, &|| ())))
 }
 
 /// The names of what ran out of budget, in order.

@@ -21,7 +21,7 @@ fn with_broken(pass: Option<&str>) -> Analysis {
     let options = Options { cwd: folder.path().to_owned() };
     let inputs = discover(&[Path::new(".").to_owned()], &options, &mut resolver).files;
     assert_eq!(inputs.len(), 2);
-    analyzed(&inputs, true, Passes::with_broken(pass))
+    analyzed(&inputs, true, &|| (), Passes::with_broken(pass))
 }
 
 fn codes(analysis: &Analysis) -> Vec<String> {

@@ -8,14 +8,15 @@ use std::process::ExitCode;
 
 use rustc_hash::FxHashMap;
 
+use super::progress::Progress;
 use super::unchecked::Unchecked;
 use super::verify::{self, Asked};
-use super::{Failure, baseline, say, show, terminal};
-use crate::analysis::{FailedPass, analyze};
-use crate::cli::{CheckArgs, Color, Depth, FailOn, MachineArgs, RuleSelection};
+use super::{Failure, baseline, listed, say, show, terminal};
+use crate::analysis::{FailedPass, STEPS, analyze};
+use crate::cli::{CheckArgs, Color, Depth, FailOn, MachineArgs, Output, RuleSelection, is_setting};
 use crate::config::file::unknown_rule;
 use crate::config::selector::Selection;
-use crate::config::{ConfigError, Overrides, Patterns, Resolver, Selector, Where};
+use crate::config::{ConfigError, Overrides, Patterns, Resolver, Selector, Where, inline};
 use crate::discover::{DiscoverError, Discovery, Options, absolute, discover, virtual_file};
 use crate::finding::{Finding, Severity};
 use crate::lower::STACK_BYTES;
@@ -47,7 +48,9 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
         .stack_size(STACK_BYTES)
         .build()
         .map_err(|error| Failure::Other(format!("cannot start threads: {error}")))?;
-    let analysis = pool.install(|| analyze(&found.files, !args.rules.no_ignores));
+    let progress = Progress::new(found.files.len() * STEPS, args.output.quiet);
+    let analysis = pool.install(|| analyze(&found.files, !args.rules.no_ignores, &|| progress.step()));
+    drop(progress);
     let mut refined = refine(analysis, &found.files, registry());
     if let Some(asked) = asked(&args.machine)? {
         verify::judge(&mut refined.findings, &asked, &cwd)?;
@@ -68,7 +71,10 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
     )?;
     failed |= tell_failed_passes(&refined.failed_passes);
     let unchecked = Unchecked::of(&found, &refined, &cwd);
-    write(args, color, &cwd, &found, &refined, Left { failed, accepted, not_checked: unchecked.details() })?;
+    for output in &args.output.all() {
+        let left = Left { failed, accepted, not_checked: unchecked.details() };
+        write(args, output, color, &cwd, &found, &refined, left)?;
+    }
     failed |= tell_unchecked(&unchecked, args);
     Ok(exit_code(args, failed, &found, &refined))
 }
@@ -154,6 +160,10 @@ fn resolver(args: &CheckArgs, cwd: &Path) -> Result<Resolver, ConfigError> {
     };
     let exclude = args.files.exclude.as_ref().map(|globs| patterns("--exclude", globs)).transpose()?;
     let extend_exclude = patterns("--extend-exclude", &args.files.extend_exclude)?;
+    let (settings, files): (Vec<&String>, Vec<&String>) =
+        args.config.config.iter().partition(|text| is_setting(text));
+    let settings =
+        settings.iter().map(|text| inline(text, cwd, registry())).collect::<Result<Vec<_>, ConfigError>>()?;
     let overrides = Overrides {
         selection: selection(&args.rules)?,
         exclude,
@@ -162,11 +172,13 @@ fn resolver(args: &CheckArgs, cwd: &Path) -> Result<Resolver, ConfigError> {
         strict: args.strict,
         fail_on_severity: args.fail_on_severity,
         baseline: baseline::chosen(args.baseline.baseline.as_deref(), args.baseline.no_baseline, cwd),
+        inline: settings.into_iter().flatten().collect(),
     };
-    let place = match &args.config.config {
-        Some(file) => Where::File(file.clone()),
-        None if args.config.isolated => Where::Isolated,
-        None => Where::Search,
+    let place = match files.as_slice() {
+        [file] => Where::File(file.into()),
+        [] if args.config.isolated => Where::Isolated,
+        [] => Where::Search,
+        [..] => return Err(ConfigError::new("`--config` takes one file; extend it, or set keys besides")),
     };
     Resolver::new(cwd, registry(), &place, overrides)
 }
@@ -187,6 +199,9 @@ fn selection(rules: &RuleSelection) -> Result<Selection, ConfigError> {
 /// The files, or standard input as if it were one.
 fn find(args: &CheckArgs, cwd: &Path, resolver: &mut Resolver) -> Result<Discovery, Failure> {
     let options = Options { cwd: cwd.to_owned() };
+    if let Some(list) = &args.files.files_from {
+        return Ok(discover(&listed::paths(list, args.files.null)?, &options, resolver));
+    }
     let dash = Path::new("-");
     let name = args.files.stdin_filename.as_deref();
     if name.is_none() && !args.paths.iter().any(|path| path == dash) {
@@ -258,15 +273,18 @@ struct Left<'a> {
 
 fn write(
     args: &CheckArgs,
+    output: &Output,
     color: Color,
     cwd: &Path,
     found: &Discovery,
     refined: &Refined,
     left: Left<'_>,
 ) -> Result<(), Failure> {
-    let format = args.output.output_format;
+    let format = output.format;
     let root = root(format, cwd);
-    let to_file = args.output.output_file.as_deref();
+    let to_file = output.file.as_deref();
+    let color =
+        if to_file.is_some() { color == Color::Always } else { terminal::color(color, &io::stdout()) };
     let report = Report {
         sources: &refined.sources,
         findings: &refined.findings,
@@ -278,8 +296,9 @@ fn write(
         not_checked: left.not_checked,
         version: env!("CARGO_PKG_VERSION"),
         summary: !args.output.quiet,
-        color: if to_file.is_some() { color == Color::Always } else { terminal::color(color, &io::stdout()) },
+        color,
         unicode: to_file.is_some() || terminal::unicode(),
+        links: color && to_file.is_none() && terminal::links(),
         width: terminal::width(),
         root: &root,
     };
@@ -297,19 +316,29 @@ fn write(
 
 /// A file of the run, be it source or configuration, is no place for its output.
 fn refuse_to_overwrite(args: &CheckArgs, found: &Discovery, refined: &Refined) -> Result<(), Failure> {
-    let Some(output) = &args.output.output_file else { return Ok(()) };
+    for output in args.output.all().iter().filter_map(|output| output.file.as_deref()) {
+        refuse_file(output, args, found, refined)?;
+    }
+    Ok(())
+}
+
+fn refuse_file(output: &Path, args: &CheckArgs, found: &Discovery, refined: &Refined) -> Result<(), Failure> {
     // What does not exist yet is none of them.
     let Ok(target) = output.canonicalize() else { return Ok(()) };
     let sources = refined.sources.iter().map(|(_, source)| source.path.as_path());
-    let configs = found.files.iter().filter_map(|input| input.settings.file.as_deref());
+    let configs =
+        found.files.iter().flat_map(|input| input.settings.file.iter().chain(&input.settings.extends));
+    let configs = configs.map(PathBuf::as_path);
     let baselines = found.files.iter().filter_map(|input| input.settings.baseline.as_deref());
-    let mut files = sources.chain(configs).chain(args.machine.machine.as_deref()).chain(baselines);
+    let lists = args.files.files_from.as_deref();
+    let given = args.machine.machine.as_deref().into_iter().chain(lists);
+    let mut files = sources.chain(configs).chain(baselines).chain(given);
     let same =
         |file: &Path| file.file_name().is_some() && file.canonicalize().is_ok_and(|file| file == target);
     if files.any(same) {
         let output = output.display();
         let message = format!(
-            "`{output}` is a file of this run and is not overwritten; name another one with `--output-file`"
+            "`{output}` is a file of this run and is not overwritten; name another one for the output"
         );
         return Err(Failure::Other(message));
     }
@@ -323,14 +352,17 @@ fn create(path: &Path) -> Result<File, Failure> {
     })
 }
 
-/// What paths in the output are relative to: the working directory, but GitHub takes its workspace for that,
-/// whatever folder of it a step works in.
+/// What paths in the output are relative to: the working directory, but GitHub and GitLab take the folder of their clone for
+/// that, whatever folder of it a step works in.
 fn root(format: Format, cwd: &Path) -> PathBuf {
-    let workspace = match format {
-        Format::Github | Format::Sarif => std::env::var_os("GITHUB_WORKSPACE").map(PathBuf::from),
+    let variable = match format {
+        Format::Github | Format::Sarif => Some("GITHUB_WORKSPACE"),
+        Format::Gitlab => Some("CI_PROJECT_DIR"),
         _ => None,
     };
-    workspace
+    variable
+        .and_then(std::env::var_os)
+        .map(PathBuf::from)
         .filter(|folder| folder.is_absolute() && cwd.starts_with(folder))
         .unwrap_or_else(|| cwd.to_owned())
 }

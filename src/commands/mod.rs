@@ -2,6 +2,10 @@
 
 mod baseline;
 pub mod check;
+mod config;
+mod generate;
+mod listed;
+mod progress;
 pub mod rule;
 mod show;
 mod terminal;
@@ -46,6 +50,9 @@ pub fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Check(args) => check::run(&args, cli.color),
         Command::Rule(args) => rule::run(&args, cli.color),
+        Command::Config(args) => config::run(&args, cli.color),
+        Command::GenerateShellCompletion(args) => generate::completion(&args),
+        Command::GenerateMan(args) => generate::man(&args),
         Command::Verify(args) => verify::run(&args, cli.color),
         Command::Probe(args) => Ok(verify::probe(&args)),
     }

@@ -23,6 +23,7 @@ pub fn files(inputs: &[Input], out: &mut dyn Write) -> io::Result<()> {
 #[serde(rename_all = "kebab-case")]
 struct Shown<'a> {
     config_file: Option<String>,
+    extends: Vec<String>,
     root: String,
     enabled: Vec<String>,
     exclude: Vec<&'a str>,
@@ -44,6 +45,7 @@ pub fn settings(settings: &Settings, pages: &[Page], out: &mut dyn Write) -> io:
     };
     let shown = Shown {
         config_file: settings.file.as_ref().map(|path| path.display().to_string()),
+        extends: settings.extends.iter().map(|path| path.display().to_string()).collect(),
         root: settings.root.display().to_string(),
         enabled: settings.rules.iter().map(named).collect(),
         exclude: settings.excludes.iter().flat_map(|p| p.texts()).map(String::as_str).collect(),

@@ -18,6 +18,11 @@ pub fn color(color: Color, stream: &(impl RawStream + IsTerminal)) -> bool {
     }
 }
 
+/// May standard output have links (OSC 8)? Only a terminal that is known to show them takes them.
+pub fn links() -> bool {
+    std::io::stdout().is_terminal() && supports_hyperlinks::on(supports_hyperlinks::Stream::Stdout)
+}
+
 /// The columns of the terminal behind standard output; the variable `COLUMNS` goes first.
 pub fn width() -> usize {
     let asked = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|&n| n > 0);

@@ -9,55 +9,54 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::error::ConfigError;
+use super::keys::{self, KEYS, Key, Kind};
 use super::patterns::Patterns;
 use super::selector::{Selection, Selector, UnknownRule};
 use crate::finding::Severity;
 use crate::rules::page::Page;
 use crate::suggest::closest;
 
-/// The keys of a configuration.
-pub const KEYS: [&str; 13] = [
-    "select",
-    "extend-select",
-    "ignore",
-    "exclude",
-    "extend-exclude",
-    "force-exclude",
-    "per-file-ignores",
-    "severity",
-    "fail-on-severity",
-    "baseline",
-    "strict",
-    "oom-threshold",
-    "max-accelerator-memory",
-];
-
 const LEVELS: [&str; 4] = ["error", "warning", "info", "off"];
 
 /// Severities of what the selectors stand for; the last match wins.
 pub type Severities = Vec<(Selector, Severity)>;
 
+/// A value and where it is written: its byte range in its file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Written<T> {
+    /// The value.
+    pub value: T,
+    /// Where it is.
+    pub span: Range<usize>,
+}
+
 /// What one file says. `None` and empty: it does not say.
 #[derive(Clone, Default, Debug)]
 pub struct Layer {
-    /// `select`, `extend-select` and `ignore`; rules whose severity is `off` are among the ignored.
+    /// The file; `None`: the command line.
+    pub file: Option<PathBuf>,
+    /// The file that counts below this one.
+    pub extend: Option<Written<PathBuf>>,
+    /// `select`, `extend-select` and `ignore`.
     pub selection: Selection,
     /// Instead of the built-in excludes.
     pub exclude: Option<Patterns>,
     /// Besides them.
     pub extend_exclude: Patterns,
     /// Do excludes count for files that are named on the command line?
-    pub force_exclude: bool,
+    pub force_exclude: Option<bool>,
     /// Rules that are off in files that match.
     pub per_file_ignores: Vec<PerFileIgnore>,
     /// Severities.
     pub severity: Severities,
+    /// Rules whose severity is `off`.
+    pub off: Vec<Selector>,
     /// Must everything be checked that is asked for?
-    pub strict: bool,
+    pub strict: Option<bool>,
     /// The least severity that makes the exit code 1.
     pub fail_on_severity: Option<Severity>,
     /// The file of the findings that are accepted, relative to this configuration's.
-    pub baseline: Option<PathBuf>,
+    pub baseline: Option<Written<PathBuf>>,
     /// Bytes.
     pub oom_threshold: Option<u64>,
     /// Bytes.
@@ -117,37 +116,42 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn layer(&self, table: &DeTable<'_>) -> Result<Layer> {
         let mut layer = Layer::default();
-        let mut off = Vec::new();
-        for (key, value) in table {
-            match key.get_ref().as_ref() {
-                "select" => layer.selection.select = Some(self.selectors(value, "select")?),
-                "extend-select" => layer.selection.extend_select = self.selectors(value, "extend-select")?,
-                "ignore" => layer.selection.ignore = self.selectors(value, "ignore")?,
-                "exclude" => layer.exclude = Some(self.patterns(value, "exclude")?),
-                "extend-exclude" => layer.extend_exclude = self.patterns(value, "extend-exclude")?,
-                "force-exclude" => layer.force_exclude = flag(value, "force-exclude")?,
-                "strict" => layer.strict = flag(value, "strict")?,
-                "fail-on-severity" => {
-                    let expected = "\"error\", \"warning\" or \"info\"";
-                    let word = value.get_ref().as_str();
-                    let level = word.and_then(level);
-                    layer.fail_on_severity = Some(level.ok_or_else(|| {
-                        let suggestion = word.and_then(|word| meant(word, &LEVELS[..3]));
-                        mistyped(value, "fail-on-severity", expected).help(did_you_mean(suggestion))
-                    })?);
-                }
-                "baseline" => layer.baseline = Some(path(value, "baseline")?),
-                "per-file-ignores" => layer.per_file_ignores = self.per_file_ignores(value)?,
-                "severity" => (layer.severity, off) = self.severity(value)?,
-                "oom-threshold" => layer.oom_threshold = Some(bytes(value, "oom-threshold")?),
-                "max-accelerator-memory" => {
-                    layer.max_accelerator_memory = Some(bytes(value, "max-accelerator-memory")?);
-                }
-                unknown => return Err(unknown_key(key, unknown)),
+        for (name, value) in table {
+            let text = name.get_ref().as_ref();
+            let key = keys::find(text).ok_or_else(|| unknown_key(text).at(name.span()))?;
+            self.store(key, value, &mut layer)?;
+        }
+        Ok(layer)
+    }
+
+    /// Reads the value of a key.
+    fn store(&self, key: &Key, value: &Value<'_>, layer: &mut Layer) -> Result<()> {
+        let name = key.name;
+        match key.kind {
+            Kind::Flag(set) => set(layer, flag(value, name)?),
+            Kind::Path(set) => {
+                let path = value.get_ref().as_str().filter(|path| !path.is_empty());
+                let path = path.ok_or_else(|| mistyped(value, name, "the path of a file"))?;
+                set(layer, Written { value: path.into(), span: value.span() });
+            }
+            Kind::Rules(set) => set(layer, self.selectors(value, name)?),
+            Kind::Globs(set) => set(layer, self.patterns(value, name)?),
+            Kind::Level(set) => {
+                let word = value.get_ref().as_str();
+                let level = word.and_then(level).ok_or_else(|| {
+                    let suggestion = word.and_then(|word| meant(word, &LEVELS[..3]));
+                    mistyped(value, name, key.kind.in_words()).help(did_you_mean(suggestion))
+                })?;
+                set(layer, level);
+            }
+            Kind::Bytes(set) => set(layer, bytes(value, name)?),
+            Kind::RulesByGlob(set) => set(layer, self.per_file_ignores(value, name)?),
+            Kind::LevelByRule(set) => {
+                let (severity, off) = self.severity(value, name)?;
+                set(layer, severity, off);
             }
         }
-        layer.selection.ignore.append(&mut off);
-        Ok(layer)
+        Ok(())
     }
 
     fn selectors(&self, value: &Value<'_>, key: &str) -> Result<Vec<Selector>> {
@@ -170,7 +174,7 @@ impl Reader<'_> {
         })
     }
 
-    fn per_file_ignores(&self, value: &Value<'_>) -> Result<Vec<PerFileIgnore>> {
+    fn per_file_ignores(&self, value: &Value<'_>, key: &str) -> Result<Vec<PerFileIgnore>> {
         let one = |(glob, rules): (&Spanned<DeString<'_>>, &Value<'_>)| {
             let text = glob.get_ref().as_ref();
             let (negated, bare) = text.strip_prefix('!').map_or((false, text), |bare| (true, bare));
@@ -179,13 +183,13 @@ impl Reader<'_> {
             let rules = self.selectors(rules, text)?;
             Ok(PerFileIgnore { glob: text.to_owned(), pattern, negated, rules })
         };
-        table_of(value, "per-file-ignores")?.iter().map(one).collect()
+        table_of(value, key)?.iter().map(one).collect()
     }
 
     /// The severities, the least specific selector first, and the selectors that are `off`.
-    fn severity(&self, value: &Value<'_>) -> Result<(Severities, Vec<Selector>)> {
+    fn severity(&self, value: &Value<'_>, key: &str) -> Result<(Severities, Vec<Selector>)> {
         let (mut severities, mut off) = (Vec::new(), Vec::new());
-        for (rule, level) in table_of(value, "severity")? {
+        for (rule, level) in table_of(value, key)? {
             let selector = self.selector(rule.get_ref(), rule.span())?;
             let word = level.get_ref().as_str();
             match (word.and_then(self::level), word) {
@@ -217,13 +221,6 @@ fn flag(value: &Value<'_>, key: &str) -> Result<bool> {
     value.get_ref().as_bool().ok_or_else(|| mistyped(value, key, "`true` or `false`"))
 }
 
-/// The path of a file.
-fn path(value: &Value<'_>, key: &str) -> Result<PathBuf> {
-    let expected = "the path of a file, such as \".samedevice-baseline.json\"";
-    let text = value.get_ref().as_str().filter(|text| !text.is_empty());
-    text.map(PathBuf::from).ok_or_else(|| mistyped(value, key, expected))
-}
-
 /// The error about a rule that does not exist, without its place.
 pub fn unknown_rule(unknown: &UnknownRule) -> ConfigError {
     let help = did_you_mean(unknown.suggestion.as_deref());
@@ -231,11 +228,13 @@ pub fn unknown_rule(unknown: &UnknownRule) -> ConfigError {
     ConfigError::new(format!("unknown rule `{}`", unknown.text)).help(help)
 }
 
-fn unknown_key(key: &Spanned<DeString<'_>>, text: &str) -> ConfigError {
-    // People write Python's underscores where the configuration has dashes.
-    let suggestion = closest(&text.replace('_', "-"), KEYS);
-    let help = did_you_mean(suggestion).unwrap_or_else(|| format!("the keys are {}", KEYS.join(", ")));
-    ConfigError::new(format!("unknown key `{text}`")).help(Some(help)).at(key.span())
+/// The error about a key that does not exist, without its place.
+pub fn unknown_key(text: &str) -> ConfigError {
+    let help = did_you_mean(keys::meant(text)).unwrap_or_else(|| {
+        let names: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
+        format!("the keys are {}", names.join(", "))
+    });
+    ConfigError::new(format!("unknown key `{text}`")).help(Some(help))
 }
 
 fn did_you_mean(suggestion: Option<&str>) -> Option<String> {
@@ -325,11 +324,11 @@ mod tests {
              [per-file-ignores]\n'tests/*' = ['SD1']\n'!src/*' = ['ALL']\n",
         )
         .expect("valid");
-        assert_eq!(layer.selection.ignore.len(), 2, "ignore and off");
+        assert_eq!((layer.selection.ignore.len(), layer.off.len()), (1, 1));
         assert_eq!(layer.severity[1].1, Severity::Info, "the more specific comes last");
         assert_eq!((layer.oom_threshold, layer.max_accelerator_memory), (Some(3 << 29), Some(16)));
-        assert!(layer.force_exclude && layer.strict);
-        assert_eq!(layer.baseline.as_deref(), Some(Path::new("known.json")));
+        assert_eq!((layer.force_exclude, layer.strict), (Some(true), Some(true)));
+        assert_eq!(layer.baseline.map(|path| path.value), Some("known.json".into()));
         assert_eq!(layer.fail_on_severity, Some(Severity::Error));
         let in_tests = |at: usize| layer.per_file_ignores[at].matches(Path::new("/p/tests/x.py"));
         assert!(in_tests(0) && in_tests(1));
@@ -342,7 +341,7 @@ mod tests {
             mistake("oom_threshold = 1"),
             "unknown key `oom_threshold` (did you mean `oom-threshold`?)"
         );
-        assert!(mistake("line-length = 1").contains("the keys are select, "));
+        assert!(mistake("line-length = 1").contains("the keys are extend, select, "));
         assert!(mistake("select = 'SD101'").starts_with("`select` expects a list of rules"));
         assert!(mistake("ignore = [1]").ends_with("not an integer"));
         assert_eq!(

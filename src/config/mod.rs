@@ -2,7 +2,9 @@
 //! command line above it → [`Settings`] of each folder.
 
 pub mod error;
+mod extend;
 pub mod file;
+pub mod keys;
 pub mod patterns;
 pub mod resolve;
 #[cfg(test)]
@@ -15,6 +17,7 @@ use std::path::{Path, PathBuf};
 use crate::finding::{Code, Severity};
 
 pub use error::ConfigError;
+pub use extend::inline;
 pub use file::PerFileIgnore;
 pub use patterns::Patterns;
 pub use resolve::{Baseline, Overrides, Resolver, Where};
@@ -62,6 +65,8 @@ pub const DEFAULT_MAX_ACCELERATOR_MEMORY: u64 = 288 << 30;
 pub struct Settings {
     /// The file that it comes from; `None`: defaults and flags only.
     pub file: Option<PathBuf>,
+    /// The files that it extends, the least important first.
+    pub extends: Vec<PathBuf>,
     /// The absolute folder at which the globs start.
     pub root: PathBuf,
     /// The rules that are on.

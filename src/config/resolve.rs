@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::file::{Layer, parse};
+use super::extend::Reader;
+use super::file::Layer;
 use super::patterns::Patterns;
 use super::selector::{Selection, enabled};
 use super::{ConfigError, DEFAULT_EXCLUDE, DEFAULT_MAX_ACCELERATOR_MEMORY, DEFAULT_OOM_THRESHOLD, Settings};
 use crate::finding::Severity;
 use crate::rules::page::Page;
-use crate::source::{display_name, read};
 
 /// The names of configuration files; in one folder, the first that is there counts.
 pub const FILES: [&str; 3] = [".samedevice.toml", "samedevice.toml", PYPROJECT];
 
-const PYPROJECT: &str = "pyproject.toml";
+pub(super) const PYPROJECT: &str = "pyproject.toml";
 
 /// Where settings come from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,6 +45,8 @@ pub struct Overrides {
     pub strict: bool,
     /// `--fail-on-severity`.
     pub fail_on_severity: Option<Severity>,
+    /// `--config 'key = value'`, the later ones over the earlier ones. They go before files, and the flags go before them.
+    pub inline: Vec<Layer>,
     /// `--baseline` (absolute) and `--no-baseline`.
     pub baseline: Baseline,
 }
@@ -84,7 +86,7 @@ impl Resolver {
         place: &Where,
         overrides: Overrides,
     ) -> Result<Self, ConfigError> {
-        let defaults = Arc::new(combine(None, cwd, Layer::default(), &overrides, pages));
+        let defaults = Arc::new(combine(cwd, Vec::new(), &overrides, pages));
         let mut resolver = Self {
             cwd: cwd.to_owned(),
             pages,
@@ -98,8 +100,10 @@ impl Resolver {
             Where::Isolated => Some(defaults),
             Where::File(path) => {
                 let path = cwd.join(path);
-                let layer = resolver.load(&path, cwd)?.unwrap_or_default();
-                Some(Arc::new(resolver.settings_from(&path, cwd, layer)))
+                // A file without our table is one that says nothing, and is named where the settings are shown.
+                let nothing = || vec![Layer { file: Some(path.clone()), ..Layer::default() }];
+                let layers = resolver.reader().load(&path, cwd)?.unwrap_or_else(nothing);
+                Some(Arc::new(resolver.settings_from(cwd, layers)))
             }
         };
         Ok(resolver)
@@ -138,70 +142,88 @@ impl Resolver {
         for name in FILES {
             let path = folder.join(name);
             if path.is_file()
-                && let Some(layer) = self.load(&path, folder)?
+                && let Some(layers) = self.reader().load(&path, folder)?
             {
-                return Ok(Some(self.settings_from(&path, folder, layer)));
+                return Ok(Some(self.settings_from(folder, layers)));
             }
         }
         Ok(None)
     }
 
-    fn load(&self, path: &Path, root: &Path) -> Result<Option<Layer>, ConfigError> {
-        let text = read::text(path).map_err(|reason| ConfigError::unreadable(path, reason))?;
-        let pyproject = path.file_name().is_some_and(|name| name == PYPROJECT);
-        // Other tools' broken files are not ours to complain about.
-        if pyproject && !text.contains("samedevice") {
-            return Ok(None);
-        }
-        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        parse(text, pyproject, root, self.pages)
-            .map_err(|error| error.in_file(&display_name(path, &self.cwd), text))
+    fn reader(&self) -> Reader<'_> {
+        Reader { cwd: &self.cwd, pages: self.pages }
     }
 
-    fn settings_from(&self, path: &Path, root: &Path, layer: Layer) -> Settings {
-        combine(Some(path.to_owned()), root, layer, &self.overrides, self.pages)
+    fn settings_from(&self, root: &Path, layers: Vec<Layer>) -> Settings {
+        combine(root, layers, &self.overrides, self.pages)
     }
 }
 
-/// One file's layer and the command line above it.
-fn combine(
-    file: Option<PathBuf>,
-    root: &Path,
-    layer: Layer,
-    overrides: &Overrides,
-    pages: &[Page],
-) -> Settings {
-    let exclude = overrides.exclude.clone().or(layer.exclude);
+/// The layers of the files, the least important first, and the command line above them.
+fn combine(root: &Path, files: Vec<Layer>, overrides: &Overrides, pages: &[Page]) -> Settings {
+    let mut paths: Vec<PathBuf> = files.iter().filter_map(|layer| layer.file.clone()).collect();
+    let mut layers = files;
+    layers.extend(overrides.inline.iter().cloned());
+    turn_on_again(&mut layers);
     // The built-in names are no globs, so they compile.
-    let exclude = exclude.unwrap_or_else(|| Patterns::new(root, &DEFAULT_EXCLUDE).unwrap_or_default());
-    let mut excludes = vec![exclude, layer.extend_exclude];
+    let built_in = || Patterns::new(root, &DEFAULT_EXCLUDE).unwrap_or_default();
+    let exclude = overrides.exclude.clone().or(last(&layers, |layer| layer.exclude.clone()));
+    let mut excludes = vec![exclude.unwrap_or_else(built_in)];
+    excludes.extend(layers.iter().map(|layer| layer.extend_exclude.clone()));
     excludes.extend(overrides.extend_exclude.clone());
     excludes.retain(|patterns| !patterns.texts().is_empty());
+    let mut levels: Vec<_> = layers.iter().flat_map(|layer| &layer.severity).collect();
+    // A stable sort: of equals the later layer's is the last.
+    levels.sort_by_key(|(selector, _)| selector.specificity());
     let mut severity = BTreeMap::new();
-    for (selector, level) in &layer.severity {
+    for (selector, level) in levels {
         severity
             .extend(pages.iter().filter(|page| selector.matches(page.code)).map(|page| (page.code, *level)));
     }
+    let selections = layers.iter().map(|layer| {
+        let mut selection = layer.selection.clone();
+        selection.ignore.extend(layer.off.iter().cloned());
+        selection
+    });
+    let selections: Vec<Selection> = selections.chain([overrides.selection.clone()]).collect();
     let baseline = match &overrides.baseline {
-        Baseline::Configured => {
-            let folder = file.as_deref().and_then(Path::parent).unwrap_or(root);
-            layer.baseline.map(|path| folder.join(path))
-        }
+        Baseline::Configured => last(&layers, |layer| layer.baseline.as_ref().map(|path| path.value.clone())),
         Baseline::Without => None,
         Baseline::File(path) => Some(path.clone()),
     };
     Settings {
-        file,
+        file: paths.pop(),
+        extends: paths,
         root: root.to_owned(),
-        rules: enabled(pages, &[&layer.selection, &overrides.selection]),
+        rules: enabled(pages, &selections.iter().collect::<Vec<_>>()),
         severity,
-        per_file_ignores: layer.per_file_ignores,
+        per_file_ignores: layers.iter().flat_map(|layer| layer.per_file_ignores.clone()).collect(),
         excludes,
-        force_exclude: layer.force_exclude || overrides.force_exclude,
-        strict: layer.strict || overrides.strict,
-        fail_on_severity: overrides.fail_on_severity.or(layer.fail_on_severity).unwrap_or(Severity::Warning),
+        force_exclude: overrides.force_exclude || last(&layers, |layer| layer.force_exclude).unwrap_or(false),
+        strict: overrides.strict || last(&layers, |layer| layer.strict).unwrap_or(false),
+        fail_on_severity: overrides
+            .fail_on_severity
+            .or(last(&layers, |layer| layer.fail_on_severity))
+            .unwrap_or(Severity::Warning),
         baseline,
-        oom_threshold: layer.oom_threshold.unwrap_or(DEFAULT_OOM_THRESHOLD),
-        max_accelerator_memory: layer.max_accelerator_memory.unwrap_or(DEFAULT_MAX_ACCELERATOR_MEMORY),
+        oom_threshold: last(&layers, |layer| layer.oom_threshold).unwrap_or(DEFAULT_OOM_THRESHOLD),
+        max_accelerator_memory: last(&layers, |layer| layer.max_accelerator_memory)
+            .unwrap_or(DEFAULT_MAX_ACCELERATOR_MEMORY),
+    }
+}
+
+/// What the most important layer that says anything says.
+fn last<T>(layers: &[Layer], said: impl Fn(&Layer) -> Option<T>) -> Option<T> {
+    layers.iter().rev().find_map(said)
+}
+
+/// A severity turns on again what a less important layer has turned `off` in the same words.
+fn turn_on_again(layers: &mut [Layer]) {
+    for at in 1..layers.len() {
+        let (below, above) = layers.split_at_mut(at);
+        let Some(above) = above.first() else { return };
+        for layer in below {
+            layer.off.retain(|off| above.severity.iter().all(|(selector, _)| selector != off));
+        }
     }
 }

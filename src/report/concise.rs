@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use crate::finding::{Finding, Severity};
+use crate::finding::{Code, Finding, Severity};
 use crate::rules::page::Page;
 
 use super::Report;
@@ -24,13 +24,10 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 fn line(report: &Report, finding: &Finding, page: Option<&Page>, out: &mut dyn Write) -> io::Result<()> {
     let source = report.sources.get(finding.primary.place.file);
     let at = source.position(finding.primary.place.span.start);
-    let (bold, tint) = if report.color {
-        (Style::new().bold(), Style::new().bold().fg_color(Some(color(finding.severity).into())))
-    } else {
-        (Style::new(), Style::new())
-    };
+    let bold = if report.color { Style::new().bold() } else { Style::new() };
+    let tint = tint(report, finding.severity);
     write!(out, "{bold}{}{bold:#}:{}:{}: ", one_line(&source.name), at.row, at.column)?;
-    write!(out, "{tint}{}: {}{tint:#} ", finding.severity.name(), finding.code)?;
+    write!(out, "{tint}{}: {}{tint:#} ", finding.severity.name(), linked(report, finding.code, page))?;
     write!(out, "{}", message_with_world(finding))?;
     // One line is all there is to say that the place only leads to where it happens.
     if let Some(&root) = finding.roots.first() {
@@ -40,6 +37,19 @@ fn line(report: &Report, finding: &Finding, page: Option<&Page>, out: &mut dyn W
     match page {
         Some(page) => writeln!(out, " [{}]", page.name),
         None => writeln!(out),
+    }
+}
+
+/// How a severity looks.
+pub(super) fn tint(report: &Report, severity: Severity) -> Style {
+    if report.color { Style::new().bold().fg_color(Some(color(severity).into())) } else { Style::new() }
+}
+
+/// The code, which terminals that can make it a link to the rule's page (OSC 8).
+pub(super) fn linked(report: &Report, code: Code, page: Option<&Page>) -> String {
+    match page {
+        Some(page) if report.links => format!("\u{1b}]8;;{}\u{1b}\\{code}\u{1b}]8;;\u{1b}\\", page.url()),
+        _ => code.to_string(),
     }
 }
 

@@ -31,6 +31,11 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         handler.render_report(&mut text, &shown).map_err(io::Error::other)?;
         writeln!(out, "{text}")?;
     }
+    ending(report, out)
+}
+
+/// The summary and what to do next, where they are wanted.
+pub(super) fn ending(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if !report.summary {
         return Ok(());
     }
@@ -53,6 +58,8 @@ fn handler(report: &Report) -> GraphicalReportHandler {
     GraphicalReportHandler::new_themed(theme)
         .with_width(report.width.clamp(MIN_WIDTH, MAX_WIDTH))
         .with_context_lines(CONTEXT)
+        // The code itself is the link.
+        .with_link_display_text("")
         .tab_width(TAB_WIDTH)
 }
 
@@ -84,6 +91,8 @@ fn hints(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 struct Shown<'a> {
     finding: &'a Finding,
     page: Option<&'a Page>,
+    /// The rule's page on the web, in terminals that show links.
+    url: Option<String>,
     notes: Option<Note>,
     excerpt: Excerpt,
     labels: Vec<LabeledSpan>,
@@ -109,7 +118,8 @@ impl<'a> Shown<'a> {
             }
         });
         let labels = labels.collect();
-        Self { finding, page, notes: Note::chain(finding), excerpt, labels }
+        let url = page.filter(|_| report.links).map(Page::url);
+        Self { finding, page, url, notes: Note::chain(finding), excerpt, labels }
     }
 }
 
@@ -130,6 +140,10 @@ impl Diagnostic for Shown<'_> {
         let (severity, code) = (self.finding.severity.name(), self.finding.code);
         let name = self.page.map_or("", |page| page.name);
         Some(Box::new(format!("{severity}[{code}] {name}").trim_end().to_owned()))
+    }
+
+    fn url<'b>(&'b self) -> Option<Box<dyn fmt::Display + 'b>> {
+        self.url.as_ref().map(|url| Box::new(url) as Box<dyn fmt::Display>)
     }
 
     fn severity(&self) -> Option<miette::Severity> {

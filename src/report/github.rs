@@ -9,7 +9,7 @@ use crate::finding::{Finding, Severity};
 
 use super::Report;
 use super::place::{extent, relative_name};
-use super::words::{message_with_world, one_line};
+use super::words::{in_full, one_line};
 
 /// How many annotations of one kind GitHub shows for a step.
 const SHOWN: usize = 10;
@@ -51,19 +51,7 @@ fn annotation(report: &Report, finding: &Finding, out: &mut dyn Write) -> io::Re
         write!(out, ",col={},endColumn={}", start.column, end.column)?;
     }
     // The log shows the text without the properties, hence the place once more.
-    let mut text = format!("{file}:{}:{}: {} ", start.row, start.column, finding.code);
-    text.push_str(&message_with_world(finding));
-    for label in &finding.related {
-        let source = report.sources.get(label.place.file);
-        let at = source.position(label.place.span.start);
-        let file = relative_name(report.root, source);
-        let file = one_line(&file);
-        text.push_str(&format!("\n  {file}:{}:{}: {}", at.row, at.column, one_line(&label.text)));
-    }
-    if let Some(help) = &finding.help {
-        text.push_str(&format!("\n  help: {}", one_line(help)));
-    }
-    writeln!(out, "::{}", data(&text))
+    writeln!(out, "::{}", data(&in_full(report, finding)))
 }
 
 /// Escapes the text after the second `::`.

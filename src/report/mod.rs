@@ -6,10 +6,15 @@ mod excerpt;
 pub mod fingerprint;
 mod full;
 mod github;
+mod gitlab;
+mod grouped;
 mod json;
+mod junit;
 mod place;
+mod rdjson;
 mod sarif;
 pub mod statistics;
+mod ways;
 mod words;
 
 use std::io::{self, BufWriter, Write};
@@ -32,14 +37,22 @@ pub enum Format {
     Full,
     /// One line a finding: `path:row:col: error: SD101 message [name]`.
     Concise,
+    /// One line a finding, below the name of its file.
+    Grouped,
     /// A JSON array.
     Json,
     /// A JSON object a line.
     JsonLines,
     /// Commands that GitHub Actions shows as annotations.
     Github,
+    /// GitLab's code quality report.
+    Gitlab,
     /// SARIF 2.1.0, for code scanning.
     Sarif,
+    /// JUnit's XML: findings as failed tests.
+    Junit,
+    /// The JSON format of reviewdog.
+    Rdjson,
 }
 
 /// What a run found, and how to show it.
@@ -69,6 +82,8 @@ pub struct Report<'a> {
     pub color: bool,
     /// May they draw with more than ASCII?
     pub unicode: bool,
+    /// May they make links of the rules' codes?
+    pub links: bool,
     /// The width of the terminal in columns.
     pub width: usize,
     /// What the machine formats' paths are relative to: the working directory, or, where the reader is known
@@ -89,10 +104,14 @@ pub fn write(format: Format, report: &Report, out: &mut dyn Write) -> io::Result
     match format {
         Format::Full => full::write(report, &mut out)?,
         Format::Concise => concise::write(report, &mut out)?,
+        Format::Grouped => grouped::write(report, &mut out)?,
         Format::Json => json::write(report, &mut out)?,
         Format::JsonLines => json::write_lines(report, &mut out)?,
         Format::Github => github::write(report, &mut out)?,
+        Format::Gitlab => gitlab::write(report, &mut out)?,
         Format::Sarif => sarif::write(report, &mut out)?,
+        Format::Junit => junit::write(report, &mut out)?,
+        Format::Rdjson => rdjson::write(report, &mut out)?,
     }
     out.flush()
 }

@@ -1,7 +1,7 @@
 //! SARIF 2.1.0 for code scanning: <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>.
 //!
-//! Own structs rather than `serde-sarif`, whose generated ones need a code generator at build time and own
-//! every string; a test checks the output against the official schema.
+//! Not `serde-sarif`: at build time its types are made by a code generator that brings two more versions of `syn`, and they own
+//! every string. A test checks the output against the official schema.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::finding::{Code, Finding, Fix, Label, Severity};
+use crate::finding::{Applicability, Code, Finding, Fix, Label, Severity};
 use crate::rules::page::{FixKind, Page};
 use crate::source::Source;
 use crate::span::{FileId, Place};
@@ -20,6 +20,7 @@ use crate::span::{FileId, Place};
 use super::Report;
 use super::fingerprint::{Fingerprint, fingerprints};
 use super::place::{below, extent};
+use super::ways::ways;
 use super::words::{message_with_world, one_line, verdict_name};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
@@ -181,7 +182,11 @@ impl Writer<'_> {
             let related = finding.related.iter().enumerate().map(|(i, l)| self.related(i + 1, l));
             result["relatedLocations"] = related.collect();
         }
-        if let Some(fix) = &finding.fix {
+        let flows: Vec<Value> = ways(finding).iter().map(|way| self.flow(finding, way)).collect();
+        if !flows.is_empty() {
+            result["codeFlows"] = json!(flows);
+        }
+        if let Some(fix) = finding.fix.as_ref().filter(|fix| fix.applicability != Applicability::Display) {
             result["fixes"] = json!([self.fix(fix)]);
         }
         if let Some(condition) = &finding.condition {
@@ -199,13 +204,31 @@ impl Writer<'_> {
         json!({"id": id, "physicalLocation": location, "message": {"text": label.text}})
     }
 
+    /// A way as SARIF has it.
+    fn flow(&mut self, finding: &Finding, way: &[&Label]) -> Value {
+        let steps = way.iter().map(|label| {
+            let own = label.place == finding.primary.place;
+            let text = if label.text.is_empty() { one_line(&finding.message) } else { one_line(&label.text) };
+            json!({
+                "location": {"physicalLocation": self.bare_location(label.place), "message": {"text": text}},
+                "importance": if own { "essential" } else { "important" },
+            })
+        });
+        let steps: Vec<Value> = steps.collect();
+        json!({"threadFlows": [{"locations": steps}]})
+    }
+
     fn location(&mut self, place: Place) -> Value {
-        let mut region = self.region(place);
+        let mut location = self.bare_location(place);
         let text = self.report.sources.text(place);
         if !text.is_empty() && text.len() <= MAX_SNIPPET {
-            region["snippet"] = json!({"text": text});
+            location["region"]["snippet"] = json!({"text": text});
         }
-        json!({"artifactLocation": self.artifact(place.file), "region": region})
+        location
+    }
+
+    fn bare_location(&mut self, place: Place) -> Value {
+        json!({"artifactLocation": self.artifact(place.file), "region": self.region(place)})
     }
 
     fn region(&self, place: Place) -> Value {

@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 
 use crate::finding::{Finding, Judgement, Severity, Verdict};
+use crate::span::Place;
 use crate::world::World;
 
 use super::Report;
+use super::place::relative_name;
 
 /// The text without line ends and without characters that a terminal acts on: what is printed comes from
 /// files that nobody has vetted.
@@ -55,6 +57,26 @@ pub(super) fn message_with_world(finding: &Finding) -> String {
     let clauses = [world_clause(finding), finding.verdict.as_ref().map(verdict_clause)];
     let clauses: Vec<_> = clauses.into_iter().flatten().collect();
     if clauses.is_empty() { message.into_owned() } else { format!("{message} ({})", clauses.join("; ")) }
+}
+
+/// The finding as plain text: its place and message, then a line for each other place and for the help. Paths are those of the
+/// machine formats.
+pub(super) fn in_full(report: &Report, finding: &Finding) -> String {
+    let line = |place: Place, words: &str| {
+        let source = report.sources.get(place.file);
+        let at = source.position(place.span.start);
+        format!("{}:{}:{}: {words}", one_line(&relative_name(report.root, source)), at.row, at.column)
+    };
+    let message = format!("{} {}", finding.code, message_with_world(finding));
+    let mut text = line(finding.primary.place, &message);
+    for label in &finding.related {
+        text.push_str("\n  ");
+        text.push_str(&line(label.place, &one_line(&label.text)));
+    }
+    if let Some(help) = &finding.help {
+        text.push_str(&format!("\n  help: {}", one_line(help)));
+    }
+    text
 }
 
 /// "Found 3 problems (2 errors, 1 warning) in 12 files; 4 suppressed." `None` if nothing was checked.

@@ -533,15 +533,12 @@ fn with_also_said(mut f: Finding, event: &Event, said: &str) -> Finding {
     f
 }
 
-/// What is said of a call that leads there.
-const THROUGH: &str = "reached through this call";
-
 /// Adds the calls that lead from the entry's file to the event.
 fn with_stack(mut f: Finding, event: &Event) -> Finding {
     f.suspects.extend(event.stack.iter().rev());
     for &site in event.stack.iter().rev().take(3) {
         if f.related.len() < MAX_RELATED && !f.places().any(|p| p == site) {
-            f = f.related(site, THROUGH);
+            f.related.push(Label::call(site));
         }
     }
     // The outermost call is in the file that the finding belongs to. Of two tensors that meet elsewhere the innermost one there
@@ -551,12 +548,12 @@ fn with_stack(mut f: Finding, event: &Event) -> Finding {
     let inner = event.stack.iter().rev().find(own).filter(|_| meets);
     for &site in inner.into_iter().chain(event.stack.first()) {
         if !f.places().any(|p| p == site) {
-            f = f.related(site, THROUGH);
+            f.related.push(Label::call(site));
         }
     }
     for &site in &event.stack {
         if !f.places().any(|p| p == site) {
-            f.unshown.push(Label::new(site, THROUGH));
+            f.unshown.push(Label::call(site));
         }
     }
     f

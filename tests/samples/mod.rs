@@ -70,6 +70,7 @@ impl Sample {
             summary: true,
             color: false,
             unicode: true,
+            links: false,
             width: 100,
             root: Path::new(ROOT),
         }

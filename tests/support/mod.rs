@@ -108,7 +108,11 @@ impl Project {
         let mut command = Command::new(program);
         command.current_dir(&self.root).env("HOME", self.home());
         for name in [
+            "SAMEDEVICE_CONFIG",
+            "SAMEDEVICE_OUTPUT_FILE",
             "SAMEDEVICE_OUTPUT_FORMAT",
+            "CI_PROJECT_DIR",
+            "FORCE_HYPERLINK",
             "XDG_CONFIG_HOME",
             "GIT_CONFIG_GLOBAL",
             "CLICOLOR_FORCE",
@@ -136,4 +140,15 @@ impl From<Output> for Run {
             stderr: String::from_utf8(output.stderr).expect("UTF-8"),
         }
     }
+}
+
+/// What a run prints on a terminal of 100 columns; `None` where there is no `script`, which makes terminals.
+#[cfg(target_os = "linux")]
+pub fn on_a_terminal(project: &Project, arguments: &str, env: &[(&str, &str)]) -> Option<String> {
+    let line = format!("'{}' {arguments}", env!("CARGO_BIN_EXE_samedevice"));
+    let mut script = project.command("script");
+    script.args(["--quiet", "--command", &line, "/dev/null"]).stdin(Stdio::null()).env("COLUMNS", "100");
+    script.env_remove("NO_COLOR").env_remove("CI").envs(env.iter().copied());
+    let output = script.output().ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
