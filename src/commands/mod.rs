@@ -1,6 +1,7 @@
 //! What the program does, one file a command.
 
 pub mod check;
+mod fix;
 pub mod rule;
 mod show;
 mod terminal;

@@ -16,7 +16,7 @@ use crate::rules::page::Page;
 use crate::suggest::closest;
 
 /// The keys of a configuration.
-pub const KEYS: [&str; 12] = [
+pub const KEYS: [&str; 16] = [
     "select",
     "extend-select",
     "ignore",
@@ -27,6 +27,10 @@ pub const KEYS: [&str; 12] = [
     "severity",
     "fail-on-severity",
     "strict",
+    "fix",
+    "unsafe-fixes",
+    "fixable",
+    "unfixable",
     "oom-threshold",
     "max-accelerator-memory",
 ];
@@ -55,6 +59,14 @@ pub struct Layer {
     pub strict: bool,
     /// The least severity that makes the exit code 1.
     pub fail_on_severity: Option<Severity>,
+    /// Are fixes applied?
+    pub fix: bool,
+    /// Those too that may change what the program means?
+    pub unsafe_fixes: bool,
+    /// The rules whose fixes are offered.
+    pub fixable: Option<Vec<Selector>>,
+    /// Rules whose fixes are not.
+    pub unfixable: Vec<Selector>,
     /// Bytes.
     pub oom_threshold: Option<u64>,
     /// Bytes.
@@ -123,6 +135,10 @@ impl Reader<'_> {
                 "exclude" => layer.exclude = Some(self.patterns(value, "exclude")?),
                 "extend-exclude" => layer.extend_exclude = self.patterns(value, "extend-exclude")?,
                 "force-exclude" => layer.force_exclude = flag(value, "force-exclude")?,
+                "fix" => layer.fix = flag(value, "fix")?,
+                "unsafe-fixes" => layer.unsafe_fixes = flag(value, "unsafe-fixes")?,
+                "fixable" => layer.fixable = Some(self.selectors(value, "fixable")?),
+                "unfixable" => layer.unfixable = self.selectors(value, "unfixable")?,
                 "strict" => layer.strict = flag(value, "strict")?,
                 "fail-on-severity" => {
                     let expected = "\"error\", \"warning\" or \"info\"";

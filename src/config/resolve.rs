@@ -45,6 +45,10 @@ pub struct Overrides {
     pub strict: bool,
     /// `--fail-on-severity`.
     pub fail_on_severity: Option<Severity>,
+    /// `--fix`, `--no-fix`.
+    pub fix: Option<bool>,
+    /// `--unsafe-fixes`, `--no-unsafe-fixes`.
+    pub unsafe_fixes: Option<bool>,
 }
 
 /// Finds and remembers the settings of folders.
@@ -178,6 +182,10 @@ fn combine(
         force_exclude: layer.force_exclude || overrides.force_exclude,
         strict: layer.strict || overrides.strict,
         fail_on_severity: overrides.fail_on_severity.or(layer.fail_on_severity).unwrap_or(Severity::Warning),
+        fix: overrides.fix.unwrap_or(layer.fix),
+        unsafe_fixes: overrides.unsafe_fixes.unwrap_or(layer.unsafe_fixes),
+        fixable: layer.fixable,
+        unfixable: layer.unfixable,
         oom_threshold: layer.oom_threshold.unwrap_or(DEFAULT_OOM_THRESHOLD),
         max_accelerator_memory: layer.max_accelerator_memory.unwrap_or(DEFAULT_MAX_ACCELERATOR_MEMORY),
     }

@@ -4,6 +4,7 @@ use super::{Context, finding, reason, with_also, with_stack};
 use crate::finding::Finding;
 use crate::flow::event::{Event, Kind, LeftBehind};
 use crate::flow::value::Reason;
+use crate::remedy::Remedy;
 use crate::world::World;
 
 /// SD302 unregistered-submodule
@@ -16,12 +17,13 @@ pub(super) fn submodule(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let mut f = finding(302, event, message, event.place, "not registered");
     f.world = World::Always;
     let kind = match (*container, *parameters) {
-        ("dict", true) => "nn.ParameterDict",
-        ("dict", false) => "nn.ModuleDict",
-        (_, true) => "nn.ParameterList",
-        (_, false) => "nn.ModuleList",
+        ("dict", true) => "ParameterDict",
+        ("dict", false) => "ModuleDict",
+        (_, true) => "ParameterList",
+        (_, false) => "ModuleList",
     };
-    Some(with_stack(f, event).help(format!("keep them in an `{kind}`")))
+    let help = format!("keep them in an `nn.{kind}`");
+    Some(with_stack(f, event).help(help).remedy([Remedy::Hold { attribute: event.place, class: kind }]))
 }
 
 /// SD303 non-leaf-parameter
@@ -117,7 +119,12 @@ pub(super) fn nccl(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let f = finding(108, event, message, event.place, "raises without a GPU");
     Some(
         with_also(with_stack(f, event), event)
-            .help("choose the back end: `\"nccl\" if torch.cuda.is_available() else \"gloo\"`"),
+            .help("choose the back end: `\"nccl\" if torch.cuda.is_available() else \"gloo\"`")
+            .remedy([Remedy::Choose {
+                literal: event.place,
+                check: "torch.cuda.is_available",
+                otherwise: "gloo",
+            }]),
     )
 }
 

@@ -40,6 +40,28 @@ impl<'a> Spot<'a> {
         .or_else(|| self.own_module(side))
     }
 
+    /// The path of PyTorch's function that is called here.
+    pub(super) fn function(&self) -> Option<String> {
+        let is_call =
+            |n: &usize| self.ir.expr_spans[*n] == self.at.span && matches!(self.ir.exprs[*n], Expr::Call(_));
+        let Expr::Call(id) = self.ir.exprs[(0..self.ir.exprs.len()).find(is_call)?] else { return None };
+        match self.cx.program.resolve_expr(self.module, self.ir.call(id).func) {
+            Some(Resolved::External(path)) => {
+                Some(path.as_str().to_owned()).filter(|path| path.starts_with("torch."))
+            }
+            _ => None,
+        }
+    }
+
+    /// The call whose result the method here is called on, and the path of its function.
+    pub(super) fn made_of(&self) -> Option<String> {
+        let is_call =
+            |n: &usize| self.ir.expr_spans[*n] == self.at.span && matches!(self.ir.exprs[*n], Expr::Call(_));
+        let Expr::Call(id) = self.ir.exprs[(0..self.ir.exprs.len()).find(is_call)?] else { return None };
+        let Expr::Attr { base, .. } = self.ir.expr(self.ir.call(id).func) else { return None };
+        Self { at: Place { span: self.ir.span(base), ..self.at }, ..*self }.function()
+    }
+
     /// The expression at a place of the same file, if it is a name or a chain of attributes that means the same here.
     pub(super) fn name(&self, of: Place) -> Option<String> {
         if of.file != self.at.file {

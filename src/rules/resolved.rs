@@ -11,6 +11,7 @@ use rustc_hash::FxHashSet;
 use super::Context;
 use super::file::{File, is_self};
 use crate::finding::{Code, Finding, Label};
+use crate::remedy::Remedy;
 use crate::flow::is_module_class;
 use crate::ir::{BinOp, Class, ClassId, CompKind, Expr, ExprId, FuncId, Slot, Stmt, Var};
 use crate::link::{ClassKey, Resolved};
@@ -98,8 +99,11 @@ impl File<'_> {
         let message = format!(
             "the modules in `self.{name}` are in a plain list: `.to()`, `parameters()` and `state_dict()` miss them"
         );
-        let label = Label::new(Place { file: self.cx.file, span: at }, "not registered");
-        Finding::new(Code(302), World::Always, message, label).help("keep them in an `nn.ModuleList`")
+        let attribute = Place { file: self.cx.file, span: at };
+        let label = Label::new(attribute, "not registered");
+        Finding::new(Code(302), World::Always, message, label)
+            .help("keep them in an `nn.ModuleList`")
+            .remedy([Remedy::Hold { attribute, class: "ModuleList" }])
     }
 
     /// Does a constructor register by name, or in a container of PyTorch's?

@@ -63,6 +63,8 @@ impl Sample {
             pages: &self.pages,
             checked: self.checked,
             suppressed: self.suppressed,
+            fixed: 0,
+            unsafe_fixes: false,
             failed: false,
             not_checked: &[],
             version: "0.1.0",
