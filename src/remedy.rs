@@ -36,6 +36,8 @@ pub enum Remedy {
         call: Place,
         /// The tensor, if it is not what the method is called on.
         tensor: Option<Place>,
+        /// It is a list of tensors.
+        several: bool,
     },
     /// Register what this attribute of `self` is set to.
     Register(Place),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does fixing a buggy program mend it?  Python itself is asked with a simulator of machines.
+"""Does fixing a buggy program mend it?  PyTorch itself is asked with a simulator of machines.
 
     fix_cases.py CASES --bin PROGRAM --oracle ORACLE [--python PYTHON] [--only TEXT] [--diff]
 
@@ -69,7 +69,7 @@ def judge(case, args, fixable):
         return None
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch) / "case"
-        shutil.copytree(case / "buggy", folder)
+        shutil.copytree(case / "buggy", folder, copy_function=shutil.copyfile)
         before, _ = lint(args.bin, folder)
         found = [f for f in before if any(at_place(f, e, folder) for e in expected)]
         if not found:
@@ -102,10 +102,11 @@ def main():
     parser.add_argument("--bin", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
     parser.add_argument("--oracle", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
     parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--codes", help="count only cases that expect one of these, instead of all rules with fixes")
     parser.add_argument("--only", default="", help="cases with this in their name")
     parser.add_argument("--diff", action="store_true", help="show what the fixes change")
     args = parser.parse_args()
-    fixable = fixable_codes(args.bin)
+    fixable = set(args.codes.split(",")) if args.codes else fixable_codes(args.bin)
     results = []
     for case in sorted(args.cases.iterdir()):
         if args.only in case.name and (case / "case.toml").is_file() and (case / "buggy").is_dir():

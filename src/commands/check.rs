@@ -55,9 +55,16 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
     if is_fixing(args, &found) {
         let (refined, made, went_wrong) = pool.install(|| fix::make(&mut found.files, &lint));
         refuse_to_overwrite(args, &found, &refined)?;
-        let failed = failed | went_wrong | fix::carry_out(&made, &found.files, stdin.as_deref(), &args.fixes)?;
+        let failed =
+            failed | went_wrong | fix::carry_out(&made, &found.files, stdin.as_deref(), &args.fixes)?;
         if !args.fixes.diff && !args.fixes.fix_only {
-            return report(args, color, &cwd, (&found, refined), Left { failed, made: Some(&made), to_stderr: stdin.is_some(), not_checked: &[] });
+            return report(
+                args,
+                color,
+                &cwd,
+                (&found, refined),
+                Left { failed, made: Some(&made), to_stderr: stdin.is_some(), not_checked: &[] },
+            );
         }
         fix::tell(&made, args);
         let differs = args.fixes.diff && !made.files.is_empty() && !args.exit_zero;

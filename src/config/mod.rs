@@ -100,7 +100,8 @@ impl Settings {
 
     /// Are fixes of the rule wanted? Of all entries of `fixable` and `unfixable` that match it, the most specific decides.
     pub fn may_fix(&self, code: Code) -> bool {
-        let best = |list: &[Selector]| list.iter().filter(|s| s.matches(code)).map(Selector::specificity).max();
+        let best =
+            |list: &[Selector]| list.iter().filter(|s| s.matches(code)).map(Selector::specificity).max();
         match &self.fixable {
             None => best(&self.unfixable).is_none(),
             // `None` is less than anything.

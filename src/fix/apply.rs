@@ -89,8 +89,7 @@ mod tests {
 
     #[test]
     fn a_fix_that_overlaps_an_earlier_one_waits_as_a_whole() {
-        let fixes =
-            [vec![change(0, 1, "x"), change(8, 8, "y")], vec![change(8, 9, "z"), change(4, 4, "w")]];
+        let fixes = [vec![change(0, 1, "x"), change(8, 8, "y")], vec![change(8, 9, "z"), change(4, 4, "w")]];
         let (taken, changes) = together(&fixes);
         assert_eq!(taken, [0]);
         assert_eq!(changed("abcdefghij", &changes).as_deref(), Some("xbcdefghyij"));

@@ -1,5 +1,6 @@
 //! Fixes are applied in memory and the files linted again, until nothing changes.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use rustc_hash::FxHashSet;
@@ -77,7 +78,9 @@ pub fn run(inputs: &[Input], lint: &dyn Fn(&[Input]) -> Refined) -> Fixed {
         problems.extend(found);
         let stayed = |m: &&Made| {
             let same = |f: &Finding| {
-                f.code == m.code && index(f.primary.place.file) == m.file && f.primary.place.span.start == m.at
+                f.code == m.code
+                    && index(f.primary.place.file) == m.file
+                    && f.primary.place.span.start == m.at
             };
             refined.findings.iter().any(same)
         };
@@ -138,18 +141,25 @@ impl Attempt<'_> {
 
     /// Makes the fixes that can be made now. Says whether there were any.
     fn round(&mut self, refined: &Refined) -> bool {
-        let mut any = false;
-        for file in 0..self.inputs.len() {
-            let wanted: Vec<(&Finding, Id)> = refined
-                .findings
-                .iter()
-                .filter(|f| f.fix.as_ref().is_some_and(|fix| self.is_wanted(f.code, fix, file)))
-                .map(|f| (f, id(f, file, refined)))
-                .filter(|(_, id)| !self.useless.contains(id) && !self.broken.contains(id))
-                .collect();
-            if !wanted.is_empty() {
-                any |= self.fix_file(file, &wanted, refined);
+        let mut by_file: BTreeMap<usize, Vec<(&Finding, Id)>> = BTreeMap::new();
+        for finding in &refined.findings {
+            let Some(fix) = &finding.fix else { continue };
+            let Some(file) = fix.edits.first().map(|edit| index(edit.place.file)) else { continue };
+            if file >= self.inputs.len() || !self.is_wanted(finding.code, fix, file) {
+                continue;
             }
+            let id = id(finding, file, refined);
+            if !self.useless.contains(&id) && !self.broken.contains(&id) {
+                by_file.entry(file).or_default().push((finding, id));
+            }
+        }
+        // What comes of another finding may be gone with that.
+        if by_file.values().flatten().any(|(f, _)| is_cause(f.code)) {
+            by_file.values_mut().for_each(|wanted| wanted.retain(|(f, _)| is_cause(f.code)));
+        }
+        let mut any = false;
+        for (file, wanted) in by_file {
+            any |= !wanted.is_empty() && self.fix_file(file, &wanted, refined);
         }
         any
     }
@@ -217,9 +227,13 @@ impl Attempt<'_> {
     }
 }
 
+/// Is it a rule whose findings others follow from? A check that is not called, a transfer that is dropped, what a module does not move.
+fn is_cause(code: Code) -> bool {
+    matches!(code, Code(103 | 203 | 204 | 301 | 302))
+}
+
 fn changes(finding: &Finding) -> Vec<Change> {
-    let mut changes: Vec<Change> =
-        finding.fix.iter().flat_map(|fix| &fix.edits).map(Change::from).collect();
+    let mut changes: Vec<Change> = finding.fix.iter().flat_map(|fix| &fix.edits).map(Change::from).collect();
     changes.sort();
     changes
 }

@@ -13,8 +13,8 @@ use crate::rules::page::Page;
 
 use super::Report;
 use super::excerpt::{CONTEXT, Excerpt};
-use crate::fix::changed_lines;
 use super::words::{counted, one_line, summary, verdict_clause, verdicts, world_clause};
+use crate::fix::changed_lines;
 
 /// Narrower than this, wrapped text is harder to read than text that overflows.
 const MIN_WIDTH: usize = 40;
@@ -137,7 +137,14 @@ impl<'a> Shown<'a> {
             }
         });
         let labels = labels.collect();
-        Self { finding, page, fixable: report.is_fixable(finding), notes: Note::chain(finding), excerpt, labels }
+        Self {
+            finding,
+            page,
+            fixable: report.is_fixable(finding),
+            notes: Note::chain(finding),
+            excerpt,
+            labels,
+        }
     }
 }
 

@@ -148,7 +148,9 @@ impl File<'_> {
             if recorded && self.holds(value, &losses) && !fresh(target, at) && !self.is_differentiated(target)
             {
                 let value = Place { file: self.cx.file, span: self.ir.span(value) };
-                found.push(self.finding(Place { file: self.cx.file, span: at }).remedy([Remedy::Detach(value)]));
+                found.push(
+                    self.finding(Place { file: self.cx.file, span: at }).remedy([Remedy::Detach(value)]),
+                );
             }
         }
     }

@@ -58,8 +58,10 @@ pub(super) fn to_numpy(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
         format!("{what} needs a tensor on the CPU, and this one is on {}", tensor.device.in_words());
     let f = finding(205, event, message, event.place, "NumPy cannot read device memory");
     let f = origins(f, tensor);
-    let given = Some(tensor.place).filter(|&p| p != event.place && tensor.gives == Gives::Tensor);
-    let remedy = Remedy::ToHost { call: event.place, tensor: given };
+    let given = Some(tensor.place)
+        .filter(|&p| p != event.place && matches!(tensor.gives, Gives::Tensor | Gives::Tensors));
+    let several = tensor.gives == Gives::Tensors;
+    let remedy = Remedy::ToHost { call: event.place, tensor: given, several };
     Some(with_stack(f, event).help("copy it to the host first: `.detach().cpu().numpy()`").remedy([remedy]))
 }
 
@@ -267,6 +269,10 @@ pub(super) fn module_input(event: &Event, cx: &Context<'_>) -> Option<Finding> {
         f.world = World::Cuda;
     }
     let both = || "move the module and its inputs to one device before the call".to_owned();
+    let made =
+        on_one_device(event, stray, other, cx).into_iter().filter(|r| matches!(r, Remedy::Make { .. }));
+    let moved = input.as_ref().and_then(Input::remedy);
+    let f = f.remedy(made.collect::<Vec<_>>().into_iter().chain(moved));
     Some(f.help(input.map_or_else(both, |input| input.help())))
 }
 
@@ -351,16 +357,22 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
 /// where they meet.
 fn on_one_device(event: &Event, stray: &Operand, other: &Operand, cx: &Context<'_>) -> Vec<Remedy> {
     let mut remedies = Vec::new();
-    if stray.device != DeviceName::Known("cpu".to_owned()) || matches!(other.device, DeviceName::Known(ref d) if d == "cpu") {
+    if stray.device != DeviceName::Known("cpu".to_owned())
+        || matches!(other.device, DeviceName::Known(ref d) if d == "cpu")
+    {
         return remedies;
     }
     if let Some((call, _)) = made(stray)
         && let Some(spot) = Spot::new(cx, call)
-        && let (Some(function), Some(device)) = (spot.function(), spot.device(other))
+        && let Some(function) = spot.function()
+        && let Some(device) = spot.device(other).or_else(|| {
+            // The weights that it meets are the module's own.
+            spot.same_module(event.place).filter(|_| other.of_module || other.gives == Gives::Module)
+        })
     {
         remedies.push(Remedy::Make { call, function, device, meets: event.place });
     }
-    if matches!(stray.gives, Gives::Tensor)
+    if stray.gives == Gives::Tensor
         && let Some(device) = Spot::new(cx, stray.place).and_then(|spot| spot.device(other))
     {
         remedies.push(Remedy::Move { operand: stray.place, device });

@@ -1,5 +1,6 @@
 //! SD3: what modules keep where `.to()` does not see it, and what must come after a move.
 
+use super::naming::Spot;
 use super::{Context, finding, reason, with_also, with_stack};
 use crate::finding::Finding;
 use crate::flow::event::{Event, Kind, LeftBehind};
@@ -130,7 +131,7 @@ pub(super) fn nccl(event: &Event, cx: &Context<'_>) -> Option<Finding> {
 
 /// SD107 hard-coded-autocast-device
 pub(super) fn autocast(event: &Event, cx: &Context<'_>) -> Option<Finding> {
-    let Kind::CudaAutocast { follows } = &event.kind else { return None };
+    let Kind::CudaAutocast { follows, given } = &event.kind else { return None };
     if event.is_guess() || super::availability::chosen(event, cx) {
         return None;
     }
@@ -142,10 +143,12 @@ pub(super) fn autocast(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if *follows != event.place {
         f = f.related(*follows, "works on the chosen device");
     }
-    let help = if cx.sources.text(event.place).contains("GradScaler") {
-        "name the type of the chosen device: `torch.amp.GradScaler(…)`"
-    } else {
-        "name the type of the chosen device: `torch.autocast(…)`"
-    };
-    Some(with_stack(f, event).help(help))
+    if cx.sources.text(event.place).contains("GradScaler") {
+        return Some(
+            with_stack(f, event).help("name the type of the chosen device: `torch.amp.GradScaler(…)`"),
+        );
+    }
+    let name = given.and_then(|given| Spot::new(cx, event.place)?.name(given));
+    let remedy = name.map(|x| Remedy::Autocast { call: event.place, device: format!("{x}.device") });
+    Some(with_stack(f, event).help("name the type of the chosen device: `torch.autocast(…)`").remedy(remedy))
 }

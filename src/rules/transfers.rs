@@ -4,8 +4,8 @@ use super::naming::Spot;
 use super::{Context, finding, with_stack};
 use crate::finding::Finding;
 use crate::flow::event::{Again, Event, Kind};
-use crate::remedy::Remedy;
 use crate::ir::{Block, Expr, ExprId, FuncKind, Function, Module, Slot, Stmt, Var};
+use crate::remedy::Remedy;
 use crate::span::Span;
 use crate::world::{Premise, World};
 

@@ -183,7 +183,8 @@ pub fn encode(old: &[u8], text: &str) -> Result<Vec<u8>, Unencodable> {
         None => Charset::Utf8,
         Some(name) => Charset::named(name).ok_or(Unencodable::Cookie)?,
     };
-    let bytes = charset.encode(text).ok_or_else(|| Unencodable::NoCharacter(old_cookie.unwrap_or_default()))?;
+    let bytes =
+        charset.encode(text).ok_or_else(|| Unencodable::NoCharacter(old_cookie.unwrap_or_default()))?;
     Ok(if mark { [MARK, &bytes].concat() } else { bytes })
 }
 

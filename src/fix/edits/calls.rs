@@ -54,12 +54,7 @@ pub(super) fn without(syntax: &Syntax<'_>, at: Span, keyword: &str) -> Option<Dr
 }
 
 /// Adds `keyword=value` to a call that has no such argument.
-pub(super) fn argument(
-    syntax: &Syntax<'_>,
-    call: &ExprCall,
-    keyword: &str,
-    value: &str,
-) -> Option<Change> {
+pub(super) fn argument(syntax: &Syntax<'_>, call: &ExprCall, keyword: &str, value: &str) -> Option<Change> {
     let arguments = &call.arguments;
     // Who knows what is in a dict of arguments?
     let taken = arguments.keywords.iter().any(|k| k.arg.as_ref().is_none_or(|n| n.as_str() == keyword));
@@ -96,10 +91,8 @@ pub(super) fn argument(
 pub(super) fn suffixed(syntax: &Syntax<'_>, e: ExprRef<'_>, suffix: &str) -> Option<Vec<Change>> {
     let insert = |at: u32, content: String| Change { span: Span::new(at, at), content };
     let (bare, whole) = (span(&e), syntax.parenthesized(e));
-    let binds_tightly = matches!(
-        e,
-        ExprRef::Name(_) | ExprRef::Attribute(_) | ExprRef::Call(_) | ExprRef::Subscript(_)
-    );
+    let binds_tightly =
+        matches!(e, ExprRef::Name(_) | ExprRef::Attribute(_) | ExprRef::Call(_) | ExprRef::Subscript(_));
     if whole != bare || binds_tightly {
         return Some(vec![insert(whole.end, suffix.to_owned())]);
     }

@@ -1,10 +1,10 @@
 //! Where tensors are made, and where they are moved.
 
-use rustpython_ast::{AnyNodeRef, CmpOp, Expr, ExprCall, ExprRef, Stmt};
+use rustpython_ast::{AnyNodeRef, CmpOp, Expr, ExprCall, ExprName, ExprRef, Stmt};
 
 use super::super::Draft;
 use super::super::apply::Change;
-use super::super::names::spelled;
+use super::super::names::{is_bound, spelled};
 use super::super::syntax::{Syntax, span, start};
 use super::calls::{argument, is_target, suffixed};
 use super::{safe, unsafe_};
@@ -13,14 +13,41 @@ use crate::span::Span;
 
 /// Functions that make the same numbers on every device.
 const SAME_EVERYWHERE: [&str; 16] = [
-    "zeros", "ones", "full", "empty", "eye", "arange", "tensor", "as_tensor", "asarray", "zeros_like", "ones_like",
-    "full_like", "empty_like", "tril_indices", "triu_indices", "scalar_tensor",
+    "zeros",
+    "ones",
+    "full",
+    "empty",
+    "eye",
+    "arange",
+    "tensor",
+    "as_tensor",
+    "asarray",
+    "zeros_like",
+    "ones_like",
+    "full_like",
+    "empty_like",
+    "tril_indices",
+    "triu_indices",
+    "scalar_tensor",
 ];
 
 /// Functions that draw, or compute: their numbers differ from device to device, if only in the last digit.
 const OTHERS: [&str; 15] = [
-    "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "linspace", "logspace",
-    "range", "hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window",
+    "rand",
+    "randn",
+    "randint",
+    "randperm",
+    "rand_like",
+    "randn_like",
+    "randint_like",
+    "linspace",
+    "logspace",
+    "range",
+    "hann_window",
+    "hamming_window",
+    "blackman_window",
+    "bartlett_window",
+    "kaiser_window",
 ];
 
 /// Factories of PyTorch's own that have no generator, no place for the result and no pinned memory to think of.
@@ -46,7 +73,8 @@ impl<'a> Factory<'a> {
     }
 
     fn requires_grad(&self) -> bool {
-        let asks = |k: &rustpython_ast::Keyword| k.arg.as_ref().is_some_and(|n| n.as_str() == "requires_grad");
+        let asks =
+            |k: &rustpython_ast::Keyword| k.arg.as_ref().is_some_and(|n| n.as_str() == "requires_grad");
         self.call.arguments.keywords.iter().any(asks)
     }
 }
@@ -65,9 +93,14 @@ pub(super) fn make(
     if let Some(factory) = Factory::new(call, function) {
         let change = argument(syntax, call, "device", device)?;
         let title = format!("Make it there: `device={device}`");
-        return Some(if factory.same && certain { safe(title, vec![change]) } else { unsafe_(title, vec![change]) });
+        return Some(if factory.same && certain {
+            safe(title, vec![change])
+        } else {
+            unsafe_(title, vec![change])
+        });
     }
-    let by_host = ["from_numpy", "Tensor", "FloatTensor", "LongTensor", "IntTensor", "BoolTensor", "ByteTensor"];
+    let by_host =
+        ["from_numpy", "Tensor", "FloatTensor", "LongTensor", "IntTensor", "BoolTensor", "ByteTensor"];
     let name = function.strip_prefix("torch.")?;
     let changes = suffixed(syntax, ExprRef::Call(call), &format!(".to({device})"))?;
     by_host.contains(&name).then(|| unsafe_(format!("Move it there: `.to({device})`"), changes))
@@ -94,9 +127,13 @@ fn always_meets(syntax: &Syntax<'_>, made: Span, meets: Span) -> bool {
     let Some(first) = block.iter().position(|s| span(s).contains(made)) else { return false };
     let Some(last) = block.iter().position(|s| span(s).contains(meets)) else { return false };
     let simple = |s: &Stmt| {
-        matches!(s, Stmt::Assign(_) | Stmt::AnnAssign(_) | Stmt::AugAssign(_) | Stmt::Expr(_) | Stmt::Return(_))
+        matches!(
+            s,
+            Stmt::Assign(_) | Stmt::AnnAssign(_) | Stmt::AugAssign(_) | Stmt::Expr(_) | Stmt::Return(_)
+        )
     };
-    let stays = |s: &Stmt| simple(s) && !matches!(s, Stmt::Return(_)) || matches!(s, Stmt::Pass(_) | Stmt::Assert(_));
+    let stays =
+        |s: &Stmt| simple(s) && !matches!(s, Stmt::Return(_)) || matches!(s, Stmt::Pass(_) | Stmt::Assert(_));
     let (from, to) = (&block[first], &block[last]);
     first <= last
         && simple(from)
@@ -216,7 +253,9 @@ pub(super) fn to_host(syntax: &Syntax<'_>, at: Span, tensor: Option<Span>) -> Op
     let call = syntax.call(at)?;
     let (tensor, for_numpy) = match (tensor, &*call.func) {
         (Some(tensor), _) => (syntax.expr(tensor)?, true),
-        (None, Expr::Attribute(method)) if method.attr.as_str() == "numpy" => (ExprRef::from(&*method.value), true),
+        (None, Expr::Attribute(method)) if method.attr.as_str() == "numpy" => {
+            (ExprRef::from(&*method.value), true)
+        }
         _ => return None,
     };
     if is_target(syntax, span(&tensor)) {
@@ -228,10 +267,21 @@ pub(super) fn to_host(syntax: &Syntax<'_>, at: Span, tensor: Option<Span>) -> Op
     Some(safe("Copy it to the host first", changes))
 }
 
-/// Is there a `.detach()` in the chain of methods?
+/// `np.mean(losses)` → `np.mean([t.detach().cpu() for t in losses])`
+pub(super) fn each_to_host(syntax: &Syntax<'_>, at: Span, tensors: Span) -> Option<Draft> {
+    let (ExprRef::Name(_) | ExprRef::Attribute(_)) = syntax.expr(tensors)? else { return None };
+    let item = ["t", "x", "item"].into_iter().find(|name| !is_bound(syntax, name, at))?;
+    let cut = if is_bare(syntax, at) { "" } else { ".detach()" };
+    let content = format!("[{item}{cut}.cpu() for {item} in {}]", tensors.slice(syntax.text));
+    Some(safe("Copy them to the host first", vec![Change { span: tensors, content }]))
+}
+
+/// Is there a `.detach()` in the chain of methods, also before it was put into a variable?
 fn is_detached(syntax: &Syntax<'_>, tensor: ExprRef<'_>) -> bool {
-    let _ = syntax;
     let mut e = match tensor {
+        ExprRef::Name(name) => {
+            return last_value(syntax, name).is_some_and(|value| is_detached(syntax, value));
+        }
         ExprRef::Call(call) => Some(&*call.func),
         ExprRef::Subscript(s) => Some(&*s.value),
         _ => None,
@@ -242,10 +292,25 @@ fn is_detached(syntax: &Syntax<'_>, tensor: ExprRef<'_>) -> bool {
             Expr::Attribute(a) => Some(&*a.value),
             Expr::Call(c) => Some(&*c.func),
             Expr::Subscript(s) => Some(&*s.value),
+            Expr::Name(name) => {
+                return last_value(syntax, name).is_some_and(|value| is_detached(syntax, value));
+            }
             _ => None,
         };
     }
     false
+}
+
+/// What a variable was given last before it is read, in the same block.
+fn last_value<'a>(syntax: &'a Syntax<'_>, name: &ExprName) -> Option<ExprRef<'a>> {
+    let before = block_around(syntax, span(name))?.iter().rev().skip_while(|s| span(*s).end > start(name));
+    before.into_iter().find_map(|s| match s {
+        Stmt::Assign(a) => match &*a.targets {
+            [Expr::Name(target)] if target.id == name.id => Some(ExprRef::from(&*a.value)),
+            _ => None,
+        },
+        _ => None,
+    })
 }
 
 /// Is no graph recorded there: under `with torch.no_grad():`, or in a function that is decorated so?
@@ -294,7 +359,8 @@ pub(super) fn choose(syntax: &Syntax<'_>, at: Span, check: &str, otherwise: &str
         // `torch.device("cuda")`, `init_process_group(backend="nccl", rank=rank)`
         ExprRef::Call(call) => {
             let values = call.arguments.args.iter().chain(call.arguments.keywords.iter().map(|k| &k.value));
-            let mut texts = values.filter(|e| matches!(e, Expr::StringLiteral(t) if CHOICES.contains(&t.value.to_str())));
+            let mut texts =
+                values.filter(|e| matches!(e, Expr::StringLiteral(t) if CHOICES.contains(&t.value.to_str())));
             let text = texts.next()?;
             if texts.next().is_some() || call.arguments.args.len() > 1 {
                 return None;
@@ -310,7 +376,7 @@ pub(super) fn choose(syntax: &Syntax<'_>, at: Span, check: &str, otherwise: &str
         return None;
     }
     let nodes = syntax.around(place);
-    let parent = nodes.iter().rev().find(|n| span(*n) != place || !n.is_expression())?;
+    let parent = nodes.iter().rev().find(|n| span(*n) != place)?;
     let stands_alone = matches!(
         parent,
         AnyNodeRef::Arguments(_)
@@ -341,7 +407,8 @@ pub(super) fn autocast(syntax: &Syntax<'_>, at: Span, device: &str) -> Option<Dr
     let of_type = format!("{device}.type");
     let title = format!("Name the type of the device: `{of_type}`");
     let named = |k: &&rustpython_ast::Keyword| k.arg.as_ref().is_some_and(|n| n.as_str() == "device_type");
-    let literal = call.arguments.keywords.iter().find(named).map(|k| &k.value).or(call.arguments.args.first());
+    let literal =
+        call.arguments.keywords.iter().find(named).map(|k| &k.value).or(call.arguments.args.first());
     if let Some(literal @ Expr::StringLiteral(_)) = literal {
         return Some(unsafe_(title, vec![Change { span: span(literal), content: of_type }]));
     }

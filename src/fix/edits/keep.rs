@@ -18,7 +18,8 @@ const SAME_TENSOR: [&str; 5] = ["to", "cuda", "cpu", "detach", "contiguous"];
 pub(super) fn keep(syntax: &Syntax<'_>, at: Span, finding: &Finding) -> Option<Draft> {
     let nodes = syntax.around(at);
     let is_statement = |n: &AnyNodeRef<'_>| matches!(n, AnyNodeRef::StmtExpr(s) if span(&*s.value) == at);
-    let scope = |n: &&AnyNodeRef<'_>| matches!(n, AnyNodeRef::StmtFunctionDef(_) | AnyNodeRef::StmtClassDef(_));
+    let scope =
+        |n: &&AnyNodeRef<'_>| matches!(n, AnyNodeRef::StmtFunctionDef(_) | AnyNodeRef::StmtClassDef(_));
     let in_class = nodes.iter().rev().find(scope).is_some_and(|n| matches!(n, AnyNodeRef::StmtClassDef(_)));
     if !nodes.iter().any(is_statement) || in_class {
         return None;
@@ -147,7 +148,8 @@ impl<'n> Uses<'n> {
         let again = |n: &AnyNodeRef<'_>| {
             matches!(n, AnyNodeRef::StmtFor(_) | AnyNodeRef::StmtWhile(_)) && self.within(span(n))
         };
-        self.read.iter().any(|read| read.start >= at.end) || nodes.iter().any(|n| again(n) && self.made_outside(span(n)))
+        self.read.iter().any(|read| read.start >= at.end)
+            || nodes.iter().any(|n| again(n) && self.made_outside(span(n)))
     }
 
     fn made_outside(&self, round: Span) -> bool {

@@ -30,7 +30,10 @@ pub(super) fn draft(syntax: &Syntax<'_>, remedy: &Remedy, finding: &Finding) -> 
         }
         Remedy::Move { operand, device } => devices::follow(syntax, operand.span, device),
         Remedy::MakeThere { transfer, function } => devices::make_there(syntax, transfer.span, function),
-        Remedy::ToHost { call, tensor } => devices::to_host(syntax, call.span, tensor.map(|t| t.span)),
+        Remedy::ToHost { call, tensor: Some(tensors), several: true } => {
+            devices::each_to_host(syntax, call.span, tensors.span)
+        }
+        Remedy::ToHost { call, tensor, .. } => devices::to_host(syntax, call.span, tensor.map(|t| t.span)),
         Remedy::CompareType(comparison) => devices::compare_type(syntax, comparison.span),
         Remedy::Choose { literal, check, otherwise } => {
             devices::choose(syntax, literal.span, check, otherwise)
@@ -67,9 +70,8 @@ pub(super) fn file(remedy: &Remedy) -> FileId {
 
 /// Would quotation marks end the f-string that the change is in? Before Python 3.12 they do.
 pub(super) fn breaks_text(syntax: &Syntax<'_>, change: &Change) -> bool {
-    let in_text = |node: &AnyNodeRef<'_>| {
-        matches!(node, AnyNodeRef::ExprFString(_) | AnyNodeRef::ExprTString(_))
-    };
+    let in_text =
+        |node: &AnyNodeRef<'_>| matches!(node, AnyNodeRef::ExprFString(_) | AnyNodeRef::ExprTString(_));
     change.content.contains(['"', '\'', '\n', '\r', '\\']) && syntax.around(change.span).iter().any(in_text)
 }
 

@@ -1,7 +1,9 @@
 //! What modules keep: buffers and submodules.
 
 use rustpython_ast::visitor::source_order::{SourceOrderVisitor, walk_body, walk_expr, walk_stmt};
-use rustpython_ast::{AnyNodeRef, Expr, ExprAttribute, ExprContext, ExprRef, Stmt, StmtClassDef, StmtFunctionDef};
+use rustpython_ast::{
+    AnyNodeRef, Expr, ExprAttribute, ExprContext, ExprRef, Stmt, StmtClassDef, StmtFunctionDef,
+};
 
 use super::super::Draft;
 use super::super::apply::Change;
@@ -28,8 +30,7 @@ pub(super) fn register(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
         span: Span::new(at.start, value.start),
         content: format!("{own}.register_buffer(\"{name}\", "),
     };
-    let tail =
-        Change { span: Span::new(value.end, value.end), content: ", persistent=False)".to_owned() };
+    let tail = Change { span: Span::new(value.end, value.end), content: ", persistent=False)".to_owned() };
     Some(unsafe_(format!("Register the buffer `{name}`"), vec![head, tail]))
 }
 
@@ -102,7 +103,15 @@ fn holds_only_parts(value: &Expr) -> bool {
 }
 
 fn is_part(e: &Expr) -> bool {
-    matches!(e, Expr::Call(_) | Expr::Name(_) | Expr::Attribute(_) | Expr::Subscript(_) | Expr::NoneLiteral(_) | Expr::If(_))
+    matches!(
+        e,
+        Expr::Call(_)
+            | Expr::Name(_)
+            | Expr::Attribute(_)
+            | Expr::Subscript(_)
+            | Expr::NoneLiteral(_)
+            | Expr::If(_)
+    )
 }
 
 /// `self.name`, as a method of a class assigns it.
@@ -156,15 +165,18 @@ impl<'a> Attribute<'a> {
             _ => false,
         });
         let stores = self.uses().stores;
-        in_class || stores.iter().any(|(at, _)| at.start < start(self.stmt) && span(self.function).contains(*at))
+        in_class
+            || stores.iter().any(|(at, _)| at.start < start(self.stmt) && span(self.function).contains(*at))
     }
 
     /// Is it nowhere set to what is no tensor? A buffer takes nothing else.
     fn takes_buffer(&self) -> bool {
         self.uses().stores.iter().all(|(_, value)| {
             value.is_none_or(|value| {
-                matches!(value, Expr::Call(_) | Expr::NoneLiteral(_) | Expr::Attribute(_) | Expr::Subscript(_))
-                    || matches!(value, Expr::BinOp(_) | Expr::UnaryOp(_) | Expr::Name(_) | Expr::If(_))
+                matches!(
+                    value,
+                    Expr::Call(_) | Expr::NoneLiteral(_) | Expr::Attribute(_) | Expr::Subscript(_)
+                ) || matches!(value, Expr::BinOp(_) | Expr::UnaryOp(_) | Expr::Name(_) | Expr::If(_))
             })
         })
     }
@@ -175,7 +187,9 @@ impl<'a> Attribute<'a> {
             "ModuleList" => &["append", "extend", "insert", "pop"],
             "ParameterList" => &["append", "extend"],
             "ModuleDict" => &["items", "keys", "values", "update", "pop", "clear"],
-            _ => &["items", "keys", "values", "update", "pop", "clear", "get", "setdefault", "popitem", "copy"],
+            _ => {
+                &["items", "keys", "values", "update", "pop", "clear", "get", "setdefault", "popitem", "copy"]
+            }
         };
         let uses = self.uses();
         !uses.computed
@@ -262,7 +276,8 @@ impl<'a> SourceOrderVisitor<'a> for Uses<'a> {
                     && self.is_it(&method.value)
                 {
                     self.methods.push(method.attr.as_str());
-                    self.appended.extend(call.arguments.args.last().filter(|_| method.attr.as_str() == "append"));
+                    self.appended
+                        .extend(call.arguments.args.last().filter(|_| method.attr.as_str() == "append"));
                 }
             }
             Expr::BinOp(op) => self.computed |= self.is_it(&op.left) || self.is_it(&op.right),

@@ -15,6 +15,9 @@ const MAX_DEPTH: u32 = 3;
 
 /// `"out of memory" in str(e)` → `isinstance(e, torch.OutOfMemoryError)`. Some libraries raise another class with these words.
 pub(super) fn ask_class(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
+    if let Some(draft) = also_ask_class(syntax, at) {
+        return Some(draft);
+    }
     let (text, not) = match syntax.expr(at)? {
         ExprRef::Compare(compare) => {
             let ([op], [text]) = (&*compare.ops, &*compare.comparators) else { return None };
@@ -38,6 +41,45 @@ pub(super) fn ask_class(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
     let content = format!("{not}isinstance({exception}, {})", class.text);
     let changes = class.import.into_iter().chain([Change { span: at, content }]).collect();
     Some(unsafe_(format!("Ask for the class: `{}`", class.text), changes))
+}
+
+/// `any(mark in str(e) for mark in MARKS)` → `isinstance(e, torch.OutOfMemoryError) or any(…)`: the list may have other words, too.
+fn also_ask_class(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
+    let ExprRef::Compare(compare) = syntax.expr(at)? else { return None };
+    let ([CmpOp::In], [text], Expr::Name(mark)) = (&*compare.ops, &*compare.comparators, &*compare.left)
+    else {
+        return None;
+    };
+    let nodes = syntax.around(at);
+    let any = nodes.iter().rev().find_map(|node| match node {
+        AnyNodeRef::ExprCall(call) => Some(*call),
+        _ => None,
+    })?;
+    let [Expr::Generator(generator)] = &*any.arguments.args else { return None };
+    let over = |g: &rustpython_ast::Comprehension| matches!(&g.target, Expr::Name(n) if n.id == mark.id);
+    let is_any = matches!(&*any.func, Expr::Name(f) if f.id.as_str() == "any");
+    if !is_any
+        || span(&*generator.elt) != at
+        || generator.generators.len() != 1
+        || !generator.generators.iter().all(over)
+    {
+        return None;
+    }
+    let exception = exception(syntax, text, at, 0)?;
+    let class = spelled(syntax, "torch.OutOfMemoryError", at)?;
+    let parent = nodes.iter().rev().find(|n| span(*n).start < start(any) || span(*n).end > span(any).end)?;
+    // In a test, `or` binds as it should.
+    let alone =
+        matches!(parent, AnyNodeRef::StmtIf(_) | AnyNodeRef::StmtReturn(_) | AnyNodeRef::StmtAssign(_));
+    let (open, close) = if alone { ("", "") } else { ("(", ")") };
+    let mut changes: Vec<Change> = class.import.into_iter().collect();
+    let (from, to) = (Span::new(start(any), start(any)), Span::new(span(any).end, span(any).end));
+    changes
+        .push(Change { span: from, content: format!("{open}isinstance({exception}, {}) or ", class.text) });
+    if !alone {
+        changes.push(Change { span: to, content: close.to_owned() });
+    }
+    Some(unsafe_(format!("Ask for the class, too: `{}`", class.text), changes))
 }
 
 /// The variable with the exception whose text this is: the only one that is in it, if a handler around binds that or the function is given

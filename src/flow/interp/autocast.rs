@@ -1,7 +1,7 @@
 //! CUDA autocast: regions of it, when they are on, and what is done in them.
 
 use super::super::diagram::{Cond, Dd, FALSE, TRUE};
-use super::super::event::Kind;
+use super::super::event::{Gives, Kind};
 use super::super::value::{Device, NO_ORIGIN, ObjId, OriginId, OuterId, OuterKey, Reason, Value};
 use super::Interp;
 use super::args::Args;
@@ -186,7 +186,8 @@ impl Interp<'_> {
         self.while_chosen(cast, &mut |i| {
             let bad = i.d.and(absent, cast.enabled);
             if let Some(bite) = i.bite(bad, true) {
-                i.emit(Kind::CudaAutocast { follows: cast.place }, cast.place, bite, Vec::new());
+                let work = Kind::CudaAutocast { follows: cast.place, given: None };
+                i.emit(work, cast.place, bite, Vec::new());
             }
         });
     }
@@ -285,6 +286,15 @@ impl Interp<'_> {
         o
     }
 
+    /// The first tensor that a call is given, as a name.
+    fn tensor_given(&mut self, e: ExprId) -> Option<ExprId> {
+        let ir = &self.linked().ir;
+        let Expr::Call(c) = ir.expr(e) else { return None };
+        let names = ir.call(c).args.iter().map(|a| a.value).filter(|&v| matches!(ir.expr(v), Expr::Var(_)));
+        let names: Vec<ExprId> = names.collect();
+        names.into_iter().find(|&v| self.gives_at(v) == Gives::Tensor)
+    }
+
     /// Work on a device, perhaps inside of a CUDA autocast.
     pub(super) fn autocast_meets(&mut self, device: Dd, e: ExprId) {
         if let (Some(&cast), 0) = (self.watch.autocasts.last(), self.muted) {
@@ -313,7 +323,8 @@ impl Interp<'_> {
             }
             if let Some(bite) = self.bite_without_cuda(device, leaf, cast.enabled) {
                 let follows = self.place(e);
-                self.emit(Kind::CudaAutocast { follows }, cast.place, bite, Vec::new());
+                let given = self.tensor_given(e).map(|e| self.place(e));
+                self.emit(Kind::CudaAutocast { follows, given }, cast.place, bite, Vec::new());
                 return;
             }
         }
