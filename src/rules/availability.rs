@@ -135,7 +135,7 @@ pub(super) fn accelerator(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     Some(
         with_also(with_stack(f, event), event)
             .help(format!("choose the device by a check: `\"{name}\" if {check} else \"cpu\"`"))
-            .remedy(asked.map(|check| Remedy::Choose { literal: place, check, otherwise: "cpu" })),
+            .remedy(asked.filter(|_| decides_all(event, place)).map(|check| Remedy::Choose { literal: place, check, otherwise: "cpu" })),
     )
 }
 
@@ -196,6 +196,11 @@ pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     )
 }
 
+/// Is the device of all that goes wrong for this reason decided at this place? Then one choice there mends it.
+fn decides_all(event: &Event, place: Place) -> bool {
+    event.also.iter().all(|later| later.place == place || later.through.contains(&place))
+}
+
 /// SD101 unguarded-cuda
 pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, backend: None, how, .. } = &event.kind else { return None };
@@ -221,7 +226,8 @@ pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     };
     let check = "torch.cuda.is_available";
     let remedy = Remedy::Choose { literal: place, check, otherwise: "cpu" };
-    Some(with_also(with_stack(f, event), event).help(help).remedy([remedy]))
+    let remedy = decides_all(event, place).then_some(remedy);
+    Some(with_also(with_stack(f, event), event).help(help).remedy(remedy))
 }
 
 /// SD105 load-without-map-location

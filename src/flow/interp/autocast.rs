@@ -1,7 +1,7 @@
 //! CUDA autocast: regions of it, when they are on, and what is done in them.
 
 use super::super::diagram::{Cond, Dd, FALSE, TRUE};
-use super::super::event::{Gives, Kind};
+use super::super::event::Kind;
 use super::super::value::{Device, NO_ORIGIN, ObjId, OriginId, OuterId, OuterKey, Reason, Value};
 use super::Interp;
 use super::args::Args;
@@ -290,9 +290,15 @@ impl Interp<'_> {
     fn tensor_given(&mut self, e: ExprId) -> Option<ExprId> {
         let ir = &self.linked().ir;
         let Expr::Call(c) = ir.expr(e) else { return None };
-        let names = ir.call(c).args.iter().map(|a| a.value).filter(|&v| matches!(ir.expr(v), Expr::Var(_)));
-        let names: Vec<ExprId> = names.collect();
-        names.into_iter().find(|&v| self.gives_at(v) == Gives::Tensor)
+        let plain = ir.call(c).args.iter().filter(|a| matches!(a.kind, ArgKind::Positional | ArgKind::Keyword(_)));
+        let names: Vec<ExprId> =
+            plain.map(|a| a.value).filter(|&v| matches!(ir.expr(v), Expr::Var(_))).collect();
+        names.into_iter().find(|&v| {
+            self.muted += 1;
+            let value = self.eval(v);
+            self.muted -= 1;
+            matches!(value, Value::Tensor(_))
+        })
     }
 
     /// Work on a device, perhaps inside of a CUDA autocast.
