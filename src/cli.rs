@@ -67,6 +67,9 @@ pub struct CheckArgs {
     /// The rules.
     #[command(flatten)]
     pub rules: RuleSelection,
+    /// The fixes.
+    #[command(flatten)]
+    pub fixes: FixArgs,
     /// The files.
     #[command(flatten)]
     pub files: FileSelection,
@@ -119,6 +122,30 @@ pub struct RuleSelection {
     pub no_ignores: bool,
 }
 
+/// What is done about findings.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Fixes")]
+pub struct FixArgs {
+    /// Fix what can be fixed without a change of what the program means
+    #[arg(long, overrides_with = "no_fix")]
+    pub fix: bool,
+    /// Fix nothing, whatever the configuration says.
+    #[arg(long, overrides_with = "fix", hide = true)]
+    pub no_fix: bool,
+    /// Count and apply fixes that may change what the program means, too
+    #[arg(long, overrides_with = "no_unsafe_fixes")]
+    pub unsafe_fixes: bool,
+    /// Apply safe fixes only, whatever the configuration says.
+    #[arg(long, overrides_with = "unsafe_fixes", hide = true)]
+    pub no_unsafe_fixes: bool,
+    /// Show what fixes would change, and change nothing; exit with 1 if they would
+    #[arg(long, conflicts_with_all = ["no_fix", "statistics", "output_file"])]
+    pub diff: bool,
+    /// Fix, and do not report what is left; exit with 0
+    #[arg(long, conflicts_with = "no_fix")]
+    pub fix_only: bool,
+}
+
 /// Which files are linted.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Files")]
@@ -164,7 +191,7 @@ pub struct BaselineArgs {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "shrink",
-        conflicts_with_all = ["only_confirmed", "no_ignores"]
+        conflicts_with_all = ["only_confirmed", "no_ignores", "diff", "fix_only"]
     )]
     pub update_baseline: Option<Update>,
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::ir::FuncId;
+use crate::remedy::Remedy;
 use crate::span::{FileId, Place};
 use crate::world::{Premise, World};
 
@@ -146,6 +147,22 @@ pub enum Applicability {
     Display,
 }
 
+impl Applicability {
+    /// The word for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Safe => "safe",
+            Self::Unsafe => "unsafe",
+            Self::Display => "display-only",
+        }
+    }
+
+    /// Is it applied, where unsafe fixes are wanted or not?
+    pub fn is_wanted(self, unsafe_fixes: bool) -> bool {
+        self == Self::Safe || unsafe_fixes && self == Self::Unsafe
+    }
+}
+
 /// Text to be put in place of a range.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edit {
@@ -238,7 +255,9 @@ pub struct Finding {
     pub in_group: bool,
     /// What to write instead.
     pub help: Option<String>,
-    /// The same as edits, if a machine can make them.
+    /// What would mend it, the best first.
+    pub remedies: Vec<Remedy>,
+    /// The first of them that there are edits for.
     pub fix: Option<Fix>,
     /// Set by `--verify`.
     pub verdict: Option<Judgement>,
@@ -287,6 +306,7 @@ impl Finding {
             on_module: Vec::new(),
             in_group: false,
             help: None,
+            remedies: Vec::new(),
             fix: None,
             verdict: None,
         }
@@ -303,6 +323,13 @@ impl Finding {
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Says what would mend it, if what was said before does not.
+    #[must_use]
+    pub fn remedy(mut self, remedy: impl IntoIterator<Item = Remedy>) -> Self {
+        self.remedies.extend(remedy);
         self
     }
 

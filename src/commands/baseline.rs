@@ -20,6 +20,8 @@ pub(super) struct Options<'a> {
     pub verbose: bool,
     /// Are warnings unwanted?
     pub quiet: bool,
+    /// Is standard input linted?
+    pub stdin: bool,
     /// The working directory.
     pub cwd: &'a Path,
 }
@@ -56,7 +58,7 @@ pub(super) fn apply(
             "`--update-baseline` does not know which file; name one with `--baseline FILE`, or with `baseline = \"FILE\"` in the configuration".to_owned(),
         ));
     }
-    if options.update.is_some() && found.files.iter().any(|input| input.bytes.is_some()) {
+    if options.update.is_some() && options.stdin {
         return Err(Failure::Other("`--update-baseline` needs files, not standard input".to_owned()));
     }
     let run = Run::new(refined, &settings);

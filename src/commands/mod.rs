@@ -3,6 +3,7 @@
 mod baseline;
 pub mod check;
 mod config;
+mod fix;
 mod generate;
 mod listed;
 mod progress;

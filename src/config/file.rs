@@ -57,6 +57,14 @@ pub struct Layer {
     pub fail_on_severity: Option<Severity>,
     /// The file of the findings that are accepted, relative to this configuration's.
     pub baseline: Option<Written<PathBuf>>,
+    /// Are fixes applied?
+    pub fix: Option<bool>,
+    /// Those too that may change what the program means?
+    pub unsafe_fixes: Option<bool>,
+    /// The rules whose fixes are offered.
+    pub fixable: Option<Vec<Selector>>,
+    /// Rules whose fixes are not.
+    pub unfixable: Vec<Selector>,
     /// Bytes.
     pub oom_threshold: Option<u64>,
     /// Bytes.

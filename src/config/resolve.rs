@@ -49,6 +49,10 @@ pub struct Overrides {
     pub inline: Vec<Layer>,
     /// `--baseline` (absolute) and `--no-baseline`.
     pub baseline: Baseline,
+    /// `--fix`, `--no-fix`.
+    pub fix: Option<bool>,
+    /// `--unsafe-fixes`, `--no-unsafe-fixes`.
+    pub unsafe_fixes: Option<bool>,
 }
 
 /// What the command line says of the baseline.
@@ -206,6 +210,10 @@ fn combine(root: &Path, files: Vec<Layer>, overrides: &Overrides, pages: &[Page]
             .or(last(&layers, |layer| layer.fail_on_severity))
             .unwrap_or(Severity::Warning),
         baseline,
+        fix: overrides.fix.or(last(&layers, |layer| layer.fix)).unwrap_or(false),
+        unsafe_fixes: overrides.unsafe_fixes.or(last(&layers, |layer| layer.unsafe_fixes)).unwrap_or(false),
+        fixable: last(&layers, |layer| layer.fixable.clone()),
+        unfixable: layers.iter().flat_map(|layer| layer.unfixable.clone()).collect(),
         oom_threshold: last(&layers, |layer| layer.oom_threshold).unwrap_or(DEFAULT_OOM_THRESHOLD),
         max_accelerator_memory: last(&layers, |layer| layer.max_accelerator_memory)
             .unwrap_or(DEFAULT_MAX_ACCELERATOR_MEMORY),

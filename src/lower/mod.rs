@@ -155,6 +155,15 @@ fn lowered(file: FileId, text: &str, parsed: &Parsed<ModModule>) -> Lowered {
     refused(file, text, Vec::new(), cuts.told())
 }
 
+/// The syntax of a file, for edits in it; nothing if it is not Python as it stands, or nests too deeply to be looked into. Call it on a
+/// thread with a stack of [`STACK_BYTES`].
+pub fn syntax(text: &str, kind: Kind) -> Option<Parsed<ModModule>> {
+    if nesting::refusal(text, kind).is_some() || memchr(0, text.as_bytes()).is_some() {
+        return None;
+    }
+    parse(text, kind).filter(|parsed| syntax_errors(text, parsed).is_empty())
+}
+
 fn parse(text: &str, kind: Kind) -> Option<Parsed<ModModule>> {
     let source = match kind {
         Kind::Script => PySourceType::Python,

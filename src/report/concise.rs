@@ -28,7 +28,8 @@ fn line(report: &Report, finding: &Finding, page: Option<&Page>, out: &mut dyn W
     let tint = tint(report, finding.severity);
     write!(out, "{bold}{}{bold:#}:{}:{}: ", one_line(&source.name), at.row, at.column)?;
     write!(out, "{tint}{}: {}{tint:#} ", finding.severity.name(), linked(report, finding.code, page))?;
-    write!(out, "{}", message_with_world(finding))?;
+    let mark = if report.is_fixable(finding) { "[*] " } else { "" };
+    write!(out, "{mark}{}", message_with_world(finding))?;
     // One line is all there is to say that the place only leads to where it happens.
     if let Some(&root) = finding.roots.first() {
         let there = report.sources.get(root.file);

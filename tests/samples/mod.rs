@@ -64,6 +64,8 @@ impl Sample {
             checked: self.checked,
             suppressed: self.suppressed,
             accepted: 0,
+            fixed: 0,
+            unsafe_fixes: false,
             failed: false,
             not_checked: &[],
             version: "0.1.0",
