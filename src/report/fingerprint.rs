@@ -21,6 +21,7 @@ use crate::finding::{Code, Finding};
 use crate::lower::tokens::{Tokens, tokens};
 use crate::source::{Source, Sources};
 use crate::span::{FileId, Place, Span};
+use crate::work::spend;
 
 use super::place::relative_name;
 
@@ -102,6 +103,7 @@ struct File {
 impl File {
     fn new(source: &Source, name: String) -> Self {
         let tokens = tokens(source.text());
+        spend(source.text().len());
         let mut seen: FxHashMap<u64, u32> = FxHashMap::default();
         let numbered = |statement: &Range<usize>| {
             let hash = xxh3_64(normal(&tokens, statement.clone()).as_bytes());
@@ -145,7 +147,9 @@ impl File {
         if marked.is_empty() || first <= start {
             return 0;
         }
-        let before = normal(&self.tokens, start.max(first.saturating_sub(NEAR))..first);
+        let near = start.max(first.saturating_sub(NEAR));
+        spend(first - near);
+        let before = normal(&self.tokens, near..first);
         u32::try_from(before.matches(marked).count()).unwrap_or(u32::MAX)
     }
 }

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use memchr::memmem;
 
 use crate::span::{FileId, Place};
+use crate::work::spend;
 
 /// One file and its text, decoded to UTF-8, without a byte order mark. Line ends are kept.
 #[derive(Debug)]
@@ -49,6 +50,7 @@ impl Source {
     pub fn line_starts(&self) -> &[u32] {
         self.lines.get_or_init(|| {
             let bytes = self.text().as_bytes();
+            spend(bytes.len());
             let mut starts = vec![0];
             for i in memchr::memchr2_iter(b'\n', b'\r', bytes) {
                 if bytes[i] == b'\n' || bytes.get(i + 1) != Some(&b'\n') {
@@ -65,6 +67,7 @@ impl Source {
         let row = starts.partition_point(|&s| s <= offset);
         let start = starts[row.saturating_sub(1)] as usize;
         let end = (offset as usize).min(self.text().len());
+        spend(end.saturating_sub(start));
         let column = self.text().get(start..end).map_or(0, |s| s.chars().count()) + 1;
         Position { row: row.max(1), column }
     }
@@ -74,6 +77,7 @@ impl Source {
         let starts = self.line_starts();
         let Some(&start) = row.checked_sub(1).and_then(|r| starts.get(r)) else { return "" };
         let end = starts.get(row).map_or(self.text().len(), |&e| e as usize);
+        spend(end.saturating_sub(start as usize));
         self.text().get(start as usize..end).unwrap_or("").trim_end_matches(['\n', '\r'])
     }
 }
