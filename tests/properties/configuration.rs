@@ -69,7 +69,17 @@ fn written(layer: &Layer) -> String {
         add("exclude", list(exclude.texts()));
     }
     add("extend-exclude", list(Patterns::texts(&layer.extend_exclude)));
-    add("force-exclude", layer.force_exclude.to_string());
+    for (key, flag) in [
+        ("force-exclude", layer.force_exclude),
+        ("strict", layer.strict),
+        ("fix", layer.fix),
+        ("unsafe-fixes", layer.unsafe_fixes),
+    ] {
+        flag.into_iter().for_each(|flag| add(key, flag.to_string()));
+    }
+    for (key, path) in [("extend", &layer.extend), ("baseline", &layer.baseline)] {
+        path.iter().for_each(|path| add(key, quoted(&path.value.to_string_lossy())));
+    }
     for (key, bytes) in
         [("oom-threshold", layer.oom_threshold), ("max-accelerator-memory", layer.max_accelerator_memory)]
     {
