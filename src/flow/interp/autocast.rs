@@ -290,7 +290,8 @@ impl Interp<'_> {
     fn tensor_given(&mut self, e: ExprId) -> Option<ExprId> {
         let ir = &self.linked().ir;
         let Expr::Call(c) = ir.expr(e) else { return None };
-        let plain = ir.call(c).args.iter().filter(|a| matches!(a.kind, ArgKind::Positional | ArgKind::Keyword(_)));
+        let plain =
+            ir.call(c).args.iter().filter(|a| matches!(a.kind, ArgKind::Positional | ArgKind::Keyword(_)));
         let names: Vec<ExprId> =
             plain.map(|a| a.value).filter(|&v| matches!(ir.expr(v), Expr::Var(_))).collect();
         names.into_iter().find(|&v| {
