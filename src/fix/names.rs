@@ -39,6 +39,20 @@ pub(super) fn spelled(syntax: &Syntax<'_>, path: &str, at: Span) -> Option<Spell
     Some(Spelled { text, import: Some(new_import(syntax, line)?) })
 }
 
+/// The path of what a dotted name means at its place by the file's imports: `torch.zeros` of `th.zeros`.
+pub(super) fn path(syntax: &Syntax<'_>, e: &Expr) -> Option<String> {
+    match e {
+        Expr::Attribute(a) => Some(format!("{}.{}", path(syntax, &a.value)?, a.attr)),
+        Expr::Name(name) => {
+            let at = span(name);
+            let named = |(bound, _): &&(String, String)| bound == name.id.as_str();
+            let (_, of) = imported(syntax, at).iter().rev().find(named).cloned()?;
+            (!is_hidden(syntax, name.id.as_str(), at)).then_some(of)
+        }
+        _ => None,
+    }
+}
+
 /// The names that the file's imports bind at `at`, each with what it is: the imports of its body, also in a `try` there, and those of
 /// the functions around.
 fn imported(syntax: &Syntax<'_>, at: Span) -> Vec<(String, String)> {

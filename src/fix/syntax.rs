@@ -105,6 +105,17 @@ impl<'a> Syntax<'a> {
         }
     }
 
+    /// The lines of a statement with their end, if nothing else stands on them.
+    pub(super) fn whole_lines(&self, at: Span) -> Option<Span> {
+        let indentation = u32::try_from(self.indentation(at.start)?.len()).ok()?;
+        let rest = self.text.get(at.end as usize..)?;
+        let end = rest.find(['\n', '\r']).unwrap_or(rest.len());
+        let line = rest.get(..end)?;
+        let stop = if rest[end..].starts_with("\r\n") { end + 2 } else { (end + 1).min(rest.len()) };
+        let alone = line.bytes().all(|b| matches!(b, b' ' | b'\t'));
+        alone.then(|| Span::new(at.start - indentation, at.end + u32::try_from(stop).unwrap_or(0)))
+    }
+
     /// The blanks before the first code of a line, if the offset is where that code begins.
     pub(super) fn indentation(&self, offset: u32) -> Option<&'a str> {
         let before = self.text.get(..offset as usize)?;

@@ -135,7 +135,7 @@ pub(super) fn accelerator(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     Some(
         with_also(with_stack(f, event), event)
             .help(format!("choose the device by a check: `\"{name}\" if {check} else \"cpu\"`"))
-            .remedy(asked.filter(|_| decides_all(event, place)).map(|check| Remedy::Choose {
+            .remedy(asked.filter(|_| decides_all(event, place, cx)).map(|check| Remedy::Choose {
                 literal: place,
                 check,
                 otherwise: "cpu",
@@ -200,9 +200,15 @@ pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     )
 }
 
-/// Is the device of all that goes wrong for this reason decided at this place? Then one choice there mends it.
-fn decides_all(event: &Event, place: Place) -> bool {
-    event.also.iter().all(|later| later.place == place || later.through.contains(&place))
+/// Is the device of all that goes wrong for this reason written down, here or elsewhere? Then choices there mend it. What moves to CUDA
+/// whatever is chosen, as `.cuda()` does, would be left.
+fn decides_all(event: &Event, place: Place, cx: &Context<'_>) -> bool {
+    let is_text = |&at: &Place| cx.sources.text(at).starts_with(['"', '\'']);
+    event.also.iter().all(|later| {
+        later.place == place
+            || later.through.contains(&place)
+            || std::iter::once(&later.place).chain(&later.through).any(is_text)
+    })
 }
 
 /// SD101 unguarded-cuda
@@ -230,7 +236,7 @@ pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     };
     let check = "torch.cuda.is_available";
     let remedy = Remedy::Choose { literal: place, check, otherwise: "cpu" };
-    let remedy = decides_all(event, place).then_some(remedy);
+    let remedy = decides_all(event, place, cx).then_some(remedy);
     Some(with_also(with_stack(f, event), event).help(help).remedy(remedy))
 }
 

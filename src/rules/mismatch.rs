@@ -363,6 +363,7 @@ fn on_one_device(event: &Event, stray: &Operand, other: &Operand, cx: &Context<'
         return remedies;
     }
     if let Some((call, _)) = made(stray)
+        && !kept_by_constructor(call, event.place, cx)
         && let Some(spot) = Spot::new(cx, call)
         && let Some(function) = spot.function()
         && let Some(device) = spot.device(other).or_else(|| {
@@ -378,6 +379,15 @@ fn on_one_device(event: &Event, stray: &Operand, other: &Operand, cx: &Context<'
         remedies.push(Remedy::Move { operand: stray.place, device });
     }
     remedies
+}
+
+/// Is it made in a constructor, and meets the other one elsewhere? There the object is not where it will be.
+fn kept_by_constructor(made: Place, met: Place, cx: &Context<'_>) -> bool {
+    let Some(module) = cx.program.module_of(made.file) else { return false };
+    let function = cx.program.get(module).ir.function_at(made.span);
+    let constructs =
+        function.is_some_and(|f| matches!(f.name.as_str(), "__init__" | "__post_init__" | "setup"));
+    constructs && function_of(made, cx) != function_of(met, cx)
 }
 
 /// Is it as a test likes it? Fixtures and parameters are the project's own, wherever that stands to which they are given.

@@ -1,10 +1,11 @@
 //! Where tensors are made, and where they are moved.
 
+use rustpython_ast::visitor::source_order::{SourceOrderVisitor, walk_body, walk_expr};
 use rustpython_ast::{AnyNodeRef, CmpOp, Expr, ExprCall, ExprName, ExprRef, Stmt};
 
 use super::super::Draft;
 use super::super::apply::Change;
-use super::super::names::{is_bound, spelled};
+use super::super::names::{is_bound, path, spelled};
 use super::super::syntax::{Syntax, span, start};
 use super::calls::{argument, is_target, suffixed};
 use super::{safe, unsafe_};
@@ -89,7 +90,12 @@ pub(super) fn make(
     meets: Option<Span>,
 ) -> Option<Draft> {
     let call = syntax.call(at)?;
-    let certain = meets.is_some_and(|meets| always_meets(syntax, at, meets));
+    if !has_parameters(syntax, at, device) || goes_to_host(syntax, at) {
+        return None;
+    }
+    // A module may have no parameters after all.
+    let asks_module = device.starts_with("next(");
+    let certain = !asks_module && meets.is_some_and(|meets| always_meets(syntax, at, meets));
     if let Some(factory) = Factory::new(call, function) {
         let change = argument(syntax, call, "device", device)?;
         let title = format!("Make it there: `device={device}`");
@@ -104,6 +110,103 @@ pub(super) fn make(
     let name = function.strip_prefix("torch.")?;
     let changes = suffixed(syntax, ExprRef::Call(call), &format!(".to({device})"))?;
     by_host.contains(&name).then(|| unsafe_(format!("Move it there: `.to({device})`"), changes))
+}
+
+/// Layers with parameters.
+const LAYERS: [&str; 22] = [
+    "Linear",
+    "LazyLinear",
+    "Bilinear",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
+    "Embedding",
+    "EmbeddingBag",
+    "LSTM",
+    "GRU",
+    "RNN",
+    "LSTMCell",
+    "GRUCell",
+    "LayerNorm",
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "GroupNorm",
+    "MultiheadAttention",
+    "Parameter",
+];
+
+/// If the device is that of the parameters of the object whose method this is: does its class visibly have some? `next()` raises where
+/// there is none.
+fn has_parameters(syntax: &Syntax<'_>, at: Span, device: &str) -> bool {
+    let Some(module) = device.strip_prefix("next(").and_then(|rest| rest.split('.').next()) else {
+        return true;
+    };
+    let own = syntax.functions(at).last().and_then(|f| f.parameters.iter().next());
+    if own.is_none_or(|p| p.name().as_str() != module) {
+        return true;
+    }
+    let class = syntax.around(at).into_iter().rev().find_map(|node| match node {
+        AnyNodeRef::StmtClassDef(class) => Some(class),
+        _ => None,
+    });
+    let mut layers = Layers(false);
+    class.into_iter().for_each(|class| walk_body(&mut layers, &class.body));
+    layers.0
+}
+
+/// Looks for a layer that is made.
+struct Layers(bool);
+
+impl<'a> SourceOrderVisitor<'a> for Layers {
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        if let Expr::Call(call) = expr {
+            let name = match &*call.func {
+                Expr::Attribute(a) => a.attr.as_str(),
+                Expr::Name(n) => n.id.as_str(),
+                _ => "",
+            };
+            self.0 |= LAYERS.contains(&name);
+        }
+        walk_expr(self, expr);
+    }
+}
+
+/// Is the variable that the tensor is put into handed to NumPy in the same function? It is meant for both then.
+fn goes_to_host(syntax: &Syntax<'_>, at: Span) -> bool {
+    let Some(block) = block_around(syntax, at) else { return false };
+    let name = block.iter().find(|s| span(*s).contains(at)).and_then(|s| match s {
+        Stmt::Assign(a) => match &*a.targets {
+            [Expr::Name(name)] => Some(name.id.as_str()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let Some(name) = name else { return false };
+    let mut host = ToNumpy { name, found: false };
+    match syntax.functions(at).last() {
+        Some(function) => walk_body(&mut host, &function.body),
+        None => walk_body(&mut host, &syntax.module().body),
+    }
+    host.found
+}
+
+/// Looks for `name.numpy()`.
+struct ToNumpy<'n> {
+    name: &'n str,
+    found: bool,
+}
+
+impl<'a> SourceOrderVisitor<'a> for ToNumpy<'_> {
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        if let Expr::Attribute(a) = expr {
+            let own = matches!(&*a.value, Expr::Name(n) if n.id.as_str() == self.name);
+            self.found |= own && a.attr.as_str() == "numpy";
+        }
+        walk_expr(self, expr);
+    }
 }
 
 /// Is what is made here used by the statement at `meets` on every way that goes on from here? That is in the same statement, or in a
@@ -166,7 +269,7 @@ fn block_around<'a>(syntax: &'a Syntax<'_>, at: Span) -> Option<&'a [Stmt]> {
 /// `x` → `x.to(y.device)`, where they meet. Which of the two should move, nobody says.
 pub(super) fn follow(syntax: &Syntax<'_>, at: Span, device: &str) -> Option<Draft> {
     let operand = syntax.expr(at)?;
-    if is_target(syntax, at) || is_changed(syntax, at) {
+    if is_target(syntax, at) || is_changed(syntax, at) || !has_parameters(syntax, at, device) {
         return None;
     }
     let changes = suffixed(syntax, operand, &format!(".to({device})"))?;
@@ -213,6 +316,25 @@ pub(super) fn make_there(syntax: &Syntax<'_>, at: Span, function: &str) -> Optio
     changes.push(Change { span: Span::new(whole, span(transfer).end), content: String::new() });
     let title = format!("Make it there: `device={device}`");
     Some(if factory.same { safe(title, changes) } else { unsafe_(title, changes) })
+}
+
+/// `x = torch.zeros(3)` and at once `x.to(d)` → `x = torch.zeros(3, device=d)`. Gives the changes and whether the numbers are the same on
+/// every device.
+pub(super) fn make_instead(syntax: &Syntax<'_>, name: &str, at: Span) -> Option<(Vec<Change>, bool)> {
+    let transfer = syntax.call(at)?;
+    let Expr::Attribute(method) = &*transfer.func else { return None };
+    let (device, false) = target(syntax, transfer, method.attr.as_str())? else { return None };
+    let block = block_around(syntax, at)?;
+    let n = block.iter().position(|s| span(s) == at)?;
+    let Stmt::Assign(assign) = block.get(n.checked_sub(1)?)? else { return None };
+    let ([Expr::Name(made)], Expr::Call(call)) = (&*assign.targets, &*assign.value) else { return None };
+    let factory = Factory::new(call, &path(syntax, &call.func)?)?;
+    if made.id.as_str() != name || factory.requires_grad() || device.split('.').next() == Some(name) {
+        return None;
+    }
+    let lines = syntax.whole_lines(at)?;
+    let taken = Change { span: lines, content: String::new() };
+    Some((vec![argument(syntax, call, "device", &device)?, taken], factory.same))
 }
 
 /// The device that a transfer is to, as its source has it, and whether it also takes over the type of numbers.
@@ -328,14 +450,18 @@ fn is_bare(syntax: &Syntax<'_>, at: Span) -> bool {
 
 /// `x.device == "cuda"` → `x.device.type == "cuda"`. What was never true may be true from now on.
 pub(super) fn compare_type(syntax: &Syntax<'_>, at: Span) -> Option<Draft> {
-    let ExprRef::Compare(compare) = syntax.expr(at)? else { return None };
+    let nodes = syntax.around(at);
+    let compare = nodes.iter().rev().find_map(|node| match node {
+        AnyNodeRef::ExprCompare(compare) => Some(*compare),
+        _ => None,
+    })?;
     let ([op], [right]) = (&*compare.ops, &*compare.comparators) else { return None };
     let (text, device) = match (&*compare.left, right) {
         (Expr::StringLiteral(text), device) => (text, device),
         (device, Expr::StringLiteral(text)) => (text, device),
         _ => return None,
     };
-    if !matches!(op, CmpOp::Eq | CmpOp::NotEq) {
+    if !matches!(op, CmpOp::Eq | CmpOp::NotEq) || span(device) != at {
         return None;
     }
     let value = text.value.to_str();

@@ -7,6 +7,7 @@ use super::super::Draft;
 use super::super::apply::Change;
 use super::super::names::is_bound;
 use super::super::syntax::{Syntax, span, start};
+use super::devices::make_instead;
 use super::{safe, unsafe_};
 use crate::finding::{Finding, Role};
 use crate::span::Span;
@@ -43,9 +44,13 @@ pub(super) fn keep(syntax: &Syntax<'_>, at: Span, finding: &Finding) -> Option<D
             if !uses.later(at, &nodes) {
                 return None;
             }
+            let certain = fails && !chain && !uses.is_shared(at.start);
+            if let Some((changes, same)) = make_instead(syntax, name.id.as_str(), at) {
+                let title = format!("Make `{}` there", name.id);
+                return Some(if certain && same { safe(title, changes) } else { unsafe_(title, changes) });
+            }
             let changes = vec![assign(at, &format!("{} = ", name.id))];
             let title = format!("Keep it in `{}`", name.id);
-            let certain = fails && !chain && !uses.is_shared(at.start);
             Some(if certain { safe(title, changes) } else { unsafe_(title, changes) })
         }
         Expr::Attribute(_) | Expr::Subscript(_) if is_place(base) => {
