@@ -59,6 +59,9 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
     let unchecked = Unchecked::of(&found, &refined, &cwd);
     write(args, color, &cwd, &found, &refined, Left { failed, not_checked: unchecked.details() })?;
     failed |= tell_unchecked(&unchecked, args);
+    if args.output.verbose {
+        tell_other_languages(&refined);
+    }
     Ok(exit_code(args, failed, &found, &refined))
 }
 
@@ -103,6 +106,14 @@ fn tell_unchecked(unchecked: &Unchecked, args: &CheckArgs) -> bool {
         say("error: `strict` asks for everything to be checked; exclude what need not be (`extend-exclude`)");
     }
     unchecked.is_strict()
+}
+
+/// `--verbose`: notebooks that nobody could take for Python.
+fn tell_other_languages(refined: &Refined) {
+    for (file, language) in &refined.other_languages {
+        let name = &refined.sources.get(*file).name;
+        say(&format!("left alone: `{name}`: a notebook in the language `{language}`"));
+    }
 }
 
 fn exit_code(args: &CheckArgs, failed: bool, found: &Discovery, refined: &Refined) -> ExitCode {
@@ -246,7 +257,7 @@ fn write(
         sources: &refined.sources,
         findings: &refined.findings,
         pages: registry(),
-        checked: found.files.len() - refined.too_large.len(),
+        checked: found.files.len() - refined.too_large.len() - refined.other_languages.len(),
         suppressed: refined.suppressed,
         failed: left.failed,
         not_checked: left.not_checked,

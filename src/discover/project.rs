@@ -20,7 +20,7 @@ const TEXTS: [&str; 11] = ["ipynb", "yaml", "yml", "json", "toml", "cfg", "ini",
 /// Longer ones are data.
 const LONGEST_TEXT: u64 = 1 << 20;
 
-/// The Python files of the project at this root, sorted, without what the settings exclude, what Git ignores and what is in
+/// The Python files and notebooks of the project at this root, sorted, without what the settings exclude, what Git ignores and what is in
 /// projects of its own. `None`: it is too large.
 pub fn project_files(root: &Arc<Path>, settings: &Settings) -> Option<Vec<PathBuf>> {
     files_of(root, settings, &|path| is_python(path))

@@ -17,6 +17,7 @@ use serde::{Serialize, Serializer};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::finding::Finding;
+use crate::lower::Kind;
 use crate::lower::tokens::{Tokens, tokens};
 use crate::source::{Source, Sources};
 use crate::span::{FileId, Span};
@@ -63,7 +64,7 @@ struct File {
 
 impl File {
     fn new(source: &Source, root: &Path) -> Self {
-        let tokens = tokens(source.text());
+        let tokens = tokens(source.text(), Kind::of(source));
         let mut seen: FxHashMap<u64, u32> = FxHashMap::default();
         let numbered = |statement: &Range<usize>| {
             let hash = xxh3_64(normal(&tokens, statement.clone()).as_bytes());

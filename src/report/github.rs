@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use crate::finding::{Finding, Severity};
 
 use super::Report;
-use super::place::{extent, relative_name};
+use super::place::{extent, file_extent, relative_name, with_cell};
 use super::words::{message_with_world, one_line};
 
 /// How many annotations of one kind GitHub shows for a step.
@@ -38,7 +38,7 @@ fn annotation(report: &Report, finding: &Finding, out: &mut dyn Write) -> io::Re
     let place = finding.primary.place;
     let file = relative_name(report.root, report.sources.get(place.file));
     let file = one_line(&file);
-    let (start, end) = extent(report.sources, place);
+    let (start, end) = file_extent(report.sources, place);
     let command = match finding.severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
@@ -51,13 +51,15 @@ fn annotation(report: &Report, finding: &Finding, out: &mut dyn Write) -> io::Re
         write!(out, ",col={},endColumn={}", start.column, end.column)?;
     }
     // The log shows the text without the properties, hence the place once more.
-    let mut text = format!("{file}:{}:{}: {} ", start.row, start.column, finding.code);
+    let (at, _) = extent(report.sources, place);
+    let shown = with_cell(&file, report.sources, place);
+    let mut text = format!("{shown}:{}:{}: {} ", at.row, at.column, finding.code);
     text.push_str(&message_with_world(finding));
     for label in &finding.related {
         let source = report.sources.get(label.place.file);
         let at = source.position(label.place.span.start);
         let file = relative_name(report.root, source);
-        let file = one_line(&file);
+        let file = with_cell(&one_line(&file), report.sources, label.place);
         text.push_str(&format!("\n  {file}:{}:{}: {}", at.row, at.column, one_line(&label.text)));
     }
     if let Some(help) = &finding.help {
