@@ -252,12 +252,12 @@ fn fingerprints_do_not_depend_on_other_cells() {
 fn imports_are_those_of_the_notebooks_folder() {
     let project = Project::new(&[
         ("pyproject.toml", ""),
-        ("n/nb.ipynb", &notebook(&["from helper import move", "import torch\nmove(torch.ones(2))"])),
-        ("n/helper.py", "def move(x):\n    return x.cuda()\n"),
-        ("helper.py", "def move(x):\n    return x\n"),
-        ("n/other.py", "import nb\nnb.x.cuda(0).sum()\n"),
+        ("n/nb.ipynb", &notebook(&["from helper import make", "import torch\nmake(2) + torch.ones(2)"])),
+        ("n/helper.py", "import torch\ndef make(n):\n    return torch.ones(n, device='cuda')\n"),
+        ("helper.py", "import torch\ndef make(n):\n    return torch.ones(n)\n"),
+        ("n/nb.py", "x = 1\n"),
     ]);
-    assert_eq!(lines(&project, "n/nb.ipynb"), ["n/nb.ipynb:cell 2:2:1: error: SD101"]);
+    assert_eq!(lines(&project, "n/nb.ipynb"), ["n/nb.ipynb:cell 2:2:1: error: SD201"]);
 }
 
 #[test]

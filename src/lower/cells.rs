@@ -12,6 +12,7 @@ use rustpython_ast::token::TokenKind;
 use rustpython_parser::Parsed;
 use rustpython_text_size::Ranged;
 
+use super::lowerer::number;
 use super::nesting::{self, Refusal};
 use super::{Kind, LeftOut, SyntaxError, outdated, parse, span, syntax_errors};
 use crate::span::Span;
@@ -46,8 +47,12 @@ pub(super) fn readable(text: &str, starts: &[u32]) -> Readable {
     for cell in ranges(text, starts) {
         let Some(own) = text.get(cell.clone()) else { continue };
         let read = one(own);
-        let offset = u32::try_from(cell.start).unwrap_or(u32::MAX);
-        let moved = |span: Span| Span::new(span.start.saturating_add(offset), span.end.saturating_add(offset));
+        let (offset, end) = (number(cell.start), number(cell.end));
+        // What is missing at the end of a cell is missing there, not at the beginning of the next.
+        let moved = |span: Span| {
+            let start = span.start.saturating_add(offset).min(end.saturating_sub(1));
+            Span::new(start, span.end.saturating_add(offset).min(end).max(start))
+        };
         all.text.push_str(&read.text);
         all.errors.extend(read.errors.into_iter().map(|e| SyntaxError { span: moved(e.span), ..e }));
         all.left_out.extend(read.left_out.into_iter().map(|l| LeftOut { span: moved(l.span), ..l }));

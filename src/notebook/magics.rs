@@ -78,10 +78,10 @@ fn is_automatic(text: &str) -> bool {
     let code = |line: &&str| !line.is_empty() && !line.starts_with('#');
     let mut lines = text.lines().map(str::trim).filter(code).peekable();
     let is_command = |line: &str| {
-        let arguments = line.strip_prefix(word(line)).unwrap_or_default().trim_start();
+        let rest = line.strip_prefix(word(line)).unwrap_or_default();
         // `env = 1` and `ls.sort()` are Python.
-        let python = arguments.starts_with(['=', '(', '[', '.', ',', ':', '+', '|', '&', '<', '>'])
-            || arguments.starts_with("- ");
+        let python = rest.starts_with(['(', '[', '.', ',', ':'])
+            || rest.trim_start().starts_with(['=', '+', '|', '&', '<', '>', '(', '[']);
         AUTOMATIC.contains(&word(line)) && !python
     };
     lines.peek().is_some() && lines.all(|line| is_command(line) || line.starts_with(['%', '!']))

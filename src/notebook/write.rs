@@ -239,8 +239,10 @@ impl Rewriter<'_> {
             let raw = self.raw(literal);
             for unit in units(file, raw.clone()) {
                 if put(at, &mut pieces) <= at {
-                    let ends = unit.raw.end + 1 == raw.end;
                     let newline = unit.decoded == '\n';
+                    // After the last one there may be more of the same line.
+                    let inner = newline || literal + 1 < self.cell.literals.end;
+                    let ends = inner && unit.raw.end + 1 == raw.end;
                     pieces.push(Piece { json: file[unit.raw].to_owned(), newline, ends });
                 }
                 at += unit.decoded.len_utf8();
@@ -251,8 +253,9 @@ impl Rewriter<'_> {
             pieces.push(Piece::new(encoded('\n', ascii), '\n'));
         }
         put(self.start(group.literals.end), &mut pieces);
-        // The cell had no line end there, and needs none.
-        if is_last && self.cell.closed && pieces.last().is_some_and(|piece| piece.newline) {
+        // The cell had no line end there, and needs none. Two are an empty line.
+        let ends = pieces.iter().rev().take_while(|piece| piece.newline).take(2).count();
+        if is_last && self.cell.closed && ends == 1 {
             pieces.pop();
         }
         pieces
