@@ -16,6 +16,7 @@ pub mod flow;
 pub mod ir;
 pub mod link;
 pub mod lower;
+pub mod notebook;
 pub mod refine;
 pub mod remedy;
 pub mod report;

@@ -27,6 +27,8 @@ pub struct Refined {
     pub exhausted: Vec<Exhausted>,
     /// The files that are too large, see [`Analysis::too_large`].
     pub too_large: Vec<FileId>,
+    /// The notebooks in other languages, see [`Analysis::other_languages`].
+    pub other_languages: Vec<(FileId, String)>,
     /// The projects that are too large, see [`Analysis::large_projects`].
     pub large_projects: Vec<LargeProject>,
     /// The passes that a bug has stopped, see [`Analysis::failed_passes`].
@@ -35,7 +37,7 @@ pub struct Refined {
 
 /// Applies settings and suppression comments.
 pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page]) -> Refined {
-    let Analysis { sources, findings, comments, exhausted, too_large, .. } = analysis;
+    let Analysis { sources, findings, comments, exhausted, too_large, other_languages, .. } = analysis;
     let Analysis { large_projects, failed_passes, .. } = analysis;
     let by_path: FxHashMap<_, _> = inputs.iter().map(|input| (input.path.as_path(), input)).collect();
     let input = |file: FileId| by_path.get(sources.get(file).path.as_path()).copied();
@@ -53,7 +55,16 @@ pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page]) -> Refined {
         }
     }
     sort(&mut findings, &sources);
-    Refined { sources, findings, suppressed, exhausted, too_large, large_projects, failed_passes }
+    Refined {
+        sources,
+        findings,
+        suppressed,
+        exhausted,
+        too_large,
+        other_languages,
+        large_projects,
+        failed_passes,
+    }
 }
 
 /// Puts findings in the order of their files, places and rules.

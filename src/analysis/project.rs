@@ -23,6 +23,7 @@ use crate::flow::{
 };
 use crate::ir::FuncId;
 use crate::link::{ClassKey, ModIdx, Program};
+use crate::notebook::is_notebook;
 use crate::source::{is_among_tests, is_test, read};
 use crate::span::{FileId, Place};
 use crate::sym::Sym;
@@ -370,7 +371,9 @@ impl Project<'_> {
         let root = &self.input.root;
         let script = |file: &PathBuf| {
             let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            file.parent() == Some(root.as_ref()) && !BUILDS.contains(&name) && !is_test(file, root)
+            // A notebook beside a package shows how that is used.
+            let is_script = !BUILDS.contains(&name) && !is_notebook(file);
+            file.parent() == Some(root.as_ref()) && is_script && !is_test(file, root)
         };
         self.is_library() && !self.files.iter().any(script)
     }
@@ -384,7 +387,8 @@ impl Project<'_> {
             let folder = root.join(folder);
             Some(*packages.entry(folder).or_insert_with_key(|folder| folder.join("__init__.py").exists()))
         };
-        let mut files = self.files.iter().filter(|file| !is_test(file, root)).peekable();
+        let code = |file: &&PathBuf| !is_test(file, root) && !is_notebook(file);
+        let mut files = self.files.iter().filter(code).peekable();
         files.peek().is_some() && files.all(|file| in_package(file).unwrap_or_default())
     }
 

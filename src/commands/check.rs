@@ -119,6 +119,9 @@ fn report(
         fix::tell(made, args);
     }
     failed |= tell_unchecked(&unchecked, args);
+    if args.output.verbose {
+        tell_other_languages(&refined);
+    }
     Ok(exit_code(args, failed, found, &refined))
 }
 
@@ -174,6 +177,14 @@ fn tell_unchecked(unchecked: &Unchecked, args: &CheckArgs) -> bool {
         say("error: `strict` asks for everything to be checked; exclude what need not be (`extend-exclude`)");
     }
     unchecked.is_strict()
+}
+
+/// `--verbose`: notebooks that nobody could take for Python.
+fn tell_other_languages(refined: &Refined) {
+    for (file, language) in &refined.other_languages {
+        let name = &refined.sources.get(*file).name;
+        say(&format!("left alone: `{name}`: a notebook in the language `{language}`"));
+    }
 }
 
 fn exit_code(args: &CheckArgs, failed: bool, found: &Discovery, refined: &Refined) -> ExitCode {
@@ -358,7 +369,7 @@ fn write(
         sources: &refined.sources,
         findings: &refined.findings,
         pages: registry(),
-        checked: found.files.len() - refined.too_large.len(),
+        checked: found.files.len() - refined.too_large.len() - refined.other_languages.len(),
         suppressed: refined.suppressed,
         accepted: left.accepted,
         failed: left.failed,

@@ -15,7 +15,7 @@ pub const MAX_FILES: usize = 2_000;
 /// Nor are folders that hold more than that, be it data.
 const MAX_ENTRIES: usize = 20_000;
 
-/// The Python files of the project at this root, sorted, without what the settings exclude, what Git ignores and what is in
+/// The Python files and notebooks of the project at this root, sorted, without what the settings exclude, what Git ignores and what is in
 /// projects of its own. `None`: it is too large.
 pub fn project_files(root: &Arc<Path>, settings: &Settings, roots: &mut Roots) -> Option<Vec<PathBuf>> {
     let mut rules = Rules::new(root);

@@ -21,6 +21,7 @@ use self::syntax::Syntax;
 use crate::config::Settings;
 use crate::discover::Input;
 use crate::finding::{Applicability, Edit, Finding, Fix};
+use crate::lower::Kind;
 use crate::remedy::Remedy;
 use crate::shield::shielded;
 use crate::source::Sources;
@@ -54,7 +55,7 @@ pub fn offer(findings: &mut [Finding], inputs: &[Input], sources: &Sources) {
             }
             let syntax = files.entry(file).or_insert_with(|| {
                 let source = sources.get(file);
-                Syntax::new(file, source.text(), rounds::kind(&source.path))
+                Syntax::new(file, source.text(), Kind::of(source))
             });
             let Some(syntax) = syntax else { continue };
             // A bug here must not take the finding away.

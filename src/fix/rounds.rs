@@ -1,7 +1,6 @@
 //! Fixes are applied in memory and the files linted again, until nothing changes.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use rustc_hash::FxHashSet;
 
@@ -9,8 +8,9 @@ use super::apply::{Change, changed, moved, together};
 use crate::discover::Input;
 use crate::finding::{Code, Finding, Fix};
 use crate::lower::{self, Kind};
+use crate::notebook::write_back;
 use crate::refine::Refined;
-use crate::source::read;
+use crate::source::{Content, Source, read};
 use crate::span::FileId;
 
 /// Nothing that is written to end takes more.
@@ -109,9 +109,34 @@ fn difference(n: usize, old: &Input, new: &Input) -> Option<ChangedFile> {
     (before != after).then_some(ChangedFile { input: n, before, after })
 }
 
-/// What sort of file a path is for.
-pub(super) fn kind(path: &Path) -> Kind {
-    if path.extension().is_some_and(|e| e == "pyi") { Kind::Stub } else { Kind::Script }
+/// Why changes cannot be made.
+enum Refusal {
+    /// What they leave is not Python.
+    NotPython,
+    /// They cannot be written, for this reason.
+    Unwritable(String),
+}
+
+/// The bytes of a file, `old`, with these changes of its text.
+fn rewritten(source: &Source, old: &[u8], changes: &[Change]) -> Result<Vec<u8>, Refusal> {
+    let unwritable = |reason: &dyn std::fmt::Display| Refusal::Unwritable(reason.to_string());
+    let text = changed(source.text(), changes).ok_or(Refusal::NotPython)?;
+    if source.notebook().is_none() {
+        let is_python = lower::syntax(&text, Kind::of(source)).is_some();
+        return match read::encode(old, &text) {
+            Ok(bytes) if is_python => Ok(bytes),
+            Ok(_) => Err(Refusal::NotPython),
+            Err(reason) => Err(unwritable(&reason)),
+        };
+    }
+    let range = |c: &Change| (c.span.start as usize..c.span.end as usize, c.content.clone());
+    let edits: Vec<_> = changes.iter().map(range).collect();
+    let bytes = write_back(old, &edits).map_err(|reason| unwritable(&reason))?;
+    let Ok(new) = Content::decode(&source.path, bytes.clone()) else { return Err(Refusal::NotPython) };
+    let kind = Kind::named(&source.path, new.notebook.as_deref());
+    // What the changes put at the end of a cell is in that cell, and in no other.
+    let same = new.text == text;
+    if same && lower::syntax(&new.text, kind).is_some() { Ok(bytes) } else { Err(Refusal::NotPython) }
 }
 
 /// One way through all rounds.
@@ -176,34 +201,32 @@ impl Attempt<'_> {
 
     fn fix_file(&mut self, file: usize, wanted: &[(&Finding, Id)], refined: &Refined) -> bool {
         let source = refined.sources.get(FileId(u32::try_from(file).unwrap_or(u32::MAX)));
-        let text = source.text();
+        let Some(old) = self.inputs[file].bytes.clone() else { return false };
         let fixes: Vec<Vec<Change>> = wanted.iter().map(|(f, _)| changes(f)).collect();
         let (mut taken, mut all) = together(&fixes);
-        let parses = |text: &str| lower::syntax(text, kind(&source.path)).is_some();
-        let mut new = changed(text, &all).filter(|text| parses(text));
+        let mut new = rewritten(source, &old, &all).ok();
         if new.is_none() {
             // Which of them is it? Those that do no harm alone are tried again in the next round.
-            let alone = |n: &usize| changed(text, &fixes[*n]).is_some_and(|text| parses(&text));
-            let (good, bad): (Vec<usize>, Vec<usize>) = taken.iter().copied().partition(alone);
-            for n in bad {
-                self.refuse(wanted, n, &source.name, "leaves a file that is not Python");
+            let mut good = Vec::new();
+            for n in taken {
+                match rewritten(source, &old, &fixes[n]) {
+                    Ok(_) => good.push(n),
+                    Err(Refusal::NotPython) => {
+                        self.refuse(wanted, n, &source.name, "leaves a file that is not Python");
+                    }
+                    Err(Refusal::Unwritable(reason)) => {
+                        self.refuse(wanted, n, &source.name, &format!("cannot be written: {reason}"));
+                    }
+                }
             }
             taken = good.into_iter().take(1).collect();
             let Some(&n) = taken.first() else { return false };
             all.clone_from(&fixes[n]);
             all.sort();
-            new = changed(text, &all);
+            new = rewritten(source, &old, &all).ok();
         }
-        let (Some(new), Some(old)) = (new, self.inputs[file].bytes.as_deref()) else { return false };
-        match read::encode(old, &new) {
-            Ok(bytes) => self.inputs[file].bytes = Some(bytes),
-            Err(reason) => {
-                for n in taken {
-                    self.refuse(wanted, n, &source.name, &format!("cannot be written: {reason}"));
-                }
-                return false;
-            }
-        }
+        let Some(new) = new else { return false };
+        self.inputs[file].bytes = Some(new);
         for m in self.made.iter_mut().filter(|m| m.file == file) {
             m.at = moved(m.at, &all);
         }

@@ -43,6 +43,8 @@ pub struct Module {
     pub attributes: Box<[Sym]>,
     /// The texts of the strings, likewise.
     pub strings: Box<[Sym]>,
+    /// The expressions that a notebook shows: each is the last statement of its cell.
+    pub shown: Box<[Span]>,
     /// What is found out once it is asked for.
     pub index: Index,
 }

@@ -18,6 +18,7 @@ use serde::{Serialize, Serializer};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::finding::{Code, Finding};
+use crate::lower::Kind;
 use crate::lower::tokens::{Tokens, tokens};
 use crate::source::{Source, Sources};
 use crate::span::{FileId, Place, Span};
@@ -102,7 +103,7 @@ struct File {
 
 impl File {
     fn new(source: &Source, name: String) -> Self {
-        let tokens = tokens(source.text());
+        let tokens = tokens(source.text(), Kind::of(source));
         spend(source.text().len());
         let mut seen: FxHashMap<u64, u32> = FxHashMap::default();
         let numbered = |statement: &Range<usize>| {

@@ -7,7 +7,7 @@ use crate::span::Place;
 use crate::world::World;
 
 use super::Report;
-use super::place::relative_name;
+use super::place::{relative_name, with_cell};
 
 /// The text without line ends and without characters that a terminal acts on: what is printed comes from
 /// files that nobody has vetted.
@@ -65,7 +65,8 @@ pub(super) fn in_full(report: &Report, finding: &Finding) -> String {
     let line = |place: Place, words: &str| {
         let source = report.sources.get(place.file);
         let at = source.position(place.span.start);
-        format!("{}:{}:{}: {words}", one_line(&relative_name(report.root, source)), at.row, at.column)
+        let name = with_cell(&relative_name(report.root, source), report.sources, place);
+        format!("{}:{}:{}: {words}", one_line(&name), at.row, at.column)
     };
     let message = format!("{} {}", finding.code, message_with_world(finding));
     let mut text = line(finding.primary.place, &message);

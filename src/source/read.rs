@@ -67,6 +67,14 @@ pub fn text(path: &Path) -> Result<String, Unreadable> {
     utf8(bytes(path)?, "")
 }
 
+/// Decodes the bytes of a file that must be UTF-8. A byte order mark stays.
+///
+/// # Errors
+/// [`Unreadable`] with the reason, if there can be no text.
+pub fn decode_utf8(bytes: Vec<u8>) -> Result<String, Unreadable> {
+    if bytes.len() as u64 > MAX_BYTES { Err(Unreadable::TooLarge) } else { utf8(bytes, "") }
+}
+
 /// The first bytes of a file, `limit` of them at most.
 ///
 /// # Errors

@@ -11,7 +11,7 @@ use crate::work::take;
 fn run(text: String) -> (Vec<String>, usize) {
     let body = move || {
         let lowered = lower(FileId(0), &text, Kind::Script);
-        let _ = lower(FileId(0), &text, Kind::Notebook);
+        let _ = lower(FileId(0), &text, Kind::Notebook(&[]));
         let left_out = lowered.left_out.into_iter().map(|l| l.message);
         let messages = lowered.errors.into_iter().map(|e| e.message).chain(left_out).collect();
         (messages, lowered.module.stmts.len())
