@@ -135,9 +135,9 @@ fn any_range_can_be_shown() {
 }
 
 /// So many findings in one file of as many rows.
-fn many(n: u32) -> Sample {
+fn many(n: usize) -> Sample {
     let mut sample = Sample::new();
-    let file = sample.file("m.py", &"    x = a.cuda() + torch.zeros(3)\n".repeat(n as usize));
+    let file = sample.file("m.py", &"    x = a.cuda() + torch.zeros(3)\n".repeat(n));
     (0..n).for_each(|row| on(&mut sample, file, row * 34 + 8, row * 34 + 16));
     sample
 }
@@ -145,7 +145,7 @@ fn many(n: u32) -> Sample {
 #[test]
 fn twice_as_many_findings_take_twice_the_work() {
     for format in FORMATS {
-        let steps = |n: u32| {
+        let steps = |n: usize| {
             let sample = many(n);
             take();
             assert!(!sample.render(format).is_empty());
