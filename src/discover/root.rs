@@ -158,7 +158,7 @@ pub fn project_root(path: &Path) -> PathBuf {
 mod tests {
     use std::fs;
 
-    use super::project_root;
+    use super::{Roots, project_root};
 
     #[test]
     fn marks_go_before_packages() {
@@ -185,5 +185,22 @@ mod tests {
         fs::remove_file(dir.path().join("setup.py")).expect("a file");
         fs::write(dir.path().join("setup.cfg"), "").expect("a file");
         assert_eq!(project_root(&inner), dir.path());
+    }
+
+    #[test]
+    fn what_is_known_is_not_looked_for() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let folder = dir.path().join("a");
+        fs::create_dir_all(&folder).expect("folders");
+        fs::write(folder.join("setup.cfg"), "").expect("a file");
+        let mut roots = Roots::default();
+        assert_eq!(*roots.of(&folder), *folder);
+        fs::remove_file(folder.join("setup.cfg")).expect("a file");
+        fs::write(dir.path().join("setup.cfg"), "").expect("a file");
+        assert_eq!(*roots.of(&folder), *folder, "found before");
+        let mut roots = Roots::default();
+        roots.learn(&folder, &folder.as_path().into());
+        assert_eq!(*roots.of(&folder), *folder, "told");
+        assert_eq!(*Roots::default().of(&folder), *dir.path());
     }
 }
