@@ -173,6 +173,15 @@ pub struct FileSelection {
     pub show_files: bool,
 }
 
+/// The reason of a suppression comment.
+fn reason(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.contains('#') || text.chars().any(char::is_control) {
+        return Err("a reason is one line without `#`".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
 /// Which findings are accepted.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Baseline")]
@@ -194,6 +203,17 @@ pub struct BaselineArgs {
         conflicts_with_all = ["only_confirmed", "no_ignores", "diff", "fix_only"]
     )]
     pub update_baseline: Option<Update>,
+    /// Write a comment that suppresses it to each finding, with this reason
+    #[arg(
+        long,
+        value_name = "REASON",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        value_parser = reason,
+        conflicts_with_all = ["update_baseline", "only_confirmed", "no_ignores", "fix", "diff", "fix_only"]
+    )]
+    pub add_ignore: Option<String>,
 }
 
 /// Where the configuration comes from.

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Failure, say};
 use crate::baseline::{self, Baseline, Looked, Stale, Update, identities};
 use crate::config;
-use crate::discover::{Discovery, Input};
+use crate::discover::Input;
 use crate::finding::{Code, Finding};
 use crate::refine::{Refined, sort};
 use crate::source::{Sources, display_name};
@@ -26,6 +26,13 @@ pub(super) struct Options<'a> {
     pub cwd: &'a Path,
 }
 
+impl<'a> Options<'a> {
+    /// Only what baselines accept is asked for.
+    pub(super) fn quiet(cwd: &'a Path) -> Self {
+        Self { update: None, verbose: false, quiet: true, stdin: false, cwd }
+    }
+}
+
 /// What a baseline cannot accept: a file that is not read whole hides what else is wrong with it.
 const ALWAYS_TOLD: [Code; 3] = [Code(0), Code(1), Code(3)];
 
@@ -42,15 +49,11 @@ pub(super) fn chosen(file: Option<&Path>, none: bool, cwd: &Path) -> config::Bas
 ///
 /// # Errors
 /// If a baseline cannot be read or written.
-pub(super) fn apply(
-    refined: &mut Refined,
-    found: &Discovery,
-    options: &Options<'_>,
-) -> Result<usize, Failure> {
+pub(super) fn apply(refined: &mut Refined, files: &[Input], options: &Options<'_>) -> Result<usize, Failure> {
     let settings: FxHashMap<&Path, &Input> =
-        found.files.iter().map(|input| (input.path.as_path(), input)).collect();
+        files.iter().map(|input| (input.path.as_path(), input)).collect();
     let path_of = |input: &&Input| input.settings.baseline.clone();
-    let mut paths: Vec<PathBuf> = found.files.iter().filter_map(|input| path_of(&input)).collect();
+    let mut paths: Vec<PathBuf> = files.iter().filter_map(|input| path_of(&input)).collect();
     paths.sort_unstable();
     paths.dedup();
     if paths.is_empty() && options.update.is_some() {

@@ -56,11 +56,25 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
         crate::fix::offer(&mut refined.findings, inputs, &refined.sources);
         refined
     };
+    if let Some(reason) = &args.baseline.add_ignore {
+        let quiet = baseline::Options::quiet(&cwd);
+        // What a baseline accepts needs no comment; what is wrong with one is told with the report.
+        let ignored = |inputs: &[Input]| {
+            let mut refined = lint(inputs);
+            let _ = baseline::apply(&mut refined, inputs, &quiet);
+            crate::fix::offer_ignores(&mut refined.findings, inputs, &refined.sources, reason, registry());
+            refined
+        };
+        let (refined, failed_fix) =
+            pool.install(|| fix::add_ignores(&mut found.files, stdin.as_deref(), &ignored))?;
+        let left = Left { failed: failed | failed_fix, to_stderr: stdin.is_some(), ..Left::default() };
+        return report(args, color, &cwd, (&found, refined), left);
+    }
     if is_fixing(args, &found) {
         let (refined, made, went_wrong) = pool.install(|| fix::make(&mut found.files, &lint));
         refuse_to_overwrite(args, &found, &refined)?;
         let failed =
-            failed | went_wrong | fix::carry_out(&made, &found.files, stdin.as_deref(), &args.fixes)?;
+            failed | went_wrong | fix::carry_out(&made, &found.files, stdin.as_deref(), args.fixes.diff)?;
         if !args.fixes.diff && !args.fixes.fix_only {
             return report(
                 args,
@@ -105,7 +119,7 @@ fn report(
         stdin: reads_stdin(args),
         cwd,
     };
-    let accepted = baseline::apply(&mut refined, found, &options)?;
+    let accepted = baseline::apply(&mut refined, &found.files, &options)?;
     let failed_pass = tell_failed_passes(&refined.failed_passes);
     let unchecked = Unchecked::of(found, &refined, cwd);
     let (made, mut failed) = (left.made, left.failed | failed_pass);

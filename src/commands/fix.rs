@@ -1,9 +1,10 @@
 //! `--fix`, `--diff` and `--fix-only`.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use super::{Failure, say};
-use crate::cli::{CheckArgs, FixArgs};
+use crate::cli::CheckArgs;
 use crate::discover::Input;
 use crate::fix::rounds::{self, ChangedFile, Fixed};
 use crate::fix::{diff, write};
@@ -26,7 +27,7 @@ pub(super) fn make(inputs: &mut [Input], lint: &dyn Fn(&[Input]) -> Refined) -> 
     (refined, Made { files, count }, !problems.is_empty())
 }
 
-/// Writes the files, or shows what would be written. `stdin`: what was read from there, whose new text goes to standard output.
+/// Writes the files, or shows what would be written (`as_diff`). `stdin`: what was read from there, whose new text goes to standard output.
 /// Says whether a file could not be written.
 ///
 /// # Errors
@@ -35,13 +36,13 @@ pub(super) fn carry_out(
     made: &Made,
     inputs: &[Input],
     stdin: Option<&[u8]>,
-    args: &FixArgs,
+    as_diff: bool,
 ) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
     let mut failed = false;
     for file in &made.files {
         let input = &inputs[file.input];
-        if args.diff {
+        if as_diff {
             let text = |bytes: &[u8]| read::decode(bytes.to_vec()).unwrap_or_default();
             let diff = diff::unified(&input.name, &text(&file.before), &text(&file.after));
             out.write_all(diff.as_bytes())?;
@@ -52,7 +53,7 @@ pub(super) fn carry_out(
             failed = true;
         }
     }
-    if let Some(bytes) = stdin.filter(|_| !args.diff) {
+    if let Some(bytes) = stdin.filter(|_| !as_diff) {
         // Whoever pipes a file through wants it back, changed or not.
         out.write_all(made.files.first().map_or(bytes, |file| &file.after))?;
     }
@@ -72,4 +73,25 @@ pub(super) fn tell(made: &Made, args: &CheckArgs) {
         (_, true) => say(&format!("Would fix {findings}.")),
         (_, false) => say(&format!("Fixed {findings}.")),
     }
+}
+
+/// Writes suppression comments for what `lint` finds, whose fixes they are. Gives what is left, and whether something went wrong.
+///
+/// # Errors
+/// If the output cannot be written.
+pub(super) fn add_ignores(
+    inputs: &mut [Input],
+    stdin: Option<&[u8]>,
+    lint: &(dyn Fn(&[Input]) -> Refined + Sync),
+) -> Result<(Refined, bool), Failure> {
+    for input in inputs.iter_mut() {
+        let settings = Arc::make_mut(&mut input.settings);
+        (settings.fix, settings.fixable, settings.unfixable) = (true, None, Vec::new());
+    }
+    let (refined, made, mut failed) = make(inputs, lint);
+    failed |= carry_out(&made, inputs, stdin, false)?;
+    let comments = if made.count == 1 { "comment" } else { "comments" };
+    let files = if made.files.len() == 1 { "file" } else { "files" };
+    say(&format!("Added {} suppression {comments} to {} {files}.", made.count, made.files.len()));
+    Ok((refined, failed))
 }

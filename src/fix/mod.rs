@@ -9,10 +9,13 @@
 mod apply;
 pub mod diff;
 mod edits;
+mod ignores;
 mod names;
 pub mod rounds;
 mod syntax;
 pub mod write;
+
+pub use self::ignores::offer_ignores;
 
 use rustc_hash::FxHashMap;
 

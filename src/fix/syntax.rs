@@ -83,6 +83,11 @@ impl<'a> Syntax<'a> {
         self.parsed.tokens().in_range(range(at))
     }
 
+    /// All tokens of the file.
+    pub(super) fn all_tokens(&self) -> &[Token] {
+        self.parsed.tokens()
+    }
+
     /// Are there comments in the range that would be lost with it?
     pub(super) fn has_comment(&self, at: Span) -> bool {
         let within = |token: &&Token| token.start().to_u32() < at.end && token.end().to_u32() > at.start;
