@@ -35,8 +35,9 @@ pub struct Refined {
 
 /// Applies settings and suppression comments.
 pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page]) -> Refined {
-    let Analysis { sources, findings, comments, exhausted, too_large, other_languages, large_projects, .. } =
-        analysis;
+    let Analysis {
+        sources, findings, comments, exhausted, too_large, other_languages, large_projects, ..
+    } = analysis;
     let by_path: FxHashMap<_, _> = inputs.iter().map(|input| (input.path.as_path(), input)).collect();
     let input = |file: FileId| by_path.get(sources.get(file).path.as_path()).copied();
     // Files that nobody asked for are read because of imports; theirs is another run.

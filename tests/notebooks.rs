@@ -61,12 +61,16 @@ fn notebooks_are_linted_wherever_python_files_are() {
     let arguments = "check --isolated --output-format concise --stdin-filename n.ipynb -";
     let run = project.run_with(arguments, bytes.as_bytes(), &[]);
     assert_eq!(told(&run), ["n.ipynb:cell 2:1:1: error: SD101"]);
-    assert_eq!(project.run("check --isolated --extend-exclude *.ipynb").stdout, "All clear: 1 file checked.\n");
+    assert_eq!(
+        project.run("check --isolated --extend-exclude *.ipynb").stdout,
+        "All clear: 1 file checked.\n"
+    );
 }
 
 #[test]
 fn cells_are_one_program_in_the_order_of_the_file() {
-    let found = one(&[GUARDED, "# md", "if torch.cuda.is_available():\n    x = x.cuda()", "x + torch.ones(2)"]);
+    let found =
+        one(&[GUARDED, "# md", "if torch.cuda.is_available():\n    x = x.cuda()", "x + torch.ones(2)"]);
     assert_eq!(found, ["nb.ipynb:cell 4:1:1: error: SD201"]);
     // No cell runs into the next.
     assert_eq!(one(&["import torch", "torch.ones(2).cuda().sum()"]), ["nb.ipynb:cell 2:1:1: error: SD101"]);
@@ -138,14 +142,18 @@ fn what_is_no_python_binds_its_names_to_nobody_knows_what() {
 #[test]
 fn what_a_cell_shows_is_not_discarded() {
     let guarded = |last: &str| {
-        let cell = format!("import torch\nif torch.cuda.is_available():\n    x = torch.ones(2)\n    y = 1\n{last}");
+        let cell =
+            format!("import torch\nif torch.cuda.is_available():\n    x = torch.ones(2)\n    y = 1\n{last}");
         let all = one(&[&cell, "x = torch.ones(2)\nx.to('meta')\n", "x.to('cpu')\nx"]);
         all.into_iter().filter(|line| line.contains("SD203")).collect::<Vec<_>>()
     };
     let others = "nb.ipynb:cell 3:1:1: error: SD203";
     assert_eq!(guarded("x = torch.ones(2)\nx.to('meta')"), [others]);
     assert_eq!(guarded("x = torch.ones(2)\nx.to('meta');"), ["nb.ipynb:cell 1:6:1: error: SD203", others]);
-    assert_eq!(guarded("x = torch.ones(2)\nx.to('meta')\nx = 1"), ["nb.ipynb:cell 1:6:1: error: SD203", others]);
+    assert_eq!(
+        guarded("x = torch.ones(2)\nx.to('meta')\nx = 1"),
+        ["nb.ipynb:cell 1:6:1: error: SD203", others]
+    );
 }
 
 #[test]
@@ -156,7 +164,11 @@ fn comments_suppress_in_their_cell() {
     assert_eq!(found(&[GUARDED, "# samedevice: ignore[SD101]\nx.cuda().sum()"]), [""; 0]);
     assert_eq!(found(&["# samedevice: file-ignore", GUARDED, "x.cuda().sum()"]), [""; 0]);
     let last = format!("{GUARDED}# samedevice: ignore[SD101]");
-    assert_eq!(found(&[&last, "x.cuda().sum()"]), ["nb.ipynb:cell 2:1:1: error: SD101"], "not in the next cell");
+    assert_eq!(
+        found(&[&last, "x.cuda().sum()"]),
+        ["nb.ipynb:cell 2:1:1: error: SD101"],
+        "not in the next cell"
+    );
     let unused = one(&[GUARDED, "x.sum()  # samedevice: ignore[SD101]"]);
     assert_eq!(unused, ["nb.ipynb:cell 2:1:10: warning: SD002"]);
 }
@@ -209,7 +221,12 @@ fn machines_get_the_place_in_the_file() {
     let column = line[..line.find("x.cuda").unwrap()].chars().count() + 1;
     let run = |format: &str| project.run(&format!("check --isolated --output-format {format}")).stdout;
     let github = run("github");
-    assert!(github.contains(&format!("file=nb.ipynb,line={row},endLine={row},col={column},endColumn={}", column + 8)));
+    assert!(
+        github.contains(&format!(
+            "file=nb.ipynb,line={row},endLine={row},col={column},endColumn={}",
+            column + 8
+        ))
+    );
     assert!(github.contains("::nb.ipynb:cell 3:1:10: SD101"), "{github}");
     let sarif: Value = serde_json::from_str(&run("sarif")).unwrap();
     let region = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"];
@@ -233,7 +250,8 @@ fn fixes_in_sarif_are_changes_of_the_json() {
 
 #[test]
 fn people_see_the_cell() {
-    let project = Project::new(&[("nb.ipynb", &notebook(&[GUARDED, "y = 1\nx.cuda().sum()\nz = 2", "z = 3"]))]);
+    let project =
+        Project::new(&[("nb.ipynb", &notebook(&[GUARDED, "y = 1\nx.cuda().sum()\nz = 2", "z = 3"]))]);
     let full = project.run("check --isolated").stdout;
     assert!(full.contains("nb.ipynb:cell 2:2:1"), "{full}");
     for row in ["1 │ y = 1", "2 │ x.cuda().sum()", "3 │ z = 2"] {
@@ -255,7 +273,10 @@ fn fingerprints_do_not_depend_on_other_cells() {
     };
     let before = prints(&[GUARDED, "x.cuda().sum()"]);
     assert_eq!(before.len(), 1);
-    assert_eq!(prints(&["# md", "import os", GUARDED, "%%bash\nls", "y = 1", "x.cuda().sum()", "z = 3"]), before);
+    assert_eq!(
+        prints(&["# md", "import os", GUARDED, "%%bash\nls", "y = 1", "x.cuda().sum()", "z = 3"]),
+        before
+    );
     assert_eq!(prints(&["y = f(", GUARDED, "%time y = 1", "x.cuda().sum()"]), before, "a broken one");
 }
 

@@ -80,7 +80,10 @@ fn everything_else_stays() {
             continue;
         }
         let all = vec![(0..1, text[..1].to_owned())];
-        assert!(!text.is_char_boundary(1) || write_back(raw.as_bytes(), &all).unwrap() == raw.as_bytes(), "{name}");
+        assert!(
+            !text.is_char_boundary(1) || write_back(raw.as_bytes(), &all).unwrap() == raw.as_bytes(),
+            "{name}"
+        );
         let before = parts(&raw);
         for _ in 0..ROUNDS {
             let edits = comments(&mut random, &text);

@@ -13,7 +13,8 @@ fn large(project: &Project, path: &str) {
 
 #[test]
 fn what_was_not_checked_is_counted_and_named() {
-    let project = Project::new(&[("a.py", "x = 1\n"), ("n/x.py", ""), (".gitignore", "out"), ("out/x.py", "")]);
+    let project =
+        Project::new(&[("a.py", "x = 1\n"), ("n/x.py", ""), (".gitignore", "out"), ("out/x.py", "")]);
     ["n/b.ipynb", "n/c.py", "out/d.py"].iter().for_each(|path| large(&project, path));
     let run = project.run("check");
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), "Not checked: 2 files too large; see --verbose\n"));

@@ -44,7 +44,8 @@ pub(super) fn ranges(text: &str, starts: &[u32]) -> Vec<Range<usize>> {
 
 /// Makes the text of a notebook, whose cells begin at `starts`, readable as a whole.
 pub(super) fn readable(text: &str, starts: &[u32]) -> Readable {
-    let mut all = Readable { text: String::with_capacity(text.len()), errors: Vec::new(), left_out: Vec::new() };
+    let mut all =
+        Readable { text: String::with_capacity(text.len()), errors: Vec::new(), left_out: Vec::new() };
     for cell in ranges(text, starts) {
         let Some(own) = text.get(cell.clone()) else { continue };
         let read = one(own);
@@ -63,7 +64,7 @@ pub(super) fn readable(text: &str, starts: &[u32]) -> Readable {
 
 /// One cell.
 fn one(cell: &str) -> Readable {
-    let cell = &without_searches(cell);
+    let cell: &str = &without_searches(cell);
     let nothing = |errors, left_out| Readable { text: blank(cell), errors, left_out };
     match nesting::refusal(cell, Kind::Notebook(&[])) {
         Some(Refusal::Wrong(error)) => return nothing(vec![error], Vec::new()),
@@ -104,7 +105,8 @@ fn blank(text: &str) -> String {
 /// The cell with blanks for the lines of statements that have errors in them, and for all else that is neither a statement nor
 /// a comment.
 fn without_errors(cell: &str, parsed: &Parsed<ModModule>) -> String {
-    let errors: Vec<Range<usize>> = parsed.errors().iter().map(|e| lines_of(cell, span(e.location))).collect();
+    let errors: Vec<Range<usize>> =
+        parsed.errors().iter().map(|e| lines_of(cell, span(e.location))).collect();
     let statements: Vec<Range<usize>> = parsed.suite().iter().map(|s| lines_of(cell, span(s))).collect();
     let meets = |a: &Range<usize>, b: &Range<usize>| a.start < b.end && b.start < a.end;
     let bad: Vec<&Range<usize>> =
@@ -179,7 +181,8 @@ fn with_commands(cell: &str, parsed: &Parsed<ModModule>) -> String {
         let start = token.start().to_usize();
         let Some(command) = cell.get(start..token.end().to_usize()) else { continue };
         let Some(length) = length_of_name(command) else { continue };
-        let alone = cell[..start].rsplit(['\n', '\r', ';']).next().is_some_and(|before| before.trim().is_empty());
+        let alone =
+            cell[..start].rsplit(['\n', '\r', ';']).next().is_some_and(|before| before.trim().is_empty());
         // Blanks at the beginning of a line would be indentation.
         let name = if alone { format!("0;{}", " ".repeat(length - 2)) } else { " ".repeat(length) };
         text.replace_range(start..start + length, &name);
@@ -224,8 +227,13 @@ mod tests {
     fn commands_that_run_statements_are_followed() {
         assert_eq!(read("%time f()\n"), ("0;    f()".to_owned(), 0));
         assert_eq!(read("x = %time f()\n"), ("x =       f()".to_owned(), 0));
-        assert_eq!(read("if x:\n    %timeit -n 3 -r2 f()\n"), ("if x:|    0;              f()".to_owned(), 0));
-        for same in ["%time", "%timeit -n", "%timer f()", "%time f(", "%cd x", "!time f()", "%time f() \\\n g"] {
+        assert_eq!(
+            read("if x:\n    %timeit -n 3 -r2 f()\n"),
+            ("if x:|    0;              f()".to_owned(), 0)
+        );
+        for same in
+            ["%time", "%timeit -n", "%timer f()", "%time f(", "%cd x", "!time f()", "%time f() \\\n g"]
+        {
             assert_eq!(one(same).text, same);
         }
     }
@@ -243,7 +251,11 @@ mod tests {
     #[test]
     fn an_error_at_the_end_of_a_cell_is_in_that_cell() {
         let read = readable("x = (\ny = 1\n", &[0, 6]);
-        assert!(read.errors.iter().all(|error| error.span.end <= 6 && error.span.start < 6), "{:?}", read.errors);
+        assert!(
+            read.errors.iter().all(|error| error.span.end <= 6 && error.span.start < 6),
+            "{:?}",
+            read.errors
+        );
         assert_eq!(read.text, "x=_  \ny = 1\n");
     }
 }

@@ -32,8 +32,8 @@ use rustpython_parser::{ParseOptions, Parsed, parse_unchecked};
 use rustpython_text_size::Ranged;
 
 use self::cut::Cuts;
-use self::nesting::Refusal;
 use self::lowerer::number;
+use self::nesting::Refusal;
 use crate::ir;
 use crate::notebook::Notebook;
 use crate::source::Source;

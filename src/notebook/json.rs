@@ -169,8 +169,7 @@ fn code(number: usize, cell: &RawCell, places: &Places) -> Result<Option<Code>, 
     let (literals, listed) = match source.get().as_bytes().first() {
         Some(b'"') => (vec![place.clone()], false),
         Some(b'[') => {
-            let lines: Vec<&RawValue> =
-                serde_json::from_str(source.get()).map_err(|_| wrong(place.start))?;
+            let lines: Vec<&RawValue> = serde_json::from_str(source.get()).map_err(|_| wrong(place.start))?;
             if let Some(other) = lines.iter().find(|line| !line.get().starts_with('"')) {
                 return Err(wrong(places.of(other).start));
             }
@@ -195,7 +194,10 @@ fn syntax(file: &str, mark: usize, error: &serde_json::Error) -> Broken {
     let at = (line + error.column().saturating_sub(1)).min(text.len());
     let words = error.to_string();
     let reason = words.split(" at line ").next().unwrap_or(&words);
-    Broken { at: mark + text.floor_char_boundary(at), message: format!("it is no valid JSON notebook: {reason}") }
+    Broken {
+        at: mark + text.floor_char_boundary(at),
+        message: format!("it is no valid JSON notebook: {reason}"),
+    }
 }
 
 /// The text with a number of the same length in place of each `NaN` and `Infinity` outside of strings.

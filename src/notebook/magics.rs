@@ -56,8 +56,7 @@ const AUTOMATIC: [&str; 25] = [
 ];
 
 /// What Databricks takes for the language of a cell whose first line it begins.
-const DATABRICKS: [&str; 9] =
-    ["%fs", "%md", "%md-sandbox", "%pip", "%r", "%run", "%scala", "%sh", "%sql"];
+const DATABRICKS: [&str; 9] = ["%fs", "%md", "%md-sandbox", "%pip", "%r", "%run", "%scala", "%sh", "%sql"];
 
 /// Is a code cell with this text Python, as far as IPython's commands say? `databricks`: its own ones count, too.
 pub(super) fn is_python(text: &str, databricks: bool) -> bool {
@@ -84,7 +83,8 @@ fn is_automatic(text: &str) -> bool {
             || rest.trim_start().starts_with(['=', '+', '|', '&', '<', '>', '(', '[']);
         AUTOMATIC.contains(&word(line)) && !python
     };
-    lines.peek().is_some() && lines.all(|line| is_command(line) || line.starts_with(['%', '!']))
+    lines.peek().is_some()
+        && lines.all(|line| is_command(line) || line.starts_with(['%', '!']))
         && text.lines().any(|line| is_command(line.trim()))
 }
 

@@ -144,13 +144,19 @@ impl Notebook {
     /// Where a range of the text is written in the file, in bytes: from the first character to the end of the last.
     pub fn raw_range(&self, text: Range<usize>) -> Range<usize> {
         let start = self.raw_character(text.start).start;
-        if text.end <= text.start { start..start } else { start..self.raw_character(text.end - 1).end.max(start) }
+        if text.end <= text.start {
+            start..start
+        } else {
+            start..self.raw_character(text.end - 1).end.max(start)
+        }
     }
 
     /// The row and column (from 1, in characters) of a byte of the file.
     pub fn raw_position(&self, raw: usize) -> (usize, usize) {
         let lines = self.raw_lines.get_or_init(|| {
-            std::iter::once(0).chain(memchr::memchr_iter(b'\n', self.raw.as_bytes()).map(|at| at + 1)).collect()
+            std::iter::once(0)
+                .chain(memchr::memchr_iter(b'\n', self.raw.as_bytes()).map(|at| at + 1))
+                .collect()
         });
         let row = lines.partition_point(|&start| start <= raw);
         let start = lines.get(row.saturating_sub(1)).copied().unwrap_or(0);
@@ -162,7 +168,9 @@ impl Notebook {
     /// the cell.
     fn raw_character(&self, offset: usize) -> Range<usize> {
         let index = self.literals.partition_point(|literal| literal.start <= offset);
-        let Some(literal) = index.checked_sub(1).and_then(|index| self.literals.get(index)) else { return 0..0 };
+        let Some(literal) = index.checked_sub(1).and_then(|index| self.literals.get(index)) else {
+            return 0..0;
+        };
         let mut at = literal.start;
         for unit in units(&self.raw, literal.raw.clone()) {
             at += unit.decoded.len_utf8();

@@ -136,7 +136,10 @@ fn other_languages_are_told() {
     };
     assert_eq!(language(r#"{"language_info": {"name": "R"}}"#), "R");
     assert_eq!(language(r#"{"kernelspec": {"language": "julia"}}"#), "julia");
-    assert_eq!(language(r#"{"kernelspec": {"language": "julia"}, "language_info": {"name": "python"}}"#), "Python");
+    assert_eq!(
+        language(r#"{"kernelspec": {"language": "julia"}, "language_info": {"name": "python"}}"#),
+        "Python"
+    );
     for python in ["{}", "null", r#"{"kernelspec": 3}"#, r#"{"kernelspec": {"language": "Python 3"}}"#] {
         assert_eq!(language(python), "Python", "{python}");
     }
@@ -186,7 +189,8 @@ fn only_what_changes_is_written() {
     let at = text.find("x.cuda").unwrap();
     let expected = PLAIN.replace("x.cuda()", "x.to(\\\"cpu\\\")");
     assert_eq!(written(PLAIN, &[(at..at + 8, "x.to(\"cpu\")")]).unwrap(), expected);
-    let expected = PLAIN.replace("    \"import torch\\n\",\n", "    \"import os\\n\",\n    \"import torch\\n\",\n");
+    let expected =
+        PLAIN.replace("    \"import torch\\n\",\n", "    \"import os\\n\",\n    \"import torch\\n\",\n");
     assert_eq!(written(PLAIN, &[(0..0, "import os\n")]).unwrap(), expected);
     let expected = PLAIN.replace("    \"import torch\\n\",\n", "");
     assert_eq!(written(PLAIN, &[(0..13, "")]).unwrap(), expected);
@@ -261,7 +265,8 @@ fn random_source(random: &mut fastrand::Rng) -> String {
     while !rest.is_empty() {
         // Mostly lines, as Jupyter has it.
         let line = rest.find('\n').map_or(rest.len(), |at| at + 1);
-        let length = if random.u8(..8) == 0 { rest.floor_char_boundary(random.usize(..=rest.len())) } else { line };
+        let length =
+            if random.u8(..8) == 0 { rest.floor_char_boundary(random.usize(..=rest.len())) } else { line };
         let (string, after) = rest.split_at(length);
         strings.push(random_json(random, string));
         rest = after;

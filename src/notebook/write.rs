@@ -265,9 +265,8 @@ impl Rewriter<'_> {
     /// Does a string begin after a line end in its cell?
     fn follows_line_end(&self, literal: usize) -> bool {
         let before = (literal > self.cell.literals.start).then(|| self.raw(literal - 1));
-        before.is_some_and(|raw| {
-            units(&self.notebook.raw, raw).last().is_some_and(|unit| unit.decoded == '\n')
-        })
+        before
+            .is_some_and(|raw| units(&self.notebook.raw, raw).last().is_some_and(|unit| unit.decoded == '\n'))
     }
 
     /// Does the notebook escape what is not ASCII? Its strings themselves say it best.

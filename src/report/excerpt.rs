@@ -179,7 +179,9 @@ fn blocks_of<'a>(source: &Source, marks: impl Iterator<Item = &'a Mark>) -> Vec<
     let mut blocks: Vec<(usize, usize)> = Vec::new();
     for (first, last) in wanted {
         match blocks.last_mut() {
-            Some(block) if first <= block.1 + 1 && same_cell(source, block.1, first) => block.1 = block.1.max(last),
+            Some(block) if first <= block.1 + 1 && same_cell(source, block.1, first) => {
+                block.1 = block.1.max(last)
+            }
             _ => blocks.push((first, last)),
         }
     }
