@@ -2,7 +2,7 @@
 //!
 //! The way of the data: `discover` → `source` → `lower` → `link` → `flow` → `rules` → `refine` → `fix` → `report`. Each
 //! station is a folder or file of that name and imports only from stations before it and from the shared
-//! vocabulary: [`span`], [`sym`], [`world`], [`finding`], [`remedy`], [`silence`], [`ir`]. Apart from them, [`verify`] asks the real machine.
+//! vocabulary: [`span`], [`sym`], [`world`], [`finding`], [`remedy`], [`silence`], [`notebook`], [`ir`]. Apart from them, [`verify`] asks the real machine.
 
 pub mod analysis;
 pub mod baseline;

@@ -4,6 +4,7 @@
 //! blanks, and so do the names of commands whose arguments are Python (`%time train()`). The text keeps its length: every place
 //! in it is one in the notebook's text.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::{memchr, memchr2};
@@ -63,6 +64,7 @@ pub(super) fn readable(text: &str, starts: &[u32]) -> Readable {
 
 /// One cell.
 fn one(cell: &str) -> Readable {
+    let cell: &str = &without_searches(cell);
     let nothing = |errors, left_out| Readable { text: blank(cell), errors, left_out };
     match nesting::refusal(cell, Kind::Notebook(&[])) {
         Some(Refusal::Wrong(error)) => return nothing(vec![error], Vec::new()),
@@ -117,9 +119,50 @@ fn without_errors(cell: &str, parsed: &Parsed<ModModule>) -> String {
         let here = start..start + line.len();
         let kept = good.iter().any(|range| meets(range, &here))
             || line.starts_with('#') && !bad.iter().any(|range| meets(range, &here));
-        if kept { text.push_str(line) } else { text.push_str(&blank(line)) }
+        let begins = bad.iter().any(|range| range.start == start);
+        match rebound(line).filter(|_| begins && !kept) {
+            Some(line) => text.push_str(&line),
+            None if kept => text.push_str(line),
+            None => text.push_str(&blank(line)),
+        }
     }
     text
+}
+
+/// A line that gives the names which this one binds a value that nobody knows (`_` is the last one shown), if there is room.
+fn rebound(line: &str) -> Option<String> {
+    let code = line.trim_end_matches(['\n', '\r']);
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+    };
+    let names = match ["def ", "async def ", "class "].iter().find_map(|word| code.strip_prefix(word)) {
+        Some(rest) => rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next()?,
+        None => code.split_once('=').filter(|(_, value)| !value.starts_with('='))?.0.trim_end(),
+    };
+    if !names.split(',').all(|name| is_name(name.trim())) {
+        return None;
+    }
+    let assignment = format!("{names}=_");
+    let room = code.len().checked_sub(assignment.len())?;
+    Some(assignment + &" ".repeat(room) + &line[code.len()..])
+}
+
+/// The cell with blanks for the lines that search for names, as in `torch.*Tensor?`: the parser does not know them.
+fn without_searches(cell: &str) -> Cow<'_, str> {
+    let is_search = |line: &str| {
+        let name = line.trim();
+        let pattern = name.trim_matches('?');
+        let asks = name.len() - pattern.len();
+        (1..=2).contains(&asks)
+            && pattern.contains('*')
+            && pattern.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '*' | '%'))
+    };
+    if !cell.contains('?') || !cell.lines().any(is_search) {
+        return Cow::Borrowed(cell);
+    }
+    let lines = cell.split_inclusive('\n');
+    Cow::Owned(lines.map(|line| if is_search(line) { blank(line) } else { line.to_owned() }).collect())
 }
 
 /// The whole lines that a range touches.
@@ -166,4 +209,53 @@ fn length_of_name(command: &str) -> Option<usize> {
         word = words.next()?;
     }
     Some(word.as_ptr().addr() - command.as_ptr().addr())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{one, readable};
+
+    /// The text with `·` for what has become blank at the ends of lines, and the number of errors.
+    fn read(cell: &str) -> (String, usize) {
+        let read = one(cell);
+        assert_eq!(read.text.len(), cell.len());
+        let lines: Vec<&str> = read.text.lines().map(str::trim_end).collect();
+        (lines.join("|"), read.errors.len())
+    }
+
+    #[test]
+    fn commands_that_run_statements_are_followed() {
+        assert_eq!(read("%time f()\n"), ("0;    f()".to_owned(), 0));
+        assert_eq!(read("x = %time f()\n"), ("x =       f()".to_owned(), 0));
+        assert_eq!(
+            read("if x:\n    %timeit -n 3 -r2 f()\n"),
+            ("if x:|    0;              f()".to_owned(), 0)
+        );
+        for same in
+            ["%time", "%timeit -n", "%timer f()", "%time f(", "%cd x", "!time f()", "%time f() \\\n g"]
+        {
+            assert_eq!(one(same).text, same);
+        }
+    }
+
+    #[test]
+    fn statements_with_errors_become_blanks() {
+        assert_eq!(read("a = 1\nb = (\n"), ("a = 1|b=_".to_owned(), 1));
+        assert_eq!(read("# c\ndef f(:\n    x\ny = 1\n").0, "# c|f=_||y = 1");
+        assert_eq!(read("print 'x'\ny = 1\n").0, "|y = 1");
+        assert_eq!(read("x=\n").0, "");
+        assert_eq!(read("  x = 1\n  y = 2\n"), ("|".to_owned(), 0), "IPython takes the indentation off");
+        assert_eq!(read("torch.*Tensor?\nx = 1\n"), ("|x = 1".to_owned(), 0));
+    }
+
+    #[test]
+    fn an_error_at_the_end_of_a_cell_is_in_that_cell() {
+        let read = readable("x = (\ny = 1\n", &[0, 6]);
+        assert!(
+            read.errors.iter().all(|error| error.span.end <= 6 && error.span.start < 6),
+            "{:?}",
+            read.errors
+        );
+        assert_eq!(read.text, "x=_  \ny = 1\n");
+    }
 }

@@ -255,10 +255,18 @@ impl Rewriter<'_> {
         put(self.start(group.literals.end), &mut pieces);
         // The cell had no line end there, and needs none. Two are an empty line.
         let ends = pieces.iter().rev().take_while(|piece| piece.newline).take(2).count();
-        if is_last && self.cell.closed && ends == 1 {
+        let more = ends == pieces.len() && self.follows_line_end(group.literals.start);
+        if is_last && self.cell.closed && ends == 1 && !more {
             pieces.pop();
         }
         pieces
+    }
+
+    /// Does a string begin after a line end in its cell?
+    fn follows_line_end(&self, literal: usize) -> bool {
+        let before = (literal > self.cell.literals.start).then(|| self.raw(literal - 1));
+        before
+            .is_some_and(|raw| units(&self.notebook.raw, raw).last().is_some_and(|unit| unit.decoded == '\n'))
     }
 
     /// Does the notebook escape what is not ASCII? Its strings themselves say it best.
