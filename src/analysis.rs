@@ -9,6 +9,8 @@ mod groups;
 mod intake;
 mod judged;
 mod makers;
+mod passes;
+mod places;
 mod project;
 mod saved;
 mod silences;
@@ -19,10 +21,15 @@ use self::copies::Copies;
 pub use self::intake::{Analysis, LargeProject};
 use self::intake::{Intake, Loaded, file_id, load};
 use self::judged::{Judged, findings_of, importer, judged};
+pub use self::passes::FailedPass;
+use self::passes::Passes;
+use self::places::Places;
 use self::project::Reading;
 use crate::discover::Input;
+use crate::finding::Finding;
 use crate::flow::Relevance;
 use crate::rules::Found;
+use crate::source::Source;
 use crate::span::FileId;
 use crate::work;
 
@@ -32,6 +39,15 @@ pub const STEPS: usize = 2;
 /// Analyzes files on the current thread pool. Every input gets a source, an empty one if it has no text. `honor_comments`: do
 /// comments suppress anything? `step` is called [`STEPS`] times for each input, from any thread.
 pub fn analyze(inputs: &[Input], honor_comments: bool, step: &(dyn Fn() + Sync)) -> Analysis {
+    analyzed(inputs, honor_comments, step, Passes::default())
+}
+
+fn analyzed(
+    inputs: &[Input],
+    honor_comments: bool,
+    step: &(dyn Fn() + Sync),
+    mut passes: Passes,
+) -> Analysis {
     let mut analysis = Analysis::default();
     let mut intake = Intake::new(inputs, honor_comments);
     let loaded = |(i, input)| {
@@ -41,11 +57,19 @@ pub fn analyze(inputs: &[Input], honor_comments: bool, step: &(dyn Fn() + Sync))
     };
     let first: Vec<Loaded> = inputs.par_iter().enumerate().map(loaded).collect();
     let inputs_read = first.len();
-    let wanted = intake.take(first, &mut analysis);
-    // Imports are followed through the project, so that linting one file finds what linting all of them does.
-    intake.follow(wanted, &mut analysis);
-    let program = intake.link();
-    let mut relevance = Relevance::of(&program);
+    let linked = passes.made("follow imports", || {
+        let wanted = intake.take(first, &mut analysis);
+        // Imports are followed through the project, so that linting one file finds what linting all of them does.
+        intake.follow(wanted, &mut analysis);
+        let program = intake.link();
+        let relevance = Relevance::of(&program);
+        (program, relevance)
+    });
+    let Some((program, mut relevance)) = linked else {
+        name_sources(&mut analysis, inputs);
+        analysis.failed_passes = passes.into_failed();
+        return analysis;
+    };
     let first: Vec<Judged> = inputs
         .par_iter()
         .enumerate()
@@ -60,43 +84,102 @@ pub fn analyze(inputs: &[Input], honor_comments: bool, step: &(dyn Fn() + Sync))
         found.insert(file_id(i), judged.findings);
         analysis.exhausted.extend(judged.exhausted);
     }
-    let mut reading = Reading { inputs, program, intake, analysis };
-    given::decided_elsewhere(&mut found, &mut reading, &mut relevance);
-    let copies = Copies::of(&found, &mut reading, &mut relevance);
-    // What an imported file says of itself need not be said again where it is used, whether or not it is linted.
-    let mut asked: Vec<FileId> = crate::rules::refers_to(&found).into_iter().chain(copies.others()).collect();
-    asked.sort_unstable();
-    asked.dedup();
-    let mut others: Found = asked
-        .into_par_iter()
-        .filter(|file| !found.contains_key(file))
-        .filter_map(|file| {
-            let sources = &reading.analysis.sources;
-            let input = importer(&sources.get(file).path, inputs)?;
-            Some((file, findings_of(file, input, &reading.program, &relevance, sources)))
-        })
-        .collect();
-    groups::of_nccl(&mut found, &mut others, &mut reading);
-    let copied = copies.told(&found, &others, &mut reading);
-    let mut findings = crate::rules::told_once(found, &others);
-    findings.retain_mut(|f| !copied.contains(&(f.code, f.primary.place)) || f.leave());
-    copies.name_sources(&mut findings, &reading);
-    let findings = project::reached_without_cuda(findings, &mut reading);
-    let findings = project::only_in_groups(findings, &mut reading);
-    let findings = callers::off_mps(findings, &mut reading);
-    let findings = saved::saved_elsewhere(findings, &mut reading);
-    let findings = project::made_by_default(findings, &mut reading);
-    let findings = project::on_moved_modules(findings, &mut reading);
-    let findings = makers::moved_by_others(findings, &mut reading);
-    let findings = project::seen_to_by_callers(findings, &mut reading);
-    let findings = project::copied_once(findings, &mut reading);
-    let findings = callers::copied_instead(findings, &mut reading);
+    let mut reading = Reading { inputs, program, intake, analysis, places: Places::of(inputs) };
+    let findings = of_causes(found, &mut reading, &mut relevance, &mut passes);
+    let findings = of_callers(findings, &mut reading, &mut passes);
+    let large = passes.made("find large projects", || project::too_large(&findings, &mut reading));
     let Reading { program, mut analysis, .. } = reading;
-    analysis.large_projects = project::too_large(&findings, inputs);
+    analysis.large_projects = large.unwrap_or_default();
     analysis.findings.extend(findings);
     analysis.comments.retain(|(file, _)| (file.0 as usize) < inputs_read);
     analysis.work = rayon::broadcast(|_| work::take()).into_iter().sum();
+    analysis.failed_passes = passes.into_failed();
     // The process ends soon: to free this piece by piece takes longer than to leave it.
     std::mem::forget((program, relevance));
     analysis
 }
+
+/// Every input has a source, also where reading has failed.
+fn name_sources(analysis: &mut Analysis, inputs: &[Input]) {
+    for input in inputs.iter().skip(analysis.sources.len()) {
+        analysis.sources.add(Source::new(input.path.clone(), input.name.clone(), String::new()));
+    }
+}
+
+/// One finding for each cause, of what the files say for themselves.
+fn of_causes(
+    found: Found,
+    reading: &mut Reading<'_>,
+    relevance: &mut Relevance,
+    passes: &mut Passes,
+) -> Vec<Finding> {
+    let found = passes.on("ask what callers give", found, |mut found| {
+        given::decided_elsewhere(&mut found, reading, relevance);
+        found
+    });
+    let copies = passes.made("look for copied code", || Copies::of(&found, reading, relevance));
+    let copies = copies.unwrap_or_default();
+    let others = passes.made("judge imported files", || of_others(&found, &copies, reading, relevance));
+    let both = (found, others.unwrap_or_default());
+    let (found, others) = passes.on("ask for groups of processes", both, |(mut found, mut others)| {
+        groups::of_nccl(&mut found, &mut others, reading);
+        (found, others)
+    });
+    let copied = passes.made("compare copied code", || copies.told(&found, &others, reading));
+    let copied = copied.unwrap_or_default();
+    let all = found.values().flatten().cloned().collect();
+    let findings = passes.on("tell each cause once", all, |_: Vec<Finding>| {
+        let mut findings = crate::rules::told_once(found, &others);
+        findings.retain_mut(|f| !copied.contains(&(f.code, f.primary.place)) || f.leave());
+        findings
+    });
+    passes.on("name sources of generated code", findings, |mut findings| {
+        copies.name_sources(&mut findings, reading);
+        findings
+    })
+}
+
+/// What is found in files that were not asked for, and that findings refer to: what an imported file says of itself need not be
+/// said again where it is used, whether or not it is linted.
+fn of_others(found: &Found, copies: &Copies, reading: &Reading<'_>, relevance: &Relevance) -> Found {
+    let mut asked: Vec<FileId> = crate::rules::refers_to(found).into_iter().chain(copies.others()).collect();
+    asked.sort_unstable();
+    asked.dedup();
+    let Reading { inputs, program, analysis, .. } = reading;
+    let sources = &analysis.sources;
+    asked
+        .into_par_iter()
+        .filter(|file| !found.contains_key(file))
+        .filter_map(|file| {
+            let input = importer(&sources.get(file).path, inputs)?;
+            Some((file, findings_of(file, input, program, relevance, sources)))
+        })
+        .collect()
+}
+
+/// A pass that asks the project's other files about the findings, and leaves out those that they do away with.
+type Asks = fn(Vec<Finding>, &mut Reading<'_>) -> Vec<Finding>;
+
+/// These passes, in the order in which they run, each with its name.
+const OF_CALLERS: [(&str, Asks); 10] = [
+    ("ask what is reached without CUDA", project::reached_without_cuda),
+    ("ask what only groups reach", project::only_in_groups),
+    ("ask what runs on MPS", callers::off_mps),
+    ("ask who wrote loaded files", saved::saved_elsewhere),
+    ("ask for default devices", project::made_by_default),
+    ("ask which modules move", project::on_moved_modules),
+    ("ask who else moves modules", makers::moved_by_others),
+    ("ask what callers have seen to", project::seen_to_by_callers),
+    ("count copies", project::copied_once),
+    ("ask what is copied instead", callers::copied_instead),
+];
+
+fn of_callers(mut findings: Vec<Finding>, reading: &mut Reading<'_>, passes: &mut Passes) -> Vec<Finding> {
+    for (name, pass) in OF_CALLERS {
+        findings = passes.on(name, findings, |findings| pass(findings, reading));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests;

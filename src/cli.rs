@@ -6,6 +6,7 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use crate::baseline::Update;
 use crate::finding::Severity;
 use crate::report::Format;
 use crate::suggest::closest;
@@ -66,6 +67,9 @@ pub struct CheckArgs {
     /// The rules.
     #[command(flatten)]
     pub rules: RuleSelection,
+    /// The fixes.
+    #[command(flatten)]
+    pub fixes: FixArgs,
     /// The files.
     #[command(flatten)]
     pub files: FileSelection,
@@ -78,6 +82,10 @@ pub struct CheckArgs {
     /// The output.
     #[command(flatten)]
     pub output: OutputArgs,
+
+    /// What is accepted.
+    #[command(flatten)]
+    pub baseline: BaselineArgs,
 
     /// Number of threads [default: one for each core]
     #[arg(short, long, value_name = "N", help_heading = "Miscellaneous")]
@@ -114,6 +122,30 @@ pub struct RuleSelection {
     pub no_ignores: bool,
 }
 
+/// What is done about findings.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Fixes")]
+pub struct FixArgs {
+    /// Fix what can be fixed without a change of what the program means
+    #[arg(long, overrides_with = "no_fix")]
+    pub fix: bool,
+    /// Fix nothing, whatever the configuration says.
+    #[arg(long, overrides_with = "fix", hide = true)]
+    pub no_fix: bool,
+    /// Count and apply fixes that may change what the program means, too
+    #[arg(long, overrides_with = "no_unsafe_fixes")]
+    pub unsafe_fixes: bool,
+    /// Apply safe fixes only, whatever the configuration says.
+    #[arg(long, overrides_with = "unsafe_fixes", hide = true)]
+    pub no_unsafe_fixes: bool,
+    /// Show what fixes would change, and change nothing; exit with 1 if they would
+    #[arg(long, conflicts_with_all = ["no_fix", "statistics", "output_file"])]
+    pub diff: bool,
+    /// Fix, and do not report what is left; exit with 0
+    #[arg(long, conflicts_with = "no_fix")]
+    pub fix_only: bool,
+}
+
 /// Which files are linted.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Files")]
@@ -139,6 +171,29 @@ pub struct FileSelection {
     /// List the files that would be linted, and stop
     #[arg(long)]
     pub show_files: bool,
+}
+
+/// Which findings are accepted.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Baseline")]
+pub struct BaselineArgs {
+    /// Report only what is not in this file of accepted findings
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Report everything, whatever the configuration accepts
+    #[arg(long, conflicts_with_all = ["baseline", "update_baseline"])]
+    pub no_baseline: bool,
+    /// Make the baseline, or remove from it what is no longer found; `grow` adds what is new
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "shrink",
+        conflicts_with_all = ["only_confirmed", "no_ignores", "diff", "fix_only"]
+    )]
+    pub update_baseline: Option<Update>,
 }
 
 /// Where the configuration comes from.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::ir::FuncId;
+use crate::remedy::Remedy;
 use crate::span::{FileId, Place};
 use crate::world::{Premise, World};
 
@@ -146,6 +147,22 @@ pub enum Applicability {
     Display,
 }
 
+impl Applicability {
+    /// The word for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Safe => "safe",
+            Self::Unsafe => "unsafe",
+            Self::Display => "display-only",
+        }
+    }
+
+    /// Is it applied, where unsafe fixes are wanted or not?
+    pub fn is_wanted(self, unsafe_fixes: bool) -> bool {
+        self == Self::Safe || unsafe_fixes && self == Self::Unsafe
+    }
+}
+
 /// Text to be put in place of a range.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edit {
@@ -218,6 +235,8 @@ pub struct Finding {
     pub told_elsewhere: bool,
     /// The places of the cause, if that is in other files than the one that led there.
     pub roots: Vec<Place>,
+    /// The files, besides that of the primary place, whose check alone tells it.
+    pub told_for: Vec<FileId>,
     /// Where the tensor was made that meets others elsewhere.
     pub stray_from: Option<Place>,
     /// Places that a reader would look at first, best first: a file that only leads to the cause is told of it at the
@@ -238,7 +257,9 @@ pub struct Finding {
     pub in_group: bool,
     /// What to write instead.
     pub help: Option<String>,
-    /// The same as edits, if a machine can make them.
+    /// What would mend it, the best first.
+    pub remedies: Vec<Remedy>,
+    /// The first of them that there are edits for.
     pub fix: Option<Fix>,
     /// Set by `--verify`.
     pub verdict: Option<Judgement>,
@@ -278,6 +299,7 @@ impl Finding {
             silenced: Silenced::Nothing,
             told_elsewhere: false,
             roots: Vec::new(),
+            told_for: Vec::new(),
             stray_from: None,
             suspects: Vec::new(),
             entries: Vec::new(),
@@ -287,6 +309,7 @@ impl Finding {
             on_module: Vec::new(),
             in_group: false,
             help: None,
+            remedies: Vec::new(),
             fix: None,
             verdict: None,
         }
@@ -306,6 +329,19 @@ impl Finding {
         self
     }
 
+    /// Says what would mend it, if what was said before does not.
+    #[must_use]
+    pub fn remedy(mut self, remedy: impl IntoIterator<Item = Remedy>) -> Self {
+        self.remedies.extend(remedy);
+        self
+    }
+
+    /// The place of its cause: where one would mend it, whichever calls lead there. What a caller hands in is its own.
+    pub fn cause(&self) -> Place {
+        let elsewhere = |&&root: &&Place| self.stray_from.is_none_or(|from| from.file == root.file);
+        self.roots.first().filter(elsewhere).copied().unwrap_or(self.primary.place)
+    }
+
     /// Is all of it silenced?
     pub fn is_silenced(&self) -> bool {
         self.silenced == Silenced::Everything
@@ -321,6 +357,11 @@ impl Finding {
     /// The labels besides the primary one, those that are not shown among them.
     pub fn labels(&self) -> impl Iterator<Item = &Label> + '_ {
         self.related.iter().chain(&self.unshown)
+    }
+
+    /// The other places of the same cause, those that are not shown among them.
+    pub fn repeated(&self) -> impl Iterator<Item = &Label> + '_ {
+        self.labels().filter(|label| matches!(label.role, Role::Repeated { .. }))
     }
 
     /// Every place that is shown, the primary one first.

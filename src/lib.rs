@@ -1,20 +1,24 @@
 //! `samedevice`: a static linter for PyTorch device-placement bugs.
 //!
-//! The way of the data: `discover` → `source` → `lower` → `link` → `flow` → `rules` → `report`. Each
+//! The way of the data: `discover` → `source` → `lower` → `link` → `flow` → `rules` → `refine` → `fix` → `report`. Each
 //! station is a folder or file of that name and imports only from stations before it and from the shared
-//! vocabulary: [`span`], [`sym`], [`world`], [`finding`], [`silence`], [`ir`]. Apart from them, [`verify`] asks the real machine.
+//! vocabulary: [`span`], [`sym`], [`world`], [`finding`], [`remedy`], [`silence`], [`ir`]. Apart from them, [`verify`] asks the real machine.
 
 pub mod analysis;
+pub mod baseline;
 pub mod cli;
 pub mod commands;
 pub mod config;
 pub mod discover;
 pub mod finding;
+pub mod fix;
 pub mod flow;
 pub mod ir;
 pub mod link;
 pub mod lower;
+pub mod notebook;
 pub mod refine;
+pub mod remedy;
 pub mod report;
 pub mod rules;
 pub mod shield;

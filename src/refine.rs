@@ -5,7 +5,7 @@ mod cause;
 
 use rustc_hash::FxHashMap;
 
-use crate::analysis::{Analysis, LargeProject};
+use crate::analysis::{Analysis, FailedPass, LargeProject};
 use crate::discover::Input;
 use crate::finding::Finding;
 use crate::flow::Exhausted;
@@ -27,13 +27,18 @@ pub struct Refined {
     pub exhausted: Vec<Exhausted>,
     /// The files that are too large, see [`Analysis::too_large`].
     pub too_large: Vec<FileId>,
+    /// The notebooks in other languages, see [`Analysis::other_languages`].
+    pub other_languages: Vec<(FileId, String)>,
     /// The projects that are too large, see [`Analysis::large_projects`].
     pub large_projects: Vec<LargeProject>,
+    /// The passes that a bug has stopped, see [`Analysis::failed_passes`].
+    pub failed_passes: Vec<FailedPass>,
 }
 
 /// Applies settings and suppression comments.
 pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page]) -> Refined {
-    let Analysis { sources, findings, comments, exhausted, too_large, large_projects, .. } = analysis;
+    let Analysis { sources, findings, comments, exhausted, too_large, other_languages, .. } = analysis;
+    let Analysis { large_projects, failed_passes, .. } = analysis;
     let by_path: FxHashMap<_, _> = inputs.iter().map(|input| (input.path.as_path(), input)).collect();
     let input = |file: FileId| by_path.get(sources.get(file).path.as_path()).copied();
     // Files that nobody asked for are read because of imports; theirs is another run.
@@ -50,11 +55,20 @@ pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page]) -> Refined {
         }
     }
     sort(&mut findings, &sources);
-    Refined { sources, findings, suppressed, exhausted, too_large, large_projects }
+    Refined {
+        sources,
+        findings,
+        suppressed,
+        exhausted,
+        too_large,
+        other_languages,
+        large_projects,
+        failed_passes,
+    }
 }
 
 /// Puts findings in the order of their files, places and rules.
-fn sort(findings: &mut [Finding], sources: &Sources) {
+pub(crate) fn sort(findings: &mut [Finding], sources: &Sources) {
     findings.sort_by(|a, b| {
         let key = |f: &Finding| (f.primary.place.span, f.code);
         let path = |f: &Finding| &sources.get(f.primary.place.file).path;

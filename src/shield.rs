@@ -1,13 +1,16 @@
-//! A bug that one file brings out must not end the run over the others.
+//! A bug that one file or one pass brings out must not end the run over the others.
 
 use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
-use std::sync::Once;
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
+use std::sync::{Mutex, Once, PoisonError};
 
 thread_local! {
     /// `Some` while this thread works behind the shield; then holds what the panic said.
     static CAUGHT: RefCell<Option<String>> = const { RefCell::new(None) };
 }
+
+/// How many shields there are that cover all threads, and what a panic on any of them said.
+static ANYWHERE: Mutex<(usize, String)> = Mutex::new((0, String::new()));
 
 /// Does the work. If it panics, nothing is printed and the error says what happened and where. What the work
 /// was changing must be thrown away then.
@@ -15,22 +18,7 @@ thread_local! {
 /// # Errors
 /// The panic's message and place.
 pub fn shielded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let previous = take_hook();
-        set_hook(Box::new(move |info| {
-            let behind_shield = CAUGHT.with_borrow_mut(|caught| match caught {
-                Some(text) => {
-                    *text = info.to_string().replace('\n', " ");
-                    true
-                }
-                None => false,
-            });
-            if !behind_shield {
-                previous(info);
-            }
-        }));
-    });
+    listen();
     // Shields can be nested: rayon may run one file's work while another's waits.
     let outer = CAUGHT.replace(Some(String::new()));
     let result = catch_unwind(AssertUnwindSafe(work));
@@ -38,9 +26,54 @@ pub fn shielded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     result.map_err(|_| caught.unwrap_or_default())
 }
 
+/// The same for work that other threads may do a part of.
+///
+/// # Errors
+/// The panic's message and place, on whichever thread it was.
+pub fn shielded_with_threads<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    with_all(|(shields, _)| *shields += 1);
+    let result = shielded(work);
+    let elsewhere = with_all(|(shields, said)| {
+        *shields -= 1;
+        std::mem::take(said)
+    });
+    result.map_err(|here| if here.is_empty() { elsewhere } else { here })
+}
+
+/// Panics behind a shield are kept instead of printed.
+fn listen() {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let previous = take_hook();
+        set_hook(Box::new(move |info| {
+            if !is_kept(info) {
+                previous(info);
+            }
+        }));
+    });
+}
+
+/// Keeps what a panic says, if there is a shield.
+fn is_kept(info: &PanicHookInfo<'_>) -> bool {
+    let text = || info.to_string().replace('\n', " ");
+    let here = CAUGHT.with_borrow_mut(|caught| caught.as_mut().map(|caught| *caught = text()).is_some());
+    here || with_all(|(shields, said)| {
+        if *shields > 0 {
+            *said = text();
+        }
+        *shields > 0
+    })
+}
+
+fn with_all<T>(work: impl FnOnce(&mut (usize, String)) -> T) -> T {
+    work(&mut ANYWHERE.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::shielded;
+    use rayon::prelude::*;
+
+    use super::{shielded, shielded_with_threads};
 
     #[test]
     fn a_panic_becomes_words() {
@@ -49,5 +82,13 @@ mod tests {
         assert!(words.contains("what a mess") && words.contains("shield.rs"), "{words}");
         let nested = shielded(|| shielded(|| panic!("inner")).is_err());
         assert_eq!(nested, Ok(true));
+    }
+
+    #[test]
+    fn so_does_one_on_another_thread() {
+        let work = || (0..64_u32).into_par_iter().for_each(|n| assert!(n != 63, "a mess elsewhere"));
+        let words = shielded_with_threads(work).expect_err("it panics");
+        assert!(words.contains("a mess elsewhere"), "{words}");
+        assert_eq!(shielded_with_threads(|| 2), Ok(2));
     }
 }

@@ -8,8 +8,9 @@ thread_local! {
 }
 
 /// This thread has done so many steps more.
+#[inline]
 pub fn spend(steps: usize) {
-    SPENT.set(SPENT.get().saturating_add(steps as u64));
+    SPENT.with(|spent| spent.set(spent.get().saturating_add(steps as u64)));
 }
 
 /// What this thread has spent since this was asked last.

@@ -205,6 +205,30 @@ fn the_exit_code_can_follow_the_machine() {
 }
 
 #[test]
+fn a_finding_fails_if_the_machine_and_its_severity_say_so() {
+    // Of SD101 the severity is error, of SD601 warning, both on this line.
+    let machine = Machine::bare().file("project/train.py", "import torch\n\nx = torch.zeros(3).cuda()\n");
+    for (only, level, which, code) in [
+        ("SD101", "error", "confirmed", 1),
+        ("SD101", "error", "any", 1),
+        ("SD601", "error", "any", 0),
+        ("SD601", "warning", "any", 1),
+        // Without a GPU nothing is copied to one: severe enough, and refuted.
+        ("SD601", "warning", "possible", 0),
+        ("SD601", "warning", "confirmed", 0),
+    ] {
+        let run = machine.run(&format!(
+            "check --isolated --select {only} --verify --fail-on {which} --fail-on-severity {level}"
+        ));
+        assert_eq!(run.code, Some(code), "{only} {level} {which}: {run:?}");
+    }
+    // Neither condition makes up for the other: SD101 is confirmed and an error, but was lowered here.
+    let machine = machine.file("project/samedevice.toml", "severity = { SD101 = 'warning' }\n");
+    let run = machine.run("check --select SD101 --verify --fail-on confirmed --fail-on-severity error");
+    assert_eq!(run.code, Some(0), "{run:?}");
+}
+
+#[test]
 fn the_verdict_is_in_every_format() {
     let machine =
         Machine::usable().file("project/train.py", "import torch\n\nx = torch.zeros(3, device=\"cuda:1\")\n");

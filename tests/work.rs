@@ -27,6 +27,11 @@ fn analysis(program: &str) -> Result<Analysis, Box<dyn Error>> {
         force_exclude: false,
         strict: false,
         fail_on_severity: Severity::Warning,
+        baseline: None,
+        fix: false,
+        unsafe_fixes: false,
+        fixable: None,
+        unfixable: Vec::new(),
         oom_threshold: 1 << 30,
         max_accelerator_memory: 1 << 40,
     };

@@ -2,26 +2,23 @@
 //! they are part of, and run by its programs.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
 use super::project::{Project, Reading, is_installed_from};
-use crate::discover::{project_files, project_root};
 use crate::source::is_test;
 use crate::sym::Sym;
 
 /// The files, without the tests, of the project that this one lies in, if that one is made to be installed and this one imports a
 /// package of it.
 pub(super) fn files_around(project: &Project<'_>, reading: &mut Reading<'_>) -> Vec<PathBuf> {
-    let around = project.root().parent().map(|parent| Arc::<Path>::from(project_root(parent)));
+    let around = project.root().parent().map(|parent| reading.places.root_of(parent));
     let Some(root) = around.filter(|root| is_installed_from(root)) else { return Vec::new() };
     if !imports_package_of(project, reading, &root) {
         return Vec::new();
     }
-    let mut files = project_files(&root, project.settings()).unwrap_or_default();
-    files.retain(|path| !is_test(path, &root));
-    files
+    let files = reading.places.files(&root, project.settings());
+    files.iter().flat_map(|files| files.iter()).filter(|path| !is_test(path, &root)).cloned().collect()
 }
 
 /// Does a file of the project import a package that is kept below this root, and that it has not itself?

@@ -15,8 +15,8 @@ pub(super) fn copied_instead(mut findings: Vec<Finding>, reading: &mut Reading<'
     let words = |f: &Finding, program: &Program| -> FxHashSet<Sym> {
         causes(f).into_iter().flat_map(|place| StandIns::words(program, place)).collect()
     };
-    let asks = |f: &Finding| f.code == COPIED && !words(f, &reading.program).is_empty();
-    for project in projects_of(&findings, asks, inputs) {
+    let asks = |f: &Finding, program: &Program| f.code == COPIED && !words(f, program).is_empty();
+    for project in projects_of(&findings, asks, reading) {
         let here = |f: &Finding| f.code == COPIED && project.holds(f.primary.place.file, inputs);
         let names: FxHashSet<Sym> =
             findings.iter().filter(|f| here(f)).flat_map(|f| words(f, &reading.program)).collect();
@@ -30,7 +30,7 @@ pub(super) fn copied_instead(mut findings: Vec<Finding>, reading: &mut Reading<'
 /// The findings without those about MPS in functions that the project only calls where a device is known not to be MPS.
 pub(super) fn off_mps(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    for project in projects_of(&findings, |f| f.code == DOUBLE_ON_MPS, inputs) {
+    for project in projects_of(&findings, |f, _| f.code == DOUBLE_ON_MPS, reading) {
         let here = |f: &Finding| f.code == DOUBLE_ON_MPS && project.holds(f.primary.place.file, inputs);
         let targets = |f: &Finding, program: &Program| -> Option<Vec<Target>> {
             causes(f).into_iter().map(|place| function_at(program, place)).collect()

@@ -13,7 +13,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::judged::importer;
 use super::project::Reading;
-use crate::discover::project_root;
 use crate::finding::{Code, Finding, Label};
 use crate::flow::Relevance;
 use crate::ir::{FuncKind, Module};
@@ -181,7 +180,7 @@ fn definitions(ir: &Module, at: Span) -> impl Iterator<Item = Span> {
 
 /// The dotted name in a comment `# Copied from lib.nets.Block with A->B` above a definition.
 fn origin_above(source: &Source, start: u32) -> Option<&str> {
-    let row = source.position(start).row;
+    let row = source.row(start);
     let above = (1..row).rev().take(MAX_COMMENTS).map(|row| source.row_text(row).trim());
     above.take_while(|line| line.starts_with('#')).find_map(|line| {
         let text = line.trim_start_matches('#').trim_start();
@@ -198,14 +197,18 @@ fn read_too<'p>(
     reading: &mut Reading<'_>,
     relevance: &mut Relevance,
 ) {
-    let Reading { program, intake, analysis, .. } = reading;
+    let Reading { program, intake, analysis, places, .. } = reading;
     let mut missing: Vec<PathBuf> = paths.filter(|path| intake.file(path).is_none()).cloned().collect();
     missing.sort_unstable();
     missing.dedup();
     if missing.is_empty() {
         return;
     }
-    let wanted = missing.into_iter().map(|path| (path.clone(), project_root(&path))).collect();
+    let wanted = missing.into_iter().map(|path| {
+        let root = places.root_of_file(&path).to_path_buf();
+        (path, root)
+    });
+    let wanted = wanted.collect();
     intake.modules = std::mem::take(program).into_modules();
     intake.follow(wanted, analysis);
     *program = intake.link();
@@ -221,7 +224,7 @@ fn told_of(path: &Path, reading: &mut Reading<'_>) -> Option<FileId> {
 
 fn same(code: Code, place: Place, reading: &Reading<'_>) -> Same {
     let source = reading.analysis.sources.get(place.file);
-    let row = |at: u32| source.position(at).row;
+    let row = |at: u32| source.row(at);
     let rows = (row(place.span.start)..=row(place.span.end)).map(|row| source.row_text(row));
     let normal = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let lines: Vec<String> = rows.map(normal).collect();

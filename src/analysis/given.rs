@@ -28,7 +28,7 @@ pub(super) fn decided_elsewhere(found: &mut Found, reading: &mut Reading<'_>, re
         found.values().flatten().flat_map(|f| f.given.iter().copied()).collect()
     };
     let all = given(found);
-    for project in projects(all.iter().map(|g| g.file), inputs) {
+    for project in projects(all.iter().map(|g| g.file), reading) {
         let here: Vec<Given> = all.iter().filter(|g| project.holds(g.file, inputs)).copied().collect();
         let targets: FxHashSet<Target> = here.iter().filter_map(|g| target(&reading.program, *g)).collect();
         let size = reading.program.modules.len();

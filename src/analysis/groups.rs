@@ -17,7 +17,7 @@ pub(super) fn of_nccl(found: &mut Found, others: &mut Found, reading: &mut Readi
     }
     let mut sure: FxHashSet<FileId> = FxHashSet::default();
     let inputs = reading.inputs;
-    for project in projects(found.keys().copied(), inputs) {
+    for project in projects(found.keys().copied(), reading) {
         project.complete(reading, &|text| mentions(text, &[GROUP_MAKER]));
         let files = project.modules(reading);
         if nccl_where_cuda_is(&reading.program, &files) {

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::extensions::extensions;
+use super::passes::FailedPass;
 use super::silences::Silences;
 use crate::config::Settings;
 use crate::discover::Input;
@@ -16,8 +17,8 @@ use crate::ir::Module;
 use crate::link::{Finder, Importer, PathId, Program};
 use crate::lower::{Comment, Kind, Lowered};
 use crate::shield::shielded;
-use crate::source::read::{self, Unreadable};
-use crate::source::{Source, Sources, is_test};
+use crate::source::read::Unreadable;
+use crate::source::{Content, NoContent, Source, Sources, is_test};
 use crate::span::{FileId, Place, Span};
 use crate::sym::Sym;
 use crate::world::World;
@@ -38,8 +39,12 @@ pub struct Analysis {
     pub work: u64,
     /// Files that were found in a folder and are too large to be read.
     pub too_large: Vec<FileId>,
+    /// Notebooks in other languages than Python, each with its language.
+    pub other_languages: Vec<(FileId, String)>,
     /// Projects with findings that are too large to be looked at as a whole.
     pub large_projects: Vec<LargeProject>,
+    /// The passes over the whole project that a bug of ours has stopped: the findings are as they were before those.
+    pub failed_passes: Vec<FailedPass>,
 }
 
 /// A project of more than [`crate::discover::MAX_FILES`] files.
@@ -57,10 +62,26 @@ pub(super) struct Loaded {
     name: String,
     root: PathBuf,
     /// `None`: whoever needs it can read it again.
-    text: Option<String>,
-    problem: Option<(Code, String)>,
+    content: Option<Content>,
+    problem: Option<Problem>,
     too_large: bool,
+    /// It is a notebook in this language.
+    other_language: Option<String>,
     lowered: Option<Lowered>,
+}
+
+/// Why there is nothing to say of what is in a file.
+struct Problem {
+    code: Code,
+    message: String,
+    span: Span,
+}
+
+impl Problem {
+    /// One of the whole file.
+    fn new(code: Code, message: String) -> Self {
+        Self { code, message, span: Span::default() }
+    }
 }
 
 /// The files that are there so far.
@@ -100,15 +121,16 @@ impl Intake {
             let built =
                 self.extensions.entry(loaded.root.clone()).or_insert_with_key(|root| extensions(root));
             let dotted = (!built.is_empty()).then(|| dotted(&loaded.path, &loaded.root));
-            let file = analysis.sources.add(match loaded.text {
-                Some(text) => Source::new(loaded.path, loaded.name, text),
+            let file = analysis.sources.add(match loaded.content {
+                Some(content) => Source::with_content(loaded.path, loaded.name, content),
                 None => Source::on_disk(loaded.path, loaded.name),
             });
             if loaded.too_large {
                 analysis.too_large.push(file);
             }
-            if let Some((code, message)) = loaded.problem {
-                analysis.findings.push(plain_finding(code, message, Place { file, span: Span::default() }));
+            analysis.other_languages.extend(loaded.other_language.map(|language| (file, language)));
+            if let Some(Problem { code, message, span }) = loaded.problem {
+                analysis.findings.push(plain_finding(code, message, Place { file, span }));
             }
             if let Some(dotted) = dotted {
                 self.built.insert(file, built.clone());
@@ -211,42 +233,50 @@ pub(super) fn plain_finding(code: Code, message: String, place: Place) -> Findin
     Finding::new(code, World::Always, message, Label::new(place, String::new()))
 }
 
+impl Loaded {
+    /// A file of which nothing is known yet.
+    fn new(path: &Path, name: String, root: &Path) -> Self {
+        Self {
+            path: path.to_path_buf(),
+            name,
+            root: root.to_path_buf(),
+            content: Some(Content::default()),
+            problem: None,
+            too_large: false,
+            other_language: None,
+            lowered: None,
+        }
+    }
+}
+
 pub(super) fn load(input: &Input, file: FileId) -> Loaded {
-    let text = shielded(|| match &input.bytes {
-        Some(bytes) => read::decode(bytes.clone()),
-        None => read::read(&input.path),
+    let content = shielded(|| match &input.bytes {
+        Some(bytes) => Content::decode(&input.path, bytes.clone()),
+        None => Content::read(&input.path),
     });
-    let mut loaded = Loaded {
-        path: input.path.clone(),
-        name: input.name.clone(),
-        root: input.root.to_path_buf(),
-        text: Some(String::new()),
-        problem: None,
-        too_large: false,
-        lowered: None,
-    };
-    match text {
-        Ok(Ok(text)) => lower_into(&mut loaded, text, input.bytes.is_none(), file),
-        Ok(Err(Unreadable::TooLarge)) if !input.named => loaded.too_large = true,
-        Ok(Err(reason)) => loaded.problem = Some((Code(3), format!("cannot read this file: {reason}"))),
-        Err(panic) => loaded.problem = Some((Code(1), internal_error(&panic))),
+    let mut loaded = Loaded::new(&input.path, input.name.clone(), &input.root);
+    match content {
+        Ok(Ok(content)) => lower_into(&mut loaded, content, input.bytes.is_none(), file),
+        Ok(Err(NoContent::Unreadable(Unreadable::TooLarge))) if !input.named => loaded.too_large = true,
+        Ok(Err(NoContent::Unreadable(reason))) => {
+            loaded.problem = Some(Problem::new(Code(3), format!("cannot read this file: {reason}")));
+        }
+        Ok(Err(NoContent::Broken { text, span, message })) => {
+            loaded.content = Some(text.into());
+            let message = format!("cannot read this notebook: {message}");
+            loaded.problem = Some(Problem { code: Code(3), message, span });
+        }
+        Ok(Err(NoContent::Other(language))) => loaded.other_language = Some(language),
+        Err(panic) => loaded.problem = Some(Problem::new(Code(1), internal_error(&panic))),
     }
     loaded
 }
 
 /// A file that is only needed because another one imports it: what is wrong with it is not reported.
 fn load_import(path: &Path, root: &Path, file: FileId) -> Loaded {
-    let mut loaded = Loaded {
-        path: path.to_path_buf(),
-        name: read_name(path, root),
-        root: root.to_path_buf(),
-        text: Some(String::new()),
-        problem: None,
-        too_large: false,
-        lowered: None,
-    };
-    if let Ok(Ok(text)) = shielded(|| read::read(path)) {
-        lower_into(&mut loaded, text, true, file);
+    let mut loaded = Loaded::new(path, read_name(path, root), root);
+    if let Ok(Ok(content)) = shielded(|| Content::read(path)) {
+        lower_into(&mut loaded, content, true, file);
         loaded.problem = None;
         if let Some(l) = &mut loaded.lowered {
             l.errors.clear();
@@ -262,18 +292,18 @@ fn read_name(path: &Path, root: &Path) -> String {
 }
 
 /// `stays`: the text can be read again.
-fn lower_into(loaded: &mut Loaded, text: String, stays: bool, file: FileId) {
-    let kind = if loaded.path.extension().is_some_and(|e| e == "pyi") { Kind::Stub } else { Kind::Script };
-    match shielded(|| crate::lower::lower(file, &text, kind)) {
+fn lower_into(loaded: &mut Loaded, content: Content, stays: bool, file: FileId) {
+    let kind = Kind::named(&loaded.path, content.notebook.as_deref());
+    match shielded(|| crate::lower::lower(file, &content.text, kind)) {
         Ok(lowered) => loaded.lowered = Some(lowered),
-        Err(panic) => loaded.problem = Some((Code(1), internal_error(&panic))),
+        Err(panic) => loaded.problem = Some(Problem::new(Code(1), internal_error(&panic))),
     }
     // Comments that may suppress something are read for certain, and syntax errors are shown.
     let asked_for = loaded
         .lowered
         .as_ref()
         .is_none_or(|l| !(l.comments.is_empty() && l.errors.is_empty() && l.left_out.is_empty()));
-    loaded.text = (asked_for || !stays).then_some(text);
+    loaded.content = (asked_for || !stays).then_some(content);
 }
 
 pub(super) fn file_id(i: usize) -> FileId {

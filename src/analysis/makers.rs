@@ -15,7 +15,7 @@ use crate::sym::Sym;
 /// may move that part of it.
 pub(super) fn moved_by_others(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    for project in projects_of(&findings, |f| f.by_default.is_some(), inputs) {
+    for project in projects_of(&findings, |f, _| f.by_default.is_some(), reading) {
         if !project.complete(reading, &|_| true) {
             continue;
         }

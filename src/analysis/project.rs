@@ -12,8 +12,9 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::intake::{Analysis, Intake, LargeProject};
+use super::places::Places;
 use crate::config::Settings;
-use crate::discover::{Input, MAX_FILES, project_files, project_root};
+use crate::discover::Input;
 use crate::finding::{ByDefault, Code, Finding, Spot, Way};
 use crate::flow::{
     Behind, CalledOnce, CudaOnly, Elsewhere, GPUS, MOVE, Mentions, NamedCalls, QUESTION, SETTERS, SetBefore,
@@ -22,6 +23,7 @@ use crate::flow::{
 };
 use crate::ir::FuncId;
 use crate::link::{ClassKey, ModIdx, Program};
+use crate::notebook::is_notebook;
 use crate::source::{is_among_tests, is_test, read};
 use crate::span::{FileId, Place};
 use crate::sym::Sym;
@@ -52,6 +54,7 @@ pub(super) struct Reading<'a> {
     pub(super) program: Program,
     pub(super) intake: Intake,
     pub(super) analysis: Analysis,
+    pub(super) places: Places,
 }
 
 /// Findings that may depend on callers, by the project that they are in.
@@ -59,7 +62,7 @@ pub(super) struct Project<'a> {
     /// One of its files that were asked for.
     pub(super) input: &'a Input,
     /// All of its files.
-    files: Vec<PathBuf>,
+    files: Arc<[PathBuf]>,
 }
 
 /// The findings without those about machines without CUDA that are in functions which only run where CUDA is.
@@ -70,7 +73,7 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
         .flat_map(|f| f.entries.iter().map(|way| (way.spot.file, f.code == IN_MODULE)))
         .collect();
     let passed = Behind::on_ways(&reading.program, findings.iter().flat_map(|f| &f.entries));
-    for project in projects(dependent.iter().map(|d| d.0), inputs) {
+    for project in projects(dependent.iter().map(|d| d.0), reading) {
         let in_module = dependent.iter().any(|&(file, module)| module && project.holds(file, inputs));
         let known = project.modules(reading);
         let asked = Behind::asks(&reading.program, &known);
@@ -143,7 +146,7 @@ fn is_told(f: &mut Finding, refuses: &dyn Fn(&Way) -> bool, needs: &dyn Fn(&Way)
 /// another default, or all who make the object.
 pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    for project in projects_of(&findings, |f| f.by_default.is_some(), inputs) {
+    for project in projects_of(&findings, |f, _| f.by_default.is_some(), reading) {
         if !project.complete(reading, &|text| mentions(text, &SETTERS)) {
             continue;
         }
@@ -179,7 +182,7 @@ pub(super) fn made_by_default(mut findings: Vec<Finding>, reading: &mut Reading<
 pub(super) fn on_moved_modules(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     let dependent: Vec<FileId> = findings.iter().flat_map(|f| &f.on_module).map(|spot| spot.file).collect();
-    for project in projects(dependent.into_iter(), inputs) {
+    for project in projects(dependent.into_iter(), reading) {
         if !project.complete(reading, &|_| true) {
             continue;
         }
@@ -214,7 +217,7 @@ pub(super) fn on_moved_modules(mut findings: Vec<Finding>, reading: &mut Reading
 pub(super) fn seen_to_by_callers(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     let asks = |f: &Finding| matches!(f.code, WITH_GRADIENTS | SAME_GPU);
-    for project in projects_of(&findings, asks, inputs) {
+    for project in projects_of(&findings, |f, _| asks(f), reading) {
         let here = |f: &Finding| asks(f) && project.holds(f.primary.place.file, inputs);
         let name = |f: &Finding, program: &Program| -> Option<Sym> {
             let (m, func) = function_at(program, f.primary.place)?;
@@ -253,7 +256,7 @@ pub(super) fn only_in_groups(mut findings: Vec<Finding>, reading: &mut Reading<'
         // Each process of a group loads onto the one GPU that a file came from.
         f.code == DOUBLE_ON_MPS && used() || f.code != LOAD && !f.entries.is_empty() && (spots() || used())
     };
-    for project in projects_of(&findings, |f| grouped(f, &reading.program), inputs) {
+    for project in projects_of(&findings, grouped, reading) {
         project.complete(reading, &|text| mentions(text, &[GROUP_MAKER, GPU_GROUP_MAKER]));
         let files = project.modules(reading);
         let program = &reading.program;
@@ -267,7 +270,7 @@ pub(super) fn only_in_groups(mut findings: Vec<Finding>, reading: &mut Reading<'
 /// The findings without those about copies that a program makes once.
 pub(super) fn copied_once(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    for project in projects_of(&findings, |f| f.code == COPIED, inputs) {
+    for project in projects_of(&findings, |f, _| f.code == COPIED, reading) {
         let here = |f: &Finding| f.code == COPIED && project.holds(f.primary.place.file, inputs);
         let name = |place: Place, program: &Program| -> Option<Sym> {
             let (m, func) = function_at(program, place)?;
@@ -315,7 +318,7 @@ impl Project<'_> {
         reading: &mut Reading<'_>,
         may_tell: &(dyn Fn(&str) -> bool + Sync),
     ) -> bool {
-        let Reading { program, intake, analysis, .. } = reading;
+        let Reading { program, intake, analysis, places, .. } = reading;
         let missing: Vec<&PathBuf> = self.files.iter().filter(|path| intake.file(path).is_none()).collect();
         if missing.is_empty() {
             return true;
@@ -323,7 +326,8 @@ impl Project<'_> {
         if !missing.par_iter().any(|path| read::read(path).is_ok_and(|text| may_tell(&text))) {
             return false;
         }
-        let wanted = missing.into_iter().map(|path| (path.clone(), project_root(path))).collect();
+        let wanted =
+            missing.into_iter().map(|path| (path.clone(), places.root_of_file(path).to_path_buf())).collect();
         intake.modules = std::mem::take(program).into_modules();
         intake.follow(wanted, analysis);
         *program = intake.link();
@@ -332,7 +336,7 @@ impl Project<'_> {
 
     /// The same with more files.
     pub(super) fn and(mut self, more: Vec<PathBuf>) -> Self {
-        self.files.extend(more);
+        self.files = self.files.iter().cloned().chain(more).collect();
         self
     }
 
@@ -347,7 +351,7 @@ impl Project<'_> {
     }
 
     /// What is configured for it.
-    pub(super) fn settings(&self) -> &Settings {
+    pub(super) fn settings(&self) -> &Arc<Settings> {
         &self.input.settings
     }
 
@@ -367,7 +371,9 @@ impl Project<'_> {
         let root = &self.input.root;
         let script = |file: &PathBuf| {
             let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            file.parent() == Some(root.as_ref()) && !BUILDS.contains(&name) && !is_test(file, root)
+            // A notebook beside a package shows how that is used.
+            let is_script = !BUILDS.contains(&name) && !is_notebook(file);
+            file.parent() == Some(root.as_ref()) && is_script && !is_test(file, root)
         };
         self.is_library() && !self.files.iter().any(script)
     }
@@ -381,7 +387,8 @@ impl Project<'_> {
             let folder = root.join(folder);
             Some(*packages.entry(folder).or_insert_with_key(|folder| folder.join("__init__.py").exists()))
         };
-        let mut files = self.files.iter().filter(|file| !is_test(file, root)).peekable();
+        let code = |file: &&PathBuf| !is_test(file, root) && !is_notebook(file);
+        let mut files = self.files.iter().filter(code).peekable();
         files.peek().is_some() && files.all(|file| in_package(file).unwrap_or_default())
     }
 
@@ -448,7 +455,9 @@ impl Project<'_> {
             let m = program.module_of(intake.file(path)?)?;
             (!test || is_program(&program.get(m).ir)).then_some(m)
         };
-        self.files.iter().filter_map(&mut file).collect()
+        let files: Vec<ModIdx> = self.files.iter().filter_map(&mut file).collect();
+        reading.program.note(&files);
+        files
     }
 }
 
@@ -465,35 +474,36 @@ pub(super) fn mentions(text: &str, words: &[&str]) -> bool {
 /// The projects, read apart, of the findings that are `open`.
 pub(super) fn projects_of<'a>(
     findings: &[Finding],
-    open: impl Fn(&Finding) -> bool,
-    inputs: &'a [Input],
+    open: impl Fn(&Finding, &Program) -> bool,
+    reading: &mut Reading<'a>,
 ) -> Vec<Project<'a>> {
-    let files = findings.iter().filter(|f| open(f)).map(|f| f.primary.place.file);
-    projects(files, inputs)
+    let files: Vec<FileId> =
+        findings.iter().filter(|f| open(f, &reading.program)).map(|f| f.primary.place.file).collect();
+    projects(files.into_iter(), reading)
 }
 
 /// The projects that these files are in, as far as they were asked for.
-pub(super) fn projects(files: impl Iterator<Item = FileId>, inputs: &[Input]) -> Vec<Project<'_>> {
+pub(super) fn projects<'a>(
+    files: impl Iterator<Item = FileId>,
+    reading: &mut Reading<'a>,
+) -> Vec<Project<'a>> {
+    let inputs = reading.inputs;
     let mut seen: FxHashSet<(&Path, *const Settings)> = FxHashSet::default();
     let files: FxHashSet<FileId> = files.collect();
     let asked = files.into_iter().filter_map(|file| inputs.get(file.0 as usize));
     let firsts = asked.filter(|input| seen.insert((&input.root, Arc::as_ptr(&input.settings))));
-    firsts.filter_map(|input| Some(Project { input, files: files_of(input, inputs)? })).collect()
-}
-
-/// The Python files of an input's project. `None`: it is too large.
-fn files_of(input: &Input, inputs: &[Input]) -> Option<Vec<PathBuf>> {
-    let together = |other: &&Input| other.root == input.root && Arc::ptr_eq(&other.settings, &input.settings);
-    let few = inputs.iter().filter(together).count() <= MAX_FILES;
-    if few { project_files(&input.root, &input.settings) } else { None }
+    firsts
+        .filter_map(|input| Some(Project { input, files: reading.places.files_of(input, inputs)? }))
+        .collect()
 }
 
 /// The projects of these findings that are too large for all that is asked of a project above.
-pub(super) fn too_large(findings: &[Finding], inputs: &[Input]) -> Vec<LargeProject> {
+pub(super) fn too_large(findings: &[Finding], reading: &mut Reading<'_>) -> Vec<LargeProject> {
+    let (inputs, places) = (reading.inputs, &mut reading.places);
     let mut seen: FxHashSet<&Path> = FxHashSet::default();
     let asked = findings.iter().filter_map(|f| inputs.get(f.primary.place.file.0 as usize));
     let firsts = asked.filter(|input| seen.insert(&input.root));
-    let large = firsts.filter(|input| files_of(input, inputs).is_none());
+    let large = firsts.filter(|input| places.files_of(input, inputs).is_none());
     let project = |input: &Input| LargeProject { root: input.root.clone(), settings: input.settings.clone() };
     let mut large: Vec<LargeProject> = large.map(project).collect();
     large.sort_by(|a, b| a.root.cmp(&b.root));

@@ -15,7 +15,7 @@ pub(super) fn saved_elsewhere(mut findings: Vec<Finding>, reading: &mut Reading<
     };
     let dependent = findings.iter().filter(|f| known(f, &reading.program).is_some());
     let files = dependent.map(|f| f.primary.place.file);
-    for project in projects(files.collect::<Vec<_>>().into_iter(), inputs) {
+    for project in projects(files.collect::<Vec<_>>().into_iter(), reading) {
         // What a framework's programs write, its examples read.
         let around = files_around(&project, reading);
         let project = project.and(around);

@@ -11,13 +11,13 @@ use rustc_hash::FxHashMap;
 use super::progress::Progress;
 use super::unchecked::Unchecked;
 use super::verify::{self, Asked};
-use super::{Failure, listed, say, show, terminal};
-use crate::analysis::{STEPS, analyze};
+use super::{Failure, baseline, fix, listed, say, show, terminal};
+use crate::analysis::{FailedPass, STEPS, analyze};
 use crate::cli::{CheckArgs, Color, Depth, FailOn, MachineArgs, Output, RuleSelection, is_setting};
 use crate::config::file::unknown_rule;
 use crate::config::selector::Selection;
 use crate::config::{ConfigError, Overrides, Patterns, Resolver, Selector, Where, inline};
-use crate::discover::{DiscoverError, Discovery, Options, absolute, discover, virtual_file};
+use crate::discover::{DiscoverError, Discovery, Input, Options, absolute, discover, virtual_file};
 use crate::finding::{Finding, Severity};
 use crate::lower::STACK_BYTES;
 use crate::refine::{Refined, refine};
@@ -37,8 +37,8 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
     if args.config.show_settings {
         return show_settings(args, &cwd, &mut resolver);
     }
-    let mut found = find(args, &cwd, &mut resolver)?;
-    let mut failed = tell_errors(&mut found, args)?;
+    let Given { mut found, stdin } = find(args, &cwd, &mut resolver)?;
+    let failed = tell_errors(&mut found, args)?;
     if args.files.show_files {
         show::files(&found.files, &mut io::stdout().lock())?;
         return Ok(ExitCode::from(if failed { 2 } else { 0 }));
@@ -48,24 +48,81 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
         .stack_size(STACK_BYTES)
         .build()
         .map_err(|error| Failure::Other(format!("cannot start threads: {error}")))?;
-    let progress = Progress::new(found.files.len() * STEPS, args.output.quiet);
-    let analysis = pool.install(|| analyze(&found.files, !args.rules.no_ignores, &|| progress.step()));
-    drop(progress);
-    let mut refined = refine(analysis, &found.files, registry());
+    let lint = |inputs: &[Input]| {
+        let progress = Progress::new(inputs.len() * STEPS, args.output.quiet);
+        let analysis = analyze(inputs, !args.rules.no_ignores, &|| progress.step());
+        drop(progress);
+        let mut refined = refine(analysis, inputs, registry());
+        crate::fix::offer(&mut refined.findings, inputs, &refined.sources);
+        refined
+    };
+    if is_fixing(args, &found) {
+        let (refined, made, went_wrong) = pool.install(|| fix::make(&mut found.files, &lint));
+        refuse_to_overwrite(args, &found, &refined)?;
+        let failed =
+            failed | went_wrong | fix::carry_out(&made, &found.files, stdin.as_deref(), &args.fixes)?;
+        if !args.fixes.diff && !args.fixes.fix_only {
+            return report(
+                args,
+                color,
+                &cwd,
+                (&found, refined),
+                Left { failed, made: Some(&made), to_stderr: stdin.is_some(), ..Left::default() },
+            );
+        }
+        fix::tell(&made, args);
+        let differs = args.fixes.diff && !made.files.is_empty() && !args.exit_zero;
+        return Ok(ExitCode::from(if failed { 2 } else { u8::from(differs) }));
+    }
+    let refined = pool.install(|| lint(&found.files));
+    report(args, color, &cwd, (&found, refined), Left { failed, ..Left::default() })
+}
+
+/// Are files to be changed, or is to be shown how?
+fn is_fixing(args: &CheckArgs, found: &Discovery) -> bool {
+    args.fixes.diff || args.fixes.fix_only || found.files.iter().any(|input| input.settings.fix)
+}
+
+/// Judges what was found for the machine, and writes it.
+fn report(
+    args: &CheckArgs,
+    color: Color,
+    cwd: &Path,
+    (found, mut refined): (&Discovery, Refined),
+    left: Left<'_>,
+) -> Result<ExitCode, Failure> {
     if let Some(asked) = asked(&args.machine)? {
-        verify::judge(&mut refined.findings, &asked, &cwd)?;
+        verify::judge(&mut refined.findings, &asked, cwd)?;
         if args.machine.only_confirmed {
             refined.findings.retain(verify::is_confirmed);
         }
     }
-    refuse_to_overwrite(args, &found, &refined)?;
-    let unchecked = Unchecked::of(&found, &refined, &cwd);
-    for output in &args.output.all() {
-        let left = Left { failed, not_checked: unchecked.details() };
-        write(args, output, color, &cwd, &found, &refined, left)?;
+    refuse_to_overwrite(args, found, &refined)?;
+    let options = baseline::Options {
+        update: args.baseline.update_baseline,
+        verbose: args.output.verbose,
+        quiet: args.output.quiet,
+        stdin: reads_stdin(args),
+        cwd,
+    };
+    let accepted = baseline::apply(&mut refined, found, &options)?;
+    let failed_pass = tell_failed_passes(&refined.failed_passes);
+    let unchecked = Unchecked::of(found, &refined, cwd);
+    let (made, mut failed) = (left.made, left.failed | failed_pass);
+    let outputs = args.output.all();
+    for output in &outputs {
+        let left = Left { failed, accepted, not_checked: unchecked.details(), ..left };
+        write(args, output, color, cwd, found, &refined, left)?;
+    }
+    // The full report says it itself.
+    if let Some(made) = made.filter(|_| outputs.iter().all(|output| output.format != Format::Full)) {
+        fix::tell(made, args);
     }
     failed |= tell_unchecked(&unchecked, args);
-    Ok(exit_code(args, failed, &found, &refined))
+    if args.output.verbose {
+        tell_other_languages(&refined);
+    }
+    Ok(exit_code(args, failed, found, &refined))
 }
 
 /// How many threads there are to be; 0: as many as rayon thinks. More than cores are of no use, and each takes its stack.
@@ -94,6 +151,17 @@ fn asked(args: &MachineArgs) -> Result<Option<Asked>, Failure> {
     }))
 }
 
+/// Says which passes a bug has stopped, and whether there are any.
+fn tell_failed_passes(passes: &[FailedPass]) -> bool {
+    for FailedPass { name, panic } in passes {
+        say(&format!(
+            "error: internal error in the pass that is to {name}; its findings are told as they were before, some of them \
+             perhaps wrongly; please report it: {panic}"
+        ));
+    }
+    !passes.is_empty()
+}
+
 /// Says what was not checked, and whether that means failure.
 fn tell_unchecked(unchecked: &Unchecked, args: &CheckArgs) -> bool {
     let Some(summary) = unchecked.summary() else { return false };
@@ -109,6 +177,14 @@ fn tell_unchecked(unchecked: &Unchecked, args: &CheckArgs) -> bool {
         say("error: `strict` asks for everything to be checked; exclude what need not be (`extend-exclude`)");
     }
     unchecked.is_strict()
+}
+
+/// `--verbose`: notebooks that nobody could take for Python.
+fn tell_other_languages(refined: &Refined) {
+    for (file, language) in &refined.other_languages {
+        let name = &refined.sources.get(*file).name;
+        say(&format!("left alone: `{name}`: a notebook in the language `{language}`"));
+    }
 }
 
 fn exit_code(args: &CheckArgs, failed: bool, found: &Discovery, refined: &Refined) -> ExitCode {
@@ -149,7 +225,10 @@ fn resolver(args: &CheckArgs, cwd: &Path) -> Result<Resolver, ConfigError> {
         force_exclude: args.files.force_exclude,
         strict: args.strict,
         fail_on_severity: args.fail_on_severity,
+        baseline: baseline::chosen(args.baseline.baseline.as_deref(), args.baseline.no_baseline, cwd),
         inline: settings.into_iter().flatten().collect(),
+        fix: wanted(args.fixes.fix || args.fixes.fix_only || args.fixes.diff, args.fixes.no_fix),
+        unsafe_fixes: wanted(args.fixes.unsafe_fixes, args.fixes.no_unsafe_fixes),
     };
     let place = match files.as_slice() {
         [file] => Where::File(file.into()),
@@ -158,6 +237,11 @@ fn resolver(args: &CheckArgs, cwd: &Path) -> Result<Resolver, ConfigError> {
         [..] => return Err(ConfigError::new("`--config` takes one file; extend it, or set keys besides")),
     };
     Resolver::new(cwd, registry(), &place, overrides)
+}
+
+/// What a flag and its opposite say, if one is given.
+fn wanted(yes: bool, no: bool) -> Option<bool> {
+    (yes || no).then_some(yes)
 }
 
 fn selection(rules: &RuleSelection) -> Result<Selection, ConfigError> {
@@ -173,16 +257,29 @@ fn selection(rules: &RuleSelection) -> Result<Selection, ConfigError> {
     })
 }
 
+/// What is to be linted.
+struct Given {
+    found: Discovery,
+    /// What came from standard input, if that was asked for.
+    stdin: Option<Vec<u8>>,
+}
+
+/// Is standard input linted?
+fn reads_stdin(args: &CheckArgs) -> bool {
+    args.files.stdin_filename.is_some() || args.paths.iter().any(|path| path == Path::new("-"))
+}
+
 /// The files, or standard input as if it were one.
-fn find(args: &CheckArgs, cwd: &Path, resolver: &mut Resolver) -> Result<Discovery, Failure> {
+fn find(args: &CheckArgs, cwd: &Path, resolver: &mut Resolver) -> Result<Given, Failure> {
     let options = Options { cwd: cwd.to_owned() };
     if let Some(list) = &args.files.files_from {
-        return Ok(discover(&listed::paths(list, args.files.null)?, &options, resolver));
+        let found = discover(&listed::paths(list, args.files.null)?, &options, resolver);
+        return Ok(Given { found, stdin: None });
     }
     let dash = Path::new("-");
     let name = args.files.stdin_filename.as_deref();
-    if name.is_none() && !args.paths.iter().any(|path| path == dash) {
-        return Ok(discover(&args.paths, &options, resolver));
+    if !reads_stdin(args) {
+        return Ok(Given { found: discover(&args.paths, &options, resolver), stdin: None });
     }
     // Without paths there is the default; editors also pass the name twice.
     let allowed = |path: &&PathBuf| *path == dash || *path == Path::new(".") || Some(path.as_path()) == name;
@@ -193,8 +290,9 @@ fn find(args: &CheckArgs, cwd: &Path, resolver: &mut Resolver) -> Result<Discove
     read::upto_max(io::stdin().lock(), &mut bytes).map_err(|error| {
         Failure::Other(format!("cannot read standard input: {}", read::io_reason(&error)))
     })?;
-    let input = virtual_file(name.unwrap_or(dash), bytes, &options, resolver)?;
-    Ok(Discovery { files: input.into_iter().collect(), ..Discovery::default() })
+    let input = virtual_file(name.unwrap_or(dash), bytes.clone(), &options, resolver)?;
+    let found = Discovery { files: input.into_iter().collect(), ..Discovery::default() };
+    Ok(Given { found, stdin: Some(bytes) })
 }
 
 /// Tells what could not be found. Says whether that means failure.
@@ -238,10 +336,17 @@ fn show_settings(args: &CheckArgs, cwd: &Path, resolver: &mut Resolver) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// What of that which was asked for has not been looked at.
+/// What else is to be told of a run.
+#[derive(Default)]
 struct Left<'a> {
     /// Was there an error?
     failed: bool,
+    /// How many findings baselines accept.
+    accepted: usize,
+    /// What has been fixed.
+    made: Option<&'a fix::Made>,
+    /// Is standard output for a fixed text?
+    to_stderr: bool,
     /// A line for each thing that was not checked.
     not_checked: &'a [String],
 }
@@ -264,11 +369,14 @@ fn write(
         sources: &refined.sources,
         findings: &refined.findings,
         pages: registry(),
-        checked: found.files.len() - refined.too_large.len(),
+        checked: found.files.len() - refined.too_large.len() - refined.other_languages.len(),
         suppressed: refined.suppressed,
+        accepted: left.accepted,
         failed: left.failed,
         not_checked: left.not_checked,
         version: env!("CARGO_PKG_VERSION"),
+        fixed: left.made.map_or(0, |made| made.count),
+        unsafe_fixes: found.files.iter().any(|input| input.settings.unsafe_fixes),
         summary: !args.output.quiet,
         color,
         unicode: to_file.is_some() || terminal::unicode(),
@@ -277,6 +385,7 @@ fn write(
         root: &root,
     };
     let mut out: Box<dyn Write> = match to_file {
+        None if left.to_stderr => Box::new(BufWriter::new(io::stderr().lock())),
         None => Box::new(BufWriter::new(io::stdout().lock())),
         Some(path) => Box::new(BufWriter::new(create(path)?)),
     };
@@ -303,8 +412,10 @@ fn refuse_file(output: &Path, args: &CheckArgs, found: &Discovery, refined: &Ref
     let configs =
         found.files.iter().flat_map(|input| input.settings.file.iter().chain(&input.settings.extends));
     let configs = configs.map(PathBuf::as_path);
+    let baselines = found.files.iter().filter_map(|input| input.settings.baseline.as_deref());
     let lists = args.files.files_from.as_deref();
-    let mut files = sources.chain(configs).chain(args.machine.machine.as_deref()).chain(lists);
+    let given = args.machine.machine.as_deref().into_iter().chain(lists);
+    let mut files = sources.chain(configs).chain(baselines).chain(given);
     let same =
         |file: &Path| file.file_name().is_some() && file.canonicalize().is_ok_and(|file| file == target);
     if files.any(same) {
@@ -337,4 +448,15 @@ fn root(format: Format, cwd: &Path) -> PathBuf {
         .map(PathBuf::from)
         .filter(|folder| folder.is_absolute() && cwd.starts_with(folder))
         .unwrap_or_else(|| cwd.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FailedPass, tell_failed_passes};
+
+    #[test]
+    fn a_pass_that_panicked_makes_the_run_fail() {
+        assert!(!tell_failed_passes(&[]));
+        assert!(tell_failed_passes(&[FailedPass { name: "count copies", panic: "a mess".to_owned() }]));
+    }
 }

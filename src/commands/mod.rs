@@ -1,7 +1,9 @@
 //! What the program does, one file a command.
 
+mod baseline;
 pub mod check;
 mod config;
+mod fix;
 mod generate;
 mod listed;
 mod progress;

@@ -9,7 +9,7 @@ use crate::source::{display_name, read::MAX_BYTES};
 /// Everything that was left out.
 #[derive(Default)]
 pub(super) struct Unchecked {
-    /// Each kind, counted: "3 notebooks".
+    /// Each kind, counted: "3 files too large".
     kinds: Vec<String>,
     /// A line for each thing that was left out.
     details: Vec<String>,
@@ -23,14 +23,11 @@ impl Unchecked {
         let mut all = Self::default();
         let strict =
             |path: &Path| found.files.iter().any(|input| input.path == path && input.settings.strict);
-        for notebook in &found.notebooks {
-            all.add(format!("`{}`: notebooks are not read yet", notebook.name), notebook.strict);
-        }
-        all.count(found.notebooks.len(), "notebook", "notebooks");
         for function in &refined.exhausted {
             let source = refined.sources.get(function.place.file);
-            let at = source.position(function.place.span.start);
-            let place = format!("{}:{}:{}", source.name, at.row, at.column);
+            let start = function.place.span.start;
+            let at = source.position(start);
+            let place = format!("{}:{}:{}", source.name_at(start), at.row, at.column);
             all.add(format!("`{place}`: `{}` is too complex", function.name), strict(&source.path));
         }
         all.count(refined.exhausted.len(), "function too complex", "functions too complex");
@@ -75,7 +72,7 @@ impl Unchecked {
         &self.details
     }
 
-    /// "Not checked: 3 notebooks, 1 file too large". `None`: everything was looked at.
+    /// "Not checked: 3 functions too complex, 1 file too large". `None`: everything was looked at.
     pub(super) fn summary(&self) -> Option<String> {
         (!self.kinds.is_empty()).then(|| format!("Not checked: {}", self.kinds.join(", ")))
     }

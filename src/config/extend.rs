@@ -72,13 +72,16 @@ impl Reader<'_> {
         Ok(Some(layers))
     }
 
-    /// The layer above those of the file that it extends.
+    /// The layer above those of the file that it extends. Paths become absolute.
     fn with_bases(
         &self,
         mut layer: Layer,
         from: Text<'_>,
         open: &mut Vec<PathBuf>,
     ) -> Result<Vec<Layer>, ConfigError> {
+        if let Some(baseline) = &mut layer.baseline {
+            baseline.value = from.folder.join(&baseline.value);
+        }
         let Some(Written { value, span }) = layer.extend.take() else { return Ok(vec![layer]) };
         let path = from.folder.join(&value);
         let shown = value.display();

@@ -55,6 +55,16 @@ pub struct Layer {
     pub strict: Option<bool>,
     /// The least severity that makes the exit code 1.
     pub fail_on_severity: Option<Severity>,
+    /// The file of the findings that are accepted, relative to this configuration's.
+    pub baseline: Option<Written<PathBuf>>,
+    /// Are fixes applied?
+    pub fix: Option<bool>,
+    /// Those too that may change what the program means?
+    pub unsafe_fixes: Option<bool>,
+    /// The rules whose fixes are offered.
+    pub fixable: Option<Vec<Selector>>,
+    /// Rules whose fixes are not.
+    pub unfixable: Vec<Selector>,
     /// Bytes.
     pub oom_threshold: Option<u64>,
     /// Bytes.
@@ -316,7 +326,7 @@ mod tests {
         let layer = read(
             "select = ['SD1']\nextend-select = ['SD307']\nignore = ['unguarded-cuda']\n\
              exclude = ['a']\nextend-exclude = ['b/*']\nforce-exclude = true\n\
-             strict = true\nfail-on-severity = 'error'\n\
+             baseline = 'known.json'\nstrict = true\nfail-on-severity = 'error'\n\
              oom-threshold = '1.5 GiB'\nmax-accelerator-memory = 0x10\n\
              [severity]\nSD101 = 'info'\nALL = 'warning'\nSD2 = 'off'\n\
              [per-file-ignores]\n'tests/*' = ['SD1']\n'!src/*' = ['ALL']\n",
@@ -326,6 +336,7 @@ mod tests {
         assert_eq!(layer.severity[1].1, Severity::Info, "the more specific comes last");
         assert_eq!((layer.oom_threshold, layer.max_accelerator_memory), (Some(3 << 29), Some(16)));
         assert_eq!((layer.force_exclude, layer.strict), (Some(true), Some(true)));
+        assert_eq!(layer.baseline.map(|path| path.value), Some("known.json".into()));
         assert_eq!(layer.fail_on_severity, Some(Severity::Error));
         let in_tests = |at: usize| layer.per_file_ignores[at].matches(Path::new("/p/tests/x.py"));
         assert!(in_tests(0) && in_tests(1));

@@ -72,7 +72,7 @@ pub enum Default {
 }
 
 /// All keys, in the order in which people read about them.
-pub static KEYS: [Key; 13] = [
+pub static KEYS: [Key; 18] = [
     Key {
         name: "extend",
         kind: Kind::Path(|layer, path| layer.extend = Some(path)),
@@ -142,6 +142,41 @@ pub static KEYS: [Key; 13] = [
         default: Default::Toml("\"warning\""),
         help: "the least severity that makes the exit code 1: `error`, `warning` or `info`",
         example: "fail-on-severity = \"error\"",
+    },
+    Key {
+        name: "baseline",
+        kind: Kind::Path(|layer, path| layer.baseline = Some(path)),
+        default: Default::Words("none"),
+        help: "the file of accepted findings, from the folder of the file that has it",
+        example: "baseline = \".samedevice-baseline.json\"",
+    },
+    Key {
+        name: "fix",
+        kind: Kind::Flag(|layer, on| layer.fix = Some(on)),
+        default: Default::Toml("false"),
+        help: "apply fixes, as `--fix` does",
+        example: "fix = true",
+    },
+    Key {
+        name: "unsafe-fixes",
+        kind: Kind::Flag(|layer, on| layer.unsafe_fixes = Some(on)),
+        default: Default::Toml("false"),
+        help: "apply those fixes too that may change what the program means",
+        example: "unsafe-fixes = true",
+    },
+    Key {
+        name: "fixable",
+        kind: Kind::Rules(|layer, rules| layer.fixable = Some(rules)),
+        default: Default::Words("all rules"),
+        help: "the rules whose fixes are offered",
+        example: "fixable = [\"SD1\"]",
+    },
+    Key {
+        name: "unfixable",
+        kind: Kind::Rules(|layer, rules| layer.unfixable = rules),
+        default: Default::Toml("[]"),
+        help: "rules whose fixes are not offered",
+        example: "unfixable = [\"SD204\"]",
     },
     Key {
         name: "strict",

@@ -20,7 +20,7 @@ pub use error::ConfigError;
 pub use extend::inline;
 pub use file::PerFileIgnore;
 pub use patterns::Patterns;
-pub use resolve::{Overrides, Resolver, Where};
+pub use resolve::{Baseline, Overrides, Resolver, Where};
 pub use selector::Selector;
 
 /// Folders and files that nobody wants to have linted, as Ruff has them.
@@ -83,6 +83,16 @@ pub struct Settings {
     pub strict: bool,
     /// The least severity that makes the exit code 1.
     pub fail_on_severity: Severity,
+    /// The file of the findings that are accepted (absolute path).
+    pub baseline: Option<PathBuf>,
+    /// Are fixes applied?
+    pub fix: bool,
+    /// Those too that may change what the program means?
+    pub unsafe_fixes: bool,
+    /// The rules whose fixes are offered; `None`: all.
+    pub fixable: Option<Vec<Selector>>,
+    /// Rules whose fixes are not.
+    pub unfixable: Vec<Selector>,
     /// Bytes from which on an allocation needs a handler (SD501).
     pub oom_threshold: u64,
     /// Bytes that no accelerator has (SD507).
@@ -93,6 +103,17 @@ impl Settings {
     /// Is this file or folder (absolute path) excluded itself? Its parents do not matter.
     pub fn excludes(&self, path: &Path) -> bool {
         self.excludes.iter().any(|patterns| patterns.matches(path))
+    }
+
+    /// Are fixes of the rule wanted? Of all entries of `fixable` and `unfixable` that match it, the most specific decides.
+    pub fn may_fix(&self, code: Code) -> bool {
+        let best =
+            |list: &[Selector]| list.iter().filter(|s| s.matches(code)).map(Selector::specificity).max();
+        match &self.fixable {
+            None => best(&self.unfixable).is_none(),
+            // `None` is less than anything.
+            Some(list) => best(list) > best(&self.unfixable),
+        }
     }
 
     /// Is the rule on in the file with this absolute path?

@@ -47,6 +47,24 @@ pub struct Overrides {
     pub fail_on_severity: Option<Severity>,
     /// `--config 'key = value'`, the later ones over the earlier ones. They go before files, and the flags go before them.
     pub inline: Vec<Layer>,
+    /// `--baseline` (absolute) and `--no-baseline`.
+    pub baseline: Baseline,
+    /// `--fix`, `--no-fix`.
+    pub fix: Option<bool>,
+    /// `--unsafe-fixes`, `--no-unsafe-fixes`.
+    pub unsafe_fixes: Option<bool>,
+}
+
+/// What the command line says of the baseline.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub enum Baseline {
+    /// Nothing: what the configuration says counts.
+    #[default]
+    Configured,
+    /// `--no-baseline`.
+    Without,
+    /// `--baseline`: this file (absolute path).
+    File(PathBuf),
 }
 
 /// Finds and remembers the settings of folders.
@@ -172,6 +190,11 @@ fn combine(root: &Path, files: Vec<Layer>, overrides: &Overrides, pages: &[Page]
         selection
     });
     let selections: Vec<Selection> = selections.chain([overrides.selection.clone()]).collect();
+    let baseline = match &overrides.baseline {
+        Baseline::Configured => last(&layers, |layer| layer.baseline.as_ref().map(|path| path.value.clone())),
+        Baseline::Without => None,
+        Baseline::File(path) => Some(path.clone()),
+    };
     Settings {
         file: paths.pop(),
         extends: paths,
@@ -186,6 +209,11 @@ fn combine(root: &Path, files: Vec<Layer>, overrides: &Overrides, pages: &[Page]
             .fail_on_severity
             .or(last(&layers, |layer| layer.fail_on_severity))
             .unwrap_or(Severity::Warning),
+        baseline,
+        fix: overrides.fix.or(last(&layers, |layer| layer.fix)).unwrap_or(false),
+        unsafe_fixes: overrides.unsafe_fixes.or(last(&layers, |layer| layer.unsafe_fixes)).unwrap_or(false),
+        fixable: last(&layers, |layer| layer.fixable.clone()),
+        unfixable: layers.iter().flat_map(|layer| layer.unfixable.clone()).collect(),
         oom_threshold: last(&layers, |layer| layer.oom_threshold).unwrap_or(DEFAULT_OOM_THRESHOLD),
         max_accelerator_memory: last(&layers, |layer| layer.max_accelerator_memory)
             .unwrap_or(DEFAULT_MAX_ACCELERATOR_MEMORY),

@@ -85,7 +85,7 @@ impl Selector {
     }
 
     /// A rule's own code outweighs a long prefix, that a short one, that `ALL`.
-    pub(super) fn specificity(&self) -> usize {
+    pub fn specificity(&self) -> usize {
         match self {
             Self::All => 0,
             Self::Prefix(digits) => 1 + digits.len(),

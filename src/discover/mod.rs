@@ -1,4 +1,4 @@
-//! Paths → the Python files to lint, in a stable order, each with its settings.
+//! Paths → the Python files and notebooks to lint, in a stable order, each with its settings.
 //!
 //! Links to files are followed, links to folders are not (so there are no cycles), unless they are named on
 //! the command line.
@@ -16,11 +16,11 @@ use walkdir::{DirEntry, WalkDir};
 
 use self::ignored::Rules;
 use crate::config::{ConfigError, Resolver, Settings};
+use crate::notebook::is_notebook;
 use crate::source::{display_name, read};
 
-pub use self::project::{MAX_FILES, project_files, project_texts};
-use self::root::Roots;
-pub use self::root::project_root;
+pub use self::project::{MAX_FILES, project_files};
+pub use self::root::{Roots, project_root};
 
 /// A file to lint.
 #[derive(Clone, Debug)]
@@ -60,8 +60,6 @@ pub struct Options {
 pub struct Discovery {
     /// The files, sorted by path, each once.
     pub files: Vec<Input>,
-    /// Notebooks, which cannot be linted yet.
-    pub notebooks: Vec<Skipped>,
     /// A Python file that is excluded or ignored, if folders were looked through and all of them are.
     pub excluded: Option<Skipped>,
     /// What went wrong. The rest was found.
@@ -164,11 +162,7 @@ impl Walk<'_> {
         if settings.force_exclude && excluded(path, &settings, &root) {
             return;
         }
-        if is_notebook(path) {
-            self.add_notebook(path, &settings);
-        } else {
-            self.add(path, settings, true);
-        }
+        self.add(path, settings, true);
     }
 
     /// A folder that is named on the command line.
@@ -200,8 +194,7 @@ impl Walk<'_> {
     fn visit(&mut self, entry: &DirEntry) -> bool {
         let path = entry.path();
         let kind = entry.file_type();
-        let notebook = kind.is_file() && is_notebook(path);
-        if !kind.is_dir() && !notebook && !is_python(path) {
+        if !kind.is_dir() && !is_python(path) {
             return false;
         }
         let Some(folder) = path.parent() else { return false };
@@ -211,13 +204,7 @@ impl Walk<'_> {
             rules.ignores(&around, path, kind.is_dir())
         };
         if settings.excludes(path) || ignored(&mut self.rules) {
-            if !notebook {
-                self.left_out.push((path.to_owned(), settings.strict));
-            }
-            return false;
-        }
-        if notebook {
-            self.add_notebook(path, &settings);
+            self.left_out.push((path.to_owned(), settings.strict));
             return false;
         }
         if kind.is_symlink() {
@@ -232,11 +219,6 @@ impl Walk<'_> {
             self.add(path, settings, false);
         }
         true
-    }
-
-    fn add_notebook(&mut self, path: &Path, settings: &Settings) {
-        let name = display_name(path, &self.options.cwd);
-        self.found.notebooks.push(Skipped { name, strict: settings.strict });
     }
 
     fn add(&mut self, path: &Path, settings: Arc<Settings>, named: bool) {
@@ -265,9 +247,7 @@ impl Walk<'_> {
 
     fn finish(self) -> Discovery {
         let excluded = if self.found.files.is_empty() { self.example_left_out() } else { None };
-        let Discovery { mut files, mut notebooks, errors, .. } = self.found;
-        notebooks.sort_by(|a, b| a.name.cmp(&b.name));
-        notebooks.dedup_by(|a, b| a.name == b.name);
+        let Discovery { mut files, errors, .. } = self.found;
         // What is named goes before what is only found.
         files.sort_by(|a, b| a.path.cmp(&b.path).then(b.named.cmp(&a.named)));
         files.dedup_by(|a, b| a.path == b.path);
@@ -277,7 +257,7 @@ impl Walk<'_> {
         let mut linted: FxHashSet<PathBuf> =
             files.iter().filter(|input| !is_link(input)).map(|input| input.path.clone()).collect();
         files.retain(|input| links.get(&input.path).is_none_or(|target| linted.insert(target.clone())));
-        Discovery { files, notebooks, excluded, errors }
+        Discovery { files, excluded, errors }
     }
 
     /// One of the Python files that are excluded or ignored, if there is one; of much that is, not all is looked at.
@@ -302,12 +282,9 @@ fn excluded(path: &Path, settings: &Settings, project: &Path) -> bool {
 /// So much of what is excluded is searched for a Python file.
 const MAX_LEFT_OUT: usize = 1000;
 
-fn is_notebook(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "ipynb")
-}
-
+/// Is it a file to be linted where it is found in a folder?
 fn is_python(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "py" || extension == "pyi")
+    path.extension().is_some_and(|extension| extension == "py" || extension == "pyi") || is_notebook(path)
 }
 
 /// The path from the root, without `.` and `..`. Links are followed only where a `..` would else lead astray.

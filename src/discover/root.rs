@@ -27,6 +27,8 @@ const MAX_PLAIN: usize = 3;
 /// Finds projects' roots and remembers what it saw on the way.
 #[derive(Debug, Default)]
 pub struct Roots {
+    /// What is known for certain, by folder.
+    known: FxHashMap<PathBuf, Arc<Path>>,
     /// The nearest marked folder upwards, by folder.
     marked: Nearest,
     /// The nearest folder upwards that looks like the top of a project, by folder.
@@ -40,6 +42,20 @@ impl Roots {
     /// the usual marks; else the nearest that is no package and holds the project's licence or what it needs; else the folder
     /// that holds the top-most package; else the folder itself.
     pub fn of(&mut self, folder: &Path) -> Arc<Path> {
+        if let Some(root) = self.known.get(folder) {
+            return Arc::clone(root);
+        }
+        let root = self.find(folder);
+        self.known.insert(folder.to_owned(), Arc::clone(&root));
+        root
+    }
+
+    /// Notes that the root for the files in this absolute folder has been found: nobody looks for it again.
+    pub fn learn(&mut self, folder: &Path, root: &Arc<Path>) {
+        self.known.entry(folder.to_owned()).or_insert_with(|| Arc::clone(root));
+    }
+
+    fn find(&mut self, folder: &Path) -> Arc<Path> {
         if let Some(root) = nearest(&mut self.marked, folder, &is_marked) {
             return root;
         }

@@ -160,6 +160,7 @@ impl Behind {
     /// Adds what is come past in the files `on`, as far as `files` tell. A call of what needs CUDA in each of its branches is not come
     /// past without it, wherever these stand.
     fn pass(&mut self, program: &Program, files: &[ModIdx], on: &[ModIdx]) {
+        program.note(files);
         let own = Own { near: true, ..Own::of(program, files) };
         let known = refuses::points(program, files, Uses::OnTheWay, &own);
         for (uses, spans) in [(Uses::All, &mut self.there), (Uses::OnTheWay, &mut self.branches)] {

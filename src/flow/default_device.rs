@@ -167,7 +167,7 @@ fn is_setter(program: &Program, m: ModIdx, call: Call<'_>, names: &[&str]) -> bo
     let sets = named
         || matches!(ir.expr(call.func), Expr::Var(_))
             && matches!(resolved(), Some(Resolved::External(path))
-                if names.iter().any(|name| path.as_str() == format!("torch.{name}")));
+                if path.as_str().strip_prefix("torch.").is_some_and(|name| names.contains(&name)));
     sets && !stays(ir, call)
 }
 

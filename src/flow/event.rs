@@ -107,6 +107,8 @@ pub struct Operand {
 pub enum Gives {
     /// The tensor itself.
     Tensor,
+    /// A list of tensors.
+    Tensors,
     /// A module, which has no `.device`.
     Module,
     /// Something that it is in, or what is not known.
@@ -496,6 +498,8 @@ pub enum Kind {
     CudaAutocast {
         /// That work.
         follows: Place,
+        /// A tensor that it is given.
+        given: Option<Place>,
     },
     /// `reveal_device(…)` or `reveal_world()`.
     Reveal(String),

@@ -7,7 +7,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::nodes::{Node, Target, named, node_of, silent};
+use super::nodes::{Node, Target, named, node_of};
 use crate::ir::{Arg, ArgKind, Call, ClassId, Expr, ExprId, FuncId, Function, Module, Slot, Stmt};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;
@@ -122,13 +122,13 @@ impl Search<'_> {
     fn file(&mut self, m: ModIdx) {
         let program = self.program;
         let ir = &program.get(m).ir;
-        let mut skipped = silent(ir);
+        let mut skipped = ir.silent().clone();
         skipped.extend(targets(ir));
         let prepared = self.prepared(m);
         let tables = tables(ir, m);
         for n in 0..ir.exprs.len() {
             let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
-            if !matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. }) || skipped.contains(&e) {
+            if !matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. }) || skipped.contains(e) {
                 continue;
             }
             let Some(thing) = self.thing(m, e) else { continue };

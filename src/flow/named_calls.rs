@@ -47,13 +47,11 @@ impl NamedCalls {
             let mut around = FxHashSet::default();
             for &m in files {
                 let ir = &program.get(m).ir;
-                for (n, call) in ir.calls().enumerate() {
-                    let Some(name) = ir.last_name(call.func).filter(|name| todo.contains(name)) else {
-                        continue;
-                    };
-                    let id = CallId(u32::try_from(n).unwrap_or(u32::MAX));
-                    found.sites.entry(name).or_default().push((m, id));
-                    around.extend(outermost(ir, call.func).map(|f| ir.function(f).name));
+                for &name in &todo {
+                    for call in ir.calls_named(name) {
+                        found.sites.entry(name).or_default().push((m, call));
+                        around.extend(outermost(ir, ir.call(call).func).map(|f| ir.function(f).name));
+                    }
                 }
             }
             around.retain(|name| !found.sites.contains_key(name));

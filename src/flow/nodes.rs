@@ -1,8 +1,6 @@
 //! What code mentions, by what of it runs: functions, and classes with all that is in them.
 
-use rustc_hash::FxHashSet;
-
-use crate::ir::{Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
+use crate::ir::{Expr, ExprId, FuncId, FuncKind, Module};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 
 /// A function of the project.
@@ -57,31 +55,4 @@ pub(super) fn named(program: &Program, m: ModIdx, e: ExprId) -> Option<Node> {
         Expr::Var(_) | Expr::Attr { .. } => node(program.resolve_expr(m, e)?),
         _ => None,
     }
-}
-
-/// Mentions by which nothing runs: annotations, bases, `isinstance`.
-pub(super) fn silent(ir: &Module) -> FxHashSet<ExprId> {
-    let mut skipped = FxHashSet::default();
-    let mut skip = |e: ExprId| {
-        let range = ir.exprs_in(e);
-        skipped.extend(range.map(|n| ExprId(u32::try_from(n).unwrap_or(u32::MAX))));
-    };
-    for f in &ir.functions {
-        f.params.iter().filter_map(|p| p.annotation).chain(f.returns).for_each(&mut skip);
-    }
-    for class in &ir.classes {
-        ir.args(class.bases).iter().for_each(|a| skip(a.value));
-    }
-    for stmt in &ir.stmts {
-        if let Stmt::AnnAssign { annotation, .. } = stmt {
-            skip(*annotation);
-        }
-    }
-    for call in ir.calls() {
-        let asks = matches!(ir.expr(call.func), Expr::Var(Var::Unbound(name)) if matches!(name.as_str(), "isinstance" | "issubclass"));
-        if asks && let Some(class) = call.args.get(1) {
-            skip(class.value);
-        }
-    }
-    skipped
 }

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::nodes::{Node, Target, named, node_of, silent};
+use super::nodes::{Node, Target, named, node_of};
 use super::scan::is_module_class;
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
@@ -53,9 +53,9 @@ impl Trace<'_> {
     /// Follows them through a file. False if they may be moved there, or get out of sight.
     fn file(&mut self, m: ModIdx) -> bool {
         let ir = &self.program.get(m).ir;
-        let skipped = silent(ir);
+        let skipped = ir.silent();
         let all = (0..ir.exprs.len()).map(|n| ExprId(u32::try_from(n).unwrap_or(u32::MAX)));
-        for e in all.filter(|e| !skipped.contains(e)) {
+        for e in all.filter(|&e| !skipped.contains(e)) {
             let goes = match ir.expr(e) {
                 Expr::Var(_) | Expr::Attr { .. } => match named(self.program, m, e) {
                     Some(node) => self.made_by(m, e, node),

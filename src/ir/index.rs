@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use super::{CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Stmt, StmtId, Var};
 use crate::span::Span;
+use crate::sym::Sym;
 use crate::work::spend;
 
 /// The indices of one file. A module is the same whether or not it has been asked.
@@ -19,6 +20,38 @@ pub struct Index {
     given: OnceLock<FxHashMap<ExprId, CallId>>,
     calls: OnceLock<FxHashMap<Span, ExprId>>,
     parents: OnceLock<Vec<ExprId>>,
+    pub(super) owners: OnceLock<Box<[FuncId]>>,
+    silent: OnceLock<ExprSet>,
+    named_calls: OnceLock<Box<[(Sym, CallId)]>>,
+}
+
+/// A set of one file's expressions.
+#[derive(Clone, Debug)]
+pub struct ExprSet(Box<[u64]>);
+
+impl ExprSet {
+    /// The empty set, with room for the expressions of the file.
+    fn of(ir: &Module) -> Self {
+        Self(vec![0; ir.exprs.len().div_ceil(64)].into())
+    }
+
+    /// Puts an expression of the file into it.
+    pub fn insert(&mut self, e: ExprId) {
+        if let Some(bits) = self.0.get_mut(e.0 as usize / 64) {
+            *bits |= 1 << (e.0 % 64);
+        }
+    }
+
+    /// Is the expression in it?
+    pub fn contains(&self, e: ExprId) -> bool {
+        self.0.get(e.0 as usize / 64).is_some_and(|bits| bits >> (e.0 % 64) & 1 == 1)
+    }
+}
+
+impl Extend<ExprId> for ExprSet {
+    fn extend<T: IntoIterator<Item = ExprId>>(&mut self, all: T) {
+        all.into_iter().for_each(|e| self.insert(e));
+    }
 }
 
 impl Clone for Index {
@@ -132,6 +165,23 @@ impl Module {
         let function = self.function(self.function_around(e));
         let end = if function.parent.is_none() { number(self.exprs.len()) } else { function.exprs.end };
         parents.get(e.0 as usize).copied().filter(|p| p.0 < end)
+    }
+
+    /// Finds out in which function each expression stands, for those who ask of many.
+    pub fn note_owners(&self) {
+        self.index.owners.get_or_init(|| owners(self));
+    }
+
+    /// Mentions by which nothing runs: annotations, bases, `isinstance`.
+    pub fn silent(&self) -> &ExprSet {
+        self.index.silent.get_or_init(|| silent(self))
+    }
+
+    /// The calls of what has this name, the last part of a dotted one, in the order of their numbers.
+    pub fn calls_named(&self, name: Sym) -> impl Iterator<Item = CallId> + '_ {
+        let all = self.index.named_calls.get_or_init(|| named_calls(self));
+        let from = all.partition_point(|&(known, _)| known < name);
+        all[from..].iter().take_while(move |&&(known, _)| known == name).map(|&(_, call)| call)
     }
 
     /// A number that is the same for expressions that name the same, see [`Module::names_the_same`], and for few others. Nothing for
@@ -254,4 +304,62 @@ fn given(ir: &Module) -> FxHashMap<ExprId, CallId> {
         }
     }
     all
+}
+
+/// By expression, the innermost function or class body that it stands in: functions and their expressions are numbered in the same
+/// order.
+fn owners(ir: &Module) -> Box<[FuncId]> {
+    spend(ir.exprs.len());
+    let mut open: Vec<usize> = Vec::new();
+    let mut next = 1;
+    let owner = |n: usize| {
+        let at = number(n);
+        while open.last().is_some_and(|&f| ir.functions[f].exprs.end <= at) {
+            open.pop();
+        }
+        while let Some(function) = ir.functions.get(next).filter(|f| f.exprs.start <= at) {
+            if function.exprs.contains(&at) {
+                open.push(next);
+            }
+            next += 1;
+        }
+        FuncId(number(open.last().copied().unwrap_or(0)))
+    };
+    (0..ir.exprs.len()).map(owner).collect()
+}
+
+fn silent(ir: &Module) -> ExprSet {
+    let mut skipped = ExprSet::of(ir);
+    let mut skip = |e: ExprId| {
+        let range = ir.exprs_in(e);
+        spend(range.len());
+        skipped.extend(range.map(|n| ExprId(number(n))));
+    };
+    for f in &ir.functions {
+        f.params.iter().filter_map(|p| p.annotation).chain(f.returns).for_each(&mut skip);
+    }
+    for class in &ir.classes {
+        ir.args(class.bases).iter().for_each(|a| skip(a.value));
+    }
+    for stmt in &ir.stmts {
+        if let Stmt::AnnAssign { annotation, .. } = stmt {
+            skip(*annotation);
+        }
+    }
+    for call in ir.calls() {
+        let asks = matches!(ir.expr(call.func), Expr::Var(Var::Unbound(name)) if matches!(name.as_str(), "isinstance" | "issubclass"));
+        if asks && let Some(class) = call.args.get(1) {
+            skip(class.value);
+        }
+    }
+    skipped
+}
+
+fn named_calls(ir: &Module) -> Box<[(Sym, CallId)]> {
+    spend(ir.calls.len());
+    let calls = ir.calls().enumerate();
+    let mut all: Vec<(Sym, CallId)> =
+        calls.filter_map(|(n, call)| Some((ir.last_name(call.func)?, CallId(number(n))))).collect();
+    all.sort_unstable();
+    all.into()
 }

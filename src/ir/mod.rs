@@ -9,7 +9,7 @@ mod index;
 mod module;
 mod stmt;
 
-pub use index::{Index, Setting};
+pub use index::{ExprSet, Index, Setting};
 pub use module::Module;
 pub use stmt::{Case, Handler, Import, Stmt};
 

@@ -43,6 +43,8 @@ pub struct Module {
     pub attributes: Box<[Sym]>,
     /// The texts of the strings, likewise.
     pub strings: Box<[Sym]>,
+    /// The expressions that a notebook shows: each is the last statement of its cell.
+    pub shown: Box<[Span]>,
     /// What is found out once it is asked for.
     pub index: Index,
 }
@@ -202,6 +204,9 @@ impl Module {
 
     /// The innermost function or class body that the expression stands in; the module's own otherwise.
     pub fn function_around(&self, id: ExprId) -> FuncId {
+        if let Some(owners) = self.index.owners.get() {
+            return owners[id.0 as usize];
+        }
         let inner = &self.functions[1.min(self.functions.len())..];
         // Functions and their expressions are numbered in the same order.
         let mut at = inner.partition_point(|f| f.exprs.start <= id.0);

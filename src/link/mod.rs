@@ -9,6 +9,7 @@ mod imports;
 mod local;
 mod mps;
 mod registers;
+mod resolved;
 mod search_path;
 mod shadowed;
 mod sites;
@@ -113,6 +114,8 @@ pub struct Linked {
     written: OnceLock<FxHashMap<FuncId, Vec<Slot>>>,
     /// Classes that register state of their own, found when it is first asked for.
     registering: OnceLock<FxHashSet<ClassId>>,
+    /// What its expressions mean, once that has been noted.
+    noted: OnceLock<resolved::Meanings>,
 }
 
 /// All files of a run.
@@ -279,7 +282,22 @@ impl Program {
 
     /// What a name or dotted name at module level means, without evaluating anything.
     pub fn resolve_expr(&self, module: ModIdx, expr: ExprId) -> Option<Resolved> {
-        self.resolve_through(module, expr, MAX_ALIASES)
+        match self.get(module).noted.get() {
+            Some(noted) => noted.get(expr),
+            None => self.resolve_through(module, expr, MAX_ALIASES),
+        }
+    }
+
+    /// What an attribute of something means.
+    fn resolve_attribute(&self, module: ModIdx, base: Resolved, name: Sym) -> Option<Resolved> {
+        match base {
+            Resolved::Module(m) => self.attribute(module, m, name),
+            Resolved::External(path) => Some(match self.in_folder(module, path, name) {
+                Some(m) => Resolved::Module(m),
+                None => Resolved::External(path.dotted(name)),
+            }),
+            Resolved::Class(_) | Resolved::Function(..) | Resolved::Variable(..) => None,
+        }
     }
 
     /// The same through so many names for names.
@@ -306,14 +324,10 @@ impl Program {
             Expr::Var(Var::Unbound(name)) => {
                 self.lookup(module, name).or_else(|| Some(Resolved::External(self.builtins.dotted(name))))
             }
-            Expr::Attr { base, name } => match self.resolve_through(module, base, aliases)? {
-                Resolved::Module(m) => self.attribute(module, m, name),
-                Resolved::External(path) => Some(match self.in_folder(module, path, name) {
-                    Some(m) => Resolved::Module(m),
-                    None => Resolved::External(path.dotted(name)),
-                }),
-                Resolved::Class(_) | Resolved::Function(..) | Resolved::Variable(..) => None,
-            },
+            Expr::Attr { base, name } => {
+                let base = self.resolve_through(module, base, aliases)?;
+                self.resolve_attribute(module, base, name)
+            }
             // `Generic[T]`
             Expr::Index { base, .. } => self.resolve_through(module, base, aliases),
             _ => None,
@@ -436,6 +450,7 @@ fn link_module(
         sites: OnceLock::new(),
         written: OnceLock::new(),
         registering: OnceLock::new(),
+        noted: OnceLock::new(),
         ir,
     };
     (linked, submodules)

@@ -8,6 +8,7 @@ use rustpython_text_size::Ranged;
 
 use super::{Comment, span};
 use crate::span::Span;
+use crate::work::spend;
 
 /// Every comment of the file with a word that may suppress something.
 pub(super) fn comments(text: &str, parsed: &Parsed<ModModule>) -> Vec<Comment> {
@@ -82,6 +83,7 @@ fn may_suppress(text: &str) -> bool {
 fn tied_start(text: &str, before: &[Token], mut line: u32) -> u32 {
     let mut f_strings = 0u32;
     for token in before.iter().rev() {
+        spend(1);
         let (kind, place) = (token.kind(), span(token));
         match kind {
             TokenKind::FStringEnd | TokenKind::TStringEnd => f_strings += 1,
@@ -103,6 +105,7 @@ fn tied_start(text: &str, before: &[Token], mut line: u32) -> u32 {
 fn below(text: &str, tokens: &[Token], from: usize, in_brackets: bool) -> (usize, Option<Span>) {
     let is_code = |t: &Token| !is_layout(t.kind()) && t.kind() != TokenKind::EndOfFile;
     let Some(first) = tokens[from..].iter().position(is_code).map(|i| from + i) else {
+        spend(tokens.len() - from);
         return (tokens.len(), None);
     };
     let ends_line = |t: &Token| {
@@ -110,6 +113,7 @@ fn below(text: &str, tokens: &[Token], from: usize, in_brackets: bool) -> (usize
     };
     let rest = &tokens[first..];
     let length = rest.iter().position(ends_line).unwrap_or(rest.len());
+    spend(first - from + length);
     let last = rest[..length].iter().rev().find(|t| t.kind() != TokenKind::EndOfFile);
     let end = last.map_or(rest[0].end(), |t| t.end()).to_u32();
     (first, Some(Span::new(line_start(text, rest[0].start().to_u32()), end)))
@@ -123,5 +127,6 @@ fn is_layout(kind: TokenKind) -> bool {
 fn line_start(text: &str, offset: u32) -> u32 {
     let before = &text.as_bytes()[..offset as usize];
     let end = before.iter().rposition(|&b| b == b'\n' || b == b'\r');
+    spend(before.len() - end.unwrap_or(0));
     end.map_or(0, |i| u32::try_from(i + 1).unwrap_or(u32::MAX))
 }

@@ -1,15 +1,18 @@
 //! The state of lowering one file, and how its arenas are filled.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use memchr::memmem;
 use rustpython_ast::{ModModule, Stmt as AstStmt};
 use rustpython_parser::Parsed;
+use rustpython_text_size::Ranged;
 
 use super::MAX_LEVELS;
 use super::bindings::{Marks, bind_body, bind_globals};
 use super::cut::{Cuts, is_imported, words};
 use super::scope::{Scope, resolve};
+use super::span;
 use super::unreachable::reached;
 use crate::ir::{
     Arg, Block, Expr, ExprId, ExprList, FuncId, FuncKind, Function, Index, Module, Stmt, StmtId, Var,
@@ -47,12 +50,13 @@ pub(super) struct Lowerer<'a> {
     source: &'a str,
 }
 
-/// The module of a parsed file, without what is cut; or the places that are nested too deeply besides these.
+/// The module of a parsed file, without what is cut (`cells`: those of a notebook); or the places that are nested too deeply besides these.
 pub(super) fn module(
     file: FileId,
     text: &str,
     parsed: &Parsed<ModModule>,
     cuts: &Cuts,
+    cells: &[Range<usize>],
 ) -> Result<Module, Vec<Span>> {
     let walruses: Vec<u32> = memmem::find_iter(text.as_bytes(), b":=").map(number).collect();
     let mut lowerer = Lowerer {
@@ -72,6 +76,7 @@ pub(super) fn module(
         source: text,
     };
     lowerer.module_body(text, parsed.suite());
+    lowerer.module.shown = shown(text, parsed.suite(), cells);
     let name = |e: &Expr| if let Expr::Attr { name, .. } = *e { Some(name) } else { None };
     let text = |e: &Expr| if let Expr::Str(text) = *e { Some(text) } else { None };
     lowerer.module.attributes = each_once(lowerer.module.exprs.iter().filter_map(name));
@@ -128,6 +133,7 @@ fn fitted(module: &mut Module) -> Module {
         imports: fit(&mut module.imports),
         attributes: std::mem::take(&mut module.attributes),
         strings: std::mem::take(&mut module.strings),
+        shown: std::mem::take(&mut module.shown),
         index: Index::default(),
     }
 }
@@ -180,8 +186,21 @@ pub(super) fn empty(file: FileId, text: &str) -> Module {
         imports: Vec::new(),
         attributes: Box::default(),
         strings: Box::default(),
+        shown: Box::default(),
         index: Index::default(),
     }
+}
+
+/// The last statement of each cell, if it is an expression: IPython shows its value, unless a semicolon follows.
+fn shown(text: &str, body: &[AstStmt], cells: &[Range<usize>]) -> Box<[Span]> {
+    let last = |cell: &Range<usize>| {
+        let after = body.partition_point(|s| s.start().to_usize() < cell.end);
+        let last = body.get(after.checked_sub(1)?).filter(|s| s.is_expr_stmt())?;
+        let end = last.end().to_usize();
+        let rest = text.get(end..cell.end)?.trim_start_matches([' ', '\t']);
+        (last.start().to_usize() >= cell.start && !rest.starts_with(';')).then(|| span(last))
+    };
+    cells.iter().filter_map(last).collect()
 }
 
 impl<'a> Lowerer<'a> {

@@ -4,6 +4,7 @@
 //! something. A broken file gives what could be parsed. It knows nothing of other files.
 
 mod bindings;
+mod cells;
 mod comments;
 mod cut;
 mod documented;
@@ -22,14 +23,20 @@ mod tests;
 pub mod tokens;
 mod unreachable;
 
+use std::ops::Range;
+use std::path::Path;
+
 use memchr::memchr;
 use rustpython_ast::{ModModule, PySourceType, PythonVersion};
 use rustpython_parser::{ParseOptions, Parsed, parse_unchecked};
 use rustpython_text_size::Ranged;
 
 use self::cut::Cuts;
+use self::lowerer::number;
 use self::nesting::Refusal;
 use crate::ir;
+use crate::notebook::Notebook;
+use crate::source::Source;
 use crate::span::{FileId, Span};
 
 #[cfg(test)]
@@ -94,17 +101,34 @@ pub struct Comment {
 
 /// What sort of file it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum Kind<'a> {
     /// A `.py` file.
     Script,
     /// A `.pyi` file.
     Stub,
-    /// The cells of a notebook, one after the other: lines like `%cd x` and `!ls` are no errors.
-    Notebook,
+    /// The cells of a notebook, one after the other, with the byte offsets at which they begin: lines like `%cd x` and `!ls` are no
+    /// errors, and what is wrong in a cell is wrong there alone.
+    Notebook(&'a [u32]),
+}
+
+impl<'a> Kind<'a> {
+    /// What sort of file a source is.
+    pub fn of(source: &'a Source) -> Self {
+        Self::named(&source.path, source.notebook())
+    }
+
+    /// The same for a file with this path.
+    pub fn named(path: &Path, notebook: Option<&'a Notebook>) -> Self {
+        match notebook {
+            Some(notebook) => Self::Notebook(notebook.starts()),
+            None if path.extension().is_some_and(|e| e == "pyi") => Self::Stub,
+            None => Self::Script,
+        }
+    }
 }
 
 /// Lowers a file. Call it on a thread with a stack of [`STACK_BYTES`].
-pub fn lower(file: FileId, text: &str, kind: Kind) -> Lowered {
+pub fn lower(file: FileId, text: &str, kind: Kind<'_>) -> Lowered {
     let mut lowered = lower_parts(file, text, kind);
     // Python refuses the file, wherever it has a NUL; the parser takes those in comments and strings.
     if let Some(at) = memchr(0, text.as_bytes()).and_then(|at| u32::try_from(at).ok()) {
@@ -117,11 +141,14 @@ pub fn lower(file: FileId, text: &str, kind: Kind) -> Lowered {
     lowered
 }
 
-fn lower_parts(file: FileId, text: &str, kind: Kind) -> Lowered {
+fn lower_parts(file: FileId, text: &str, kind: Kind<'_>) -> Lowered {
     match nesting::refusal(text, kind) {
         Some(Refusal::Wrong(error)) => return refused(file, text, vec![error], Vec::new()),
         Some(Refusal::TooMuch(left_out)) => return refused(file, text, Vec::new(), vec![left_out]),
         None => {}
+    }
+    if let Kind::Notebook(starts) = kind {
+        return notebook(file, text, starts);
     }
     let Some(parsed) = parse(text, kind) else {
         return refused(file, text, Vec::new(), Vec::new());
@@ -130,21 +157,44 @@ fn lower_parts(file: FileId, text: &str, kind: Kind) -> Lowered {
     if let Some((patched, renamed)) = outdated
         && let Some(parsed) = parse(&patched, kind)
     {
-        let mut lowered = lowered(file, &patched, &parsed);
+        let mut lowered = lowered(file, &patched, &parsed, &[]);
         lowered.errors.extend(renamed);
         lowered.errors.sort_by_key(|error| error.span.start);
         lowered.errors.truncate(MAX_ERRORS);
         return lowered;
     }
-    lowered(file, text, &parsed)
+    lowered(file, text, &parsed, &[])
 }
 
-/// Lowers what has been parsed. Statements that are nested too deeply are left out.
-fn lowered(file: FileId, text: &str, parsed: &Parsed<ModModule>) -> Lowered {
+/// Lowers the cells of a notebook, which begin at these offsets.
+fn notebook(file: FileId, text: &str, starts: &[u32]) -> Lowered {
+    let cells::Readable { text, errors, left_out } = cells::readable(text, starts);
+    let Some(parsed) = parse(&text, Kind::Notebook(starts)) else {
+        return refused(file, &text, errors, left_out);
+    };
+    let ranges = cells::ranges(&text, starts);
+    let mut lowered = lowered(file, &text, &parsed, &ranges);
+    lowered.errors.extend(errors);
+    lowered.errors.sort_by_key(|error| error.span.start);
+    lowered.errors.truncate(MAX_ERRORS);
+    lowered.left_out.extend(left_out);
+    lowered.left_out.sort_by_key(|left_out| left_out.span.start);
+    for comment in &mut lowered.comments {
+        // What follows in the next cell is another matter.
+        let end = ranges.iter().map(|cell| cell.end).find(|&end| comment.span.start < number(end));
+        if end.is_some_and(|end| comment.covers.end > number(end)) {
+            comment.covers = comment.span;
+        }
+    }
+    lowered
+}
+
+/// Lowers what has been parsed. Statements that are nested too deeply are left out. `cells`: those of a notebook.
+fn lowered(file: FileId, text: &str, parsed: &Parsed<ModModule>, cells: &[Range<usize>]) -> Lowered {
     let mut cuts = Cuts::default();
     // The second time it is known what to leave out.
     for _ in 0..2 {
-        match lowerer::module(file, text, parsed, &cuts) {
+        match lowerer::module(file, text, parsed, &cuts, cells) {
             Ok(module) => {
                 let (errors, left_out) = (syntax_errors(text, parsed), cuts.told());
                 return Lowered { module, errors, left_out, comments: comments::comments(text, parsed) };
@@ -155,11 +205,20 @@ fn lowered(file: FileId, text: &str, parsed: &Parsed<ModModule>) -> Lowered {
     refused(file, text, Vec::new(), cuts.told())
 }
 
-fn parse(text: &str, kind: Kind) -> Option<Parsed<ModModule>> {
+/// The syntax of a file, for edits in it; nothing if it is not Python as it stands, or nests too deeply to be looked into. Call it on a
+/// thread with a stack of [`STACK_BYTES`].
+pub fn syntax(text: &str, kind: Kind<'_>) -> Option<Parsed<ModModule>> {
+    if nesting::refusal(text, kind).is_some() || memchr(0, text.as_bytes()).is_some() {
+        return None;
+    }
+    parse(text, kind).filter(|parsed| syntax_errors(text, parsed).is_empty())
+}
+
+fn parse(text: &str, kind: Kind<'_>) -> Option<Parsed<ModModule>> {
     let source = match kind {
         Kind::Script => PySourceType::Python,
         Kind::Stub => PySourceType::Stub,
-        Kind::Notebook => PySourceType::Ipynb,
+        Kind::Notebook(_) => PySourceType::Ipynb,
     };
     let options = ParseOptions::from(source).with_target_version(PythonVersion::latest());
     parse_unchecked(text, options).try_into_module()

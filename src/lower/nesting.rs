@@ -27,7 +27,7 @@ pub(super) enum Refusal {
 }
 
 /// Why this text must not be parsed; nothing if it may.
-pub(super) fn refusal(text: &str, kind: Kind) -> Option<Refusal> {
+pub(super) fn refusal(text: &str, kind: Kind<'_>) -> Option<Refusal> {
     let whole = Span::new(0, u32::try_from(text.len()).unwrap_or(u32::MAX));
     if text.len() >= u32::MAX as usize / 2 {
         let message = "the file is too large to analyse".to_owned();
@@ -36,7 +36,7 @@ pub(super) fn refusal(text: &str, kind: Kind) -> Option<Refusal> {
     if !may_open(text.as_bytes(), PARSER_LEVELS) {
         return None;
     }
-    let mode = if kind == Kind::Notebook { Mode::Ipython } else { Mode::Module };
+    let mode = if matches!(kind, Kind::Notebook(_)) { Mode::Ipython } else { Mode::Module };
     let mut lexer = lex(text, mode);
     let mut levels = Levels::default();
     loop {

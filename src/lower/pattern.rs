@@ -6,6 +6,7 @@ use super::bindings::pattern_names;
 use super::lowerer::Lowerer;
 use super::span;
 use crate::ir::{Case, Expr, ExprList, Var};
+use crate::work::spend;
 
 /// Where a pattern captures more names, those that come twice are listed twice.
 const MOST_COMPARED: usize = 100;
@@ -17,7 +18,9 @@ impl<'a> Lowerer<'a> {
         pattern_names(&case.pattern, &mut |name| {
             let var = self.var(name);
             // An or-pattern captures the same names again.
-            if binds.len() > MOST_COMPARED || !binds.contains(&var) {
+            let compared = binds.len() <= MOST_COMPARED;
+            spend(if compared { binds.len() } else { 1 });
+            if !(compared && binds.contains(&var)) {
                 binds.push(var);
             }
         });

@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::ir::{ClassId, FuncId, FuncKind, Slot, Var};
 use crate::sym::Sym;
+use crate::work::spend;
 
 /// So many variables may comprehensions around one place have; others are not seen. They are searched
 /// one by one, which must not take forever.
@@ -42,6 +43,7 @@ impl Names {
 
     /// Gives what was said of the name before.
     fn insert(&mut self, name: Sym, binding: Binding) -> Option<Binding> {
+        spend(self.few.len() + 1);
         if !self.many.is_empty() {
             return self.many.insert(name, binding);
         }
@@ -155,6 +157,7 @@ impl Scope {
             return;
         }
         let name = Sym::new(name);
+        spend(self.inner.len() - since);
         if !self.inner[since..].iter().any(|&(known, _)| known == name) {
             let slot = self.fresh(name);
             self.inner.push((name, slot));
@@ -175,6 +178,7 @@ pub(super) fn resolve_walrus(scopes: &[Scope], name: Sym) -> Var {
 fn look_up(scopes: &[Scope], name: Sym, inner: bool) -> Var {
     for (up, scope) in scopes.iter().rev().enumerate() {
         let innermost = up == 0;
+        spend(scope.inner.len());
         if (inner || !innermost)
             && let Some(&(_, slot)) = scope.inner.iter().rev().find(|(known, _)| *known == name)
         {

@@ -5,9 +5,11 @@
 
 use std::ops::Range;
 
+use rustpython_ast::ModModule;
 use rustpython_ast::token::{Token as ParserToken, TokenKind};
+use rustpython_parser::Parsed;
 
-use super::{Kind, STACK_BYTES, nesting, parse, span};
+use super::{Kind, STACK_BYTES, cells, nesting, parse, span};
 use crate::shield::shielded;
 use crate::span::Span;
 
@@ -36,25 +38,31 @@ pub struct Token {
 
 /// The tokens of a Python text; of one that is no Python, or nested too deeply, its words, a line for a statement. Can be called on any
 /// thread: the parser gets one of its own, as it recurses.
-pub fn tokens(text: &str) -> Tokens {
-    let parsed = || shielded(|| parsed_tokens(text)).ok().flatten();
-    if nesting::refusal(text, Kind::Script).is_some() {
-        return words(text);
-    }
+pub fn tokens(text: &str, kind: Kind<'_>) -> Tokens {
+    let parsed = || shielded(|| parsed_tokens(text, kind)).ok();
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
     let tokens = std::thread::scope(|scope| thread.spawn_scoped(scope, parsed).ok()?.join().ok()?);
-    tokens.unwrap_or_else(|| words(text))
+    tokens.unwrap_or_else(|| {
+        let mut writer = Writer::default();
+        writer.words(text, 0..text.len());
+        writer.out
+    })
 }
 
-fn words(text: &str) -> Tokens {
+fn parsed_tokens(text: &str, kind: Kind<'_>) -> Tokens {
     let mut writer = Writer::default();
-    let start_of = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
-    for line in text.lines() {
-        for word in line.split_whitespace() {
-            let start = start_of(word);
-            writer.push(range_span(start..start + word.len()), word);
+    let parts = match kind {
+        // A bracket that one cell does not close is closed by none of the others.
+        Kind::Notebook(starts) => cells::ranges(text, starts),
+        Kind::Script | Kind::Stub => vec![0..text.len()],
+    };
+    for part in parts {
+        let own = text.get(part.clone()).unwrap_or_default();
+        let parsed = if nesting::refusal(own, kind).is_none() { parse(own, kind) } else { None };
+        match parsed {
+            Some(parsed) => writer.parsed(text, part.start, &parsed),
+            None => writer.words(text, part),
         }
-        writer.end_statement();
     }
     writer.out
 }
@@ -62,23 +70,6 @@ fn words(text: &str) -> Tokens {
 fn range_span(range: Range<usize>) -> Span {
     let offset = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     Span::new(offset(range.start), offset(range.end))
-}
-
-fn parsed_tokens(text: &str) -> Option<Tokens> {
-    let parsed = parse(text, Kind::Script)?;
-    let mut writer = Writer::default();
-    let mut line = Line::default();
-    for token in parsed.tokens().iter() {
-        let (kind, place) = (token.kind(), span(token));
-        line.token(kind);
-        writer.token(token, place.slice(text), place);
-        if line.ended {
-            writer.end_statement();
-            line = Line { depth: line.depth, ..Line::default() };
-        }
-    }
-    writer.end_statement();
-    Some(writer.out)
 }
 
 /// What is known of the statement up to a token.
@@ -128,6 +119,35 @@ struct Writer {
 }
 
 impl Writer {
+    /// The words of a part of the text.
+    fn words(&mut self, text: &str, part: Range<usize>) {
+        let start_of = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
+        for line in text.get(part).unwrap_or_default().lines() {
+            for word in line.split_whitespace() {
+                let start = start_of(word);
+                self.push(range_span(start..start + word.len()), word);
+            }
+            self.end_statement();
+        }
+    }
+
+    /// The tokens of a part of the text that begins at `start`.
+    fn parsed(&mut self, text: &str, start: usize, parsed: &Parsed<ModModule>) {
+        let offset = u32::try_from(start).unwrap_or(u32::MAX);
+        let mut line = Line::default();
+        for token in parsed.tokens().iter() {
+            let (kind, place) = (token.kind(), span(token));
+            let place = Span::new(place.start.saturating_add(offset), place.end.saturating_add(offset));
+            line.token(kind);
+            self.token(token, place.slice(text), place);
+            if line.ended {
+                self.end_statement();
+                line = Line { depth: line.depth, ..Line::default() };
+            }
+        }
+        self.end_statement();
+    }
+
     fn token(&mut self, token: &ParserToken, text: &str, place: Span) {
         use TokenKind as T;
         match token.kind() {
@@ -222,7 +242,7 @@ mod tests {
 
     /// The statements, with blanks between the tokens.
     fn statements(text: &str) -> Vec<String> {
-        let tokens = tokens(text);
+        let tokens = tokens(text, super::Kind::Script);
         let normal = |range: &std::ops::Range<usize>| {
             let (first, last) = (&tokens.tokens[range.start], &tokens.tokens[range.end - 1]);
             tokens.normal[first.normal.start..last.normal.end].replace('\u{1f}', " ")

@@ -13,40 +13,41 @@ use crate::span::{FileId, Place};
 /// Calls that lead to a cause: at most this many are shown, the others are counted.
 const MAX_CALLS: usize = 3;
 
-/// The findings with those of one rule and one cause as one finding at the cause. `is_checked` tells whether this run checks a
-/// file for a rule. A cause elsewhere stays at the calls that lead to it, and so does one that a single call leads to, or to which
-/// a caller hands what goes wrong.
+/// A rule and the place of what it is about.
+type Key = (Code, Place);
+
+/// The findings with those of one rule and one cause as one finding. `is_checked` tells whether this run checks a file for a rule:
+/// if it checks that of the cause, and several calls lead there, the cause is told; else the first call, with the others as places of
+/// it. What a caller hands in goes wrong by its doing, and stays its own.
 pub(super) fn told_at_cause(
     findings: Vec<Finding>,
     is_checked: &dyn Fn(FileId, Code) -> bool,
 ) -> Vec<Finding> {
-    let cause = |f: &Finding| {
-        let &cause = f.roots.first()?;
-        let handed = f.stray_from.is_some_and(|from| from.file != cause.file);
-        (!handed && is_checked(cause.file, f.code)).then_some((f.code, cause))
-    };
-    let mut calls: FxHashMap<(Code, Place), Vec<Label>> = FxHashMap::default();
+    let key = |f: &Finding| Some((f.code, f.cause())).filter(|&(_, cause)| cause != f.primary.place);
+    let mut calls: FxHashMap<Key, Vec<Label>> = FxHashMap::default();
     for finding in &findings {
-        if let Some(key) = cause(finding) {
+        if let Some(key) = key(finding) {
             calls.entry(key).or_default().push(finding.primary.clone());
         }
     }
-    calls.retain(|_, calls| calls.len() > 1);
     let mut told: Vec<Finding> = Vec::with_capacity(findings.len());
-    let mut known: FxHashMap<(Code, Place), usize> = FxHashMap::default();
+    let mut known: FxHashMap<Key, usize> = FxHashMap::default();
     for finding in findings {
-        let Some(key) = cause(&finding).filter(|key| calls.contains_key(key)) else {
+        let Some(key) = key(&finding) else {
             told.push(finding);
             continue;
         };
-        match known.get(&key).and_then(|&at| told.get_mut(at)) {
-            Some(first) => merge_worlds(first, &finding),
-            None => {
-                known.insert(key, told.len());
-                told.push(at_cause(finding, key.1, calls.remove(&key).unwrap_or_default()));
-                calls.insert(key, Vec::new());
-            }
+        if let Some(first) = known.get(&key).and_then(|&at| told.get_mut(at)) {
+            merge_worlds(first, &finding);
+            continue;
         }
+        known.insert(key, told.len());
+        let calls = calls.remove(&key).unwrap_or_default();
+        told.push(match calls.len() {
+            0 | 1 => finding,
+            _ if is_checked(key.1.file, key.0) => at_cause(finding, key.1, calls),
+            _ => at_first_call(finding, calls),
+        });
     }
     told
 }
@@ -60,6 +61,7 @@ fn at_cause(mut finding: Finding, cause: Place, mut calls: Vec<Label>) -> Findin
     };
     finding.related.retain(|label| label.place.file == cause.file);
     finding.roots.clear();
+    finding.told_for = files(&calls);
     let text = &mut finding.primary.text;
     if !text.is_empty() {
         text.push_str("; ");
@@ -68,4 +70,25 @@ fn at_cause(mut finding: Finding, cause: Place, mut calls: Vec<Label>) -> Findin
     calls.truncate(MAX_CALLS);
     finding.related.extend(calls);
     finding
+}
+
+/// The same finding at the first of these calls, which is its primary place. The next calls are places of it, all are counted.
+fn at_first_call(mut finding: Finding, mut calls: Vec<Label>) -> Finding {
+    finding.told_for = files(&calls);
+    let text = &mut finding.primary.text;
+    if !text.is_empty() {
+        text.push_str("; ");
+    }
+    text.push_str(&format!("the first of {} places that lead there", calls.len()));
+    calls.truncate(MAX_CALLS);
+    finding.related.extend(calls.into_iter().skip(1));
+    finding
+}
+
+/// The files of these calls.
+fn files(calls: &[Label]) -> Vec<FileId> {
+    let mut files: Vec<FileId> = calls.iter().map(|call| call.place.file).collect();
+    files.sort_unstable();
+    files.dedup();
+    files
 }

@@ -1,4 +1,5 @@
-//! One line a finding: `path:row:col: error: SD101 message (where it bites) [name]`.
+//! One line a finding: `path:row:col: error: SD101 message (where it bites) [name]`; in a notebook
+//! `path:cell N:row:col: …`.
 //!
 //! This is the shape of GCC's messages, so that editors and matchers that know those know ours; the files in
 //! `editors/` and `.github/` read the severity and the code besides.
@@ -26,13 +27,16 @@ fn line(report: &Report, finding: &Finding, page: Option<&Page>, out: &mut dyn W
     let at = source.position(finding.primary.place.span.start);
     let bold = if report.color { Style::new().bold() } else { Style::new() };
     let tint = tint(report, finding.severity);
-    write!(out, "{bold}{}{bold:#}:{}:{}: ", one_line(&source.name), at.row, at.column)?;
+    let name = source.name_at(finding.primary.place.span.start);
+    write!(out, "{bold}{}{bold:#}:{}:{}: ", one_line(&name), at.row, at.column)?;
     write!(out, "{tint}{}: {}{tint:#} ", finding.severity.name(), linked(report, finding.code, page))?;
-    write!(out, "{}", message_with_world(finding))?;
+    let mark = if report.is_fixable(finding) { "[*] " } else { "" };
+    write!(out, "{mark}{}", message_with_world(finding))?;
     // One line is all there is to say that the place only leads to where it happens.
     if let Some(&root) = finding.roots.first() {
         let there = report.sources.get(root.file);
-        write!(out, ", in {}:{}", one_line(&there.name), there.position(root.span.start).row)?;
+        let name = there.name_at(root.span.start);
+        write!(out, ", in {}:{}", one_line(&name), there.position(root.span.start).row)?;
     }
     match page {
         Some(page) => writeln!(out, " [{}]", page.name),

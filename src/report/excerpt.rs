@@ -36,7 +36,7 @@ pub(super) struct Excerpt {
 struct Row {
     /// Offset of the row in the excerpt's text.
     start: usize,
-    /// Row in the file, from 1.
+    /// Row in the file, or in the cell of a notebook, from 1.
     number: usize,
     /// Characters of the row that are not in the text, less those of the ellipsis in their stead.
     hidden: isize,
@@ -70,8 +70,9 @@ impl Excerpt {
         let mut blocks = 0;
         for file in files {
             let source = sources.get(file);
-            excerpt.names.push(one_line(&source.name).into_owned());
             for (first, last) in blocks_of(source, marks.iter().filter(|mark| mark.file == file)) {
+                let start = source.line_starts().get(first - 1).copied().unwrap_or(0);
+                excerpt.names.push(one_line(&source.name_at(start)).into_owned());
                 for row in first..=last {
                     excerpt.push_row(source, file, row, blocks, &mut marks);
                 }
@@ -85,7 +86,8 @@ impl Excerpt {
 
     fn push_row(&mut self, source: &Source, file: FileId, number: usize, block: usize, marks: &mut [Mark]) {
         let text = source.row_text(number);
-        let base = source.line_starts().get(number - 1).map_or(0, |&start| start as usize);
+        let first = source.line_starts().get(number - 1).copied().unwrap_or(0);
+        let base = first as usize;
         // Offsets in the file as offsets in this row.
         let local = |offset: usize| offset.saturating_sub(base).min(text.len());
         let on_row = |mark: &Mark| mark.file == file && mark.rows.0 <= number && number <= mark.rows.1;
@@ -95,7 +97,8 @@ impl Excerpt {
         let hidden = isize::try_from(count(text, 0..window.start)).unwrap_or(isize::MAX);
         let hidden = hidden.saturating_sub_unsigned(marker);
         let (start, name) = (self.text.len(), self.names.len() - 1);
-        self.rows.push(Row { start, number, hidden, name, block });
+        let shown = number - source.rows_before(first);
+        self.rows.push(Row { start, number: shown, hidden, name, block });
 
         let shown = self.push_text(text, &window);
         let shown_text = self.text.get(shown.clone()).unwrap_or_default();
@@ -164,18 +167,31 @@ fn blocks_of<'a>(source: &Source, marks: impl Iterator<Item = &'a Mark>) -> Vec<
     let last_row = if source.row_text(total).is_empty() { total.saturating_sub(1) } else { total };
     let around = |mark: &Mark| {
         let (first, last) = mark.rows;
-        (first.saturating_sub(CONTEXT).max(1), (last + CONTEXT).min(last_row).max(last))
+        // A notebook's other cells are another matter.
+        let mut above = first.saturating_sub(CONTEXT).max(1)..first;
+        let above = above.find(|&row| same_cell(source, row, first));
+        let mut below = (last..=(last + CONTEXT).min(last_row)).rev();
+        let below = below.find(|&row| same_cell(source, row, last));
+        (above.unwrap_or(first), below.unwrap_or(last).max(last))
     };
     let mut wanted: Vec<_> = marks.map(around).collect();
     wanted.sort_unstable();
     let mut blocks: Vec<(usize, usize)> = Vec::new();
     for (first, last) in wanted {
         match blocks.last_mut() {
-            Some(block) if first <= block.1 + 1 => block.1 = block.1.max(last),
+            Some(block) if first <= block.1 + 1 && same_cell(source, block.1, first) => {
+                block.1 = block.1.max(last)
+            }
             _ => blocks.push((first, last)),
         }
     }
     blocks
+}
+
+/// Are two rows in one cell, if the file is a notebook?
+fn same_cell(source: &Source, a: usize, b: usize) -> bool {
+    let cell = |row: usize| source.line_starts().get(row - 1).and_then(|&start| source.cell(start));
+    cell(a) == cell(b)
 }
 
 /// The part of a row to show, such that the byte `wanted` is in it.

@@ -9,6 +9,7 @@ use std::fmt;
 use std::hash::Hasher;
 use std::ops::Range;
 use std::path::Path;
+use std::str::FromStr;
 
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
@@ -16,10 +17,12 @@ use serde::{Serialize, Serializer};
 // without dependencies, where a cryptographic hash would bring a build script.
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
+use crate::lower::Kind;
 use crate::lower::tokens::{Tokens, tokens};
 use crate::source::{Source, Sources};
-use crate::span::{FileId, Span};
+use crate::span::{FileId, Place, Span};
+use crate::work::spend;
 
 use super::place::relative_name;
 
@@ -33,6 +36,16 @@ impl fmt::Display for Fingerprint {
     }
 }
 
+/// What [`fmt::Display`] shows.
+impl FromStr for Fingerprint {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let is_hex = text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        is_hex.then(|| u64::from_str_radix(text, 16).ok().map(Self)).flatten().ok_or(())
+    }
+}
+
 impl Serialize for Fingerprint {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -40,17 +53,44 @@ impl Serialize for Fingerprint {
 }
 
 /// The fingerprints of the findings, in their order. Paths count from `root`, which should be the project's
-/// folder: another one gives other fingerprints.
+/// folder: another one gives other fingerprints. A fingerprint belongs to the cause ([`Finding::cause`]), so that a run over a
+/// caller gives the one that a run over everything gives.
 pub fn fingerprints(sources: &Sources, root: &Path, findings: &[Finding]) -> Vec<Fingerprint> {
-    let mut files: FxHashMap<FileId, File> = FxHashMap::default();
-    findings
-        .iter()
-        .map(|finding| {
-            let place = finding.primary.place;
-            let file = files.entry(place.file).or_insert_with(|| File::new(sources.get(place.file), root));
-            file.fingerprint(finding, place.span)
+    let mut prints = Prints::new(sources, |source| relative_name(root, source));
+    findings.iter().map(|finding| prints.of(finding)).collect()
+}
+
+/// Makes fingerprints.
+pub struct Prints<'a, N> {
+    sources: &'a Sources,
+    /// The path of a file as it goes into fingerprints.
+    name: N,
+    files: FxHashMap<FileId, File>,
+}
+
+impl<'a, N: Fn(&Source) -> String> Prints<'a, N> {
+    /// For findings in these files, whose paths go into fingerprints as `name` gives them.
+    pub fn new(sources: &'a Sources, name: N) -> Self {
+        Self { sources, name, files: FxHashMap::default() }
+    }
+
+    /// The fingerprint of a finding.
+    pub fn of(&mut self, finding: &Finding) -> Fingerprint {
+        let place = finding.cause();
+        self.file(place.file).fingerprint(finding.code, place.span)
+    }
+
+    /// One that is the same for all places of a file with equal tokens in equal statements.
+    pub fn alike(&mut self, rule: Code, place: Place) -> Fingerprint {
+        Fingerprint(self.file(place.file).marked(rule, place.span).hash.finish())
+    }
+
+    fn file(&mut self, file: FileId) -> &File {
+        self.files.entry(file).or_insert_with(|| {
+            let source = self.sources.get(file);
+            File::new(source, (self.name)(source))
         })
-        .collect()
+    }
 }
 
 /// What the fingerprints of one file share.
@@ -62,8 +102,9 @@ struct File {
 }
 
 impl File {
-    fn new(source: &Source, root: &Path) -> Self {
-        let tokens = tokens(source.text());
+    fn new(source: &Source, name: String) -> Self {
+        let tokens = tokens(source.text(), Kind::of(source));
+        spend(source.text().len());
         let mut seen: FxHashMap<u64, u32> = FxHashMap::default();
         let numbered = |statement: &Range<usize>| {
             let hash = xxh3_64(normal(&tokens, statement.clone()).as_bytes());
@@ -72,26 +113,33 @@ impl File {
             (hash, *count - 1)
         };
         let statements = tokens.statements.iter().map(numbered).collect();
-        Self { name: relative_name(root, source), tokens, statements }
+        Self { name, tokens, statements }
     }
 
-    fn fingerprint(&self, finding: &Finding, span: Span) -> Fingerprint {
+    fn fingerprint(&self, rule: Code, span: Span) -> Fingerprint {
+        let Marked { statement, first, text, mut hash } = self.marked(rule, span);
+        let (_, earlier) = self.statements.get(statement).copied().unwrap_or_default();
+        hash.write(&earlier.to_le_bytes());
+        hash.write(&self.earlier_in_statement(statement, first, text).to_le_bytes());
+        Fingerprint(hash.finish())
+    }
+
+    /// What is marked, and the hash of all but which of several equal ones it is.
+    fn marked(&self, rule: Code, span: Span) -> Marked<'_> {
         let all = &self.tokens.tokens;
         let first = all.partition_point(|token| token.span.end <= span.start);
         let last = all.partition_point(|token| token.span.start < span.end).max(first);
-        let marked = normal(&self.tokens, first..last);
-        let at = self.tokens.statements.partition_point(|statement| statement.end <= first);
+        let text = normal(&self.tokens, first..last);
+        let statement = self.tokens.statements.partition_point(|statement| statement.end <= first);
         let mut hash = Xxh3::new();
-        hash.write_u16(finding.code.0.to_le());
+        hash.write_u16(rule.0.to_le());
         hash.write(self.name.as_bytes());
         hash.write_u8(0);
-        let (statement, earlier) = self.statements.get(at).copied().unwrap_or_default();
-        hash.write(&statement.to_le_bytes());
-        hash.write(marked.as_bytes());
+        let (tokens, _) = self.statements.get(statement).copied().unwrap_or_default();
+        hash.write(&tokens.to_le_bytes());
+        hash.write(text.as_bytes());
         hash.write_u8(0);
-        hash.write(&earlier.to_le_bytes());
-        hash.write(&self.earlier_in_statement(at, first, marked).to_le_bytes());
-        Fingerprint(hash.finish())
+        Marked { statement, first, text, hash }
     }
 
     /// Which of the equal pieces of its statement is it? Of a very long one only the nearest are counted.
@@ -100,9 +148,22 @@ impl File {
         if marked.is_empty() || first <= start {
             return 0;
         }
-        let before = normal(&self.tokens, start.max(first.saturating_sub(NEAR))..first);
+        let near = start.max(first.saturating_sub(NEAR));
+        spend(first - near);
+        let before = normal(&self.tokens, near..first);
         u32::try_from(before.matches(marked).count()).unwrap_or(u32::MAX)
     }
+}
+
+/// A marked piece of a file.
+struct Marked<'a> {
+    /// The number of its statement.
+    statement: usize,
+    /// The number of its first token.
+    first: usize,
+    /// Its tokens.
+    text: &'a str,
+    hash: Xxh3,
 }
 
 /// So many tokens before a place are searched for the same.
@@ -120,8 +181,7 @@ fn normal(tokens: &Tokens, range: Range<usize>) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::{Code, Label};
-    use crate::span::Place;
+    use crate::finding::Label;
     use crate::world::World;
 
     /// The fingerprints of a finding on each occurrence of `needle`.

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::io::{self, Write};
 
+use anstyle::{AnsiColor, Style};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode};
 use rustc_hash::FxHashSet;
 
@@ -12,7 +13,8 @@ use crate::rules::page::Page;
 
 use super::Report;
 use super::excerpt::{CONTEXT, Excerpt};
-use super::words::{one_line, summary, verdict_clause, verdicts, world_clause};
+use super::words::{counted, one_line, summary, verdict_clause, verdicts, world_clause};
+use crate::fix::changed_lines;
 
 /// Narrower than this, wrapped text is harder to read than text that overflows.
 const MIN_WIDTH: usize = 40;
@@ -29,7 +31,9 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let shown = Shown::new(report, finding, pages.get(&finding.code).copied());
         text.clear();
         handler.render_report(&mut text, &shown).map_err(io::Error::other)?;
-        writeln!(out, "{text}")?;
+        writeln!(out, "{}", text.trim_end_matches('\n'))?;
+        difference(report, finding, out)?;
+        writeln!(out)?;
     }
     ending(report, out)
 }
@@ -38,6 +42,9 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 pub(super) fn ending(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if !report.summary {
         return Ok(());
+    }
+    if report.fixed > 0 {
+        writeln!(out, "Fixed {}.", counted(report.fixed, "finding"))?;
     }
     if let Some(summary) = summary(report) {
         writeln!(out, "{summary}")?;
@@ -63,6 +70,27 @@ fn handler(report: &Report) -> GraphicalReportHandler {
         .tab_width(TAB_WIDTH)
 }
 
+/// What the fix would change, line by line.
+fn difference(report: &Report, finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
+    let Some(fix) = &finding.fix else { return Ok(()) };
+    let note = match fix.applicability {
+        Applicability::Safe => "fix",
+        Applicability::Unsafe => "unsafe fix",
+        Applicability::Display => "suggestion",
+    };
+    writeln!(out, "  {note}: {}", one_line(&fix.message))?;
+    for line in changed_lines(report.sources, fix) {
+        let (sign, rest) = line.split_at(1);
+        let style = match sign {
+            _ if !report.color => Style::new(),
+            "-" => Style::new().fg_color(Some(AnsiColor::Red.into())),
+            _ => Style::new().fg_color(Some(AnsiColor::Green.into())),
+        };
+        writeln!(out, "    {style}{sign}{}{style:#}", one_line(rest))?;
+    }
+    Ok(())
+}
+
 /// What to do next.
 fn hints(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let Some(first) = report.findings.first() else { return Ok(()) };
@@ -70,15 +98,14 @@ fn hints(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let has = |f: &&Finding| f.fix.as_ref().is_some_and(|fix| fix.applicability == wanted);
         report.findings.iter().filter(has).count()
     };
-    match (fixes(Applicability::Safe), fixes(Applicability::Unsafe)) {
-        (0, 0) => {}
-        (safe, 0) => writeln!(out, "{safe} fixable with `samedevice check --fix`.")?,
-        (0, bold) => writeln!(out, "{bold} fixable with `samedevice check --fix --unsafe-fixes`.")?,
-        (safe, bold) => {
-            writeln!(
-                out,
-                "{safe} fixable with `samedevice check --fix`, {bold} more with `--unsafe-fixes`."
-            )?;
+    let (safe, bold) = (fixes(Applicability::Safe), fixes(Applicability::Unsafe));
+    match (safe, bold, report.unsafe_fixes) {
+        (0, 0, _) => {}
+        (_, _, true) => writeln!(out, "[*] {} fixable with `--fix --unsafe-fixes`.", safe + bold)?,
+        (safe, 0, false) => writeln!(out, "[*] {safe} fixable with `--fix`.")?,
+        (0, bold, false) => writeln!(out, "{bold} fixable with `--fix --unsafe-fixes`.")?,
+        (safe, bold, false) => {
+            writeln!(out, "[*] {safe} fixable with `--fix` ({bold} more with `--unsafe-fixes`).")?;
         }
     }
     let rules: FxHashSet<_> = report.findings.iter().map(|f| f.code).collect();
@@ -93,6 +120,7 @@ struct Shown<'a> {
     page: Option<&'a Page>,
     /// The rule's page on the web, in terminals that show links.
     url: Option<String>,
+    fixable: bool,
     notes: Option<Note>,
     excerpt: Excerpt,
     labels: Vec<LabeledSpan>,
@@ -119,7 +147,15 @@ impl<'a> Shown<'a> {
         });
         let labels = labels.collect();
         let url = page.filter(|_| report.links).map(Page::url);
-        Self { finding, page, url, notes: Note::chain(finding), excerpt, labels }
+        Self {
+            finding,
+            page,
+            url,
+            fixable: report.is_fixable(finding),
+            notes: Note::chain(finding),
+            excerpt,
+            labels,
+        }
     }
 }
 
@@ -139,7 +175,8 @@ impl Diagnostic for Shown<'_> {
     fn code<'b>(&'b self) -> Option<Box<dyn fmt::Display + 'b>> {
         let (severity, code) = (self.finding.severity.name(), self.finding.code);
         let name = self.page.map_or("", |page| page.name);
-        Some(Box::new(format!("{severity}[{code}] {name}").trim_end().to_owned()))
+        let mark = if self.fixable { " [*]" } else { "" };
+        Some(Box::new(format!("{severity}[{code}]{mark} {name}").trim_end().to_owned()))
     }
 
     fn url<'b>(&'b self) -> Option<Box<dyn fmt::Display + 'b>> {

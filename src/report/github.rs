@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use crate::finding::{Finding, Severity};
 
 use super::Report;
-use super::place::{extent, relative_name};
+use super::place::{file_extent, relative_name};
 use super::words::{in_full, one_line};
 
 /// How many annotations of one kind GitHub shows for a step.
@@ -38,7 +38,7 @@ fn annotation(report: &Report, finding: &Finding, out: &mut dyn Write) -> io::Re
     let place = finding.primary.place;
     let file = relative_name(report.root, report.sources.get(place.file));
     let file = one_line(&file);
-    let (start, end) = extent(report.sources, place);
+    let (start, end) = file_extent(report.sources, place);
     let command = match finding.severity {
         Severity::Error => "error",
         Severity::Warning => "warning",

@@ -11,7 +11,7 @@ use crate::source::Position;
 
 use super::Report;
 use super::fingerprint::{Fingerprint, fingerprints};
-use super::place::{extent, relative_name};
+use super::place::{file_extent, relative_name};
 use super::words::message_with_world;
 
 /// Writes an array.
@@ -79,7 +79,7 @@ impl From<Position> for Point {
 impl Issue {
     fn new(report: &Report, finding: &Finding, fingerprint: String) -> Self {
         let place = finding.primary.place;
-        let (begin, end) = extent(report.sources, place);
+        let (begin, end) = file_extent(report.sources, place);
         Self {
             // The list of a merge request shows neither the rule nor its page.
             description: format!("{} {}", finding.code, message_with_world(finding)),

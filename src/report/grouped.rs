@@ -6,7 +6,6 @@ use anstyle::Style;
 
 use crate::finding::Finding;
 use crate::rules::page::Page;
-use crate::source::Position;
 
 use super::Report;
 use super::concise::{linked, tint};
@@ -21,12 +20,17 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let source = report.sources.get(first.primary.place.file);
         let bold = if report.color { Style::new().bold() } else { Style::new() };
         writeln!(out, "{bold}{}{bold:#}", one_line(&source.name))?;
-        let places: Vec<Position> =
-            group.iter().map(|f| source.position(f.primary.place.span.start)).collect();
-        let rows = places.iter().map(|at| digits(at.row)).max().unwrap_or(0);
-        let columns = places.iter().map(|at| digits(at.column)).max().unwrap_or(0);
-        for (finding, at) in group.iter().zip(places) {
-            write!(out, "  {:>rows$}:{:<columns$}  ", at.row, at.column)?;
+        let place = |f: &Finding| {
+            let at = source.position(f.primary.place.span.start);
+            let cell = source.cell(f.primary.place.span.start);
+            let row = cell.map_or(at.row.to_string(), |cell| format!("cell {cell}:{}", at.row));
+            (row, at.column.to_string())
+        };
+        let places: Vec<(String, String)> = group.iter().map(place).collect();
+        let rows = places.iter().map(|(row, _)| row.len()).max().unwrap_or(0);
+        let columns = places.iter().map(|(_, column)| column.len()).max().unwrap_or(0);
+        for (finding, (row, column)) in group.iter().zip(places) {
+            write!(out, "  {row:>rows$}:{column:<columns$}  ")?;
             line(report, finding, pages.get(&finding.code).copied(), out)?;
         }
         writeln!(out)?;
@@ -38,14 +42,10 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 fn line(report: &Report, finding: &Finding, page: Option<&Page>, out: &mut dyn Write) -> io::Result<()> {
     let tint = tint(report, finding.severity);
     let code = linked(report, finding.code, page);
-    write!(out, "{tint}{} {code}{tint:#} {}", finding.severity.name(), message_with_world(finding))?;
+    let mark = if report.is_fixable(finding) { "[*] " } else { "" };
+    write!(out, "{tint}{} {code}{tint:#} {mark}{}", finding.severity.name(), message_with_world(finding))?;
     match page {
         Some(page) => writeln!(out, " [{}]", page.name),
         None => writeln!(out),
     }
-}
-
-/// How many characters the number takes.
-fn digits(number: usize) -> usize {
-    number.to_string().len()
 }

@@ -12,7 +12,7 @@ use crate::span::Place;
 
 use super::Report;
 use super::fingerprint::{Fingerprint, fingerprints};
-use super::place::{JsonPosition, extent};
+use super::place::{JsonPosition, cell, extent};
 use super::words::verdict_name;
 
 /// Writes an array.
@@ -108,7 +108,7 @@ impl<'a> Item<'a> {
             verdict: finding.verdict.as_ref().map(|judgement| verdict_name(judgement.verdict)),
             verdict_reason: finding.verdict.as_ref().map(|judgement| judgement.reason.as_str()),
             url: document.pages.get(&finding.code).map(|page| page.url()),
-            cell: None,
+            cell: cell(report.sources, place),
             noqa_row: start.row,
         }
     }
@@ -117,6 +117,8 @@ impl<'a> Item<'a> {
 #[derive(Serialize)]
 struct Related<'a> {
     filename: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cell: Option<usize>,
     location: JsonPosition,
     end_location: JsonPosition,
     message: &'a str,
@@ -126,7 +128,8 @@ impl<'a> Related<'a> {
     fn new(report: &'a Report, place: Place, message: &'a str) -> Self {
         let (start, end) = extent(report.sources, place);
         let filename = report.sources.get(place.file).path.to_string_lossy();
-        Self { filename, location: start.into(), end_location: end.into(), message }
+        let cell = cell(report.sources, place);
+        Self { filename, cell, location: start.into(), end_location: end.into(), message }
     }
 }
 
@@ -143,7 +146,8 @@ impl<'a> JsonFix<'a> {
             let (start, end) = extent(report.sources, edit.place);
             let elsewhere = edit.place.file != primary.file;
             let filename = elsewhere.then(|| report.sources.get(edit.place.file).path.to_string_lossy());
-            JsonEdit { filename, content: &edit.content, location: start.into(), end_location: end.into() }
+            let (content, cell) = (edit.content.as_str(), cell(report.sources, edit.place));
+            JsonEdit { filename, cell, content, location: start.into(), end_location: end.into() }
         });
         let applicability = match fix.applicability {
             Applicability::Safe => "safe",
@@ -159,6 +163,8 @@ struct JsonEdit<'a> {
     /// Only where it is not the file of the finding, which Ruff's readers take for granted.
     #[serde(skip_serializing_if = "Option::is_none")]
     filename: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cell: Option<usize>,
     content: &'a str,
     location: JsonPosition,
     end_location: JsonPosition,

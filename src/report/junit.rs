@@ -13,7 +13,7 @@ use crate::finding::{Code, Finding, Severity};
 use crate::rules::page::Page;
 
 use super::Report;
-use super::place::relative_name;
+use super::place::{cell, relative_name};
 use super::words::{in_full, message_with_world, one_line};
 
 /// The rules that say that a file was not checked: errors rather than failures.
@@ -101,7 +101,8 @@ fn suites(report: &Report, xml: &mut Xml) -> io::Result<()> {
 fn test(report: &Report, f: &Finding, page: Option<&Page>, file: &str, xml: &mut Xml) -> io::Result<()> {
     let at = report.sources.get(f.primary.place.file).position(f.primary.place.span.start);
     let rule = page.map_or("", |page| page.name);
-    let name = format!("{} {rule} ({}:{})", f.code, at.row, at.column);
+    let cell = cell(report.sources, f.primary.place).map_or(String::new(), |cell| format!("cell {cell}:"));
+    let name = format!("{} {rule} ({cell}{}:{})", f.code, at.row, at.column);
     let test = xml.create_element("testcase");
     let test = test.with_attribute(("name", name.as_str())).with_attribute(("classname", file));
     let text = in_full(report, f);

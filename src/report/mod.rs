@@ -66,8 +66,14 @@ pub struct Report<'a> {
     pub pages: &'a [Page],
     /// How many files were checked.
     pub checked: usize,
-    /// How many findings comments and the baseline silenced.
+    /// How many findings comments suppressed.
     pub suppressed: usize,
+    /// How many findings the baseline accepts.
+    pub accepted: usize,
+    /// How many findings have been fixed.
+    pub fixed: usize,
+    /// Would fixes that may change what the program means be applied?
+    pub unsafe_fixes: bool,
     /// Did something that was asked for fail, such as a path that is not there?
     pub failed: bool,
     /// What was not looked at, or not wholly, one line each.
@@ -90,6 +96,11 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
+    /// Would `--fix` mend the finding?
+    fn is_fixable(&self, finding: &Finding) -> bool {
+        finding.fix.as_ref().is_some_and(|fix| fix.applicability.is_wanted(self.unsafe_fixes))
+    }
+
     /// The rules' pages by code.
     fn page_index(&self) -> FxHashMap<Code, &'a Page> {
         self.pages.iter().map(|page| (page.code, page)).collect()

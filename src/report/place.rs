@@ -20,10 +20,27 @@ impl From<Position> for JsonPosition {
     }
 }
 
-/// The first position of the place and the one after its last character.
+/// The first position of the place and the one after its last character; in a notebook, within its cell: for people.
 pub(super) fn extent(sources: &Sources, place: Place) -> (Position, Position) {
-    let source = sources.get(place.file);
-    (source.position(place.span.start), source.position(place.span.end.max(place.span.start)))
+    sources.get(place.file).extent(place.span)
+}
+
+/// The same in the file as it is on disk, a notebook's JSON say: for programs that know nothing of cells.
+pub(super) fn file_extent(sources: &Sources, place: Place) -> (Position, Position) {
+    sources.get(place.file).file_extent(place.span)
+}
+
+/// The cell of a notebook that a place begins in.
+pub(super) fn cell(sources: &Sources, place: Place) -> Option<usize> {
+    sources.get(place.file).cell(place.span.start)
+}
+
+/// How a file is called, with the cell of the place if it is a notebook: `a.ipynb:cell 3`.
+pub(super) fn with_cell(name: &str, sources: &Sources, place: Place) -> String {
+    match cell(sources, place) {
+        Some(number) => format!("{name}:cell {number}"),
+        None => name.to_owned(),
+    }
 }
 
 /// The file's path below `root`, with `/`; `None` when it is elsewhere.

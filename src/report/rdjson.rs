@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::finding::{Applicability, Code, Finding, Fix, Label, Severity};
 use crate::rules::page::Page;
-use crate::source::Source;
+use crate::source::{Position, Source};
 use crate::span::{FileId, Place, Span};
 
 use super::Report;
@@ -140,6 +140,9 @@ fn suggestion(report: &Report, fix: &Fix, file: FileId) -> Option<Suggestion> {
     edits.sort_by_key(|edit| edit.place.span.start);
     let (first, last) = (edits.first()?.place.span, edits.last()?.place.span);
     let source = report.sources.get(file);
+    if source.notebook().is_some() {
+        return None;
+    }
     let range = range(source, Span::new(first.start, last.end));
     if range.end.line - range.start.line >= MAX_ROWS {
         return None;
@@ -160,6 +163,12 @@ fn location(report: &Report, place: Place) -> Location {
 }
 
 fn range(source: &Source, span: Span) -> Range {
+    // What reads this knows nothing of cells: the place is that in the file.
+    if source.notebook().is_some() {
+        let (start, end) = source.file_extent(span);
+        let point = |at: Position| Point { line: at.row, column: at.column };
+        return Range { start: point(start), end: point(end) };
+    }
     Range { start: point(source, span.start), end: point(source, span.end.max(span.start)) }
 }
 

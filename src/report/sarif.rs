@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 
 use crate::finding::{Applicability, Code, Finding, Fix, Label, Severity};
 use crate::rules::page::{FixKind, Page};
-use crate::source::Source;
+use crate::source::{Position, Source};
 use crate::span::{FileId, Place};
 
 use super::Report;
 use super::fingerprint::{Fingerprint, fingerprints};
-use super::place::{below, extent};
+use super::place::{below, file_extent};
 use super::ways::ways;
 use super::words::{message_with_world, one_line, verdict_name};
 
@@ -228,17 +228,7 @@ impl Writer<'_> {
     }
 
     fn bare_location(&mut self, place: Place) -> Value {
-        json!({"artifactLocation": self.artifact(place.file), "region": self.region(place)})
-    }
-
-    fn region(&self, place: Place) -> Value {
-        let (start, end) = extent(self.report.sources, place);
-        json!({
-            "startLine": start.row,
-            "startColumn": start.column,
-            "endLine": end.row,
-            "endColumn": end.column,
-        })
+        json!({"artifactLocation": self.artifact(place.file), "region": region(file_extent(self.report.sources, place))})
     }
 
     fn artifact(&mut self, file: FileId) -> Value {
@@ -251,18 +241,27 @@ impl Writer<'_> {
         files.sort_unstable();
         files.dedup();
         let changes = files.into_iter().map(|file| {
+            let source = self.report.sources.get(file);
             let edits = fix.edits.iter().filter(|edit| edit.place.file == file);
-            let replacements: Vec<_> = edits
-                .map(|edit| {
-                    let region = self.region(edit.place);
-                    json!({"deletedRegion": region, "insertedContent": {"text": edit.content}})
-                })
+            let edits: Vec<_> = edits.map(|edit| (edit.place.span, edit.content.clone())).collect();
+            let changes = source.file_changes(edits).into_iter();
+            let replacements: Vec<_> = changes
+                .map(|(extent, text)| json!({"deletedRegion": region(extent), "insertedContent": {"text": text}}))
                 .collect();
             json!({"artifactLocation": self.artifact(file), "replacements": replacements})
         });
         let changes: Vec<_> = changes.collect();
         json!({"description": {"text": fix.message}, "artifactChanges": changes})
     }
+}
+
+fn region((start, end): (Position, Position)) -> Value {
+    json!({
+        "startLine": start.row,
+        "startColumn": start.column,
+        "endLine": end.row,
+        "endColumn": end.column,
+    })
 }
 
 /// The message with links to the related locations: GitHub shows only those that the text links to.

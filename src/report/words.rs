@@ -7,7 +7,7 @@ use crate::span::Place;
 use crate::world::World;
 
 use super::Report;
-use super::place::relative_name;
+use super::place::{relative_name, with_cell};
 
 /// The text without line ends and without characters that a terminal acts on: what is printed comes from
 /// files that nobody has vetted.
@@ -65,7 +65,8 @@ pub(super) fn in_full(report: &Report, finding: &Finding) -> String {
     let line = |place: Place, words: &str| {
         let source = report.sources.get(place.file);
         let at = source.position(place.span.start);
-        format!("{}:{}:{}: {words}", one_line(&relative_name(report.root, source)), at.row, at.column)
+        let name = with_cell(&relative_name(report.root, source), report.sources, place);
+        format!("{}:{}:{}: {words}", one_line(&name), at.row, at.column)
     };
     let message = format!("{} {}", finding.code, message_with_world(finding));
     let mut text = line(finding.primary.place, &message);
@@ -85,15 +86,20 @@ pub(super) fn summary(report: &Report) -> Option<String> {
         return None;
     }
     let files = counted(report.checked, "file");
-    let suppressed = match report.suppressed {
+    let more = if report.findings.is_empty() { "" } else { " more" };
+    let mut left_out = match report.suppressed {
         0 => String::new(),
-        n => format!("; {n} more suppressed"),
+        n => format!("; {n}{more} suppressed"),
     };
+    if report.accepted > 0 {
+        let more = if left_out.is_empty() { more } else { "" };
+        left_out.push_str(&format!("; {}{more} in the baseline", report.accepted));
+    }
     if report.findings.is_empty() {
         // That all is clear is said of all that was asked for.
         let all = !report.failed && report.not_checked.is_empty();
         let words = if all { "All clear" } else { "Nothing found" };
-        return Some(format!("{words}: {files} checked{}.", suppressed.replace(" more", "")));
+        return Some(format!("{words}: {files} checked{left_out}."));
     }
     let of = |severity| report.findings.iter().filter(|f| f.severity == severity).count();
     let parts: Vec<_> =
@@ -104,7 +110,7 @@ pub(super) fn summary(report: &Report) -> Option<String> {
             .map(|(n, word)| counted(n, word))
             .collect();
     let problems = counted(report.findings.len(), "problem");
-    Some(format!("Found {problems} ({}) in {files}{suppressed}.", parts.join(", ")))
+    Some(format!("Found {problems} ({}) in {files}{left_out}.", parts.join(", ")))
 }
 
 /// "2 confirmed, 1 refuted." `None` if no machine was asked.

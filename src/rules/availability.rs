@@ -5,6 +5,7 @@ use crate::finding::Finding;
 use crate::flow::event::{Event, Kind, UseKind};
 use crate::ir::ClassId;
 use crate::link::ClassKey;
+use crate::remedy::Remedy;
 use crate::span::Place;
 use crate::torch::{self, Base};
 use crate::world::World;
@@ -71,7 +72,7 @@ pub(super) fn uncalled_check(event: &Event, _cx: &Context<'_>) -> Option<Finding
     let message = format!("`{function}` is not called, so this is always true");
     let mut f = finding(103, event, message, event.place, "the function itself, not its result");
     f.world = World::NoCuda;
-    Some(with_stack(f, event).help(format!("call it: `{function}()`")))
+    Some(with_stack(f, event).help(format!("call it: `{function}()`")).remedy([Remedy::Call(event.place)]))
 }
 
 /// SD104 inverted-availability-check
@@ -120,6 +121,12 @@ pub(super) fn accelerator(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if let Some(o) = other {
         f = f.related(o, format!("{what} uses it"));
     }
+    let asked = match name {
+        "mps" => Some("torch.backends.mps.is_available"),
+        "xpu" => Some("torch.xpu.is_available"),
+        // What a plug-in brings may not be there to be asked.
+        _ => None,
+    };
     let check = if name == "mps" {
         "torch.backends.mps.is_available()".to_owned()
     } else {
@@ -127,7 +134,12 @@ pub(super) fn accelerator(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     };
     Some(
         with_also(with_stack(f, event), event)
-            .help(format!("choose the device by a check: `\"{name}\" if {check} else \"cpu\"`")),
+            .help(format!("choose the device by a check: `\"{name}\" if {check} else \"cpu\"`"))
+            .remedy(asked.filter(|_| decides_all(event, place, cx)).map(|check| Remedy::Choose {
+                literal: place,
+                check,
+                otherwise: "cpu",
+            })),
     )
 }
 
@@ -188,6 +200,17 @@ pub(super) fn in_module(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     )
 }
 
+/// Is the device of all that goes wrong for this reason written down, here or elsewhere? Then choices there mend it. What moves to CUDA
+/// whatever is chosen, as `.cuda()` does, would be left.
+fn decides_all(event: &Event, place: Place, cx: &Context<'_>) -> bool {
+    let is_text = |&at: &Place| cx.sources.text(at).starts_with(['"', '\'']);
+    event.also.iter().all(|later| {
+        later.place == place
+            || later.through.contains(&place)
+            || std::iter::once(&later.place).chain(&later.through).any(is_text)
+    })
+}
+
 /// SD101 unguarded-cuda
 pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let Kind::Use { what, origin, backend: None, how, .. } = &event.kind else { return None };
@@ -211,7 +234,10 @@ pub(super) fn unguarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
             "choose the device by a check: `device = \"cuda\" if torch.cuda.is_available() else \"cpu\"`, and move things with `.to(device)`"
         }
     };
-    Some(with_also(with_stack(f, event), event).help(help))
+    let check = "torch.cuda.is_available";
+    let remedy = Remedy::Choose { literal: place, check, otherwise: "cpu" };
+    let remedy = decides_all(event, place, cx).then_some(remedy);
+    Some(with_also(with_stack(f, event), event).help(help).remedy(remedy))
 }
 
 /// SD105 load-without-map-location
@@ -251,5 +277,5 @@ pub(super) fn load(event: &Event, cx: &Context<'_>) -> Option<Finding> {
             f = f.related(place, "what was taken out of the file meets a tensor of this process's GPU here");
         }
     }
-    Some(f.help(help))
+    Some(f.help(help).remedy([Remedy::MapLocation(event.place)]))
 }

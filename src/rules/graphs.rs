@@ -11,6 +11,7 @@ use super::Context;
 use crate::finding::{Code, Finding, Label};
 use crate::ir::{BinOp, Block, Call, Expr, ExprId, Module, Stmt, StmtId, Var, Whole};
 use crate::link::{ModIdx, Resolved};
+use crate::remedy::Remedy;
 use crate::span::{Place, Span};
 use crate::sym::{Answers, Sym};
 use crate::world::World;
@@ -146,7 +147,10 @@ impl File<'_> {
             let recorded = !bare || matches!(stmt, Stmt::Expr(_)) && !self.is_made_bare(value, at);
             if recorded && self.holds(value, &losses) && !fresh(target, at) && !self.is_differentiated(target)
             {
-                found.push(self.finding(Place { file: self.cx.file, span: at }));
+                let value = Place { file: self.cx.file, span: self.ir.span(value) };
+                found.push(
+                    self.finding(Place { file: self.cx.file, span: at }).remedy([Remedy::Detach(value)]),
+                );
             }
         }
     }

@@ -3,8 +3,9 @@
 use super::Context;
 use super::naming::{Spot, is_short};
 use crate::flow::argument;
-use crate::flow::event::{Entered, Operand};
+use crate::flow::event::{Entered, Gives, Operand};
 use crate::ir::{ArgKind, Call, Expr, ExprId, Module};
+use crate::remedy::Remedy;
 use crate::span::{Place, Span};
 
 /// A module and its input, by the names that they have where the module is called.
@@ -13,6 +14,8 @@ pub(super) struct Input {
     module: Option<String>,
     /// The argument, in words, and as it can be named there.
     argument: Option<(String, Option<String>)>,
+    /// Where the argument is, if that is a tensor.
+    tensor: Option<Place>,
     /// Is it the module that is in the wrong place?
     module_strays: bool,
     on: (String, String),
@@ -66,6 +69,9 @@ impl Input {
         Some(Self {
             module: Some(text(func)).filter(|text| is_short(text)),
             argument,
+            tensor: value
+                .filter(|_| given.gives == Gives::Tensor)
+                .map(|v| Place { span: ir.span(v), ..site }),
             module_strays,
             on: (module.device.in_words(), given.device.in_words()),
         })
@@ -76,6 +82,13 @@ impl Input {
         let module = self.module.as_ref().map_or_else(|| what.to_owned(), |module| format!("`{module}`"));
         let argument = self.argument.as_ref().map_or("what it is given", |(said, _)| said);
         format!("{module} is on {}, and {argument} is on {}", self.on.0, self.on.1)
+    }
+
+    /// Moves the argument to where the module is.
+    pub(super) fn remedy(&self) -> Option<Remedy> {
+        let module = self.module.as_ref().filter(|module| is_name(module) && !self.module_strays)?;
+        let device = format!("next({module}.parameters()).device");
+        Some(Remedy::Move { operand: self.tensor?, device })
     }
 
     /// Says which side one would move, and where to.

@@ -7,6 +7,7 @@ use super::Context;
 use crate::finding::{Code, Finding, Label};
 use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, Function, Handler, IfElse, Module, Stmt, Var};
 use crate::link::ModIdx;
+use crate::remedy::Remedy;
 use crate::span::{Place, Span};
 use crate::sym::{Answers, Sym};
 use crate::world::World;
@@ -49,7 +50,9 @@ pub(super) fn matched_by_message(cx: &Context<'_>) -> Vec<Finding> {
         let message =
             "an out-of-memory error is told by its message, which is not part of PyTorch's interface";
         let f = Finding::new(Code(502), World::Always, message, label);
-        found.push(f.help("catch `torch.OutOfMemoryError` (`torch.cuda.OutOfMemoryError` before 2.5)"));
+        let remedy = Remedy::AskClass(f.primary.place);
+        let help = "catch `torch.OutOfMemoryError` (`torch.cuda.OutOfMemoryError` before 2.5)";
+        found.push(f.help(help).remedy([remedy]));
     }
     found
 }

@@ -9,6 +9,7 @@ use crate::flow::is_module_class;
 use crate::flow::value::Reason;
 use crate::ir::FuncKind;
 use crate::link::ClassKey;
+use crate::remedy::Remedy;
 use crate::span::{Place, Span};
 use crate::world::World;
 
@@ -33,7 +34,8 @@ pub(super) fn discarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
         }
         (true, _) => "move the module, or the parameter's values through its `.data`".to_owned(),
     };
-    Some(with_stack(f, event).help(help))
+    let remedy = (!parameter).then_some(Remedy::Keep(event.place));
+    Some(with_stack(f, event).help(help).remedy(remedy))
 }
 
 /// SD203 as well: a module's own `.to()`, before it has parts
@@ -56,7 +58,11 @@ pub(super) fn to_numpy(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
         format!("{what} needs a tensor on the CPU, and this one is on {}", tensor.device.in_words());
     let f = finding(205, event, message, event.place, "NumPy cannot read device memory");
     let f = origins(f, tensor);
-    Some(with_stack(f, event).help("copy it to the host first: `.detach().cpu().numpy()`"))
+    let given = Some(tensor.place)
+        .filter(|&p| p != event.place && matches!(tensor.gives, Gives::Tensor | Gives::Tensors));
+    let several = tensor.gives == Gives::Tensors;
+    let remedy = Remedy::ToHost { call: event.place, tensor: given, several };
+    Some(with_stack(f, event).help("copy it to the host first: `.detach().cpu().numpy()`").remedy([remedy]))
 }
 
 /// The reasons of one side as labels: why it is there now, and where that began.
@@ -215,7 +221,8 @@ pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
         f = f.related(made, "made here, on the CPU");
     }
     let help = if forgotten { "move it in `to()` as well" } else { "register it with `register_buffer`" };
-    Some(with_stack(f, event).help(help))
+    let remedy = (step.reason == Reason::Kept).then_some(Remedy::Register(place));
+    Some(with_stack(f, event).help(help).remedy(remedy))
 }
 
 /// The innermost function at a place, by its start.
@@ -262,6 +269,10 @@ pub(super) fn module_input(event: &Event, cx: &Context<'_>) -> Option<Finding> {
         f.world = World::Cuda;
     }
     let both = || "move the module and its inputs to one device before the call".to_owned();
+    let made =
+        on_one_device(event, stray, other, cx).into_iter().filter(|r| matches!(r, Remedy::Make { .. }));
+    let moved = input.as_ref().and_then(Input::remedy);
+    let f = f.remedy(made.collect::<Vec<_>>().into_iter().chain(moved));
     Some(f.help(input.map_or_else(both, |input| input.help())))
 }
 
@@ -339,7 +350,44 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
         },
         None => "make it on the device of the tensor that it meets".to_owned(),
     };
-    Some(with_stack(f, event).help(help))
+    Some(with_stack(f, event).help(help).remedy(on_one_device(event, stray, other, cx)))
+}
+
+/// How two sides come to one device: the one that was made on the CPU without a word is made where the other one is, or moved there
+/// where they meet.
+fn on_one_device(event: &Event, stray: &Operand, other: &Operand, cx: &Context<'_>) -> Vec<Remedy> {
+    let mut remedies = Vec::new();
+    if stray.device != DeviceName::Known("cpu".to_owned())
+        || matches!(other.device, DeviceName::Known(ref d) if d == "cpu")
+    {
+        return remedies;
+    }
+    if let Some((call, _)) = made(stray)
+        && !kept_by_constructor(call, event.place, cx)
+        && let Some(spot) = Spot::new(cx, call)
+        && let Some(function) = spot.function()
+        && let Some(device) = spot.device(other).or_else(|| {
+            // The weights that it meets are the module's own.
+            spot.same_module(event.place).filter(|_| other.of_module || other.gives == Gives::Module)
+        })
+    {
+        remedies.push(Remedy::Make { call, function, device, meets: event.place });
+    }
+    if stray.gives == Gives::Tensor
+        && let Some(device) = Spot::new(cx, stray.place).and_then(|spot| spot.device(other))
+    {
+        remedies.push(Remedy::Move { operand: stray.place, device });
+    }
+    remedies
+}
+
+/// Is it made in a constructor, and meets the other one elsewhere? There the object is not where it will be.
+fn kept_by_constructor(made: Place, met: Place, cx: &Context<'_>) -> bool {
+    let Some(module) = cx.program.module_of(made.file) else { return false };
+    let function = cx.program.get(module).ir.function_at(made.span);
+    let constructs =
+        function.is_some_and(|f| matches!(f.name.as_str(), "__init__" | "__post_init__" | "setup"));
+    constructs && function_of(made, cx) != function_of(met, cx)
 }
 
 /// Is it as a test likes it? Fixtures and parameters are the project's own, wherever that stands to which they are given.
@@ -430,5 +478,6 @@ pub(super) fn operation(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     }
     let message = meets(what, stray, other);
     let code = if meeting == Meeting::ModuleInput { 202 } else { 201 };
-    Some(meeting_finding(code, event, message)?.help(move_one(event, stray, other, cx)))
+    let remedies = on_one_device(event, stray, other, cx);
+    Some(meeting_finding(code, event, message)?.help(move_one(event, stray, other, cx)).remedy(remedies))
 }

@@ -1,9 +1,11 @@
 //! SD3: what modules keep where `.to()` does not see it, and what must come after a move.
 
+use super::naming::Spot;
 use super::{Context, finding, reason, with_also, with_stack};
 use crate::finding::Finding;
 use crate::flow::event::{Event, Kind, LeftBehind};
 use crate::flow::value::Reason;
+use crate::remedy::Remedy;
 use crate::world::World;
 
 /// SD302 unregistered-submodule
@@ -16,12 +18,13 @@ pub(super) fn submodule(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let mut f = finding(302, event, message, event.place, "not registered");
     f.world = World::Always;
     let kind = match (*container, *parameters) {
-        ("dict", true) => "nn.ParameterDict",
-        ("dict", false) => "nn.ModuleDict",
-        (_, true) => "nn.ParameterList",
-        (_, false) => "nn.ModuleList",
+        ("dict", true) => "ParameterDict",
+        ("dict", false) => "ModuleDict",
+        (_, true) => "ParameterList",
+        (_, false) => "ModuleList",
     };
-    Some(with_stack(f, event).help(format!("keep them in an `{kind}`")))
+    let help = format!("keep them in an `nn.{kind}`");
+    Some(with_stack(f, event).help(help).remedy([Remedy::Hold { attribute: event.place, class: kind }]))
 }
 
 /// SD303 non-leaf-parameter
@@ -117,13 +120,18 @@ pub(super) fn nccl(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let f = finding(108, event, message, event.place, "raises without a GPU");
     Some(
         with_also(with_stack(f, event), event)
-            .help("choose the back end: `\"nccl\" if torch.cuda.is_available() else \"gloo\"`"),
+            .help("choose the back end: `\"nccl\" if torch.cuda.is_available() else \"gloo\"`")
+            .remedy([Remedy::Choose {
+                literal: event.place,
+                check: "torch.cuda.is_available",
+                otherwise: "gloo",
+            }]),
     )
 }
 
 /// SD107 hard-coded-autocast-device
 pub(super) fn autocast(event: &Event, cx: &Context<'_>) -> Option<Finding> {
-    let Kind::CudaAutocast { follows } = &event.kind else { return None };
+    let Kind::CudaAutocast { follows, given } = &event.kind else { return None };
     if event.is_guess() || super::availability::chosen(event, cx) {
         return None;
     }
@@ -135,10 +143,12 @@ pub(super) fn autocast(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if *follows != event.place {
         f = f.related(*follows, "works on the chosen device");
     }
-    let help = if cx.sources.text(event.place).contains("GradScaler") {
-        "name the type of the chosen device: `torch.amp.GradScaler(…)`"
-    } else {
-        "name the type of the chosen device: `torch.autocast(…)`"
-    };
-    Some(with_stack(f, event).help(help))
+    if cx.sources.text(event.place).contains("GradScaler") {
+        return Some(
+            with_stack(f, event).help("name the type of the chosen device: `torch.amp.GradScaler(…)`"),
+        );
+    }
+    let name = given.and_then(|given| Spot::new(cx, event.place)?.name(given));
+    let remedy = name.map(|x| Remedy::Autocast { call: event.place, device: format!("{x}.device") });
+    Some(with_stack(f, event).help("name the type of the chosen device: `torch.autocast(…)`").remedy(remedy))
 }

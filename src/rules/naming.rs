@@ -34,10 +34,32 @@ impl<'a> Spot<'a> {
         match side.gives {
             Gives::Tensor => expression().map(|name| format!("{name}.device")),
             Gives::Module => expression().map(|name| device_of_module(&name)),
-            Gives::Other => None,
+            Gives::Tensors | Gives::Other => None,
         }
         .or_else(|| self.outside(side))
         .or_else(|| self.own_module(side))
+    }
+
+    /// The path of PyTorch's function that is called here.
+    pub(super) fn function(&self) -> Option<String> {
+        let is_call =
+            |n: &usize| self.ir.expr_spans[*n] == self.at.span && matches!(self.ir.exprs[*n], Expr::Call(_));
+        let Expr::Call(id) = self.ir.exprs[(0..self.ir.exprs.len()).find(is_call)?] else { return None };
+        match self.cx.program.resolve_expr(self.module, self.ir.call(id).func) {
+            Some(Resolved::External(path)) => {
+                Some(path.as_str().to_owned()).filter(|path| path.starts_with("torch."))
+            }
+            _ => None,
+        }
+    }
+
+    /// The call whose result the method here is called on, and the path of its function.
+    pub(super) fn made_of(&self) -> Option<String> {
+        let is_call =
+            |n: &usize| self.ir.expr_spans[*n] == self.at.span && matches!(self.ir.exprs[*n], Expr::Call(_));
+        let Expr::Call(id) = self.ir.exprs[(0..self.ir.exprs.len()).find(is_call)?] else { return None };
+        let Expr::Attr { base, .. } = self.ir.expr(self.ir.call(id).func) else { return None };
+        Self { at: Place { span: self.ir.span(base), ..self.at }, ..*self }.function()
     }
 
     /// The expression at a place of the same file, if it is a name or a chain of attributes that means the same here.
@@ -130,6 +152,15 @@ impl<'a> Spot<'a> {
         Some(Span { start: self.ir.stmt_span(*first).start, end: self.ir.stmt_span(*last).end })
     }
 
+    /// The device of the module, if both this place and the other one are in methods of the same class of modules.
+    pub(super) fn same_module(&self, other: Place) -> Option<String> {
+        let class = |at: Place| self.ir.function_at(at.span)?.class.filter(|_| at.file == self.at.file);
+        let class = class(self.at).filter(|&own| class(other) == Some(own))?;
+        let key = ClassKey { module: self.module, class };
+        let receiver = self.ir.function_at(self.at.span)?.params.first()?;
+        is_module_class(self.cx.program, key).then(|| device_of_module(receiver.name.as_str()))
+    }
+
     /// By what the outside thing is called that decides the device: `args.device`, `x`.
     fn outside(&self, side: &Operand) -> Option<String> {
         let symbol = side.symbol.as_ref()?;
@@ -142,6 +173,10 @@ impl<'a> Spot<'a> {
         if symbol.names {
             return Some(text.to_owned());
         }
+        // A module is no tensor.
+        if self.is_receiver_of_module(text) {
+            return None;
+        }
         let called =
             |call: Call<'_>| self.cx.sources.text(Place { span: self.ir.span(call.func), ..self.at }) == text;
         Some(if self.ir.calls().any(called) { device_of_module(text) } else { format!("{text}.device") })
@@ -152,6 +187,14 @@ impl<'a> Spot<'a> {
         let Some(function) = self.ir.function_at(self.at.span) else { return false };
         let param = function.params.iter().find(|p| p.name.as_str() == name);
         param.is_some_and(|p| self.bindings(function, p.slot).is_empty())
+    }
+
+    /// Is that the module whose method this is?
+    fn is_receiver_of_module(&self, name: &str) -> bool {
+        let Some(function) = self.ir.function_at(self.at.span) else { return false };
+        let receiver = function.params.first().is_some_and(|p| p.name.as_str() == name);
+        let class = function.class.map(|class| ClassKey { module: self.module, class });
+        receiver && class.is_some_and(|class| is_module_class(self.cx.program, class))
     }
 
     /// In a method of a module: by an input that is taken apart like a tensor, or by the module's own parameters.

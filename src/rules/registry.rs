@@ -93,7 +93,7 @@ const FAMILIES: [(u16, &str); 9] = [
 /// Every rule, sorted by code. A page that cannot be read is left out; a test sees to it that there is none.
 pub fn registry() -> &'static [Page] {
     static REGISTRY: LazyLock<Vec<Page>> = LazyLock::new(|| {
-        let mut pages: Vec<_> = PAGES.iter().filter_map(|(_, text)| Page::parse(text).ok()).collect();
+        let mut pages: Vec<_> = PAGES.iter().filter_map(|(_, text)| Page::read(text).ok()).collect();
         pages.sort_by_key(|p| p.code);
         pages
     });

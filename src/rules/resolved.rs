@@ -14,6 +14,7 @@ use crate::finding::{Code, Finding, Label};
 use crate::flow::is_module_class;
 use crate::ir::{BinOp, Class, ClassId, CompKind, Expr, ExprId, FuncId, Slot, Stmt, Var};
 use crate::link::{ClassKey, Resolved};
+use crate::remedy::Remedy;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::torch;
@@ -98,8 +99,11 @@ impl File<'_> {
         let message = format!(
             "the modules in `self.{name}` are in a plain list: `.to()`, `parameters()` and `state_dict()` miss them"
         );
-        let label = Label::new(Place { file: self.cx.file, span: at }, "not registered");
-        Finding::new(Code(302), World::Always, message, label).help("keep them in an `nn.ModuleList`")
+        let attribute = Place { file: self.cx.file, span: at };
+        let label = Label::new(attribute, "not registered");
+        Finding::new(Code(302), World::Always, message, label)
+            .help("keep them in an `nn.ModuleList`")
+            .remedy([Remedy::Hold { attribute, class: "ModuleList" }])
     }
 
     /// Does a constructor register by name, or in a container of PyTorch's?

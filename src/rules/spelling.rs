@@ -5,6 +5,7 @@ use super::{Context, finding, reason, with_stack};
 use crate::finding::Finding;
 use crate::flow::event::{Compared, Event, Kind, Misplaced};
 use crate::flow::value::Reason;
+use crate::remedy::Remedy;
 use crate::world::World;
 
 /// SD801 invalid-device-string
@@ -96,7 +97,8 @@ pub(super) fn compared(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
         let help = "the types are `cuda`, `cpu`, `mps`, …, without an index: `.type == \"cuda\"`";
         return Some(with_stack(f, event).help(help));
     }
-    Some(with_stack(f, event).help("compare its type: `.type == \"cuda\"`"))
+    let remedy = (*how == Compared::Text).then_some(Remedy::CompareType(event.place));
+    Some(with_stack(f, event).help("compare its type: `.type == \"cuda\"`").remedy(remedy))
 }
 
 /// SD804 module-has-no-device

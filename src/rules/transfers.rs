@@ -1,9 +1,11 @@
 //! SD6: transfers that cost more than they bring.
 
+use super::naming::Spot;
 use super::{Context, finding, with_stack};
 use crate::finding::Finding;
 use crate::flow::event::{Again, Event, Kind};
 use crate::ir::{Block, Expr, ExprId, FuncKind, Function, Module, Slot, Stmt, Var};
+use crate::remedy::Remedy;
 use crate::span::Span;
 use crate::world::{Premise, World};
 
@@ -32,7 +34,9 @@ pub(super) fn created(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     } else {
         "make it where it is needed: `device=`"
     };
-    Some(with_stack(f, event).help(help))
+    let function = Spot::new(cx, event.place).and_then(|spot| spot.made_of());
+    let remedy = function.map(|function| Remedy::MakeThere { transfer: event.place, function });
+    Some(with_stack(f, event).help(help).remedy(remedy))
 }
 
 /// `try: torch.zeros(2).to(device)`, `return True`: is it made to see whether that works, in a function that says yes or no?
@@ -71,7 +75,8 @@ pub(super) fn unwaited(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let f = transfer(603, event, message, "returns before the copy is done").related(*read, "read here");
     Some(
         with_stack(f, event)
-            .help("leave out `non_blocking`, or call `torch.cuda.synchronize()` before the read"),
+            .help("leave out `non_blocking`, or call `torch.cuda.synchronize()` before the read")
+            .remedy([Remedy::Without { call: event.place, keyword: "non_blocking" }]),
     )
 }
 

@@ -67,6 +67,14 @@ pub fn text(path: &Path) -> Result<String, Unreadable> {
     utf8(bytes(path)?, "")
 }
 
+/// Decodes the bytes of a file that must be UTF-8. A byte order mark stays.
+///
+/// # Errors
+/// [`Unreadable`] with the reason, if there can be no text.
+pub fn decode_utf8(bytes: Vec<u8>) -> Result<String, Unreadable> {
+    if bytes.len() as u64 > MAX_BYTES { Err(Unreadable::TooLarge) } else { utf8(bytes, "") }
+}
+
 /// The first bytes of a file, `limit` of them at most.
 ///
 /// # Errors
@@ -78,7 +86,11 @@ pub fn head(path: &Path, limit: u64) -> Result<Vec<u8>, Unreadable> {
     Ok(bytes)
 }
 
-fn bytes(path: &Path) -> Result<Vec<u8>, Unreadable> {
+/// All bytes of a file.
+///
+/// # Errors
+/// [`Unreadable`] if it is no regular file, too large, or cannot be read.
+pub fn bytes(path: &Path) -> Result<Vec<u8>, Unreadable> {
     let (file, length) = open(path)?;
     if length > MAX_BYTES {
         return Err(Unreadable::TooLarge);
@@ -151,6 +163,37 @@ pub fn decode(mut bytes: Vec<u8>) -> Result<String, Unreadable> {
             Some(charset) => charset.decode(bytes, name),
         },
     }
+}
+
+/// A text that cannot be written in its file's encoding.
+#[derive(Debug, thiserror::Error)]
+pub enum Unencodable {
+    /// The encoding of the file has no such character.
+    #[error("its encoding, `{0}`, has no character for what would be written")]
+    NoCharacter(String),
+    /// The first lines now declare another encoding, or one that is not known.
+    #[error("its declared encoding would change")]
+    Cookie,
+}
+
+/// The bytes of a Python file with a new text: in the encoding, and with the byte order mark, of the bytes that it has now.
+///
+/// # Errors
+/// [`Unencodable`] with the reason, if the text cannot be written so.
+pub fn encode(old: &[u8], text: &str) -> Result<Vec<u8>, Unencodable> {
+    const MARK: &[u8] = b"\xef\xbb\xbf";
+    let mark = old.starts_with(MARK);
+    let old_cookie = cookie(if mark { &old[MARK.len()..] } else { old });
+    if cookie(text.as_bytes()) != old_cookie {
+        return Err(Unencodable::Cookie);
+    }
+    let charset = match &old_cookie {
+        None => Charset::Utf8,
+        Some(name) => Charset::named(name).ok_or(Unencodable::Cookie)?,
+    };
+    let bytes =
+        charset.encode(text).ok_or_else(|| Unencodable::NoCharacter(old_cookie.unwrap_or_default()))?;
+    Ok(if mark { [MARK, &bytes].concat() } else { bytes })
 }
 
 fn utf8(bytes: Vec<u8>, hint: &'static str) -> Result<String, Unreadable> {
@@ -231,6 +274,20 @@ impl Charset {
                 .ok_or(Unreadable::NotAsDeclared(name)),
         }
     }
+
+    /// The bytes of the text; nothing if it has a character that the encoding has not.
+    fn encode(&self, text: &str) -> Option<Vec<u8>> {
+        match self {
+            Self::Utf8 => Some(text.as_bytes().to_vec()),
+            Self::Latin1 => text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect(),
+            Self::Ascii => text.is_ascii().then(|| text.as_bytes().to_vec()),
+            Self::Web(encoding) => {
+                // Some encodings can be read and are never written.
+                let (bytes, used, unmappable) = encoding.encode(text);
+                (used == *encoding && !unmappable).then(|| bytes.into_owned())
+            }
+        }
+    }
 }
 
 /// The name in the PEP 263 cookie: a comment in the first line, or in the second if the first has nothing
@@ -295,7 +352,7 @@ fn declared(comment: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{cookie, decode};
+    use super::{cookie, decode, encode};
 
     fn reason(bytes: &[u8]) -> String {
         decode(bytes.to_vec()).map_or_else(|error| error.to_string(), |text| format!("read as {text:?}"))
@@ -345,6 +402,23 @@ mod tests {
         assert_eq!(text(b"\xef\xbb\xbfx = 1\r\n\x0cy\0\r"), "x = 1\r\n\x0cy\0\r");
         assert_eq!(text(b"\xef\xbb\xbf# coding: utf-8\n"), "# coding: utf-8\n");
         assert_eq!(text(b""), "");
+    }
+
+    #[test]
+    fn a_text_is_encoded_as_its_file_was() {
+        let again = |old: &[u8], add: &str| {
+            let text = decode(old.to_vec()).unwrap_or_default() + add;
+            encode(old, &text).map_err(|error| error.to_string())
+        };
+        let latin = b"# coding: latin-1\r\nx = '\xe9\x80'\r\n";
+        assert_eq!(again(latin, ""), Ok(latin.to_vec()));
+        assert!(again(latin, "y = '\u{20ac}'").is_err_and(|why| why.contains("latin-1")));
+        let japanese = b"# coding: cp932\n\x82\xa0";
+        assert_eq!(again(japanese, "\u{3044}"), Ok([&japanese[..], b"\x82\xa2"].concat()));
+        let marked = b"\xef\xbb\xbfx = 1\n";
+        assert_eq!(again(marked, "\u{e9}"), Ok([&marked[..], "\u{e9}".as_bytes()].concat()));
+        assert!(again(b"# coding: ascii\n", "\u{e9}").is_err());
+        assert!(encode(b"x = 1\n", "# coding: latin-1\nx = 1\n").is_err());
     }
 
     #[test]

@@ -80,10 +80,7 @@ impl Judged {
             if f.unshown.is_empty() {
                 continue;
             }
-            // What is said of the first place is true of this one, too.
-            f.primary.place = f.unshown.remove(0).place;
-            f.fix = None;
-            f.show_more(MAX_SHOWN);
+            f.move_to(0);
             told.extend(places(&f));
             kept.push(f);
         }
@@ -95,6 +92,39 @@ impl Judged {
 const MAX_SHOWN: usize = 12;
 
 impl Finding {
+    /// Tells it at one of its places that are not shown, the primary place being silenced. What is said of that is true of this one, too.
+    fn move_to(&mut self, unshown: usize) {
+        self.primary.place = self.unshown.remove(unshown).place;
+        self.fix = None;
+        self.show_more(MAX_SHOWN);
+    }
+
+    /// Leaves out those of the places of its cause that are known: `known` says so for the primary place, and for each of
+    /// [`Finding::repeated`]. If the primary one is known, the first other one takes its place. `None`: all are known.
+    pub fn without(mut self, known: &[bool]) -> Option<Self> {
+        let mut flags = known.iter().copied();
+        let primary = flags.next().unwrap_or(false);
+        let shown = self.related.len();
+        let mut stays =
+            |label: &Label| !matches!(label.role, Role::Repeated { .. }) || !flags.next().unwrap_or(false);
+        self.related.retain(&mut stays);
+        self.unshown.retain(&mut stays);
+        if !primary {
+            self.show_more(shown);
+            return Some(self);
+        }
+        // What leads to the old place, or comes of it, is not shown with the new one.
+        let mut others = std::mem::take(&mut self.related);
+        others.append(&mut self.unshown);
+        others.retain(|label| matches!(label.role, Role::Repeated { .. }));
+        self.unshown = others;
+        if self.unshown.is_empty() {
+            return None;
+        }
+        self.move_to(0);
+        Some(self)
+    }
+
     /// Shows other places of the cause, up to so many places in all.
     fn show_more(&mut self, up_to: usize) {
         while self.related.len() < up_to

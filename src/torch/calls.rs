@@ -1,9 +1,8 @@
 //! Facts about callables that the operator table does not hold: back ends, host conversions, wrappers, decorators,
 //! frameworks. Read from `data/calls.txt`, whose header describes the format.
 
-use rustc_hash::FxHashMap;
-
 use super::read::lines;
+use super::table::Table;
 use crate::sym::Sym;
 use crate::world::Backend;
 
@@ -180,28 +179,28 @@ pub enum Decorator {
 /// The facts by path, and those of whole packages (`numpy.*`).
 #[derive(Debug, Default)]
 pub struct Calls {
-    exact: FxHashMap<Sym, CallFact>,
-    packages: FxHashMap<&'static str, CallFact>,
+    exact: Table<CallFact>,
+    packages: Table<CallFact>,
 }
 
 impl Calls {
-    /// Reads `data/calls.txt`; malformed lines are skipped.
+    /// Takes the lines of `data/calls.txt`. Malformed ones say nothing.
     pub fn read(text: &'static str) -> Self {
         let mut calls = Self::default();
         for line in lines(text) {
             let Some((path, facts)) = line.split_once(' ') else { continue };
-            let Some(package) = path.strip_suffix(".*") else {
-                merge(calls.exact.entry(Sym::new(path)).or_default(), path, facts);
-                continue;
-            };
-            merge(calls.packages.entry(package).or_default(), path, facts);
+            match path.strip_suffix(".*") {
+                None => calls.exact.add(path, facts),
+                Some(package) => calls.packages.add(package, facts),
+            }
         }
         calls
     }
 
     /// The libraries that have something which is there for CUDA alone.
     pub fn libraries_for_cuda(&self) -> Vec<&'static str> {
-        let paths = self.exact.iter().filter(|(_, fact)| fact.for_cuda_alone).map(|(path, _)| path.as_str());
+        let for_cuda = |facts: &str| facts.split(' ').any(|word| word == FOR_CUDA);
+        let paths = self.exact.lines().filter(|(_, facts)| for_cuda(facts)).map(|(path, _)| path);
         let mut libraries: Vec<&str> = paths.filter_map(|path| path.split('.').next()).collect();
         libraries.sort_unstable();
         libraries.dedup();
@@ -210,10 +209,11 @@ impl Calls {
 
     /// The facts of a path: its own, else those of the nearest package that has some.
     pub fn get(&self, path: Sym) -> Option<&CallFact> {
-        self.exact.get(&path).or_else(|| {
-            let mut rest = path.as_str();
+        let path = path.as_str();
+        fact(&self.exact, path, path).or_else(|| {
+            let mut rest = path;
             while let Some((package, _)) = rest.rsplit_once('.') {
-                if let Some(fact) = self.packages.get(package) {
+                if let Some(fact) = fact(&self.packages, package, &[package, ".*"].concat()) {
                     return Some(fact);
                 }
                 rest = package;
@@ -222,6 +222,20 @@ impl Calls {
         })
     }
 }
+
+/// What the lines about a name say of what is at this path.
+fn fact<'a>(table: &'a Table<CallFact>, name: &str, path: &str) -> Option<&'a CallFact> {
+    table.get(name, |lines| {
+        let mut fact = CallFact::default();
+        for facts in lines {
+            merge(&mut fact, path, facts);
+        }
+        Some(fact)
+    })
+}
+
+/// The word that says so.
+const FOR_CUDA: &str = "cuda";
 
 /// Whether a line of `data/calls.txt` is well-formed.
 #[cfg(test)]
@@ -272,7 +286,7 @@ fn merge(fact: &mut CallFact, path: &str, words: &str) -> Option<()> {
             "keeps" => fact.keeps_at = Some(arg(value)?),
             "meets" => fact.meets = Some(arg(value)?),
             "mixes" => fact.mixes = value.split(',').map(arg).collect::<Option<_>>()?,
-            "cuda" if value.is_empty() => fact.for_cuda_alone = true,
+            FOR_CUDA if word == key => fact.for_cuda_alone = true,
             "each" => fact.calls_each = Some(arg(value)?),
             _ => return None,
         }

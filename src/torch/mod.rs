@@ -1,13 +1,14 @@
 //! PyTorch's semantics as data: which callables make tensors and where, move them, demand one device,
 //! leave their arguments alone, or fail without an accelerator.
 //!
-//! The facts are in `data/*.txt`, compiled in and read once, on first use. A malformed line is skipped
+//! The facts are in `data/*.txt`, compiled in; each is read when it is first asked for. A malformed line is skipped
 //! (and fails a test). Nothing here looks at code; `flow` asks by canonical dotted path.
 
 mod calls;
 mod names;
 mod operators;
 mod read;
+mod table;
 
 use std::cell::RefCell;
 use std::sync::LazyLock;
@@ -25,6 +26,7 @@ use crate::sym::Sym;
 use calls::Calls;
 use names::{Aliases, Classes, Marks};
 use read::Entry;
+use table::Table;
 
 const GENERATED: &str = include_str!("../../data/operators.txt");
 const WRITTEN: &str = include_str!("../../data/operators-written.txt");
@@ -45,7 +47,11 @@ pub const STARTERS: [&str; 2] = ["spawn", "start_processes"];
 /// The packages that the facts are about.
 static LIBRARIES: LazyLock<FxHashSet<&str>> = LazyLock::new(|| {
     let facts = [GENERATED, WRITTEN, CALLS, CLASSES].into_iter().flat_map(read::lines);
-    facts.filter_map(|fact| Some(fact.split(' ').next()?.split_once('.')?.0)).collect()
+    let mut all: Vec<&str> =
+        facts.filter_map(|fact| Some(fact.split(' ').next()?.split_once('.')?.0)).collect();
+    // Most lines follow one of the same package.
+    all.dedup();
+    all.into_iter().collect()
 });
 
 /// Is it the name of a package whose functions or classes are known here: `transformers`?
@@ -53,32 +59,58 @@ pub fn is_library(package: &str) -> bool {
     LIBRARIES.contains(package)
 }
 
+/// The lines about operators. Of two about one name the later one holds.
 #[derive(Default)]
 struct Operators {
-    functions: FxHashMap<Sym, Op>,
-    methods: FxHashMap<Sym, Op>,
-    modules: FxHashMap<Sym, ModuleOp>,
+    functions: Table<Op>,
+    methods: Table<Op>,
+    modules: Table<ModuleOp>,
 }
 
 static OPERATORS: LazyLock<Operators> = LazyLock::new(|| {
     let mut table = Operators::default();
-    for entry in read::lines(GENERATED).chain(read::lines(WRITTEN)).filter_map(read::entry) {
-        match entry {
-            Entry::Module(module) => {
-                table.modules.insert(module.name, module);
-            }
-            Entry::Op(op) => match op.name.as_str().strip_prefix("torch.Tensor.") {
-                Some(method) => {
-                    table.methods.insert(Sym::new(method), op);
-                }
-                None => {
-                    table.functions.insert(op.name, op);
-                }
-            },
+    for line in read::lines(GENERATED).chain(read::lines(WRITTEN)) {
+        let Some((name, facts)) = line.split_once(' ') else { continue };
+        if read::is_module(facts) {
+            table.modules.add(name, line);
+        } else if let Some(method) = name.strip_prefix("torch.Tensor.") {
+            table.methods.add(method, line);
+        } else {
+            table.functions.add(name, line);
         }
     }
     table
 });
+
+impl Operators {
+    fn op<'a>(table: &'a Table<Op>, name: &str) -> Option<&'a Op> {
+        table.get(name, |lines| {
+            let read = |line| match read::entry(line) {
+                Some(Entry::Op(op)) => Some(op),
+                _ => None,
+            };
+            lines.filter_map(read).last()
+        })
+    }
+
+    fn function(&self, name: Sym) -> Option<&Op> {
+        Self::op(&self.functions, name.as_str())
+    }
+
+    fn method(&self, name: Sym) -> Option<&Op> {
+        Self::op(&self.methods, name.as_str())
+    }
+
+    fn module(&self, name: Sym) -> Option<&ModuleOp> {
+        self.modules.get(name.as_str(), |lines| {
+            let read = |line| match read::entry(line) {
+                Some(Entry::Module(module)) => Some(module),
+                _ => None,
+            };
+            lines.filter_map(read).last()
+        })
+    }
+}
 
 /// What is known of one path.
 #[derive(Clone, Copy)]
@@ -94,6 +126,8 @@ thread_local! {
     static KNOWN: RefCell<FxHashMap<Sym, Known>> = RefCell::default();
     /// Their public names.
     static CANONICAL: RefCell<FxHashMap<Sym, Sym>> = RefCell::default();
+    /// Methods of tensors this thread has asked about.
+    static METHODS: RefCell<FxHashMap<Sym, Option<&'static Op>>> = RefCell::default();
     /// Modules whose import says whether a file is for CUDA alone.
     static CUDA_ONLY: RefCell<FxHashMap<Sym, Option<Reach>>> = RefCell::default();
     /// Decorators' names.
@@ -141,7 +175,7 @@ pub fn base_class(path: Sym) -> Option<BaseFact> {
 }
 
 fn find_function(path: Sym) -> Option<&'static Op> {
-    if let Some(op) = OPERATORS.functions.get(&path) {
+    if let Some(op) = OPERATORS.function(path) {
         return Some(op);
     }
     let text = path.as_str();
@@ -150,23 +184,22 @@ fn find_function(path: Sym) -> Option<&'static Op> {
         return self::method(Sym::new(method));
     }
     let path = canonical(path);
-    OPERATORS.functions.get(&path).or_else(|| {
+    OPERATORS.function(path).or_else(|| {
         // torch.nn.functional re-exports torch's own functions.
         let name = path.as_str().strip_prefix("torch.nn.functional.")?;
-        OPERATORS.functions.get(&Sym::new(&format!("torch.{name}")))
+        OPERATORS.function(Sym::new(&format!("torch.{name}")))
     })
 }
 
 /// The method or attribute of `torch.Tensor` of this bare name; the receiver is position 0.
 pub fn method(name: Sym) -> Option<&'static Op> {
-    OPERATORS.methods.get(&name)
+    METHODS.with_borrow_mut(|known| *known.entry(name).or_insert_with(|| OPERATORS.method(name)))
 }
 
 fn find_module(path: Sym) -> Option<&'static ModuleOp> {
     OPERATORS
-        .modules
-        .get(&path)
-        .or_else(|| path.as_str().starts_with("torch.").then(|| OPERATORS.modules.get(&canonical(path)))?)
+        .module(path)
+        .or_else(|| path.as_str().starts_with("torch.").then(|| OPERATORS.module(canonical(path)))?)
 }
 
 /// The path under which PyTorch documents what `path` names: private homes and doubled names folded. Paths outside

@@ -4,6 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use super::read::lines;
+use super::table::Table;
 use crate::sym::Sym;
 use crate::world::Backend;
 
@@ -69,17 +70,23 @@ pub enum TestGuard {
 
 /// Base classes by path.
 #[derive(Debug, Default)]
-pub struct Classes(FxHashMap<Sym, BaseFact>);
+pub struct Classes(Table<BaseFact>);
 
 impl Classes {
-    /// Reads `data/classes.txt`; malformed lines are skipped.
-    pub fn read(text: &str) -> Self {
-        Self(lines(text).filter_map(class).collect())
+    /// Takes the lines of `data/classes.txt`. Malformed ones say nothing.
+    pub fn read(text: &'static str) -> Self {
+        let mut table = Table::default();
+        for line in lines(text) {
+            if let Some((path, _)) = line.split_once(' ') {
+                table.add(path, line);
+            }
+        }
+        Self(table)
     }
 
     /// The fact of a path.
     pub fn get(&self, path: Sym) -> Option<BaseFact> {
-        self.0.get(&path).copied()
+        self.0.get(path.as_str(), |lines| lines.filter_map(class).last().map(|(_, fact)| fact)).copied()
     }
 }
 

@@ -21,6 +21,11 @@ pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
+/// Is it about a module, by what follows the name in its line?
+pub fn is_module(facts: &str) -> bool {
+    facts.split(' ').next().and_then(kind) == Some(Kind::Module)
+}
+
 /// The entry of one line; `None` where the line is malformed.
 pub fn entry(line: &str) -> Option<Entry> {
     let mut words = line.split(' ');

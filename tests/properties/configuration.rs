@@ -64,16 +64,21 @@ fn written(layer: &Layer) -> String {
         add("select", list(select));
     }
     add("extend-select", list(&layer.selection.extend_select));
-    add("ignore", list(&[layer.selection.ignore.as_slice(), &layer.off].concat()));
+    add("ignore", list(&layer.selection.ignore));
     if let Some(exclude) = &layer.exclude {
         add("exclude", list(exclude.texts()));
     }
     add("extend-exclude", list(Patterns::texts(&layer.extend_exclude)));
-    for (key, flag) in [("force-exclude", layer.force_exclude), ("strict", layer.strict)] {
+    for (key, flag) in [
+        ("force-exclude", layer.force_exclude),
+        ("strict", layer.strict),
+        ("fix", layer.fix),
+        ("unsafe-fixes", layer.unsafe_fixes),
+    ] {
         flag.into_iter().for_each(|flag| add(key, flag.to_string()));
     }
-    if let Some(extend) = &layer.extend {
-        add("extend", quoted(extend.value.to_string_lossy()));
+    for (key, path) in [("extend", &layer.extend), ("baseline", &layer.baseline)] {
+        path.iter().for_each(|path| add(key, quoted(&path.value.to_string_lossy())));
     }
     for (key, bytes) in
         [("oom-threshold", layer.oom_threshold), ("max-accelerator-memory", layer.max_accelerator_memory)]

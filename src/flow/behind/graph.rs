@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::caught::tried;
 use super::refuses::{Points, Refusal, is_within, outermost};
 use super::{GPUS, literal};
-use crate::flow::nodes::{Node, named, node, silent};
+use crate::flow::nodes::{Node, named, node};
 use crate::ir::{ArgKind, Call, ClassId, Expr, ExprId, Module, Whole};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::span::Span;
@@ -176,7 +176,7 @@ pub(super) struct Mention {
 /// What the file mentions.
 pub(super) fn mentions(program: &Program, m: ModIdx) -> Vec<Mention> {
     let ir = &program.get(m).ir;
-    let mut skipped = silent(ir);
+    let mut skipped = ir.silent().clone();
     skipped.extend(constants(program, m));
     let settled = [given_gpus(ir), tried(program, m)];
     let several = program.bound_by_several(m);
@@ -185,7 +185,7 @@ pub(super) fn mentions(program: &Program, m: ModIdx) -> Vec<Mention> {
         spend(1);
         let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
         // Nothing else names a function.
-        if !matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. }) || skipped.contains(&e) {
+        if !matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. }) || skipped.contains(e) {
             continue;
         }
         let first = named(program, m, e);

@@ -303,11 +303,19 @@ impl Interp<'_> {
     /// `device_ids=[0, 1, 2, 3]`: a list of indices where a callable takes devices. Without any GPU such lists are
     /// forgotten, or something else raises first.
     pub(super) fn check_device_list(&mut self, path: Sym, args: &Args, e: ExprId) {
-        if !args.values().any(|(v, _)| matches!(v, Value::Object(_) | Value::Seq(_))) {
+        if !args.values().any(|(v, _)| matches!(v, Value::Object(_) | Value::Seq(_) | Value::Choice(_))) {
             return;
         }
         let Some(arg) = torch::call(path).and_then(|f| f.accelerator).and_then(|a| a.device) else { return };
         let Some((list, _)) = args.get(usize::from(arg.position), arg.name.as_str()) else { return };
+        // `[0, 1] if torch.cuda.is_available() else None`
+        self.each(list, &mut |i, list| {
+            i.check_listed(arg.name, list, e);
+            Value::None
+        });
+    }
+
+    fn check_listed(&mut self, name: Sym, list: Value, e: ExprId) {
         let Some(items) = self.exact_elements(list) else { return };
         let index = |v: &Value| match v {
             Value::Int(i) => u32::try_from(*i).ok(),
@@ -322,7 +330,7 @@ impl Interp<'_> {
         let bad = self.d.and(there, missing);
         let Some(bite) = self.bite(bad, false) else { return };
         let place = self.place(e);
-        let what = format!("`{}={:?}`", arg.name, items.iter().filter_map(index).collect::<Vec<_>>());
+        let what = format!("`{name}={:?}`", items.iter().filter_map(index).collect::<Vec<_>>());
         let kind = Kind::Use {
             what,
             origin: None,

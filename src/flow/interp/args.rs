@@ -43,6 +43,16 @@ impl Args {
         Self { positional: self.get(position, name).into_iter().collect(), ..Self::default() }
     }
 
+    /// The same with `v` for this argument, if it is given.
+    pub(super) fn with(&self, position: usize, name: &str, v: Value) -> Self {
+        let mut args = self.clone();
+        let keyword = args.keywords.iter_mut().find(|(n, ..)| n.as_str() == name).map(|(_, v, _)| v);
+        if let Some(place) = keyword.or_else(|| args.positional.get_mut(position).map(|(v, _)| v)) {
+            *place = v;
+        }
+        args
+    }
+
     /// The argument by keyword.
     pub(super) fn keyword(&self, name: &str) -> Option<(Value, ExprId)> {
         self.keywords.iter().find(|(n, ..)| n.as_str() == name).map(|&(_, v, e)| (v, e))

@@ -186,7 +186,8 @@ impl Interp<'_> {
         self.while_chosen(cast, &mut |i| {
             let bad = i.d.and(absent, cast.enabled);
             if let Some(bite) = i.bite(bad, true) {
-                i.emit(Kind::CudaAutocast { follows: cast.place }, cast.place, bite, Vec::new());
+                let work = Kind::CudaAutocast { follows: cast.place, given: None };
+                i.emit(work, cast.place, bite, Vec::new());
             }
         });
     }
@@ -285,6 +286,22 @@ impl Interp<'_> {
         o
     }
 
+    /// The first tensor that a call is given, as a name.
+    fn tensor_given(&mut self, e: ExprId) -> Option<ExprId> {
+        let ir = &self.linked().ir;
+        let Expr::Call(c) = ir.expr(e) else { return None };
+        let plain =
+            ir.call(c).args.iter().filter(|a| matches!(a.kind, ArgKind::Positional | ArgKind::Keyword(_)));
+        let names: Vec<ExprId> =
+            plain.map(|a| a.value).filter(|&v| matches!(ir.expr(v), Expr::Var(_))).collect();
+        names.into_iter().find(|&v| {
+            self.muted += 1;
+            let value = self.eval(v);
+            self.muted -= 1;
+            matches!(value, Value::Tensor(_))
+        })
+    }
+
     /// Work on a device, perhaps inside of a CUDA autocast.
     pub(super) fn autocast_meets(&mut self, device: Dd, e: ExprId) {
         if let (Some(&cast), 0) = (self.watch.autocasts.last(), self.muted) {
@@ -313,7 +330,8 @@ impl Interp<'_> {
             }
             if let Some(bite) = self.bite_without_cuda(device, leaf, cast.enabled) {
                 let follows = self.place(e);
-                self.emit(Kind::CudaAutocast { follows }, cast.place, bite, Vec::new());
+                let given = self.tensor_given(e).map(|e| self.place(e));
+                self.emit(Kind::CudaAutocast { follows, given }, cast.place, bite, Vec::new());
                 return;
             }
         }

@@ -210,14 +210,27 @@ impl Interp<'_> {
             _ => String::new(),
         };
         if suffix.is_empty() {
-            let (x, y) = (Value::Outer(o), v);
-            return self.named_test(Test::Compare(0, x, y), e);
+            return self.same_given(o, v, e);
         }
         let key = match v {
             Value::Str(s, _) => Value::Str(s, super::super::value::NO_ORIGIN),
             v => v,
         };
         self.flag(Test::Compare(0, Value::Outer(o), key), o, &suffix, e)
+    }
+
+    /// Two things that are not written there: `world_size == args.ngpu` is the user's word on GPUs, like any test of one side.
+    fn same_given(&mut self, a: OuterId, b: Value, e: ExprId) -> Cond {
+        let test = Test::Compare(0, Value::Outer(a), b);
+        let left = self.t.get_outer(a).text.as_str();
+        let right = if let Value::Outer(b) = b { self.t.get_outer(b).text.as_str() } else { "…" };
+        if !self.tests.contains_key(&test) && [left, right].into_iter().any(speaks_of_devices) {
+            let text = format!("{left} == {right}");
+            let atom =
+                self.atoms.add(Atom::Flag { text, about_devices: true, settable: false, default: None });
+            self.note_test(test, atom);
+        }
+        self.named_test(test, e)
     }
 
     /// Comparisons of a device, or of its type, with the name of one.

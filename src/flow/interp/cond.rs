@@ -1,7 +1,7 @@
 //! Conditions: what a test says about the machine, the user's flags and everything else.
 
 use super::super::atom::{Atom, backend, gpus_at_least};
-use super::super::device_words::speaks_of_devices;
+use super::super::device_words::{speaks_of_devices, speaks_of_own_gpu};
 use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::{FrameId, OuterId, Value};
 use super::addresses::Written;
@@ -259,6 +259,7 @@ impl Interp<'_> {
                     let text = [name, suffix].concat();
                     let about_devices = !self.asks_accelerator_else(outer)
                         && (speaks_of_devices(&text)
+                            || speaks_of_own_gpu(&text)
                             || self.annotated_for_devices(outer)
                             || self.is_answer(outer));
                     let left_out = !about_devices

@@ -1,5 +1,7 @@
 //! Models in evaluation mode that are run with gradients.
 
+use std::ops::Range;
+
 use super::super::diagram::TRUE;
 use super::super::event::Kind;
 use super::super::value::{Device, ObjId, Value};
@@ -332,12 +334,17 @@ impl<'a> Course<'a> {
         self.func.0 == 0 || self.ir.function(self.func).span.contains(at)
     }
 
-    /// The function's expressions.
-    fn exprs(&self) -> impl Iterator<Item = (&'a Expr, Span)> {
-        let (ir, range) = (self.ir, &self.ir.function(self.func).exprs);
-        let all = range.start as usize..range.end as usize;
-        let all = if self.func.0 == 0 { 0..ir.exprs.len() } else { all };
-        ir.exprs[all.clone()].iter().zip(ir.expr_spans[all].iter().copied())
+    /// The numbers of the function's expressions.
+    fn exprs(&self) -> Range<usize> {
+        let range = &self.ir.function(self.func).exprs;
+        if self.func.0 == 0 { 0..self.ir.exprs.len() } else { range.start as usize..range.end as usize }
+    }
+
+    /// The function's expressions that are in this one, itself included.
+    fn parts(&self, e: ExprId) -> impl Iterator<Item = (Expr, Span)> + 'a {
+        let (ir, own, parts) = (self.ir, self.exprs(), self.ir.exprs_in(e));
+        let all = parts.start.max(own.start)..parts.end.min(own.end);
+        all.map(|n| (ir.exprs[n], ir.expr_spans[n]))
     }
 
     /// One pass over the function's statements. Is something more held than before?
@@ -348,11 +355,11 @@ impl<'a> Course<'a> {
                 continue;
             }
             match s {
-                Stmt::Assign { targets, value } if self.carries(ir.span(*value)) => {
+                Stmt::Assign { targets, value } if self.carries(*value) => {
                     ir.list(*targets).iter().for_each(|&t| self.hold(t, false));
                 }
                 Stmt::AugAssign { target, value, .. } | Stmt::For { target, iter: value, .. }
-                    if self.carries(ir.span(*value)) =>
+                    if self.carries(*value) =>
                 {
                     self.hold(*target, false);
                 }
@@ -360,7 +367,7 @@ impl<'a> Course<'a> {
                 Stmt::Expr(e) => {
                     if let Expr::Call(c) = ir.expr(*e)
                         && let Expr::Attr { base, .. } = ir.expr(ir.call(c).func)
-                        && ir.call(c).args.iter().any(|a| self.carries(ir.span(a.value)))
+                        && ir.call(c).args.iter().any(|a| self.carries(a.value))
                     {
                         self.hold(base, true);
                     }
@@ -397,12 +404,13 @@ impl<'a> Course<'a> {
     }
 
     /// Is the call, or something that holds what it gives, in the piece of source, and not only its numbers?
-    fn carries(&self, at: Span) -> bool {
-        let found = |s: Span| at.contains(s) && !self.is_cut(s, at);
-        at.contains(self.call) && found(self.call)
+    fn carries(&self, piece: ExprId) -> bool {
+        let at = self.ir.span(piece);
+        let found = |s: Span| at.contains(s) && !self.is_cut(s, piece);
+        found(self.call)
             || !self.held.is_empty()
-                && self.exprs().any(|(e, s)| {
-                    let held = match *e {
+                && self.parts(piece).any(|(e, s)| {
+                    let held = match e {
                         Expr::Var(v) => self.held.contains(&Holder::Variable(v)),
                         Expr::Attr { name, .. } => self.held.contains(&Holder::Attribute(name)),
                         _ => false,
@@ -412,13 +420,13 @@ impl<'a> Course<'a> {
     }
 
     /// Has the piece of source something around the place that has no graph: `loss.item()`, `out.detach()`?
-    fn is_cut(&self, place: Span, piece: Span) -> bool {
-        let ir = self.ir;
-        self.exprs().any(|(e, at)| {
+    fn is_cut(&self, place: Span, piece: ExprId) -> bool {
+        let (ir, whole) = (self.ir, self.ir.span(piece));
+        self.parts(piece).any(|(e, at)| {
             at != place
-                && piece.contains(at)
+                && whole.contains(at)
                 && at.contains(place)
-                && match *e {
+                && match e {
                     Expr::Call(c) => match ir.expr(ir.call(c).func) {
                         Expr::Attr { name, .. } => CUTS.contains(&name.as_str()),
                         Expr::Var(Var::Unbound(n)) => matches!(n.as_str(), "float" | "int"),
@@ -432,21 +440,21 @@ impl<'a> Course<'a> {
     /// What the function calls with it.
     fn takers(&self) -> Vec<ExprId> {
         let ir = self.ir;
-        let calls = self.exprs().filter_map(|(e, _)| match *e {
+        let calls = self.exprs().filter_map(|n| match ir.exprs[n] {
             Expr::Call(c) => Some(ir.call(c)),
             _ => None,
         });
-        let given = calls.filter(|c| c.args.iter().any(|a| self.carries(ir.span(a.value))));
+        let given = calls.filter(|c| c.args.iter().any(|a| self.carries(a.value)));
         given.map(|c| c.func).collect()
     }
 
     /// Does it come to a `backward()` of the function?
     fn is_differentiated(&self) -> bool {
         let ir = self.ir;
-        self.exprs().any(|(e, at)| match *e {
+        self.exprs().any(|n| match ir.exprs[n] {
             Expr::Call(c) => {
                 matches!(ir.expr(ir.call(c).func), Expr::Attr { name, .. } if DIFFERENTIATES.contains(&name.as_str()))
-                    && self.carries(at)
+                    && self.carries(ExprId(u32::try_from(n).unwrap_or(u32::MAX)))
             }
             _ => false,
         })

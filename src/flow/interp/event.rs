@@ -3,8 +3,8 @@
 use super::super::atom::{Atom, AtomId, GPU_ATOMS};
 use super::super::diagram::{Cond, FALSE, Literal};
 use super::super::event::{Bite, DeviceName, Entered, Event, Gives, Kind, Operand, Symbol};
-use super::super::value::{Device, OriginId, OuterId, OuterKey, Reason, Value};
-use super::{Interp, Pending, Test};
+use super::super::value::{Device, ObjId, OriginId, OuterId, OuterKey, Reason, Value};
+use super::{Interp, ObjKind, Pending, Test};
 use crate::ir::{Expr, ExprId};
 use crate::link::ClassKey;
 use crate::span::Place;
@@ -504,8 +504,23 @@ impl Interp<'_> {
         }
     }
 
+    /// Is it a list, with tensors in it and nothing else?
+    fn is_list_of_tensors(&self, id: ObjId) -> bool {
+        let tensor = |v: &Value| matches!(v, Value::Tensor(_));
+        let plain = matches!(self.obj(id).kind, ObjKind::List { module: false });
+        plain
+            && match self.own(id) {
+                Value::Many(m) => tensor(self.t.values.get(m)),
+                Value::Seq(s) => {
+                    let items = self.seq_items(s);
+                    !items.is_empty() && items.iter().all(tensor)
+                }
+                _ => false,
+            }
+    }
+
     /// What a name or a chain of attributes in the function that is interpreted gives.
-    fn gives_at(&mut self, e: ExprId) -> Gives {
+    pub(super) fn gives_at(&mut self, e: ExprId) -> Gives {
         let ir = &self.linked().ir;
         let mut root = e;
         while let Expr::Attr { base, .. } = ir.expr(root) {
@@ -522,6 +537,7 @@ impl Interp<'_> {
             Value::Outer(o) if self.watch.shown_modules.contains(&o) => Gives::Module,
             Value::Outer(_) => Gives::Tensor,
             Value::Object(id) if self.is_module_object(id) => Gives::Module,
+            Value::Object(id) if self.is_list_of_tensors(id) => Gives::Tensors,
             _ => Gives::Other,
         };
         let mut all = self.values_of(v).into_iter().map(one);

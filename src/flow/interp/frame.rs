@@ -3,7 +3,7 @@
 use super::super::diagram::Cond;
 use super::super::store::{Cell, Changes, Mark};
 use super::super::value::{FrameId, ObjId, OuterId, Value};
-use crate::ir::{FuncId, StmtId};
+use crate::ir::{ExprId, FuncId, StmtId};
 use crate::link::{ClassKey, ModIdx};
 use crate::span::Place;
 use crate::sym::Sym;
@@ -113,6 +113,8 @@ pub(super) struct LoopFrame {
     pub(super) open: bool,
     /// What its rounds have put into lists, and when.
     pub(super) appended: Vec<(ObjId, Value, Cond)>,
+    /// What its first round has put into containers whose elements are not told apart, by the target of the assignment.
+    pub(super) put: Vec<(ExprId, ObjId, Value)>,
 }
 
 /// A `try` whose body is being interpreted.

@@ -307,6 +307,9 @@ impl Interp<'_> {
         }
         let ir = &self.linked().ir;
         let Expr::Call(call) = ir.expr(e) else { return };
+        if ir.shown.contains(&ir.span(e)) {
+            return;
+        }
         let Some((base, name)) = self.method_called(ir.call(call).func) else { return };
         if !matches!(
             name.as_str(),

@@ -402,6 +402,9 @@ impl Interp<'_> {
                 let value =
                     if kept { self.kept(value, at, 1) } else { self.stored_item(id, value, at, base) };
                 self.set_object_item(id, i, value);
+                if matches!(self.own(id), Value::Many(_)) {
+                    self.note_put(at, id, value);
+                }
             }
             Value::Bound(b) if self.t.bounds.get(b.0).name.as_str() == "__dict__" => {
                 let object = self.t.bounds.get(b.0).receiver;

@@ -91,6 +91,7 @@ impl<'p> Interp<'p> {
                 }
             }
         }
+        self.all_replaced(target, iter, body);
         let whole = self.whole_modules(iterable);
         self.end_loop(before, orelse, &End { endless: false, sure, whole });
     }

@@ -49,6 +49,7 @@ mod distributions;
 mod double;
 mod drawn;
 mod driver;
+mod each_replaced;
 mod emptiness;
 mod entry;
 mod evaluated_outside;

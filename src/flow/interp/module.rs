@@ -281,7 +281,8 @@ impl Interp<'_> {
             "generate_square_subsequent_mask" if matches!(self.obj(id).kind, ObjKind::ForeignModule(Some(op)) if op.name.as_str() == "torch.nn.Transformer") => {
                 self.call_external(Sym::new("torch.nn.Transformer.generate_square_subsequent_mask"), args, e)
             }
-            "forward" | "__call__" => self.call_module(id, args, e),
+            // `wrapper.module(x)`: the wrapper stands for what it wraps.
+            "forward" | "__call__" | "module" => self.call_module(id, args, e),
             "encode" | "decode" | "generate" | "predict"
                 if matches!(self.obj(id).kind, ObjKind::ForeignModule(None)) =>
             {

@@ -64,14 +64,15 @@ impl Interp<'_> {
     fn call_module_itself(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
         let kind = self.obj(id).kind;
         self.module_is_called(self.obj(id).class);
-        if !matches!(kind, ObjKind::List { .. }) {
+        let wrapper = !self.calls_wrapped(id, e);
+        if wrapper && !matches!(kind, ObjKind::List { .. }) {
             self.check_wrapped(id);
         }
         self.check_evaluation(id, e);
         if self.hooked.contains(&id) {
             return self.result_of(e);
         }
-        let scattered = self.scattered(id, args);
+        let scattered = if wrapper { self.scattered(id, args) } else { None };
         let args = scattered.as_ref().unwrap_or(args);
         let device = self.module_device(id, 0);
         self.device_work(device);
@@ -411,9 +412,12 @@ impl Interp<'_> {
 
     /// `nn.Sequential(…)(x)`: through its children, one after the other.
     pub(super) fn call_sequential(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
-        self.check_wrapped(id);
+        let wrapper = !self.calls_wrapped(id, e);
+        if wrapper {
+            self.check_wrapped(id);
+        }
         self.check_evaluation(id, e);
-        let scattered = self.scattered(id, args);
+        let scattered = if wrapper { self.scattered(id, args) } else { None };
         let args = scattered.as_ref().unwrap_or(args);
         let Some(children) = self.exact_elements(self.own(id)) else {
             return self.call_unknown_module(id, args, e);

@@ -1,5 +1,7 @@
 //! Half precision on a device that may be the CPU.
 
+use super::super::atom::Atom;
+use super::super::device_words::speaks_of_precision;
 use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::event::{Bite, Kind};
 use super::super::value::{Device, ObjId, Value};
@@ -82,6 +84,9 @@ impl Interp<'_> {
         if !leaves.iter().any(|(_, d, _)| matches!(d, Device::Cuda(_) | Device::CudaSome)) {
             return;
         }
+        if self.precision_is_chosen(halved) {
+            return;
+        }
         for (leaf, d, _) in leaves {
             if d != Device::Cpu {
                 continue;
@@ -91,5 +96,16 @@ impl Interp<'_> {
                 return;
             }
         }
+    }
+
+    /// Does a switch for the precision decide it, one that is off unless the user says otherwise?
+    fn precision_is_chosen(&mut self, halved: Cond) -> bool {
+        let when = self.d.and(self.path, halved);
+        let mut atoms = Vec::new();
+        self.d.support(when, &mut atoms);
+        atoms.into_iter().any(|atom| {
+            matches!(self.atoms.get(atom), Atom::Flag { text, default, .. }
+                if *default != Some(true) && speaks_of_precision(text))
+        })
     }
 }

@@ -82,8 +82,10 @@ impl Interp<'_> {
                 Value::Many(id) => self.members(*self.t.values.get(id)),
                 v => self.exact_elements(v).unwrap_or_default(),
             };
-            for item in items {
+            let written = self.written_items(at, items.len());
+            for (n, item) in items.into_iter().enumerate() {
                 self.shown_in_list(item);
+                let at = written.get(n).copied().unwrap_or(at);
                 if let Some(p) = self.party(item, at, r) {
                     parties.push(p);
                 }
@@ -96,6 +98,15 @@ impl Interp<'_> {
                 }
             }
         }
+    }
+
+    /// The expressions of a list or tuple that is written down, if it has so many items.
+    fn written_items(&self, at: ExprId, wanted: usize) -> Vec<ExprId> {
+        let ir = &self.linked().ir;
+        let (Expr::List(items) | Expr::Tuple(items)) = ir.expr(at) else { return Vec::new() };
+        let items = ir.list(items);
+        let starred = |&e: &ExprId| matches!(ir.expr(e), Expr::Star(_));
+        if items.len() == wanted && !items.iter().any(starred) { items.to_vec() } else { Vec::new() }
     }
 
     /// The result of something that makes a tensor.

@@ -46,14 +46,14 @@ impl Interp<'_> {
                     return Some(self.each_wrapped(path, args, e));
                 }
                 self.check_device_list(path, args, e);
-                self.data_parallel(args, e);
+                self.for_each_ids(args, &mut |i, args| i.data_parallel(args, e));
                 self.wrap(args, false);
                 // The wrapper stands for what it wraps: it moves it, and calls it.
                 return args.get(0, "module").map(|(v, _)| self.outside_in_parallel(v, e));
             }
             "torch.nn.parallel.DistributedDataParallel" => {
                 self.wrap(args, true);
-                self.distributed_parallel(args, e);
+                self.for_each_ids(args, &mut |i, args| i.distributed_parallel(args, e));
             }
             "torch.autocast" | "torch.cuda.amp.autocast" => self.note_autocast(text, args, e),
             "torch.cuda.amp.GradScaler"
@@ -251,16 +251,23 @@ impl Interp<'_> {
 
     /// `nn.DataParallel(model)` of one of several models, whichever it is.
     fn each_wrapped(&mut self, path: Sym, args: &Args, e: ExprId) -> Value {
-        let Some((models, at)) = args.get(0, "module") else { return self.result_of(e) };
+        let Some((models, _)) = args.get(0, "module") else { return self.result_of(e) };
         self.each(models, &mut |i, model| {
-            let mut args = args.clone();
-            args.keywords.retain(|(name, ..)| name.as_str() != "module");
-            match args.positional.first_mut() {
-                Some(first) => first.0 = model,
-                None => args.positional.push((model, at)),
-            }
-            i.training_call(path, &args, e).unwrap_or(model)
+            i.training_call(path, &args.with(0, "module", model), e).unwrap_or(model)
         })
+    }
+
+    /// `device_ids=ids if cuda else None`: each of them, on its own path.
+    fn for_each_ids(&mut self, args: &Args, wrap: &mut dyn FnMut(&mut Self, &Args)) {
+        match args.get(1, "device_ids") {
+            Some((ids @ Value::Choice(_), _)) => {
+                self.each(ids, &mut |i, ids| {
+                    wrap(i, &args.with(1, "device_ids", ids));
+                    Value::None
+                });
+            }
+            _ => wrap(self, args),
+        }
     }
 
     /// `nn.DataParallel(model)`: with one GPU it moves the model there itself, with more it must be there already.
@@ -359,6 +366,23 @@ impl Interp<'_> {
             let wraps = wraps.map(|when| self.d.and(when, elsewhere));
             self.watch.wraps.insert(id, wraps);
         }
+    }
+
+    /// `model.module(x)`: past the wrapper, which brings no inputs along then.
+    pub(super) fn calls_wrapped(&mut self, id: ObjId, e: ExprId) -> bool {
+        if !self.watch.scattering.iter().any(|s| s.0 == id) && !self.watch.wrapped.iter().any(|w| w.0 == id) {
+            return false;
+        }
+        let ir = &self.linked().ir;
+        let Expr::Call(call) = ir.expr(e) else { return false };
+        let Expr::Attr { base, name } = ir.expr(ir.call(call).func) else { return false };
+        if name.as_str() != "module" || !matches!(ir.expr(base), Expr::Var(_) | Expr::Attr { .. }) {
+            return false;
+        }
+        self.muted += 1;
+        let whole = self.eval(base);
+        self.muted -= 1;
+        whole == Value::Object(id)
     }
 
     /// A module in `nn.DataParallel` is called: on two GPUs or more it must be on the first of them.

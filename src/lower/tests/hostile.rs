@@ -1,17 +1,17 @@
 //! Nothing panics or overflows the stack.
 
 use std::thread;
-use std::time::{Duration, Instant};
 
 use crate::lower::nesting::PARSER_LEVELS;
 use crate::lower::{Kind, MAX_LEVELS, STACK_BYTES, lower};
 use crate::span::FileId;
+use crate::work::take;
 
 /// Lowers on a thread as the program does. Gives the messages of errors and of what is left out, and the number of statements.
 fn run(text: String) -> (Vec<String>, usize) {
     let body = move || {
         let lowered = lower(FileId(0), &text, Kind::Script);
-        let _ = lower(FileId(0), &text, Kind::Notebook);
+        let _ = lower(FileId(0), &text, Kind::Notebook(&[]));
         let left_out = lowered.left_out.into_iter().map(|l| l.message);
         let messages = lowered.errors.into_iter().map(|e| e.message).chain(left_out).collect();
         (messages, lowered.module.stmts.len())
@@ -228,21 +228,33 @@ fn a_frame_has_room_for_so_many_names() {
     assert_eq!(run("[x for x in y]\n".repeat(70_000)).1, 70_000);
 }
 
+/// The steps that lowering takes.
+fn steps(text: String) -> u64 {
+    let body = move || {
+        take();
+        let _ = lower(FileId(0), &text, Kind::Script);
+        take()
+    };
+    let thread = thread::Builder::new().stack_size(STACK_BYTES).spawn(body);
+    thread.ok().and_then(|t| t.join().ok()).expect("it does not panic")
+}
+
 #[test]
 fn nothing_takes_the_square_of_the_length() {
-    let names: String = (0..200_000).map(|i| format!("x{i}, ")).collect();
-    for text in [
-        format!("y = [({names}) for ({names}) in z]\n"),
-        format!("match x:\n case [{names}]: pass\n"),
-        format!("def f(): global {names} z\n"),
-        format!("try: pass\n{}", "except\n".repeat(200_000)),
-        "# noqa\n".repeat(200_000),
-        format!("f({})", "# noqa\n".repeat(200_000)),
-        format!("x = f(\n{})", "'''\n''', # noqa\n".repeat(100_000)),
-    ] {
-        // A second would do; the square would take minutes.
-        let start = Instant::now();
-        assert_ne!(run(text).1, usize::MAX);
-        assert!(start.elapsed() < Duration::from_secs(120));
+    let names = |n: usize| -> String { (0..n).map(|i| format!("x{i}, ")).collect() };
+    let shapes: [(&str, &dyn Fn(usize) -> String); 7] = [
+        ("a comprehension's names", &|n| format!("y = [({0}) for ({0}) in z]\n", names(n))),
+        ("a pattern's names", &|n| format!("match x:\n case [{}]: pass\n", names(n))),
+        ("global names", &|n| format!("def f():\n global {0} z\n {0} z = y\n", names(n))),
+        ("syntax errors", &|n| format!("try: pass\n{}", "except\n".repeat(n))),
+        ("comments above nothing", &|n| "# noqa\n".repeat(n)),
+        ("comments in brackets", &|n| format!("f({})", "# noqa\n".repeat(n))),
+        ("comments behind strings", &|n| format!("x = f(\n{})", "'''\n''', # noqa\n".repeat(n))),
+    ];
+    for (name, shape) in shapes {
+        let (once, twice) = (steps(shape(5_000)), steps(shape(10_000)));
+        println!("{name}: {once} {twice}");
+        assert!(twice * 2 <= once * 5, "{name}: {once} steps become {twice}");
+        assert!(name == "syntax errors" || once >= 5_000, "{name}: what is counted is {once} steps");
     }
 }

@@ -179,7 +179,7 @@ fn many_errors_are_cut() {
 
 #[test]
 fn a_notebook_has_commands() {
-    let lowered = lower(FileId(0), "%cd x\ny = 1\n!ls\n", Kind::Notebook);
+    let lowered = lower(FileId(0), "%cd x\ny = 1\n!ls\n", Kind::Notebook(&[]));
     assert_eq!(lowered.errors, []);
     assert_eq!(dump(&lowered.module), "pass\ny.0 = 1\npass\n");
 }

@@ -4,6 +4,7 @@ use super::{File, Loss, Slot, same, whole};
 use crate::finding::Finding;
 use crate::ir::{ArgKind, BinOp, Expr, ExprId, Function, Stmt, StmtId, Var};
 use crate::link::{ClassKey, Resolved};
+use crate::remedy::Remedy;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 
@@ -45,7 +46,10 @@ impl File<'_> {
         if let Some(at) = there.adds_up(method, Loss { var: Var::Local(param.slot), slot }, recorded) {
             let place = Place { file: ir.file, span: at };
             let site = Place { file: self.cx.file, span: self.ir.span(e) };
-            found.push(self.finding(place).related(site, "given the loss here"));
+            let f = self.finding(place).related(site, "given the loss here");
+            let given = Place { file: self.cx.file, span: self.ir.span(call.args[position].value) };
+            let cut = (slot == Slot::Itself).then_some(Remedy::Detach(given));
+            found.push(f.remedy(cut));
         }
     }
 

@@ -1,0 +1,63 @@
+//! Which files projects have, and to which project a file belongs: each is found out once in a run, however many questions
+//! are asked of a project.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::config::Settings;
+use crate::discover::{Input, MAX_FILES, Roots, project_files};
+
+/// The files of a project, in order.
+type Listing = Option<Arc<[PathBuf]>>;
+
+/// What has been found so far.
+#[derive(Default)]
+pub(super) struct Places {
+    /// The Python files of projects by their root, for each of the settings that they were looked for with. `None`: there are too many.
+    files: FxHashMap<Arc<Path>, Vec<(Arc<Settings>, Listing)>>,
+    roots: Roots,
+}
+
+impl Places {
+    /// The roots of these inputs are known already.
+    pub(super) fn of(inputs: &[Input]) -> Self {
+        let mut places = Self::default();
+        for input in inputs {
+            if let Some(folder) = input.path.parent() {
+                places.roots.learn(folder, &input.root);
+            }
+        }
+        places
+    }
+
+    /// The root of the project for what lies in this absolute folder.
+    pub(super) fn root_of(&mut self, folder: &Path) -> Arc<Path> {
+        self.roots.of(folder)
+    }
+
+    /// The same for an absolute path of a file.
+    pub(super) fn root_of_file(&mut self, file: &Path) -> Arc<Path> {
+        self.roots.of(file.parent().unwrap_or(file))
+    }
+
+    /// The Python files of an input's project. `None`: there are too many of them, or among the inputs.
+    pub(super) fn files_of(&mut self, input: &Input, inputs: &[Input]) -> Option<Arc<[PathBuf]>> {
+        let root = |other: &Input| Arc::ptr_eq(&other.root, &input.root) || other.root == input.root;
+        let together = |other: &&Input| Arc::ptr_eq(&other.settings, &input.settings) && root(other);
+        let few = inputs.iter().filter(together).count() <= MAX_FILES;
+        if few { self.files(&input.root, &input.settings) } else { None }
+    }
+
+    /// The Python files of the project at this root. `None`: there are too many.
+    pub(super) fn files(&mut self, root: &Arc<Path>, settings: &Arc<Settings>) -> Option<Arc<[PathBuf]>> {
+        let known = self.files.entry(Arc::clone(root)).or_default();
+        if let Some((_, files)) = known.iter().find(|(of, _)| Arc::ptr_eq(of, settings)) {
+            return files.clone();
+        }
+        let files: Listing = project_files(root, settings, &mut self.roots).map(Arc::from);
+        known.push((Arc::clone(settings), files.clone()));
+        files
+    }
+}

@@ -1,0 +1,270 @@
+//! Fixes are applied in memory and the files linted again, until nothing changes.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashSet;
+
+use super::apply::{Change, changed, moved, together};
+use crate::discover::Input;
+use crate::finding::{Code, Finding, Fix};
+use crate::lower::{self, Kind};
+use crate::notebook::write_back;
+use crate::refine::Refined;
+use crate::source::{Content, Source, read};
+use crate::span::FileId;
+
+/// Nothing that is written to end takes more.
+const MAX_ROUNDS: usize = 100;
+/// How often all is begun anew without the fixes that did not help.
+const MAX_STARTS: usize = 4;
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Fixed {
+    /// What is left, in the changed files.
+    pub refined: Refined,
+    /// The changed files.
+    pub files: Vec<ChangedFile>,
+    /// How many findings were fixed.
+    pub count: usize,
+    /// What went wrong, a sentence each.
+    pub problems: Vec<String>,
+}
+
+/// A file that fixes change.
+#[derive(Debug)]
+pub struct ChangedFile {
+    /// Its index among the inputs.
+    pub input: usize,
+    /// Its bytes as they were read.
+    pub before: Vec<u8>,
+    /// Its bytes with the fixes.
+    pub after: Vec<u8>,
+}
+
+/// A fix that has been made, and where its finding would be if it were still there.
+struct Made {
+    id: Id,
+    code: Code,
+    file: usize,
+    at: u32,
+    title: String,
+}
+
+/// Fixes that do the same to lines that are the same: which fix it is, though offsets move.
+type Id = (Code, usize, String, Vec<String>);
+
+/// Reads the files, so that what is linted is what is changed. What cannot be read is left to the linter, which tells why.
+pub fn read_all(inputs: &mut [Input]) {
+    for input in inputs.iter_mut().filter(|input| input.bytes.is_none()) {
+        input.bytes = read::bytes(&input.path).ok();
+    }
+}
+
+/// Applies the fixes that the settings want to `inputs`, whose bytes have been read. `lint` finds what there is in files.
+pub fn run(inputs: &[Input], lint: &dyn Fn(&[Input]) -> Refined) -> Fixed {
+    let mut useless: FxHashSet<Id> = FxHashSet::default();
+    let mut problems = Vec::new();
+    loop {
+        let mut attempt = Attempt {
+            inputs: inputs.to_vec(),
+            made: Vec::new(),
+            useless: &useless,
+            broken: FxHashSet::default(),
+            problems: Vec::new(),
+        };
+        let refined = attempt.run(lint);
+        let Attempt { inputs: new, made, problems: found, .. } = attempt;
+        problems.extend(found);
+        let stayed = |m: &&Made| {
+            let same = |f: &Finding| {
+                f.code == m.code
+                    && index(f.primary.place.file) == m.file
+                    && f.primary.place.span.start == m.at
+            };
+            refined.findings.iter().any(same)
+        };
+        let failed: Vec<&Made> = made.iter().filter(stayed).collect();
+        if failed.is_empty() || problems.len() > MAX_STARTS {
+            let files = (0..inputs.len()).filter_map(|n| difference(n, &inputs[n], &new[n])).collect();
+            return Fixed { refined, files, count: made.len(), problems };
+        }
+        for m in failed {
+            if useless.insert(m.id.clone()) {
+                problems.push(format!(
+                    "internal error: the fix \"{}\" in {} does not mend {}; it was left out, please report it",
+                    m.title, inputs[m.file].name, m.code
+                ));
+            }
+        }
+    }
+}
+
+fn index(file: FileId) -> usize {
+    file.0 as usize
+}
+
+fn difference(n: usize, old: &Input, new: &Input) -> Option<ChangedFile> {
+    let (before, after) = (old.bytes.clone()?, new.bytes.clone()?);
+    (before != after).then_some(ChangedFile { input: n, before, after })
+}
+
+/// Why changes cannot be made.
+enum Refusal {
+    /// What they leave is not Python.
+    NotPython,
+    /// They cannot be written, for this reason.
+    Unwritable(String),
+}
+
+/// The bytes of a file, `old`, with these changes of its text.
+fn rewritten(source: &Source, old: &[u8], changes: &[Change]) -> Result<Vec<u8>, Refusal> {
+    let unwritable = |reason: &dyn std::fmt::Display| Refusal::Unwritable(reason.to_string());
+    let text = changed(source.text(), changes).ok_or(Refusal::NotPython)?;
+    if source.notebook().is_none() {
+        let is_python = lower::syntax(&text, Kind::of(source)).is_some();
+        return match read::encode(old, &text) {
+            Ok(bytes) if is_python => Ok(bytes),
+            Ok(_) => Err(Refusal::NotPython),
+            Err(reason) => Err(unwritable(&reason)),
+        };
+    }
+    let range = |c: &Change| (c.span.start as usize..c.span.end as usize, c.content.clone());
+    let edits: Vec<_> = changes.iter().map(range).collect();
+    let bytes = write_back(old, &edits).map_err(|reason| unwritable(&reason))?;
+    let Ok(new) = Content::decode(&source.path, bytes.clone()) else { return Err(Refusal::NotPython) };
+    let kind = Kind::named(&source.path, new.notebook.as_deref());
+    // What the changes put at the end of a cell is in that cell, and in no other.
+    let same = new.text == text;
+    if same && lower::syntax(&new.text, kind).is_some() { Ok(bytes) } else { Err(Refusal::NotPython) }
+}
+
+/// One way through all rounds.
+struct Attempt<'a> {
+    inputs: Vec<Input>,
+    made: Vec<Made>,
+    useless: &'a FxHashSet<Id>,
+    /// Fixes that cannot be made.
+    broken: FxHashSet<Id>,
+    problems: Vec<String>,
+}
+
+impl Attempt<'_> {
+    fn run(&mut self, lint: &dyn Fn(&[Input]) -> Refined) -> Refined {
+        let mut refined = lint(&self.inputs);
+        for _ in 0..MAX_ROUNDS {
+            if !self.round(&refined) {
+                return refined;
+            }
+            refined = lint(&self.inputs);
+        }
+        self.problems.push(format!(
+            "internal error: after {MAX_ROUNDS} rounds there are still fixes to make; please report it"
+        ));
+        refined
+    }
+
+    /// Makes the fixes that can be made now. Says whether there were any.
+    fn round(&mut self, refined: &Refined) -> bool {
+        let mut by_file: BTreeMap<usize, Vec<(&Finding, Id)>> = BTreeMap::new();
+        for finding in &refined.findings {
+            let Some(fix) = &finding.fix else { continue };
+            let Some(file) = fix.edits.first().map(|edit| index(edit.place.file)) else { continue };
+            if file >= self.inputs.len() || !self.is_wanted(finding.code, fix, file) {
+                continue;
+            }
+            let id = id(finding, file, refined);
+            if !self.useless.contains(&id) && !self.broken.contains(&id) {
+                by_file.entry(file).or_default().push((finding, id));
+            }
+        }
+        // What comes of another finding may be gone with that.
+        if by_file.values().flatten().any(|(f, _)| is_cause(f.code)) {
+            by_file.values_mut().for_each(|wanted| wanted.retain(|(f, _)| is_cause(f.code)));
+        }
+        let mut any = false;
+        for (file, wanted) in by_file {
+            any |= !wanted.is_empty() && self.fix_file(file, &wanted, refined);
+        }
+        any
+    }
+
+    fn is_wanted(&self, code: Code, fix: &Fix, file: usize) -> bool {
+        let settings = &self.inputs[file].settings;
+        let here = |edit: &crate::finding::Edit| index(edit.place.file) == file;
+        !fix.edits.is_empty()
+            && fix.edits.iter().all(here)
+            && settings.fix
+            && settings.may_fix(code)
+            && fix.applicability.is_wanted(settings.unsafe_fixes)
+    }
+
+    fn fix_file(&mut self, file: usize, wanted: &[(&Finding, Id)], refined: &Refined) -> bool {
+        let source = refined.sources.get(FileId(u32::try_from(file).unwrap_or(u32::MAX)));
+        let Some(old) = self.inputs[file].bytes.clone() else { return false };
+        let fixes: Vec<Vec<Change>> = wanted.iter().map(|(f, _)| changes(f)).collect();
+        let (mut taken, mut all) = together(&fixes);
+        let mut new = rewritten(source, &old, &all).ok();
+        if new.is_none() {
+            // Which of them is it? Those that do no harm alone are tried again in the next round.
+            let mut good = Vec::new();
+            for n in taken {
+                match rewritten(source, &old, &fixes[n]) {
+                    Ok(_) => good.push(n),
+                    Err(Refusal::NotPython) => {
+                        self.refuse(wanted, n, &source.name, "leaves a file that is not Python");
+                    }
+                    Err(Refusal::Unwritable(reason)) => {
+                        self.refuse(wanted, n, &source.name, &format!("cannot be written: {reason}"));
+                    }
+                }
+            }
+            taken = good.into_iter().take(1).collect();
+            let Some(&n) = taken.first() else { return false };
+            all.clone_from(&fixes[n]);
+            all.sort();
+            new = rewritten(source, &old, &all).ok();
+        }
+        let Some(new) = new else { return false };
+        self.inputs[file].bytes = Some(new);
+        for m in self.made.iter_mut().filter(|m| m.file == file) {
+            m.at = moved(m.at, &all);
+        }
+        for &n in &taken {
+            let (finding, id) = &wanted[n];
+            let home = index(finding.primary.place.file);
+            let start = finding.primary.place.span.start;
+            let at = if home == file { moved(start, &all) } else { start };
+            let title = finding.fix.as_ref().map_or_else(String::new, |fix| fix.message.clone());
+            self.made.push(Made { id: id.clone(), code: finding.code, file: home, at, title });
+        }
+        true
+    }
+
+    fn refuse(&mut self, wanted: &[(&Finding, Id)], n: usize, name: &str, why: &str) {
+        let (finding, id) = &wanted[n];
+        let title = finding.fix.as_ref().map_or("", |fix| fix.message.as_str());
+        if self.broken.insert(id.clone()) {
+            self.problems.push(format!("the fix \"{title}\" of {} in {name} {why}", finding.code));
+        }
+    }
+}
+
+/// Is it a rule whose findings others follow from? A check that is not called, a transfer that is dropped, what a module does not move.
+fn is_cause(code: Code) -> bool {
+    matches!(code, Code(103 | 203 | 204 | 301 | 302))
+}
+
+fn changes(finding: &Finding) -> Vec<Change> {
+    let mut changes: Vec<Change> = finding.fix.iter().flat_map(|fix| &fix.edits).map(Change::from).collect();
+    changes.sort();
+    changes
+}
+
+fn id(finding: &Finding, file: usize, refined: &Refined) -> Id {
+    let place = finding.primary.place;
+    let source = refined.sources.get(place.file);
+    let row = source.row_text(source.position(place.span.start).row).trim().to_owned();
+    let contents = changes(finding).into_iter().map(|c| c.content).collect();
+    (finding.code, file, row, contents)
+}

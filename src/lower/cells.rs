@@ -1,0 +1,169 @@
+//! The cells of a notebook, as text that the parser reads as a whole.
+//!
+//! What is wrong in one cell must not reach into the next, so each is parsed for itself first. Statements that are no Python become
+//! blanks, and so do the names of commands whose arguments are Python (`%time train()`). The text keeps its length: every place
+//! in it is one in the notebook's text.
+
+use std::ops::Range;
+
+use memchr::{memchr, memchr2};
+use rustpython_ast::ModModule;
+use rustpython_ast::token::TokenKind;
+use rustpython_parser::Parsed;
+use rustpython_text_size::Ranged;
+
+use super::lowerer::number;
+use super::nesting::{self, Refusal};
+use super::{Kind, LeftOut, SyntaxError, outdated, parse, span, syntax_errors};
+use crate::span::Span;
+
+/// The text of a notebook as Python.
+pub(super) struct Readable {
+    /// As long as the text that it was made of.
+    pub text: String,
+    /// What is no Python, in order.
+    pub errors: Vec<SyntaxError>,
+    /// What was not looked at, in order.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// The line commands whose argument is a statement that runs in the notebook, with the options that take a value.
+/// <https://ipython.readthedocs.io/en/stable/interactive/magics.html>
+const RUNS: [(&str, &str); 4] = [("time", ""), ("timeit", "nrp"), ("prun", "lTsD"), ("memit", "rti")];
+
+/// The cells as bytes of the text, from where they begin.
+pub(super) fn ranges(text: &str, starts: &[u32]) -> Vec<Range<usize>> {
+    let length = text.len();
+    let starts = starts.iter().map(|&start| (start as usize).min(length));
+    // Without cells it is one.
+    let mut bounds: Vec<usize> = std::iter::once(0).chain(starts).chain([length]).collect();
+    bounds.dedup();
+    bounds.windows(2).map(|pair| pair[0]..pair[1]).collect()
+}
+
+/// Makes the text of a notebook, whose cells begin at `starts`, readable as a whole.
+pub(super) fn readable(text: &str, starts: &[u32]) -> Readable {
+    let mut all =
+        Readable { text: String::with_capacity(text.len()), errors: Vec::new(), left_out: Vec::new() };
+    for cell in ranges(text, starts) {
+        let Some(own) = text.get(cell.clone()) else { continue };
+        let read = one(own);
+        let (offset, end) = (number(cell.start), number(cell.end));
+        // What is missing at the end of a cell is missing there, not at the beginning of the next.
+        let moved = |span: Span| {
+            let start = span.start.saturating_add(offset).min(end.saturating_sub(1));
+            Span::new(start, span.end.saturating_add(offset).min(end).max(start))
+        };
+        all.text.push_str(&read.text);
+        all.errors.extend(read.errors.into_iter().map(|e| SyntaxError { span: moved(e.span), ..e }));
+        all.left_out.extend(read.left_out.into_iter().map(|l| LeftOut { span: moved(l.span), ..l }));
+    }
+    all
+}
+
+/// One cell.
+fn one(cell: &str) -> Readable {
+    let nothing = |errors, left_out| Readable { text: blank(cell), errors, left_out };
+    match nesting::refusal(cell, Kind::Notebook(&[])) {
+        Some(Refusal::Wrong(error)) => return nothing(vec![error], Vec::new()),
+        Some(Refusal::TooMuch(left_out)) => return nothing(Vec::new(), vec![left_out]),
+        None => {}
+    }
+    let Some(parsed) = parse(cell, Kind::Notebook(&[])) else { return nothing(Vec::new(), Vec::new()) };
+    let mut text = with_commands(cell, &parsed);
+    let mut errors = syntax_errors(cell, &parsed);
+    let is_read = |text: &str| parse(text, Kind::Notebook(&[])).is_some_and(|p| p.errors().is_empty());
+    if errors.is_empty() {
+        // A command's argument may be anything.
+        if text != cell && !is_read(&text) {
+            text = cell.to_owned();
+        }
+        return Readable { text, errors, left_out: Vec::new() };
+    }
+    // IPython takes the first line's indentation off the cell.
+    if cell.trim_start_matches(['\n', '\r']).starts_with([' ', '\t']) {
+        return nothing(Vec::new(), Vec::new());
+    }
+    if let Some((patched, renamed)) = outdated::patched(cell) {
+        if is_read(&patched) {
+            return Readable { text: patched, errors: renamed, left_out: Vec::new() };
+        }
+        errors.extend(renamed);
+        errors.sort_by_key(|error| error.span.start);
+    }
+    let text = without_errors(cell, &parsed);
+    if is_read(&text) { Readable { text, errors, left_out: Vec::new() } } else { nothing(errors, Vec::new()) }
+}
+
+/// As many blanks, on as many lines.
+fn blank(text: &str) -> String {
+    text.bytes().map(|b| if matches!(b, b'\n' | b'\r') { char::from(b) } else { ' ' }).collect()
+}
+
+/// The cell with blanks for the lines of statements that have errors in them, and for all else that is neither a statement nor
+/// a comment.
+fn without_errors(cell: &str, parsed: &Parsed<ModModule>) -> String {
+    let errors: Vec<Range<usize>> =
+        parsed.errors().iter().map(|e| lines_of(cell, span(e.location))).collect();
+    let statements: Vec<Range<usize>> = parsed.suite().iter().map(|s| lines_of(cell, span(s))).collect();
+    let meets = |a: &Range<usize>, b: &Range<usize>| a.start < b.end && b.start < a.end;
+    let bad: Vec<&Range<usize>> =
+        statements.iter().filter(|s| errors.iter().any(|error| meets(s, error))).collect();
+    let good: Vec<&Range<usize>> =
+        statements.iter().filter(|s| !bad.iter().any(|other| meets(s, other))).collect();
+    let mut text = String::with_capacity(cell.len());
+    for line in cell.split_inclusive('\n') {
+        let start = text.len();
+        let here = start..start + line.len();
+        let kept = good.iter().any(|range| meets(range, &here))
+            || line.starts_with('#') && !bad.iter().any(|range| meets(range, &here));
+        if kept { text.push_str(line) } else { text.push_str(&blank(line)) }
+    }
+    text
+}
+
+/// The whole lines that a range touches.
+fn lines_of(text: &str, span: Span) -> Range<usize> {
+    let (start, end) = (span.start as usize, (span.end.max(span.start + 1)) as usize);
+    let before = text.get(..start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
+    let last = end.saturating_sub(1).min(text.len());
+    let after = memchr(b'\n', text.as_bytes().get(last..).unwrap_or_default());
+    before..after.map_or(text.len(), |at| last + at + 1)
+}
+
+/// The cell with the statements that its line commands run in their place: `x = %time f()` as `x =       f()`.
+fn with_commands(cell: &str, parsed: &Parsed<ModModule>) -> String {
+    let mut text = cell.to_owned();
+    for token in parsed.tokens().iter().filter(|token| token.kind() == TokenKind::IpyEscapeCommand) {
+        let start = token.start().to_usize();
+        let Some(command) = cell.get(start..token.end().to_usize()) else { continue };
+        let Some(length) = length_of_name(command) else { continue };
+        let alone =
+            cell[..start].rsplit(['\n', '\r', ';']).next().is_some_and(|before| before.trim().is_empty());
+        // Blanks at the beginning of a line would be indentation.
+        let name = if alone { format!("0;{}", " ".repeat(length - 2)) } else { " ".repeat(length) };
+        text.replace_range(start..start + length, &name);
+    }
+    text
+}
+
+/// How many bytes of a command are before the statement that it runs; nothing if it runs none.
+fn length_of_name(command: &str) -> Option<usize> {
+    // A backslash ties lines together.
+    if memchr2(b'\n', b'\r', command.as_bytes()).is_some() {
+        return None;
+    }
+    let rest = command.strip_prefix('%')?;
+    let (_, valued) =
+        RUNS.iter().find(|(name, _)| rest.strip_prefix(name).is_some_and(|r| r.starts_with([' ', '\t'])))?;
+    let mut words = rest.split_whitespace().skip(1);
+    let mut word = words.next()?;
+    while let Some(option) = word.strip_prefix('-') {
+        let takes = option.len() == 1 && valued.contains(option);
+        if takes {
+            words.next()?;
+        }
+        word = words.next()?;
+    }
+    Some(word.as_ptr().addr() - command.as_ptr().addr())
+}
