@@ -52,6 +52,8 @@ pub enum Remedy {
     AskClass(Place),
     /// Cut the graph of what this statement adds, appends or hands over.
     Detach(Place),
+    /// Cut the graphs of the parts of this tuple.
+    DetachParts(Place),
     /// Make there what this transfer moves.
     MakeThere {
         /// The transfer, `torch.zeros(3).to(d)`.

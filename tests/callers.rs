@@ -390,3 +390,37 @@ fn a_method_of_the_projects_own_says_itself_what_it_needs() {
     let own = "import torch\n\nfrom helper import extract\n\n\nclass Net:\n    def cuda(self):\n        if torch.cuda.is_available():\n            self.on = True\n        return self\n\n\ndef main(net, x):\n    net.cuda()\n    return extract(net, x)\n";
     assert_eq!(both(&[("LICENSE", ""), HELPER, ("main.py", own)], "helper.py").1, 1);
 }
+
+#[test]
+fn what_nothing_imports_yet_is_told_however_many_files_there_are() {
+    let new = ("lib/new.py", "import torch\n\n\ndef fresh(size):\n    return torch.zeros(size).cuda()\n");
+    let names: Vec<String> = (0..12).map(|i| format!("lib/part{i}.py")).collect();
+    let part = |i: usize| format!("from lib import part{}\n\n\ndef run(x):\n    return x\n", (i + 1) % 12);
+    let texts: Vec<String> = (0..12).map(part).collect();
+    for n in [0, 6, 12] {
+        let mut files = vec![MARK, PACKAGE, new];
+        files.extend(names.iter().zip(&texts).take(n).map(|(name, text)| (name.as_str(), text.as_str())));
+        assert_eq!(both(&files, "lib/new.py"), (1, 1), "beside {n} files");
+    }
+}
+
+#[test]
+fn callers_need_no_init_file_and_no_mark() {
+    let work = ("lib/deep/work.py", WORK.1);
+    let guarded =
+        "from lib.deep.work import Worker\nfrom start import start\n\nstart(0)\nprint(Worker(3).work())\n";
+    for mark in [Some(MARK), None] {
+        let mut files = vec![START, work, ("train.py", guarded)];
+        files.extend(mark);
+        assert_eq!(both(&files, "lib/deep/work.py"), (0, 0), "{mark:?}");
+        // Of one that does not ask it is told.
+        files.push(("other.py", "from lib.deep.work import helper\n\nprint(helper(3))\n"));
+        assert_eq!(both(&files, "lib/deep/work.py"), (1, 1), "{mark:?}");
+    }
+    // A script in a folder, beside what it imports, and one that is run from the top.
+    let beside = guarded.replace("lib.deep.work", "work");
+    let files = [("tools/start.py", START.1), ("tools/work.py", WORK.1), ("tools/train.py", beside.as_str())];
+    assert_eq!(both(&files, "tools/work.py"), (0, 0));
+    let files = [MARK, START, work, ("tools/train.py", guarded)];
+    assert_eq!(both(&files, "lib/deep/work.py"), (0, 0));
+}

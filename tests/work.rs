@@ -212,7 +212,8 @@ fn explosive_functions_end_within_their_budget() -> Result<(), Box<dyn Error>> {
             "import torch\n\ndef f(k, x, y):\n    a0 = x.cuda()\n    b0 = y.cpu()\n{rows}{others}    if k:\n        b{n} = a{n}\n    return b{n}\n"
         )
     };
-    let (shallow, deep) = (work(&program(6))?, work(&program(12))?);
+    // Without a budget a row more is eight times the work: eight rows are 16 million parts, and the test still ends.
+    let (shallow, deep) = (work(&program(6))?, work(&program(8))?);
     assert!(deep < 2_000_000 && shallow < 2_000_000, "{shallow} {deep}");
     Ok(())
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::source::read;
+
 const MARKERS: [&str; 5] = ["pyproject.toml", "samedevice.toml", ".samedevice.toml", "setup.cfg", ".git"];
 
 /// What lies at the top of most projects, for those that have none of the marks: a repository that was downloaded without
@@ -24,6 +26,10 @@ const HINTS: [&str; 9] = [
 /// So many folders without `__init__.py` may lie between two packages, one within the other (PEP 420).
 const MAX_PLAIN: usize = 3;
 
+/// So many files of a folder are asked what they import, each at its beginning of so many bytes.
+const MAX_READ: usize = 64;
+const HEAD: u64 = 1 << 14;
+
 /// Finds projects' roots and remembers what it saw on the way.
 #[derive(Debug, Default)]
 pub struct Roots {
@@ -40,7 +46,7 @@ pub struct Roots {
 impl Roots {
     /// The project's root for the files in this absolute folder: the nearest folder upwards that holds one of
     /// the usual marks; else the nearest that is no package and holds the project's licence or what it needs; else the folder
-    /// that holds the top-most package; else the folder itself.
+    /// that holds the top-most package; else the one from which files import what is in the folder; else the folder itself.
     pub fn of(&mut self, folder: &Path) -> Arc<Path> {
         if let Some(root) = self.known.get(folder) {
             return Arc::clone(root);
@@ -70,7 +76,10 @@ impl Roots {
         // Between packages there may be folders that are none: what is in them is imported by its full name as well.
         let package = folder.ancestors().take(MAX_PLAIN + 1).find(|f| f.join("__init__.py").exists());
         let above = package.and_then(Path::parent);
-        let root = above.map_or_else(|| folder.into(), |parent| self.above_packages(parent));
+        let root = match above {
+            Some(parent) => self.above_packages(parent),
+            None => imported_from(folder).unwrap_or(folder).into(),
+        };
         self.unpackaged.insert(folder.to_owned(), Arc::clone(&root));
         root
     }
@@ -80,6 +89,36 @@ impl Roots {
         let inside = holder.ancestors().take(MAX_PLAIN + 1).any(|f| f.join("__init__.py").exists());
         if inside { self.unpackaged(holder) } else { holder.into() }
     }
+}
+
+/// The folder from which files import what is in this one by its full name, through folders that need no `__init__.py` (PEP 420): the
+/// top-most of those that hold a Python file which does.
+fn imported_from(folder: &Path) -> Option<&Path> {
+    let mut from = None;
+    let mut inside = folder;
+    for holder in folder.ancestors().skip(1).take(MAX_PLAIN) {
+        let name = inside.file_name()?.to_str()?;
+        if imports(holder, name) {
+            from = Some(holder);
+        }
+        inside = holder;
+    }
+    from
+}
+
+/// Does a Python file in the folder import the one of this name?
+fn imports(holder: &Path, name: &str) -> bool {
+    let Ok(entries) = std::fs::read_dir(holder) else { return false };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut files: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|e| e == "py")).collect();
+    files.sort_unstable();
+    let is_import = |line: &str| {
+        let mut words =
+            line.split(|c: char| c.is_whitespace() || matches!(c, '.' | ',' | ';')).filter(|w| !w.is_empty());
+        matches!(words.next(), Some("from" | "import")) && words.next() == Some(name)
+    };
+    let mut heads = files.iter().take(MAX_READ).filter_map(|path| read::head(path, HEAD).ok());
+    heads.any(|head| String::from_utf8_lossy(&head).lines().any(is_import))
 }
 
 /// What was found of each folder: the nearest one upwards, that one included.
@@ -119,7 +158,7 @@ pub fn project_root(path: &Path) -> PathBuf {
 mod tests {
     use std::fs;
 
-    use super::project_root;
+    use super::{Roots, project_root};
 
     #[test]
     fn marks_go_before_packages() {
@@ -146,5 +185,22 @@ mod tests {
         fs::remove_file(dir.path().join("setup.py")).expect("a file");
         fs::write(dir.path().join("setup.cfg"), "").expect("a file");
         assert_eq!(project_root(&inner), dir.path());
+    }
+
+    #[test]
+    fn what_is_known_is_not_looked_for() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let folder = dir.path().join("a");
+        fs::create_dir_all(&folder).expect("folders");
+        fs::write(folder.join("setup.cfg"), "").expect("a file");
+        let mut roots = Roots::default();
+        assert_eq!(*roots.of(&folder), *folder);
+        fs::remove_file(folder.join("setup.cfg")).expect("a file");
+        fs::write(dir.path().join("setup.cfg"), "").expect("a file");
+        assert_eq!(*roots.of(&folder), *folder, "found before");
+        let mut roots = Roots::default();
+        roots.learn(&folder, &folder.as_path().into());
+        assert_eq!(*roots.of(&folder), *folder, "told");
+        assert_eq!(*Roots::default().of(&folder), *dir.path());
     }
 }

@@ -118,16 +118,21 @@ impl Behind {
         shared: bool,
     ) -> FxHashSet<MethodTarget> {
         let begins = |way: &Way| Some((program.module_of(way.spot.file)?, way.spot.entry));
-        let targets: FxHashSet<MethodTarget> = ways.filter_map(begins).collect();
-        let looked_up = LookedUp::of(program, files);
         let name = |&(m, f): &MethodTarget| program.get(m).ir.function(f).name;
+        let own = |target: &MethodTarget| !shared || name(target).as_str().starts_with('_');
+        let mut targets: FxHashSet<MethodTarget> = ways.filter_map(begins).filter(own).collect();
+        if targets.is_empty() {
+            return targets;
+        }
+        let looked_up = LookedUp::of(program, files);
+        let by_name = |target: MethodTarget| own(&target) && looked_up.is_called_by_name(program, target);
+        targets.retain(|&target| by_name(target));
         let names: FxHashSet<Sym> = targets.iter().map(name).collect();
+        if names.is_empty() {
+            return targets;
+        }
         let calls = NamedCalls::of(program, files, &names);
         let after = |m: ModIdx, e: ExprId| self.comes_after(m, program.get(m).ir.span(e));
-        let by_name = |target: MethodTarget| {
-            (!shared || name(&target).as_str().starts_with('_'))
-                && looked_up.is_called_by_name(program, target)
-        };
         targets
             .into_iter()
             .filter(|&target| calls.only_where(program, files, target, &by_name, &after))

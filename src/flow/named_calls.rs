@@ -14,7 +14,7 @@ use super::unmoved::class_of;
 use crate::ir::{CallId, Expr, ExprId, FuncId, FuncKind, Module, Stmt, StmtId};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::span::Place;
-use crate::sym::Sym;
+use crate::sym::{NameSet, Sym};
 
 /// So many functions around one another are followed.
 const MAX_HANDS: u32 = 4;
@@ -45,13 +45,13 @@ impl NamedCalls {
         let (mut found, mut todo) = (Self::default(), names.clone());
         for _ in 0..=MAX_HANDS {
             let mut around = FxHashSet::default();
+            let wanted: NameSet = todo.iter().copied().collect();
             for &m in files {
                 let ir = &program.get(m).ir;
-                for &name in &todo {
-                    for call in ir.calls_named(name) {
-                        found.sites.entry(name).or_default().push((m, call));
-                        around.extend(outermost(ir, ir.call(call).func).map(|f| ir.function(f).name));
-                    }
+                for (name, calls) in ir.named_calls().filter(|&(name, _)| wanted.contains(name)) {
+                    found.sites.entry(name).or_default().extend(calls.iter().map(|&call| (m, call)));
+                    let functions = calls.iter().filter_map(|&call| outermost(ir, ir.call(call).func));
+                    around.extend(functions.map(|f| ir.function(f).name));
                 }
             }
             around.retain(|name| !found.sites.contains_key(name));

@@ -94,6 +94,9 @@ impl Trace<'_> {
     }
 
     fn is_name(&self, m: ModIdx, e: ExprId) -> bool {
+        if self.names.is_empty() {
+            return false;
+        }
         let name = self.program.get(m).ir.last_name(e);
         let elsewhere =
             || matches!(self.program.resolve_expr(m, e), Some(Resolved::Module(_) | Resolved::External(_)));

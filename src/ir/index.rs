@@ -22,7 +22,15 @@ pub struct Index {
     parents: OnceLock<Vec<ExprId>>,
     pub(super) owners: OnceLock<Box<[FuncId]>>,
     silent: OnceLock<ExprSet>,
-    named_calls: OnceLock<Box<[(Sym, CallId)]>>,
+    named_calls: OnceLock<NamedCalls>,
+}
+
+/// The calls of a file by name.
+#[derive(Debug, Default)]
+struct NamedCalls {
+    /// Each name, and where its calls begin.
+    names: Vec<(Sym, u32)>,
+    calls: Vec<CallId>,
 }
 
 /// A set of one file's expressions.
@@ -177,11 +185,11 @@ impl Module {
         self.index.silent.get_or_init(|| silent(self))
     }
 
-    /// The calls of what has this name, the last part of a dotted one, in the order of their numbers.
-    pub fn calls_named(&self, name: Sym) -> impl Iterator<Item = CallId> + '_ {
+    /// The names, the last parts of dotted ones, of what is called, each with its calls in the order of their numbers.
+    pub fn named_calls(&self) -> impl Iterator<Item = (Sym, &[CallId])> {
         let all = self.index.named_calls.get_or_init(|| named_calls(self));
-        let from = all.partition_point(|&(known, _)| known < name);
-        all[from..].iter().take_while(move |&&(known, _)| known == name).map(|&(_, call)| call)
+        let ends = all.names.iter().skip(1).map(|&(_, from)| from as usize).chain([all.calls.len()]);
+        all.names.iter().zip(ends).map(|(&(name, from), to)| (name, &all.calls[from as usize..to]))
     }
 
     /// A number that is the same for expressions that name the same, see [`Module::names_the_same`], and for few others. Nothing for
@@ -355,11 +363,18 @@ fn silent(ir: &Module) -> ExprSet {
     skipped
 }
 
-fn named_calls(ir: &Module) -> Box<[(Sym, CallId)]> {
+fn named_calls(ir: &Module) -> NamedCalls {
     spend(ir.calls.len());
     let calls = ir.calls().enumerate();
     let mut all: Vec<(Sym, CallId)> =
         calls.filter_map(|(n, call)| Some((ir.last_name(call.func)?, CallId(number(n))))).collect();
     all.sort_unstable();
-    all.into()
+    let mut named = NamedCalls::default();
+    for (name, call) in all {
+        if named.names.last().is_none_or(|&(last, _)| last != name) {
+            named.names.push((name, number(named.calls.len())));
+        }
+        named.calls.push(call);
+    }
+    named
 }

@@ -57,3 +57,58 @@ impl Program {
         noted
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{FuncId, Module};
+    use crate::link::Resolved;
+    use crate::lower::{Kind, lower};
+    use crate::span::FileId;
+
+    const NET: &str =
+        "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    pass\n\n\nBase = nn.Module\n";
+    const MAIN: &str = "\
+import torch as t
+import net
+from net import Base, Net as N
+
+a = lambda x=t.zeros(2): [y.net for y in x if y]
+
+
+class Own(Base[int]):
+    scale = t.ones(1)
+
+    def run(self, device: t.device):
+        import numpy as np
+
+        def inner():
+            return np.zeros(3), N(), net.Net, self.scale, len(t.cuda.FloatTensor)
+
+        return inner
+";
+
+    fn program() -> Program {
+        let read = |(n, text): (u32, &str)| -> Module { lower(FileId(n), text, Kind::Script).module };
+        let modules = [(0, MAIN), (1, NET)].map(read).into();
+        Program::link(modules, &mut |_, _, name| (name.as_str() == "net").then_some(FileId(1)))
+    }
+
+    fn answers(program: &Program, m: ModIdx) -> Vec<(Option<Resolved>, FuncId)> {
+        let ir = &program.get(m).ir;
+        let all = (0..ir.exprs.len()).map(|n| ExprId(u32::try_from(n).unwrap_or(u32::MAX)));
+        all.map(|e| (program.resolve_expr(m, e), ir.function_around(e))).collect()
+    }
+
+    #[test]
+    fn what_is_noted_is_what_is_found_without_it() {
+        let (fresh, noted) = (program(), program());
+        let files = [ModIdx(0), ModIdx(1)];
+        noted.note(&files);
+        for m in files {
+            let (before, after) = (answers(&fresh, m), answers(&noted, m));
+            assert_eq!(before, after);
+            assert!(before.iter().filter(|(meant, _)| meant.is_some()).count() > 3);
+        }
+    }
+}

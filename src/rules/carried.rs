@@ -11,6 +11,7 @@ use super::graphs::same;
 use crate::finding::{Code, Finding, Label};
 use crate::ir::{Call, Expr, ExprId, Module, Stmt, StmtId};
 use crate::link::{ModIdx, Resolved};
+use crate::remedy::Remedy;
 use crate::span::{Place, Span};
 use crate::sym::Sym;
 use crate::torch;
@@ -55,7 +56,7 @@ impl File<'_> {
             let Expr::Call(c) = self.ir.expr(value) else { continue };
             let call = self.ir.call(c);
             let made = self.names(self.ir.list(targets));
-            let Some((state, moved)) = self.carries(value, call, &made) else { continue };
+            let Some((state, carried)) = self.carries(value, call, &made) else { continue };
             if !self.is_innermost(at) || self.thinks() || self.is_cut(state, at) || !self.is_recurrent(call) {
                 continue;
             }
@@ -66,8 +67,13 @@ impl File<'_> {
             let mut f = Finding::new(Code(505), World::Cuda, message, label)
                 .related(Place { file: self.cx.file, span: kept }, what)
                 .help("cut it: `.detach()` for each of its parts");
-            if let Some(moved) = moved {
+            if let Some((value, moved)) = carried {
                 f = f.related(Place { file: self.cx.file, span: moved }, "carried over here");
+                let value = Place { file: self.cx.file, span: self.ir.span(value) };
+                f = f.remedy(self.gives_pairs(call).map(|pairs| match pairs {
+                    true => Remedy::DetachParts(value),
+                    false => Remedy::Detach(value),
+                }));
             }
             found.push(f);
         }
@@ -103,7 +109,12 @@ impl File<'_> {
     }
 
     /// The argument that one of the results becomes, in the call itself or by the round's only other assignment to it.
-    fn carries(&self, at: ExprId, call: Call<'_>, made: &[ExprId]) -> Option<(ExprId, Option<Span>)> {
+    fn carries(
+        &self,
+        at: ExprId,
+        call: Call<'_>,
+        made: &[ExprId],
+    ) -> Option<(ExprId, Option<(ExprId, Span)>)> {
         let [_, rest @ ..] = call.args else { return None };
         rest.iter().find_map(|a| {
             let state = a.value;
@@ -115,7 +126,10 @@ impl File<'_> {
                 return given.is_empty().then_some((state, None));
             }
             match given.as_slice() {
-                &[(value, at)] => made.iter().any(|&m| same(self.ir, m, value)).then_some((state, Some(at))),
+                &[(value, at)] => {
+                    let result = made.iter().any(|&m| same(self.ir, m, value));
+                    result.then_some((state, Some((value, at))))
+                }
                 _ => None,
             }
         })
@@ -227,6 +241,32 @@ impl File<'_> {
                 module && !cuts
             }
             _ => false,
+        }
+    }
+
+    /// Is the state a pair, as that of an LSTM, or one tensor? Nothing if layers of both kinds are there, or none.
+    fn gives_pairs(&self, call: Call<'_>) -> Option<bool> {
+        let recurrent = |path: Sym| {
+            let name = path.as_str().rsplit('.').next().unwrap_or_default();
+            (path.as_str().starts_with("torch.nn.") && RECURRENT.contains(&name))
+                .then(|| name.starts_with("LSTM"))
+        };
+        match self.cx.program.resolve_expr(self.module, self.made_from(call.func)?)? {
+            Resolved::External(path) => recurrent(path),
+            Resolved::Class(key) => {
+                let ir = &self.cx.program.get(key.module).ir;
+                let class = ir.classes.get(key.class.0 as usize)?.span;
+                let mut found = (0_u32..)
+                    .zip(&ir.expr_spans)
+                    .filter(|(_, at)| class.contains(**at))
+                    .filter_map(|(n, _)| match self.cx.program.resolve_expr(key.module, ExprId(n)) {
+                        Some(Resolved::External(path)) => recurrent(path),
+                        _ => None,
+                    });
+                let first = found.next()?;
+                found.all(|other| other == first).then_some(first)
+            }
+            _ => None,
         }
     }
 

@@ -54,3 +54,21 @@ impl<T> Table<T> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Table;
+
+    #[test]
+    fn a_fact_is_read_once_from_all_its_lines() {
+        let mut table: Table<Vec<&str>> = Table::default();
+        [("a", "one"), ("b", "two"), ("a", "three")]
+            .into_iter()
+            .for_each(|(name, line)| table.add(name, line));
+        assert_eq!(table.get("a", |lines| Some(lines.collect())), Some(&vec!["one", "three"]));
+        assert_eq!(table.get("a", |_| None), Some(&vec!["one", "three"]), "read before");
+        assert_eq!(table.get("b", |_| None), None);
+        assert_eq!(table.get("c", |lines| Some(lines.collect())), None);
+        assert_eq!(table.lines().count(), 3);
+    }
+}

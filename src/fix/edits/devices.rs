@@ -511,8 +511,19 @@ pub(super) fn choose(syntax: &Syntax<'_>, at: Span, check: &str, otherwise: &str
             | AnyNodeRef::StmtAnnAssign(_)
             | AnyNodeRef::StmtReturn(_)
     );
+    // A choice is made once, not for each item.
+    let repeated = |node: &AnyNodeRef<'_>| {
+        matches!(
+            node,
+            AnyNodeRef::ExprGenerator(_)
+                | AnyNodeRef::ExprListComp(_)
+                | AnyNodeRef::ExprDictComp(_)
+                | AnyNodeRef::ExprSetComp(_)
+                | AnyNodeRef::ExprLambda(_)
+        )
+    };
     // A default is there for callers to say something else, a key or a name is no choice.
-    if !stands_alone {
+    if !stands_alone || nodes.iter().any(repeated) {
         return None;
     }
     let asked = spelled(syntax, check, at)?;

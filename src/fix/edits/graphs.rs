@@ -1,10 +1,22 @@
 //! Graphs that are kept longer than they are of use.
 
+use rustpython_ast::ExprRef;
+
 use super::super::Draft;
+use super::super::apply::Change;
+use super::super::names::is_bound;
 use super::super::syntax::Syntax;
 use super::calls::suffixed;
 use super::unsafe_;
 use crate::span::Span;
+
+/// `state = new` → `state = tuple(s.detach() for s in new)`
+pub(super) fn detach_parts(syntax: &Syntax<'_>, value: Span) -> Option<Draft> {
+    let (ExprRef::Name(_) | ExprRef::Attribute(_)) = syntax.expr(value)? else { return None };
+    let part = ["s", "part"].into_iter().find(|name| !is_bound(syntax, name, value))?;
+    let content = format!("tuple({part}.detach() for {part} in {})", value.slice(syntax.text));
+    Some(unsafe_("Keep its parts without their graphs", vec![Change { span: value, content }]))
+}
 
 /// `total += loss` → `total += loss.detach()`. The numbers stay; what differentiates the sum elsewhere cannot any more.
 pub(super) fn detach(syntax: &Syntax<'_>, value: Span) -> Option<Draft> {

@@ -43,6 +43,7 @@ pub(super) fn draft(syntax: &Syntax<'_>, remedy: &Remedy, finding: &Finding) -> 
         Remedy::Hold { attribute, class } => modules::hold(syntax, attribute.span, class),
         Remedy::AskClass(words) => oom::ask_class(syntax, words.span),
         Remedy::Detach(value) => graphs::detach(syntax, value.span),
+        Remedy::DetachParts(value) => graphs::detach_parts(syntax, value.span),
     }
 }
 
@@ -55,6 +56,7 @@ pub(super) fn file(remedy: &Remedy) -> FileId {
         | Remedy::Register(place)
         | Remedy::AskClass(place)
         | Remedy::Detach(place)
+        | Remedy::DetachParts(place)
         | Remedy::CompareType(place) => place,
         Remedy::Make { call, .. }
         | Remedy::ToHost { call, .. }

@@ -72,13 +72,14 @@ pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own)
     let all = files.iter().flat_map(|&m| numbers(program.get(m).ir.functions.len()).map(move |f| (m, f)));
     let all: Vec<Function> = all.collect();
     let mut open: FxHashSet<Function> = all.iter().copied().collect();
+    let mut memo = Memo::default();
     for _ in 0..MAX_ROUNDS {
         for &(m, f) in &all {
             // What a function needs may come before what is known of it.
             if !open.remove(&(m, f)) || !uses.anywhere() && known.points.contains_key(&(m, f)) {
                 continue;
             }
-            let memo = Memo::default();
+            memo.clear();
             let refuses = Refuses { program, module: m, func: f, known: &known, uses, own, memo: &memo };
             let point = refuses.whole();
             for function in known.asked.take() {
@@ -172,6 +173,7 @@ pub(super) fn there(program: &Program, m: ModIdx, known: &Known, uses: Uses, own
     // Nobody is looked at again for what is asked from here on.
     known.asked.take();
     let mut found = after_forward(program, m, known);
+    let mut memo = Memo::default();
     for (n, function) in ir.functions.iter().enumerate() {
         let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
         if function.kind == FuncKind::Function && whole && !run.contains(&func) {
@@ -179,7 +181,7 @@ pub(super) fn there(program: &Program, m: ModIdx, known: &Known, uses: Uses, own
         } else {
             // A script that needs CUDA says so itself; what it works with has its own reasons.
             let uses = if uses == Uses::Making && func == FuncId(0) { Uses::None } else { uses };
-            let memo = Memo::default();
+            memo.clear();
             Refuses { program, module: m, func, known, uses, own, memo: &memo }.there(
                 function.body,
                 &mut Passed::default(),
@@ -220,6 +222,21 @@ pub(super) struct Memo {
     leaving: RefCell<FxHashMap<StmtId, bool>>,
     /// Whether a variable of that function, or an attribute, may be given a module without weights, so deep.
     pub(super) weightless: RefCell<FxHashMap<Asked, bool>>,
+}
+
+impl Memo {
+    /// Room that is kept for the next function: most are small.
+    const ROOM: usize = 64;
+
+    fn clear(&mut self) {
+        fn clear<K, V>(map: &mut RefCell<FxHashMap<K, V>>) {
+            let map = map.get_mut();
+            if map.capacity() > Memo::ROOM { *map = FxHashMap::default() } else { map.clear() }
+        }
+        clear(&mut self.blocks);
+        clear(&mut self.leaving);
+        clear(&mut self.weightless);
+    }
 }
 
 /// Tests that have been come past where they were true only with CUDA.

@@ -19,6 +19,11 @@ enum Stays {
 /// So much is remembered of what was lost on a path: atoms of later tests have higher numbers, and stay.
 const MAX_LOST: usize = 64;
 
+/// One bit for a literal, to tell most apart.
+const fn bit((atom, truth): Literal) -> u64 {
+    1 << ((atom.0 << 1 | truth as u32) % u64::BITS)
+}
+
 impl Diagrams {
     /// Keeps this atom as long as there is room: what it decides is whether a device is there.
     pub fn keep(&mut self, atom: AtomId) {
@@ -129,16 +134,21 @@ impl Diagrams {
         self.collect_literals(left, &mut still);
         lost.clear();
         let before = of.iter().flat_map(|&c| self.lost_on(c)).chain(said);
-        lost.extend(before.filter(|l| !still.contains(l)));
+        // Most have no bit in common with what is still said.
+        let bits = still.iter().fold(0, |bits, &l| bits | bit(l));
+        lost.extend(before.filter(|&&l| bits & bit(l) == 0 || !still.contains(&l)));
         self.taken += lost.len();
-        lost.sort_unstable();
+        // What one path has lost is in order.
+        if !lost.is_sorted() {
+            lost.sort_unstable();
+        }
         lost.dedup();
         // What was lost first is furthest away.
         lost.drain(..lost.len().saturating_sub(MAX_LOST));
         let known = self.lost.get(&left);
         // Equal conditions are one, on whichever paths they are what is left.
         if let Some(known) = known {
-            lost.retain(|l| known.contains(l));
+            lost.retain(|l| known.binary_search(l).is_ok());
         }
         if lost.is_empty() {
             self.forget_lost(left);
