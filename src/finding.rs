@@ -227,6 +227,8 @@ pub struct Finding {
     pub related: Vec<Label>,
     /// The same, of which there are too many to be shown. What silences them counts like any other.
     pub unshown: Vec<Label>,
+    /// The places in the order in which they happen, if that is known.
+    pub order: Vec<Place>,
     /// How much of it is silenced.
     pub silenced: Silenced,
     /// Is it told elsewhere? Then it is only there to say what comments are for.
@@ -293,6 +295,7 @@ impl Finding {
             primary,
             related: Vec::new(),
             unshown: Vec::new(),
+            order: Vec::new(),
             silenced: Silenced::Nothing,
             told_elsewhere: false,
             roots: Vec::new(),

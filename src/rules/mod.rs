@@ -23,6 +23,7 @@ mod message;
 mod mismatch;
 mod modules;
 mod naming;
+mod order;
 pub mod page;
 mod parameters;
 mod precision;
@@ -148,6 +149,7 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
     let mut seen: FxHashMap<(Code, Place, bool), usize> = FxHashMap::default();
     let found = outcome.events.iter().filter_map(|event| {
         let mut finding = RULES.iter().find_map(|rule| rule(event, cx))?;
+        finding.order = order::order(event, &finding, cx);
         finding.entries = depends_on_callers(event, &finding, cx);
         finding.given = depends_on_arguments(event, cx).into_iter().collect();
         finding.by_default = depends_on_default(event);
