@@ -6,6 +6,7 @@ use std::path::Path;
 use rustc_hash::FxHashSet;
 
 use super::apply::{Change, changed, moved, together};
+use super::write;
 use crate::discover::Input;
 use crate::finding::{Code, Finding, Fix};
 use crate::lower::{self, Kind};
@@ -179,23 +180,22 @@ impl Attempt<'_> {
         let text = source.text();
         let fixes: Vec<Vec<Change>> = wanted.iter().map(|(f, _)| changes(f)).collect();
         let (mut taken, mut all) = together(&fixes);
-        let parses = |text: &str| lower::syntax(text, kind(&source.path)).is_some();
-        let mut new = changed(text, &all).filter(|text| parses(text));
-        if new.is_none() {
+        let parses = |changes: &[Change]| {
+            changed(text, changes).is_some_and(|text| lower::syntax(&text, kind(&source.path)).is_some())
+        };
+        if !parses(&all) {
             // Which of them is it? Those that do no harm alone are tried again in the next round.
-            let alone = |n: &usize| changed(text, &fixes[*n]).is_some_and(|text| parses(&text));
-            let (good, bad): (Vec<usize>, Vec<usize>) = taken.iter().copied().partition(alone);
+            let (good, bad): (Vec<usize>, Vec<usize>) =
+                taken.iter().copied().partition(|&n| parses(&fixes[n]));
             for n in bad {
                 self.refuse(wanted, n, &source.name, "leaves a file that is not Python");
             }
             taken = good.into_iter().take(1).collect();
             let Some(&n) = taken.first() else { return false };
             all.clone_from(&fixes[n]);
-            all.sort();
-            new = changed(text, &all);
         }
-        let (Some(new), Some(old)) = (new, self.inputs[file].bytes.as_deref()) else { return false };
-        match read::encode(old, &new) {
+        let Some(old) = self.inputs[file].bytes.as_deref() else { return false };
+        match write::bytes(old, text, &all) {
             Ok(bytes) => self.inputs[file].bytes = Some(bytes),
             Err(reason) => {
                 for n in taken {

@@ -4,7 +4,17 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use super::apply::{Change, changed};
 use crate::source::read;
+
+/// The bytes of a file after changes of its text, which is `text` now. All formats of files become bytes here.
+///
+/// # Errors
+/// Why it cannot be, in words, if its encoding has no such characters or a change is not in the text.
+pub fn bytes(old: &[u8], text: &str, changes: &[Change]) -> Result<Vec<u8>, String> {
+    let new = changed(text, changes).ok_or_else(|| "the change is not in the text".to_owned())?;
+    read::encode(old, &new).map_err(|reason| reason.to_string())
+}
 
 /// Why a file has not been written.
 #[derive(Debug, thiserror::Error)]
