@@ -269,10 +269,12 @@ pub(super) fn module_input(event: &Event, cx: &Context<'_>) -> Option<Finding> {
         f.world = World::Cuda;
     }
     let both = || "move the module and its inputs to one device before the call".to_owned();
-    let made =
-        on_one_device(event, stray, other, cx).into_iter().filter(|r| matches!(r, Remedy::Make { .. }));
-    let moved = input.as_ref().and_then(Input::remedy);
-    let f = f.remedy(made.collect::<Vec<_>>().into_iter().chain(moved));
+    let mut remedies = on_one_device(event, stray, other, cx);
+    // Of two inputs either may move; of a module and an input, where the module is called says which.
+    if input.is_some() {
+        remedies.retain(|r| matches!(r, Remedy::Make { .. }));
+    }
+    let f = f.remedy(remedies).remedy(input.as_ref().and_then(Input::remedy));
     Some(f.help(input.map_or_else(both, |input| input.help())))
 }
 

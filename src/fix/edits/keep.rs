@@ -7,7 +7,7 @@ use super::super::Draft;
 use super::super::apply::Change;
 use super::super::names::is_bound;
 use super::super::syntax::{Syntax, span, start};
-use super::devices::make_instead;
+use super::make::make_instead;
 use super::{safe, unsafe_};
 use crate::finding::{Finding, Role};
 use crate::span::Span;

@@ -5,6 +5,7 @@ mod calls;
 mod devices;
 mod graphs;
 mod keep;
+mod make;
 mod modules;
 mod oom;
 
@@ -26,10 +27,10 @@ pub(super) fn draft(syntax: &Syntax<'_>, remedy: &Remedy, finding: &Finding) -> 
         Remedy::Without { call, keyword } => calls::without(syntax, call.span, keyword),
         Remedy::Make { call, function, device, meets } => {
             let meets = Some(meets.span).filter(|_| meets.file == call.file);
-            devices::make(syntax, call.span, function, device, meets)
+            make::make(syntax, call.span, function, device, meets)
         }
         Remedy::Move { operand, device } => devices::follow(syntax, operand.span, device),
-        Remedy::MakeThere { transfer, function } => devices::make_there(syntax, transfer.span, function),
+        Remedy::MakeThere { transfer, function } => make::make_there(syntax, transfer.span, function),
         Remedy::ToHost { call, tensor: Some(tensors), several: true } => {
             devices::each_to_host(syntax, call.span, tensors.span)
         }
