@@ -105,8 +105,11 @@ fn blank(text: &str) -> String {
 /// The cell with blanks for the lines of statements that have errors in them, and for all else that is neither a statement nor
 /// a comment.
 fn without_errors(cell: &str, parsed: &Parsed<ModModule>) -> String {
+    // What is missing at the end of the cell is missing in its last line.
+    let last = number(cell.trim_end().len().saturating_sub(1));
+    let here = |at: Span| Span::new(at.start.min(last), at.end);
     let errors: Vec<Range<usize>> =
-        parsed.errors().iter().map(|e| lines_of(cell, span(e.location))).collect();
+        parsed.errors().iter().map(|e| lines_of(cell, here(span(e.location)))).collect();
     let statements: Vec<Range<usize>> = parsed.suite().iter().map(|s| lines_of(cell, span(s))).collect();
     let meets = |a: &Range<usize>, b: &Range<usize>| a.start < b.end && b.start < a.end;
     let bad: Vec<&Range<usize>> =
@@ -229,7 +232,7 @@ mod tests {
         assert_eq!(read("x = %time f()\n"), ("x =       f()".to_owned(), 0));
         assert_eq!(
             read("if x:\n    %timeit -n 3 -r2 f()\n"),
-            ("if x:|    0;              f()".to_owned(), 0)
+            ("if x:|    0;               f()".to_owned(), 0)
         );
         for same in
             ["%time", "%timeit -n", "%timer f()", "%time f(", "%cd x", "!time f()", "%time f() \\\n g"]

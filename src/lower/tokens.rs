@@ -54,7 +54,7 @@ fn parsed_tokens(text: &str, kind: Kind<'_>) -> Tokens {
     let parts = match kind {
         // A bracket that one cell does not close is closed by none of the others.
         Kind::Notebook(starts) => cells::ranges(text, starts),
-        Kind::Script | Kind::Stub => vec![0..text.len()],
+        Kind::Script | Kind::Stub => cells::ranges(text, &[]),
     };
     for part in parts {
         let own = text.get(part.clone()).unwrap_or_default();

@@ -65,11 +65,11 @@ pub(super) fn is_python(text: &str, databricks: bool) -> bool {
     // What follows one of them may be another.
     let magics = std::iter::once(first).chain(lines).map_while(|line| line.strip_prefix("%%"));
     let names = magics.map(|rest| rest.split_whitespace().next().unwrap_or_default());
-    names.into_iter().all(|name| PYTHON.contains(&name))
-        && !(databricks && DATABRICKS.contains(&word(first)))
+    let other = (databricks && DATABRICKS.contains(&word(first)))
         // A prompt that was copied with the code; IPython takes it off.
-        && !first.starts_with(">>> ")
-        && !is_automatic(text)
+        || first.starts_with(">>> ")
+        || is_automatic(text);
+    !other && names.into_iter().all(|name| PYTHON.contains(&name))
 }
 
 /// Is there nothing in the cell but commands without their `%`?

@@ -307,7 +307,8 @@ fn edited(text: &str, notebook: &Notebook, edits: &[(Range<usize>, String)]) -> 
             own.push('\n');
         }
         // A line end of ours that is all that is left.
-        if !(own == "\n" && cell.closed) && !own.is_empty() {
+        let ours = own == "\n" && cell.closed;
+        if !ours && !own.is_empty() {
             cells.push(own);
         }
     }
