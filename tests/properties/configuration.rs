@@ -78,7 +78,7 @@ fn written(layer: &Layer) -> String {
         flag.into_iter().for_each(|flag| add(key, flag.to_string()));
     }
     for (key, path) in [("extend", &layer.extend), ("baseline", &layer.baseline)] {
-        path.iter().for_each(|path| add(key, quoted(&path.value.to_string_lossy())));
+        path.iter().for_each(|path| add(key, quoted(path.value.to_string_lossy())));
     }
     for (key, bytes) in
         [("oom-threshold", layer.oom_threshold), ("max-accelerator-memory", layer.max_accelerator_memory)]
