@@ -66,8 +66,9 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
             cwd: &cwd,
         },
     )?;
+    let low = refined.leave_out(&found.files);
     let unchecked = Unchecked::of(&found, &refined, &cwd);
-    write(args, color, &cwd, &found, &refined, Left { failed, accepted, not_checked: unchecked.details() })?;
+    write(args, color, &cwd, &found, &refined, Left { failed, accepted, low, not_checked: unchecked.details() })?;
     failed |= tell_unchecked(&unchecked, args);
     Ok(exit_code(args, failed, &found, &refined))
 }
@@ -149,6 +150,7 @@ fn resolver(args: &CheckArgs, cwd: &Path) -> Result<Resolver, ConfigError> {
         force_exclude: args.files.force_exclude,
         strict: args.strict,
         fail_on_severity: args.fail_on_severity,
+        min_confidence: args.rules.min_confidence,
         baseline: baseline::chosen(args.baseline.baseline.as_deref(), args.baseline.no_baseline, cwd),
     };
     let place = match &args.config.config {
@@ -240,6 +242,8 @@ struct Left<'a> {
     failed: bool,
     /// How many findings baselines accept.
     accepted: usize,
+    /// How many findings are not sure enough to be told.
+    low: usize,
     /// A line for each thing that was not checked.
     not_checked: &'a [String],
 }
@@ -262,6 +266,7 @@ fn write(
         checked: found.files.len() - refined.too_large.len(),
         suppressed: refined.suppressed,
         accepted: left.accepted,
+        low: left.low,
         failed: left.failed,
         not_checked: left.not_checked,
         version: env!("CARGO_PKG_VERSION"),

@@ -11,12 +11,12 @@ use toml::de::{DeString, DeTable, DeValue};
 use super::error::ConfigError;
 use super::patterns::Patterns;
 use super::selector::{Selection, Selector, UnknownRule};
-use crate::finding::Severity;
+use crate::finding::{Confidence, Severity};
 use crate::rules::page::Page;
 use crate::suggest::closest;
 
 /// The keys of a configuration.
-pub const KEYS: [&str; 13] = [
+pub const KEYS: [&str; 15] = [
     "select",
     "extend-select",
     "ignore",
@@ -26,6 +26,8 @@ pub const KEYS: [&str; 13] = [
     "per-file-ignores",
     "severity",
     "fail-on-severity",
+    "confidence",
+    "min-confidence",
     "baseline",
     "strict",
     "oom-threshold",
@@ -36,6 +38,9 @@ const LEVELS: [&str; 4] = ["error", "warning", "info", "off"];
 
 /// Severities of what the selectors stand for; the last match wins.
 pub type Severities = Vec<(Selector, Severity)>;
+
+/// The least confidence of what the selectors stand for; the last match wins.
+pub type Confidences = Vec<(Selector, Confidence)>;
 
 /// What one file says. `None` and empty: it does not say.
 #[derive(Clone, Default, Debug)]
@@ -52,6 +57,10 @@ pub struct Layer {
     pub per_file_ignores: Vec<PerFileIgnore>,
     /// Severities.
     pub severity: Severities,
+    /// The least confidence at which findings of some rules are told.
+    pub confidence: Confidences,
+    /// The same of all other rules.
+    pub min_confidence: Option<Confidence>,
     /// Must everything be checked that is asked for?
     pub strict: bool,
     /// The least severity that makes the exit code 1.
@@ -136,6 +145,8 @@ impl Reader<'_> {
                         mistyped(value, "fail-on-severity", expected).help(did_you_mean(suggestion))
                     })?);
                 }
+                "confidence" => layer.confidence = self.confidence(value)?,
+                "min-confidence" => layer.min_confidence = Some(confidence(value, "min-confidence")?),
                 "baseline" => layer.baseline = Some(path(value, "baseline")?),
                 "per-file-ignores" => layer.per_file_ignores = self.per_file_ignores(value)?,
                 "severity" => (layer.severity, off) = self.severity(value)?,
@@ -182,6 +193,17 @@ impl Reader<'_> {
         table_of(value, "per-file-ignores")?.iter().map(one).collect()
     }
 
+    /// The least confidence of some rules, the least specific selector first.
+    fn confidence(&self, value: &Value<'_>) -> Result<Confidences> {
+        let one = |(rule, level): (&Spanned<DeString<'_>>, &Value<'_>)| {
+            Ok((self.selector(rule.get_ref(), rule.span())?, confidence(level, rule.get_ref())?))
+        };
+        let mut levels: Confidences =
+            table_of(value, "confidence")?.iter().map(one).collect::<Result<_>>()?;
+        levels.sort_by_key(|(selector, _)| selector.specificity());
+        Ok(levels)
+    }
+
     /// The severities, the least specific selector first, and the selectors that are `off`.
     fn severity(&self, value: &Value<'_>) -> Result<(Severities, Vec<Selector>)> {
         let (mut severities, mut off) = (Vec::new(), Vec::new());
@@ -201,6 +223,16 @@ impl Reader<'_> {
         severities.sort_by_key(|(selector, _)| selector.specificity());
         Ok((severities, off))
     }
+}
+
+/// The name of a confidence.
+fn confidence(value: &Value<'_>, key: &str) -> Result<Confidence> {
+    let word = value.get_ref().as_str();
+    let known = Confidence::ALL.into_iter().find(|level| Some(level.name()) == word);
+    known.ok_or_else(|| {
+        let suggestion = word.and_then(|word| closest(word, Confidence::ALL.map(Confidence::name)));
+        mistyped(value, key, "\"low\", \"likely\" or \"certain\"").help(did_you_mean(suggestion))
+    })
 }
 
 fn level(word: &str) -> Option<Severity> {

@@ -9,8 +9,11 @@ use rustc_hash::FxHashMap;
 use super::file::{Layer, parse};
 use super::patterns::Patterns;
 use super::selector::{Selection, enabled};
-use super::{ConfigError, DEFAULT_EXCLUDE, DEFAULT_MAX_ACCELERATOR_MEMORY, DEFAULT_OOM_THRESHOLD, Settings};
-use crate::finding::Severity;
+use super::{
+    ConfigError, DEFAULT_EXCLUDE, DEFAULT_MAX_ACCELERATOR_MEMORY, DEFAULT_MIN_CONFIDENCE, DEFAULT_OOM_THRESHOLD,
+    Settings,
+};
+use crate::finding::{Confidence, Severity};
 use crate::rules::page::Page;
 use crate::source::{display_name, read};
 
@@ -45,6 +48,8 @@ pub struct Overrides {
     pub strict: bool,
     /// `--fail-on-severity`.
     pub fail_on_severity: Option<Severity>,
+    /// `--min-confidence`, for all rules.
+    pub min_confidence: Option<Confidence>,
     /// `--baseline` (absolute) and `--no-baseline`.
     pub baseline: Baseline,
 }
@@ -182,6 +187,14 @@ fn combine(
         severity
             .extend(pages.iter().filter(|page| selector.matches(page.code)).map(|page| (page.code, *level)));
     }
+    let mut confidence = BTreeMap::new();
+    // The command line outranks the file, what that says of single rules included.
+    if overrides.min_confidence.is_none() {
+        for (selector, level) in &layer.confidence {
+            let codes = pages.iter().filter(|page| selector.matches(page.code)).map(|page| page.code);
+            confidence.extend(codes.map(|code| (code, *level)));
+        }
+    }
     let baseline = match &overrides.baseline {
         Baseline::Configured => {
             let folder = file.as_deref().and_then(Path::parent).unwrap_or(root);
@@ -200,6 +213,8 @@ fn combine(
         force_exclude: layer.force_exclude || overrides.force_exclude,
         strict: layer.strict || overrides.strict,
         fail_on_severity: overrides.fail_on_severity.or(layer.fail_on_severity).unwrap_or(Severity::Warning),
+        confidence,
+        min_confidence: overrides.min_confidence.or(layer.min_confidence).unwrap_or(DEFAULT_MIN_CONFIDENCE),
         baseline,
         oom_threshold: layer.oom_threshold.unwrap_or(DEFAULT_OOM_THRESHOLD),
         max_accelerator_memory: layer.max_accelerator_memory.unwrap_or(DEFAULT_MAX_ACCELERATOR_MEMORY),

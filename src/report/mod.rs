@@ -57,6 +57,8 @@ pub struct Report<'a> {
     pub suppressed: usize,
     /// How many findings the baseline accepts.
     pub accepted: usize,
+    /// How many findings are not sure enough to be told.
+    pub low: usize,
     /// Did something that was asked for fail, such as a path that is not there?
     pub failed: bool,
     /// What was not looked at, or not wholly, one line each.

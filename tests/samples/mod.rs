@@ -64,6 +64,7 @@ impl Sample {
             checked: self.checked,
             suppressed: self.suppressed,
             accepted: 0,
+            low: 0,
             failed: false,
             not_checked: &[],
             version: "0.1.0",
