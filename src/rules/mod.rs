@@ -24,6 +24,7 @@ mod message;
 mod mismatch;
 mod modules;
 mod naming;
+mod one_line;
 pub mod page;
 mod parameters;
 mod precision;
@@ -39,6 +40,8 @@ mod transfers;
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
+
+pub use one_line::one_on_a_line;
 
 use crate::finding::{ByDefault, Code, Confidence, Finding, Given, Label, Role, Spot, Way};
 use crate::flow::event::{Again, Bite, DeviceName, Event, Kind, Operand};
