@@ -35,7 +35,8 @@ const VENDORED: [&str; 15] = [
 
 /// Gives a finding that was made of an event its confidence.
 pub(super) fn of_event(f: &mut Finding, event: &Event, cx: &Context<'_>) {
-    of_place(f, event.stack.first().copied().unwrap_or(event.place), cx);
+    let from = event.stack.first().copied().unwrap_or(event.place);
+    of_place(f, from, cx);
     if is_cost(event) {
         of_cost(f, event);
     }
@@ -86,7 +87,8 @@ fn of_place(f: &mut Finding, from: Place, cx: &Context<'_>) {
     if is_vendored(&cx.sources.get(place.file).path, cx.root) {
         f.doubt(Confidence::Low, "it is in a copy of another project");
     }
-    let demo = cx.program.module_of(from.file).is_some_and(|m| is_in_demo(&cx.program.get(m).ir, from.span));
+    // What a demo reaches in functions goes wrong for others, too.
+    let demo = cx.program.module_of(place.file).is_some_and(|m| is_in_demo(&cx.program.get(m).ir, place.span));
     if demo {
         f.doubt(Confidence::Low, "it is in the demo of a file that is there to be imported");
     }

@@ -49,8 +49,14 @@ impl Interp<'_> {
         let called = matches!(function.name.as_str(), "forward" | "__call__");
         *prepares |= !body && !again && !called && own().next().is_some();
         // What trains in a loop of its own does so once for all that is before the loop.
-        let step = !body && self.relevance.set_up.is_step(frame.module, frame.func) && !*prepares;
-        if step { Some(Frequency::EveryStep) } else { often }
+        if body || *prepares {
+            return often;
+        }
+        let step = self.relevance.set_up.is_step(frame.module, frame.func);
+        // A program in sight that calls it once is one of many.
+        let module = frame.class.is_some_and(|class| self.is_module_class(class));
+        let method = module.then_some(Frequency::EveryCall);
+        if step { Some(Frequency::EveryStep) } else { often.or(method) }
     }
 
     /// Is it a constructor, a test, or what only constructors call?
