@@ -84,7 +84,8 @@ pub fn analyze(inputs: &[Input], honor_comments: bool) -> Analysis {
     let findings = callers::copied_instead(findings, &mut reading);
     let findings = unreached::doubt_unreached(findings, &mut reading);
     let findings = cuda_alone::told_once(findings, &mut reading);
-    let is_on = |file: FileId, code| inputs.get(file.0 as usize).is_none_or(|i| i.settings.is_on(code, &i.path));
+    let is_on =
+        |file: FileId, code| inputs.get(file.0 as usize).is_none_or(|i| i.settings.is_on(code, &i.path));
     let findings = crate::rules::one_on_a_line(findings, &reading.analysis.sources, &is_on);
     let Reading { program, mut analysis, .. } = reading;
     analysis.large_projects = project::too_large(&findings, inputs);

@@ -81,7 +81,8 @@ fn summary(mut group: Vec<Finding>, cause: Place) -> Option<Finding> {
         let labels = if first.related.len() < SHOWN { &mut first.related } else { &mut first.unshown };
         labels.push(place);
     }
-    first.message = "this project needs CUDA, and nothing in it asks whether it is there or runs elsewhere".to_owned();
+    first.message =
+        "this project needs CUDA, and nothing in it asks whether it is there or runs elsewhere".to_owned();
     if count > 1 {
         first.primary.text = format!("the first of {count} places in this file that need it");
     }
@@ -131,7 +132,9 @@ fn chooses_cpu(text: &str) -> bool {
     ["\"cpu", "'cpu"].iter().any(|word| {
         text.match_indices(word).any(|(at, _)| {
             let before = text[..at].trim_end().trim_end_matches("torch.device(");
-            !before.ends_with(".to(") && !before.ends_with("map_location=") && !before.ends_with("device_type=")
+            !before.ends_with(".to(")
+                && !before.ends_with("map_location=")
+                && !before.ends_with("device_type=")
         })
     })
 }

@@ -42,7 +42,8 @@ pub(super) fn doubt_unreached(mut findings: Vec<Finding>, reading: &mut Reading<
             if !library && !said.accelerator && matches!(f.code.0, 200..=299 | 700..=799) {
                 f.doubt(Confidence::Low, "nothing in this project uses an accelerator");
             } else if (said.program || library)
-                && let Some(name) = uncalled(program, place, library, &|name, own| said.elsewhere(name, text(own)) == 0)
+                && let Some(name) =
+                    uncalled(program, place, library, &|name, own| said.elsewhere(name, text(own)) == 0)
             {
                 f.doubt(Confidence::Low, format!("nothing in this project calls `{name}`"));
             }
@@ -92,7 +93,11 @@ fn uncalled(
 /// Is it only called where its name stands? Not what a decorator hands over, nor what Python calls by itself.
 fn is_plain(ir: &Module, f: FuncId, function: &Function) -> bool {
     let name = function.name.as_str();
-    f != FuncId(0) && ir.list(function.decorators).is_empty() && !name.starts_with("__") && name != "main" && !name.starts_with("test")
+    f != FuncId(0)
+        && ir.list(function.decorators).is_empty()
+        && !name.starts_with("__")
+        && name != "main"
+        && !name.starts_with("test")
 }
 
 /// What the texts of a project say.

@@ -104,7 +104,8 @@ fn one(
     }
     let is_new = read.is_none();
     let mut baseline = read.unwrap_or_default();
-    let shown: usize = findings.iter().zip(&told).filter(|(f, _)| is_told(f)).map(|(_, places)| places.len()).sum();
+    let shown: usize =
+        findings.iter().zip(&told).filter(|(f, _)| is_told(f)).map(|(_, places)| places.len()).sum();
     let mut difference = baseline.compare(told.iter().flatten(), &Folder { path: folder, run });
     match options.update {
         None => tell_stale(path, &difference.stale, options),

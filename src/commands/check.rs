@@ -68,7 +68,14 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
     )?;
     let low = refined.leave_out(&found.files);
     let unchecked = Unchecked::of(&found, &refined, &cwd);
-    write(args, color, &cwd, &found, &refined, Left { failed, accepted, low, not_checked: unchecked.details() })?;
+    write(
+        args,
+        color,
+        &cwd,
+        &found,
+        &refined,
+        Left { failed, accepted, low, not_checked: unchecked.details() },
+    )?;
     failed |= tell_unchecked(&unchecked, args);
     Ok(exit_code(args, failed, &found, &refined))
 }

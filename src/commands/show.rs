@@ -57,7 +57,11 @@ pub fn settings(settings: &Settings, pages: &[Page], out: &mut dyn Write) -> io:
         oom_threshold: settings.oom_threshold,
         max_accelerator_memory: settings.max_accelerator_memory,
         severity: settings.severity.iter().map(|(code, level)| (code.to_string(), level.name())).collect(),
-        confidence: settings.confidence.iter().map(|(code, level)| (code.to_string(), level.name())).collect(),
+        confidence: settings
+            .confidence
+            .iter()
+            .map(|(code, level)| (code.to_string(), level.name()))
+            .collect(),
         per_file_ignores: settings
             .per_file_ignores
             .iter()

@@ -10,8 +10,8 @@ use super::file::{Layer, parse};
 use super::patterns::Patterns;
 use super::selector::{Selection, enabled};
 use super::{
-    ConfigError, DEFAULT_EXCLUDE, DEFAULT_MAX_ACCELERATOR_MEMORY, DEFAULT_MIN_CONFIDENCE, DEFAULT_OOM_THRESHOLD,
-    Settings,
+    ConfigError, DEFAULT_EXCLUDE, DEFAULT_MAX_ACCELERATOR_MEMORY, DEFAULT_MIN_CONFIDENCE,
+    DEFAULT_OOM_THRESHOLD, Settings,
 };
 use crate::finding::{Confidence, Severity};
 use crate::rules::page::Page;

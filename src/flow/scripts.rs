@@ -15,21 +15,35 @@ pub fn is_in_demo(ir: &Module, at: Span) -> bool {
     let defines = ir.functions.iter().any(|f| f.class.is_some() && f.name.as_str() == "forward");
     defines
         && ir.stmts.iter().zip(&ir.stmt_spans).any(|(s, &span)| {
-            matches!(*s, Stmt::If { test, .. } if span.contains(at) && asks_for_main(ir, test)) && is_demo(ir, span)
+            matches!(*s, Stmt::If { test, .. } if span.contains(at) && asks_for_main(ir, test))
+                && is_demo(ir, span)
         })
 }
 
 /// What programs call, and demos do not.
-const WORKS: [&str; 10] =
-    ["parse_args", "parse_known_args", "backward", "load", "main", "train", "fit", "run", "step", "DataLoader"];
+const WORKS: [&str; 10] = [
+    "parse_args",
+    "parse_known_args",
+    "backward",
+    "load",
+    "main",
+    "train",
+    "fit",
+    "run",
+    "step",
+    "DataLoader",
+];
 
 fn is_demo(ir: &Module, whole: Span) -> bool {
     let inside = |at: Span| whole.contains(at);
-    let looped = ir.stmts.iter().zip(&ir.stmt_spans).any(|(s, &span)| {
-        matches!(s, Stmt::For { .. } | Stmt::While { .. }) && inside(span)
-    });
+    let looped = ir
+        .stmts
+        .iter()
+        .zip(&ir.stmt_spans)
+        .any(|(s, &span)| matches!(s, Stmt::For { .. } | Stmt::While { .. }) && inside(span));
     let works = |call: Call<'_>| {
-        inside(ir.span(call.func)) && ir.last_name(call.func).is_some_and(|name| WORKS.contains(&name.as_str()))
+        inside(ir.span(call.func))
+            && ir.last_name(call.func).is_some_and(|name| WORKS.contains(&name.as_str()))
     };
     !looped && !ir.calls().any(works)
 }

@@ -88,7 +88,8 @@ fn of_place(f: &mut Finding, from: Place, cx: &Context<'_>) {
         f.doubt(Confidence::Low, "it is in a copy of another project");
     }
     // What a demo reaches in functions goes wrong for others, too.
-    let demo = cx.program.module_of(place.file).is_some_and(|m| is_in_demo(&cx.program.get(m).ir, place.span));
+    let demo =
+        cx.program.module_of(place.file).is_some_and(|m| is_in_demo(&cx.program.get(m).ir, place.span));
     if demo {
         f.doubt(Confidence::Low, "it is in the demo of a file that is there to be imported");
     }
@@ -147,5 +148,7 @@ fn varies(event: &Event) -> Option<&str> {
 /// Is the file in a folder of the project that holds a copy of another one?
 fn is_vendored(path: &Path, root: &Path) -> bool {
     let folders = path.strip_prefix(root).ok().and_then(Path::parent);
-    folders.is_some_and(|f| f.components().any(|c| c.as_os_str().to_str().is_some_and(|c| VENDORED.contains(&c))))
+    folders.is_some_and(|f| {
+        f.components().any(|c| c.as_os_str().to_str().is_some_and(|c| VENDORED.contains(&c)))
+    })
 }

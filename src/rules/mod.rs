@@ -464,12 +464,17 @@ pub fn told_once(found: Found, others: &Found) -> Vec<Finding> {
             finding.labels().filter(|l| matches!(l.role, Role::Repeated { .. }) && l.place.file == home);
         also.for_each(|l| tell(l.place));
     }
-    // What is reached from elsewhere may be surer than the file's own finding, or matter more.
-    let known = |f: &Finding, code: Code, place: Place| own.get(&(code, place)).is_some_and(|&own| own >= f.confidence);
+    let known = |code: Code, place: Place, least: Confidence| {
+        own.get(&(code, place)).is_some_and(|&own| own >= least)
+    };
+    // What is reached from elsewhere may be surer than the file's own finding, or matter more: then it is told, and that is made one with
+    // it (`refine/cause.rs`).
     let told = |f: &Finding| {
-        !f.roots.is_empty() && f.roots.iter().all(|&place| known(f, f.code, place))
+        !f.roots.is_empty() && f.roots.iter().all(|&place| known(f.code, place, f.confidence))
             || matches!(f.code, Code(201 | 202))
-                && f.stray_from.is_some_and(|p| [204, 301].iter().any(|&c| known(f, Code(c), p)))
+                && f.stray_from.is_some_and(|p| {
+                    [204, 301].iter().any(|&c| known(Code(c), p, f.confidence.min(Confidence::Likely)))
+                })
     };
     let all = found.into_values().flatten();
     all.filter_map(|mut f| (!told(&f) || f.leave()).then_some(f)).collect()
