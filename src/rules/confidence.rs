@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use super::{Context, in_tests};
+use crate::discover::project_root;
 use crate::finding::{ByDefault, Confidence, Finding};
 use crate::flow::event::{DeviceName, Event, Frequency, Kind};
 use crate::flow::is_in_demo;
@@ -145,9 +146,11 @@ fn varies(event: &Event) -> Option<&str> {
     })
 }
 
-/// Is the file in a folder of the project that holds a copy of another one?
+/// Is the file in a folder that holds copies of other projects, of its project or of the one that this lies in?
 fn is_vendored(path: &Path, root: &Path) -> bool {
-    let folders = path.strip_prefix(root).ok().and_then(Path::parent);
+    let around = root.parent().map(project_root);
+    let outer = around.as_deref().unwrap_or(root);
+    let folders = path.strip_prefix(outer).or_else(|_| path.strip_prefix(root)).ok().and_then(Path::parent);
     folders.is_some_and(|f| {
         f.components().any(|c| c.as_os_str().to_str().is_some_and(|c| VENDORED.contains(&c)))
     })
