@@ -3,6 +3,7 @@
 mod around;
 mod callers;
 mod copies;
+mod cuda_alone;
 mod extensions;
 mod given;
 mod groups;
@@ -14,6 +15,7 @@ mod places;
 mod project;
 mod saved;
 mod silences;
+mod unreached;
 
 use rayon::prelude::*;
 
@@ -87,6 +89,11 @@ fn analyzed(
     let mut reading = Reading { inputs, program, intake, analysis, places: Places::of(inputs) };
     let findings = of_causes(found, &mut reading, &mut relevance, &mut passes);
     let findings = of_callers(findings, &mut reading, &mut passes);
+    let findings = passes.on("tell one finding on a line", findings, |findings| {
+        let is_on =
+            |file: FileId, code| inputs.get(file.0 as usize).is_none_or(|i| i.settings.is_on(code, &i.path));
+        crate::rules::one_on_a_line(findings, &reading.analysis.sources, &is_on)
+    });
     let large = passes.made("find large projects", || project::too_large(&findings, &mut reading));
     let Reading { program, mut analysis, .. } = reading;
     analysis.large_projects = large.unwrap_or_default();
@@ -161,7 +168,7 @@ fn of_others(found: &Found, copies: &Copies, reading: &Reading<'_>, relevance: &
 type Asks = fn(Vec<Finding>, &mut Reading<'_>) -> Vec<Finding>;
 
 /// These passes, in the order in which they run, each with its name.
-const OF_CALLERS: [(&str, Asks); 10] = [
+const OF_CALLERS: [(&str, Asks); 12] = [
     ("ask what is reached without CUDA", project::reached_without_cuda),
     ("ask what only groups reach", project::only_in_groups),
     ("ask what runs on MPS", callers::off_mps),
@@ -172,6 +179,8 @@ const OF_CALLERS: [(&str, Asks); 10] = [
     ("ask what callers have seen to", project::seen_to_by_callers),
     ("count copies", project::copied_once),
     ("ask what is copied instead", callers::copied_instead),
+    ("doubt what nothing reaches", unreached::doubt_unreached),
+    ("tell once what is for CUDA alone", cuda_alone::told_once),
 ];
 
 fn of_callers(mut findings: Vec<Finding>, reading: &mut Reading<'_>, passes: &mut Passes) -> Vec<Finding> {

@@ -7,7 +7,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::baseline::Update;
-use crate::finding::Severity;
+use crate::finding::{Confidence, Severity};
 use crate::report::Format;
 use crate::suggest::closest;
 
@@ -117,6 +117,9 @@ pub struct RuleSelection {
     /// Do not run these rules
     #[arg(long, value_delimiter = ',', value_name = "RULES")]
     pub ignore: Vec<String>,
+    /// Report only what is at least so sure [default: likely]
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    pub min_confidence: Option<Confidence>,
     /// Report what comments suppress, too
     #[arg(long)]
     pub no_ignores: bool,

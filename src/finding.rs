@@ -77,6 +77,33 @@ impl Severity {
     }
 }
 
+/// How sure it is that somebody comes to the line as the finding says, and how much it matters there.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default, clap::ValueEnum)]
+pub enum Confidence {
+    /// Nobody in sight comes there, it is no code of the project's own, or it costs nothing that matters: tests, copies of other
+    /// projects, demos, what nothing calls, copies that are made once.
+    Low,
+    /// It takes for granted what a caller or a user decides.
+    Likely,
+    /// A program in sight comes there with nothing taken for granted but the machine.
+    #[default]
+    Certain,
+}
+
+impl Confidence {
+    /// All of them, the least one first.
+    pub const ALL: [Self; 3] = [Self::Low, Self::Likely, Self::Certain];
+
+    /// The lower-case word of the machine formats and the configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Likely => "likely",
+            Self::Certain => "certain",
+        }
+    }
+}
+
 /// What a place has to do with a finding.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Role {
@@ -210,6 +237,10 @@ pub struct Finding {
     pub code: Code,
     /// Taken from the rule's page and the configuration.
     pub severity: Severity,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// Why it is no surer than that, as clauses without a full stop ("nothing in this project calls `f`"). Nothing for what is certain.
+    pub doubts: Vec<String>,
     /// One sentence that names what is wrong here, without a full stop.
     pub message: String,
     /// Where it bites.
@@ -282,11 +313,13 @@ impl ByDefault {
 }
 
 impl Finding {
-    /// A finding of severity `Error` with nothing but the required parts.
+    /// A certain finding of severity `Error` with nothing but the required parts.
     pub fn new(code: Code, world: World, message: impl Into<String>, primary: Label) -> Self {
         Self {
             code,
             severity: Severity::Error,
+            confidence: Confidence::Certain,
+            doubts: Vec::new(),
             message: message.into(),
             world,
             premises: Vec::new(),
@@ -345,6 +378,25 @@ impl Finding {
     /// Is all of it silenced?
     pub fn is_silenced(&self) -> bool {
         self.silenced == Silenced::Everything
+    }
+
+    /// Makes it no surer than this, for this reason.
+    pub fn doubt(&mut self, confidence: Confidence, why: impl Into<String>) {
+        if confidence < self.confidence {
+            self.doubts.clear();
+        }
+        if confidence <= self.confidence && confidence < Confidence::Certain {
+            self.confidence = confidence;
+            self.doubts.push(why.into());
+        }
+    }
+
+    /// The surest way there counts.
+    pub fn as_sure_as(&mut self, other: &Self) {
+        if other.confidence > self.confidence {
+            self.confidence = other.confidence;
+            self.doubts.clone_from(&other.doubts);
+        }
     }
 
     /// Leaves it to another finding to tell the cause. Gives whether it is still of use: what comments silence in it, they are there

@@ -3,9 +3,12 @@
 
 mod cause;
 
+use std::path::Path;
+
 use rustc_hash::FxHashMap;
 
 use crate::analysis::{Analysis, FailedPass, LargeProject};
+use crate::config::Settings;
 use crate::discover::Input;
 use crate::finding::Finding;
 use crate::flow::Exhausted;
@@ -35,6 +38,36 @@ pub struct Refined {
     pub failed_passes: Vec<FailedPass>,
 }
 
+impl Refined {
+    /// Takes out what is less sure than the settings of its file ask for, and gives the number of these findings.
+    pub fn leave_out(&mut self, inputs: &[Input]) -> usize {
+        let before = self.findings.len();
+        let told: Vec<bool> = {
+            let level = Level::of(inputs);
+            self.findings.iter().map(|finding| level.tells(finding, &self.sources)).collect()
+        };
+        let mut told = told.into_iter();
+        self.findings.retain(|_| told.next().unwrap_or(true));
+        before - self.findings.len()
+    }
+}
+
+/// How sure findings must be in each file.
+pub struct Level<'a>(FxHashMap<&'a Path, &'a Settings>);
+
+impl<'a> Level<'a> {
+    /// By the settings of these files.
+    pub fn of(inputs: &'a [Input]) -> Self {
+        Self(inputs.iter().map(|input| (input.path.as_path(), input.settings.as_ref())).collect())
+    }
+
+    /// Is the finding sure enough to be told?
+    pub fn tells(&self, finding: &Finding, sources: &Sources) -> bool {
+        let path = sources.get(finding.primary.place.file).path.as_path();
+        self.0.get(path).is_none_or(|settings| settings.tells(finding.code, finding.confidence))
+    }
+}
+
 /// Applies settings and suppression comments.
 pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page]) -> Refined {
     let Analysis { sources, findings, comments, exhausted, too_large, other_languages, .. } = analysis;
@@ -50,7 +83,8 @@ pub fn refine(analysis: Analysis, inputs: &[Input], pages: &[Page]) -> Refined {
         let page = pages.binary_search_by_key(&finding.code, |page| page.code).ok().map(|at| &pages[at]);
         let configured =
             input(finding.primary.place.file).and_then(|i| i.settings.severity.get(&finding.code));
-        if let Some(severity) = configured.copied().or(page.map(|page| page.severity)) {
+        let usual = page.map(|page| page.severity_of(finding.confidence));
+        if let Some(severity) = configured.copied().or(usual) {
             finding.severity = severity;
         }
     }

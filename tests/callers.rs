@@ -20,7 +20,7 @@ const PACKAGE: (&str, &str) = ("lib/__init__.py", "");
 fn both(files: &[(&str, &str)], alone: &str) -> (usize, usize) {
     let project = Project::new(files);
     let count = |path: &str| {
-        let run = project.run(&format!("check --isolated --select SD101 --output-format concise {path}"));
+        let run = project.run(&format!("check --isolated --min-confidence low --fail-on-severity info --select SD101 --output-format concise {path}"));
         run.stdout.lines().filter(|line| line.contains(": SD101") || line.contains("SD101 ")).count()
     };
     (count("."), count(alone))
@@ -109,7 +109,7 @@ const TRAIN: (&str, &str) = (
 fn in_module(settings: &str) -> (usize, usize) {
     let project = Project::new(&[MARK, NET, TRAIN, ("settings.py", settings)]);
     let count = |path: &str| {
-        let run = project.run(&format!("check --isolated --select SD305 --output-format concise {path}"));
+        let run = project.run(&format!("check --isolated --min-confidence low --fail-on-severity info --select SD305 --output-format concise {path}"));
         run.stdout.lines().filter(|line| line.contains("net.py") && line.contains("SD305 ")).count()
     };
     (count("."), count("net.py"))
@@ -145,7 +145,7 @@ fn what_an_object_calls_comes_after_its_constructor_whatever_the_files_are_calle
             format!("import torch\nfrom {class} import Worker\n\nprint(Worker().run(torch.zeros(2)))\n");
         let (class, script) = (format!("{class}.py"), format!("{script}.py"));
         let files = [(".git/HEAD", ""), ("move.py", moves), (&*class, asr), (&*script, &*text)];
-        let run = Project::new(&files).run("check --isolated --select SD101 --output-format concise move.py");
+        let run = Project::new(&files).run("check --isolated --min-confidence low --fail-on-severity info --select SD101 --output-format concise move.py");
         assert!(!run.stdout.contains("SD101 "), "{class}: {}", run.stdout);
     }
 }
@@ -156,7 +156,7 @@ fn a_constructor_that_needs_cuda_is_told_itself() {
     let settings =
         "import torch\n\n\nclass Settings:\n    def __init__(self):\n        self.anchors = torch.zeros(3)\n";
     let project = Project::new(&[MARK, ("net.py", &net), TRAIN, ("settings.py", settings)]);
-    let run = project.run("check --isolated --select SD305 --output-format concise .");
+    let run = project.run("check --isolated --min-confidence low --fail-on-severity info --select SD305 --output-format concise .");
     assert_eq!(run.stdout.lines().filter(|line| line.contains("net.py:8")).count(), 1, "{}", run.stdout);
 }
 
@@ -174,7 +174,7 @@ fn unmoved(files: &[(&str, &str)]) -> (usize, usize) {
     all.extend(files);
     let project = Project::new(&all);
     let count = |path: &str| {
-        let run = project.run(&format!("check --isolated --select SD201 --output-format concise {path}"));
+        let run = project.run(&format!("check --isolated --min-confidence low --fail-on-severity info --select SD201 --output-format concise {path}"));
         run.stdout.lines().filter(|line| line.contains("spectrum.py") && line.contains("SD201 ")).count()
     };
     (count("."), count("spectrum.py"))
@@ -217,7 +217,7 @@ fn what_only_constructors_ask_is_asked_before_the_module_moves() {
     let net = "from body import Body\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self, shape):\n        super().__init__()\n        self.body = Body(shape)\n        self.head = nn.Linear(self.body.size(), 2)\n\n    def forward(self, x):\n        return self.head(self.body(x).flatten(1))\n";
     let count = |net: &str| {
         let project = Project::new(&[(".git/HEAD", ""), ("body.py", body), ("net.py", net)]);
-        let run = project.run("check --isolated --select SD204 --output-format concise body.py");
+        let run = project.run("check --isolated --min-confidence low --fail-on-severity info --select SD204 --output-format concise body.py");
         run.stdout.lines().filter(|line| line.contains("SD204 ")).count()
     };
     assert_eq!(count(net), 0);
@@ -237,7 +237,7 @@ fn mixed(files: &[(&str, &str)]) -> (usize, usize) {
     let project = Project::new(&all);
     let count = |path: &str| {
         let run =
-            project.run(&format!("check --isolated --select SD201,SD204 --output-format concise {path}"));
+            project.run(&format!("check --isolated --min-confidence low --fail-on-severity info --select SD201,SD204 --output-format concise {path}"));
         run.stdout.lines().filter(|line| line.contains("lib/boxes.py")).count()
     };
     (count("."), count("lib/boxes.py"))
@@ -265,7 +265,7 @@ fn what_a_library_offers_may_be_given_anything() {
     let hidden = ("lib/_boxes.py", BOXES.1);
     let caller = LABELS.1.replace("lib.boxes", "lib._boxes");
     let project = Project::new(&[MARK, PACKAGE, hidden, ("lib/labels.py", &caller)]);
-    let run = project.run("check --isolated --select SD204 --output-format concise .");
+    let run = project.run("check --isolated --min-confidence low --fail-on-severity info --select SD204 --output-format concise .");
     assert_eq!(run.stdout, "", "a module of the library's own");
 }
 
@@ -303,7 +303,7 @@ fn encoded(files: &[(&str, &str)]) -> usize {
     );
     let mut all = vec![(".git/HEAD", ""), encoder, items];
     all.extend(files);
-    let run = Project::new(&all).run("check --isolated --select SD204 --output-format concise .");
+    let run = Project::new(&all).run("check --isolated --min-confidence low --fail-on-severity info --select SD204 --output-format concise .");
     run.stdout.lines().filter(|line| line.contains("SD204 ")).count()
 }
 

@@ -20,6 +20,10 @@ fn report(folder: &Path, code: &str, what: &str) -> String {
     run.current_dir(folder).args([
         "check",
         "--isolated",
+        "--min-confidence",
+        "low",
+        "--fail-on-severity",
+        "info",
         "--output-format",
         "full",
         "--extend-select",

@@ -58,6 +58,16 @@ enum LevelOrOff {
     Off,
 }
 
+/// How sure a finding must be.
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(dead_code, reason = "only its schema is of use")]
+enum Confidence {
+    Low,
+    Likely,
+    Certain,
+}
+
 /// A number of bytes, or a size such as `1GiB`.
 #[derive(JsonSchema)]
 #[serde(untagged)]
@@ -74,6 +84,12 @@ fn values(kind: Kind, generator: &mut SchemaGenerator) -> Schema {
         Kind::Rules(_) => generator.subschema_for::<Vec<Rule>>(),
         Kind::Globs(_) => generator.subschema_for::<Vec<String>>(),
         Kind::Level(_) => generator.subschema_for::<Level>(),
+        Kind::Confidence(_) => generator.subschema_for::<Confidence>(),
+        Kind::ConfidenceByRule(_) => {
+            let mut table = generator.subschema_for::<BTreeMap<String, Confidence>>();
+            table.insert("propertyNames".to_owned(), generator.subschema_for::<Rule>().to_value());
+            table
+        }
         Kind::Bytes(_) => generator.subschema_for::<Size>(),
         Kind::RulesByGlob(_) => generator.subschema_for::<BTreeMap<String, Vec<Rule>>>(),
         Kind::LevelByRule(_) => {

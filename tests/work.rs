@@ -9,7 +9,7 @@ use std::sync::Arc;
 use samedevice::analysis::{Analysis, analyze};
 use samedevice::config::Settings;
 use samedevice::discover::Input;
-use samedevice::finding::Severity;
+use samedevice::finding::{Confidence, Severity};
 use samedevice::lower::STACK_BYTES;
 
 /// Analyzes one program that is in a folder of its own.
@@ -27,6 +27,8 @@ fn analysis(program: &str) -> Result<Analysis, Box<dyn Error>> {
         force_exclude: false,
         strict: false,
         fail_on_severity: Severity::Warning,
+        confidence: BTreeMap::new(),
+        min_confidence: Confidence::Likely,
         baseline: None,
         fix: false,
         unsafe_fixes: false,

@@ -9,7 +9,7 @@ use crate::baseline::{self, Baseline, Looked, Stale, Update, identities};
 use crate::config;
 use crate::discover::Input;
 use crate::finding::{Code, Finding};
-use crate::refine::{Refined, sort};
+use crate::refine::{Level, Refined, sort};
 use crate::source::{Sources, display_name};
 
 /// What the flags and the working directory say.
@@ -65,6 +65,7 @@ pub(super) fn apply(refined: &mut Refined, files: &[Input], options: &Options<'_
         return Err(Failure::Other("`--update-baseline` needs files, not standard input".to_owned()));
     }
     let run = Run::new(refined, &settings);
+    let level = Level::of(files);
     let mut accepted = 0;
     for path in paths {
         let is_mine = |finding: &Finding, refined: &Refined| {
@@ -72,10 +73,13 @@ pub(super) fn apply(refined: &mut Refined, files: &[Input], options: &Options<'_
             let baseline = settings.get(file).and_then(path_of);
             baseline.as_ref() == Some(&path) && !ALWAYS_TOLD.contains(&finding.code)
         };
-        let (mine, others) = std::mem::take(&mut refined.findings)
+        let (mut mine, others) = std::mem::take(&mut refined.findings)
             .into_iter()
             .partition::<Vec<_>, _>(|finding| is_mine(finding, refined));
-        let (left, known) = one(&path, mine, &refined.sources, &run, options)?;
+        // What is not sure enough to be told is looked for as well, so that it does not count as gone, but takes no place of what is told.
+        let is_told = |finding: &Finding| level.tells(finding, &refined.sources);
+        mine.sort_by_key(|finding| !is_told(finding));
+        let (left, known) = one(&path, mine, &refined.sources, &run, &is_told, options)?;
         accepted += known;
         refined.findings = others;
         refined.findings.extend(left);
@@ -84,12 +88,14 @@ pub(super) fn apply(refined: &mut Refined, files: &[Input], options: &Options<'_
     Ok(accepted)
 }
 
-/// Applies one baseline to these findings. Gives those that are left, and how many places it accepts.
+/// Applies one baseline to these findings, those that are told first. Gives those that are left, and how many places of what is told it
+/// accepts.
 fn one(
     path: &Path,
     findings: Vec<Finding>,
     sources: &Sources,
     run: &Run<'_>,
+    is_told: &dyn Fn(&Finding) -> bool,
     options: &Options<'_>,
 ) -> Result<(Vec<Finding>, usize), Failure> {
     let folder = path.parent().unwrap_or(path);
@@ -103,6 +109,8 @@ fn one(
     }
     let is_new = read.is_none();
     let mut baseline = read.unwrap_or_default();
+    let shown: usize =
+        findings.iter().zip(&told).filter(|(f, _)| is_told(f)).map(|(_, places)| places.len()).sum();
     let mut difference = baseline.compare(told.iter().flatten(), &Folder { path: folder, run });
     match options.update {
         None => tell_stale(path, &difference.stale, options),
@@ -110,7 +118,8 @@ fn one(
             let old = baseline.clone();
             baseline.remove(&difference.stale);
             if is_new || update == Update::Grow {
-                let new = told.iter().flatten().zip(&mut difference.known).filter(|(_, known)| !**known);
+                let places = told.iter().flatten().zip(&mut difference.known).take(shown);
+                let new = places.filter(|(_, known)| !**known);
                 for (told, known) in new {
                     baseline.add(told);
                     *known = true;
@@ -127,7 +136,7 @@ fn one(
         flags = others;
         left.extend(finding.without(mine));
     }
-    Ok((left, difference.known.iter().filter(|known| **known).count()))
+    Ok((left, difference.known.iter().take(shown).filter(|known| **known).count()))
 }
 
 fn failure(error: baseline::BaselineError) -> Failure {

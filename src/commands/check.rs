@@ -20,7 +20,7 @@ use crate::config::{ConfigError, Overrides, Patterns, Resolver, Selector, Where,
 use crate::discover::{DiscoverError, Discovery, Input, Options, absolute, discover, virtual_file};
 use crate::finding::{Finding, Severity};
 use crate::lower::STACK_BYTES;
-use crate::refine::{Refined, refine};
+use crate::refine::{Level, Refined, refine};
 use crate::report::{self, Format, Report, statistics};
 use crate::rules::registry::registry;
 use crate::source::read;
@@ -54,6 +54,7 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
         drop(progress);
         let mut refined = refine(analysis, inputs, registry());
         crate::fix::offer(&mut refined.findings, inputs, &refined.sources);
+        leave_as_it_is(&mut refined, inputs);
         refined
     };
     if let Some(reason) = &args.baseline.add_ignore {
@@ -63,6 +64,7 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
             let mut refined = lint(inputs);
             let _ = baseline::apply(&mut refined, inputs, &quiet);
             crate::fix::offer_ignores(&mut refined.findings, inputs, &refined.sources, reason, registry());
+            leave_as_it_is(&mut refined, inputs);
             refined
         };
         let (refined, failed_fix) =
@@ -90,6 +92,16 @@ pub fn run(args: &CheckArgs, color: Color) -> Result<ExitCode, Failure> {
     }
     let refined = pool.install(|| lint(&found.files));
     report(args, color, &cwd, (&found, refined), Left { failed, ..Left::default() })
+}
+
+/// What is not sure enough to be told is not changed either.
+fn leave_as_it_is(refined: &mut Refined, inputs: &[Input]) {
+    let level = Level::of(inputs);
+    for finding in &mut refined.findings {
+        if !level.tells(finding, &refined.sources) {
+            finding.fix = None;
+        }
+    }
 }
 
 /// Are files to be changed, or is to be shown how?
@@ -120,12 +132,13 @@ fn report(
         cwd,
     };
     let accepted = baseline::apply(&mut refined, &found.files, &options)?;
+    let low = refined.leave_out(&found.files);
     let failed_pass = tell_failed_passes(&refined.failed_passes);
     let unchecked = Unchecked::of(found, &refined, cwd);
     let (made, mut failed) = (left.made, left.failed | failed_pass);
     let outputs = args.output.all();
     for output in &outputs {
-        let left = Left { failed, accepted, not_checked: unchecked.details(), ..left };
+        let left = Left { failed, accepted, low, not_checked: unchecked.details(), ..left };
         write(args, output, color, cwd, found, &refined, left)?;
     }
     // The full report says it itself.
@@ -239,6 +252,7 @@ fn resolver(args: &CheckArgs, cwd: &Path) -> Result<Resolver, ConfigError> {
         force_exclude: args.files.force_exclude,
         strict: args.strict,
         fail_on_severity: args.fail_on_severity,
+        min_confidence: args.rules.min_confidence,
         baseline: baseline::chosen(args.baseline.baseline.as_deref(), args.baseline.no_baseline, cwd),
         inline: settings.into_iter().flatten().collect(),
         fix: wanted(args.fixes.fix || args.fixes.fix_only || args.fixes.diff, args.fixes.no_fix),
@@ -361,6 +375,8 @@ struct Left<'a> {
     made: Option<&'a fix::Made>,
     /// Is standard output for a fixed text?
     to_stderr: bool,
+    /// How many findings are not sure enough to be told.
+    low: usize,
     /// A line for each thing that was not checked.
     not_checked: &'a [String],
 }
@@ -386,6 +402,7 @@ fn write(
         checked: found.files.len() - refined.too_large.len() - refined.other_languages.len(),
         suppressed: refined.suppressed,
         accepted: left.accepted,
+        low: left.low,
         failed: left.failed,
         not_checked: left.not_checked,
         version: env!("CARGO_PKG_VERSION"),

@@ -30,6 +30,7 @@ struct Shown<'a> {
     force_exclude: bool,
     strict: bool,
     fail_on_severity: &'a str,
+    min_confidence: &'a str,
     baseline: Option<String>,
     fix: bool,
     unsafe_fixes: bool,
@@ -39,6 +40,7 @@ struct Shown<'a> {
     oom_threshold: u64,
     max_accelerator_memory: u64,
     severity: BTreeMap<String, &'a str>,
+    confidence: BTreeMap<String, &'a str>,
     per_file_ignores: BTreeMap<&'a str, Vec<String>>,
 }
 
@@ -57,6 +59,7 @@ pub fn settings(settings: &Settings, pages: &[Page], out: &mut dyn Write) -> io:
         force_exclude: settings.force_exclude,
         strict: settings.strict,
         fail_on_severity: settings.fail_on_severity.name(),
+        min_confidence: settings.min_confidence.name(),
         baseline: settings.baseline.as_ref().map(|path| path.display().to_string()),
         fix: settings.fix,
         unsafe_fixes: settings.unsafe_fixes,
@@ -65,6 +68,11 @@ pub fn settings(settings: &Settings, pages: &[Page], out: &mut dyn Write) -> io:
         oom_threshold: settings.oom_threshold,
         max_accelerator_memory: settings.max_accelerator_memory,
         severity: settings.severity.iter().map(|(code, level)| (code.to_string(), level.name())).collect(),
+        confidence: settings
+            .confidence
+            .iter()
+            .map(|(code, level)| (code.to_string(), level.name()))
+            .collect(),
         per_file_ignores: settings
             .per_file_ignores
             .iter()

@@ -12,7 +12,7 @@ use super::error::ConfigError;
 use super::keys::{self, KEYS, Key, Kind};
 use super::patterns::Patterns;
 use super::selector::{Selection, Selector, UnknownRule};
-use crate::finding::Severity;
+use crate::finding::{Confidence, Severity};
 use crate::rules::page::Page;
 use crate::suggest::closest;
 
@@ -29,6 +29,8 @@ pub struct Written<T> {
     /// Where it is.
     pub span: Range<usize>,
 }
+/// The least confidence of what the selectors stand for; the last match wins.
+pub type Confidences = Vec<(Selector, Confidence)>;
 
 /// What one file says. `None` and empty: it does not say.
 #[derive(Clone, Default, Debug)]
@@ -51,6 +53,10 @@ pub struct Layer {
     pub severity: Severities,
     /// Rules whose severity is `off`.
     pub off: Vec<Selector>,
+    /// The least confidence at which findings of some rules are told.
+    pub confidence: Confidences,
+    /// The same of all other rules.
+    pub min_confidence: Option<Confidence>,
     /// Must everything be checked that is asked for?
     pub strict: Option<bool>,
     /// The least severity that makes the exit code 1.
@@ -152,6 +158,8 @@ impl Reader<'_> {
                 })?;
                 set(layer, level);
             }
+            Kind::Confidence(set) => set(layer, confidence(value, name)?),
+            Kind::ConfidenceByRule(set) => set(layer, self.confidence(value)?),
             Kind::Bytes(set) => set(layer, bytes(value, name)?),
             Kind::RulesByGlob(set) => set(layer, self.per_file_ignores(value, name)?),
             Kind::LevelByRule(set) => {
@@ -194,6 +202,17 @@ impl Reader<'_> {
         table_of(value, key)?.iter().map(one).collect()
     }
 
+    /// The least confidence of some rules, the least specific selector first.
+    fn confidence(&self, value: &Value<'_>) -> Result<Confidences> {
+        let one = |(rule, level): (&Spanned<DeString<'_>>, &Value<'_>)| {
+            Ok((self.selector(rule.get_ref(), rule.span())?, confidence(level, rule.get_ref())?))
+        };
+        let mut levels: Confidences =
+            table_of(value, "confidence")?.iter().map(one).collect::<Result<_>>()?;
+        levels.sort_by_key(|(selector, _)| selector.specificity());
+        Ok(levels)
+    }
+
     /// The severities, the least specific selector first, and the selectors that are `off`.
     fn severity(&self, value: &Value<'_>, key: &str) -> Result<(Severities, Vec<Selector>)> {
         let (mut severities, mut off) = (Vec::new(), Vec::new());
@@ -213,6 +232,16 @@ impl Reader<'_> {
         severities.sort_by_key(|(selector, _)| selector.specificity());
         Ok((severities, off))
     }
+}
+
+/// The name of a confidence.
+fn confidence(value: &Value<'_>, key: &str) -> Result<Confidence> {
+    let word = value.get_ref().as_str();
+    let known = Confidence::ALL.into_iter().find(|level| Some(level.name()) == word);
+    known.ok_or_else(|| {
+        let suggestion = word.and_then(|word| closest(word, Confidence::ALL.map(Confidence::name)));
+        mistyped(value, key, "\"low\", \"likely\" or \"certain\"").help(did_you_mean(suggestion))
+    })
 }
 
 fn level(word: &str) -> Option<Severity> {

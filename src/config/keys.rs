@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use super::DEFAULT_EXCLUDE;
-use super::file::{Layer, PerFileIgnore, Severities, Written};
+use super::file::{Confidences, Layer, PerFileIgnore, Severities, Written};
 use super::patterns::Patterns;
 use super::selector::Selector;
-use crate::finding::Severity;
+use crate::finding::{Confidence, Severity};
 
 /// A key.
 #[derive(Debug)]
@@ -36,6 +36,10 @@ pub enum Kind {
     Globs(fn(&mut Layer, Patterns)),
     /// `error`, `warning` or `info`.
     Level(fn(&mut Layer, Severity)),
+    /// `low`, `likely` or `certain`.
+    Confidence(fn(&mut Layer, Confidence)),
+    /// Rules with the least confidence of each.
+    ConfidenceByRule(fn(&mut Layer, Confidences)),
     /// A number of bytes, or a string with a unit.
     Bytes(fn(&mut Layer, u64)),
     /// Globs with the rules for each.
@@ -53,6 +57,8 @@ impl Kind {
             Self::Rules(_) => "a list of rules: codes, prefixes, names or \"ALL\"",
             Self::Globs(_) => "a list of globs",
             Self::Level(_) => "\"error\", \"warning\" or \"info\"",
+            Self::Confidence(_) => "\"low\", \"likely\" or \"certain\"",
+            Self::ConfidenceByRule(_) => "a table of rules, each with \"low\", \"likely\" or \"certain\"",
             Self::Bytes(_) => "a number of bytes, or a string such as \"1GiB\"",
             Self::RulesByGlob(_) => "a table of globs, each with a list of rules",
             Self::LevelByRule(_) => "a table of rules, each with \"error\", \"warning\", \"info\" or \"off\"",
@@ -72,7 +78,7 @@ pub enum Default {
 }
 
 /// All keys, in the order in which people read about them.
-pub static KEYS: [Key; 18] = [
+pub static KEYS: [Key; 20] = [
     Key {
         name: "extend",
         kind: Kind::Path(|layer, path| layer.extend = Some(path)),
@@ -135,6 +141,20 @@ pub static KEYS: [Key; 18] = [
         default: Default::Words("that of the rule's page"),
         help: "rule → `error`, `warning`, `info` or `off`",
         example: "severity = { SD501 = \"info\", SD6 = \"off\" }",
+    },
+    Key {
+        name: "confidence",
+        kind: Kind::ConfidenceByRule(|layer, levels| layer.confidence = levels),
+        default: Default::Toml("{}"),
+        help: "rule → the least confidence at which it is told: `low`, `likely` or `certain`",
+        example: "confidence = { SD101 = \"certain\" }",
+    },
+    Key {
+        name: "min-confidence",
+        kind: Kind::Confidence(|layer, level| layer.min_confidence = Some(level)),
+        default: Default::Toml("\"likely\""),
+        help: "the same for all other rules",
+        example: "min-confidence = \"low\"",
     },
     Key {
         name: "fail-on-severity",

@@ -14,7 +14,7 @@ pub mod selector;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::finding::{Code, Severity};
+use crate::finding::{Code, Confidence, Severity};
 
 pub use error::ConfigError;
 pub use extend::inline;
@@ -60,6 +60,9 @@ pub const DEFAULT_OOM_THRESHOLD: u64 = 1 << 30;
 /// The largest memory of any accelerator sold: 288 GiB.
 pub const DEFAULT_MAX_ACCELERATOR_MEMORY: u64 = 288 << 30;
 
+/// What a caller or a user decides is told as well; what nobody comes to is not.
+pub const DEFAULT_MIN_CONFIDENCE: Confidence = Confidence::Likely;
+
 /// Everything that is configured, resolved for the files of one folder.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -83,6 +86,10 @@ pub struct Settings {
     pub strict: bool,
     /// The least severity that makes the exit code 1.
     pub fail_on_severity: Severity,
+    /// The least confidence at which findings of some rules are told.
+    pub confidence: BTreeMap<Code, Confidence>,
+    /// The same of all other rules.
+    pub min_confidence: Confidence,
     /// The file of the findings that are accepted (absolute path).
     pub baseline: Option<PathBuf>,
     /// Are fixes applied?
@@ -114,6 +121,11 @@ impl Settings {
             // `None` is less than anything.
             Some(list) => best(list) > best(&self.unfixable),
         }
+    }
+
+    /// Is a finding of this rule told that is so sure?
+    pub fn tells(&self, code: Code, confidence: Confidence) -> bool {
+        confidence >= self.confidence.get(&code).copied().unwrap_or(self.min_confidence)
     }
 
     /// Is the rule on in the file with this absolute path?

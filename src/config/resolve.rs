@@ -10,8 +10,11 @@ use super::extend::Reader;
 use super::file::Layer;
 use super::patterns::Patterns;
 use super::selector::{Selection, enabled};
-use super::{ConfigError, DEFAULT_EXCLUDE, DEFAULT_MAX_ACCELERATOR_MEMORY, DEFAULT_OOM_THRESHOLD, Settings};
-use crate::finding::Severity;
+use super::{
+    ConfigError, DEFAULT_EXCLUDE, DEFAULT_MAX_ACCELERATOR_MEMORY, DEFAULT_MIN_CONFIDENCE,
+    DEFAULT_OOM_THRESHOLD, Settings,
+};
+use crate::finding::{Confidence, Severity};
 use crate::rules::page::Page;
 
 /// The names of configuration files; in one folder, the first that is there counts.
@@ -47,6 +50,8 @@ pub struct Overrides {
     pub fail_on_severity: Option<Severity>,
     /// `--config 'key = value'`, the later ones over the earlier ones. They go before files, and the flags go before them.
     pub inline: Vec<Layer>,
+    /// `--min-confidence`, for all rules.
+    pub min_confidence: Option<Confidence>,
     /// `--baseline` (absolute) and `--no-baseline`.
     pub baseline: Baseline,
     /// `--fix`, `--no-fix`.
@@ -190,6 +195,16 @@ fn combine(root: &Path, files: Vec<Layer>, overrides: &Overrides, pages: &[Page]
         selection
     });
     let selections: Vec<Selection> = selections.chain([overrides.selection.clone()]).collect();
+    let mut confidence = BTreeMap::new();
+    // The command line outranks the files, what they say of single rules included.
+    if overrides.min_confidence.is_none() {
+        let mut levels: Vec<_> = layers.iter().flat_map(|layer| &layer.confidence).collect();
+        levels.sort_by_key(|(selector, _)| selector.specificity());
+        for (selector, level) in levels {
+            let codes = pages.iter().filter(|page| selector.matches(page.code)).map(|page| page.code);
+            confidence.extend(codes.map(|code| (code, *level)));
+        }
+    }
     let baseline = match &overrides.baseline {
         Baseline::Configured => last(&layers, |layer| layer.baseline.as_ref().map(|path| path.value.clone())),
         Baseline::Without => None,
@@ -209,6 +224,11 @@ fn combine(root: &Path, files: Vec<Layer>, overrides: &Overrides, pages: &[Page]
             .fail_on_severity
             .or(last(&layers, |layer| layer.fail_on_severity))
             .unwrap_or(Severity::Warning),
+        confidence,
+        min_confidence: overrides
+            .min_confidence
+            .or(last(&layers, |layer| layer.min_confidence))
+            .unwrap_or(DEFAULT_MIN_CONFIDENCE),
         baseline,
         fix: overrides.fix.or(last(&layers, |layer| layer.fix)).unwrap_or(false),
         unsafe_fixes: overrides.unsafe_fixes.or(last(&layers, |layer| layer.unsafe_fixes)).unwrap_or(false),

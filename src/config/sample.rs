@@ -27,6 +27,7 @@ pub fn pages() -> &'static [Page] {
             name,
             world: "always",
             severity: Severity::Error,
+            likely: Severity::Error,
             default_on,
             fix: FixKind::None,
             since: "0.1.0",

@@ -42,6 +42,10 @@ pub struct Event {
     pub cuda_only: bool,
     /// Does the function's name say that its caller wants an accelerator (`def cuda(self)`, `to_gpu`)?
     pub asked_for: bool,
+    /// How often a program does it.
+    pub frequency: Frequency,
+    /// The size of the tensor that it is about in bytes, if the source says it.
+    pub bytes: Option<u64>,
 }
 
 impl Event {
@@ -54,6 +58,21 @@ impl Event {
         self.symbolic
             && (self.speculative && self.asked_before || self.handed_on || elsewhere || self.asked_for)
     }
+}
+
+/// How often a program does something, as far as the loops and the functions around say.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Frequency {
+    /// Once: in a file's body, in a constructor and what only those call, in a test.
+    Once,
+    /// In every round of a loop whose rounds have loops of their own.
+    EveryEpoch,
+    /// As often as somebody calls the function, of which nothing is known.
+    Unknown,
+    /// In every call of a method of something that was made before.
+    EveryCall,
+    /// In every round of a loop, every `forward`, every step of a training.
+    EveryStep,
 }
 
 /// A later place that goes wrong for the same reason.

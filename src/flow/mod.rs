@@ -64,7 +64,7 @@ pub use named_calls::{NamedCalls, function_at};
 pub use nodes::Target;
 pub use relevance::Relevance;
 pub use scan::is_module_class;
-pub use scripts::is_program;
+pub use scripts::{is_in_demo, is_program};
 pub use site::argument;
 pub use stand_ins::StandIns;
 pub use unmoved::{class_of, stays};

@@ -30,14 +30,22 @@ pub(super) fn told_at_cause(
             calls.entry(key).or_default().push(finding.primary.clone());
         }
     }
-    let mut told: Vec<Finding> = Vec::with_capacity(findings.len());
+    let (own, reached): (Vec<Finding>, Vec<Finding>) =
+        findings.into_iter().partition(|finding| key(finding).is_none());
+    let mut told: Vec<Finding> = Vec::with_capacity(own.len() + reached.len());
     let mut known: FxHashMap<Key, usize> = FxHashMap::default();
-    for finding in findings {
-        let Some(key) = key(&finding) else {
-            told.push(finding);
-            continue;
-        };
+    for finding in own {
+        known.insert((finding.code, finding.primary.place), told.len());
+        told.push(finding);
+    }
+    for finding in reached {
+        let key = (finding.code, finding.cause());
         if let Some(first) = known.get(&key).and_then(|&at| told.get_mut(at)) {
+            first.as_sure_as(&finding);
+            // The file of the cause tells it itself, but not as surely.
+            if finding.primary.place != first.primary.place && first.cause() == first.primary.place {
+                first.told_for.push(finding.primary.place.file);
+            }
             merge_worlds(first, &finding);
             continue;
         }

@@ -13,7 +13,7 @@ use crate::rules::page::Page;
 
 use super::Report;
 use super::excerpt::{CONTEXT, Excerpt};
-use super::words::{counted, one_line, summary, verdict_clause, verdicts, world_clause};
+use super::words::{counted, doubt_clause, one_line, summary, verdict_clause, verdicts, world_clause};
 use crate::fix::changed_lines;
 
 /// Narrower than this, wrapped text is harder to read than text that overflows.
@@ -216,12 +216,9 @@ struct Note {
 
 impl Note {
     fn chain(finding: &Finding) -> Option<Self> {
-        let below =
-            finding.verdict.as_ref().map(|verdict| Self { text: verdict_clause(verdict), next: None });
-        match world_clause(finding) {
-            Some(text) => Some(Self { text, next: below.map(Box::new) }),
-            None => below,
-        }
+        let verdict = finding.verdict.as_ref().map(verdict_clause);
+        let notes = [world_clause(finding), doubt_clause(finding), verdict];
+        notes.into_iter().flatten().rfold(None, |below, text| Some(Self { text, next: below.map(Box::new) }))
     }
 }
 

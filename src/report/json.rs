@@ -66,6 +66,9 @@ struct Item<'a> {
     code: String,
     name: Option<&'a str>,
     severity: &'static str,
+    confidence: &'static str,
+    /// Why it is no surer than that.
+    doubts: &'a [String],
     message: &'a str,
     location: JsonPosition,
     end_location: JsonPosition,
@@ -96,6 +99,8 @@ impl<'a> Item<'a> {
             code: finding.code.to_string(),
             name: document.pages.get(&finding.code).map(|page| page.name),
             severity: finding.severity.name(),
+            confidence: finding.confidence.name(),
+            doubts: &finding.doubts,
             message: &finding.message,
             location: start.into(),
             end_location: end.into(),

@@ -74,6 +74,8 @@ pub struct Report<'a> {
     pub fixed: usize,
     /// Would fixes that may change what the program means be applied?
     pub unsafe_fixes: bool,
+    /// How many findings are not sure enough to be told.
+    pub low: usize,
     /// Did something that was asked for fail, such as a path that is not there?
     pub failed: bool,
     /// What was not looked at, or not wholly, one line each.

@@ -12,7 +12,7 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::finding::{Applicability, Code, Finding, Fix, Label, Severity};
+use crate::finding::{Applicability, Code, Confidence, Finding, Fix, Label, Severity};
 use crate::rules::page::{FixKind, Page};
 use crate::source::{Position, Source};
 use crate::span::{FileId, Place};
@@ -117,6 +117,15 @@ fn rule(page: &Page) -> Value {
     })
 }
 
+/// The priority of a result, from 0 to 100 (SARIF 2.1.0, 3.27.25).
+const fn rank(confidence: Confidence) -> f64 {
+    match confidence {
+        Confidence::Low => 10.0,
+        Confidence::Likely => 50.0,
+        Confidence::Certain => 90.0,
+    }
+}
+
 const fn level(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
@@ -173,7 +182,11 @@ impl Writer<'_> {
             "locations": [{"physicalLocation": self.location(finding.primary.place)}],
             "partialFingerprints": {FINGERPRINT: print},
             "fingerprints": {FINGERPRINT: print},
-            "properties": {"world": finding.world.to_string()},
+            "rank": rank(finding.confidence),
+            "properties": {
+                "world": finding.world.to_string(),
+                "confidence": finding.confidence.name(),
+            },
         });
         if let Some(index) = self.rules.get(&finding.code) {
             result["ruleIndex"] = json!(index);
@@ -191,6 +204,9 @@ impl Writer<'_> {
         }
         if let Some(condition) = &finding.condition {
             result["properties"]["condition"] = json!(condition);
+        }
+        if !finding.doubts.is_empty() {
+            result["properties"]["doubts"] = json!(finding.doubts);
         }
         if let Some(judgement) = &finding.verdict {
             result["properties"]["verdict"] = json!(verdict_name(judgement.verdict));

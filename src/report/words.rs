@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::finding::{Finding, Judgement, Severity, Verdict};
+use crate::finding::{Confidence, Finding, Judgement, Severity, Verdict};
 use crate::span::Place;
 use crate::world::World;
 
@@ -37,6 +37,13 @@ pub(super) fn world_clause(finding: &Finding) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
+/// Why a finding of low confidence is one: "low confidence: it is in a test". Of the others the message says what they take for
+/// granted.
+pub(super) fn doubt_clause(finding: &Finding) -> Option<String> {
+    let low = finding.confidence == Confidence::Low;
+    low.then(|| format!("low confidence: {}", one_line(&finding.doubts.join(", "))))
+}
+
 /// The verdict in the machine formats.
 pub(super) const fn verdict_name(verdict: Verdict) -> &'static str {
     match verdict {
@@ -54,7 +61,8 @@ pub(super) fn verdict_clause(judgement: &Judgement) -> String {
 /// The message, where it bites and what the machine says of that: what the formats with one text per finding show.
 pub(super) fn message_with_world(finding: &Finding) -> String {
     let message = one_line(&finding.message);
-    let clauses = [world_clause(finding), finding.verdict.as_ref().map(verdict_clause)];
+    let clauses =
+        [world_clause(finding), doubt_clause(finding), finding.verdict.as_ref().map(verdict_clause)];
     let clauses: Vec<_> = clauses.into_iter().flatten().collect();
     if clauses.is_empty() { message.into_owned() } else { format!("{message} ({})", clauses.join("; ")) }
 }
@@ -94,6 +102,9 @@ pub(super) fn summary(report: &Report) -> Option<String> {
     if report.accepted > 0 {
         let more = if left_out.is_empty() { more } else { "" };
         left_out.push_str(&format!("; {}{more} in the baseline", report.accepted));
+    }
+    if report.low > 0 {
+        left_out.push_str(&format!("; {} of low confidence not shown", report.low));
     }
     if report.findings.is_empty() {
         // That all is clear is said of all that was asked for.

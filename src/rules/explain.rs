@@ -52,6 +52,8 @@ struct Json {
     name: &'static str,
     world: &'static str,
     severity: &'static str,
+    /// The severity of what is not certain.
+    likely: &'static str,
     default: bool,
     fix: &'static str,
     since: &'static str,
@@ -66,6 +68,7 @@ impl From<&Page> for Json {
             name: page.name,
             world: page.world,
             severity: page.severity.name(),
+            likely: page.likely.name(),
             default: page.default_on,
             fix: page.fix.name(),
             since: page.since,
@@ -112,8 +115,12 @@ fn write_table(pages: &[Page], look: Look, out: &mut dyn Write) -> io::Result<()
 
 fn write_page(page: &Page, look: Look, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", look.bold(&format!("{} {}", page.code, page.name)))?;
+    let likely = match page.likely {
+        same if same == page.severity => String::new(),
+        likely => format!(" ({} unless certain)", likely.name()),
+    };
     let facts = format!(
-        "{} · world: {} · {} · fix: {} · since {}",
+        "{}{likely} · world: {} · {} · fix: {} · since {}",
         page.severity.name(),
         page.world,
         if page.default_on { "on by default" } else { "off unless selected" },

@@ -7,6 +7,7 @@
 mod availability;
 mod averages;
 mod carried;
+mod confidence;
 mod copies_left;
 mod costs;
 pub mod example;
@@ -23,6 +24,7 @@ mod message;
 mod mismatch;
 mod modules;
 mod naming;
+mod one_line;
 mod order;
 pub mod page;
 mod parameters;
@@ -38,9 +40,11 @@ mod transfers;
 
 use std::path::Path;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
-use crate::finding::{ByDefault, Code, Finding, Given, Label, Role, Spot, Way};
+pub use one_line::one_on_a_line;
+
+use crate::finding::{ByDefault, Code, Confidence, Finding, Given, Label, Role, Spot, Way};
 use crate::flow::event::{Again, Bite, DeviceName, Event, Kind, Operand};
 use crate::flow::value::Reason;
 use crate::flow::{Outcome, event};
@@ -154,6 +158,7 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
         finding.given = depends_on_arguments(event, cx).into_iter().collect();
         finding.by_default = depends_on_default(event);
         finding.on_module = depends_on_moves(event, cx).into_iter().collect();
+        confidence::of_event(&mut finding, event, cx);
         Some(in_its_world(finding, event))
     });
     let texts = message::matched_by_message(cx)
@@ -171,6 +176,10 @@ pub fn judge(outcome: &Outcome, cx: &Context<'_>) -> Vec<Finding> {
         .chain(resolved::resolved(cx))
         .chain(given_modules::kept(cx))
         .chain(copies_left::left(cx));
+    let texts = texts.map(|mut finding| {
+        confidence::of_text(&mut finding, cx);
+        finding
+    });
     for finding in found.chain(texts) {
         let mut finding = at_home(finding, cx);
         finding.silenced = cx.program.silence.of(&finding);
@@ -275,6 +284,7 @@ fn in_its_world(mut finding: Finding, event: &Event) -> Finding {
 const MAX_RELATED: usize = 6;
 
 fn merge(into: &mut Finding, other: Finding) {
+    into.as_sure_as(&other);
     merge_worlds(into, &other);
     // One that is caused here does not hang on another file.
     if other.roots.is_empty() || into.roots.is_empty() {
@@ -443,19 +453,30 @@ fn elsewhere(finding: &Finding) -> impl Iterator<Item = FileId> {
 /// Without what another file's own findings, in `found` or in `others`, say: one cause is one finding. That does not depend on
 /// what is linted together, so linting a part of a project reports what a run over all of it does.
 pub fn told_once(found: Found, others: &Found) -> Vec<Finding> {
-    let mut own: FxHashSet<(Code, Place)> = FxHashSet::default();
+    let mut own: FxHashMap<(Code, Place), Confidence> = FxHashMap::default();
     let said = |f: &&Finding| f.roots.is_empty() && !f.is_silenced() && !f.told_elsewhere;
     for finding in found.values().chain(others.values()).flatten().filter(said) {
-        own.insert((finding.code, finding.primary.place));
+        let mut tell = |place: Place| {
+            let known = own.entry((finding.code, place)).or_insert(Confidence::Low);
+            *known = finding.confidence.max(*known);
+        };
+        tell(finding.primary.place);
         let home = finding.primary.place.file;
         let also =
             finding.labels().filter(|l| matches!(l.role, Role::Repeated { .. }) && l.place.file == home);
-        own.extend(also.map(|l| (finding.code, l.place)));
+        also.for_each(|l| tell(l.place));
     }
+    let known = |code: Code, place: Place, least: Confidence| {
+        own.get(&(code, place)).is_some_and(|&own| own >= least)
+    };
+    // What is reached from elsewhere may be surer than the file's own finding, or matter more: then it is told, and that is made one with
+    // it (`refine/cause.rs`).
     let told = |f: &Finding| {
-        !f.roots.is_empty() && f.roots.iter().all(|&place| own.contains(&(f.code, place)))
+        !f.roots.is_empty() && f.roots.iter().all(|&place| known(f.code, place, f.confidence))
             || matches!(f.code, Code(201 | 202))
-                && f.stray_from.is_some_and(|p| [204, 301].iter().any(|&c| own.contains(&(Code(c), p))))
+                && f.stray_from.is_some_and(|p| {
+                    [204, 301].iter().any(|&c| known(Code(c), p, f.confidence.min(Confidence::Likely)))
+                })
     };
     let all = found.into_values().flatten();
     all.filter_map(|mut f| (!told(&f) || f.leave()).then_some(f)).collect()

@@ -5,10 +5,14 @@
 //! exactly once. Then comes the summary: one paragraph on one line. Then the sections of [`SECTIONS`], in
 //! that order.
 
-use crate::finding::{Code, Severity};
+use crate::finding::{Code, Confidence, Severity};
 
 /// The keys of the front matter.
 pub const KEYS: [&str; 7] = ["code", "name", "world", "severity", "default", "fix", "since"];
+
+/// A key that a page may have besides: the severity of findings that are not certain, where code that nobody had looked at has shown that
+/// too few of them are right (`docs/precision.md`).
+const LIKELY: &str = "likely";
 
 /// The sections that every page has, in this order.
 pub const SECTIONS: [&str; 6] = ["Why", "World", "Example", "Fixed", "Silent", "Limits"];
@@ -46,6 +50,8 @@ pub struct Page {
     pub world: &'static str,
     /// How bad it is unless configured otherwise.
     pub severity: Severity,
+    /// The same of what is not certain.
+    pub likely: Severity,
     /// Is it on unless selected otherwise?
     pub default_on: bool,
     /// What `--fix` can do.
@@ -73,7 +79,7 @@ impl Page {
     pub fn read(text: &'static str) -> Result<Self, String> {
         let rest = text.strip_prefix("---\n").ok_or("the page does not start with `---`")?;
         let (front, body) = rest.split_once("\n---\n").ok_or("the front matter does not end")?;
-        let front = front_matter(front)?;
+        let (front, likely) = front_matter(front)?;
         let body = body.trim_start();
         let summary = body.split("\n\n").next().unwrap_or_default().trim_end();
         if summary.is_empty() || summary.starts_with('#') {
@@ -83,14 +89,18 @@ impl Page {
             return Err("the summary must be one line".to_owned());
         }
         let [code, name, world, severity, default, fix, since] = front;
+        let level = |word| {
+            let levels = [Severity::Error, Severity::Warning, Severity::Info];
+            one_of(word, &levels.map(|level| (level.name(), level)))
+        };
+        let severity = level(severity)?;
+        let likely = likely.map_or(Ok(severity), level)?;
         Ok(Self {
             code: parse_code(code).ok_or_else(|| format!("`{code}` is no code"))?,
             name: kebab_case(name).ok_or_else(|| format!("`{name}` is not in kebab case"))?,
             world: known_world(world).ok_or_else(|| format!("`{world}` is no world"))?,
-            severity: one_of(
-                severity,
-                &[("error", Severity::Error), ("warning", Severity::Warning), ("info", Severity::Info)],
-            )?,
+            severity,
+            likely,
             default_on: one_of(default, &[("on", true), ("off", false)])?,
             fix: one_of(
                 fix,
@@ -105,6 +115,11 @@ impl Page {
             summary,
             body,
         })
+    }
+
+    /// How bad a finding is that is so sure, unless configured otherwise.
+    pub fn severity_of(&self, confidence: Confidence) -> Severity {
+        if confidence == Confidence::Certain { self.severity } else { self.likely }
     }
 
     /// The stem of the page's file name, `SD203-discarded-transfer`.
@@ -129,11 +144,15 @@ impl Page {
     }
 }
 
-/// The values of [`KEYS`], in their order.
-fn front_matter(text: &'static str) -> Result<[&'static str; KEYS.len()], String> {
-    let mut values = [""; KEYS.len()];
+/// The values of [`KEYS`], in their order, and that of [`LIKELY`].
+fn front_matter(text: &'static str) -> Result<([&'static str; KEYS.len()], Option<&'static str>), String> {
+    let (mut values, mut likely) = ([""; KEYS.len()], None);
     for line in text.lines() {
         let (key, value) = line.split_once(": ").ok_or_else(|| format!("`{line}` is no `key: value`"))?;
+        if key == LIKELY && likely.is_none() {
+            likely = Some(value.trim());
+            continue;
+        }
         let at = KEYS.iter().position(|&k| k == key).ok_or_else(|| format!("unknown key `{key}`"))?;
         if !values[at].is_empty() {
             return Err(format!("`{key}` is given twice"));
@@ -142,7 +161,7 @@ fn front_matter(text: &'static str) -> Result<[&'static str; KEYS.len()], String
     }
     match KEYS.iter().zip(values).find(|(_, v)| v.is_empty()) {
         Some((key, _)) => Err(format!("`{key}` is missing")),
-        None => Ok(values),
+        None => Ok((values, likely)),
     }
 }
 

@@ -127,6 +127,9 @@ pub fn catalogue() -> String {
          tells for both, and names the place that it comes from; a definition under a comment\n\
          `# Copied from lib.nets.Block.forward` leaves it to what it was copied from, if that says the same. Copies of\n\
          which nothing says that they are some have to be mended one by one, and are told of each.\n\n\
+         A finding is *certain* if a program in sight comes to its line with nothing taken for granted but the machine, *likely* if a\n\
+         caller or a user decides something, and of *low* confidence in tests, copies of other projects, demos and what nothing\n\
+         calls, and where a copy is made once or is tiny. What is low is only told with `--min-confidence low`.\n\n\
          <!-- Generated from the pages: `SAMEDEVICE_UPDATE=1 cargo test` writes it anew. -->\n",
     );
     for (family, title) in FAMILIES {
@@ -142,14 +145,17 @@ pub fn catalogue() -> String {
         );
         for page in pages {
             let default = if page.default_on { "on" } else { "off" };
+            let severity = match page.likely {
+                same if same == page.severity => same.name().to_owned(),
+                likely => format!("{}, {} unless certain", page.severity.name(), likely.name()),
+            };
             let _ = writeln!(
                 out,
-                "| [{}]({}.md) | {} | `{}` | {} | {default} | {} | {} |",
+                "| [{}]({}.md) | {} | `{}` | {severity} | {default} | {} | {} |",
                 page.code,
                 page.slug(),
                 page.name,
                 page.world,
-                page.severity.name(),
                 page.fix.name(),
                 page.summary.replace('|', "\\|"),
             );

@@ -20,6 +20,8 @@ pub struct Found {
 pub fn check(folder: &Path, what: &Path, configured: bool, options: &[String]) -> Result<Vec<Found>, String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_samedevice"));
     command.current_dir(folder).arg("check").args(["--no-cache", "--output-format", "json"]);
+    // What the rules say does not hang on how sure it is.
+    command.args(["--min-confidence", "low"]);
     if !configured {
         command.arg("--isolated");
     }

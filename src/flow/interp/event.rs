@@ -360,6 +360,8 @@ impl Interp<'_> {
             also: Vec::new(),
             cuda_only,
             asked_for: self.asked_for(),
+            frequency: self.frequency(place),
+            bytes: None,
         };
         self.events.push(Pending { event, needs, about: Vec::new(), function: self.callers.entry });
     }

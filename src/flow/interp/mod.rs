@@ -63,6 +63,7 @@ mod files;
 mod filled;
 mod fixtures;
 mod frame;
+mod frequency;
 mod gathered;
 mod given_makers;
 mod gradients;

@@ -38,11 +38,13 @@ impl Interp<'_> {
             return;
         }
         if self.leaves_host(target) {
+            let before = self.events.len();
             self.check_created(t, target, e, base);
             self.check_pageable(t, target, args, e);
             self.check_invariant(t, target, e, base);
             self.check_round_trip(target, e, base);
             self.check_detour(t, target, e);
+            self.events.iter_mut().skip(before).for_each(|pending| pending.event.bytes = t.bytes);
         }
         // With a type besides, it is for the type.
         let only_device = matches!(args.values().count(), 0 | 1)

@@ -1,0 +1,171 @@
+//! Projects that are plainly for CUDA alone: nothing in them asks whether it is there, and nothing runs on the CPU instead. That CUDA is
+//! missing is then one finding for the project, not one for each function.
+//!
+//! The finding has one cause, the first place in the project's files that names CUDA, which a run over any of them can tell. Each
+//! file tells it at its own first use; what tells it in a run over several files is decided as for any other cause (`refine/cause.rs`).
+
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+
+use super::project::{Project, Reading, projects_of};
+use crate::finding::{Code, Finding, Label, Role};
+use crate::source::{is_test, read};
+use crate::span::{FileId, Place, Span};
+use crate::world::World;
+
+/// What is told once: that code needs CUDA.
+const NEEDS: [Code; 4] = [Code(101), Code(106), Code(108), Code(305)];
+
+/// Who has one of these in a file has thought of machines without CUDA.
+const CHOICES: [&str; 18] = [
+    "is_available",
+    "is_cuda",
+    "device_count",
+    "use_cuda",
+    "use_gpu",
+    "no_cuda",
+    "no-cuda",
+    "no_gpu",
+    "cpu_only",
+    "force_cpu",
+    "use_cpu",
+    "--cpu",
+    "--device",
+    "--gpu",
+    "--no-gpu",
+    "args.cuda",
+    "args.gpu",
+    "gloo",
+];
+
+/// Places that name CUDA.
+const NAMES: [&str; 6] = [".cuda(", "\"cuda", "'cuda", "torch.cuda.", "\"nccl", "'nccl"];
+
+/// In so many files a project names CUDA before its findings become one. In a small program each is worth its line.
+const MANY_FILES: usize = 3;
+
+/// At most this many places are shown.
+const SHOWN: usize = 3;
+
+/// The findings with those of a project that is plainly for CUDA alone as one.
+pub(super) fn told_once(findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
+    let inputs = reading.inputs;
+    let needs = |f: &Finding| NEEDS.contains(&f.code) && f.world == World::NoCuda && !f.is_silenced();
+    let mut findings = findings;
+    for project in projects_of(&findings, needs, inputs) {
+        let Some(cause) = cause(&project, reading) else { continue };
+        let (mine, mut others): (Vec<Finding>, Vec<Finding>) =
+            findings.into_iter().partition(|f| needs(f) && project.holds(f.primary.place.file, inputs));
+        let mut groups: FxHashMap<(FileId, Code), Vec<Finding>> = FxHashMap::default();
+        for f in mine {
+            groups.entry((f.primary.place.file, f.code)).or_default().push(f);
+        }
+        others.extend(groups.into_values().filter_map(|group| summary(group, cause)));
+        findings = others;
+    }
+    findings
+}
+
+/// One finding for those of a file.
+fn summary(mut group: Vec<Finding>, cause: Place) -> Option<Finding> {
+    group.sort_by_key(|f| f.primary.place.span.start);
+    let count = group.len() + group.iter().map(|f| f.repeated().count()).sum::<usize>();
+    let mut all = group.into_iter();
+    let mut first = all.next()?;
+    let file = first.primary.place.file;
+    for other in all {
+        first.as_sure_as(&other);
+        let mut place = other.primary;
+        place.role = Role::Repeated { through: other.related.iter().map(|label| label.place).collect() };
+        let labels = if first.related.len() < SHOWN { &mut first.related } else { &mut first.unshown };
+        labels.push(place);
+    }
+    first.message =
+        "this project needs CUDA, and nothing in it asks whether it is there or runs elsewhere".to_owned();
+    if count > 1 {
+        first.primary.text = format!("the first of {count} places in this file that need it");
+    }
+    if cause.file == file {
+        let at = std::mem::replace(&mut first.primary.place, cause);
+        if at != cause {
+            first.related.insert(0, Label::new(at, "used here"));
+        }
+        first.roots.clear();
+    } else {
+        first.roots = vec![cause];
+        first.related.insert(0, Label::new(cause, "CUDA is named first here"));
+    }
+    Some(first)
+}
+
+/// The first place that names CUDA, if the project is plainly for CUDA alone.
+fn cause(project: &Project<'_>, reading: &mut Reading<'_>) -> Option<Place> {
+    let root = project.root().clone();
+    let files: Vec<_> = project.files().iter().filter(|path| !is_test(path, &root)).cloned().collect();
+    let (mut first, mut named) = (None, 0);
+    for path in &files {
+        let Ok(text) = read::read(path) else { continue };
+        if super::project::mentions(&text, &CHOICES) || chooses_cpu(&text) {
+            return None;
+        }
+        let place = first_name(&text).map(|span| (path, span));
+        named += usize::from(place.is_some());
+        first = first.or(place);
+    }
+    let (path, span) = first.filter(|_| named >= MANY_FILES)?;
+    let file = of_project(project, path, reading)?;
+    Some(Place { file, span })
+}
+
+/// The file with its number, read if it is not there yet.
+fn of_project(project: &Project<'_>, path: &Path, reading: &mut Reading<'_>) -> Option<FileId> {
+    if let Some(file) = reading.intake.file(path) {
+        return Some(file);
+    }
+    project.complete(reading, &|_| true);
+    reading.intake.file(path)
+}
+
+/// Does the text bring something to the CPU other than results and files?
+fn chooses_cpu(text: &str) -> bool {
+    ["\"cpu", "'cpu"].iter().any(|word| {
+        text.match_indices(word).any(|(at, _)| {
+            let before = text[..at].trim_end().trim_end_matches("torch.device(");
+            !before.ends_with(".to(")
+                && !before.ends_with("map_location=")
+                && !before.ends_with("device_type=")
+        })
+    })
+}
+
+/// The first place in code that names CUDA, whole words of it.
+fn first_name(text: &str) -> Option<Span> {
+    let code = |at: usize| {
+        let line = text[..at].rsplit('\n').next().unwrap_or_default();
+        !line.contains('#')
+    };
+    let first = NAMES.iter().flat_map(|word| {
+        text.match_indices(word).find(|&(at, _)| code(at)).map(|(at, word)| (at, word.len()))
+    });
+    let (at, len) = first.min()?;
+    let number = |n: usize| u32::try_from(n).ok();
+    Some(Span::new(number(at)?, number(at + len)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{chooses_cpu, first_name};
+
+    #[test]
+    fn results_on_the_cpu_are_no_choice() {
+        assert!(!chooses_cpu("x.to('cpu'); torch.load(p, map_location=\"cpu\"); x.to(torch.device('cpu'))"));
+        assert!(chooses_cpu("device = 'cuda' if c else 'cpu'"));
+    }
+
+    #[test]
+    fn comments_name_nothing() {
+        let text = "# x.cuda()\nx = y.cuda()\n";
+        assert_eq!(first_name(text).map(|span| span.start), Some(16));
+    }
+}

@@ -1,0 +1,157 @@
+//! How sure a finding is, and whether it matters where it is: one answer for all rules, from what the engine says of the event and
+//! what the file says of the place.
+//!
+//! What the rest of the project says comes later (`analysis/unreached.rs`).
+
+use std::path::Path;
+
+use super::{Context, in_tests};
+use crate::discover::project_root;
+use crate::finding::{ByDefault, Confidence, Finding};
+use crate::flow::event::{DeviceName, Event, Frequency, Kind};
+use crate::flow::is_in_demo;
+use crate::span::Place;
+
+/// Copies of at most so many bytes cost no more than the call itself (`rules/SD601-created-then-moved.md` has the times).
+const TINY: u64 = 128;
+
+/// Folders that hold copies of other projects.
+const VENDORED: [&str; 15] = [
+    "third_party",
+    "third-party",
+    "thirdparty",
+    "3rd_party",
+    "3rdparty",
+    "_vendor",
+    "vendor",
+    "vendored",
+    "vendors",
+    "extern",
+    "external",
+    "externals",
+    "externs",
+    "submodule",
+    "submodules",
+];
+
+/// Gives a finding that was made of an event its confidence.
+pub(super) fn of_event(f: &mut Finding, event: &Event, cx: &Context<'_>) {
+    let from = event.stack.first().copied().unwrap_or(event.place);
+    of_place(f, from, cx);
+    if is_cost(event) {
+        of_cost(f, event);
+    }
+    if is_rank_chosen(event, cx) {
+        f.doubt(Confidence::Low, "only processes of which each has a GPU of its own come there");
+    }
+    if let Some(condition) = f.condition.clone() {
+        f.doubt(Confidence::Likely, format!("it goes wrong {condition}"));
+    }
+    if let Some((func, index)) = event.parameter
+        && let Some(module) = cx.program.module_of(cx.file)
+        && let Some(param) = cx.program.get(module).ir.function(func).params.get(usize::from(index))
+    {
+        f.doubt(Confidence::Likely, format!("whoever calls it decides the device of `{}`", param.name));
+    } else if event.symbolic {
+        f.doubt(Confidence::Likely, called(event, cx));
+    } else if let Some(name) = varies(event) {
+        f.doubt(Confidence::Likely, format!("`{name}` is on another device"));
+    }
+    if f.by_default.is_some_and(|by| matches!(by, ByDefault::Device | ByDefault::Type)) {
+        f.doubt(Confidence::Likely, "no program has set another default device");
+    }
+    if !f.on_module.is_empty() {
+        f.doubt(Confidence::Likely, "somebody moves the module");
+    }
+    if f.in_group {
+        f.doubt(Confidence::Likely, "the group of processes is one of NCCL");
+    }
+}
+
+/// Gives a finding about how a file is written its confidence.
+pub(super) fn of_text(f: &mut Finding, cx: &Context<'_>) {
+    let place = f.primary.place;
+    of_place(f, place, cx);
+    let function = crate::flow::function_at(cx.program, place);
+    if let Some((m, func)) = function {
+        let name = cx.program.get(m).ir.function(func).name;
+        f.doubt(Confidence::Likely, format!("something calls `{name}`"));
+    }
+}
+
+/// What the place says, and the one in the file from which it is reached.
+fn of_place(f: &mut Finding, from: Place, cx: &Context<'_>) {
+    let place = f.primary.place;
+    if in_tests(place, cx) || in_tests(from, cx) {
+        f.doubt(Confidence::Low, "it is in a test");
+    }
+    if is_vendored(&cx.sources.get(place.file).path, cx.root) {
+        f.doubt(Confidence::Low, "it is in a copy of another project");
+    }
+    // What a demo reaches in functions goes wrong for others, too.
+    let demo =
+        cx.program.module_of(place.file).is_some_and(|m| is_in_demo(&cx.program.get(m).ir, place.span));
+    if demo {
+        f.doubt(Confidence::Low, "it is in the demo of a file that is there to be imported");
+    }
+}
+
+/// A copy that is made once, or is tiny, costs nothing that matters.
+fn of_cost(f: &mut Finding, event: &Event) {
+    match event.frequency {
+        Frequency::Once => f.doubt(Confidence::Low, "it is done once"),
+        Frequency::EveryEpoch => f.doubt(Confidence::Low, "it is done once for each run of a loop"),
+        Frequency::Unknown => f.doubt(Confidence::Low, "nothing says that it is done again and again"),
+        Frequency::EveryCall | Frequency::EveryStep => {}
+    }
+    if event.bytes.is_some_and(|bytes| bytes <= TINY) {
+        f.doubt(Confidence::Low, "it is a few bytes");
+    }
+}
+
+/// Is it about time that is lost, and not about what goes wrong?
+fn is_cost(event: &Event) -> bool {
+    matches!(
+        event.kind,
+        Kind::CreatedThenMoved { .. }
+            | Kind::Pageable { .. }
+            | Kind::AlreadyThere
+            | Kind::InvariantMove { .. }
+            | Kind::ThereAndBack { .. }
+            | Kind::ThroughArray { .. }
+    )
+}
+
+/// `torch.cuda.set_device(local_rank)`: set-up of a process that has a GPU of its own?
+fn is_rank_chosen(event: &Event, cx: &Context<'_>) -> bool {
+    let Kind::Use { what, .. } = &event.kind else { return false };
+    what.contains("set_device") && cx.sources.text(event.place).to_ascii_lowercase().contains("rank")
+}
+
+/// What has to be taken for granted of a function that is interpreted for itself.
+fn called(event: &Event, cx: &Context<'_>) -> String {
+    let module = cx.program.module_of(cx.file);
+    match event.entry.zip(module) {
+        Some((func, m)) => format!("something calls `{}`", cx.program.get(m).ir.function(func).name),
+        None => "something makes the object".to_owned(),
+    }
+}
+
+/// An outside thing whose device is taken to be another one.
+fn varies(event: &Event) -> Option<&str> {
+    let Kind::Mismatch { stray, other, .. } = &event.kind else { return None };
+    [stray, other].into_iter().find_map(|side| match &side.device {
+        DeviceName::Varies(name) => Some(name.as_str()),
+        _ => None,
+    })
+}
+
+/// Is the file in a folder that holds copies of other projects, of its project or of the one that this lies in?
+fn is_vendored(path: &Path, root: &Path) -> bool {
+    let around = root.parent().map(project_root);
+    let outer = around.as_deref().unwrap_or(root);
+    let folders = path.strip_prefix(outer).or_else(|_| path.strip_prefix(root)).ok().and_then(Path::parent);
+    folders.is_some_and(|f| {
+        f.components().any(|c| c.as_os_str().to_str().is_some_and(|c| VENDORED.contains(&c)))
+    })
+}

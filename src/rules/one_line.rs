@@ -1,0 +1,53 @@
+//! A line carries one finding: where several rules speak of one place, the one that is surest, worst and most fundamental is told.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+
+use super::registry::page;
+use crate::finding::{Code, Confidence, Finding, Severity};
+use crate::source::Sources;
+use crate::span::{FileId, Place};
+
+/// The findings without those of which another rule says more on the same line. `is_on` tells whether a rule is on in a file: what is not
+/// told takes the place of nothing.
+///
+/// Only findings of one file are compared, so that a run over that file alone says the same.
+pub fn one_on_a_line(
+    mut findings: Vec<Finding>,
+    sources: &Sources,
+    is_on: &dyn Fn(FileId, Code) -> bool,
+) -> Vec<Finding> {
+    let row = |place: Place| (place.file, sources.get(place.file).position(place.span.start).row);
+    let told = |f: &Finding| !f.is_silenced() && !f.told_elsewhere && is_on(f.primary.place.file, f.code);
+    let mut lines: FxHashMap<(FileId, usize), Vec<usize>> = FxHashMap::default();
+    for (n, f) in findings.iter().enumerate().filter(|(_, f)| told(f)) {
+        lines.entry(row(f.primary.place)).or_default().push(n);
+    }
+    let mut less = vec![false; findings.len()];
+    for on_line in lines.values_mut().filter(|all| all.len() > 1) {
+        on_line.sort_by_key(|&n| rank(&findings[n]));
+        for (at, &n) in on_line.iter().enumerate() {
+            let before = on_line[..at].iter().filter(|&&m| !less[m]);
+            let said = before.into_iter().any(|&m| {
+                findings[m].code != findings[n].code && is_one_place(findings[m].cause(), findings[n].cause())
+            });
+            less[n] = said;
+        }
+    }
+    let mut less = less.into_iter();
+    findings.retain_mut(|f| !less.next().unwrap_or_default() || f.leave());
+    findings
+}
+
+/// What is told first: what is surest, then what is worst, then what comes first in the catalogue, which begins with what must be right for
+/// the rest to matter.
+fn rank(f: &Finding) -> (Reverse<Confidence>, Reverse<Severity>, Code) {
+    let severity = page(f.code).map_or(f.severity, |page| page.severity);
+    (Reverse(f.confidence), Reverse(severity), f.code)
+}
+
+/// Does one of them lie in the other?
+fn is_one_place(a: Place, b: Place) -> bool {
+    a.file == b.file && (a.span.contains(b.span) || b.span.contains(a.span))
+}
