@@ -61,7 +61,6 @@ enum LevelOrOff {
 /// How sure a finding must be.
 #[derive(JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[expect(dead_code, reason = "only its schema is of use")]
 enum Confidence {
     Low,
     Likely,
