@@ -95,7 +95,7 @@ fn everything_else_stays() {
             // The lines that were put in are all that differs.
             let old: Vec<&str> = raw.split('\n').collect();
             let rest: HashSet<&str> = new.split('\n').collect();
-            let same = old.iter().filter(|line| rest.contains(line)).count();
+            let same = old.iter().filter(|line| rest.contains(*line)).count();
             assert!(same + edits.len() >= old.len(), "{name}: {edits:?}");
             let mut joined = text.clone();
             let mut sorted = edits.clone();
