@@ -53,7 +53,7 @@ pub(super) fn told_once(findings: Vec<Finding>, reading: &mut Reading<'_>) -> Ve
     let inputs = reading.inputs;
     let needs = |f: &Finding| NEEDS.contains(&f.code) && f.world == World::NoCuda && !f.is_silenced();
     let mut findings = findings;
-    for project in projects_of(&findings, needs, inputs) {
+    for project in projects_of(&findings, |f, _| needs(f), reading) {
         let Some(cause) = cause(&project, reading) else { continue };
         let (mine, mut others): (Vec<Finding>, Vec<Finding>) =
             findings.into_iter().partition(|f| needs(f) && project.holds(f.primary.place.file, inputs));
@@ -139,11 +139,19 @@ fn chooses_cpu(text: &str) -> bool {
     })
 }
 
-/// The first place in code that names CUDA, whole words of it.
+/// What begins comments that silence a line, or the file.
+const SILENCED: [&str; 2] = ["samedevice: ignore", "noqa"];
+const FILE_SILENCED: &str = "samedevice: file-ignore";
+
+/// The first place in code that names CUDA and is not silenced.
 fn first_name(text: &str) -> Option<Span> {
+    if text.contains(FILE_SILENCED) {
+        return None;
+    }
     let code = |at: usize| {
-        let line = text[..at].rsplit('\n').next().unwrap_or_default();
-        !line.contains('#')
+        let before = text[..at].rsplit('\n').next().unwrap_or_default();
+        let after = text[at..].split('\n').next().unwrap_or_default();
+        !before.contains('#') && !SILENCED.iter().any(|word| after.contains(word))
     };
     let first = NAMES.iter().flat_map(|word| {
         text.match_indices(word).find(|&(at, _)| code(at)).map(|(at, word)| (at, word.len()))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::config::Settings;
-use crate::discover::{Input, MAX_FILES, Roots, project_files};
+use crate::discover::{Input, MAX_FILES, Roots, project_files, project_texts};
 
 /// The files of a project, in order.
 type Listing = Option<Arc<[PathBuf]>>;
@@ -48,6 +48,11 @@ impl Places {
         let together = |other: &&Input| Arc::ptr_eq(&other.settings, &input.settings) && root(other);
         let few = inputs.iter().filter(together).count() <= MAX_FILES;
         if few { self.files(&input.root, &input.settings) } else { None }
+    }
+
+    /// The project's other texts that may name what is in its Python files.
+    pub(super) fn texts(&mut self, root: &Arc<Path>, settings: &Settings) -> Vec<PathBuf> {
+        project_texts(root, settings, &mut self.roots).unwrap_or_default()
     }
 
     /// The Python files of the project at this root. `None`: there are too many.

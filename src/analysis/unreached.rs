@@ -9,7 +9,6 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::project::{Project, Reading, projects_of};
-use crate::discover::project_texts;
 use crate::finding::{Confidence, Finding};
 use crate::flow::function_at;
 use crate::ir::{FuncId, Function, Module};
@@ -28,12 +27,12 @@ const MAIN: &str = "__main__";
 pub(super) fn doubt_unreached(mut findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     let open = |f: &Finding| f.confidence == Confidence::Likely;
-    for project in projects_of(&findings, open, inputs) {
+    for project in projects_of(&findings, |f, _| open(f), reading) {
         let here = |f: &Finding| open(f) && project.holds(f.primary.place.file, inputs);
         let program = &reading.program;
         let names: FxHashSet<Sym> =
             findings.iter().filter(|f| here(f)).flat_map(|f| Names::of(program, f.primary.place)).collect();
-        let said = Said::of(&project, &names);
+        let said = Said::of(&project, &reading.places.texts(project.root(), project.settings()), &names);
         let library = project.is_library();
         let sources = &reading.analysis.sources;
         for f in findings.iter_mut().filter(|f| here(f)) {
@@ -113,9 +112,8 @@ struct Said {
 
 impl Said {
     /// By all of the project's files, and what else may name what is in them.
-    fn of(project: &Project<'_>, names: &FxHashSet<Sym>) -> Self {
+    fn of(project: &Project<'_>, others: &[PathBuf], names: &FxHashSet<Sym>) -> Self {
         let code = project.files();
-        let others = project_texts(project.root(), project.settings()).unwrap_or_default();
         let one = |(path, code): (&PathBuf, bool)| {
             let Ok(text) = read::read(path) else { return Self::default() };
             Self {

@@ -19,7 +19,7 @@ use crate::config::{ConfigError, Resolver, Settings};
 use crate::notebook::is_notebook;
 use crate::source::{display_name, read};
 
-pub use self::project::{MAX_FILES, project_files};
+pub use self::project::{MAX_FILES, project_files, project_texts};
 pub use self::root::{Roots, project_root};
 
 /// A file to lint.

@@ -15,9 +15,32 @@ pub const MAX_FILES: usize = 2_000;
 /// Nor are folders that hold more than that, be it data.
 const MAX_ENTRIES: usize = 20_000;
 
+/// Of what else may name a project's functions and classes: notebooks, settings, scripts, and what is written about them.
+const TEXTS: [&str; 10] = ["yaml", "yml", "json", "toml", "cfg", "ini", "sh", "md", "rst", "txt"];
+/// Longer ones are data.
+const LONGEST_TEXT: u64 = 1 << 20;
+
 /// The Python files and notebooks of the project at this root, sorted, without what the settings exclude, what Git ignores and what is in
 /// projects of its own. `None`: it is too large.
 pub fn project_files(root: &Arc<Path>, settings: &Settings, roots: &mut Roots) -> Option<Vec<PathBuf>> {
+    files_of(root, settings, roots, &is_python)
+}
+
+/// The project's other texts that may name what is in its Python files, in the same way.
+pub fn project_texts(root: &Arc<Path>, settings: &Settings, roots: &mut Roots) -> Option<Vec<PathBuf>> {
+    let text = |path: &Path| {
+        path.extension().is_some_and(|e| TEXTS.iter().any(|text| e == *text))
+            && path.metadata().is_ok_and(|m| m.len() <= LONGEST_TEXT)
+    };
+    files_of(root, settings, roots, &text)
+}
+
+fn files_of(
+    root: &Arc<Path>,
+    settings: &Settings,
+    roots: &mut Roots,
+    wanted: &dyn Fn(&Path) -> bool,
+) -> Option<Vec<PathBuf>> {
     let mut rules = Rules::new(root);
     let mut files = Vec::new();
     let mut entries = WalkDir::new(root).sort_by_file_name().into_iter();
@@ -30,7 +53,7 @@ pub fn project_files(root: &Arc<Path>, settings: &Settings, roots: &mut Roots) -
         if seen > MAX_ENTRIES || files.len() > MAX_FILES {
             return None;
         }
-        let file = entry.file_type().is_file() && is_python(path);
+        let file = entry.file_type().is_file() && wanted(path);
         if entry.depth() == 0 || !(folder || file) {
             continue;
         }

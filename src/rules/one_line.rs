@@ -29,9 +29,7 @@ pub fn one_on_a_line(
         on_line.sort_by_key(|&n| rank(&findings[n]));
         for (at, &n) in on_line.iter().enumerate() {
             let before = on_line[..at].iter().filter(|&&m| !less[m]);
-            let said = before.into_iter().any(|&m| {
-                findings[m].code != findings[n].code && is_one_place(findings[m].cause(), findings[n].cause())
-            });
+            let said = before.into_iter().any(|&m| is_one_cause(&findings[m], &findings[n]));
             less[n] = said;
         }
     }
@@ -47,7 +45,16 @@ fn rank(f: &Finding) -> (Reverse<Confidence>, Reverse<Severity>, Code) {
     (Reverse(f.confidence), Reverse(severity), f.code)
 }
 
-/// Does one of them lie in the other?
-fn is_one_place(a: Place, b: Place) -> bool {
-    a.file == b.file && (a.span.contains(b.span) || b.span.contains(a.span))
+/// Do two rules speak of one place, and of the same machines? Whatever else is wrong with it, a place is worth no words about its costs.
+fn is_one_cause(a: &Finding, b: &Finding) -> bool {
+    let (p, q) = (a.cause(), b.cause());
+    a.code != b.code
+        && p.file == q.file
+        && (p.span.contains(q.span) || q.span.contains(p.span))
+        && (a.world == b.world || is_cost(b.code))
+}
+
+/// Is it a rule about transfers that cost more than they bring?
+fn is_cost(code: Code) -> bool {
+    matches!(code.0, 600..=699)
 }
