@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn statements_with_errors_become_blanks() {
         assert_eq!(read("a = 1\nb = (\n"), ("a = 1|b=_".to_owned(), 1));
-        assert_eq!(read("# c\ndef f(:\n    x\ny = 1\n").0, "# c|f=_||y = 1");
+        assert_eq!(read("# c\ndef f(:\n    x\ny = 1\n").0, "# c|f=_||");
         assert_eq!(read("print 'x'\ny = 1\n").0, "|y = 1");
         assert_eq!(read("x=\n").0, "");
         assert_eq!(read("  x = 1\n  y = 2\n"), ("|".to_owned(), 0), "IPython takes the indentation off");
