@@ -90,6 +90,16 @@ fn a_copy_that_is_made_once_or_is_tiny_is_low() {
 }
 
 #[test]
+fn what_methods_do_is_done_in_every_call() {
+    let text = "import torch\n\n\nclass Noise:\n    def __init__(self, device):\n        self.base = torch.zeros(64, 64).to(device)\n\n    \
+                def add(self, x):\n        return x + torch.ones(64, 64).to(x.device)\n\n\n\
+                def once(x):\n    return x + torch.ones(64, 64).to(x.device)\n";
+    let project = Project::new(&[("a.py", text)]);
+    let all = lines(&project, "--min-confidence low --select SD601");
+    assert_eq!(all, ["a.py:9 SD601 likely", "a.py:13 SD601 low"]);
+}
+
+#[test]
 fn configuration_sets_the_level_for_all_and_for_some() {
     let project = Project::new(&FILES);
     project.write("samedevice.toml", "select = ['SD101']\nmin-confidence = 'certain'\n");

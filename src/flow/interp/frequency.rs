@@ -16,6 +16,10 @@ impl Interp<'_> {
         let mut prepares = false;
         while let Some(f) = at {
             let frame = &self.frames[f.0 as usize];
+            // The file's body does not call what is interpreted for itself.
+            if self.symbolic && frame.func == FuncId(0) {
+                break;
+            }
             if self.is_set_up(frame) {
                 (often, prepares) = (Some(Frequency::Once), false);
             } else {
