@@ -216,6 +216,16 @@ fn a_project_for_cuda_alone_is_told_once() {
 }
 
 #[test]
+fn a_line_carries_one_finding() {
+    let text = "import torch\n\nfor n in range(9):\n    x = torch.zeros(64, 64).cuda()\n    print(x)\n";
+    let project = Project::new(&[("a.py", text)]);
+    assert_eq!(lines(&project, "--isolated"), ["a.py:4 SD101 certain"]);
+    // What is not on takes the place of nothing.
+    assert_eq!(lines(&project, "--isolated --select SD601"), ["a.py:4 SD601 certain"]);
+    assert_eq!(lines(&project, "--isolated --ignore SD101"), ["a.py:4 SD601 certain"]);
+}
+
+#[test]
 fn severity_follows_the_confidence_where_the_page_says_so() {
     let project = Project::new(&FILES);
     let run = project.run("check --isolated --select SD101 --output-format concise");
