@@ -4,6 +4,8 @@
 //! All of the project's files are asked, whatever part of it is linted: so a run over one file says what a run over all of it says.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -113,24 +115,34 @@ struct Said {
 impl Said {
     /// By all of the project's files, and what else may name what is in them.
     fn of(project: &Project<'_>, others: &[PathBuf], names: &FxHashSet<Sym>) -> Self {
-        let code = project.files();
-        let one = |(path, code): (&PathBuf, bool)| {
-            let Ok(text) = read::read(path) else { return Self::default() };
-            Self {
-                names: names.iter().map(|&name| (name, count(&text, name))).filter(|(_, n)| *n > 0).collect(),
-                accelerator: code && super::project::mentions(&text, &ACCELERATORS),
-                program: code && super::project::mentions(&text, &[MAIN]),
+        let wanted: FxHashMap<&[u8], Sym> =
+            names.iter().map(|name| (name.as_str().as_bytes(), *name)).collect();
+        let (accelerator, program) = (AtomicBool::new(false), AtomicBool::new(false));
+        // Once one file has it, the others need not be searched.
+        let note = |found: &AtomicBool, text: &str, words: &[&str]| {
+            if !found.load(Relaxed) && super::project::mentions(text, words) {
+                found.store(true, Relaxed);
             }
         };
-        let all = code.par_iter().map(|path| (path, true)).chain(others.par_iter().map(|path| (path, false)));
-        all.map(one).reduce(Self::default, |mut all, one| {
-            for (name, n) in one.names {
-                *all.names.entry(name).or_default() += n;
+        let one = |(path, code): (&PathBuf, bool)| {
+            let Ok(text) = read::read(path) else { return FxHashMap::default() };
+            if code {
+                note(&accelerator, &text, &ACCELERATORS);
+                note(&program, &text, &[MAIN]);
             }
-            all.accelerator |= one.accelerator;
-            all.program |= one.program;
+            let mut counts: FxHashMap<Sym, usize> = FxHashMap::default();
+            for name in words(&text).filter_map(|word| wanted.get(word)) {
+                *counts.entry(*name).or_default() += 1;
+            }
+            counts
+        };
+        let code = project.files().par_iter().map(|path| (path, true));
+        let all = code.chain(others.par_iter().map(|path| (path, false)));
+        let names = all.map(one).reduce(FxHashMap::default, |mut all, one| {
+            one.into_iter().for_each(|(name, n)| *all.entry(name).or_default() += n);
             all
-        })
+        });
+        Self { names, accelerator: accelerator.into_inner(), program: program.into_inner() }
     }
 
     /// How often is the name said besides in this text?
@@ -139,15 +151,15 @@ impl Said {
     }
 }
 
+/// The words of a text: what Python may call a name.
+fn words(text: &str) -> impl Iterator<Item = &[u8]> {
+    let part = |c: &u8| c.is_ascii_alphanumeric() || *c == b'_' || !c.is_ascii();
+    text.as_bytes().split(move |c| !part(c)).filter(|word| !word.is_empty())
+}
+
 /// How often is the word in the text?
 fn count(text: &str, word: Sym) -> usize {
-    let word = word.as_str();
-    let part = |c: Option<&u8>| c.is_some_and(|c| c.is_ascii_alphanumeric() || *c == b'_' || !c.is_ascii());
-    let bytes = text.as_bytes();
-    let whole = |&at: &usize| {
-        !part(at.checked_sub(1).and_then(|before| bytes.get(before))) && !part(bytes.get(at + word.len()))
-    };
-    memchr::memmem::find_iter(bytes, word.as_bytes()).filter(whole).count()
+    words(text).filter(|other| *other == word.as_str().as_bytes()).count()
 }
 
 #[cfg(test)]

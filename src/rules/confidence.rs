@@ -148,10 +148,14 @@ fn varies(event: &Event) -> Option<&str> {
 
 /// Is the file in a folder that holds copies of other projects, of its project or of the one that this lies in?
 fn is_vendored(path: &Path, root: &Path) -> bool {
-    let around = root.parent().map(project_root);
-    let outer = around.as_deref().unwrap_or(root);
-    let folders = path.strip_prefix(outer).or_else(|_| path.strip_prefix(root)).ok().and_then(Path::parent);
-    folders.is_some_and(|f| {
-        f.components().any(|c| c.as_os_str().to_str().is_some_and(|c| VENDORED.contains(&c)))
-    })
+    let held = |below: &Path| {
+        below.components().any(|c| c.as_os_str().to_str().is_some_and(|c| VENDORED.contains(&c)))
+    };
+    let below = path.strip_prefix(root).ok().and_then(Path::parent);
+    if below.is_some_and(held) {
+        return true;
+    }
+    // Only a root with such a name in it is worth the search for the project around it.
+    held(root)
+        && root.parent().map(project_root).is_some_and(|outer| root.strip_prefix(&outer).is_ok_and(held))
 }
