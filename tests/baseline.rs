@@ -62,7 +62,7 @@ fn moved_functions_inserted_lines_and_formatting_change_nothing() {
     project.write("a.py", moved.replace("x.cuda()", "(\n        x.cuda(\n        )\n    )"));
     let run = check(&project, "-v");
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{run:?}");
-    assert!(!run.stderr.contains("no longer there"), "{run:?}");
+    assert!(!run.stderr.contains("no longer found"), "{run:?}");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn what_is_gone_is_said_and_an_update_only_shrinks() {
     let run = check(&project, "-v");
     assert_eq!((run.code, rows(&run)), (Some(1), vec!["4"]));
     assert!(
-        run.stderr.contains("known.json: 1 finding no longer there; remove with --update-baseline"),
+        run.stderr.contains("known.json: 1 entry no longer found; remove with --update-baseline"),
         "{run:?}"
     );
     assert!(run.stderr.contains("a.py: SD101 `"), "{run:?}");

@@ -166,14 +166,14 @@ fn a_baseline_keeps_what_is_not_sure_enough() {
     let check = |arguments: &str| {
         project.run(&format!("check --isolated --select SD101 --baseline base.json {arguments}"))
     };
-    assert!(check("--min-confidence low --update-baseline").stderr.contains("base.json: 3 findings"));
+    assert!(check("--min-confidence low --update-baseline").stderr.contains("base.json: 3 entries"));
     let run = check("");
-    assert!(run.code == Some(0) && !run.stderr.contains("no longer there"), "{run:?}");
+    assert!(run.code == Some(0) && !run.stderr.contains("no longer found"), "{run:?}");
     assert!(run.stdout.contains("2 suppressed") || run.stdout.contains("2 in the baseline"), "{run:?}");
     // What is not told is not written down.
     project.write("base.json", std::fs::read(project.root().join("base.json")).expect("a file"));
     std::fs::remove_file(project.root().join("base.json")).expect("a file");
-    assert!(check("--update-baseline").stderr.contains("base.json: 2 findings"));
+    assert!(check("--update-baseline").stderr.contains("base.json: 2 entries"));
     let run = check("--min-confidence low");
     assert!(run.stdout.contains("a.py:9"), "{run:?}");
 }

@@ -150,9 +150,9 @@ fn tell_stale(path: &Path, stale: &[Stale], options: &Options<'_>) {
         return;
     }
     let name = display_name(path, options.cwd);
-    let findings = if count == 1 { "1 finding".to_owned() } else { format!("{count} findings") };
+    let entries = if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") };
     let details = if options.verbose { "" } else { " (--verbose lists them)" };
-    say(&format!("{name}: {findings} no longer there{details}; remove with --update-baseline"));
+    say(&format!("{name}: {entries} no longer found{details}; remove with --update-baseline"));
     if options.verbose {
         for gone in stale {
             let times = if gone.count == 1 { String::new() } else { format!(", {} times", gone.count) };
@@ -169,8 +169,8 @@ fn tell_update(path: &Path, old: &Baseline, new: &Baseline, options: &Options<'_
     let (before, after) = (old.len(), new.len());
     let change = if old == new { "unchanged, " } else { "" };
     let from = if before == after { String::new() } else { format!(", {before} before") };
-    let findings = if after == 1 { "finding" } else { "findings" };
-    say(&format!("{name}: {change}{after} {findings}{from}"));
+    let entries = if after == 1 { "entry" } else { "entries" };
+    say(&format!("{name}: {change}{after} {entries}{from}"));
 }
 
 /// What this run has looked at.
