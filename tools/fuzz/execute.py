@@ -24,7 +24,7 @@ class Run:
     seconds: float
     # The run was ended from outside, as it did not end by itself.
     hung: bool
-    # The most memory that it had at once, in MiB.
+    # The most memory that it had at once, in MiB; 0 if that is less than what this process has had.
     memory: float
 
 
@@ -50,6 +50,8 @@ def run(command, folder, seconds):
         process.returncode = os.waitstatus_to_exitcode(status)
         stdout.seek(0)
         stderr.seek(0)
+        # Linux counts what this process had at once as the child's, too: less than that says nothing about the child.
+        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return Run(
             command=command,
             code=process.returncode,
@@ -57,5 +59,5 @@ def run(command, folder, seconds):
             stderr=stderr.read(),
             seconds=used.ru_utime + used.ru_stime,
             hung=hung,
-            memory=used.ru_maxrss / 1024,
+            memory=used.ru_maxrss / 1024 if used.ru_maxrss > own else 0,
         )
