@@ -23,6 +23,7 @@ pub struct Index {
     pub(super) owners: OnceLock<Box<[FuncId]>>,
     silent: OnceLock<ExprSet>,
     named_calls: OnceLock<NamedCalls>,
+    loops: OnceLock<Vec<(usize, Span)>>,
 }
 
 /// The calls of a file by name.
@@ -31,6 +32,17 @@ struct NamedCalls {
     /// Each name, and where its calls begin.
     names: Vec<(Sym, u32)>,
     calls: Vec<CallId>,
+}
+
+impl Module {
+    /// The loops of the file: the indices of the statements, in order, each with its span.
+    pub fn loops(&self) -> &[(usize, Span)] {
+        self.index.loops.get_or_init(|| {
+            let statements = self.stmts.iter().zip(&self.stmt_spans).enumerate();
+            let looped = statements.filter(|(_, (s, _))| matches!(s, Stmt::For { .. } | Stmt::While { .. }));
+            looped.map(|(n, (_, &span))| (n, span)).collect()
+        })
+    }
 }
 
 /// A set of one file's expressions.

@@ -4,7 +4,7 @@ use super::super::event::Frequency;
 use super::Interp;
 use super::frame::Frame;
 use crate::ir::{Expr, ExprId, FuncId, Function, Module, Stmt};
-use crate::span::{Place, Span};
+use crate::span::Place;
 
 impl Interp<'_> {
     /// By the loops and the functions on the way to a place in the present function. What a constructor does is done once for an
@@ -41,12 +41,16 @@ impl Interp<'_> {
         let body = frame.func == FuncId(0);
         let function = ir.function(frame.func);
         let whole = body || place.file != ir.file;
-        let own = || loops(ir).filter(|(_, span)| whole || function.span.contains(*span));
+        let own = || ir.loops().iter().copied().filter(|(_, span)| whole || function.span.contains(*span));
         let innermost = own().filter(|(_, at)| at.contains(place.span)).max_by_key(|(_, at)| at.start);
         let again = innermost.is_some() || !frame.loops.is_empty();
         let often = innermost.map(|(l, at)| {
             let nested = *prepares || own().any(|(_, other)| other != at && at.contains(other));
-            if nested && counts(ir, l) { Frequency::EveryEpoch } else { Frequency::EveryStep }
+            if nested && ir.stmts.get(l).is_some_and(|l| counts(ir, l)) {
+                Frequency::EveryEpoch
+            } else {
+                Frequency::EveryStep
+            }
         });
         // A comprehension has rounds as well.
         let often = often.or_else(|| again.then_some(Frequency::EveryStep));
@@ -84,13 +88,6 @@ impl Interp<'_> {
 /// `def main()`: a program's own work.
 fn is_main(function: &Function) -> bool {
     function.class.is_none() && matches!(function.name.as_str(), "main" | "main_worker" | "run" | "cli")
-}
-
-/// The loops of a file.
-fn loops(ir: &Module) -> impl Iterator<Item = (&Stmt, Span)> {
-    let statements = ir.stmts.iter().zip(&ir.stmt_spans);
-    let looped = statements.filter(|(s, _)| matches!(s, Stmt::For { .. } | Stmt::While { .. }));
-    looped.map(|(s, &span)| (s, span))
 }
 
 /// `for epoch in range(epochs)`, `while step < last`: does it count, and not go over data?
