@@ -96,7 +96,7 @@ pub struct CheckArgs {
     /// Exit with 1 only for findings at least this severe [default: warning]
     #[arg(long, value_enum, value_name = "LEVEL", help_heading = "Miscellaneous")]
     pub fail_on_severity: Option<Severity>,
-    /// Exit with 2 if something could not be checked: notebooks, or what is too large or too complex
+    /// Exit with 2 if something could not be checked: what is too large or too complex
     #[arg(long, help_heading = "Miscellaneous")]
     pub strict: bool,
     /// Exit with 0 even if something was found

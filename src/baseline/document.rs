@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,7 @@ use super::{Baseline, Entry, Identity};
 use crate::finding::Code;
 use crate::report::fingerprint::Fingerprint;
 use crate::source::read::io_reason;
+use crate::source::write::prepared;
 
 /// The version of the format that is written, and the only one that is read.
 const VERSION: u32 = 1;
@@ -124,31 +125,8 @@ pub fn write(path: &Path, baseline: &Baseline) -> Result<(), BaselineError> {
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     // A link stays a link.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".samedevice-");
-    if let Some(permissions) = permissions(&target) {
-        builder.permissions(permissions);
-    }
-    let mut file = builder.tempfile_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.persist(&target)?;
+    prepared(&target, text.as_bytes())?.persist(&target)?;
     Ok(())
-}
-
-/// Those of the file that is there, or those that new files get. `None`: whatever the system gives.
-fn permissions(target: &Path) -> Option<fs::Permissions> {
-    if let Ok(known) = fs::metadata(target) {
-        return Some(known.permissions());
-    }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        // The system takes away what the user's mask forbids.
-        Some(fs::Permissions::from_mode(0o666))
-    }
-    #[cfg(not(unix))]
-    None
 }
 
 fn text(baseline: &Baseline) -> String {

@@ -1,10 +1,10 @@
 //! Changed files → the disk.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::source::read;
+use crate::source::write::prepared;
 
 /// Why a file has not been written.
 #[derive(Debug, thiserror::Error)]
@@ -30,15 +30,10 @@ pub enum Unwritten {
 /// [`Unwritten`] if the file's bytes are not `before` any more, or it cannot be written. Then it is as it was.
 pub fn replace(path: &Path, before: &[u8], after: &[u8]) -> Result<(), Unwritten> {
     let target: PathBuf = path.canonicalize()?;
-    let permissions = fs::metadata(&target)?.permissions();
-    if permissions.readonly() {
+    if fs::metadata(&target)?.permissions().readonly() {
         return Err(Unwritten::ReadOnly);
     }
-    let folder = target.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(".samedevice-").tempfile_in(folder)?;
-    file.write_all(after)?;
-    file.as_file().set_permissions(permissions)?;
-    file.as_file().sync_all()?;
+    let file = prepared(&target, after)?;
     if read::bytes(&target)? != before {
         return Err(Unwritten::Changed);
     }

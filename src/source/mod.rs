@@ -2,6 +2,7 @@
 
 mod content;
 pub mod read;
+pub mod write;
 
 use std::borrow::Cow;
 use std::ops::Range;
