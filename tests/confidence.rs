@@ -216,6 +216,52 @@ fn a_project_for_cuda_alone_is_told_once() {
 }
 
 #[test]
+fn who_leaves_a_choice_of_devices_is_not_for_cuda_alone() {
+    let texts: [(&str, bool); 22] = [
+        // Questions whose answer places something.
+        ("if torch.cuda.is_available():\n    net.cuda()\n", true),
+        ("use_it = torch.cuda.is_available()\n", true),
+        ("def f(fast=torch.cuda.is_available()):\n    pass\n", true),
+        ("n = 1 if torch.cuda.device_count() > 0 else 0\n", true),
+        ("if torch.cuda.is_available():\n    torch.cuda.manual_seed(1)\n", false),
+        ("if not torch.cuda.is_available():\n    raise SystemExit('no GPU')\n", false),
+        ("assert torch.cuda.is_available()\n", false),
+        ("print(torch.cuda.is_available())\n", false),
+        ("if torch.distributed.is_available():\n    x = x.cuda()\n", false),
+        ("if torch.cuda.device_count() > 1:\n    net = torch.nn.DataParallel(net)\n", false),
+        // The CPU as one of several places.
+        ("where = 'cpu' if small else 'cuda'\n", true),
+        (
+            "x = net(x).to('cpu')\nw = torch.load('w', map_location='cpu')\nHOST = torch.device('cpu')\n",
+            false,
+        ),
+        // A module that one way moves and another does not.
+        ("if flag:\n    net.cuda()\nnet(x)\n", true),
+        ("if flag:\n    net.cuda(0)\nelse:\n    net = torch.nn.DataParallel(net).cuda()\n", false),
+        ("if flag is not None:\n    x = x.cuda(flag)\n", false),
+        ("net = net.cuda() if flag else net\nnet.eval()\n", true),
+        // Options.
+        ("p.add_argument('--where', default='cuda')\nnet.to(p.parse_args().where)\n", true),
+        ("p.add_argument('--where', default='cuda')\nspot = args.where\nnet.to(spot)\n", true),
+        ("p.add_argument('--where', type=int)\nnet.to(args.where)\n", false),
+        (
+            "p.add_argument('--device', default='0')\nos.environ['CUDA_VISIBLE_DEVICES'] = args.device\n",
+            false,
+        ),
+        ("net.to(config['device'])\n", true),
+        ("net = accelerate.Accelerator().prepare(net)\n", true),
+    ];
+    for (text, choice) in texts {
+        let project = Project::new(&ALONE);
+        let head =
+            "import os\nimport accelerate\nimport torch\n\n\ndef g(net, x, p, args, flag, config, small):\n";
+        project.write("other.py", format!("{head}    {}\n", text.trim_end().replace('\n', "\n    ")));
+        let told = found(&project, "--isolated --select SD101 net.py train.py view.py");
+        assert_eq!(told.len() > 1, choice, "{text}: {told:?}");
+    }
+}
+
+#[test]
 fn a_line_carries_one_finding() {
     let text = "import torch\n\nfor n in range(9):\n    x = torch.zeros(64, 64).cuda()\n    print(x)\n";
     let project = Project::new(&[("a.py", text)]);

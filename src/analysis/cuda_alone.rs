@@ -1,43 +1,20 @@
-//! Projects that are plainly for CUDA alone: nothing in them asks whether it is there, and nothing runs on the CPU instead. That CUDA is
+//! Projects that are plainly for CUDA alone: they leave no choice of another device (`flow/choices.rs`). That CUDA is
 //! missing is then one finding for the project, not one for each function.
 //!
 //! The finding has one cause, the first place in the project's files that names CUDA, which a run over any of them can tell. Each
 //! file tells it at its own first use; what tells it in a run over several files is decided as for any other cause (`refine/cause.rs`).
 
-use std::path::Path;
-
 use rustc_hash::FxHashMap;
 
 use super::project::{Project, Reading, projects_of};
 use crate::finding::{Code, Finding, Label, Role};
+use crate::flow::leave_choice;
 use crate::source::{is_test, read};
 use crate::span::{FileId, Place, Span};
 use crate::world::World;
 
 /// What is told once: that code needs CUDA.
 const NEEDS: [Code; 4] = [Code(101), Code(106), Code(108), Code(305)];
-
-/// Who has one of these in a file has thought of machines without CUDA.
-const CHOICES: [&str; 18] = [
-    "is_available",
-    "is_cuda",
-    "device_count",
-    "use_cuda",
-    "use_gpu",
-    "no_cuda",
-    "no-cuda",
-    "no_gpu",
-    "cpu_only",
-    "force_cpu",
-    "use_cpu",
-    "--cpu",
-    "--device",
-    "--gpu",
-    "--no-gpu",
-    "args.cuda",
-    "args.gpu",
-    "gloo",
-];
 
 /// Places that name CUDA.
 const NAMES: [&str; 6] = [".cuda(", "\"cuda", "'cuda", "torch.cuda.", "\"nccl", "'nccl"];
@@ -106,37 +83,18 @@ fn cause(project: &Project<'_>, reading: &mut Reading<'_>) -> Option<Place> {
     let (mut first, mut named) = (None, 0);
     for path in &files {
         let Ok(text) = read::read(path) else { continue };
-        if super::project::mentions(&text, &CHOICES) || chooses_cpu(&text) {
-            return None;
-        }
         let place = first_name(&text).map(|span| (path, span));
         named += usize::from(place.is_some());
         first = first.or(place);
     }
     let (path, span) = first.filter(|_| named >= MANY_FILES)?;
-    let file = of_project(project, path, reading)?;
-    Some(Place { file, span })
-}
-
-/// The file with its number, read if it is not there yet.
-fn of_project(project: &Project<'_>, path: &Path, reading: &mut Reading<'_>) -> Option<FileId> {
-    if let Some(file) = reading.intake.file(path) {
-        return Some(file);
-    }
     project.complete(reading, &|_| true);
-    reading.intake.file(path)
-}
-
-/// Does the text bring something to the CPU other than results and files?
-fn chooses_cpu(text: &str) -> bool {
-    ["\"cpu", "'cpu"].iter().any(|word| {
-        text.match_indices(word).any(|(at, _)| {
-            let before = text[..at].trim_end().trim_end_matches("torch.device(");
-            !before.ends_with(".to(")
-                && !before.ends_with("map_location=")
-                && !before.ends_with("device_type=")
-        })
-    })
+    let modules = project.modules(reading);
+    if leave_choice(&reading.program, &modules) {
+        return None;
+    }
+    let file = reading.intake.file(path)?;
+    Some(Place { file, span })
 }
 
 /// What begins comments that silence a line, or the file.
@@ -163,13 +121,7 @@ fn first_name(text: &str) -> Option<Span> {
 
 #[cfg(test)]
 mod tests {
-    use super::{chooses_cpu, first_name};
-
-    #[test]
-    fn results_on_the_cpu_are_no_choice() {
-        assert!(!chooses_cpu("x.to('cpu'); torch.load(p, map_location=\"cpu\"); x.to(torch.device('cpu'))"));
-        assert!(chooses_cpu("device = 'cuda' if c else 'cpu'"));
-    }
+    use super::first_name;
 
     #[test]
     fn comments_name_nothing() {

@@ -8,6 +8,7 @@ pub mod atom;
 mod behind;
 mod brought;
 mod called_once;
+mod choices;
 mod conditions;
 mod cuda_only;
 mod decorated;
@@ -52,6 +53,7 @@ mod writers;
 
 pub use behind::{Behind, GPUS, MOVE, Mentions, QUESTION, Uses};
 pub use called_once::CalledOnce;
+pub use choices::leave_choice;
 pub use conditions::conditions;
 pub use cuda_only::CudaOnly;
 pub use default_device::{Elsewhere, SETTERS, SetBefore, is_offered};

@@ -51,7 +51,7 @@ fn is_one_cause(a: &Finding, b: &Finding) -> bool {
     a.code != b.code
         && p.file == q.file
         && (p.span.contains(q.span) || q.span.contains(p.span))
-        && (a.world == b.world || is_cost(b.code))
+        && (a.world == b.world || is_cost(a.code) || is_cost(b.code))
 }
 
 /// Is it a rule about transfers that cost more than they bring?

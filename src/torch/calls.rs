@@ -23,6 +23,8 @@ pub struct CallFact {
     pub collective: Vec<Arg>,
     /// It moves modules, batches or tensors for the user: what goes in or comes out has an unknown place.
     pub moves_for_user: bool,
+    /// It takes whatever accelerator the machine has, and the CPU where there is none.
+    pub chooses_device: bool,
     /// It makes something that keeps tensors where this argument says, on the CPU unless told.
     pub keeps_at: Option<Arg>,
     /// What that is called with, and must be there.
@@ -282,6 +284,7 @@ fn merge(fact: &mut CallFact, path: &str, words: &str) -> Option<()> {
             "decorator" => fact.decorator = Some(decorator(value)?),
             "collective" => fact.collective.push(arg(value)?),
             "moves" => fact.moves_for_user = true,
+            "chooses" => fact.chooses_device = true,
             "published" => fact.published_as = Some(arg(value)?),
             "keeps" => fact.keeps_at = Some(arg(value)?),
             "meets" => fact.meets = Some(arg(value)?),
