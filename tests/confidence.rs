@@ -45,11 +45,17 @@ fn what_a_program_comes_to_is_certain_and_what_nothing_calls_is_low() {
 
 #[test]
 fn a_name_in_another_file_or_in_a_text_is_a_call() {
-    for (name, text) in [("c.py", "from a import unused\n"), ("conf.yaml", "loader: a.unused\n")] {
+    for (name, text) in
+        [("c.py", "from a import unused\n\nprint(unused)\n"), ("conf.yaml", "loader: a.unused\n")]
+    {
         let project = Project::new(&[("a.py", SCRIPT), (name, text)]);
         let all = lines(&project, "--select SD101");
         assert!(all.contains(&"a.py:9 SD101 likely".to_owned()), "{name}: {all:?}");
     }
+    // To hand it on is not to use it.
+    let texts = "from a import unused\n\n__all__ = [\"unused\"]  # unused()\n";
+    let project = Project::new(&[("a.py", SCRIPT), ("c.py", texts)]);
+    assert!(!lines(&project, "--select SD101").contains(&"a.py:9 SD101 likely".to_owned()));
     // Nobody knows who calls what a library offers.
     let project = Project::new(&[("a.py", SCRIPT), ("setup.py", "")]);
     assert!(lines(&project, "--select SD101").contains(&"a.py:9 SD101 likely".to_owned()));

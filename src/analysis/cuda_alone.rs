@@ -7,8 +7,9 @@
 use rustc_hash::FxHashMap;
 
 use super::project::{Project, Reading, projects_of};
-use crate::finding::{Code, Finding, Label, Role};
+use crate::finding::{Code, Confidence, Finding, Label, Role};
 use crate::flow::leave_choice;
+use crate::link::{ModIdx, Program};
 use crate::source::{is_test, read};
 use crate::span::{FileId, Place, Span};
 use crate::world::World;
@@ -22,16 +23,26 @@ const NAMES: [&str; 6] = [".cuda(", "\"cuda", "'cuda", "torch.cuda.", "\"nccl", 
 /// In so many files a project names CUDA before its findings become one. In a small program each is worth its line.
 const MANY_FILES: usize = 3;
 
+/// What a finding assumes that nothing in sight says.
+const DOUBT: &str = "somebody runs it without CUDA";
+
 /// At most this many places are shown.
 const SHOWN: usize = 3;
 
-/// The findings with those of a project that is plainly for CUDA alone as one.
+/// The findings with those of a project that is plainly for CUDA alone as one, which is not certain: nobody may ever run it elsewhere.
 pub(super) fn told_once(findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
     let needs = |f: &Finding| NEEDS.contains(&f.code) && f.world == World::NoCuda && !f.is_silenced();
     let mut findings = findings;
     for project in projects_of(&findings, |f, _| needs(f), reading) {
         let Some(cause) = cause(&project, reading) else { continue };
+        let modules = project.modules(reading);
+        let program = &reading.program;
+        if leave_choice(program, &modules) {
+            let here = |f: &&mut Finding| needs(f) && project.holds(f.primary.place.file, inputs);
+            findings.iter_mut().filter(here).for_each(|f| doubt_without_choice(f, program));
+            continue;
+        }
         let (mine, mut others): (Vec<Finding>, Vec<Finding>) =
             findings.into_iter().partition(|f| needs(f) && project.holds(f.primary.place.file, inputs));
         let mut groups: FxHashMap<(FileId, Code), Vec<Finding>> = FxHashMap::default();
@@ -42,6 +53,17 @@ pub(super) fn told_once(findings: Vec<Finding>, reading: &mut Reading<'_>) -> Ve
         findings = others;
     }
     findings
+}
+
+/// Doubts a finding if none of the files that it is about leaves a choice: elsewhere in the project somebody may have thought of machines
+/// without CUDA, but not here.
+fn doubt_without_choice(f: &mut Finding, program: &Program) {
+    let mut files: Vec<ModIdx> = f.places().filter_map(|place| program.module_of(place.file)).collect();
+    files.sort_unstable();
+    files.dedup();
+    if !leave_choice(program, &files) {
+        f.doubt(Confidence::Likely, DOUBT);
+    }
 }
 
 /// One finding for those of a file.
@@ -58,8 +80,8 @@ fn summary(mut group: Vec<Finding>, cause: Place) -> Option<Finding> {
         let labels = if first.related.len() < SHOWN { &mut first.related } else { &mut first.unshown };
         labels.push(place);
     }
-    first.message =
-        "this project needs CUDA, and nothing in it asks whether it is there or runs elsewhere".to_owned();
+    first.message = "this project needs CUDA, and none of its code chooses another device".to_owned();
+    first.doubt(Confidence::Likely, DOUBT);
     if count > 1 {
         first.primary.text = format!("the first of {count} places in this file that need it");
     }
@@ -76,7 +98,7 @@ fn summary(mut group: Vec<Finding>, cause: Place) -> Option<Finding> {
     Some(first)
 }
 
-/// The first place that names CUDA, if the project is plainly for CUDA alone.
+/// The first place that names CUDA, if many files of the project do. All of its files are read then.
 fn cause(project: &Project<'_>, reading: &mut Reading<'_>) -> Option<Place> {
     let root = project.root().clone();
     let files: Vec<_> = project.files().iter().filter(|path| !is_test(path, &root)).cloned().collect();
@@ -89,10 +111,6 @@ fn cause(project: &Project<'_>, reading: &mut Reading<'_>) -> Option<Place> {
     }
     let (path, span) = first.filter(|_| named >= MANY_FILES)?;
     project.complete(reading, &|_| true);
-    let modules = project.modules(reading);
-    if leave_choice(&reading.program, &modules) {
-        return None;
-    }
     let file = reading.intake.file(path)?;
     Some(Place { file, span })
 }

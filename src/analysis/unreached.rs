@@ -1,9 +1,10 @@
-//! What the rest of the project says of how sure a finding is: does anything name the function that it is in, and does anything in the
+//! What the rest of the project says of how sure a finding is: does anything use the function that it is in, and does anything in the
 //! project use an accelerator?
 //!
 //! All of the project's files are asked, whatever part of it is linted: so a run over one file says what a run over all of it says.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -13,10 +14,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::project::{Project, Reading, projects_of};
 use crate::finding::{Confidence, Finding};
 use crate::flow::function_at;
-use crate::ir::{FuncId, Function, Module};
+use crate::ir::{Expr, ExprId, FuncId, Function, Import, Module, Stmt, Var};
 use crate::link::Program;
+use crate::lower::{Kind, lower};
+use crate::notebook::is_notebook;
 use crate::source::read;
-use crate::span::{Place, Span};
+use crate::span::{FileId, Place, Span};
 use crate::sym::Sym;
 
 /// Words of projects that use accelerators, or leave them to a framework.
@@ -34,17 +37,18 @@ pub(super) fn doubt_unreached(mut findings: Vec<Finding>, reading: &mut Reading<
         let program = &reading.program;
         let names: FxHashSet<Sym> =
             findings.iter().filter(|f| here(f)).flat_map(|f| Names::of(program, f.primary.place)).collect();
-        let said = Said::of(&project, &reading.places.texts(project.root(), project.settings()), &names);
+        let texts = reading.places.texts(project.root(), project.settings());
+        let said = Said::of(&project, &texts, &names);
         let library = project.is_library();
         let sources = &reading.analysis.sources;
         for f in findings.iter_mut().filter(|f| here(f)) {
             let place = f.primary.place;
-            let text = |span: Span| sources.text(Place { file: place.file, span });
+            let path = &sources.get(place.file).path;
             if !library && !said.accelerator && matches!(f.code.0, 200..=299 | 700..=799) {
                 f.doubt(Confidence::Low, "nothing in this project uses an accelerator");
             } else if (said.program || library)
                 && let Some(name) =
-                    uncalled(program, place, library, &|name, own| said.elsewhere(name, text(own)) == 0)
+                    uncalled(program, place, library, &|name, own| !said.is_used(name, path, own))
             {
                 f.doubt(Confidence::Low, format!("nothing in this project calls `{name}`"));
             }
@@ -66,12 +70,12 @@ impl Names {
     }
 }
 
-/// The function or class around a place that nothing calls. `unnamed` says whether a name is in no text of the project besides those places.
+/// The function or class around a place that nothing calls. `unused` says whether nothing in the project uses a name, besides that place.
 fn uncalled(
     program: &Program,
     place: Place,
     library: bool,
-    unnamed: &dyn Fn(Sym, Span) -> bool,
+    unused: &dyn Fn(Sym, Span) -> bool,
 ) -> Option<Sym> {
     let (m, f) = function_at(program, place)?;
     let ir = &program.get(m).ir;
@@ -79,16 +83,16 @@ fn uncalled(
     // Anybody may call what a library offers.
     let own = |name: Sym| !library || crate::ir::is_private(name.as_str());
     let Some(class) = function.class else {
-        return (is_plain(ir, f, function) && own(function.name) && unnamed(function.name, function.span))
+        return (is_plain(ir, f, function) && own(function.name) && unused(function.name, function.span))
             .then_some(function.name);
     };
     let class = ir.class(class);
-    if class.decorators.len == 0 && own(class.name) && unnamed(class.name, class.span) {
+    if class.decorators.len == 0 && own(class.name) && unused(class.name, class.span) {
         return Some(class.name);
     }
     // A base calls what it knows, under names that nobody else says.
     let alone = class.bases.len == 0 && is_plain(ir, f, function);
-    (alone && own(function.name) && unnamed(function.name, function.span)).then_some(function.name)
+    (alone && own(function.name) && unused(function.name, function.span)).then_some(function.name)
 }
 
 /// Is it only called where its name stands? Not what a decorator hands over, nor what Python calls by itself.
@@ -101,15 +105,25 @@ fn is_plain(ir: &Module, f: FuncId, function: &Function) -> bool {
         && !name.starts_with("test")
 }
 
-/// What the texts of a project say.
+/// What the files of a project say.
 #[derive(Default)]
 struct Said {
-    /// How often each name is said.
-    names: FxHashMap<Sym, usize>,
-    /// Does one speak of an accelerator?
+    /// The Python files that have each name in their text.
+    files: FxHashMap<Sym, Vec<usize>>,
+    /// All of them, each lowered once it is asked.
+    code: Vec<Code>,
+    /// The names in other texts, of which nobody knows what they do with them: configurations, notebooks.
+    elsewhere: FxHashSet<Sym>,
+    /// Does one of the files speak of an accelerator?
     accelerator: bool,
-    /// Is one of the files a program?
+    /// Is one of them a program?
     program: bool,
+}
+
+/// A Python file.
+struct Code {
+    path: PathBuf,
+    lowered: OnceLock<Option<Module>>,
 }
 
 impl Said {
@@ -124,31 +138,96 @@ impl Said {
                 found.store(true, Relaxed);
             }
         };
-        let one = |(path, code): (&PathBuf, bool)| {
-            let Ok(text) = read::read(path) else { return FxHashMap::default() };
+        let named = |path: &PathBuf, code: bool| -> FxHashSet<Sym> {
+            let Ok(text) = read::read(path) else { return FxHashSet::default() };
             if code {
                 note(&accelerator, &text, &ACCELERATORS);
                 note(&program, &text, &[MAIN]);
             }
-            let mut counts: FxHashMap<Sym, usize> = FxHashMap::default();
-            for name in words(&text).filter_map(|word| wanted.get(word)) {
-                *counts.entry(*name).or_default() += 1;
-            }
-            counts
+            words(&text).filter_map(|word| wanted.get(word)).copied().collect()
         };
-        let code = project.files().par_iter().map(|path| (path, true));
-        let all = code.chain(others.par_iter().map(|path| (path, false)));
-        let names = all.map(one).reduce(FxHashMap::default, |mut all, one| {
-            one.into_iter().for_each(|(name, n)| *all.entry(name).or_default() += n);
+        let (notebooks, scripts): (Vec<&PathBuf>, Vec<&PathBuf>) =
+            project.files().iter().partition(|path| is_notebook(path));
+        let in_code: Vec<FxHashSet<Sym>> = scripts.par_iter().map(|path| named(path, true)).collect();
+        let shown = notebooks.par_iter().map(|path| named(path, true));
+        let told = others.par_iter().map(|path| named(path, false));
+        let elsewhere = shown.chain(told).reduce(FxHashSet::default, |mut all, one| {
+            all.extend(one);
             all
         });
-        Self { names, accelerator: accelerator.into_inner(), program: program.into_inner() }
+        let mut files: FxHashMap<Sym, Vec<usize>> = FxHashMap::default();
+        for (n, names) in in_code.into_iter().enumerate() {
+            names.into_iter().for_each(|name| files.entry(name).or_default().push(n));
+        }
+        let code = scripts.into_iter().map(|path| Code { path: path.clone(), lowered: OnceLock::new() });
+        let (accelerator, program) = (accelerator.into_inner(), program.into_inner());
+        Self { files, code: code.collect(), elsewhere, accelerator, program }
     }
 
-    /// How often is the name said besides in this text?
-    fn elsewhere(&self, name: Sym, own: &str) -> usize {
-        self.names.get(&name).copied().unwrap_or_default().saturating_sub(count(own, name))
+    /// Does anything use the name, besides what stands in this place of this file?
+    fn is_used(&self, name: Sym, path: &Path, own: Span) -> bool {
+        self.elsewhere.contains(&name)
+            || self.files.get(&name).is_some_and(|files| {
+                files.par_iter().filter_map(|&n| self.code.get(n)).any(|code| {
+                    let own = (code.path == path).then_some(own);
+                    code.module().is_none_or(|ir| uses(ir, name, own))
+                })
+            })
     }
+}
+
+impl Code {
+    /// The file, lowered; nothing if it cannot be read.
+    fn module(&self) -> Option<&Module> {
+        let lowered = self.lowered.get_or_init(|| {
+            let text = read::read(&self.path).ok()?;
+            Some(lower(FileId(u32::MAX), &text, Kind::named(&self.path, None)).module)
+        });
+        lowered.as_ref()
+    }
+}
+
+/// Does the file use the name, besides in this place? An import, an entry of `__all__` and a comment are no uses. A text may be: the name of
+/// what is looked up in a registry.
+fn uses(ir: &Module, name: Sym, own: Option<Span>) -> bool {
+    let exported = exported(ir);
+    let besides = |n: usize| {
+        let at = ir.expr_spans[n];
+        !own.is_some_and(|own| own.contains(at)) && !exported.iter().any(|all| all.contains(at))
+    };
+    // Under another name it may be used anywhere.
+    let renamed = |import: &Import| {
+        let kept = match import.target {
+            Some(Var::Local(slot) | Var::Global(slot)) => {
+                ir.functions.first().and_then(|f| f.slots.get(usize::from(slot)))
+            }
+            _ => None,
+        };
+        import.name == Some(name) && kept != Some(&name)
+    };
+    if ir.imports.iter().any(renamed) {
+        return true;
+    }
+    ir.exprs.iter().enumerate().any(|(n, expr)| {
+        let said = match *expr {
+            Expr::Attr { name: said, .. } => said == name,
+            Expr::Str(text) => words(text.as_str()).any(|word| word == name.as_str().as_bytes()),
+            Expr::Var(_) => u32::try_from(n).is_ok_and(|n| ir.variable_of(ExprId(n)) == Some(name)),
+            _ => false,
+        };
+        said && besides(n)
+    })
+}
+
+/// Where the file says what `import *` takes from it.
+fn exported(ir: &Module) -> Vec<Span> {
+    let names = |target: ExprId| ir.variable_of(target).is_some_and(|name| name.as_str() == "__all__");
+    let all = ir.stmts.iter().filter_map(|stmt| match *stmt {
+        Stmt::Assign { targets, value } => ir.list(targets).iter().any(|&t| names(t)).then_some(value),
+        Stmt::AugAssign { target, value, .. } => names(target).then_some(value),
+        _ => None,
+    });
+    all.map(|value| ir.span(value)).collect()
 }
 
 /// The words of a text: what Python may call a name.
@@ -157,18 +236,37 @@ fn words(text: &str) -> impl Iterator<Item = &[u8]> {
     text.as_bytes().split(move |c| !part(c)).filter(|word| !word.is_empty())
 }
 
-/// How often is the word in the text?
-fn count(text: &str, word: Sym) -> usize {
-    words(text).filter(|other| *other == word.as_str().as_bytes()).count()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::count;
+    use super::{uses, words};
+    use crate::lower::{Kind, lower};
+    use crate::span::{FileId, Span};
     use crate::sym::Sym;
 
     #[test]
-    fn words_are_counted_whole() {
-        assert_eq!(count("step(step) my_step steps step\u{e9} x.step", Sym::new("step")), 3);
+    fn words_are_whole() {
+        let found: Vec<&[u8]> = words("step(step) my_step steps step\u{e9}").collect();
+        assert_eq!(found.iter().filter(|word| **word == b"step").count(), 2);
+    }
+
+    #[test]
+    fn a_name_is_used_where_it_is_read() {
+        let used = |text: &str| uses(&lower(FileId(0), text, Kind::Script).module, Sym::new("step"), None);
+        for text in [
+            "step()",
+            "x.step",
+            "make('step')",
+            "load('pkg.train.step')",
+            "f = [step]",
+            "def f(): return step",
+        ] {
+            assert!(used(text), "{text}");
+        }
+        for text in ["def step(): pass", "from a import step", "__all__ = ['step']", "# step()", "steps()"] {
+            assert!(!used(text), "{text}");
+        }
+        let own = Some(Span::new(0, 29));
+        let text = "def step(n): return step(n-1)\n";
+        assert!(!uses(&lower(FileId(0), text, Kind::Script).module, Sym::new("step"), own));
     }
 }

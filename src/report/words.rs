@@ -37,11 +37,22 @@ pub(super) fn world_clause(finding: &Finding) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Why a finding of low confidence is one: "low confidence: it is in a test". Of the others the message says what they take for
-/// granted.
+/// What a finding takes for granted: "assumes that something calls `f`". Why one of low confidence is one: "low confidence: it is in a test".
 pub(super) fn doubt_clause(finding: &Finding) -> Option<String> {
-    let low = finding.confidence == Confidence::Low;
-    low.then(|| format!("low confidence: {}", one_line(&finding.doubts.join(", "))))
+    // The clause about the world names the condition.
+    let named = |doubt: &str| finding.condition.as_ref().is_some_and(|when| doubt.ends_with(when.as_str()));
+    let doubts: Vec<&str> = finding.doubts.iter().map(String::as_str).filter(|doubt| !named(doubt)).collect();
+    if doubts.is_empty() {
+        return None;
+    }
+    Some(
+        one_line(&match finding.confidence {
+            Confidence::Certain => return None,
+            Confidence::Likely => format!("assumes that {}", doubts.join(", and that ")),
+            Confidence::Low => format!("low confidence: {}", doubts.join(", ")),
+        })
+        .into_owned(),
+    )
 }
 
 /// The verdict in the machine formats.

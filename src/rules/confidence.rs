@@ -104,8 +104,10 @@ fn of_cost(f: &mut Finding, event: &Event) {
         Frequency::Unknown => f.doubt(Confidence::Low, "nothing says that it is done again and again"),
         Frequency::EveryCall | Frequency::EveryStep => {}
     }
-    if event.bytes.is_some_and(|bytes| bytes <= TINY) {
-        f.doubt(Confidence::Low, "it is a few bytes");
+    match event.bytes {
+        Some(bytes) if bytes <= TINY => f.doubt(Confidence::Low, "it is a few bytes"),
+        Some(_) => {}
+        None => f.doubt(Confidence::Likely, "it is large enough to matter"),
     }
 }
 

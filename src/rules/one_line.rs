@@ -38,11 +38,11 @@ pub fn one_on_a_line(
     findings
 }
 
-/// What is told first: what is surest, then what is worst, then what comes first in the catalogue, which begins with what must be right for
-/// the rest to matter.
-fn rank(f: &Finding) -> (Reverse<Confidence>, Reverse<Severity>, Code) {
+/// What is told first: what is more than a cost, then what is surest, then what is worst, then what comes first in the catalogue, which
+/// begins with what must be right for the rest to matter. What is not told by default comes last.
+fn rank(f: &Finding) -> (bool, bool, Reverse<Confidence>, Reverse<Severity>, Code) {
     let severity = page(f.code).map_or(f.severity, |page| page.severity);
-    (Reverse(f.confidence), Reverse(severity), f.code)
+    (f.confidence == Confidence::Low, is_cost(f.code), Reverse(f.confidence), Reverse(severity), f.code)
 }
 
 /// Do two rules speak of one place, and of the same machines? Whatever else is wrong with it, a place is worth no words about its costs.
@@ -51,7 +51,7 @@ fn is_one_cause(a: &Finding, b: &Finding) -> bool {
     a.code != b.code
         && p.file == q.file
         && (p.span.contains(q.span) || q.span.contains(p.span))
-        && (a.world == b.world || is_cost(a.code) || is_cost(b.code))
+        && (a.world == b.world || is_cost(b.code))
 }
 
 /// Is it a rule about transfers that cost more than they bring?
