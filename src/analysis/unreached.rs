@@ -15,7 +15,7 @@ use super::project::{Project, Reading, projects_of};
 use crate::finding::{Confidence, Finding};
 use crate::flow::function_at;
 use crate::ir::{Expr, ExprId, FuncId, Function, Import, Module, Stmt, Var};
-use crate::link::Program;
+use crate::link::{ModIdx, Program};
 use crate::lower::{Kind, lower};
 use crate::notebook::is_notebook;
 use crate::source::read;
@@ -38,7 +38,11 @@ pub(super) fn doubt_unreached(mut findings: Vec<Finding>, reading: &mut Reading<
         let names: FxHashSet<Sym> =
             findings.iter().filter(|f| here(f)).flat_map(|f| Names::of(program, f.primary.place)).collect();
         let texts = reading.places.texts(project.root(), project.settings());
-        let said = Said::of(&project, &texts, &names);
+        let mut said = Said::of(&project, &texts, &names);
+        for code in &mut said.code {
+            code.known = reading.intake.file(&code.path).and_then(|file| reading.program.module_of(file));
+        }
+        let program = &reading.program;
         let library = project.is_library();
         let sources = &reading.analysis.sources;
         for f in findings.iter_mut().filter(|f| here(f)) {
@@ -48,7 +52,7 @@ pub(super) fn doubt_unreached(mut findings: Vec<Finding>, reading: &mut Reading<
                 f.doubt(Confidence::Low, "nothing in this project uses an accelerator");
             } else if (said.program || library)
                 && let Some(name) =
-                    uncalled(program, place, library, &|name, own| !said.is_used(name, path, own))
+                    uncalled(program, place, library, &|name, own| !said.is_used(program, name, path, own))
             {
                 f.doubt(Confidence::Low, format!("nothing in this project calls `{name}`"));
             }
@@ -123,6 +127,8 @@ struct Said {
 /// A Python file.
 struct Code {
     path: PathBuf,
+    /// It has been read: its text need not be the one on the disk.
+    known: Option<ModIdx>,
     lowered: OnceLock<Option<Module>>,
 }
 
@@ -159,18 +165,22 @@ impl Said {
         for (n, names) in in_code.into_iter().enumerate() {
             names.into_iter().for_each(|name| files.entry(name).or_default().push(n));
         }
-        let code = scripts.into_iter().map(|path| Code { path: path.clone(), lowered: OnceLock::new() });
+        let code = scripts.into_iter().map(|path| Code {
+            path: path.clone(),
+            known: None,
+            lowered: OnceLock::new(),
+        });
         let (accelerator, program) = (accelerator.into_inner(), program.into_inner());
         Self { files, code: code.collect(), elsewhere, accelerator, program }
     }
 
     /// Does anything use the name, besides what stands in this place of this file?
-    fn is_used(&self, name: Sym, path: &Path, own: Span) -> bool {
+    fn is_used(&self, program: &Program, name: Sym, path: &Path, own: Span) -> bool {
         self.elsewhere.contains(&name)
             || self.files.get(&name).is_some_and(|files| {
                 files.par_iter().filter_map(|&n| self.code.get(n)).any(|code| {
                     let own = (code.path == path).then_some(own);
-                    code.module().is_none_or(|ir| uses(ir, name, own))
+                    code.module(program).is_none_or(|ir| uses(ir, name, own))
                 })
             })
     }
@@ -178,7 +188,10 @@ impl Said {
 
 impl Code {
     /// The file, lowered; nothing if it cannot be read.
-    fn module(&self) -> Option<&Module> {
+    fn module<'a>(&'a self, program: &'a Program) -> Option<&'a Module> {
+        if let Some(known) = self.known {
+            return Some(&program.get(known).ir);
+        }
         let lowered = self.lowered.get_or_init(|| {
             let text = read::read(&self.path).ok()?;
             Some(lower(FileId(u32::MAX), &text, Kind::named(&self.path, None)).module)
