@@ -12,6 +12,7 @@ mod driver;
 pub mod examine;
 mod exercise;
 mod facts;
+pub mod install;
 pub mod judge;
 pub mod machine;
 pub mod probe;
