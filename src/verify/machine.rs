@@ -382,7 +382,8 @@ pub struct Python {
     pub prefix: Option<String>,
     /// The interpreter.
     pub interpreter: Option<String>,
-    /// How it was found: `--python`, `VIRTUAL_ENV`, `.venv`, `CONDA_PREFIX`, `PATH`.
+    /// How it was found: `--python`, `samedevice` (this program is installed in it), `VIRTUAL_ENV`, `.venv`, `venv`, `env`, `.pixi/envs`,
+    /// `CONDA_PREFIX`, `PATH`.
     pub found_by: Option<String>,
     /// The folders that modules are imported from, in order, without the standard library.
     pub search_path: Vec<String>,
@@ -476,11 +477,11 @@ impl From<Version> for String {
 impl FromStr for Version {
     type Err = String;
 
-    /// Takes what follows the second number, too: `12.4.1` is 12.4.
+    /// Takes what follows the second number, too: `12.4.1` is 12.4. `13` is 13.0.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut parts = text.trim().split('.');
-        let mut number = || parts.next().and_then(|part| part.parse().ok());
-        match (number(), number()) {
+        let major = parts.next().and_then(|part| part.parse().ok());
+        match (major, parts.next().map_or(Some(0), |part| part.parse().ok())) {
             (Some(major), Some(minor)) => Ok(Self { major, minor }),
             _ => Err(format!("`{text}` is not a version such as 12.4")),
         }

@@ -196,11 +196,21 @@ impl Machine {
         self.environment("project/.venv").installed("project/.venv/lib/python3.11/site-packages", torch)
     }
 
+    /// Installs the program into this environment, and runs it there.
+    pub fn program_in(self, prefix: &str) -> Self {
+        let path = self.path(prefix).join("bin/samedevice");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        if fs::hard_link(env!("CARGO_BIN_EXE_samedevice"), &path).is_err() {
+            fs::copy(env!("CARGO_BIN_EXE_samedevice"), &path).unwrap();
+        }
+        self.point("TEST_PROGRAM", &format!("{prefix}/bin/samedevice"))
+    }
+
     /// A virtual environment in this folder.
     pub fn environment(self, folder: &str) -> Self {
         self.file(&format!("{folder}/pyvenv.cfg"), "home = /nowhere/bin\nversion = 3.11.7\n")
             .file(&format!("{folder}/bin/python"), "")
-            .file(&format!("{folder}/lib/python3.11/site-packages/_virtualenv.py"), "")
+            .file(&format!("{folder}/lib/python3.11/site-packages/pip/__init__.py"), "")
     }
 
     /// A PyTorch in this folder.
@@ -226,7 +236,9 @@ impl Machine {
     }
 
     fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_samedevice"));
+        // The program may be installed into an environment of the machine.
+        let installed = self.env.get("TEST_PROGRAM").map(PathBuf::from);
+        let mut command = Command::new(installed.unwrap_or_else(|| env!("CARGO_BIN_EXE_samedevice").into()));
         command
             .args(arguments.split_whitespace())
             .current_dir(self.path("project"))

@@ -8,7 +8,7 @@ pub mod wheels;
 pub use loader::without_folders;
 pub use tool::{How, Place, Shell, Tool};
 
-use super::machine::{Build, Machine, Version};
+use super::machine::{self, Machine, Version};
 use wheels::{Choice, Needs, Platform, choose};
 
 /// Packages that are built for one PyTorch, and go where it goes.
@@ -36,6 +36,8 @@ pub struct Target {
     tag: Option<String>,
     /// The CUDA that it was built with.
     cuda: Option<Version>,
+    /// Is it from conda-forge, whose versions stay there?
+    forge: bool,
     /// Packages of [`BESIDE`] that are installed, with their versions.
     beside: Vec<(&'static str, String)>,
 }
@@ -71,7 +73,9 @@ impl Target {
             gpu,
             version: version.map(str::to_owned),
             tag: tag.map(str::to_owned),
-            cuda: torch.filter(|torch| torch.build == Build::Cuda).and_then(|torch| torch.cuda),
+            cuda: torch.filter(|torch| torch.build == machine::Build::Cuda).and_then(|torch| torch.cuda),
+            // The channel `pytorch`, which ended with 2.5, has `py3.11_cuda12.1_cudnn8.9.2_0` there.
+            forge: torch.and_then(|t| t.conda_build.as_deref()).is_some_and(|build| !build.starts_with("py3.")),
             beside: beside.collect(),
         }
     }
@@ -129,8 +133,8 @@ impl Target {
             return self.for_gpu();
         }
         if matches!(self.place.tool, Tool::Conda | Tool::Pixi) {
-            let place = &self.place;
-            return Some(place.conda(&[format!("pytorch={version}")], None).replacen("install", "install --force-reinstall", 1));
+            let (place, kept) = (&self.place, if self.forge { format!("={version}") } else { String::new() });
+            return Some(place.conda(&[format!("pytorch{kept}")], None).replacen("install", "install --force-reinstall", 1));
         }
         let (package, index) = match &self.tag {
             Some(tag) => (format!("torch=={version}+{tag}"), is_index(tag).then(|| index_url(tag))),
@@ -150,7 +154,7 @@ impl Target {
         let wanted = |name: &str| self.beside.iter().any(|(n, _)| *n == name) && names.contains(&name);
         let mut packages = Vec::new();
         for name in BESIDE.into_iter().filter(|name| wanted(name)) {
-            packages.push(self.companion(name, release, None));
+            packages.push(self.companion(name, release, Build::Any));
         }
         if packages.is_empty() {
             return None;
@@ -196,7 +200,7 @@ impl Target {
     }
 
     fn from_conda(&self, name: &str, kept: Option<&str>, cuda: u32) -> String {
-        let torch = kept.map_or_else(|| name.to_owned(), |version| format!("{name}={version}"));
+        let torch = kept.filter(|_| self.forge).map_or_else(|| name.to_owned(), |version| format!("{name}={version}"));
         let beside = self.beside.iter().map(|(name, _)| (*name).to_owned());
         let packages: Vec<String> = std::iter::once(torch).chain(beside).collect();
         self.place.conda(&packages, Some(cuda))
@@ -214,14 +218,14 @@ impl Target {
         };
         let newest = |(name, _): &(&'static str, String)| match (self.version.is_none(), kept) {
             (true, _) => (*name).to_owned(),
-            (false, None) => self.companion(name, choice.release, None),
-            (false, Some(_)) => self.companion(name, choice.release, tag),
+            (false, None) => self.companion(name, choice.release, Build::Another(tag.is_some())),
+            (false, Some(_)) => self.companion(name, choice.release, tag.map_or(Build::Any, Build::Tagged)),
         };
         std::iter::once(torch).chain(self.beside.iter().map(newest)).collect()
     }
 
     /// torchvision or torchaudio for PyTorch 2.`release`: the installed version if it is of those.
-    fn companion(&self, name: &str, release: u32, tag: Option<&str>) -> String {
+    fn companion(&self, name: &str, release: u32, build: Build) -> String {
         let (major, minor) =
             if name == "torchvision" { (0, wheels::torchvision(release)) } else { (2, wheels::torchaudio(release)) };
         let installed = self.beside.iter().find(|(n, _)| *n == name).map(|(_, version)| version.as_str());
@@ -230,12 +234,24 @@ impl Target {
         });
         // For 64-bit ARM there are no builds of them for CUDA (pytorch/vision#9330), and torchaudio 2.11 needs none.
         let has_builds = self.needs.platform != Platform::LinuxArm && (name == "torchvision" || minor < 11);
-        match (public, tag.filter(|_| has_builds)) {
-            (Some(version), Some(tag)) => format!("{name}=={version}+{tag}"),
-            (Some(version), None) => format!("{name}=={version}"),
+        match (public, build) {
+            (Some(version), Build::Tagged(tag)) if has_builds => format!("{name}=={version}+{tag}"),
+            (Some(version), Build::Another(true)) if has_builds => format!("{name}=={major}.{minor}.*,!={version}"),
+            (Some(version), _) => format!("{name}=={version}"),
             (None, _) => format!("{name}=={major}.{minor}.*"),
         }
     }
+}
+
+/// Which build of a version is wanted.
+#[derive(Clone, Copy)]
+enum Build<'a> {
+    /// Whichever it is.
+    Any,
+    /// The one with this after `+`.
+    Tagged(&'a str),
+    /// Another than the one that is installed, which pip would leave where it is: only if this is true.
+    Another(bool),
 }
 
 /// The extra of `cuda-toolkit` that asks for this package: `cupti` for `nvidia-cuda-cupti` (its metadata on PyPI).
