@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::about;
 use super::archs;
 use super::child::{self, Answered, Ending, VISIBLE};
 use super::facts::Seen;
@@ -61,6 +62,7 @@ pub fn examine(options: &Options) -> Result<Machine, String> {
     });
     let listed = listed.or_else(|| asked.map(smi::Asked::listed)).unwrap_or_default();
     let mut system = files.system();
+    about::fill(&files, &mut system);
     system.nvidia_smi_error.clone_from(&listed.error);
     let visible = visible(&shown, bare.as_ref(), &listed);
     let torch = installed.torch.clone();

@@ -12,8 +12,9 @@ pub const SCHEMA: u32 = 1;
 
 /// Everything that is known of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Machine {
-    /// [`SCHEMA`] of the program that wrote it.
+    /// The version of the document: 1.
     pub schema: u32,
     /// The version of the program that wrote it.
     pub samedevice: String,
@@ -43,6 +44,7 @@ pub struct Machine {
 
 /// How far the probe goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Depth {
     /// Questions only: no context is made on a GPU, no running job is disturbed.
@@ -53,6 +55,7 @@ pub enum Depth {
 
 /// The whole in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// PyTorch can use an accelerator here.
@@ -65,6 +68,7 @@ pub enum Status {
 
 /// Does something hold on the machine?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Holds {
     /// It does.
@@ -77,6 +81,7 @@ pub enum Holds {
 
 /// An answer and its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Answer {
     /// The answer.
     pub holds: Holds,
@@ -93,6 +98,7 @@ impl Answer {
 
 /// What the worlds of findings ask of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Worlds {
     /// Would `torch.cuda.is_available()` be true?
     pub cuda: Answer,
@@ -104,6 +110,7 @@ pub struct Worlds {
 
 /// How bad a problem is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Gravity {
     /// The GPU cannot be used.
@@ -116,6 +123,7 @@ pub enum Gravity {
 
 /// Something that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Problem {
     /// The stable name of the cause; `docs/verify.md` lists them.
     pub id: String,
@@ -125,6 +133,9 @@ pub struct Problem {
     pub cause: String,
     /// What was seen that shows it.
     pub evidence: Vec<String>,
+    /// The message with which programs end because of it, as people search for it.
+    #[serde(default)]
+    pub message: Option<String>,
     /// What to do, as a clause in the imperative.
     pub remedy: String,
     /// The command that does it, where one does.
@@ -133,6 +144,7 @@ pub struct Problem {
 
 /// The operating system and what it shows of NVIDIA's hardware.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct System {
     /// `linux`, `macos`, `windows`.
     pub os: String,
@@ -148,10 +160,23 @@ pub struct System {
     pub device_nodes: Vec<Node>,
     /// What `nvidia-smi` said if it failed.
     pub nvidia_smi_error: Option<String>,
+    /// The distribution, or the version of macOS.
+    #[serde(default)]
+    pub distribution: Option<String>,
+    /// The release of the kernel: `6.8.0-45-generic`.
+    #[serde(default)]
+    pub kernel: Option<String>,
+    /// `LD_LIBRARY_PATH`, if it is set.
+    #[serde(default)]
+    pub library_path: Option<String>,
+    /// NVIDIA's display controllers on the PCI bus, by the system's list of such devices, or by their numbers: `10de:2684`.
+    #[serde(default)]
+    pub gpu_names: Vec<String>,
 }
 
 /// A device file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Node {
     /// `/dev/nvidiactl`.
     pub path: String,
@@ -161,6 +186,7 @@ pub struct Node {
 
 /// What came of opening a device file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeState {
     /// It opens.
@@ -177,6 +203,7 @@ pub enum NodeState {
 
 /// The CUDA driver.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Driver {
     /// What came of asking it.
     pub outcome: Outcome,
@@ -196,6 +223,7 @@ pub struct Driver {
 
 /// What came of asking the driver.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Outcome {
     /// It answered.
@@ -239,6 +267,7 @@ pub enum Outcome {
 
 /// Which of the devices can be seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Visible {
     /// `CUDA_VISIBLE_DEVICES`, if it is set.
     pub value: Option<String>,
@@ -254,6 +283,7 @@ pub struct Visible {
 
 /// A GPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Device {
     /// Its number in PyTorch: `cuda:INDEX`.
     pub index: u32,
@@ -293,6 +323,7 @@ pub struct Device {
 
 /// Who may use a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ComputeMode {
     /// Everybody.
@@ -306,6 +337,7 @@ pub enum ComputeMode {
 /// Number formats that a device computes with. From the compute capability, by NVIDIA's table "Arithmetic
 /// instructions" in the CUDA C++ Programming Guide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Dtypes {
     /// `torch.float64`.
     pub float64: bool,
@@ -331,6 +363,7 @@ impl Dtypes {
 
 /// A process on a GPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Process {
     /// Its number.
     pub pid: u32,
@@ -342,6 +375,7 @@ pub struct Process {
 
 /// Something that was tried on a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Check {
     /// `context`, `allocation`, `copy`, `kernel`, `peer-copy`.
     pub name: String,
@@ -355,6 +389,7 @@ pub struct Check {
 
 /// An allocation that was tried and given back at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Allocation {
     /// Its size.
     pub bytes: u64,
@@ -366,6 +401,7 @@ pub struct Allocation {
 
 /// May one device read another's memory?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Peer {
     /// The one that reads.
     pub from: u32,
@@ -377,6 +413,7 @@ pub struct Peer {
 
 /// The Python environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Python {
     /// The folder of the environment.
     pub prefix: Option<String>,
@@ -400,6 +437,7 @@ pub struct Python {
 
 /// A PyTorch as its files tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Torch {
     /// The folder `torch`.
     pub path: String,
@@ -432,6 +470,7 @@ pub struct Torch {
 
 /// What a PyTorch was built for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Build {
     /// NVIDIA's GPUs.
@@ -447,6 +486,7 @@ pub enum Build {
 
 /// Two numbers: of a CUDA version or a compute capability. In JSON a string, `"12.4"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Version {
     /// The first number.

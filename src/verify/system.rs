@@ -50,6 +50,7 @@ impl Files {
             nvidia_pci_devices: self.pci_devices(),
             device_nodes: self.nodes(),
             nvidia_smi_error: None,
+            ..System::default()
         }
     }
 

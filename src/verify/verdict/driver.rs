@@ -17,6 +17,7 @@ pub(super) const IDS: &[&str] = &[
     "wsl-no-driver",
     "wsl-library-not-found",
     "wsl-linux-driver",
+    super::wsl::VERSION_1,
     "stub-library",
     "no-device",
     "not-licensed",
@@ -155,6 +156,9 @@ fn library_missing(case: &Case) -> Draft {
 }
 
 fn wsl_without_library(case: &Case) -> Draft {
+    if let Some(draft) = super::wsl::version_1(case) {
+        return draft;
+    }
     if case.files.at("/usr/lib/wsl/lib/libcuda.so.1").exists() {
         return Draft::error("wsl-library-not-found", "the loader does not find WSL's `libcuda.so.1`")
             .seen("/usr/lib/wsl/lib/libcuda.so.1 is there")

@@ -4,8 +4,10 @@
 mod devices;
 mod driver;
 mod libraries;
+mod messages;
 mod torch;
 mod visible;
+mod wsl;
 
 use std::collections::BTreeMap;
 
@@ -87,6 +89,7 @@ impl Draft {
             gravity,
             cause: cause.into(),
             evidence: Vec::new(),
+            message: messages::of(id).map(str::to_owned),
             remedy: String::new(),
             command: None,
         })
@@ -111,6 +114,12 @@ impl Draft {
 
     fn seen_all(mut self, evidence: impl IntoIterator<Item = String>) -> Self {
         self.0.evidence.extend(evidence);
+        self
+    }
+
+    /// The message with which programs end, where it is not the same each time.
+    fn message(mut self, message: impl Into<String>) -> Self {
+        self.0.message = Some(message.into());
         self
     }
 

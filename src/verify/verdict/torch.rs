@@ -127,7 +127,10 @@ fn driver_too_old(case: &Case, torch: &Torch) -> Option<Draft> {
             13 => "580",
             _ => "the newest one",
         };
-        let draft = Draft::error("driver-too-old", "the driver is older than PyTorch's CUDA").seen(evidence);
+        let found = driver.major * 1000 + driver.minor * 10;
+        let draft = Draft::error("driver-too-old", "the driver is older than PyTorch's CUDA")
+            .seen(evidence)
+            .message(format!("The NVIDIA driver on your system is too old (found version {found})"));
         return Some(match case.target().for_gpu() {
             Some(command) => draft
                 .remedy(format!("install a PyTorch for this driver, or a newer driver ({least} or later)"))
