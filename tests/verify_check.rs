@@ -303,7 +303,7 @@ fn a_report_that_is_none() {
     }
     let run = machine.run("check --machine short.json");
     assert!(
-        run.stderr.contains("samedevice verify --output-format json > FILE"),
+        run.stderr.contains("samedevice verify --output-format json --output-file FILE"),
         "the way out: {}",
         run.stderr
     );
@@ -351,6 +351,7 @@ fn a_finding_may_bite_on_several_kinds_of_machines() {
     assert_eq!(verdict(&bare, "--verify").0, "9 SD201 refuted");
     // A Mac, as its report has it.
     let mut mac = bare.verify("");
+    mac["system"]["os"] = "macos".into();
     mac["worlds"]["backends"]["mps"] =
         serde_json::json!({"holds": "yes", "because": "it is a Mac with Apple's GPU"});
     let bare = bare.file("project/mac.json", mac.to_string());
