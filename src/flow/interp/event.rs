@@ -43,7 +43,16 @@ impl Interp<'_> {
         // That GPUs are few is the world itself, unless another back end is.
         let few = |premise: &Premise| matches!(premise, Premise::FewerGpus(_));
         let premises = premises.into_iter().filter(|p| !few(p) || matches!(world, World::With(_))).collect();
-        Some(Bite { world, premises, also, conditions: way.conditions })
+        let behind_cuda = world.has_cuda() && self.is_behind_cuda();
+        Some(Bite { world, premises, also, conditions: way.conditions, behind_cuda })
+    }
+
+    /// Is the present point only reached where there is CUDA?
+    fn is_behind_cuda(&mut self) -> bool {
+        let path = self.path;
+        let mut everywhere = true;
+        self.d.cubes(path, &mut |literals| everywhere &= literals.iter().any(|(a, truth)| a.0 < 8 && *truth));
+        everywhere
     }
 
     /// The machines on which `bad` happens on the present path: all premises of one of them.
