@@ -1,10 +1,11 @@
 //! The real machine: what its driver, its devices and its PyTorch can do, and what findings mean there.
 //!
 //! `examine` gives a [`machine::Machine`]: the driver is asked in a process of its own (`probe`, started by `child`; `facts` are what it prints),
-//! `nvidia-smi` (`smi`), the system's files (`system`) and those of PyTorch (`python`, `torch_install`, `archs`) are
+//! `nvidia-smi` (`smi`), the system's files (`system`, with `pci`, `kernel`, `amd` and `surroundings`) and those of PyTorch (`python`, `torch_install`, `archs`) are
 //! read, and `verdict` says what is wrong. `text` shows it to people, `judge` marks findings. Linting alone uses
 //! nothing of this.
 
+mod amd;
 mod archs;
 mod child;
 pub mod code;
@@ -12,12 +13,16 @@ mod driver;
 pub mod examine;
 mod exercise;
 mod facts;
+mod family;
 pub mod judge;
+mod kernel;
 pub mod machine;
+mod pci;
 pub mod probe;
 mod process;
 mod python;
 mod smi;
+mod surroundings;
 mod system;
 pub mod text;
 mod torch_install;

@@ -49,10 +49,10 @@ impl Interp<'_> {
 
     /// Is the present point only reached where there is CUDA?
     fn is_behind_cuda(&mut self) -> bool {
-        let path = self.path;
-        let mut everywhere = true;
-        self.d.cubes(path, &mut |literals| everywhere &= literals.iter().any(|(a, truth)| a.0 < 8 && *truth));
-        everywhere
+        (1..=super::super::atom::GPU_ATOMS).any(|n| {
+            let enough = self.d.atom(super::super::atom::gpus_at_least(n));
+            self.d.implies(self.path, enough)
+        })
     }
 
     /// The machines on which `bad` happens on the present path: all premises of one of them.

@@ -10,7 +10,7 @@ mod visible;
 use std::collections::BTreeMap;
 
 use super::machine::{
-    Answer, Build, Gravity, Holds, Machine, NodeState, Outcome, Problem, Status, Version, Worlds,
+    Answer, Build, Gravity, Holds, Machine, NodeState, Outcome, PciGpu, Problem, Status, Version, Worlds,
 };
 use super::smi::Listed;
 use super::system::Files;
@@ -115,6 +115,11 @@ impl Draft {
         self
     }
 
+    /// Quotes what programs say because of it, as people search for it.
+    fn says(self, message: impl std::fmt::Display) -> Self {
+        self.seen(format!("it is told as \"{message}\""))
+    }
+
     fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.0.remedy = remedy.into();
         self
@@ -148,7 +153,34 @@ impl Case<'_> {
 
     /// Are there device files of NVIDIA's at all?
     fn has_nodes(&self) -> bool {
-        self.node(|_, state| state != NodeState::Missing)
+        self.node(|path, state| path.starts_with("/dev/nvidia") && state != NodeState::Missing)
+    }
+
+    /// NVIDIA's GPUs by their numbers on the bus: "0000:3b:00.0 is 10de:1b80, a Pascal".
+    fn on_the_bus(&self) -> Vec<String> {
+        let gpus = self.machine.system.nvidia_gpus.iter();
+        let one = |gpu: &PciGpu| {
+            let id = gpu.id.as_deref()?;
+            let family = gpu.family.map(|family| format!(", a {}", family.name())).unwrap_or_default();
+            Some(format!("{} is {id}{family}", gpu.address))
+        };
+        gpus.filter_map(one).collect()
+    }
+
+    /// Does it matter what NVIDIA's driver says? Not to a PyTorch that is built for others, where nothing of NVIDIA's is.
+    fn concerns_nvidia(&self) -> bool {
+        let for_others = match &self.machine.torch {
+            Some(torch) if torch.build == Build::Rocm => true,
+            Some(torch) if torch.build == Build::Cpu => torch.xpu.is_some() || self.has_plugin(),
+            _ => false,
+        };
+        !for_others || self.has_hardware()
+    }
+
+    /// Is there a package that brings another back end?
+    fn has_plugin(&self) -> bool {
+        let installed = |name: &&str| self.installed.packages.contains_key(*name);
+        PLUGINS.iter().any(|(_, packages)| packages.iter().any(|name| installed(name)))
     }
 
     /// Is something there that shows NVIDIA's hardware, whatever the driver says?
