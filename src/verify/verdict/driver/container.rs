@@ -1,6 +1,6 @@
 //! A container that was not given the GPU, or has lost it.
 
-use super::library::NO_DRIVER;
+use super::library::{NO_DRIVER, is_gpu};
 use super::{Case, Draft};
 use crate::verify::machine::NodeState;
 use crate::verify::surroundings::JETSON;
@@ -10,10 +10,9 @@ const CHOSEN: &str = "NVIDIA_VISIBLE_DEVICES";
 
 pub(super) fn without_gpu(case: &Case) -> Option<Draft> {
     let kind = case.machine.system.container.as_deref()?;
-    let one = |path: &str| path.bytes().last().is_some_and(|b| b.is_ascii_digit());
     let seen = if case.no_library() {
         "there is no `libcuda.so.1`"
-    } else if case.no_device() && !case.node(|path, _| one(path)) {
+    } else if case.no_device() && !case.node(|path, _| is_gpu(path)) {
         "the driver's library is there, and no /dev/nvidia0"
     } else {
         return None;

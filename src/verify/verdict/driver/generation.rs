@@ -19,20 +19,17 @@ pub(super) fn dropped(case: &Case) -> Option<Draft> {
     let last = last.collect::<Option<Vec<u32>>>()?.into_iter().min()?;
     let name = families.first()?.name();
     Some(
-        Draft::error(
-            "gpu-dropped-by-driver",
-            format!("driver {series} has dropped the GPU, which is a {name}"),
-        )
-        .seen_all(case.on_the_bus())
-        .seen(format!("the last drivers that have it are those of {last}"))
-        .seen_all(case.smi_error())
-        .says(format!("NVRM: … supported through the NVIDIA {last}.xx Legacy drivers"))
-        .remedy(format!(
-            "install a driver of {last}, and keep it; PyTorch for CUDA 12.6 is the last one for the GPU"
-        ))
-        .command(format!(
-            "sudo apt install nvidia-driver-{last}    # Ubuntu; elsewhere the packages of {last}"
-        )),
+        Draft::error("gpu-dropped-by-driver", format!("driver {series} has dropped the GPU ({name})"))
+            .seen_all(case.on_the_bus())
+            .seen(format!("the last drivers that have it are those of {last}"))
+            .seen_all(case.smi_error())
+            .says(format!("NVRM: … supported through the NVIDIA {last}.xx Legacy drivers"))
+            .remedy(format!(
+                "install a driver of {last}, and keep it; PyTorch for CUDA 12.6 is the last one for the GPU"
+            ))
+            .command(format!(
+                "sudo apt install nvidia-driver-{last}    # Ubuntu; elsewhere the packages of {last}"
+            )),
     )
 }
 
@@ -46,7 +43,7 @@ pub(super) fn needs_proprietary(case: &Case) -> Option<Draft> {
     Some(
         Draft::error(
             "open-module-on-old-gpu",
-            format!("the open kernel module does not run the GPU, which is a {name}"),
+            format!("the open kernel module does not run the GPU ({name})"),
         )
         .seen("/proc/driver/nvidia/version says \"Open Kernel Module\", which is for Turing and later")
         .seen_all(case.on_the_bus())
@@ -69,7 +66,7 @@ pub(super) fn needs_open(case: &Case) -> Option<Draft> {
     Some(
         Draft::error(
             "proprietary-module-on-new-gpu",
-            format!("the proprietary kernel module does not run the GPU, which is a {name}"),
+            format!("the proprietary kernel module does not run the GPU ({name})"),
         )
         .seen("/proc/driver/nvidia/version does not say \"Open Kernel Module\"")
         .seen_all(case.on_the_bus())

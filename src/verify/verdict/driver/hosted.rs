@@ -1,6 +1,6 @@
 //! Machines that give a GPU only to those who ask for one.
 
-use super::library::NO_DRIVER;
+use super::library::{self, NO_DRIVER};
 use super::{Case, Draft};
 use crate::verify::machine::NodeState;
 use crate::verify::surroundings::{COLAB, KAGGLE, SLURM};
@@ -13,15 +13,21 @@ const NO_DEVICES: &str = "NoDevFiles";
 /// "Jobs will not be allocated any generic resources unless specifically requested at job submit time":
 /// slurm.schedmd.com/gres.html. What it does not give is hidden by rules for device files, a variable, or both.
 pub(super) fn slurm(case: &Case) -> Option<Draft> {
-    let given = |name: &&str| std::env::var(name).is_ok_and(|value| !value.is_empty() && value != "0");
-    if !case.is_in(SLURM) || GIVEN.iter().any(|name| given(&name)) {
+    // The number of GPUs may be 0; in the lists that is the first one.
+    let none = |name: &str, value: &str| value.is_empty() || value == "0" && name == "SLURM_GPUS_ON_NODE";
+    let given = |name: &str| std::env::var(name).is_ok_and(|value| !none(name, &value));
+    if !case.is_in(SLURM) || GIVEN.into_iter().any(given) {
         return None;
     }
-    let forbidden = case.machine.system.device_nodes.iter().find(|node| node.state == NodeState::Forbidden);
+    let system = &case.machine.system;
+    let forbidden = system.device_nodes.iter().find(|node| node.state == NodeState::Forbidden);
     let hidden = case.machine.visible.value.as_deref() == Some(NO_DEVICES);
-    // Somebody else's doing is not Slurm's: a variable, a code.
-    let other = case.machine.visible.value.is_some() && !hidden;
-    if !(case.no_library() || case.no_reason()) || other {
+    // Another value is somebody else's, a GPU that may be opened was not kept from the job, and a driver that is not installed
+    // would not help it.
+    let open = case.node(|path, state| state == NodeState::Usable && library::is_gpu(path));
+    let not_installed = case.no_library() && system.nvidia_pci_devices.is_some_and(|n| n > 0);
+    let silent = case.no_library() || case.no_reason();
+    if !silent || not_installed || !hidden && (open || case.machine.visible.value.is_some()) {
         return None;
     }
     Some(

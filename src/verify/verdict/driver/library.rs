@@ -18,6 +18,11 @@ const FOLDERS: [(&str, &str); 4] = [
     ("/usr/lib/aarch64-linux-gnu/tegra", "a Jetson has it there"),
 ];
 
+/// Is it the device file of a GPU, such as `/dev/nvidia0`?
+pub(super) fn is_gpu(path: &str) -> bool {
+    path.strip_prefix("/dev/nvidia").is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
 pub(super) fn incomplete(case: &Case) -> Option<Draft> {
     let Outcome::MissingFunction { call } = &case.machine.driver.outcome else { return None };
     Some(
