@@ -1,11 +1,7 @@
-//! What people are asked for when they report a problem: the distribution, the kernel, the loader's search path, the GPUs by the names that
+//! What people are asked for when they report a problem: the distribution, the loader's search path, the GPUs by the names that
 //! lists of PCI devices give them.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
-
-use super::machine::System;
+use super::machine::{PciGpu, System};
 use super::system::Files;
 use crate::source::read;
 
@@ -23,11 +19,9 @@ pub fn fill(files: &Files, system: &mut System) {
     system.distribution = distribution(&text("/etc/os-release"))
         .or_else(|| distribution(&text("/usr/lib/os-release")))
         .or_else(|| macos(&text("/System/Library/CoreServices/SystemVersion.plist")));
-    // Linux version 6.8.0-45-generic (buildd@…)
-    system.kernel = text("/proc/version").split_whitespace().nth(2).map(str::to_owned);
     system.library_path =
         std::env::var_os("LD_LIBRARY_PATH").map(|value| value.to_string_lossy().into_owned());
-    system.gpu_names = gpu_names(files);
+    system.gpu_names = gpu_names(files, &system.nvidia_gpus);
 }
 
 /// `PRETTY_NAME` of `os-release`.
@@ -45,28 +39,14 @@ fn macos(text: &str) -> Option<String> {
 }
 
 /// The names of NVIDIA's display controllers on the PCI bus: those of the system's list, or their numbers, `10de:2684`.
-fn gpu_names(files: &Files) -> Vec<String> {
-    let begins = |folder: &Path, file: &str, begin: &str| {
-        read::text(&folder.join(file)).is_ok_and(|text| text.starts_with(begin))
-    };
-    let number = |folder: &Path| {
-        let text = read::text(&folder.join("device")).ok()?;
-        text.trim().strip_prefix("0x").map(str::to_ascii_lowercase)
-    };
-    let entries = fs::read_dir(files.at("/sys/bus/pci/devices")).into_iter().flatten().flatten();
-    let mut folders: Vec<_> = entries
-        .map(|entry| entry.path())
-        .filter(|folder| begins(folder, "vendor", "0x10de") && begins(folder, "class", "0x03"))
-        .collect();
-    folders.sort_unstable();
-    let numbers: Vec<String> = folders.iter().filter_map(|folder| number(folder)).collect();
-    let wanted: BTreeSet<&str> = numbers.iter().map(String::as_str).collect();
-    if wanted.is_empty() {
+fn gpu_names(files: &Files, gpus: &[PciGpu]) -> Vec<String> {
+    let ids: Vec<&str> = gpus.iter().filter_map(|gpu| gpu.id.as_deref()).collect();
+    if ids.is_empty() {
         return Vec::new();
     }
     let list = LISTS.iter().find_map(|path| read::text_lossy(&files.at(path)).ok()).unwrap_or_default();
-    let name = |number: &String| named(&list, number).unwrap_or_else(|| format!("10de:{number}"));
-    numbers.iter().map(name).collect()
+    let name = |id: &&str| named(&list, id.split(':').nth(1)?);
+    ids.iter().map(|id| name(id).unwrap_or_else(|| (*id).to_owned())).collect()
 }
 
 /// The name in the list: below the line of the vendor, `10de  NVIDIA Corporation`, there is one for each device, `\t2684  AD102 [GeForce RTX

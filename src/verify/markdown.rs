@@ -35,7 +35,7 @@ fn rows(machine: &Machine) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push((name.to_owned(), value));
     row("System", text::system(machine).2);
-    if let Some(kernel) = &system.kernel {
+    if let Some(kernel) = &system.kernel_module.kernel {
         row("Kernel", kernel.clone());
     }
     row("Driver", text::driver(machine).2);

@@ -1,11 +1,12 @@
 //! The real machine: what its driver, its devices and its PyTorch can do, and what findings mean there.
 //!
 //! `examine` gives a [`machine::Machine`]: the driver is asked in a process of its own (`probe`, started by `child`; `facts` are what it prints),
-//! `nvidia-smi` (`smi`), the system's files (`system`) and those of PyTorch (`python`, `torch_install`, `archs`) are
+//! `nvidia-smi` (`smi`), the system's files (`system`, with `pci`, `kernel`, `amd` and `surroundings`) and those of PyTorch (`python`, `torch_install`, `archs`) are
 //! read, and `verdict` says what is wrong. `text` shows it to people, `judge` marks findings. Linting alone uses
 //! nothing of this.
 
 mod about;
+mod amd;
 mod archs;
 mod child;
 pub mod code;
@@ -16,9 +17,12 @@ pub mod examine;
 mod exercise;
 mod facts;
 pub mod install;
+mod family;
 pub mod judge;
+mod kernel;
 pub mod machine;
 pub mod markdown;
+mod pci;
 pub mod probe;
 mod process;
 mod python;
@@ -27,6 +31,7 @@ mod saved;
 mod schema;
 mod shorten;
 mod smi;
+mod surroundings;
 mod system;
 pub mod text;
 mod torch_install;

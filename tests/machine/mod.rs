@@ -92,11 +92,25 @@ impl Machine {
             .point("SAMEDEVICE_SYSTEM_ROOT", "system")
     }
 
-    /// With a GPU and no driver.
+    /// With a GPU, an A100, and no driver.
     pub fn with_gpu() -> Self {
-        Self::bare()
-            .system("sys/bus/pci/devices/0000:10:00.0/vendor", "0x10de\n")
-            .system("sys/bus/pci/devices/0000:10:00.0/class", "0x030200\n")
+        Self::bare().on_bus("0000:10:00.0", "0x10de", "0x20b0")
+    }
+
+    /// A display controller on the PCI bus.
+    pub fn on_bus(self, address: &str, vendor: &str, device: &str) -> Self {
+        let file = |name: &str| format!("sys/bus/pci/devices/{address}/{name}");
+        self.system(&file("vendor"), &format!("{vendor}\n"))
+            .system(&file("device"), &format!("{device}\n"))
+            .system(&file("class"), "0x030200\n")
+    }
+
+    /// The kernel's driver that has it.
+    pub fn bound(self, address: &str, driver: &str) -> Self {
+        let folder = self.path(&format!("system/sys/bus/pci/drivers/{driver}"));
+        fs::create_dir_all(&folder).unwrap();
+        symlink(folder, self.path(&format!("system/sys/bus/pci/devices/{address}/driver"))).unwrap();
+        self
     }
 
     /// With a GPU and a driver that works.

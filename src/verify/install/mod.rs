@@ -8,7 +8,7 @@ pub mod wheels;
 pub use loader::without_folders;
 pub use tool::{How, Place, Shell, Tool};
 
-use super::machine::{self, Machine, Version};
+use super::machine::{self, Family, Machine, Version};
 use wheels::{Choice, Needs, Platform, choose};
 
 /// Packages that are built for one PyTorch, and go where it goes.
@@ -30,6 +30,8 @@ pub struct Target {
     place: Place,
     /// Is there an NVIDIA GPU, as far as is known?
     gpu: bool,
+    /// The index of wheels for a board that none of PyTorch's own are for.
+    index: Option<&'static str>,
     /// The installed PyTorch's version, without the part after `+`.
     version: Option<String>,
     /// That part, if its record has one: where it came from.
@@ -62,7 +64,7 @@ impl Target {
                 platform: Platform::of(&machine.system.os, &machine.system.arch),
                 python: python.version.as_deref().and_then(|version| version.parse().ok()),
                 driver: driver.cuda.or_else(|| driver.version.as_deref().and_then(cuda_of_driver)),
-                devices: machine.devices.iter().filter_map(|device| device.capability).collect(),
+                devices: capabilities(machine),
             },
             place: Place {
                 tool: tool_for(by_torch, own),
@@ -71,6 +73,7 @@ impl Target {
                 shell: Shell { windows: machine.system.os == "windows" },
             },
             gpu,
+            index: None,
             version: version.map(str::to_owned),
             tag: tag.map(str::to_owned),
             cuda: torch.filter(|torch| torch.build == machine::Build::Cuda).and_then(|torch| torch.cuda),
@@ -80,11 +83,21 @@ impl Target {
         }
     }
 
+    /// With the index of wheels that are made for this board, if it needs some.
+    pub fn with_index(self, index: Option<&'static str>) -> Self {
+        Self { index, ..self }
+    }
+
     /// A PyTorch that runs on this machine's GPUs with this driver, torchvision and torchaudio with it if they are there.
     /// `None` if there is none: the driver is too old, the GPU is, Python is too new, or there is no GPU.
     pub fn for_gpu(&self) -> Option<String> {
         if !self.gpu {
             return None;
+        }
+        if let Some(index) = self.index {
+            let mut packages = vec!["torch".to_owned()];
+            packages.extend(self.beside.iter().map(|(name, _)| (*name).to_owned()));
+            return Some(self.place.pip(&packages, How { again: self.version.is_some(), alone: false }, Some(index)));
         }
         let keep = self.version.as_deref().and_then(release);
         let choice = choose(&self.needs, keep)?;
@@ -252,6 +265,15 @@ enum Build<'a> {
     Tagged(&'a str),
     /// Another than the one that is installed, which pip would leave where it is: only if this is true.
     Another(bool),
+}
+
+/// The compute capabilities of all GPUs: as the driver says, or else as their numbers on the bus say.
+fn capabilities(machine: &Machine) -> Vec<Version> {
+    let by_driver: Vec<Version> = machine.devices.iter().filter_map(|device| device.capability).collect();
+    if !by_driver.is_empty() {
+        return by_driver;
+    }
+    machine.system.nvidia_gpus.iter().filter_map(|gpu| gpu.family).map(Family::capability).collect()
 }
 
 /// The extra of `cuda-toolkit` that asks for this package: `cupti` for `nvidia-cuda-cupti` (its metadata on PyPI).

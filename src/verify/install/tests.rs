@@ -49,6 +49,7 @@ impl On {
                 shell: Shell { windows },
             },
             gpu: !self.devices.is_empty(),
+            index: None,
             version: torch,
             cuda: tag.as_deref().and_then(|tag| tag.strip_prefix("cu")).and_then(|digits| {
                 let (major, minor) = digits.split_at(2);
