@@ -60,13 +60,35 @@ fn the_environment_that_has_both_wins() {
     // With the tool alone it does not.
     let machine = with(Machine::with_driver(), "active", "2.8.0").environment("tool").program_in("tool");
     assert_eq!(found(&machine.point("VIRTUAL_ENV", "active").verify("")), ("2.8.0", "VIRTUAL_ENV"));
-    // `uv run --with samedevice` adds to the project's.
-    let overlay = "home/.cache/uv/builds-v0/.tmpA";
-    let machine = with(Machine::with_driver(), "project/.venv", "2.7.1").environment(overlay).program_in(overlay);
-    let project = machine.path("project/.venv").display().to_string();
-    let config = format!("home = /nowhere/bin\nversion = 3.11.7\nextends-environment = {project}\n");
-    let machine = machine.file(&format!("{overlay}/pyvenv.cfg"), config).point("VIRTUAL_ENV", overlay);
-    assert_eq!(found(&machine.verify("")), ("2.7.1", "samedevice"));
+}
+
+#[test]
+fn uv_puts_one_environment_over_another() {
+    // `uv run --with samedevice`: the program is in an environment of its own, which another one adds to the project's.
+    let (tool, overlay) = ("home/.cache/uv/archive-v0/Xy12", "home/.cache/uv/builds-v0/.tmpA");
+    let machine = |project: &str| {
+        let machine = Machine::with_driver().environment(tool).program_in(tool).environment(overlay);
+        let folder = |path: &str| machine.path(path).display().to_string();
+        let (below, tools) = (folder(project), folder(&format!("{tool}/{SITE}")));
+        let config = format!("home = /nowhere/bin\nversion = 3.11.7\nextends-environment = {below}\n");
+        let line = format!(
+            "import site; site.addsitedir(__import__(\"os\").fsdecode(b\"{tools}\")); \
+             site.addsitedir(__import__(\"os\").fsdecode(b\"{below}/{SITE}\"))\n"
+        );
+        let path = format!("{}:{}:{}", folder(&format!("{overlay}/bin")), folder(&format!("{tool}/bin")), folder(&format!("{project}/bin")));
+        machine
+            .file(&format!("{overlay}/pyvenv.cfg"), config)
+            .file(&format!("{overlay}/{SITE}/_uv_ephemeral_overlay.pth"), line)
+            .point("VIRTUAL_ENV", overlay)
+            .set("PATH", path)
+    };
+    let report = with(machine("project/.venv"), "project/.venv", "2.7.1").verify("");
+    assert_eq!(found(&report), ("2.7.1", "VIRTUAL_ENV"));
+    assert!(report["python"]["prefix"].as_str().unwrap().ends_with("project/.venv"), "what is installed there stays");
+    assert_eq!(problems(&report), [""; 0]);
+    // `--with torch`: it is in what is put over.
+    let machine = machine("project/.venv").environment("project/.venv").installed(&format!("{tool}/{SITE}"), &torch("2.9.1"));
+    assert_eq!(found(&machine.verify("")).0, "2.9.1");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::own::Own;
+use super::own::{self, Own};
 use super::{Environment, of_prefix};
 use crate::source::read;
 
@@ -58,7 +58,7 @@ fn is_interpreter(file: &Path) -> bool {
 /// `python3` or `python`, whichever the shell would find first; not the one that came with this program.
 pub fn first_on_path(cwd: &Path, own: &Own) -> Option<Environment> {
     let names: &[&str] = if cfg!(windows) { &["python.exe", "python3.exe"] } else { &["python3", "python"] };
-    let mut found = on_path(names, None).filter_map(|file| of_interpreter(&file, "PATH", cwd));
+    let mut found = on_path(names, None).filter_map(|file| of_interpreter(&file, "PATH", cwd)).map(own::below);
     found.find(|environment| !own.is_made_for_it(&environment.prefix))
 }
 

@@ -62,7 +62,7 @@ fn same(a: &Path, b: &Path) -> bool {
 
 fn variable(name: &'static str) -> Option<Environment> {
     let value = env::var_os(name).filter(|value| !value.is_empty())?;
-    of_prefix(Path::new(&value), name)
+    of_prefix(Path::new(&value), name).map(own::below)
 }
 
 /// The environments in the nearest folder, from this one upwards, that has any: those with PyTorch first.

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Environment, of_prefix, same, search_path, sites::Config};
+use super::{Environment, holds_torch, of_prefix, same, sites::Config};
 
 /// The environment that this program is in.
 #[derive(Clone, Debug)]
@@ -23,20 +23,32 @@ impl Own {
     }
 
     /// The environment that is meant by running this program, whatever else is named: its own if PyTorch is in it, or the one that its
-    /// own only adds to (`uv run --with samedevice`).
+    /// own only adds to.
     pub fn meant(&self) -> Option<Environment> {
         let prefix = self.prefix.as_deref()?;
-        let extended = Config::of(prefix).and_then(|config| config.get("extends-environment").map(PathBuf::from));
-        if let Some(environment) = extended.and_then(|prefix| of_prefix(&prefix, "samedevice")) {
-            return Some(environment);
-        }
         let own = of_prefix(prefix, "samedevice")?;
-        search_path(&own).iter().any(|site| site.join("torch").is_dir()).then_some(own)
+        let extends = extended(&own).is_some();
+        let meant = below(own);
+        (extends || holds_torch(&meant)).then_some(meant)
     }
 
     /// Is this the folder of an environment that was made for this program alone?
     pub fn is_made_for_it(&self, prefix: &Path) -> bool {
         self.prefix.as_deref().is_some_and(|own| made_for_a_tool(own) && same(own, prefix))
+    }
+}
+
+/// The environment that this one only adds to: `uv run --with samedevice` makes such ones, and takes them away again.
+fn extended(environment: &Environment) -> Option<Environment> {
+    let config = Config::of(&environment.prefix)?;
+    of_prefix(Path::new(config.get("extends-environment")?), environment.found_by)
+}
+
+/// The environment that stays, if this one only adds to it and PyTorch is not in what it adds.
+pub fn below(environment: Environment) -> Environment {
+    match extended(&environment) {
+        Some(below) if holds_torch(&below) || !holds_torch(&environment) => below,
+        _ => environment,
     }
 }
 

@@ -36,7 +36,12 @@ pub fn search_path(environment: &Environment) -> Vec<PathBuf> {
     for site in sites {
         let added = added_by_files(&site);
         folders.push(site);
-        folders.extend(added);
+        for folder in added {
+            // What is added as a `site-packages` may add others, and so on; once is as far as people go.
+            let more = added_by_files(&folder);
+            folders.push(folder);
+            folders.extend(more);
+        }
     }
     let mut unique: Vec<PathBuf> = Vec::new();
     for folder in folders {
@@ -48,7 +53,7 @@ pub fn search_path(environment: &Environment) -> Vec<PathBuf> {
 }
 
 /// What the `*.pth` files of this folder add, in the order of their names: `site.addpackage`. Of lines that are programs only
-/// those are understood by which setuptools puts packages in that are edited in place.
+/// those are understood by which setuptools puts packages in that are edited in place, and uv one environment over another.
 fn added_by_files(site: &Path) -> Vec<PathBuf> {
     let names = fs::read_dir(site).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = names
@@ -62,7 +67,7 @@ fn added_by_files(site: &Path) -> Vec<PathBuf> {
         let text = read::text(&file).unwrap_or_default();
         for line in text.trim_start_matches('\u{feff}').lines().map(str::trim_end) {
             match line.strip_prefix("import ").or_else(|| line.strip_prefix("import\t")) {
-                Some(program) => added.extend(edited_in_place(site, program)),
+                Some(program) => added.extend(added_by_program(site, program)),
                 None if line.trim().is_empty() || line.starts_with('#') => {}
                 None => added.push(site.join(line)),
             }
@@ -73,8 +78,13 @@ fn added_by_files(site: &Path) -> Vec<PathBuf> {
 
 /// `__editable___torch_2_9_0_finder; …`: the module of this name has a table of packages and their folders, `MAPPING: dict[str,
 /// str] = {'torch': '/home/ada/pytorch/torch'}`, as `_EditableFinder` in setuptools' `editable_wheel.py` writes it.
-fn edited_in_place(site: &Path, program: &str) -> Vec<PathBuf> {
+fn added_by_program(site: &Path, program: &str) -> Vec<PathBuf> {
     let module = program.split([';', ' ']).next().unwrap_or_default();
+    if module == "site" && program.contains("addsitedir(") {
+        // import site; site.addsitedir(__import__("os").fsdecode(b"/home/ada/train/.venv/lib/python3.11/site-packages"))
+        let texts = program.split(['\'', '"']).skip(1).step_by(2).map(PathBuf::from);
+        return texts.filter(|path| path.is_absolute()).collect();
+    }
     if !module.starts_with("__editable__") {
         return Vec::new();
     }
