@@ -388,6 +388,13 @@ pub struct Python {
     pub search_path: Vec<String>,
     /// `python` on `PATH`, where that is another environment.
     pub on_path: Option<String>,
+    /// The version of Python, as far as names of folders and `pyvenv.cfg` tell: `3.11`, `3.11.7`.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// What installs packages there: `pip`, `ensurepip` (pip has to be put there first), `venv` (the system's Python, which
+    /// wants a virtual environment), `uv`, `uv-project`, `poetry`, `conda`, `pixi`.
+    #[serde(default)]
+    pub installer: Option<String>,
 }
 
 /// A PyTorch as its files tell.
@@ -407,7 +414,10 @@ pub struct Torch {
     pub xpu: Option<String>,
     /// The architectures that it has code for: `sm_80`, `compute_90`.
     pub archs: Vec<String>,
-    /// What installed it: `pip`, `uv`, `conda`.
+    /// The version in the record of what installed it. PyTorch's own index has `2.9.1+cu126` there, PyPI `2.9.1`.
+    #[serde(default)]
+    pub record: Option<String>,
+    /// What installed it: `pip`, `uv`, `conda`, `Poetry 2.1.3`.
     pub installer: Option<String>,
     /// conda's build string.
     pub conda_build: Option<String>,

@@ -13,6 +13,7 @@ mod elf;
 pub mod examine;
 mod exercise;
 mod facts;
+pub mod install;
 pub mod judge;
 mod loader;
 pub mod machine;

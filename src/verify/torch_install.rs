@@ -21,6 +21,9 @@ pub struct Installed {
     pub libraries: BTreeMap<String, Vec<PathBuf>>,
 }
 
+/// Other packages that are built for one PyTorch, or that people are asked for.
+const BESIDE: [&str; 4] = ["torchvision", "torchaudio", "triton", "xformers"];
+
 /// Packages that bring a back end, by the device type.
 pub const PLUGINS: [(&str, &[&str]); 5] = [
     ("hpu", &["habana-torch-plugin", "habana-frameworks"]),
@@ -46,6 +49,7 @@ pub fn read(search_path: &[PathBuf], prefix: &Path, project: &Path) -> Installed
         for distribution in &distributions {
             let name = &distribution.name;
             let matters = name.starts_with("nvidia-")
+                || BESIDE.contains(&name.as_str())
                 || PLUGINS.iter().any(|(_, packages)| packages.contains(&name.as_str()));
             if matters && !installed.packages.contains_key(name) {
                 installed.packages.insert(name.clone(), distribution.version.clone());
@@ -126,6 +130,7 @@ fn torch_in(site: &Path, distributions: &[Distribution], prefix: &Path) -> Optio
     }
     if let Some(first) = own.first() {
         torch.installer = read::text(&first.path.join("INSTALLER")).ok().map(|t| t.trim().to_owned());
+        torch.record = Some(first.version.clone());
         torch.version.get_or_insert_with(|| first.version.clone());
     }
     if let Some((version, build)) = conda_record(prefix) {

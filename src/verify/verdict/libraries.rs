@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{Case, Draft};
+use crate::verify::install::{Wanted, without_folders};
 use crate::verify::machine::{Build, Problem, Torch};
 
 /// Libraries that PyTorch links, by the words in their packages' names and by how their files begin.
@@ -37,9 +38,8 @@ pub(super) fn problems(case: &Case) -> Vec<Problem> {
 fn missing(case: &Case, torch: &Torch, (word, name, files): &(&str, &str, &str)) -> Option<Draft> {
     let begin = format!("nvidia-{word}");
     let (package, wanted) = case.installed.wanted.iter().find(|(package, _)| package.starts_with(&begin))?;
-    let python = case.machine.python.interpreter.as_deref().unwrap_or("python");
     let pinned = wanted.as_ref().map_or_else(|| package.clone(), |version| format!("{package}=={version}"));
-    let command = format!("{python} -m pip install --force-reinstall {pinned}");
+    let command = mend_libraries(case, &[package]);
     let mend =
         |draft: Draft| draft.remedy(format!("install {name} for this PyTorch")).command(command.clone());
     let Some(installed) = case.installed.packages.get(package) else {
@@ -114,7 +114,7 @@ fn duplicated(case: &Case, torch: &Torch, (word, name, files): &(&str, &str, &st
                     .map(|folder| format!("`LD_LIBRARY_PATH` has {}, with {files} in it", folder.display())),
             )
             .remedy("take the folder out of `LD_LIBRARY_PATH`: PyTorch finds what it brings without it")
-            .command("unset LD_LIBRARY_PATH"),
+            .command(without_folders(others.iter().filter_map(|folder| folder.to_str()))),
     )
 }
 
@@ -137,10 +137,15 @@ fn runtime(case: &Case, torch: &Torch) -> Option<Draft> {
         )
         .seen(format!("{package} {version} is installed, and PyTorch is built with CUDA {cuda}"))
         .remedy("install PyTorch again, with what it asks for")
-        .command(format!(
-            "{} -m pip install --force-reinstall torch=={}",
-            case.machine.python.interpreter.as_deref().unwrap_or("python"),
-            torch.version.as_deref().unwrap_or_default()
-        )),
+        .command(mend_libraries(case, &[package])),
     )
+}
+
+/// The command that installs these packages as PyTorch asks for them.
+fn mend_libraries(case: &Case, packages: &[&String]) -> String {
+    let asked = &case.installed.wanted;
+    let version = |name: &String| asked.get(name).cloned().flatten();
+    let wanted = packages.iter().map(|name| Wanted { name: (*name).clone(), version: version(name) });
+    let toolkit = asked.get("cuda-toolkit").cloned().flatten();
+    case.target().libraries(&wanted.collect::<Vec<_>>(), toolkit.as_deref())
 }

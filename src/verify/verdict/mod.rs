@@ -9,9 +9,8 @@ mod visible;
 
 use std::collections::BTreeMap;
 
-use super::machine::{
-    Answer, Build, Gravity, Holds, Machine, NodeState, Outcome, Problem, Status, Version, Worlds,
-};
+use super::install::Target;
+use super::machine::{Answer, Build, Gravity, Holds, Machine, NodeState, Outcome, Problem, Status, Worlds};
 use super::smi::Listed;
 use super::system::Files;
 use super::torch_install::{Installed, PLUGINS};
@@ -124,6 +123,12 @@ impl Draft {
         self.0.command = Some(command.into());
         self
     }
+
+    /// The command, where there is one.
+    fn command_if(mut self, command: Option<String>) -> Self {
+        self.0.command = command;
+        self
+    }
 }
 
 impl From<Draft> for Problem {
@@ -151,6 +156,11 @@ impl Case<'_> {
         self.node(|_, state| state != NodeState::Missing)
     }
 
+    /// What commands that install something are built from.
+    fn target(&self) -> Target {
+        Target::of(self.machine, self.has_hardware())
+    }
+
     /// Is something there that shows NVIDIA's hardware, whatever the driver says?
     fn has_hardware(&self) -> bool {
         let system = &self.machine.system;
@@ -160,44 +170,6 @@ impl Case<'_> {
             || self.machine.driver.version.is_some()
             || !self.machine.devices.is_empty()
     }
-}
-
-/// Where PyTorch's wheels are, by the CUDA that they are built with, newest first, with the oldest and newest compute
-/// capability that they have code for: `PYTORCH_RELEASES_CODE_CC` in `torch/cuda/__init__.py` of 2.15, and the
-/// release notes of 2.7 for `cu118`, the last one with it.
-const INDEXES: [(Version, &str, Version, Version); 3] = [
-    (Version::new(13, 0), "cu130", Version::new(7, 5), Version::new(12, 1)),
-    (Version::new(12, 6), "cu126", Version::new(5, 0), Version::new(9, 0)),
-    (Version::new(11, 8), "cu118", Version::new(3, 7), Version::new(9, 0)),
-];
-
-/// The index with the newest wheels that this driver and these devices can run.
-fn index_for(driver: Option<Version>, devices: &[Version]) -> Option<&'static str> {
-    let fits = |(cuda, _, oldest, newest): &&(Version, &str, Version, Version)| {
-        driver.is_none_or(|driver| driver.major >= cuda.major)
-            && devices.iter().all(|device| device >= oldest && device <= newest)
-    };
-    INDEXES.iter().find(fits).map(|(_, index, ..)| *index)
-}
-
-/// The command that installs PyTorch from this index over what is there.
-fn install(case: &Case, index: &str) -> String {
-    let url = format!("https://download.pytorch.org/whl/{index}");
-    let installer = case.machine.torch.as_ref().and_then(|torch| torch.installer.as_deref());
-    if installer == Some("uv") {
-        return format!("uv pip install --reinstall torch --index-url {url}");
-    }
-    if installer == Some("conda") {
-        return "conda install -c conda-forge pytorch-gpu".to_owned();
-    }
-    let python = case.machine.python.interpreter.as_deref().unwrap_or("python");
-    let quote = if python.contains(' ') { "'" } else { "" };
-    format!("{quote}{python}{quote} -m pip install --force-reinstall torch --index-url {url}")
-}
-
-/// Capabilities of all visible devices.
-fn capabilities(case: &Case) -> Vec<Version> {
-    case.machine.devices.iter().filter_map(|device| device.capability).collect()
 }
 
 fn worlds(case: &Case, problems: &[Problem]) -> Worlds {

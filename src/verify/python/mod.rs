@@ -1,6 +1,8 @@
 //! Which Python environment a program would run in, and where that imports modules from. Found by names of files and
 //! variables of the environment; no interpreter is started.
 
+mod tool;
+
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -133,14 +135,17 @@ fn behind_pyenv(file: &Path, cwd: &Path) -> Option<PathBuf> {
 /// What the document says of the environment.
 pub fn describe(environments: &[Environment], cwd: &Path) -> Python {
     let Some(first) = environments.first() else { return Python::default() };
+    let sites = search_path(first);
     let other = on_path(cwd).filter(|other| !same(&other.prefix, &first.prefix));
     let text = |path: &Path| path.display().to_string();
     Python {
         prefix: Some(text(&first.prefix)),
         interpreter: first.interpreter.as_deref().map(text),
         found_by: Some(first.found_by.to_owned()),
-        search_path: search_path(first).iter().map(|path| text(path)).collect(),
+        search_path: sites.iter().map(|path| text(path)).collect(),
         on_path: other.and_then(|other| other.interpreter).as_deref().map(text),
+        version: version(first).or_else(|| sites.iter().find_map(|site| version_of_site(site))),
+        installer: Some(tool::of(first, &sites, cwd).name().to_owned()),
     }
 }
 
@@ -151,16 +156,9 @@ pub fn search_path(environment: &Environment) -> Vec<PathBuf> {
         folders.extend(env::split_paths(&paths).filter_map(|path| std::path::absolute(path).ok()));
     }
     let prefix = &environment.prefix;
-    let config = read::text(&prefix.join("pyvenv.cfg")).ok();
-    let setting = |wanted: &str| {
-        let lines = config.as_deref().unwrap_or_default().lines();
-        lines
-            .filter_map(|line| line.split_once('='))
-            .find(|(key, _)| key.trim() == wanted)
-            .map(|(_, v)| v.trim())
-    };
-    let version = setting("version_info").or(setting("version")).map(str::to_owned);
-    let version = version.or_else(|| environment.interpreter.as_deref().and_then(version_in_name));
+    let config = Config::of(prefix);
+    let setting = |wanted: &str| config.as_ref()?.get(wanted);
+    let version = version(environment);
     let version = version.as_deref();
     let isolated = config.is_some();
     let with_system = setting("include-system-site-packages").is_some_and(|v| v.eq_ignore_ascii_case("true"));
@@ -183,6 +181,37 @@ pub fn search_path(environment: &Environment) -> Vec<PathBuf> {
         }
     }
     unique
+}
+
+/// `pyvenv.cfg`: what a virtual environment says of itself.
+struct Config(String);
+
+impl Config {
+    /// That of the environment in this folder, if it is a virtual one.
+    fn of(prefix: &Path) -> Option<Self> {
+        read::text(&prefix.join("pyvenv.cfg")).ok().map(Self)
+    }
+
+    fn get(&self, wanted: &str) -> Option<&str> {
+        let mut pairs = self.0.lines().filter_map(|line| line.split_once('='));
+        pairs.find(|(key, _)| key.trim().eq_ignore_ascii_case(wanted)).map(|(_, value)| value.trim())
+    }
+}
+
+/// The version of Python, by `pyvenv.cfg` or the interpreter's name.
+fn version(environment: &Environment) -> Option<String> {
+    let config = Config::of(&environment.prefix);
+    let written = config.as_ref().and_then(|config| config.get("version_info").or(config.get("version")));
+    let written = written.map(str::to_owned);
+    written.or_else(|| environment.interpreter.as_deref().and_then(version_in_name))
+}
+
+/// "3.11" of `lib/python3.11/site-packages`.
+fn version_of_site(site: &Path) -> Option<String> {
+    let name = site.parent()?.file_name()?.to_str()?;
+    // Free-threaded ones have a `t` at the end.
+    let version = name.strip_prefix("python").filter(|version| version.starts_with("3."))?;
+    Some(version.trim_end_matches('t').to_owned())
 }
 
 /// "3.11" of `python3.11`, following links.
