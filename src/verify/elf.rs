@@ -49,8 +49,6 @@ pub struct Library {
     pub path: PathBuf,
     /// The processor that it is for: `e_machine`.
     pub machine: u16,
-    /// Its length in bytes.
-    pub length: u64,
     /// `DT_SONAME`.
     pub soname: Option<String>,
     /// `DT_NEEDED`, in order.
@@ -104,7 +102,6 @@ impl Library {
         let mut library = Self {
             path: path.to_owned(),
             machine: header.e_machine.get(endian),
-            length: file.length,
             soname: None,
             needed: Vec::new(),
             rpath: None,

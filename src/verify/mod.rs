@@ -1,8 +1,8 @@
 //! The real machine: what its driver, its devices and its PyTorch can do, and what findings mean there.
 //!
 //! `examine` gives a [`machine::Machine`]: the driver is asked in a process of its own (`probe`, started by `child`; `facts` are what it prints),
-//! `nvidia-smi` (`smi`), the system's files (`system`) and those of PyTorch (`python`, `torch_install`, `archs`) are
-//! read, and `verdict` says what is wrong. `text` shows it to people, `judge` marks findings. Linting alone uses
+//! `nvidia-smi` (`smi`), the system's files (`system`) and those of PyTorch (`python`, `torch_install`, `records`, `archs`) are
+//! read, what `import torch` loads is traced (`imports`, by `recipe`, `loader` and `elf`), and `verdict` says what is wrong. `text` shows it to people, `judge` marks findings. Linting alone uses
 //! nothing of this.
 
 mod archs;
@@ -13,6 +13,8 @@ mod elf;
 pub mod examine;
 mod exercise;
 mod facts;
+mod imported;
+mod imports;
 pub mod install;
 pub mod judge;
 mod loader;
@@ -20,6 +22,8 @@ pub mod machine;
 pub mod probe;
 mod process;
 mod python;
+mod recipe;
+mod records;
 mod smi;
 mod system;
 pub mod text;
