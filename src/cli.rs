@@ -303,6 +303,9 @@ pub struct VerifyArgs {
     /// The interpreter or environment that has the PyTorch in question: its path, or a name on `PATH`
     #[arg(long, value_name = "PYTHON")]
     pub python: Option<PathBuf>,
+    /// Really import PyTorch, with that Python and within the time limit, and compare what it says with what its files say
+    #[arg(long)]
+    pub import: bool,
     /// Show the GPUs' UUIDs, which identify this machine
     #[arg(long)]
     pub uuids: bool,
@@ -310,7 +313,7 @@ pub struct VerifyArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub time_limit: u64,
     /// Show this saved report instead; `-` is standard input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "memory", "python", "uuids"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "memory", "python", "import", "uuids"])]
     pub machine: Option<PathBuf>,
     /// How to write it
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]

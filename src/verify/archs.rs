@@ -1,41 +1,58 @@
 //! The GPU architectures that a PyTorch has code for, read from its library.
 
-use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use memchr::memmem;
 
+use super::elf::Library;
 use super::machine::Version;
-use crate::source::read::text;
+use crate::source::read::{open, text};
 
 /// Reading in pieces of this size keeps a library of 500 MB out of memory.
 const CHUNK: usize = 1 << 20;
 /// No list is longer, in bytes. Pieces overlap by this much.
 const MAX_LIST: usize = 512;
 
-/// The list that `torch.cuda.get_arch_list()` gives: one string in `libtorch_python`, `sm_75 sm_80 compute_90`.
-/// Empty if there is none.
+/// No more than this is read of a library, in bytes: its constants take 1 MB.
+const MAX_READ: u64 = 64 << 20;
+
+/// The list that `torch.cuda.get_arch_list()` gives: one string among the constants of `libtorch_python`, `sm_75 sm_80
+/// compute_90`. Empty if there is none.
 pub fn of(torch: &Path) -> Vec<String> {
     let lib = torch.join("lib");
     let names = ["libtorch_python.so", "torch_python.dll", "libtorch_python.dylib"];
-    let Some(mut file) = names
-        .iter()
-        .map(|name| lib.join(name))
-        .filter(|path| path.is_file())
-        .find_map(|path| File::open(path).ok())
+    let Some((path, mut file)) =
+        names.iter().map(|name| lib.join(name)).find_map(|path| Some((path.clone(), open(&path).ok()?.0)))
     else {
         return Vec::new();
     };
+    // What is no ELF file is read from its beginning.
+    let constants = Library::open(&path).map(|library| library.constants()).unwrap_or_default();
+    let pieces = if constants.is_empty() { vec![(0, MAX_READ)] } else { constants };
+    let mut best = Vec::new();
+    let mut left = MAX_READ;
+    for (offset, length) in pieces {
+        let length = length.min(left);
+        left -= length;
+        if length > 0 && file.seek(SeekFrom::Start(offset)).is_ok() {
+            let found = longest(&mut file.by_ref().take(length));
+            if found.len() > best.len() {
+                best = found;
+            }
+        }
+    }
+    best
+}
+
+/// The longest list in what is read.
+fn longest(source: &mut impl Read) -> Vec<String> {
     let finder = memmem::Finder::new("sm_");
     let mut best = Vec::new();
     let mut window: Vec<u8> = Vec::new();
     let mut chunk = vec![0; CHUNK];
     loop {
-        let read = match file.read(&mut chunk) {
-            Ok(read) => read,
-            Err(_) => return best,
-        };
+        let Ok(read) = source.read(&mut chunk) else { return best };
         window.extend_from_slice(&chunk[..read]);
         // What begins in the last bytes is looked at with the next piece.
         let complete = if read == 0 { window.len() } else { window.len().saturating_sub(MAX_LIST) };

@@ -1,13 +1,15 @@
 //! The machine, examined: the driver in its own process, `nvidia-smi`, the system's files and PyTorch's, put
 //! together.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::about;
 use super::archs;
 use super::child::{self, Answered, Ending, VISIBLE};
 use super::facts::Seen;
+use super::imported;
+use super::imports::{self, Import, Question};
 use super::machine::{
     ComputeMode, Depth, Device, Driver, Dtypes, Machine, Outcome, SCHEMA, Status, Torch, Version, Visible,
 };
@@ -31,6 +33,8 @@ pub struct Options {
     pub allocate: Vec<u64>,
     /// The interpreter or environment to look for PyTorch in.
     pub python: Option<PathBuf>,
+    /// Really import PyTorch, in a process of its own?
+    pub import: bool,
     /// Show the devices' UUIDs?
     pub uuids: bool,
     /// How long the driver may take.
@@ -54,18 +58,24 @@ pub fn examine(options: &Options) -> Result<Machine, String> {
         listed = asked.take().map(smi::Asked::listed);
     }
     // The files are read while the driver thinks.
-    let ((shown, bare), installed) = std::thread::scope(|scope| {
+    let ((shown, bare), installed, import, imported) = std::thread::scope(|scope| {
         let probe = scope.spawn(|| child::ask(&orders, options.limit));
-        let installed = environments.first().map(|first| read(first, options)).unwrap_or_default();
+        let first = environments.first();
+        let installed = first.map(|first| read(first, options)).unwrap_or_default();
+        let import = first.and_then(|first| trace(first, &installed, &files));
+        let imported = first.filter(|_| options.import).map(|first| imported::ask(first, options));
         let none = || (not_probed("the thread that waits for it ended"), None);
-        (probe.join().unwrap_or_else(|_| none()), installed)
+        (probe.join().unwrap_or_else(|_| none()), installed, import, imported)
     });
     let listed = listed.or_else(|| asked.map(smi::Asked::listed)).unwrap_or_default();
     let mut system = files.system();
     about::fill(&files, &mut system);
     system.nvidia_smi_error.clone_from(&listed.error);
     let visible = visible(&shown, bare.as_ref(), &listed);
-    let torch = installed.torch.clone();
+    let mut torch = installed.torch.clone();
+    if let Some(torch) = &mut torch {
+        torch.imported = imported;
+    }
     let devices = devices(&shown, bare.as_ref(), &listed, torch.as_ref());
     let mut machine = Machine {
         schema: SCHEMA,
@@ -83,7 +93,14 @@ pub fn examine(options: &Options) -> Result<Machine, String> {
         torch,
     };
     let elsewhere = elsewhere(&environments, &machine, options);
-    let case = Case { machine: &machine, files: &files, listed: &listed, installed: &installed, elsewhere };
+    let case = Case {
+        machine: &machine,
+        files: &files,
+        listed: &listed,
+        installed: &installed,
+        import: import.as_ref(),
+        elsewhere,
+    };
     let verdict = verdict::decide(&case);
     machine.problems = verdict.problems;
     machine.worlds = verdict.worlds;
@@ -113,6 +130,19 @@ fn hide<'a>(machine: &mut Machine, uuids: impl Iterator<Item = &'a str>) {
 
 fn read(environment: &Environment, options: &Options) -> Installed {
     torch_install::read(&python::search_path(environment), &environment.prefix, &options.cwd)
+}
+
+/// What `import torch` would load there.
+fn trace(environment: &Environment, installed: &Installed, files: &Files) -> Option<Import> {
+    let torch = installed.torch.as_ref()?;
+    let question = Question {
+        torch: Path::new(&torch.path),
+        extension: installed.extension.as_deref()?,
+        search_path: &python::search_path(environment),
+        cuda: torch.cuda,
+        interpreter: environment.interpreter.as_deref(),
+    };
+    imports::trace(&question, files)
 }
 
 /// PyTorch in the other environments that are named, where the first has none: "PATH: 2.15.0+cu132 in …".

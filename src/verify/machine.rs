@@ -536,6 +536,31 @@ pub struct Torch {
     pub shadowed: Vec<String>,
     /// What is wrong with its files, as clauses.
     pub broken: Vec<String>,
+    /// What it says of itself: only with `--import`.
+    #[serde(default)]
+    pub imported: Option<Imported>,
+}
+
+/// What came of importing PyTorch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Imported {
+    /// What stopped it, as a clause, if something did.
+    pub failure: Option<String>,
+    /// Python's error, its last line: `ImportError: libcupti.so.12: cannot open shared object file: …`.
+    pub error: Option<String>,
+    /// `torch.__version__`.
+    pub version: Option<String>,
+    /// `torch.version.cuda`.
+    pub cuda: Option<String>,
+    /// `torch.version.hip`.
+    pub hip: Option<String>,
+    /// `torch.cuda.is_available()`.
+    pub available: Option<bool>,
+    /// `torch.cuda.device_count()`.
+    pub count: Option<u32>,
+    /// `torch.cuda.get_arch_list()`, which is empty where CUDA is not available.
+    pub archs: Vec<String>,
 }
 
 /// What a PyTorch was built for.

@@ -1,8 +1,9 @@
 //! The real machine: what its driver, its devices and its PyTorch can do, and what findings mean there.
 //!
 //! `examine` gives a [`machine::Machine`]: the driver is asked in a process of its own (`probe`, started by `child`; `facts` are what it prints),
-//! `nvidia-smi` (`smi`), the system's files (`system`, with `pci`, `kernel`, `amd` and `surroundings`) and those of PyTorch (`python`, `torch_install`, `archs`) are
-//! read, and `verdict` says what is wrong. `text` shows it to people, `judge` marks findings. Linting alone uses
+//! `nvidia-smi` (`smi`), the system's files (`system`, with `pci`, `kernel`, `amd` and `surroundings`) and those of PyTorch (`python`,
+//! `torch_install`, `records`, `archs`) are read, what `import torch` loads is traced (`imports`, by `recipe`, `loader` and `elf`), and
+//! `verdict` says what is wrong. `text` and `markdown` show it to people, `judge` marks findings. Linting alone uses
 //! nothing of this.
 
 mod about;
@@ -13,19 +14,25 @@ pub mod code;
 mod conclusion;
 pub mod contradictions;
 mod driver;
+mod elf;
 pub mod examine;
 mod exercise;
 mod facts;
+mod imported;
+mod imports;
 pub mod install;
 mod family;
 pub mod judge;
 mod kernel;
+mod loader;
 pub mod machine;
 pub mod markdown;
 mod pci;
 pub mod probe;
 mod process;
 mod python;
+mod recipe;
+mod records;
 mod saved;
 #[cfg(test)]
 mod schema;

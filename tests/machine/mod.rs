@@ -2,6 +2,10 @@
 #![allow(dead_code, reason = "not every test file uses all of it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
 
+mod elf;
+
+pub use elf::Elf;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -233,18 +237,20 @@ impl Machine {
         let mut machine = self
             .file(&format!("{site}/torch/__init__.py"), "raise SystemExit('nobody may import this')\n")
             .file(&format!("{site}/torch/version.py"), torch.version_py())
-            .file(&format!("{site}/torch/lib/libtorch_python.so"), format!("\x7fELF\0\0{}\0", torch.archs))
+            .file(&format!("{site}/torch/_C.cpython-311-x86_64-linux-gnu.so"), torch.extension().bytes())
+            .file(&format!("{site}/torch/lib/libtorch_python.so"), torch.python_library().bytes())
             .file(&format!("{info}/METADATA"), torch.metadata())
             .file(&format!("{info}/INSTALLER"), torch.installer);
         if torch.cuda.is_some() {
-            machine = machine.file(&format!("{site}/torch/lib/libtorch_cuda.so"), "");
+            machine = machine.file(&format!("{site}/torch/lib/libtorch_cuda.so"), torch.cuda_library().bytes());
         }
         for (package, version) in torch.packages {
             let folder = format!("{site}/{}-{version}.dist-info", package.replace('-', "_"));
             machine = machine.file(&format!("{folder}/METADATA"), "");
         }
         for library in torch.libraries {
-            machine = machine.file(&format!("{site}/nvidia/{library}"), "");
+            let soname = library.rsplit('/').next().unwrap();
+            machine = machine.file(&format!("{site}/nvidia/{library}"), Elf { soname, ..Elf::default() }.bytes());
         }
         machine
     }
@@ -347,7 +353,10 @@ pub struct Torch {
     pub installer: &'static str,
     pub requires: &'static [&'static str],
     pub packages: &'static [(&'static str, &'static str)],
+    /// The libraries of NVIDIA's that are there, below `nvidia`.
     pub libraries: &'static [&'static str],
+    /// Those that `libtorch_cuda.so` needs.
+    pub needed: &'static [&'static str],
 }
 
 impl Torch {
@@ -364,6 +373,7 @@ impl Torch {
             requires: &["nvidia-cudnn-cu12==9.10.2.21; platform_system == \"Linux\"", "filelock"],
             packages: &[("nvidia-cudnn-cu12", "9.10.2.21")],
             libraries: &["cudnn/lib/libcudnn.so.9"],
+            needed: &["libcudnn.so.9"],
         }
     }
 
@@ -385,10 +395,12 @@ impl Torch {
             packages: &[
                 ("nvidia-cublas", "13.4.1.3"),
                 ("nvidia-cuda-runtime", "13.2.86"),
+                ("nvidia-cufft", "12.2.0.57"),
                 ("nvidia-cudnn-cu13", "9.26.0.51"),
                 ("nvidia-nccl-cu13", "2.30.7"),
             ],
             libraries: &["cu13/lib/libcublas.so.13", "cudnn/lib/libcudnn.so.9", "nccl/lib/libnccl.so.2"],
+            needed: &["libcublas.so.13", "libcudnn.so.9", "libnccl.so.2"],
             ..Self::cu126()
         }
     }
@@ -408,6 +420,28 @@ impl Torch {
 
     pub fn rocm() -> Self {
         Self { version: "2.15.0+rocm7.0", hip: Some("7.0.51831"), ..Self::cpu() }
+    }
+
+    /// `torch._C`.
+    pub fn extension(&self) -> Elf<'_> {
+        Elf { needed: vec!["libtorch_python.so"], rpath: "$ORIGIN/lib", ..Elf::default() }
+    }
+
+    /// `libtorch_python.so`.
+    pub fn python_library(&self) -> Elf<'_> {
+        let needed = self.cuda.map(|_| "libtorch_cuda.so").into_iter().collect();
+        Elf { soname: "libtorch_python.so", needed, rpath: "$ORIGIN", text: self.archs, ..Elf::default() }
+    }
+
+    /// `libtorch_cuda.so`: needs all of NVIDIA's libraries that there are to be, where PyTorch's wheels look for them.
+    pub fn cuda_library(&self) -> Elf<'_> {
+        Elf {
+            soname: "libtorch_cuda.so",
+            needed: self.needed.to_vec(),
+            rpath: "$ORIGIN/../../nvidia/cublas/lib:$ORIGIN/../../nvidia/cudnn/lib:$ORIGIN/../../nvidia/nccl/lib:\
+                    $ORIGIN/../../nvidia/cuda_cupti/lib:$ORIGIN/../../nvidia/cu13/lib:$ORIGIN",
+            ..Elf::default()
+        }
     }
 
     fn version_py(&self) -> String {

@@ -2,7 +2,9 @@
 //! the machine; each file takes the [`Case`] and gives problems.
 
 mod devices;
+mod companions;
 mod driver;
+mod import;
 mod libraries;
 mod messages;
 mod rocm;
@@ -12,6 +14,7 @@ mod wheels;
 
 use std::collections::BTreeMap;
 
+use super::imports::Import;
 use super::install::Target;
 use super::machine::{
     Answer, Build, Gravity, Holds, Machine, NodeState, Outcome, PciGpu, Problem, Status, Worlds,
@@ -31,6 +34,8 @@ pub struct Case<'a> {
     pub listed: &'a Listed,
     /// What is installed beside PyTorch.
     pub installed: &'a Installed,
+    /// What `import torch` would load, where that can be known.
+    pub import: Option<&'a Import>,
     /// PyTorch in other environments, as clauses.
     pub elsewhere: Vec<String>,
 }
@@ -59,7 +64,9 @@ pub fn decide(case: &Case) -> Verdict {
     problems.extend(rocm::problems(case));
     problems.extend(wheels::problem(case).map(Problem::from));
     problems.extend(torch::problems(case));
+    problems.extend(import::problems(case));
     problems.extend(libraries::problems(case));
+    problems.extend(companions::problems(case));
     problems.extend(devices::problems(case));
     problems.sort_by_key(|problem| problem.gravity);
     let worlds = worlds(case, &problems);
@@ -74,6 +81,8 @@ fn status(case: &Case, problems: &[Problem], worlds: &Worlds) -> Status {
     // Without a PyTorch nothing is known of other back ends, and nothing is there to know.
     let may_be_there = case.machine.torch.is_some() && there(Holds::Unknown);
     match worlds.cuda.holds {
+        // What cannot be imported uses nothing.
+        _ if import::fails(problems) => Status::Problem,
         Holds::Unknown => Status::Unknown,
         _ if wrong => Status::Problem,
         Holds::Yes => Status::Usable,
@@ -84,14 +93,23 @@ fn status(case: &Case, problems: &[Problem], worlds: &Worlds) -> Status {
 }
 
 /// The identifiers of all problems, by the part of the machine that they are about.
-pub const CAUSES: [&[&str]; 7] =
-    [driver::IDS, visible::IDS, rocm::IDS, wheels::IDS, torch::IDS, libraries::IDS, devices::IDS];
+pub const CAUSES: [&[&str]; 9] = [
+    driver::IDS,
+    visible::IDS,
+    rocm::IDS,
+    wheels::IDS,
+    torch::IDS,
+    import::IDS,
+    libraries::IDS,
+    companions::IDS,
+    devices::IDS,
+];
 /// Those of the driver.
 pub(super) const OF_DRIVER: &[&[&str]] = &[driver::IDS];
 /// Those of single devices and of which can be seen.
 pub(super) const OF_DEVICES: &[&[&str]] = &[visible::IDS, rocm::IDS, devices::IDS];
 /// Those of PyTorch and of what it brings.
-pub(super) const OF_TORCH: &[&[&str]] = &[wheels::IDS, torch::IDS, libraries::IDS];
+pub(super) const OF_TORCH: &[&[&str]] = &[wheels::IDS, torch::IDS, import::IDS, libraries::IDS, companions::IDS];
 
 /// A problem, in the order in which it is told.
 struct Draft(Problem);
@@ -251,9 +269,18 @@ fn cuda(case: &Case, problems: &[Problem]) -> Answer {
         }
         _ => {}
     }
-    let fatal = ["driver-too-old", "broken-pytorch", "cudnn-missing", "nccl-missing", "cublas-missing"];
-    if let Some(cause) = because(&fatal) {
+    if let Some(cause) = because(&["driver-too-old", "broken-pytorch"]).or_else(|| because(import::FATAL)) {
         return Answer::new(Holds::No, cause);
+    }
+    // PyTorch's own word.
+    let imported = case.machine.torch.as_ref().and_then(|torch| torch.imported.as_ref());
+    if let Some(available) = imported.and_then(|imported| imported.available) {
+        let holds = if available { Holds::Yes } else { Holds::No };
+        let said = if available { "True" } else { "False" };
+        if !available && let Some(main) = driver::main(problems) {
+            return Answer::new(holds, main.cause.clone());
+        }
+        return Answer::new(holds, format!("PyTorch was imported, and `torch.cuda.is_available()` is {said}"));
     }
     let main = driver::main(problems);
     let by_driver = main.map(|problem| problem.cause.clone());

@@ -39,6 +39,7 @@ fn decided(machine: &Machine) -> Verdict {
         listed: &Listed::default(),
         installed: &Installed::default(),
         elsewhere: Vec::new(),
+        import: None,
     };
     decide(&case)
 }
