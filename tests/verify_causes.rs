@@ -181,6 +181,19 @@ fn the_driver_has_dropped_the_gpu() {
 }
 
 #[test]
+fn the_driver_has_dropped_one_of_two_gpus() {
+    let version = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  590.48.01  Release Build\n";
+    let machine = || Machine::usable().system("proc/driver/nvidia/version", version);
+    let report = machine().on_bus("0000:20:00.0", "0x10de", "0x1b80").verify("");
+    assert_eq!((problems(&report), &report["status"]), (vec!["gpu-dropped-by-driver"], &json!("usable")));
+    let text = problem(&report, "gpu-dropped-by-driver");
+    assert!(text.contains("0000:20:00.0 (Pascal)") && text.contains("shows 1 of 2"), "{text}");
+    // What is not shown for another reason is not told.
+    let report = machine().on_bus("0000:20:00.0", "0x10de", "0x2204").verify("");
+    assert_eq!(problems(&report), [""; 0]);
+}
+
+#[test]
 fn the_module_is_of_the_other_flavor() {
     let report = generation("Open Kernel Module for x86_64  570.86.15", "0x1b80").verify("");
     expect(
@@ -237,6 +250,15 @@ fn containers_in_wsl() {
     // The same code elsewhere is no sign of that.
     let report = Machine::usable().set("STUB_FAIL", "cuInit=500").verify("");
     expect(&report, "driver-error", "no", &[]);
+}
+
+#[test]
+fn the_first_wsl_has_no_gpu() {
+    let machine = Machine::bare().torch(&Torch::cu126());
+    let machine =
+        machine.system("proc/version", "Linux version 4.4.0-19041-Microsoft (x@y) #488-Microsoft\n");
+    let report = machine.set("WSL_DISTRO_NAME", "Ubuntu").verify("");
+    expect(&report, "wsl-1", "no", &["wsl --set-version Ubuntu 2"]);
 }
 
 #[test]

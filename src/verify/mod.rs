@@ -14,6 +14,7 @@ pub mod examine;
 mod exercise;
 mod facts;
 mod family;
+mod hardware;
 pub mod judge;
 mod kernel;
 pub mod machine;

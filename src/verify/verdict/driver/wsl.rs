@@ -47,6 +47,22 @@ pub(super) fn toolkit(case: &Case) -> Option<Draft> {
     })
 }
 
+/// The kernel of WSL 1 is none of Linux's, and has no GPU. It calls itself `4.4.0-19041-Microsoft`, that of WSL 2
+/// `5.15.90.1-microsoft-standard-WSL2`.
+pub(super) fn first(case: &Case) -> Option<Draft> {
+    let version = case.files.text("/proc/version");
+    let first = version.contains("-Microsoft") && !version.to_ascii_lowercase().contains("wsl2");
+    let silent = case.no_library() || case.no_reason();
+    (case.machine.system.wsl && first && silent).then(|| {
+        let name = std::env::var("WSL_DISTRO_NAME").unwrap_or_else(|_| "NAME".to_owned());
+        Draft::error("wsl-1", "this is WSL 1, which has no GPU")
+            .seen("/proc/version is that of its kernel")
+            .says(NO_DRIVER)
+            .remedy("turn it into WSL 2")
+            .command(format!("wsl --set-version {name} 2    # in Windows"))
+    })
+}
+
 pub(super) fn library_not_found(case: &Case) -> Option<Draft> {
     let there = || case.files.at("/usr/lib/wsl/lib/libcuda.so.1").exists();
     (case.machine.system.wsl && case.no_library() && there()).then(|| {
