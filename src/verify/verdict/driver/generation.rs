@@ -18,15 +18,15 @@ pub(super) fn dropped(case: &Case) -> Option<Draft> {
     // One driver for all of them is the oldest that one of them needs.
     let last = last.collect::<Option<Vec<u32>>>()?.into_iter().min()?;
     let name = families.first()?.name();
+    // `PYTORCH_RELEASES_CODE_CC` in `torch/cuda/__init__.py` of 2.15.
+    let torch = if last == 580 { "; of PyTorch only the builds for CUDA 12.6 have code for it" } else { "" };
     Some(
         Draft::error("gpu-dropped-by-driver", format!("driver {series} has dropped the GPU ({name})"))
             .seen_all(case.on_the_bus())
             .seen(format!("the last drivers that have it are those of {last}"))
             .seen_all(case.smi_error())
             .says(legacy(last))
-            .remedy(format!(
-                "install a driver of {last}, and keep it; PyTorch for CUDA 12.6 is the last one for the GPU"
-            ))
+            .remedy(format!("install a driver of {last}, and keep it{torch}"))
             .command(package(last)),
     )
 }
