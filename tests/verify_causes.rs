@@ -225,4 +225,10 @@ fn the_module_is_of_the_other_flavor() {
 fn a_driver_for_an_old_gpu_is_one_that_has_it() {
     let old = Machine::bare().on_bus("0000:10:00.0", "0x10de", "0x1b80").torch(&Torch::cu126());
     expect(&old.verify(""), "driver-not-installed", "no", &["(Pascal)", "nvidia-driver-580"]);
+    // And PyTorch is one that has code for it, though no driver tells what it can do.
+    for (device, index) in [("0x1b80", "whl/cu126"), ("0x2b85", "whl/cu130")] {
+        let machine = Machine::bare().on_bus("0000:10:00.0", "0x10de", device).torch(&Torch::cpu());
+        let text = problem(&machine.verify(""), "cpu-only-build");
+        assert!(text.contains(index), "{device}: {text}");
+    }
 }

@@ -136,6 +136,24 @@ fn a_pod_that_another_runtime_runs() {
 const TEGRA: &str = "# R36 (release), REVISION: 4.3, GCID: 38968081, BOARD: generic, EABI: aarch64\n";
 
 #[test]
+fn an_image_that_brings_a_library() {
+    let image = || {
+        Machine::with_gpu().torch(&Torch::cu126()).library("compat", machine::stub()).system(".dockerenv", "")
+    };
+    for code in [100, 999] {
+        let report = image().set("STUB_FAIL", format!("cuInit={code}")).verify("");
+        expect(&report, "container-without-gpu", "no", &["no /dev/nvidia0", "docker run --gpus all"]);
+    }
+    // With the GPU's files it is something else.
+    let report = image()
+        .system("dev/nvidiactl", "")
+        .system("dev/nvidia0", "")
+        .set("STUB_FAIL", "cuInit=999")
+        .verify("");
+    expect(&report, "unknown-error", "no", &[]);
+}
+
+#[test]
 fn a_jetson_is_on_no_bus() {
     let jetson = || Machine::bare().torch(&Torch::cu126()).system("etc/nv_tegra_release", TEGRA);
     let report = jetson().verify("");

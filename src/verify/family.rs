@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::machine::Version;
+
 /// A generation of GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -81,6 +83,22 @@ impl Family {
             Self::Ada => "Ada",
             Self::Hopper => "Hopper",
             Self::Blackwell => "Blackwell",
+        }
+    }
+
+    /// The lowest compute capability of its GPUs for desktops and servers: NVIDIA's table *CUDA GPU Compute Capability*.
+    pub fn capability(self) -> Version {
+        match self {
+            Self::Fermi => Version::new(2, 0),
+            Self::Kepler => Version::new(3, 0),
+            Self::Maxwell => Version::new(5, 0),
+            Self::Pascal => Version::new(6, 0),
+            Self::Volta => Version::new(7, 0),
+            Self::Turing => Version::new(7, 5),
+            Self::Ampere => Version::new(8, 0),
+            Self::Ada => Version::new(8, 9),
+            Self::Hopper => Version::new(9, 0),
+            Self::Blackwell => Version::new(10, 0),
         }
     }
 

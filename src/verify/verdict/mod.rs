@@ -12,7 +12,8 @@ mod wheels;
 use std::collections::BTreeMap;
 
 use super::machine::{
-    Answer, Build, Gravity, Holds, Machine, NodeState, Outcome, PciGpu, Problem, Status, Version, Worlds,
+    Answer, Build, Family, Gravity, Holds, Machine, NodeState, Outcome, PciGpu, Problem, Status, Version,
+    Worlds,
 };
 use super::smi::Listed;
 use super::system::Files;
@@ -237,9 +238,14 @@ fn install(case: &Case, index: &str) -> String {
     format!("{quote}{python}{quote} -m pip install --force-reinstall torch --index-url {url}")
 }
 
-/// Capabilities of all visible devices.
+/// Capabilities of all visible devices; where the driver shows none, of those on the bus, by their generation.
 fn capabilities(case: &Case) -> Vec<Version> {
-    case.machine.devices.iter().filter_map(|device| device.capability).collect()
+    let shown: Vec<Version> = case.machine.devices.iter().filter_map(|device| device.capability).collect();
+    if !shown.is_empty() {
+        return shown;
+    }
+    let families = case.machine.system.nvidia_gpus.iter().filter_map(|gpu| gpu.family);
+    families.map(Family::capability).collect()
 }
 
 fn worlds(case: &Case, problems: &[Problem]) -> Worlds {
