@@ -274,7 +274,7 @@ fn the_first_version_of_windows_for_linux_is_left_behind() {
     let machine = Machine::bare().torch(&Torch::cu126()).set("WSL_DISTRO_NAME", "Ubuntu-22.04");
     let machine = machine.system("proc/version", "Linux version 4.4.0-19041-Microsoft (Microsoft@Microsoft.com)\n");
     let report = machine.verify("");
-    let text = problem(&report, "wsl-version-1");
+    let text = problem(&report, "wsl-1");
     assert!(text.contains("wsl --set-version Ubuntu-22.04 2"), "{text}");
     assert_eq!(report["worlds"]["cuda"]["holds"], json!("no"));
 }

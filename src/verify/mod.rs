@@ -22,6 +22,7 @@ mod imported;
 mod imports;
 pub mod install;
 mod family;
+mod hardware;
 pub mod judge;
 mod kernel;
 mod loader;

@@ -11,7 +11,7 @@ const BUSY: &str = "CUDA error: CUDA-capable device(s) is/are busy or unavailabl
 pub(super) fn of(id: &str) -> Option<&'static str> {
     Some(match id {
         "no-gpu" | "driver-not-installed" | "driver-library-missing" | "driver-library-unloadable" | "wsl-no-driver"
-        | "wsl-library-not-found" | "wsl-version-1" | "container-without-gpu" => NO_DRIVER,
+        | "wsl-library-not-found" | "wsl-1" | "container-without-gpu" => NO_DRIVER,
         "no-device" | "no-permission" | "hidden-by-visible-devices" | "mig-without-instances" => NO_GPU,
         "gpu-lost-in-container" => "Failed to initialize NVML: Unknown Error",
         "stub-library" => "Error 34: CUDA driver is a stub library",

@@ -217,7 +217,7 @@ impl Case<'_> {
     /// Is there a package that brings another back end?
     fn has_plugin(&self) -> bool {
         let installed = |name: &&str| self.installed.packages.contains_key(*name);
-        PLUGINS.iter().any(|(_, packages)| packages.iter().any(|name| installed(name)))
+        PLUGINS.iter().any(|(_, packages)| packages.iter().any(installed))
     }
 
     /// What commands that install something are built from.
