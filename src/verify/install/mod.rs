@@ -87,7 +87,9 @@ impl Target {
         let kept = self.version.as_deref().filter(|_| keep == Some(choice.release));
         Some(match self.place.tool {
             Tool::Conda | Tool::Pixi => self.from_conda("pytorch-gpu", kept, choice.index.cuda.major),
-            Tool::UvProject | Tool::Poetry => self.place.project(&self.packages(choice, kept, false), choice.index),
+            Tool::UvProject | Tool::Poetry => {
+                self.place.project(&self.packages(choice, kept, false), choice.index)
+            }
             _ => {
                 let url = choice.index.url();
                 self.place.pip(&self.packages(choice, kept, true), How::default(), Some(&url))
@@ -108,7 +110,9 @@ impl Target {
         let torch = ["torch".to_owned()];
         match self.needs.platform {
             // What PyPI has for it is built for CUDA, and takes gigabytes.
-            Platform::LinuxX86 if fits(8, 15) && !matches!(self.place.tool, Tool::UvProject | Tool::Poetry) => {
+            Platform::LinuxX86
+                if fits(8, 15) && !matches!(self.place.tool, Tool::UvProject | Tool::Poetry) =>
+            {
                 Some(self.place.pip(&torch, How::default(), Some("https://download.pytorch.org/whl/cpu")))
             }
             Platform::LinuxX86 | Platform::LinuxArm | Platform::Windows | Platform::MacArm if fits(8, 15) => {
@@ -130,7 +134,11 @@ impl Target {
         }
         if matches!(self.place.tool, Tool::Conda | Tool::Pixi) {
             let place = &self.place;
-            return Some(place.conda(&[format!("pytorch={version}")], None).replacen("install", "install --force-reinstall", 1));
+            return Some(place.conda(&[format!("pytorch={version}")], None).replacen(
+                "install",
+                "install --force-reinstall",
+                1,
+            ));
         }
         let (package, index) = match &self.tag {
             Some(tag) => (format!("torch=={version}+{tag}"), is_index(tag).then(|| index_url(tag))),
@@ -222,11 +230,15 @@ impl Target {
 
     /// torchvision or torchaudio for PyTorch 2.`release`: the installed version if it is of those.
     fn companion(&self, name: &str, release: u32, tag: Option<&str>) -> String {
-        let (major, minor) =
-            if name == "torchvision" { (0, wheels::torchvision(release)) } else { (2, wheels::torchaudio(release)) };
+        let (major, minor) = if name == "torchvision" {
+            (0, wheels::torchvision(release))
+        } else {
+            (2, wheels::torchaudio(release))
+        };
         let installed = self.beside.iter().find(|(n, _)| *n == name).map(|(_, version)| version.as_str());
         let public = installed.and_then(|version| version.split('+').next()).filter(|version| {
-            version.parse() == Ok(Version::new(major, minor)) && version.bytes().all(|b| b == b'.' || b.is_ascii_digit())
+            version.parse() == Ok(Version::new(major, minor))
+                && version.bytes().all(|b| b == b'.' || b.is_ascii_digit())
         });
         // For 64-bit ARM there are no builds of them for CUDA (pytorch/vision#9330), and torchaudio 2.11 needs none.
         let has_builds = self.needs.platform != Platform::LinuxArm && (name == "torchvision" || minor < 11);
@@ -249,7 +261,8 @@ pub fn extra(package: &str) -> &str {
 
 /// The tool that installed PyTorch, or else that of the environment.
 fn tool_for(by_torch: Option<&str>, own: Tool) -> Tool {
-    let word = by_torch.and_then(|text| text.split_whitespace().next()).unwrap_or_default().to_ascii_lowercase();
+    let word =
+        by_torch.and_then(|text| text.split_whitespace().next()).unwrap_or_default().to_ascii_lowercase();
     match (word.as_str(), own) {
         ("conda", Tool::Pixi) => Tool::Pixi,
         ("conda", _) => Tool::Conda,

@@ -1,8 +1,8 @@
 //! From facts to verdicts: why PyTorch can or cannot use a GPU here, and what to do about it. Nothing here looks at
 //! the machine; each file takes the [`Case`] and gives problems.
 
-mod devices;
 mod companions;
+mod devices;
 mod driver;
 mod import;
 mod libraries;
@@ -77,15 +77,8 @@ pub fn decide(case: &Case) -> Verdict {
 }
 
 /// The identifiers of all problems, by the part of the machine that they are about.
-pub const CAUSES: [&[&str]; 7] = [
-    driver::IDS,
-    visible::IDS,
-    torch::IDS,
-    import::IDS,
-    libraries::IDS,
-    companions::IDS,
-    devices::IDS,
-];
+pub const CAUSES: [&[&str]; 7] =
+    [driver::IDS, visible::IDS, torch::IDS, import::IDS, libraries::IDS, companions::IDS, devices::IDS];
 /// Those of the driver.
 pub(super) const OF_DRIVER: &[&[&str]] = &[driver::IDS];
 /// Those of single devices and of which can be seen.
@@ -234,7 +227,10 @@ fn cuda(case: &Case, problems: &[Problem]) -> Answer {
         if !available && let Some(main) = driver::main(problems) {
             return Answer::new(holds, main.cause.clone());
         }
-        return Answer::new(holds, format!("PyTorch was imported, and `torch.cuda.is_available()` is {said}"));
+        return Answer::new(
+            holds,
+            format!("PyTorch was imported, and `torch.cuda.is_available()` is {said}"),
+        );
     }
     let main = driver::main(problems);
     let by_driver = main.map(|problem| problem.cause.clone());
