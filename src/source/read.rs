@@ -67,6 +67,14 @@ pub fn text(path: &Path) -> Result<String, Unreadable> {
     utf8(bytes(path)?, "")
 }
 
+/// Reads a file of which only some lines matter, whatever bytes the others have in them.
+///
+/// # Errors
+/// [`Unreadable`] if it is no regular file, too large, or cannot be read.
+pub fn text_lossy(path: &Path) -> Result<String, Unreadable> {
+    Ok(String::from_utf8_lossy(&bytes(path)?).into_owned())
+}
+
 /// Decodes the bytes of a file that must be UTF-8. A byte order mark stays.
 ///
 /// # Errors

@@ -4,13 +4,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::about;
 use super::archs;
 use super::child::{self, Answered, Ending, VISIBLE};
 use super::facts::Seen;
 use super::imported;
 use super::imports::{self, Import, Question};
 use super::machine::{
-    ComputeMode, Depth, Device, Driver, Dtypes, Machine, Outcome, SCHEMA, Status, Version, Visible,
+    ComputeMode, Depth, Device, Driver, Dtypes, Machine, Outcome, SCHEMA, Status, Torch, Version, Visible,
 };
 use super::probe::Orders;
 use super::python::{self, Environment};
@@ -68,13 +69,14 @@ pub fn examine(options: &Options) -> Result<Machine, String> {
     });
     let listed = listed.or_else(|| asked.map(smi::Asked::listed)).unwrap_or_default();
     let mut system = files.system();
+    about::fill(&files, &mut system);
     system.nvidia_smi_error.clone_from(&listed.error);
     let visible = visible(&shown, bare.as_ref(), &listed);
     let mut torch = installed.torch.clone();
     if let Some(torch) = &mut torch {
         torch.imported = imported;
     }
-    let devices = devices(&shown, bare.as_ref(), &listed, torch.as_ref().map_or(&[], |torch| &torch.archs));
+    let devices = devices(&shown, bare.as_ref(), &listed, torch.as_ref());
     let mut machine = Machine {
         schema: SCHEMA,
         samedevice: env!("CARGO_PKG_VERSION").to_owned(),
@@ -228,13 +230,13 @@ fn visible(shown: &Answered, bare: Option<&Answered>, listed: &Listed) -> Visibl
     Visible { value, order, count: count(shown), physical, because }
 }
 
-fn devices(shown: &Answered, bare: Option<&Answered>, listed: &Listed, archs: &[String]) -> Vec<Device> {
+fn devices(shown: &Answered, bare: Option<&Answered>, listed: &Listed, torch: Option<&Torch>) -> Vec<Device> {
     let seen = &shown.facts.devices;
     let all = &bare.unwrap_or(shown).facts.devices;
-    (0..).zip(seen).map(|(index, device)| describe(index, device, all, listed, archs)).collect()
+    (0..).zip(seen).map(|(index, device)| describe(index, device, all, listed, torch)).collect()
 }
 
-fn describe(index: u32, seen: &Seen, all: &[Seen], listed: &Listed, archs: &[String]) -> Device {
+fn describe(index: u32, seen: &Seen, all: &[Seen], listed: &Listed, torch: Option<&Torch>) -> Device {
     let uuid = seen.uuid.as_deref();
     let gpu: Option<&Gpu> = listed.gpus.iter().find(|gpu| Some(gpu.uuid.as_str()) == uuid);
     let physical = uuid.and_then(|_| all.iter().position(|other| other.uuid.as_deref() == uuid));
@@ -260,7 +262,9 @@ fn describe(index: u32, seen: &Seen, all: &[Seen], listed: &Listed, archs: &[Str
         integrated: seen.integrated,
         pci: seen.pci.clone(),
         dtypes: capability.map(Dtypes::of),
-        in_build: capability.and_then(|capability| archs::run_on(archs, capability)),
+        in_build: torch
+            .zip(capability)
+            .and_then(|(torch, capability)| archs::run_on(&torch.archs, capability, torch.cuda)),
         processes: gpu.map(|gpu| gpu.processes.clone()).unwrap_or_default(),
         checks: seen.checks.clone(),
         allocations: seen.allocations.clone(),

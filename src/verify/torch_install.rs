@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::archs;
 use super::machine::{Build, Torch};
+use super::python::is_edited_in_place;
 use super::recipe::entries;
 use super::records::{self, Companion, Distribution, Recorded};
 use crate::source::read;
@@ -166,7 +167,8 @@ fn distributions(site: &Path) -> Vec<Distribution> {
 fn torch_in(site: &Path, distributions: &[Distribution], prefix: &Path) -> Option<Torch> {
     let folder = site.join("torch");
     let own: Vec<_> = distributions.iter().filter(|d| d.name == "torch").collect();
-    if !folder.is_dir() && own.is_empty() {
+    // The folder of one that is edited in place is elsewhere on the search path.
+    if !folder.is_dir() && own.iter().all(|record| is_edited_in_place(&record.path)) {
         return None;
     }
     let mut torch = Torch { path: folder.display().to_string(), ..Torch::default() };
@@ -209,7 +211,7 @@ fn read_version(text: &str, folder: &Path, torch: &mut Torch) {
     torch.cuda = value("cuda").and_then(|text| text.parse().ok());
     torch.hip = value("hip").or_else(|| value("rocm"));
     torch.xpu = value("xpu");
-    torch.build = match (&torch.cuda, &torch.hip) {
+    torch.build = match (value("cuda"), &torch.hip) {
         (_, Some(_)) => Build::Rocm,
         (Some(_), None) => Build::Cuda,
         (None, None) if values.contains_key("cuda") => Build::Cpu,

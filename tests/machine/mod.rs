@@ -96,11 +96,25 @@ impl Machine {
             .point("SAMEDEVICE_SYSTEM_ROOT", "system")
     }
 
-    /// With a GPU and no driver.
+    /// With a GPU, an A100, and no driver.
     pub fn with_gpu() -> Self {
-        Self::bare()
-            .system("sys/bus/pci/devices/0000:10:00.0/vendor", "0x10de\n")
-            .system("sys/bus/pci/devices/0000:10:00.0/class", "0x030200\n")
+        Self::bare().on_bus("0000:10:00.0", "0x10de", "0x20b0")
+    }
+
+    /// A display controller on the PCI bus.
+    pub fn on_bus(self, address: &str, vendor: &str, device: &str) -> Self {
+        let file = |name: &str| format!("sys/bus/pci/devices/{address}/{name}");
+        self.system(&file("vendor"), &format!("{vendor}\n"))
+            .system(&file("device"), &format!("{device}\n"))
+            .system(&file("class"), "0x030200\n")
+    }
+
+    /// The kernel's driver that has it.
+    pub fn bound(self, address: &str, driver: &str) -> Self {
+        let folder = self.path(&format!("system/sys/bus/pci/drivers/{driver}"));
+        fs::create_dir_all(&folder).unwrap();
+        symlink(folder, self.path(&format!("system/sys/bus/pci/devices/{address}/driver"))).unwrap();
+        self
     }
 
     /// With a GPU and a driver that works.
@@ -208,11 +222,21 @@ impl Machine {
         self.environment("project/.venv").installed("project/.venv/lib/python3.11/site-packages", torch)
     }
 
+    /// Installs the program into this environment, and runs it there.
+    pub fn program_in(self, prefix: &str) -> Self {
+        let path = self.path(prefix).join("bin/samedevice");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        if fs::hard_link(env!("CARGO_BIN_EXE_samedevice"), &path).is_err() {
+            fs::copy(env!("CARGO_BIN_EXE_samedevice"), &path).unwrap();
+        }
+        self.point("TEST_PROGRAM", &format!("{prefix}/bin/samedevice"))
+    }
+
     /// A virtual environment in this folder.
     pub fn environment(self, folder: &str) -> Self {
         self.file(&format!("{folder}/pyvenv.cfg"), "home = /nowhere/bin\nversion = 3.11.7\n")
             .file(&format!("{folder}/bin/python"), "")
-            .file(&format!("{folder}/lib/python3.11/site-packages/_virtualenv.py"), "")
+            .file(&format!("{folder}/lib/python3.11/site-packages/pip/__init__.py"), "")
     }
 
     /// A PyTorch in this folder.
@@ -242,7 +266,9 @@ impl Machine {
     }
 
     fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_samedevice"));
+        // The program may be installed into an environment of the machine.
+        let installed = self.env.get("TEST_PROGRAM").map(PathBuf::from);
+        let mut command = Command::new(installed.unwrap_or_else(|| env!("CARGO_BIN_EXE_samedevice").into()));
         command
             .args(arguments.split_whitespace())
             .current_dir(self.path("project"))

@@ -8,7 +8,7 @@ pub mod wheels;
 pub use loader::without_folders;
 pub use tool::{How, Place, Shell, Tool};
 
-use super::machine::{Build, Machine, Version};
+use super::machine::{self, Family, Machine, Version};
 use wheels::{Choice, Needs, Platform, choose};
 
 /// Packages that are built for one PyTorch, and go where it goes.
@@ -30,12 +30,16 @@ pub struct Target {
     place: Place,
     /// Is there an NVIDIA GPU, as far as is known?
     gpu: bool,
+    /// The index of wheels for a board that none of PyTorch's own are for.
+    index: Option<&'static str>,
     /// The installed PyTorch's version, without the part after `+`.
     version: Option<String>,
     /// That part, if its record has one: where it came from.
     tag: Option<String>,
     /// The CUDA that it was built with.
     cuda: Option<Version>,
+    /// Is it from conda-forge, whose versions stay there?
+    forge: bool,
     /// Packages of [`BESIDE`] that are installed, with their versions.
     beside: Vec<(&'static str, String)>,
 }
@@ -60,7 +64,7 @@ impl Target {
                 platform: Platform::of(&machine.system.os, &machine.system.arch),
                 python: python.version.as_deref().and_then(|version| version.parse().ok()),
                 driver: driver.cuda.or_else(|| driver.version.as_deref().and_then(cuda_of_driver)),
-                devices: machine.devices.iter().filter_map(|device| device.capability).collect(),
+                devices: capabilities(machine),
             },
             place: Place {
                 tool: tool_for(by_torch, own),
@@ -69,11 +73,19 @@ impl Target {
                 shell: Shell { windows: machine.system.os == "windows" },
             },
             gpu,
+            index: None,
             version: version.map(str::to_owned),
             tag: tag.map(str::to_owned),
-            cuda: torch.filter(|torch| torch.build == Build::Cuda).and_then(|torch| torch.cuda),
+            cuda: torch.filter(|torch| torch.build == machine::Build::Cuda).and_then(|torch| torch.cuda),
+            // The channel `pytorch`, which ended with 2.5, has `py3.11_cuda12.1_cudnn8.9.2_0` there.
+            forge: torch.and_then(|t| t.conda_build.as_deref()).is_some_and(|build| !build.starts_with("py3.")),
             beside: beside.collect(),
         }
+    }
+
+    /// With the index of wheels that are made for this board, if it needs some.
+    pub fn with_index(self, index: Option<&'static str>) -> Self {
+        Self { index, ..self }
     }
 
     /// A PyTorch that runs on this machine's GPUs with this driver, torchvision and torchaudio with it if they are there.
@@ -82,14 +94,17 @@ impl Target {
         if !self.gpu {
             return None;
         }
+        if let Some(index) = self.index {
+            let mut packages = vec!["torch".to_owned()];
+            packages.extend(self.beside.iter().map(|(name, _)| (*name).to_owned()));
+            return Some(self.place.pip(&packages, How { again: self.version.is_some(), alone: false }, Some(index)));
+        }
         let keep = self.version.as_deref().and_then(release);
         let choice = choose(&self.needs, keep)?;
         let kept = self.version.as_deref().filter(|_| keep == Some(choice.release));
         Some(match self.place.tool {
             Tool::Conda | Tool::Pixi => self.from_conda("pytorch-gpu", kept, choice.index.cuda.major),
-            Tool::UvProject | Tool::Poetry => {
-                self.place.project(&self.packages(choice, kept, false), choice.index)
-            }
+            Tool::UvProject | Tool::Poetry => self.place.project(&self.packages(choice, kept, false), choice.index),
             _ => {
                 let url = choice.index.url();
                 self.place.pip(&self.packages(choice, kept, true), How::default(), Some(&url))
@@ -110,9 +125,7 @@ impl Target {
         let torch = ["torch".to_owned()];
         match self.needs.platform {
             // What PyPI has for it is built for CUDA, and takes gigabytes.
-            Platform::LinuxX86
-                if fits(8, 15) && !matches!(self.place.tool, Tool::UvProject | Tool::Poetry) =>
-            {
+            Platform::LinuxX86 if fits(8, 15) && !matches!(self.place.tool, Tool::UvProject | Tool::Poetry) => {
                 Some(self.place.pip(&torch, How::default(), Some("https://download.pytorch.org/whl/cpu")))
             }
             Platform::LinuxX86 | Platform::LinuxArm | Platform::Windows | Platform::MacArm if fits(8, 15) => {
@@ -133,12 +146,8 @@ impl Target {
             return self.for_gpu();
         }
         if matches!(self.place.tool, Tool::Conda | Tool::Pixi) {
-            let place = &self.place;
-            return Some(place.conda(&[format!("pytorch={version}")], None).replacen(
-                "install",
-                "install --force-reinstall",
-                1,
-            ));
+            let (place, kept) = (&self.place, if self.forge { format!("={version}") } else { String::new() });
+            return Some(place.conda(&[format!("pytorch{kept}")], None).replacen("install", "install --force-reinstall", 1));
         }
         let (package, index) = match &self.tag {
             Some(tag) => (format!("torch=={version}+{tag}"), is_index(tag).then(|| index_url(tag))),
@@ -158,7 +167,7 @@ impl Target {
         let wanted = |name: &str| self.beside.iter().any(|(n, _)| *n == name) && names.contains(&name);
         let mut packages = Vec::new();
         for name in BESIDE.into_iter().filter(|name| wanted(name)) {
-            packages.push(self.companion(name, release, None));
+            packages.push(self.companion(name, release, Build::Any));
         }
         if packages.is_empty() {
             return None;
@@ -204,7 +213,7 @@ impl Target {
     }
 
     fn from_conda(&self, name: &str, kept: Option<&str>, cuda: u32) -> String {
-        let torch = kept.map_or_else(|| name.to_owned(), |version| format!("{name}={version}"));
+        let torch = kept.filter(|_| self.forge).map_or_else(|| name.to_owned(), |version| format!("{name}={version}"));
         let beside = self.beside.iter().map(|(name, _)| (*name).to_owned());
         let packages: Vec<String> = std::iter::once(torch).chain(beside).collect();
         self.place.conda(&packages, Some(cuda))
@@ -222,32 +231,49 @@ impl Target {
         };
         let newest = |(name, _): &(&'static str, String)| match (self.version.is_none(), kept) {
             (true, _) => (*name).to_owned(),
-            (false, None) => self.companion(name, choice.release, None),
-            (false, Some(_)) => self.companion(name, choice.release, tag),
+            (false, None) => self.companion(name, choice.release, Build::Another(tag.is_some())),
+            (false, Some(_)) => self.companion(name, choice.release, tag.map_or(Build::Any, Build::Tagged)),
         };
         std::iter::once(torch).chain(self.beside.iter().map(newest)).collect()
     }
 
     /// torchvision or torchaudio for PyTorch 2.`release`: the installed version if it is of those.
-    fn companion(&self, name: &str, release: u32, tag: Option<&str>) -> String {
-        let (major, minor) = if name == "torchvision" {
-            (0, wheels::torchvision(release))
-        } else {
-            (2, wheels::torchaudio(release))
-        };
+    fn companion(&self, name: &str, release: u32, build: Build) -> String {
+        let (major, minor) =
+            if name == "torchvision" { (0, wheels::torchvision(release)) } else { (2, wheels::torchaudio(release)) };
         let installed = self.beside.iter().find(|(n, _)| *n == name).map(|(_, version)| version.as_str());
         let public = installed.and_then(|version| version.split('+').next()).filter(|version| {
-            version.parse() == Ok(Version::new(major, minor))
-                && version.bytes().all(|b| b == b'.' || b.is_ascii_digit())
+            version.parse() == Ok(Version::new(major, minor)) && version.bytes().all(|b| b == b'.' || b.is_ascii_digit())
         });
         // For 64-bit ARM there are no builds of them for CUDA (pytorch/vision#9330), and torchaudio 2.11 needs none.
         let has_builds = self.needs.platform != Platform::LinuxArm && (name == "torchvision" || minor < 11);
-        match (public, tag.filter(|_| has_builds)) {
-            (Some(version), Some(tag)) => format!("{name}=={version}+{tag}"),
-            (Some(version), None) => format!("{name}=={version}"),
+        match (public, build) {
+            (Some(version), Build::Tagged(tag)) if has_builds => format!("{name}=={version}+{tag}"),
+            (Some(version), Build::Another(true)) if has_builds => format!("{name}=={major}.{minor}.*,!={version}"),
+            (Some(version), _) => format!("{name}=={version}"),
             (None, _) => format!("{name}=={major}.{minor}.*"),
         }
     }
+}
+
+/// Which build of a version is wanted.
+#[derive(Clone, Copy)]
+enum Build<'a> {
+    /// Whichever it is.
+    Any,
+    /// The one with this after `+`.
+    Tagged(&'a str),
+    /// Another than the one that is installed, which pip would leave where it is: only if this is true.
+    Another(bool),
+}
+
+/// The compute capabilities of all GPUs: as the driver says, or else as their numbers on the bus say.
+fn capabilities(machine: &Machine) -> Vec<Version> {
+    let by_driver: Vec<Version> = machine.devices.iter().filter_map(|device| device.capability).collect();
+    if !by_driver.is_empty() {
+        return by_driver;
+    }
+    machine.system.nvidia_gpus.iter().filter_map(|gpu| gpu.family).map(Family::capability).collect()
 }
 
 /// The extra of `cuda-toolkit` that asks for this package: `cupti` for `nvidia-cuda-cupti` (its metadata on PyPI).
@@ -261,8 +287,7 @@ pub fn extra(package: &str) -> &str {
 
 /// The tool that installed PyTorch, or else that of the environment.
 fn tool_for(by_torch: Option<&str>, own: Tool) -> Tool {
-    let word =
-        by_torch.and_then(|text| text.split_whitespace().next()).unwrap_or_default().to_ascii_lowercase();
+    let word = by_torch.and_then(|text| text.split_whitespace().next()).unwrap_or_default().to_ascii_lowercase();
     match (word.as_str(), own) {
         ("conda", Tool::Pixi) => Tool::Pixi,
         ("conda", _) => Tool::Conda,

@@ -15,7 +15,7 @@ pub fn of(environment: &Environment, sites: &[PathBuf], cwd: &Path) -> Tool {
         return Tool::Conda;
     }
     let has_pip = sites.is_empty() || sites.iter().any(|site| site.join("pip").is_dir());
-    let Some(config) = super::Config::of(prefix) else {
+    let Some(config) = super::sites::Config::of(prefix) else {
         return match (externally_managed(prefix), has_pip) {
             (true, _) => Tool::Venv,
             (false, true) => Tool::Pip,

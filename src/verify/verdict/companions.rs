@@ -39,7 +39,7 @@ fn mismatch(case: &Case, torch: &Torch) -> Option<Draft> {
             format!("{} {are} built for another PyTorch", names.join(" and ")),
         )
         .seen_all(other.iter().map(|(_, why)| why.clone()))
-        .seen_all(names.iter().filter_map(|name| symptom(name)).map(str::to_owned))
+        .message_if(names.iter().find_map(|name| symptom(name)).map(str::to_owned))
         .remedy(format!("install the ones for PyTorch {version}"))
         .command_if(case.target().beside_torch(&names)),
     )

@@ -52,11 +52,6 @@ pub(super) fn problems(case: &Case) -> Vec<Problem> {
     drafts.into_iter().map(Problem::from).collect()
 }
 
-/// The quotation that people search for.
-fn quoted(import: &Import) -> Option<String> {
-    import.error.as_ref().map(|error| format!("`import torch` ends with \"{error}\""))
-}
-
 fn missing(case: &Case, import: &Import) -> Option<Draft> {
     let mut names: Vec<(&str, Option<&Path>)> = Vec::new();
     for failure in &import.failures {
@@ -87,7 +82,7 @@ fn missing(case: &Case, import: &Import) -> Option<Draft> {
         "library-missing",
         format!("{} {rest}, so that PyTorch cannot be imported", short(first)),
     )
-    .seen_all(quoted(import))
+    .message_if(import.error.clone())
     .seen_all(needs);
     let mut packages: Vec<String> = Vec::new();
     for (name, _) in &names {
@@ -145,7 +140,7 @@ fn damaged(case: &Case, import: &Import) -> Option<Draft> {
         "library-damaged",
         format!("{} is damaged, so that PyTorch cannot be imported", file_name(first)),
     )
-    .seen_all(quoted(import).or_else(|| crash(&files)))
+    .message_if(import.error.clone().or_else(|| crash(&files)))
     .seen_all(files.iter().take(MOST).map(|(path, defect)| what(path, defect)))
     .seen_all(sizes);
     let packages: Option<BTreeSet<String>> =
@@ -167,6 +162,7 @@ fn unresolved(case: &Case, import: &Import) -> Option<Draft> {
     };
     let more = import.unresolved.len().saturating_sub(MOST);
     let draft = Draft::error("symbol-missing", format!("{cause}, so that PyTorch cannot be imported"))
+        .message_if(import.error.clone())
         .seen_all(import.unresolved.iter().take(MOST).map(Unresolved::message))
         .seen_all((more > 0).then(|| format!("and {more} more")));
     // What the library that misses it is linked with: one of these is another than it was built with.
@@ -226,7 +222,7 @@ fn unresolved(case: &Case, import: &Import) -> Option<Draft> {
 /// The loader maps a file that is too short, and Python ends as soon as the missing part is touched.
 fn crash(files: &[(PathBuf, Defect)]) -> Option<String> {
     let cut = files.iter().any(|(_, defect)| matches!(defect, Defect::Truncated { .. }));
-    cut.then(|| "`import torch` ends with \"Bus error\" (SIGBUS)".to_owned())
+    cut.then(|| "Bus error".to_owned())
 }
 
 fn recorded<'a>(case: &'a Case, path: &Path) -> Option<&'a Recorded> {
@@ -338,7 +334,7 @@ fn fails_in_earnest(case: &Case, imported: &Imported, expected: bool) -> Option<
         return None;
     }
     let draft = Draft::error("import-fails", "PyTorch cannot be imported").seen(failure.clone());
-    let draft = draft.seen_all(imported.error.as_ref().map(|error| format!("it ends with \"{error}\"")));
+    let draft = draft.message_if(imported.error.clone());
     Some(
         draft
             .remedy("mend what the error names; if it names a file of PyTorch's, install PyTorch again")

@@ -116,8 +116,11 @@ fn other_version(case: &Case) -> Option<Draft> {
             more.len()
         ),
     };
+    // `torch/backends/cudnn/__init__.py` compares it with the one that PyTorch was built with.
+    let cudnn = packages.iter().any(|package| stem(package) == "cudnn");
     Some(
         Draft::warning("library-version", cause)
+            .message_if(cudnn.then(|| "RuntimeError: cuDNN version incompatibility".to_owned()))
             .seen_all(seen)
             .remedy("install the versions that PyTorch asks for")
             .command(mend_libraries(case, &packages)),
@@ -153,8 +156,10 @@ fn duplicated(case: &Case, torch: &Torch, import: &Import) -> Option<Draft> {
     if folders.is_empty() {
         return None;
     }
+    let cudnn = seen.iter().any(|text| text.starts_with("libcudnn"));
     Some(
         Draft::warning("library-duplicated", "`LD_LIBRARY_PATH` puts other libraries before PyTorch's own")
+            .message_if(cudnn.then(|| "RuntimeError: cuDNN version incompatibility".to_owned()))
             .seen_all(seen)
             .remedy("take the folder out of `LD_LIBRARY_PATH`: PyTorch finds what it brings without it")
             .command(without_folders(folders)),

@@ -6,14 +6,19 @@ mod devices;
 mod driver;
 mod import;
 mod libraries;
+mod messages;
+mod rocm;
 mod torch;
 mod visible;
+mod wheels;
 
 use std::collections::BTreeMap;
 
 use super::imports::Import;
 use super::install::Target;
-use super::machine::{Answer, Build, Gravity, Holds, Machine, NodeState, Outcome, Problem, Status, Worlds};
+use super::machine::{
+    Answer, Build, Gravity, Holds, Machine, NodeState, Outcome, PciGpu, Problem, Status, Worlds,
+};
 use super::smi::Listed;
 use super::system::Files;
 use super::torch_install::{Installed, PLUGINS};
@@ -56,6 +61,8 @@ pub fn nothing_known() -> Worlds {
 pub fn decide(case: &Case) -> Verdict {
     let mut problems = driver::problems(case);
     problems.extend(visible::problems(case));
+    problems.extend(rocm::problems(case));
+    problems.extend(wheels::problem(case).map(Problem::from));
     problems.extend(torch::problems(case));
     problems.extend(import::problems(case));
     problems.extend(libraries::problems(case));
@@ -63,28 +70,37 @@ pub fn decide(case: &Case) -> Verdict {
     problems.extend(devices::problems(case));
     problems.sort_by_key(|problem| problem.gravity);
     let worlds = worlds(case, &problems);
-    let mps = worlds.backends.get("mps").is_some_and(|mps| mps.holds == Holds::Yes);
-    let status = match worlds.cuda.holds {
-        // What cannot be imported uses nothing.
-        _ if import::fails(&problems) => Status::Problem,
-        _ if mps => Status::Usable,
-        Holds::Unknown => Status::Unknown,
-        _ if problems.iter().any(|problem| problem.gravity == Gravity::Error) => Status::Problem,
-        Holds::No => Status::Problem,
-        Holds::Yes => Status::Usable,
-    };
+    let status = status(case, &problems, &worlds);
     Verdict { problems, worlds, status }
 }
 
+/// All in all: can PyTorch use an accelerator?
+fn status(case: &Case, problems: &[Problem], worlds: &Worlds) -> Status {
+    let wrong = problems.iter().any(|problem| problem.gravity == Gravity::Error);
+    let there = |holds: Holds| worlds.backends.values().any(|answer| answer.holds == holds);
+    // Without a PyTorch nothing is known of other back ends, and nothing is there to know.
+    let may_be_there = case.machine.torch.is_some() && there(Holds::Unknown);
+    match worlds.cuda.holds {
+        // What cannot be imported uses nothing.
+        _ if import::fails(problems) => Status::Problem,
+        Holds::Unknown => Status::Unknown,
+        _ if wrong => Status::Problem,
+        Holds::Yes => Status::Usable,
+        Holds::No if there(Holds::Yes) => Status::Usable,
+        Holds::No if may_be_there => Status::Unknown,
+        Holds::No => Status::Problem,
+    }
+}
+
 /// The identifiers of all problems, by the part of the machine that they are about.
-pub const CAUSES: [&[&str]; 7] =
-    [driver::IDS, visible::IDS, torch::IDS, import::IDS, libraries::IDS, companions::IDS, devices::IDS];
+pub const CAUSES: [&[&str]; 9] =
+    [driver::IDS, visible::IDS, rocm::IDS, wheels::IDS, torch::IDS, import::IDS, libraries::IDS, companions::IDS, devices::IDS];
 /// Those of the driver.
 pub(super) const OF_DRIVER: &[&[&str]] = &[driver::IDS];
 /// Those of single devices and of which can be seen.
-pub(super) const OF_DEVICES: &[&[&str]] = &[visible::IDS, devices::IDS];
+pub(super) const OF_DEVICES: &[&[&str]] = &[visible::IDS, rocm::IDS, devices::IDS];
 /// Those of PyTorch and of what it brings.
-pub(super) const OF_TORCH: &[&[&str]] = &[torch::IDS, import::IDS, libraries::IDS, companions::IDS];
+pub(super) const OF_TORCH: &[&[&str]] = &[wheels::IDS, torch::IDS, import::IDS, libraries::IDS, companions::IDS];
 
 /// A problem, in the order in which it is told.
 struct Draft(Problem);
@@ -97,6 +113,7 @@ impl Draft {
             gravity,
             cause: cause.into(),
             evidence: Vec::new(),
+            message: messages::of(id).map(str::to_owned),
             remedy: String::new(),
             command: None,
         })
@@ -124,6 +141,12 @@ impl Draft {
         self
     }
 
+    /// Quotes what programs say because of it, as people search for it, where that is not the same each time.
+    fn says(mut self, message: impl std::fmt::Display) -> Self {
+        self.0.message = Some(message.to_string());
+        self
+    }
+
     fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.0.remedy = remedy.into();
         self
@@ -131,6 +154,12 @@ impl Draft {
 
     fn command(mut self, command: impl Into<String>) -> Self {
         self.0.command = Some(command.into());
+        self
+    }
+
+    /// What Python prints, where that is known.
+    fn message_if(mut self, message: Option<String>) -> Self {
+        self.0.message = message.or(self.0.message);
         self
     }
 
@@ -156,19 +185,41 @@ impl Case<'_> {
         self.machine.system.device_nodes.iter().any(|node| wanted(&node.path, node.state))
     }
 
-    /// Is there a device file in this state?
-    fn any_node(&self, state: NodeState) -> bool {
-        self.node(|_, s| s == state)
-    }
-
     /// Are there device files of NVIDIA's at all?
     fn has_nodes(&self) -> bool {
-        self.node(|_, state| state != NodeState::Missing)
+        self.node(|path, state| path.starts_with("/dev/nvidia") && state != NodeState::Missing)
+    }
+
+    /// NVIDIA's GPUs by their numbers on the bus: "0000:3b:00.0 is 10de:1b80 (Pascal)".
+    fn on_the_bus(&self) -> Vec<String> {
+        let gpus = self.machine.system.nvidia_gpus.iter();
+        let one = |gpu: &PciGpu| {
+            let id = gpu.id.as_deref()?;
+            let family = gpu.family.map(|family| format!(" ({})", family.name())).unwrap_or_default();
+            Some(format!("{} is {id}{family}", gpu.address))
+        };
+        gpus.filter_map(one).collect()
+    }
+
+    /// Does it matter what NVIDIA's driver says? Not to a PyTorch that is built for others, where nothing of NVIDIA's is.
+    fn concerns_nvidia(&self) -> bool {
+        let for_others = match &self.machine.torch {
+            Some(torch) if torch.build == Build::Rocm => true,
+            Some(torch) if torch.build == Build::Cpu => torch.xpu.is_some() || self.has_plugin(),
+            _ => false,
+        };
+        !for_others || self.has_hardware()
+    }
+
+    /// Is there a package that brings another back end?
+    fn has_plugin(&self) -> bool {
+        let installed = |name: &&str| self.installed.packages.contains_key(*name);
+        PLUGINS.iter().any(|(_, packages)| packages.iter().any(|name| installed(name)))
     }
 
     /// What commands that install something are built from.
     fn target(&self) -> Target {
-        Target::of(self.machine, self.has_hardware())
+        Target::of(self.machine, self.has_hardware()).with_index(driver::jetson_index(self))
     }
 
     /// Is something there that shows NVIDIA's hardware, whatever the driver says?
@@ -185,6 +236,7 @@ impl Case<'_> {
 fn worlds(case: &Case, problems: &[Problem]) -> Worlds {
     let cuda = cuda(case, problems);
     let gpus = match cuda.holds {
+        Holds::Yes if case.build() == Some(Build::Rocm) => rocm::gpus(case),
         Holds::Yes => case.machine.visible.count,
         Holds::No => Some(0),
         Holds::Unknown => None,
@@ -204,11 +256,9 @@ fn cuda(case: &Case, problems: &[Problem]) -> Answer {
         return Answer::new(Holds::No, "macOS has no CUDA");
     }
     match case.build() {
-        Some(Build::Rocm) => {
-            return Answer::new(Holds::Unknown, "PyTorch is built for ROCm, which is not probed");
-        }
+        Some(Build::Rocm) => return rocm::cuda(case, problems),
         Some(Build::Cpu) => {
-            let cause = because(&["cpu-only-build"]);
+            let cause = because(&["cpu-only-build", "jetson-wheels"]);
             return Answer::new(
                 Holds::No,
                 cause.unwrap_or_else(|| "PyTorch is built without CUDA".to_owned()),
@@ -298,3 +348,6 @@ fn backends(case: &Case) -> BTreeMap<String, Answer> {
     }
     answers
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! What the installed PyTorch can do with this driver and these devices.
 
-use super::{Case, Draft};
+use super::{Case, Draft, driver, wheels};
 use crate::verify::machine::{Build, Problem, Torch, Version};
 
 /// The identifiers of this file's problems.
@@ -16,6 +16,7 @@ pub(super) const IDS: &[&str] = &[
     "several-pytorch",
     "pip-over-conda",
     "other-python",
+    "jetson-wheels",
 ];
 
 pub(super) fn problems(case: &Case) -> Vec<Problem> {
@@ -28,8 +29,11 @@ pub(super) fn problems(case: &Case) -> Vec<Problem> {
     if !torch.broken.is_empty() {
         drafts.push(broken(case, torch));
     }
+    let jetson = driver::jetson_wheels(case, torch);
     match torch.build {
-        Build::Cpu => drafts.extend(cpu_only(case, torch)),
+        _ if jetson.is_some() => drafts.extend(jetson),
+        Build::Cpu if case.concerns_nvidia() => drafts.extend(cpu_only(case, torch)),
+        Build::Cpu => {}
         Build::Rocm => drafts.push(rocm(torch)),
         Build::Cuda => {
             drafts.extend(driver_too_old(case, torch));
@@ -56,6 +60,9 @@ fn no_pytorch(case: &Case) -> Draft {
         .seen_all(case.elsewhere.iter().cloned());
     if !case.elsewhere.is_empty() {
         return draft.remedy("activate the other environment, or name it with `--python`");
+    }
+    if wheels::none(case).is_some() {
+        return draft.remedy("install it, where there is one for this Python and system");
     }
     match case.target().new_one() {
         Some(command) => draft.remedy("install it").command(command),
@@ -102,6 +109,9 @@ fn cpu_only(case: &Case, torch: &Torch) -> Option<Draft> {
     if !case.has_hardware() {
         return Some(draft.remedy("nothing: there is no NVIDIA GPU here that another build could use"));
     }
+    if wheels::none(case).is_some() {
+        return Some(draft.remedy("install the build for CUDA in its place, where there is one"));
+    }
     Some(match case.target().for_gpu() {
         Some(command) => draft.remedy("install the build for CUDA in its place").command(command),
         None => {
@@ -112,10 +122,9 @@ fn cpu_only(case: &Case, torch: &Torch) -> Option<Draft> {
 
 fn rocm(torch: &Torch) -> Draft {
     let hip = torch.hip.as_deref().unwrap_or_default();
-    Draft::note("rocm-build", format!("PyTorch is built for ROCm {hip}, and AMD's GPUs are not probed"))
+    Draft::note("rocm-build", format!("PyTorch is built for ROCm {hip}: `cuda` is AMD's GPUs"))
         .seen(format!("`hip` in {}/version.py is {hip}", torch.path))
-        .remedy("ask it itself")
-        .command("python -c 'import torch; print(torch.cuda.is_available())'")
+        .remedy("nothing: they are asked for through /dev/kfd and the kernel's list, not used")
 }
 
 fn driver_too_old(case: &Case, torch: &Torch) -> Option<Draft> {
@@ -131,7 +140,10 @@ fn driver_too_old(case: &Case, torch: &Torch) -> Option<Draft> {
             13 => "580",
             _ => "the newest one",
         };
-        let draft = Draft::error("driver-too-old", "the driver is older than PyTorch's CUDA").seen(evidence);
+        let found = driver.major * 1000 + driver.minor * 10;
+        let draft = Draft::error("driver-too-old", "the driver is older than PyTorch's CUDA")
+            .seen(evidence)
+            .says(format!("The NVIDIA driver on your system is too old (found version {found})"));
         return Some(match case.target().for_gpu() {
             Some(command) => draft
                 .remedy(format!("install a PyTorch for this driver, or a newer driver ({least} or later)"))
