@@ -243,8 +243,8 @@ def judged(rows, binary, name, python, environment=None, prefix=None):
         text = f"`{name_of(words)}`" + (f": `{found['id']}`" if found else "")
         if not found:
             differences.append("no cause")
-        elif not any(name_of(words.split(": ", 1)[-1]) in name_of(evidence) for evidence in found["evidence"]):
-            differences.append(f"other words: {name_of(' / '.join(found['evidence'][:2]))}")
+        elif not any(name_of(words.split(": ", 1)[-1]) in name_of(evidence) for evidence in [found["message"] or "", *found["evidence"]]):
+            differences.append(f"other words: {name_of(found['message'] or '')}")
     rows.add(name, facts, text, differences)
     return report
 

@@ -6,9 +6,9 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use object::Endianness;
 use object::elf::{self, Dyn64, FileHeader64, ProgramHeader64, SectionHeader64, Sym64};
 use object::pod::{from_bytes, slice_from_all_bytes};
-use object::Endianness;
 use object::read::elf::SectionHeader;
 
 use crate::source::read;
@@ -49,6 +49,8 @@ pub struct Library {
     pub path: PathBuf,
     /// The processor that it is for: `e_machine`.
     pub machine: u16,
+    /// Does the file have all of its sections, too, which the loader does without?
+    pub whole: bool,
     /// `DT_SONAME`.
     pub soname: Option<String>,
     /// `DT_NEEDED`, in order.
@@ -102,6 +104,7 @@ impl Library {
         let mut library = Self {
             path: path.to_owned(),
             machine: header.e_machine.get(endian),
+            whole: false,
             soname: None,
             needed: Vec::new(),
             rpath: None,
@@ -112,13 +115,15 @@ impl Library {
         };
         let (count, offset) = (header.e_phnum.get(endian), header.e_phoff.get(endian));
         let segments: Vec<ProgramHeader64<Endianness>> = file.table(offset, count)?;
-        let segment_ends = segments.iter().map(|segment| {
-            segment.p_offset.get(endian).saturating_add(segment.p_filesz.get(endian))
-        });
+        let segment_ends = segments
+            .iter()
+            .map(|segment| segment.p_offset.get(endian).saturating_add(segment.p_filesz.get(endian)));
         file.reaches(segment_ends.max().unwrap_or_default())?;
         // The loader does without sections; then the symbols are not known here.
         let (count, offset) = (header.e_shnum.get(endian), header.e_shoff.get(endian));
-        library.sections = file.table(offset, count).unwrap_or_default();
+        let sections = file.table(offset, count);
+        library.whole = sections.is_ok();
+        library.sections = sections.unwrap_or_default();
         library.read_dynamic(&mut file, &segments);
         Ok(library)
     }
@@ -141,10 +146,13 @@ impl Library {
         let value = |wanted: u32| entries.iter().find(|(tag, _)| *tag == u64::from(wanted)).map(|(_, v)| *v);
         let (Some(address), Some(size)) = (value(elf::DT_STRTAB), value(elf::DT_STRSZ)) else { return };
         // The table is given by its address in memory.
-        let offset = segments.iter().filter(|segment| segment.p_type.get(endian) == elf::PT_LOAD).find_map(|segment| {
-            let into = address.checked_sub(segment.p_vaddr.get(endian))?;
-            (into < segment.p_filesz.get(endian)).then(|| segment.p_offset.get(endian).checked_add(into))?
-        });
+        let offset = segments.iter().filter(|segment| segment.p_type.get(endian) == elf::PT_LOAD).find_map(
+            |segment| {
+                let into = address.checked_sub(segment.p_vaddr.get(endian))?;
+                (into < segment.p_filesz.get(endian))
+                    .then(|| segment.p_offset.get(endian).checked_add(into))?
+            },
+        );
         let Some(strings) = offset.and_then(|offset| file.exactly(offset, size)) else { return };
         let text = |at: u64| usize::try_from(at).ok().map(|at| name_at(&strings, at));
         let of = |tag: u32| value(tag).and_then(text);

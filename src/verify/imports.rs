@@ -106,8 +106,12 @@ impl Failure {
             Self::Missing { name, .. } => {
                 Some(format!("{name}: cannot open shared object file: No such file or directory"))
             }
-            Self::Defective { path, defect: Defect::TooShort } => Some(format!("{}: file too short", path.display())),
-            Self::Defective { path, defect: Defect::NotElf } => Some(format!("{}: invalid ELF header", path.display())),
+            Self::Defective { path, defect: Defect::TooShort } => {
+                Some(format!("{}: file too short", path.display()))
+            }
+            Self::Defective { path, defect: Defect::NotElf } => {
+                Some(format!("{}: invalid ELF header", path.display()))
+            }
             Self::Defective { .. } => None,
         }
     }
@@ -126,7 +130,11 @@ impl Unresolved {
 }
 
 /// `_load_global_deps`: failures, and Python's error.
-fn global_deps(question: &Question, recipe: &Recipe, process: &mut Process) -> (Vec<Failure>, Option<String>) {
+fn global_deps(
+    question: &Question,
+    recipe: &Recipe,
+    process: &mut Process,
+) -> (Vec<Failure>, Option<String>) {
     let path = question.torch.join("lib/libtorch_global_deps.so");
     let major = question.cuda.map(|cuda| cuda.major);
     let find = |preload| recipe.find(preload, question.search_path, major);
@@ -159,7 +167,12 @@ fn global_deps(question: &Question, recipe: &Recipe, process: &mut Process) -> (
             if !preload.required {
                 continue;
             }
-            let error = format!("ValueError: {} not found in the system path", preload.pattern);
+            let pattern = &preload.pattern;
+            let error = if recipe.value_error {
+                format!("ValueError: {pattern} not found in the system path")
+            } else {
+                format!("OSError: {pattern}: cannot open shared object file: No such file or directory")
+            };
             return (failures, Some(error));
         };
         let own = process.open(&file, false);
@@ -184,7 +197,10 @@ fn unresolved(process: &Process) -> Vec<Unresolved> {
         let Some(symbols) = loaded.library.symbols() else { return Vec::new() };
         // The system's libraries are right among themselves, and Python's names are those of the interpreter.
         if loaded.found != Found::System && loaded.library.interpreter.is_none() {
-            let names = symbols.undefined.into_iter().filter(|name| !name.starts_with(b"Py") && !name.starts_with(b"_Py"));
+            let names = symbols
+                .undefined
+                .into_iter()
+                .filter(|name| !name.starts_with(b"Py") && !name.starts_with(b"_Py"));
             missing.extend(names.map(|name| (name, at)));
             needs.extend(symbols.needs.into_iter().map(|(library, version)| (at, library, version)));
         }
@@ -194,15 +210,17 @@ fn unresolved(process: &Process) -> Vec<Unresolved> {
     let path = |at: usize| process.loaded[at].library.path.clone();
     let mut unresolved = Vec::new();
     for (by, library, version) in needs {
-        let names = |it: &super::loader::Loaded| it.name == library || it.library.soname.as_ref() == Some(&library);
+        let names =
+            |it: &super::loader::Loaded| it.name == library || it.library.soname.as_ref() == Some(&library);
         let Some(at) = process.loaded.iter().position(names) else { continue };
         if gives[at].as_ref().is_some_and(|gives| !gives.contains(&version)) {
             unresolved.push(Unresolved::Version { name: version, library: path(at), by: path(by) });
         }
     }
     let missing = missing.into_iter().filter(|(name, _)| !given.contains(name));
-    unresolved.extend(missing.map(|(name, by)| {
-        Unresolved::Symbol { name: String::from_utf8_lossy(&name).into_owned(), by: path(by) }
+    unresolved.extend(missing.map(|(name, by)| Unresolved::Symbol {
+        name: String::from_utf8_lossy(&name).into_owned(),
+        by: path(by),
     }));
     unresolved
 }
@@ -215,7 +233,9 @@ fn loaded_later(torch: &Path, process: &mut Process) -> Vec<(PathBuf, String)> {
             for failure in process.open(&path, false) {
                 match failure {
                     // The driver is not PyTorch's, and its absence has causes of its own.
-                    Failure::Missing { name, .. } if name != "libcuda.so.1" => later.push((path.clone(), name)),
+                    Failure::Missing { name, .. } if name != "libcuda.so.1" => {
+                        later.push((path.clone(), name))
+                    }
                     _ => {}
                 }
             }

@@ -119,7 +119,9 @@ impl Process {
                 self.load_needed(before)
             }
             Ok(_) => vec![Failure::Defective { path: path.to_owned(), defect: Defect::OtherMachine }],
-            Err(Defect::Unreadable(_)) => vec![Failure::Missing { name: path.display().to_string(), by: None }],
+            Err(Defect::Unreadable(_)) => {
+                vec![Failure::Missing { name: path.display().to_string(), by: None }]
+            }
             Err(defect) => vec![Failure::Defective { path: path.to_owned(), defect }],
         };
         if !failures.is_empty() && !keep {
@@ -171,9 +173,15 @@ impl Process {
     fn search(&self, by: usize, name: &str) -> Result<(Library, Found), Failure> {
         if name.contains('/') {
             let path = Path::new(name);
-            return self.candidate(path).map(|library| library.map(|library| (library, Found::Asked))).unwrap_or_else(
-                || Err(Failure::Missing { name: name.to_owned(), by: Some(self.loaded[by].library.path.clone()) }),
-            );
+            return self
+                .candidate(path)
+                .map(|library| library.map(|library| (library, Found::Asked)))
+                .unwrap_or_else(|| {
+                    Err(Failure::Missing {
+                        name: name.to_owned(),
+                        by: Some(self.loaded[by].library.path.clone()),
+                    })
+                });
         }
         let needs = &self.loaded[by].library;
         let mut places: Vec<(PathBuf, Found)> = Vec::new();
@@ -181,7 +189,9 @@ impl Process {
             let mut next = Some(by);
             while let Some(at) = next {
                 let loaded = &self.loaded[at];
-                if let Some(rpath) = loaded.library.rpath.as_deref().filter(|_| loaded.library.runpath.is_none()) {
+                if let Some(rpath) =
+                    loaded.library.rpath.as_deref().filter(|_| loaded.library.runpath.is_none())
+                {
                     places.extend(folders(rpath, &loaded.library.path).map(|folder| (folder, Found::Rpath)));
                 }
                 next = loaded.by;
@@ -234,7 +244,9 @@ fn variable() -> Vec<PathBuf> {
 /// The cache, and the folders that are looked into without being named, of a program's loader. One that is not in the
 /// system's folders, as in the store of Nix, has its own beside itself.
 fn system(loader: Option<&Path>, files: &Files) -> (BTreeMap<String, Vec<PathBuf>>, Vec<PathBuf>) {
-    let usual = |folder: &Path| folder.starts_with("/lib") || folder.starts_with("/lib64") || folder.starts_with("/usr");
+    let usual = |folder: &Path| {
+        folder.starts_with("/lib") || folder.starts_with("/lib64") || folder.starts_with("/usr")
+    };
     if let Some(own) = loader.and_then(Path::parent).filter(|folder| !usual(folder)) {
         let cache = own.parent().map(|prefix| cached(&prefix.join("etc/ld.so.cache")));
         return (cache.unwrap_or_default(), vec![own.to_owned()]);

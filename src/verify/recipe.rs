@@ -31,6 +31,8 @@ pub struct Recipe {
     pub only_with: Option<String>,
     /// What is loaded where that failed, before it is tried again.
     pub fallback: Vec<Preload>,
+    /// Is a library that is not there told as "not found in the system path", a `ValueError`?
+    pub value_error: bool,
     /// Is `nvidia/cu13/lib` looked into as well?
     shared_folder: bool,
     /// Is the folder looked for beside `nvidia` as well?
@@ -41,6 +43,7 @@ impl Recipe {
     /// Reads it from the text of `torch/__init__.py`.
     pub fn of(text: &str) -> Self {
         let mut recipe = Self {
+            value_error: text.contains("not found in the system path"),
             shared_folder: text.contains("f\"cu{"),
             without_nvidia: text.contains("_get_cuda_dep_paths"),
             ..Self::default()
@@ -59,7 +62,9 @@ impl Recipe {
             } else if loaded && line.starts_with("_preload_cuda_deps(") && quoted.is_empty() {
                 whole_table = Some(!line.contains("required=False"));
             }
-            let (Some(&folder), Some(&pattern), 2..) = (quoted.first(), quoted.last(), quoted.len()) else { continue };
+            let (Some(&folder), Some(&pattern), 2..) = (quoted.first(), quoted.last(), quoted.len()) else {
+                continue;
+            };
             if pattern.starts_with("lib") && pattern.contains(".so.") {
                 let required = !line.contains("required=False");
                 let preload = Preload { folder: folder.to_owned(), pattern: pattern.to_owned(), required };
@@ -78,7 +83,8 @@ impl Recipe {
     pub fn find(&self, preload: &Preload, search_path: &[PathBuf], cuda: Option<u32>) -> Option<PathBuf> {
         let pattern = Glob::new(&preload.pattern).ok()?.compile_matcher();
         let folders = search_path.iter().flat_map(|site| {
-            let shared = cuda.filter(|_| self.shared_folder).map(|major| site.join(format!("nvidia/cu{major}")));
+            let shared =
+                cuda.filter(|_| self.shared_folder).map(|major| site.join(format!("nvidia/cu{major}")));
             let alone = self.without_nvidia.then(|| site.join(&preload.folder));
             [Some(site.join("nvidia").join(&preload.folder)), shared, alone]
         });
@@ -124,7 +130,12 @@ mod tests {
     #[test]
     fn releases_load_other_things() {
         assert_eq!(Recipe::of("from torch._C import *\n"), Recipe::default());
-        assert!(Recipe::of("sys.setdlopenflags(_dl_flags.RTLD_GLOBAL | _dl_flags.RTLD_LAZY)\nfrom torch._C import *\n").lazy);
+        assert!(
+            Recipe::of(
+                "sys.setdlopenflags(_dl_flags.RTLD_GLOBAL | _dl_flags.RTLD_LAZY)\nfrom torch._C import *\n"
+            )
+            .lazy
+        );
         let table = "        cuda_libs = {\n            'cublas': 'libcublas.so.*[0-9]',\n            # 'x': 'libx.so.1',\n        }\n";
         let first = "lib_name = 'libtorch_global_deps' + '.so'\ntry:\n    ctypes.CDLL(lib_path, mode=ctypes.RTLD_GLOBAL)\n";
         let cublas = ("cublas", "libcublas.so.*[0-9]", true);

@@ -77,10 +77,16 @@ pub fn libraries(site: &Path, distributions: &[Distribution]) -> Vec<Recorded> {
         for line in record.lines().filter(|line| memchr::memmem::find(line.as_bytes(), b".so").is_some()) {
             // PATH,HASH,SIZE: neither of the last two has a comma in it.
             let mut parts = line.rsplitn(3, ',');
-            let (Some(size), Some(_), Some(path)) = (parts.next(), parts.next(), parts.next()) else { continue };
+            let (Some(size), Some(_), Some(path)) = (parts.next(), parts.next(), parts.next()) else {
+                continue;
+            };
             let name = path.rsplit('/').next().unwrap_or_default();
             if name.ends_with(".so") || name.contains(".so.") {
-                let owner = Owner { package: one.name.clone(), version: one.version.clone(), size: size.trim().parse().ok() };
+                let owner = Owner {
+                    package: one.name.clone(),
+                    version: one.version.clone(),
+                    size: size.trim().parse().ok(),
+                };
                 owners.entry(path.trim_matches('"').to_owned()).or_default().push(owner);
             }
         }
@@ -99,7 +105,8 @@ pub fn companions(distributions: &[Distribution]) -> Vec<Companion> {
     let companions = distributions.iter().filter(|one| one.name != "torch").filter_map(|one| {
         let wants = wanted_torch(&one.path.join("METADATA"));
         let built = one.name.starts_with("torch") && one.version.contains('+');
-        let companion = || Companion { name: one.name.clone(), version: one.version.clone(), wants: wants.clone() };
+        let companion =
+            || Companion { name: one.name.clone(), version: one.version.clone(), wants: wants.clone() };
         (wants.is_some() || built).then(companion)
     });
     companions.collect()

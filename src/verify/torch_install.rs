@@ -124,7 +124,9 @@ fn extension(torch: &mut Torch, search_path: &[PathBuf], built_in_place: bool) -
     let fits = |tag: &str| match &version {
         Some(version) => {
             let rest = tag.strip_prefix(version.as_str()).map(|rest| rest.strip_prefix('m').unwrap_or(rest));
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-')) || tag.starts_with("abi3") || tag == "so"
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+                || tag.starts_with("abi3")
+                || tag == "so"
         }
         None => true,
     };
@@ -182,7 +184,8 @@ fn torch_in(site: &Path, distributions: &[Distribution], prefix: &Path) -> Optio
         None => torch.broken.push("it has no `version.py`".to_owned()),
     }
     if let Some(first) = own.first() {
-        torch.installer = read::short_text(&first.path.join("INSTALLER"), MAX_VERSION).map(|t| t.trim().to_owned());
+        torch.installer =
+            read::short_text(&first.path.join("INSTALLER"), MAX_VERSION).map(|t| t.trim().to_owned());
         torch.record = Some(first.version.clone());
         torch.version.get_or_insert_with(|| first.version.clone());
     }

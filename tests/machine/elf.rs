@@ -89,7 +89,16 @@ impl Elf<'_> {
         }
         assert_eq!(file.0.len(), sections_at);
         let mut section = |kind: u32, flags: usize, at: usize, length: usize, link: u32| {
-            file.word(0).word(kind).long(flags).long(at).long(at).long(length).word(link).word(0).long(1).long(0);
+            file.word(0)
+                .word(kind)
+                .long(flags)
+                .long(at)
+                .long(at)
+                .long(length)
+                .word(link)
+                .word(0)
+                .long(1)
+                .long(0);
         };
         section(0, 0, 0, 0, 0);
         section(3, 2, names_at, names.len(), 0);

@@ -199,6 +199,14 @@ impl Machine {
         machine
     }
 
+    /// The environment's interpreter, as a script of the shell.
+    pub fn python(self, script: &str) -> Self {
+        let path = "project/.venv/bin/python";
+        let machine = self.file(path, format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(machine.path(path), fs::Permissions::from_mode(0o755)).unwrap();
+        machine
+    }
+
     /// `nvidia-smi` with these lines for GPUs and processes.
     pub fn smi(self, gpus: &[&str], processes: &[&str]) -> Self {
         let script = format!(
@@ -242,7 +250,8 @@ impl Machine {
             .file(&format!("{info}/METADATA"), torch.metadata())
             .file(&format!("{info}/INSTALLER"), torch.installer);
         if torch.cuda.is_some() {
-            machine = machine.file(&format!("{site}/torch/lib/libtorch_cuda.so"), torch.cuda_library().bytes());
+            machine =
+                machine.file(&format!("{site}/torch/lib/libtorch_cuda.so"), torch.cuda_library().bytes());
         }
         for (package, version) in torch.packages {
             let folder = format!("{site}/{}-{version}.dist-info", package.replace('-', "_"));
@@ -250,7 +259,8 @@ impl Machine {
         }
         for library in torch.libraries {
             let soname = library.rsplit('/').next().unwrap();
-            machine = machine.file(&format!("{site}/nvidia/{library}"), Elf { soname, ..Elf::default() }.bytes());
+            machine =
+                machine.file(&format!("{site}/nvidia/{library}"), Elf { soname, ..Elf::default() }.bytes());
         }
         machine
     }

@@ -6,5 +6,7 @@ pub fn without_folders<'a>(folders: impl IntoIterator<Item = &'a str>) -> String
     for folder in folders {
         patterns.push_str(&format!(" -e '{}'", folder.replace('\'', r"'\''")));
     }
-    format!("export LD_LIBRARY_PATH=$(printf '%s\\n' \"$LD_LIBRARY_PATH\" | tr ':' '\\n' | grep -vxF{patterns} | paste -sd: -)")
+    format!(
+        "export LD_LIBRARY_PATH=$(printf '%s\\n' \"$LD_LIBRARY_PATH\" | tr ':' '\\n' | grep -vxF{patterns} | paste -sd: -)"
+    )
 }

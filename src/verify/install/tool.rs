@@ -131,7 +131,9 @@ impl Place {
                 let own = if self.shell.windows { r".venv\Scripts\python.exe" } else { ".venv/bin/python" };
                 format!("{python} -m venv .venv{and}{own} -m pip install {arguments}")
             }
-            Tool::Pip | Tool::Poetry | Tool::Conda | Tool::Pixi => format!("{python} -m pip install {arguments}"),
+            Tool::Pip | Tool::Poetry | Tool::Conda | Tool::Pixi => {
+                format!("{python} -m pip install {arguments}")
+            }
         }
     }
 
@@ -143,7 +145,9 @@ impl Place {
             return format!("uv add {specs} --index pytorch-{tag}={url}");
         }
         let and = self.shell.and();
-        format!("poetry source add --priority=explicit pytorch-{tag} {url}{and}poetry add --source pytorch-{tag} {specs}")
+        format!(
+            "poetry source add --priority=explicit pytorch-{tag} {url}{and}poetry add --source pytorch-{tag} {specs}"
+        )
     }
 
     /// conda's or pixi's command for these packages of conda-forge.
@@ -152,7 +156,8 @@ impl Place {
         let specs = specs.join(" ");
         if self.tool == Tool::Pixi {
             let and = self.shell.and();
-            let required = cuda.map(|major| format!("pixi workspace system-requirements add cuda {major}{and}"));
+            let required =
+                cuda.map(|major| format!("pixi workspace system-requirements add cuda {major}{and}"));
             return format!("{}pixi add {specs}", required.unwrap_or_default());
         }
         let prefix = self.prefix.as_ref().map(|prefix| format!(" -p {}", self.shell.argument(prefix)));

@@ -185,8 +185,11 @@ pub fn choose(needs: &Needs, keep: Option<u32>) -> Option<Choice> {
         (choice.release, known(choice.index), if known(choice.index) { order } else { -order })
     };
     let all = || {
-        let pairs = INDEXES.iter().flat_map(|index| (index.releases.0..=index.releases.1).map(move |r| (index, r)));
-        pairs.filter(|(index, release)| index.has(*release, needs)).map(|(index, release)| Choice { index, release })
+        let pairs =
+            INDEXES.iter().flat_map(|index| (index.releases.0..=index.releases.1).map(move |r| (index, r)));
+        pairs
+            .filter(|(index, release)| index.has(*release, needs))
+            .map(|(index, release)| Choice { index, release })
     };
     let kept = all().filter(|choice| Some(choice.release) == keep).max_by_key(rank);
     kept.or_else(|| all().max_by_key(rank))

@@ -29,7 +29,9 @@ pub fn of(environment: &Environment, sites: &[PathBuf], cwd: &Path) -> Tool {
     }
     // Poetry keeps environments in a folder of its own, unless it is told otherwise.
     let poetrys = prefix.components().any(|part| part.as_os_str() == "pypoetry");
-    if locked("poetry.lock") || (poetrys && cwd.ancestors().any(|folder| folder.join("poetry.lock").is_file())) {
+    if locked("poetry.lock")
+        || (poetrys && cwd.ancestors().any(|folder| folder.join("poetry.lock").is_file()))
+    {
         return Tool::Poetry;
     }
     match (has_pip, config.get("uv").is_some()) {

@@ -17,7 +17,9 @@ pub(super) fn problems(case: &Case) -> Vec<Problem> {
 /// the others miss C++ names.
 fn symptom(name: &str) -> Option<&'static str> {
     match name {
-        "torchvision" => Some("`import torchvision` ends with \"RuntimeError: operator torchvision::nms does not exist\""),
+        "torchvision" => {
+            Some("`import torchvision` ends with \"RuntimeError: operator torchvision::nms does not exist\"")
+        }
         _ => None,
     }
 }
@@ -32,11 +34,14 @@ fn mismatch(case: &Case, torch: &Torch) -> Option<Draft> {
     }
     let are = if names.len() == 1 { "is" } else { "are" };
     Some(
-        Draft::warning("companion-mismatch", format!("{} {are} built for another PyTorch", names.join(" and ")))
-            .seen_all(other.iter().map(|(_, why)| why.clone()))
-            .seen_all(names.iter().filter_map(|name| symptom(name)).map(str::to_owned))
-            .remedy(format!("install the ones for PyTorch {version}"))
-            .command_if(case.target().beside_torch(&names)),
+        Draft::warning(
+            "companion-mismatch",
+            format!("{} {are} built for another PyTorch", names.join(" and ")),
+        )
+        .seen_all(other.iter().map(|(_, why)| why.clone()))
+        .message_if(names.iter().find_map(|name| symptom(name)).map(str::to_owned))
+        .remedy(format!("install the ones for PyTorch {version}"))
+        .command_if(case.target().beside_torch(&names)),
     )
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::libraries::{file_name, mend_libraries, package_of};
 use super::{Case, Draft};
-use crate::verify::elf::Defect;
+use crate::verify::elf::{Defect, Library};
 use crate::verify::imports::{Import, Unresolved};
 use crate::verify::install::without_folders;
 use crate::verify::loader::{Failure, Found};
@@ -52,11 +52,6 @@ pub(super) fn problems(case: &Case) -> Vec<Problem> {
     drafts.into_iter().map(Problem::from).collect()
 }
 
-/// The quotation that people search for.
-fn quoted(import: &Import) -> Option<String> {
-    import.error.as_ref().map(|error| format!("`import torch` ends with \"{error}\""))
-}
-
 fn missing(case: &Case, import: &Import) -> Option<Draft> {
     let mut names: Vec<(&str, Option<&Path>)> = Vec::new();
     for failure in &import.failures {
@@ -83,9 +78,12 @@ fn missing(case: &Case, import: &Import) -> Option<Draft> {
         Some(by) => format!("{} needs {}: in none of the loader's folders", file_name(by), needed.join(", ")),
         None => format!("there is no {}", needed.join(", ")),
     });
-    let draft = Draft::error("library-missing", format!("{} {rest}, so that PyTorch cannot be imported", short(first)))
-        .seen_all(quoted(import))
-        .seen_all(needs);
+    let draft = Draft::error(
+        "library-missing",
+        format!("{} {rest}, so that PyTorch cannot be imported", short(first)),
+    )
+    .message_if(import.error.clone())
+    .seen_all(needs);
     let mut packages: Vec<String> = Vec::new();
     for (name, _) in &names {
         match package_of(case, name) {
@@ -97,7 +95,13 @@ fn missing(case: &Case, import: &Import) -> Option<Draft> {
             None if name.contains("/torch/") => {
                 return Some(draft.remedy("install PyTorch again").command_if(case.target().again()));
             }
-            None => return Some(draft.remedy(format!("install what brings {name}, or PyTorch again, with what it asks for"))),
+            None => {
+                return Some(
+                    draft.remedy(format!(
+                        "install what brings {name}, or PyTorch again, with what it asks for"
+                    )),
+                );
+            }
         }
     }
     Some(draft.remedy("install what is missing, and nothing else").command(mend_libraries(case, &packages)))
@@ -117,7 +121,9 @@ fn damaged(case: &Case, import: &Import) -> Option<Draft> {
     let (first, _) = files.first()?;
     let what = |path: &Path, defect: &Defect| {
         let what = match defect {
-            Defect::Truncated { needed, length } => format!("has {length} bytes, and its headers speak of {needed}"),
+            Defect::Truncated { needed, length } => {
+                format!("has {length} bytes, and its headers speak of {needed}")
+            }
             Defect::TooShort => "is too short for a library".to_owned(),
             Defect::NotRegular => "is not a regular file".to_owned(),
             Defect::OtherMachine => "is for another kind of processor".to_owned(),
@@ -127,13 +133,14 @@ fn damaged(case: &Case, import: &Import) -> Option<Draft> {
         format!("{} {what}", path.display())
     };
     let recorded = files.iter().filter_map(|(path, _)| recorded(case, path));
-    let sizes = recorded.filter(|one| !one.owners.iter().any(|owner| one.is_of(owner))).filter_map(size_differs);
+    let sizes =
+        recorded.filter(|one| !one.owners.iter().any(|owner| one.is_of(owner))).filter_map(size_differs);
     let sizes: Vec<String> = sizes.collect();
     let draft = Draft::error(
         "library-damaged",
         format!("{} is damaged, so that PyTorch cannot be imported", file_name(first)),
     )
-    .seen_all(quoted(import).or_else(|| crash(&files)))
+    .message_if(import.error.clone().or_else(|| crash(&files)))
     .seen_all(files.iter().take(MOST).map(|(path, defect)| what(path, defect)))
     .seen_all(sizes);
     let packages: Option<BTreeSet<String>> =
@@ -148,11 +155,14 @@ fn damaged(case: &Case, import: &Import) -> Option<Draft> {
 fn unresolved(case: &Case, import: &Import) -> Option<Draft> {
     let first = import.unresolved.first()?;
     let (cause, by) = match first {
-        Unresolved::Symbol { name, by } => (format!("`{name}` is in none of the libraries that are loaded"), by),
+        Unresolved::Symbol { name, by } => {
+            (format!("`{name}` is in none of the libraries that are loaded"), by)
+        }
         Unresolved::Version { name, library, by } => (format!("{} has no `{name}`", file_name(library)), by),
     };
     let more = import.unresolved.len().saturating_sub(MOST);
     let draft = Draft::error("symbol-missing", format!("{cause}, so that PyTorch cannot be imported"))
+        .message_if(import.error.clone())
         .seen_all(import.unresolved.iter().take(MOST).map(Unresolved::message))
         .seen_all((more > 0).then(|| format!("and {more} more")));
     // What the library that misses it is linked with: one of these is another than it was built with.
@@ -161,7 +171,8 @@ fn unresolved(case: &Case, import: &Import) -> Option<Draft> {
         Unresolved::Version { library, .. } => loaded.filter(|one| one.library.path == *library).collect(),
         Unresolved::Symbol { .. } => {
             let needed = loaded.clone().find(|one| one.library.path == *by).map(|one| &one.library.needed);
-            let needed: Vec<_> = needed.into_iter().flatten().filter_map(|name| import.process.get(name)).collect();
+            let needed: Vec<_> =
+                needed.into_iter().flatten().filter_map(|name| import.process.get(name)).collect();
             needed
         }
     };
@@ -171,14 +182,21 @@ fn unresolved(case: &Case, import: &Import) -> Option<Draft> {
         let folders: Vec<&str> = variable.iter().filter_map(|folder| folder.to_str()).collect();
         return Some(
             draft
-                .seen_all(folders.iter().map(|folder| format!("`LD_LIBRARY_PATH` has {folder}, and a library of it is loaded")))
+                .seen_all(
+                    folders.iter().map(|folder| {
+                        format!("`LD_LIBRARY_PATH` has {folder}, and a library of it is loaded")
+                    }),
+                )
                 .remedy("take the folder out of `LD_LIBRARY_PATH`")
                 .command(without_folders(folders)),
         );
     }
-    let recorded: Vec<&Recorded> = suspects.iter().filter_map(|one| recorded(case, &one.library.path)).collect();
+    let recorded: Vec<&Recorded> =
+        suspects.iter().filter_map(|one| recorded(case, &one.library.path)).collect();
     if let Some(overlap) = recorded.iter().find_map(|one| overlap(case, one)) {
-        return Some(draft.seen_all(overlap.0.evidence).remedy(overlap.0.remedy).command_if(overlap.0.command));
+        return Some(
+            draft.seen_all(overlap.0.evidence).remedy(overlap.0.remedy).command_if(overlap.0.command),
+        );
     }
     if matches!(first, Unresolved::Version { .. }) && suspects.iter().all(|one| one.found == Found::System) {
         return Some(draft.remedy(
@@ -191,7 +209,8 @@ fn unresolved(case: &Case, import: &Import) -> Option<Draft> {
     let seen: Vec<String> = changed.iter().filter_map(|one| size_differs(one)).collect();
     let suspects = if changed.is_empty() { rest } else { changed };
     let packages = suspects.iter().filter_map(|one| one.owners.first()).map(|owner| owner.package.clone());
-    let packages: Vec<String> = packages.filter(|it| it != "torch").collect::<BTreeSet<_>>().into_iter().collect();
+    let packages: Vec<String> =
+        packages.filter(|it| it != "torch").collect::<BTreeSet<_>>().into_iter().collect();
     let draft = draft.seen_all(seen).remedy("install what PyTorch asks for once more");
     Some(if packages.is_empty() {
         draft.command_if(case.target().again())
@@ -203,7 +222,7 @@ fn unresolved(case: &Case, import: &Import) -> Option<Draft> {
 /// The loader maps a file that is too short, and Python ends as soon as the missing part is touched.
 fn crash(files: &[(PathBuf, Defect)]) -> Option<String> {
     let cut = files.iter().any(|(_, defect)| matches!(defect, Defect::Truncated { .. }));
-    cut.then(|| "`import torch` ends with \"Bus error\" (SIGBUS)".to_owned())
+    cut.then(|| "Bus error".to_owned())
 }
 
 fn recorded<'a>(case: &'a Case, path: &Path) -> Option<&'a Recorded> {
@@ -261,32 +280,46 @@ fn overlap(case: &Case, one: &Recorded) -> Option<Draft> {
 fn size_differs(one: &Recorded) -> Option<String> {
     let owner = one.owners.first()?;
     let (size, recorded) = (one.size?, owner.size?);
-    Some(format!("{} has {size} bytes, and {} {} recorded {recorded}", one.path.display(), owner.package, owner.version))
+    Some(format!(
+        "{} has {size} bytes, and {} {} recorded {recorded}",
+        one.path.display(),
+        owner.package,
+        owner.version
+    ))
 }
 
-/// Libraries of another length than their package says.
+/// Libraries of another length than their package says. One that is whole may have been changed on purpose (`strip`, `patchelf`), or the
+/// package's list is wrong: that of torch 1.9.1 has 2.5 GB for `libtorch_cpu.so`.
 fn sizes(case: &Case) -> Option<Draft> {
     let broken = |one: &&Recorded| {
         let failures = case.import.map(|import| import.failures.as_slice()).unwrap_or_default();
-        failures.iter().any(|failure| matches!(failure, Failure::Defective { path, .. } if same(path, &one.path)))
+        failures
+            .iter()
+            .any(|failure| matches!(failure, Failure::Defective { path, .. } if same(path, &one.path)))
     };
-    let differ = case.installed.recorded.iter().filter(|one| !one.owners.iter().any(|owner| one.is_of(owner)));
+    let differ =
+        case.installed.recorded.iter().filter(|one| !one.owners.iter().any(|owner| one.is_of(owner)));
     let differ: Vec<&Recorded> = differ.filter(|one| one.size.is_some() && !broken(one)).collect();
-    let texts: Vec<String> = differ.iter().filter_map(|one| size_differs(one)).collect();
-    let count = texts.len();
-    let first = differ.first().filter(|_| count > 0)?;
-    let packages: BTreeSet<String> = differ.iter().filter_map(|one| one.owners.first()).map(|it| it.package.clone()).collect();
-    let packages: Vec<String> = packages.into_iter().collect();
-    let draft = Draft::warning(
-        "file-size-differs",
-        match count {
-            1 => format!("{} is not the file that was installed", file_name(&first.path)),
-            n => format!("{n} libraries are not the files that were installed"),
-        },
-    )
-    .seen_all(texts.into_iter().take(MOST))
-    .seen_all((count > MOST).then(|| format!("and {} more", count - MOST)))
-    .remedy("if nobody has changed them on purpose, install what brings them once more");
+    let is_whole = |one: &&Recorded| Library::open(&one.path).is_ok_and(|library| library.whole);
+    let (whole, cut): (Vec<&Recorded>, Vec<&Recorded>) = differ.into_iter().partition(is_whole);
+    let id = "file-size-differs";
+    let (files, draft) = if cut.is_empty() {
+        let first = file_name(&whole.first()?.path);
+        (whole, Draft::note(id, format!("{first} is not as long as its package says")))
+    } else {
+        let cause = match cut.len() {
+            1 => format!("{} is damaged", file_name(&cut[0].path)),
+            n => format!("{n} libraries are damaged"),
+        };
+        (cut, Draft::warning(id, format!("{cause}: what needs it fails")))
+    };
+    let more = files.len().saturating_sub(MOST);
+    let draft = draft
+        .seen_all(files.iter().filter_map(|one| size_differs(one)).take(MOST))
+        .seen_all((more > 0).then(|| format!("and {more} more")))
+        .remedy("if nobody has changed it on purpose, install what brings it once more");
+    let packages = files.iter().filter_map(|one| one.owners.first()).map(|owner| owner.package.clone());
+    let packages: Vec<String> = packages.collect::<BTreeSet<_>>().into_iter().collect();
     Some(if packages.iter().any(|package| package == "torch") {
         draft.command_if(case.target().again())
     } else {
@@ -301,8 +334,12 @@ fn fails_in_earnest(case: &Case, imported: &Imported, expected: bool) -> Option<
         return None;
     }
     let draft = Draft::error("import-fails", "PyTorch cannot be imported").seen(failure.clone());
-    let draft = draft.seen_all(imported.error.as_ref().map(|error| format!("it ends with \"{error}\"")));
-    Some(draft.remedy("mend what the error names; if it names a file of PyTorch's, install PyTorch again").command_if(case.target().again()))
+    let draft = draft.message_if(imported.error.clone());
+    Some(
+        draft
+            .remedy("mend what the error names; if it names a file of PyTorch's, install PyTorch again")
+            .command_if(case.target().again()),
+    )
 }
 
 /// What PyTorch says of itself is not what its files say.
@@ -322,7 +359,9 @@ fn differs(case: &Case, torch: &Torch, imported: &Imported) -> Option<Draft> {
         }
     };
     compare("torch.__version__", imported.version.clone(), torch.version.clone());
-    let short = |cuda: &String| cuda.parse::<crate::verify::machine::Version>().map_or_else(|_| cuda.clone(), |it| it.to_string());
+    let short = |cuda: &String| {
+        cuda.parse::<crate::verify::machine::Version>().map_or_else(|_| cuda.clone(), |it| it.to_string())
+    };
     compare("torch.version.cuda", imported.cuda.as_ref().map(short), torch.cuda.map(|cuda| cuda.to_string()));
     if !imported.archs.is_empty() && !torch.archs.is_empty() {
         compare("torch.cuda.get_arch_list()", Some(imported.archs.join(" ")), Some(torch.archs.join(" ")));

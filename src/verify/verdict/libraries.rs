@@ -53,7 +53,8 @@ pub(super) fn package_of(case: &Case, library: &str) -> Option<String> {
     // `libcusparseLt.so.0` is of `nvidia-cusparselt-cu12`, `libnvshmem_host.so.3` of `nvidia-nvshmem-cu12`.
     let name = library.strip_prefix("lib")?.split(".so").next()?.to_ascii_lowercase();
     let nvidia = || wanted.keys().filter(|package| package.starts_with("nvidia-"));
-    let by_name = nvidia().filter(|package| name.starts_with(stem(package))).max_by_key(|package| stem(package).len());
+    let by_name =
+        nvidia().filter(|package| name.starts_with(stem(package))).max_by_key(|package| stem(package).len());
     let by_table = || {
         let folder = case.import?.recipe.folder_of(library)?.replace('_', "-");
         nvidia().find(|package| stem(package) == extra(&folder))
@@ -67,9 +68,11 @@ fn missing(case: &Case, torch: &Torch) -> Option<Draft> {
         return None;
     }
     let nvidia = case.installed.wanted.keys().filter(|package| package.starts_with("nvidia-"));
-    let mut packages: Vec<String> = nvidia.filter(|package| installed(case, package).is_none()).cloned().collect();
+    let mut packages: Vec<String> =
+        nvidia.filter(|package| installed(case, package).is_none()).cloned().collect();
     let version = torch.version.as_deref().unwrap_or_default();
-    let asks = packages.iter().map(|package| format!("PyTorch {version} asks for {package}")).collect::<Vec<_>>();
+    let asks =
+        packages.iter().map(|package| format!("PyTorch {version} asks for {package}")).collect::<Vec<_>>();
     let later = case.import.map(|import| import.later.as_slice()).unwrap_or_default();
     let needs = later.iter().map(|(by, name)| format!("{} needs {name}, which is missing", file_name(by)));
     let needs: Vec<String> = needs.collect();
@@ -85,13 +88,14 @@ fn missing(case: &Case, torch: &Torch) -> Option<Draft> {
         (_, 1) => "a package that PyTorch asks for is missing".to_owned(),
         (_, n) => format!("{n} packages that PyTorch asks for are missing"),
     };
-    let later = if case.import.is_some() { ": it can be imported, and what needs them fails later" } else { "" };
+    let later =
+        if case.import.is_some() { ": it can be imported, and what needs them fails later" } else { "" };
     Some(
         Draft::warning("package-missing", format!("{what}{later}"))
-        .seen_all(asks)
-        .seen_all(needs)
-        .remedy("install what is missing, and nothing else")
-        .command(mend_libraries(case, &packages)),
+            .seen_all(asks)
+            .seen_all(needs)
+            .remedy("install what is missing, and nothing else")
+            .command(mend_libraries(case, &packages)),
     )
 }
 
@@ -107,10 +111,16 @@ fn other_version(case: &Case) -> Option<Draft> {
     let cause = match packages.as_slice() {
         [] => return None,
         [one] => format!("{one} is not of the version that this PyTorch was built with"),
-        more => format!("{} of NVIDIA's packages are not of the versions that this PyTorch was built with", more.len()),
+        more => format!(
+            "{} of NVIDIA's packages are not of the versions that this PyTorch was built with",
+            more.len()
+        ),
     };
+    // `torch/backends/cudnn/__init__.py` compares it with the one that PyTorch was built with.
+    let cudnn = packages.iter().any(|package| stem(package) == "cudnn");
     Some(
         Draft::warning("library-version", cause)
+            .message_if(cudnn.then(|| "RuntimeError: cuDNN version incompatibility".to_owned()))
             .seen_all(seen)
             .remedy("install the versions that PyTorch asks for")
             .command(mend_libraries(case, &packages)),
@@ -130,8 +140,14 @@ fn duplicated(case: &Case, torch: &Torch, import: &Import) -> Option<Draft> {
     let mut seen = Vec::new();
     for loaded in import.process.loaded.iter().filter(|loaded| loaded.found == Found::Variable) {
         let Some(folder) = loaded.library.path.parent().filter(|folder| !is_own(folder)) else { continue };
-        if let (Some(brought), Some(folder)) = (own().find(|own| own.join(&loaded.name).is_file()), folder.to_str()) {
-            seen.push(format!("{} is loaded from {folder}, and PyTorch's own is in {}", loaded.name, brought.display()));
+        if let (Some(brought), Some(folder)) =
+            (own().find(|own| own.join(&loaded.name).is_file()), folder.to_str())
+        {
+            seen.push(format!(
+                "{} is loaded from {folder}, and PyTorch's own is in {}",
+                loaded.name,
+                brought.display()
+            ));
             if !folders.contains(&folder) {
                 folders.push(folder);
             }
@@ -140,8 +156,10 @@ fn duplicated(case: &Case, torch: &Torch, import: &Import) -> Option<Draft> {
     if folders.is_empty() {
         return None;
     }
+    let cudnn = seen.iter().any(|text| text.starts_with("libcudnn"));
     Some(
         Draft::warning("library-duplicated", "`LD_LIBRARY_PATH` puts other libraries before PyTorch's own")
+            .message_if(cudnn.then(|| "RuntimeError: cuDNN version incompatibility".to_owned()))
             .seen_all(seen)
             .remedy("take the folder out of `LD_LIBRARY_PATH`: PyTorch finds what it brings without it")
             .command(without_folders(folders)),

@@ -31,7 +31,6 @@ pub(super) fn of(id: &str) -> Option<&'static str> {
         "shadowed-by-project" => "AttributeError: module 'torch' has no attribute",
         "cpu-only-build" => "AssertionError: Torch not compiled with CUDA enabled",
         "gpu-not-in-build" => "CUDA error: no kernel image is available for execution on the device",
-        "cudnn-version" | "cudnn-duplicated" => "RuntimeError: cuDNN version incompatibility",
         "low-memory" => "torch.OutOfMemoryError: CUDA out of memory",
         "memory-errors" => "CUDA error: uncorrectable ECC error encountered",
         "no-bfloat16" => "Bfloat16 is only supported on GPUs with compute capability of at least 8.0",

@@ -1,8 +1,8 @@
 //! From facts to verdicts: why PyTorch can or cannot use a GPU here, and what to do about it. Nothing here looks at
 //! the machine; each file takes the [`Case`] and gives problems.
 
-mod devices;
 mod companions;
+mod devices;
 mod driver;
 mod import;
 mod libraries;
@@ -166,6 +166,12 @@ impl Draft {
         self
     }
 
+    /// What Python prints, where that is known.
+    fn message_if(mut self, message: Option<String>) -> Self {
+        self.0.message = message.or(self.0.message);
+        self
+    }
+
     /// The command, where there is one.
     fn command_if(mut self, command: Option<String>) -> Self {
         self.0.command = command;
@@ -280,7 +286,10 @@ fn cuda(case: &Case, problems: &[Problem]) -> Answer {
         if !available && let Some(main) = driver::main(problems) {
             return Answer::new(holds, main.cause.clone());
         }
-        return Answer::new(holds, format!("PyTorch was imported, and `torch.cuda.is_available()` is {said}"));
+        return Answer::new(
+            holds,
+            format!("PyTorch was imported, and `torch.cuda.is_available()` is {said}"),
+        );
     }
     let main = driver::main(problems);
     let by_driver = main.map(|problem| problem.cause.clone());

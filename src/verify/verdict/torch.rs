@@ -66,7 +66,9 @@ fn no_pytorch(case: &Case) -> Draft {
     }
     match case.target().new_one() {
         Some(command) => draft.remedy("install it").command(command),
-        None => draft.remedy("there is none for this Python, processor and driver: take a Python that it has wheels for"),
+        None => draft.remedy(
+            "there is none for this Python, processor and driver: take a Python that it has wheels for",
+        ),
     }
 }
 
@@ -112,7 +114,9 @@ fn cpu_only(case: &Case, torch: &Torch) -> Option<Draft> {
     }
     Some(match case.target().for_gpu() {
         Some(command) => draft.remedy("install the build for CUDA in its place").command(command),
-        None => draft.remedy("take a build for CUDA: there is none for this GPU with this driver and this Python"),
+        None => {
+            draft.remedy("take a build for CUDA: there is none for this GPU with this driver and this Python")
+        }
     })
 }
 
