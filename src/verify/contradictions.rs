@@ -27,8 +27,11 @@ fn counts(machine: &Machine, found: &mut Vec<String>) {
     {
         found.push(format!("`visible.count` is {count}, and `devices` has {devices} in it"));
     }
+    // AMD's GPUs are not in NVIDIA's count.
+    let amd = machine.torch.as_ref().is_some_and(|torch| torch.build == Build::Rocm);
     if let (Holds::Yes, Some(gpus), Some(count)) = (machine.worlds.cuda.holds, machine.worlds.gpus, visible.count)
         && gpus != count
+        && !amd
     {
         found.push(format!("`worlds.gpus` is {gpus}, and `visible.count` is {count}"));
     }
