@@ -29,7 +29,8 @@ fn counts(machine: &Machine, found: &mut Vec<String>) {
     }
     // AMD's GPUs are not in NVIDIA's count.
     let amd = machine.torch.as_ref().is_some_and(|torch| torch.build == Build::Rocm);
-    if let (Holds::Yes, Some(gpus), Some(count)) = (machine.worlds.cuda.holds, machine.worlds.gpus, visible.count)
+    if let (Holds::Yes, Some(gpus), Some(count)) =
+        (machine.worlds.cuda.holds, machine.worlds.gpus, visible.count)
         && gpus != count
         && !amd
     {
@@ -69,7 +70,11 @@ fn devices(machine: &Machine, found: &mut Vec<String>) {
     }
     let count = u32::try_from(machine.devices.len()).unwrap_or(u32::MAX);
     let beyond = machine.peers.iter().find(|peer| peer.from >= count || peer.to >= count);
-    found.extend(beyond.map(|peer| format!("`peers` names cuda:{}, and there are {count} devices", peer.from.max(peer.to))));
+    found.extend(
+        beyond.map(|peer| {
+            format!("`peers` names cuda:{}, and there are {count} devices", peer.from.max(peer.to))
+        }),
+    );
 }
 
 #[cfg(test)]

@@ -109,7 +109,8 @@ pub(super) const OF_DRIVER: &[&[&str]] = &[driver::IDS];
 /// Those of single devices and of which can be seen.
 pub(super) const OF_DEVICES: &[&[&str]] = &[visible::IDS, rocm::IDS, devices::IDS];
 /// Those of PyTorch and of what it brings.
-pub(super) const OF_TORCH: &[&[&str]] = &[wheels::IDS, torch::IDS, import::IDS, libraries::IDS, companions::IDS];
+pub(super) const OF_TORCH: &[&[&str]] =
+    &[wheels::IDS, torch::IDS, import::IDS, libraries::IDS, companions::IDS];
 
 /// A problem, in the order in which it is told.
 struct Draft(Problem);
