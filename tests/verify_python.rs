@@ -13,9 +13,10 @@ const SITE: &str = "lib/python3.11/site-packages";
 
 /// The version of PyTorch, and what named the environment.
 fn found(report: &Value) -> (&str, &str) {
-    let text = |value: &'_ Value| value.as_str().map(str::to_owned).unwrap_or_else(|| "none".to_owned());
-    let (version, by) = (text(&report["torch"]["version"]), text(&report["python"]["found_by"]));
-    (version.leak(), by.leak())
+    (
+        report["torch"]["version"].as_str().unwrap_or("none"),
+        report["python"]["found_by"].as_str().unwrap_or("none"),
+    )
 }
 
 fn torch(version: &'static str) -> Torch {
@@ -216,8 +217,6 @@ fn a_pytorch_that_is_edited_in_place_is_whole() {
                 r#"{"dir_info": {"editable": true}, "url": "file:///src"}"#,
             )
     };
-    let source = machine().path("src");
-    drop(source);
     let by_path = machine();
     let path = by_path.path("src").display().to_string();
     let by_path = by_path.file(&format!("{site}/__editable__.torch-2.9.0a0.pth"), format!("{path}\n"));

@@ -109,7 +109,7 @@ impl Target {
         let choice = choose(&self.needs, keep)?;
         let kept = self.version.as_deref().filter(|_| keep == Some(choice.release));
         Some(match self.place.tool {
-            Tool::Conda | Tool::Pixi => self.from_conda("pytorch-gpu", kept, choice.index.cuda.major),
+            Tool::Conda | Tool::Pixi => self.by_conda("pytorch-gpu", kept, choice.index.cuda.major),
             Tool::UvProject | Tool::Poetry => {
                 self.place.project(&self.packages(choice, kept, false), choice.index)
             }
@@ -139,10 +139,10 @@ impl Target {
                 Some(self.place.pip(&torch, How::default(), Some("https://download.pytorch.org/whl/cpu")))
             }
             Platform::LinuxX86 | Platform::LinuxArm | Platform::Windows | Platform::MacArm if fits(8, 15) => {
-                Some(self.from_pypi(&torch))
+                Some(self.by_pypi(&torch))
             }
             // The last one for it is 2.2.
-            Platform::MacX86 if fits(8, 12) => Some(self.from_pypi(&torch)),
+            Platform::MacX86 if fits(8, 12) => Some(self.by_pypi(&torch)),
             _ => None,
         }
     }
@@ -218,7 +218,7 @@ impl Target {
         self.place.uninstall(packages)
     }
 
-    fn from_pypi(&self, packages: &[String]) -> String {
+    fn by_pypi(&self, packages: &[String]) -> String {
         match self.place.tool {
             Tool::UvProject => format!("uv add {}", packages.join(" ")),
             Tool::Poetry => format!("poetry add {}", packages.join(" ")),
@@ -226,7 +226,7 @@ impl Target {
         }
     }
 
-    fn from_conda(&self, name: &str, kept: Option<&str>, cuda: u32) -> String {
+    fn by_conda(&self, name: &str, kept: Option<&str>, cuda: u32) -> String {
         let torch = kept
             .filter(|_| self.forge)
             .map_or_else(|| name.to_owned(), |version| format!("{name}={version}"));

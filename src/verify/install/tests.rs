@@ -164,8 +164,10 @@ fn where_there_is_no_wheel_there_is_no_command() {
     }
 }
 
+type Listed = (&'static str, u32, (u32, u32), (u32, u32), &'static [u32]);
+
 /// An index as it was listed: its tag, the least driver, the PyTorch and Python versions, the GPUs that it has code for.
-const LISTED: [(&str, u32, (u32, u32), (u32, u32), &[u32]); 6] = [
+const LISTED: [Listed; 6] = [
     ("cu118", 11, (0, 7), (8, 13), &[37, 50, 52, 60, 61, 70, 75, 80, 86, 87, 89, 90]),
     ("cu121", 12, (1, 5), (8, 12), &[50, 52, 60, 61, 70, 75, 80, 86, 89, 90]),
     ("cu124", 12, (4, 6), (8, 13), &[50, 52, 60, 61, 70, 75, 80, 86, 89, 90]),
