@@ -30,6 +30,8 @@ pub struct Target {
     place: Place,
     /// Is there an NVIDIA GPU, as far as is known?
     gpu: bool,
+    /// May there be one that is not to be seen from here: in a container, in WSL, in a job of a cluster?
+    hidden: bool,
     /// The index of wheels for a board that none of PyTorch's own are for.
     index: Option<&'static str>,
     /// The installed PyTorch's version, without the part after `+`.
@@ -73,6 +75,9 @@ impl Target {
                 shell: Shell { windows: machine.system.os == "windows" },
             },
             gpu,
+            hidden: machine.system.container.is_some()
+                || machine.system.wsl
+                || !machine.system.surroundings.is_empty(),
             index: None,
             version: version.map(str::to_owned),
             tag: tag.map(str::to_owned),
@@ -131,11 +136,11 @@ impl Target {
             return Some(self.place.conda(&["pytorch".to_owned()], None));
         }
         let torch = ["torch".to_owned()];
+        // Who mends that shall not have a PyTorch that cannot use it.
+        let for_cpu = !self.hidden && !matches!(self.place.tool, Tool::UvProject | Tool::Poetry);
         match self.needs.platform {
             // What PyPI has for it is built for CUDA, and takes gigabytes.
-            Platform::LinuxX86
-                if fits(8, 15) && !matches!(self.place.tool, Tool::UvProject | Tool::Poetry) =>
-            {
+            Platform::LinuxX86 if fits(8, 15) && for_cpu => {
                 Some(self.place.pip(&torch, How::default(), Some("https://download.pytorch.org/whl/cpu")))
             }
             Platform::LinuxX86 | Platform::LinuxArm | Platform::Windows | Platform::MacArm if fits(8, 15) => {

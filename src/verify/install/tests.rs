@@ -49,6 +49,7 @@ impl On {
                 shell: Shell { windows },
             },
             gpu: !self.devices.is_empty(),
+            hidden: false,
             index: None,
             version: torch,
             cuda: tag.as_deref().and_then(|tag| tag.strip_prefix("cu")).and_then(|digits| {
@@ -262,6 +263,13 @@ fn a_pytorch_where_there_is_none() {
     ] {
         assert_eq!(on.target().new_one(), expected, "{on:?}");
     }
+}
+
+#[test]
+fn where_a_gpu_may_be_hidden_pytorch_is_the_one_that_could_use_it() {
+    let on = On { devices: Vec::new(), driver: None, torch: None, ..On::linux() };
+    let target = Target { hidden: true, ..on.target() };
+    assert_eq!(target.new_one().as_deref(), Some("/a/bin/python -m pip install torch"));
 }
 
 #[test]
