@@ -254,6 +254,8 @@ fn builds_for_others_need_nothing_of_nvidias() {
     let xpu = Torch { version: "2.15.0+xpu", xpu: Some("20250301"), ..Torch::cpu() };
     let report = Machine::bare().torch(&xpu).verify("");
     assert_eq!((problems(&report), &report["status"]), (vec![], &json!("unknown")), "{report:#}");
+    let text = Machine::bare().torch(&xpu).run("verify").stdout;
+    assert!(text.ends_with("Could not tell: PyTorch is built for XPU, which is not probed.\n"), "{text}");
     let npu = Torch { packages: &[("torch-npu", "2.15.0")], ..Torch::cpu() };
     let report = Machine::bare().torch(&npu).verify("");
     assert_eq!((problems(&report), &report["status"]), (vec![], &json!("unknown")), "{report:#}");

@@ -8,6 +8,10 @@ pub fn conclusion(machine: &Machine) -> String {
     match (machine.status, machine.worlds.cuda.holds) {
         (Status::Usable, Holds::Yes) => usable(machine),
         (Status::Usable, _) => "PyTorch can use Apple's GPU here (`mps`).".to_owned(),
+        // What there may be is another back end.
+        (Status::Unknown, Holds::No) => {
+            format!("Could not tell: {}.", may_be_there(machine).unwrap_or(because))
+        }
         (Status::Unknown, _) => format!("Could not tell: {because}."),
         (Status::Problem, _) if machine.torch.is_none() => {
             let driver = match machine.worlds.cuda.holds {
@@ -24,6 +28,12 @@ pub fn conclusion(machine: &Machine) -> String {
         }
         (Status::Problem, _) => format!("PyTorch cannot use a GPU here: {because}.{}", first_error(machine)),
     }
+}
+
+/// Why it is not known whether there is a back end besides CUDA.
+fn may_be_there(machine: &Machine) -> Option<&String> {
+    let unknown = machine.worlds.backends.values().find(|answer| answer.holds == Holds::Unknown);
+    unknown.map(|answer| &answer.because)
 }
 
 fn first_error(machine: &Machine) -> &'static str {
