@@ -250,7 +250,7 @@ pub struct MachineArgs {
         group = "judged"
     )]
     pub verify: Option<Depth>,
-    /// Judge for the machine whose `samedevice verify --output-format json` is in this file
+    /// Judge for the machine whose `samedevice verify --output-format json` is in this file; `-` is standard input
     #[arg(long, value_name = "FILE", group = "judged")]
     pub machine: Option<PathBuf>,
     /// With `--verify=run`, allocate what findings assume, up to what is free, and give it back
@@ -262,8 +262,8 @@ pub struct MachineArgs {
     /// Which findings make the exit code 1
     #[arg(long, value_enum, default_value_t, value_name = "WHICH", requires = "judged")]
     pub fail_on: FailOn,
-    /// The interpreter or environment that has the PyTorch to judge for
-    #[arg(long, value_name = "PATH", conflicts_with = "machine", requires = "verify")]
+    /// The interpreter or environment that has the PyTorch to judge for: its path, or a name on `PATH`
+    #[arg(long, value_name = "PYTHON", conflicts_with = "machine", requires = "verify")]
     pub python: Option<PathBuf>,
     /// How long the driver may take, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
@@ -300,21 +300,39 @@ pub struct VerifyArgs {
     /// Allocate these sizes ("20GiB") on each GPU for a moment, too
     #[arg(long, value_name = "SIZES", value_delimiter = ',', requires = "run")]
     pub memory: Vec<bytesize::ByteSize>,
-    /// The interpreter or environment that has the PyTorch in question
-    #[arg(long, value_name = "PATH")]
+    /// The interpreter or environment that has the PyTorch in question: its path, or a name on `PATH`
+    #[arg(long, value_name = "PYTHON")]
     pub python: Option<PathBuf>,
+    /// Really import PyTorch, with that Python and within the time limit, and compare what it says with what its files say
+    #[arg(long)]
+    pub import: bool,
     /// Show the GPUs' UUIDs, which identify this machine
     #[arg(long)]
     pub uuids: bool,
     /// How long the driver may take, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub time_limit: u64,
-    /// Show this saved report instead
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "memory", "python", "uuids"])]
+    /// Show this saved report instead; `-` is standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "memory", "python", "import", "uuids"])]
     pub machine: Option<PathBuf>,
     /// How to write it
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub output_format: PageFormat,
+    pub output_format: ReportFormat,
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub output_file: Option<PathBuf>,
+}
+
+/// Formats of the report about a machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum ReportFormat {
+    /// For people
+    #[default]
+    Text,
+    /// For an issue: what people are asked for, without the name of the home folder
+    Markdown,
+    /// For machines; `--machine` reads it
+    Json,
 }
 
 /// The probe.

@@ -284,6 +284,10 @@ pub struct Finding {
     pub by_default: Option<ByDefault>,
     /// From where it was reached, if it takes for granted that somebody moves the module that this is in.
     pub on_module: Vec<Spot>,
+    /// Is it only reached where there is CUDA? Else that is what its world takes for granted, not its path.
+    pub behind_cuda: bool,
+    /// What is wrong on every machine, and shows only where there is a device besides the CPU: a tensor that is not moved.
+    pub shows_with_accelerator: bool,
     /// It takes for granted that the group of processes is one of NCCL, and has not seen it made.
     pub in_group: bool,
     /// What to write instead.
@@ -340,6 +344,8 @@ impl Finding {
             given: Vec::new(),
             by_default: None,
             on_module: Vec::new(),
+            behind_cuda: false,
+            shows_with_accelerator: false,
             in_group: false,
             help: None,
             remedies: Vec::new(),

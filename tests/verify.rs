@@ -80,7 +80,7 @@ fn row_2_pytorch_is_built_without_cuda() {
         Machine::with_driver().torch(&Torch { version: "2.15.0", distribution: "2.15.0", ..Torch::cpu() });
     expect(&report.verify(""), "cpu-only-build", "no", &[]);
     let report = Machine::with_driver().torch(&Torch { installer: "uv", ..Torch::cpu() }).verify("");
-    expect(&report, "cpu-only-build", "no", &["uv pip install --reinstall torch"]);
+    expect(&report, "cpu-only-build", "no", &["uv pip install --python"]);
     // Without a GPU it is what one wants.
     let report = Machine::bare().torch(&Torch::cpu()).verify("");
     assert_eq!(problems(&report), ["no-gpu"]);

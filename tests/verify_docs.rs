@@ -63,6 +63,9 @@ fn every_field_is_told_and_no_other() {
     {
         fields(&Machine::usable().set(setting, function).verify("--time-limit 1"), "", &mut all);
     }
+    // What PyTorch says, where it is imported.
+    let imported = Machine::usable().python("echo '{\"version\": \"2.15.0\"}'").verify("--import");
+    fields(&imported, "", &mut all);
     // Of an outcome that cannot be brought about: the program that cannot start itself.
     all.insert("driver.outcome.reason".to_owned());
     assert_eq!(first_column(&page(), "The document"), all);

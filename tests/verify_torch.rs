@@ -103,8 +103,10 @@ fn builds_are_told_apart() {
 }
 
 #[test]
-fn a_build_for_amd_is_not_judged() {
-    let report = Machine::with_driver().torch(&Torch::rocm()).verify("");
+fn a_build_for_amd_is_not_judged_in_wsl() {
+    let machine =
+        Machine::with_driver().torch(&Torch::rocm()).system("proc/version", "Linux microsoft WSL2\n");
+    let report = machine.verify("");
     assert_eq!(
         (&report["worlds"]["cuda"]["holds"], &report["status"]),
         (&json!("unknown"), &json!("unknown"))
@@ -122,10 +124,18 @@ fn what_is_broken() {
         Machine::usable().without(&format!("{site}/torch/lib/libtorch_cuda.so")),
         "`libtorch_cuda.so` is missing",
     );
-    broken(Machine::usable().file(&format!("{site}/torch-2.1.0.dist-info/METADATA"), ""), "2 records of it");
     broken(Machine::usable().file(&format!("{site}/torch/version.py"), "x = [\n"), "does not say what");
     let gone = Machine::with_driver().environment("project/.venv");
     broken(gone.file(&format!("{site}/torch-2.1.0.dist-info/METADATA"), ""), "its folder is not");
+}
+
+#[test]
+fn two_records_and_one_folder() {
+    let site = format!("project/.venv/{SITE}");
+    let machine = Machine::usable().file(&format!("{site}/torch-2.1.0.dist-info/METADATA"), "");
+    let report = machine.verify("");
+    assert_eq!((problems(&report), &report["status"]), (vec!["several-records"], &json!("usable")));
+    assert!(problem(&report, "several-records").contains("2.1.0, 2.15.0+cu126"), "{report:#}");
 }
 
 #[test]
@@ -193,46 +203,28 @@ fn a_file_of_the_project_is_called_torch() {
 }
 
 #[test]
-fn cudnn_and_nccl() {
-    let torch = Torch { packages: &[], ..Torch::cu126() };
+fn packages_of_nvidia() {
+    let torch = Torch { packages: &[], libraries: &[], ..Torch::cu126() };
     let report = Machine::with_driver().torch(&torch).verify("");
-    expect(&report, "cudnn-missing", "no", &["nvidia-cudnn-cu12==9.10.2.21", "pip install"]);
-    let torch = Torch { libraries: &["cublas/lib/libcublas.so.12"], ..Torch::cu126() };
-    let report = Machine::with_driver().torch(&torch).verify("");
-    expect(&report, "cudnn-missing", "no", &["files are missing"]);
-    let packages = &[("nvidia-cudnn-cu13", "9.26.0.51"), ("nvidia-nccl-cu13", "2.30.7")];
+    expect(&report, "library-missing", "no", &["nvidia-cudnn-cu12==9.10.2.21", "pip install"]);
     let machine = || Machine::with_driver().set("STUB_VERSION", "13020");
     assert_eq!(problems(&machine().torch(&Torch::pypi()).verify("")), [""; 0]);
-    let report = machine().torch(&Torch { packages, ..Torch::pypi() }).verify("");
-    expect(&report, "cublas-missing", "no", &["PyTorch 2.15.0+cu132 asks for nvidia-cublas"]);
+    let libraries = &["cudnn/lib/libcudnn.so.9", "nccl/lib/libnccl.so.2"];
+    let report = machine().torch(&Torch { libraries, ..Torch::pypi() }).verify("");
+    expect(&report, "library-missing", "no", &["libcublas.so.13 is missing", "cuda-toolkit[cublas]==13.2.2"]);
     let torch = Torch { packages: &[("nvidia-cudnn-cu12", "8.9.7.29")], ..Torch::cu126() };
     let report = Machine::with_driver().torch(&torch).verify("");
-    assert_eq!(problems(&report), ["cudnn-version"]);
+    assert_eq!(problems(&report), ["library-version"]);
     let torch =
         Torch { requires: &["nvidia-nccl-cu12 (==2.27.3) ; platform_system == 'Linux'"], ..Torch::cu126() };
     let report = Machine::with_driver().torch(&torch).verify("");
-    expect(&report, "nccl-missing", "no", &["nvidia-nccl-cu12==2.27.3"]);
+    assert!(problem(&report, "package-missing").contains("nvidia-nccl-cu12==2.27.3"));
     let torch = Torch {
         requires: &["nvidia-cudnn-cu12==1; platform_system == \"Windows\"", "nvidia-nccl-cu12; extra == 'x'"],
         packages: &[],
         ..Torch::cu126()
     };
     assert_eq!(problems(&Machine::with_driver().torch(&torch).verify("")), [""; 0], "not asked for here");
-}
-
-#[test]
-fn another_cudnn_on_the_search_path() {
-    let machine = Machine::usable().file("cuda/lib64/libcudnn.so.9", "").search_first("cuda/lib64");
-    let report = machine.verify("");
-    assert_eq!((problems(&report), &report["status"]), (vec!["cudnn-duplicated"], &json!("usable")));
-    assert!(problem(&report, "cudnn-duplicated").contains("cuda/lib64"));
-    // The loader asks for version 9, and takes neither another one nor a file for linking.
-    let machine = Machine::usable().file("cuda/lib64/libcudnn.so.8", "").file("cuda/lib64/libcudnn.so", "");
-    assert_eq!(problems(&machine.search_first("cuda/lib64").verify("")), [""; 0]);
-    // PyTorch's own folder may be named.
-    let machine =
-        Machine::usable().search_first("project/.venv/lib/python3.11/site-packages/nvidia/cudnn/lib");
-    assert_eq!(problems(&machine.verify("")), [""; 0]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::unchecked::Unchecked;
 use super::verify::{self, Asked};
 use super::{Failure, baseline, fix, listed, say, show, terminal};
 use crate::analysis::{FailedPass, STEPS, analyze};
-use crate::cli::{CheckArgs, Color, Depth, FailOn, MachineArgs, Output, RuleSelection, is_setting};
+use crate::cli::{CheckArgs, Color, Depth, FailOn, Output, RuleSelection, is_setting};
 use crate::config::file::unknown_rule;
 use crate::config::selector::Selection;
 use crate::config::{ConfigError, Overrides, Patterns, Resolver, Selector, Where, inline};
@@ -117,7 +117,7 @@ fn report(
     (found, mut refined): (&Discovery, Refined),
     left: Left<'_>,
 ) -> Result<ExitCode, Failure> {
-    if let Some(asked) = asked(&args.machine)? {
+    if let Some(asked) = asked(args)? {
         verify::judge(&mut refined.findings, &asked, cwd)?;
         if args.machine.only_confirmed {
             refined.findings.retain(verify::is_confirmed);
@@ -160,7 +160,14 @@ fn threads(asked: Option<usize>) -> usize {
 }
 
 /// Which machine the findings are to be judged for, if for one.
-fn asked(args: &MachineArgs) -> Result<Option<Asked>, Failure> {
+fn asked(all: &CheckArgs) -> Result<Option<Asked>, Failure> {
+    let args = &all.machine;
+    let from_stdin = args.machine.as_deref() == Some(Path::new("-"));
+    let list = all.files.files_from.as_deref() == Some(Path::new("-"));
+    if from_stdin && (reads_stdin(all) || list) {
+        let both = "`--machine -` reads standard input, and so does what names the files to lint: save one of them in a file";
+        return Err(Failure::Other(both.to_owned()));
+    }
     if args.memory && args.verify != Some(Depth::Run) {
         return Err(Failure::Other("`--memory` allocates on the GPU, and needs `--verify=run`".to_owned()));
     }

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::{Failure, terminal};
-use crate::cli::{Color, PageFormat, ProbeArgs, VerifyArgs};
+use super::{Failure, say, terminal};
+use crate::cli::{Color, ProbeArgs, ReportFormat, VerifyArgs};
 use crate::finding::{Finding, Verdict};
+use crate::source::write::prepared;
 use crate::verify::examine::{Options, examine};
 use crate::verify::judge::Judge;
-use crate::verify::machine::{Depth, Status};
-use crate::verify::{load, probe, text};
+use crate::verify::machine::{Depth, Machine, Status};
+use crate::verify::{contradictions, load, markdown, probe, text};
 use crate::world::World;
 
 /// Examines this machine, or shows a saved report of another.
@@ -20,33 +21,83 @@ use crate::world::World;
 /// If flags are wrong, or nothing can be written.
 pub fn run(args: &VerifyArgs, color: Color) -> Result<ExitCode, Failure> {
     let machine = match &args.machine {
-        Some(file) => load(file).map_err(Failure::Other)?,
+        Some(file) => saved(file)?,
         None => examine(&Options {
             depth: if args.run { Depth::Run } else { Depth::Look },
             allocate: args.memory.iter().map(bytesize::ByteSize::as_u64).collect(),
             python: args.python.clone(),
+            import: args.import,
             uuids: args.uuids,
             limit: Duration::from_secs(args.time_limit),
             cwd: cwd()?,
         })
         .map_err(Failure::Other)?,
     };
-    let stdout = io::stdout();
-    let look = text::Look { color: terminal::color(color, &stdout), unicode: terminal::unicode() };
-    let mut out = BufWriter::new(stdout.lock());
-    match args.output_format {
-        PageFormat::Text => text::write(&machine, look, &mut out)?,
-        PageFormat::Json => {
-            serde_json::to_writer_pretty(&mut out, &machine).map_err(io::Error::other)?;
-            writeln!(out)?;
+    match &args.output_file {
+        None => {
+            let stdout = io::stdout();
+            let look = text::Look { color: terminal::color(color, &stdout), unicode: terminal::unicode() };
+            let mut out = BufWriter::new(stdout.lock());
+            write(&machine, args.output_format, look, &mut out)?;
+            out.flush()?;
+        }
+        Some(path) => {
+            let look = text::Look { color: color == Color::Always, unicode: true };
+            let mut bytes = Vec::new();
+            write(&machine, args.output_format, look, &mut bytes)?;
+            replace(path, &bytes)?;
         }
     }
-    out.flush()?;
     Ok(ExitCode::from(match machine.status {
         Status::Usable => 0,
         Status::Problem => 1,
         Status::Unknown => 2,
     }))
+}
+
+fn write(machine: &Machine, format: ReportFormat, look: text::Look, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        ReportFormat::Text => text::write(machine, look, out),
+        ReportFormat::Markdown => markdown::write(machine, out),
+        ReportFormat::Json => {
+            serde_json::to_writer_pretty(&mut *out, machine).map_err(io::Error::other)?;
+            writeln!(out)
+        }
+    }
+}
+
+/// Writes the file as a whole: what was there stays if that fails. A device is written to.
+fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let regular = std::fs::metadata(path).map_or(true, |metadata| metadata.is_file());
+    let written = if regular {
+        // Behind a link.
+        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        prepared(&target, bytes).and_then(|file| file.persist(&target).map(drop).map_err(io::Error::from))
+    } else {
+        std::fs::write(path, bytes)
+    };
+    let failure = |error: io::Error| {
+        Failure::Other(format!(
+            "cannot write `{}`: {}",
+            path.display(),
+            crate::source::read::io_reason(&error)
+        ))
+    };
+    written.map_err(failure)
+}
+
+/// A saved report. What in it cannot all be true is told.
+fn saved(file: &Path) -> Result<Machine, Failure> {
+    let machine = load(file).map_err(Failure::Other)?;
+    for contradiction in contradictions::of(&machine) {
+        say(&format!("warning: the report in {} contradicts itself: {contradiction}", named(file)));
+    }
+    Ok(machine)
+}
+
+/// What messages call the file.
+fn named(file: &Path) -> String {
+    if file == Path::new("-") { "standard input".to_owned() } else { format!("`{}`", file.display()) }
 }
 
 /// The probe's own process.
@@ -81,7 +132,8 @@ pub struct Asked {
 /// If there is no such report, or the flags are wrong.
 pub fn judge(findings: &mut [Finding], asked: &Asked, cwd: &Path) -> Result<(), Failure> {
     if let Some(file) = &asked.file {
-        let machine = load(file).map_err(Failure::Other)?;
+        let machine = saved(file)?;
+        let file = if file == Path::new("-") { Path::new("standard input") } else { file };
         mark(findings, &Judge::saved(&machine, file));
         return Ok(());
     }
@@ -96,6 +148,7 @@ pub fn judge(findings: &mut [Finding], asked: &Asked, cwd: &Path) -> Result<(), 
         depth: asked.depth,
         allocate: if asked.memory { sizes } else { Vec::new() },
         python: asked.python.clone(),
+        import: false,
         uuids: false,
         limit: Duration::from_secs(asked.time_limit),
         cwd: cwd.to_owned(),

@@ -95,12 +95,14 @@ pub struct Bite {
     pub also: Vec<Vec<Premise>>,
     /// What else must hold, as clauses ("`args.cuda` is set").
     pub conditions: Vec<String>,
+    /// Is the point only reached where there is CUDA? Else CUDA is what it takes to go wrong.
+    pub behind_cuda: bool,
 }
 
 impl Bite {
     /// In this world, whatever else.
     pub fn in_world(world: World) -> Self {
-        Self { world, premises: Vec::new(), also: Vec::new(), conditions: Vec::new() }
+        Self { world, premises: Vec::new(), also: Vec::new(), conditions: Vec::new(), behind_cuda: false }
     }
 }
 

@@ -35,6 +35,7 @@ pub(super) fn discarded(event: &Event, cx: &Context<'_>) -> Option<Finding> {
         (true, _) => "move the module, or the parameter's values through its `.data`".to_owned(),
     };
     let remedy = (!parameter).then_some(Remedy::Keep(event.place));
+    let f = Finding { shows_with_accelerator: true, ..f };
     Some(with_stack(f, event).help(help).remedy(remedy))
 }
 
@@ -44,6 +45,7 @@ pub(super) fn moved_empty(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     let message = format!("`.{method}()` moves nothing: the module has no parts yet");
     let f = finding(203, event, message, event.place, "moves what is registered by now");
     let f = f.related(*part, "registered after it");
+    let f = Finding { shows_with_accelerator: true, ..f };
     Some(with_stack(f, event).help("move it as the last thing, or leave it to whoever makes the module"))
 }
 

@@ -299,6 +299,8 @@ fn merge(into: &mut Finding, other: Finding) {
         into.entries.extend(other.entries);
     }
     into.in_group &= other.in_group;
+    into.shows_with_accelerator &= other.shows_with_accelerator;
+    into.behind_cuda &= other.behind_cuda;
     into.silenced = into.silenced.max(other.silenced);
     into.where_cuda_is = into.where_cuda_is.take().or(other.where_cuda_is);
     into.by_default = into.by_default.zip(other.by_default).map(|(a, b)| a.and(b));
@@ -495,6 +497,7 @@ fn finding(code: u16, event: &Event, message: String, primary: Place, label: &st
     f.condition = condition(&event.bite);
     f.premises.clone_from(&event.bite.premises);
     f.also.clone_from(&event.bite.also);
+    f.behind_cuda = event.bite.behind_cuda;
     f
 }
 

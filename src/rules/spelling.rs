@@ -93,6 +93,8 @@ pub(super) fn compared(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
     if *how != Compared::Tensors || !f.world.has_cuda() {
         f.world = World::Always;
     }
+    // Where there is only the CPU, no device is the one that is looked for, and the answer is right by chance.
+    f.shows_with_accelerator = *how != Compared::Inside && !with.starts_with("cpu");
     if *how == Compared::Type {
         let help = "the types are `cuda`, `cpu`, `mps`, …, without an index: `.type == \"cuda\"`";
         return Some(with_stack(f, event).help(help));

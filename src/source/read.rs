@@ -67,6 +67,14 @@ pub fn text(path: &Path) -> Result<String, Unreadable> {
     utf8(bytes(path)?, "")
 }
 
+/// Reads a file of which only some lines matter, whatever bytes the others have in them.
+///
+/// # Errors
+/// [`Unreadable`] if it is no regular file, too large, or cannot be read.
+pub fn text_lossy(path: &Path) -> Result<String, Unreadable> {
+    Ok(String::from_utf8_lossy(&bytes(path)?).into_owned())
+}
+
 /// Decodes the bytes of a file that must be UTF-8. A byte order mark stays.
 ///
 /// # Errors
@@ -84,6 +92,14 @@ pub fn head(path: &Path, limit: u64) -> Result<Vec<u8>, Unreadable> {
     let mut bytes = Vec::new();
     file.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Reads a file of at most `limit` bytes that must be UTF-8; nothing where it is longer, is none or cannot be read.
+pub fn short_text(path: &Path, limit: u64) -> Option<String> {
+    let (file, length) = open(path).ok()?;
+    let mut bytes = Vec::new();
+    (length <= limit).then(|| file.take(limit).read_to_end(&mut bytes))?.ok()?;
+    utf8(bytes, "").ok()
 }
 
 /// All bytes of a file.
@@ -110,8 +126,11 @@ pub fn upto_max(stream: impl Read, bytes: &mut Vec<u8>) -> io::Result<usize> {
     stream.take(MAX_BYTES + 1).read_to_end(bytes)
 }
 
-/// The file and its length. It is asked before it is opened what it is.
-fn open(path: &Path) -> Result<(File, u64), Unreadable> {
+/// The file and its length, in bytes. It is asked before it is opened what it is.
+///
+/// # Errors
+/// [`Unreadable`] if it is no regular file or cannot be opened.
+pub fn open(path: &Path) -> Result<(File, u64), Unreadable> {
     let metadata = std::fs::metadata(path)?;
     if !metadata.is_file() {
         return Err(Unreadable::NotRegular(kind(metadata.file_type())));

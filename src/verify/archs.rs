@@ -1,41 +1,58 @@
 //! The GPU architectures that a PyTorch has code for, read from its library.
 
-use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use memchr::memmem;
 
+use super::elf::Library;
 use super::machine::Version;
-use crate::source::read::text;
+use crate::source::read::{open, text};
 
 /// Reading in pieces of this size keeps a library of 500 MB out of memory.
 const CHUNK: usize = 1 << 20;
 /// No list is longer, in bytes. Pieces overlap by this much.
 const MAX_LIST: usize = 512;
 
-/// The list that `torch.cuda.get_arch_list()` gives: one string in `libtorch_python`, `sm_75 sm_80 compute_90`.
-/// Empty if there is none.
+/// No more than this is read of a library, in bytes: its constants take 1 MB.
+const MAX_READ: u64 = 64 << 20;
+
+/// The list that `torch.cuda.get_arch_list()` gives: one string among the constants of `libtorch_python`, `sm_75 sm_80
+/// compute_90`. Empty if there is none.
 pub fn of(torch: &Path) -> Vec<String> {
     let lib = torch.join("lib");
     let names = ["libtorch_python.so", "torch_python.dll", "libtorch_python.dylib"];
-    let Some(mut file) = names
-        .iter()
-        .map(|name| lib.join(name))
-        .filter(|path| path.is_file())
-        .find_map(|path| File::open(path).ok())
+    let Some((path, mut file)) =
+        names.iter().map(|name| lib.join(name)).find_map(|path| Some((path.clone(), open(&path).ok()?.0)))
     else {
         return Vec::new();
     };
+    // What is no ELF file is read from its beginning.
+    let constants = Library::open(&path).map(|library| library.constants()).unwrap_or_default();
+    let pieces = if constants.is_empty() { vec![(0, MAX_READ)] } else { constants };
+    let mut best = Vec::new();
+    let mut left = MAX_READ;
+    for (offset, length) in pieces {
+        let length = length.min(left);
+        left -= length;
+        if length > 0 && file.seek(SeekFrom::Start(offset)).is_ok() {
+            let found = longest(&mut file.by_ref().take(length));
+            if found.len() > best.len() {
+                best = found;
+            }
+        }
+    }
+    best
+}
+
+/// The longest list in what is read.
+fn longest(source: &mut impl Read) -> Vec<String> {
     let finder = memmem::Finder::new("sm_");
     let mut best = Vec::new();
     let mut window: Vec<u8> = Vec::new();
     let mut chunk = vec![0; CHUNK];
     loop {
-        let read = match file.read(&mut chunk) {
-            Ok(read) => read,
-            Err(_) => return best,
-        };
+        let Ok(read) = source.read(&mut chunk) else { return best };
         window.extend_from_slice(&chunk[..read]);
         // What begins in the last bytes is looked at with the next piece.
         let complete = if read == 0 { window.len() } else { window.len().saturating_sub(MAX_LIST) };
@@ -83,7 +100,7 @@ struct Arch {
     version: Version,
     /// Intermediate code, which the driver compiles for newer devices.
     ptx: bool,
-    /// `sm_90a`: for this device alone.
+    /// `sm_90a`: for this device alone. `sm_100f`, for a family, runs wherever `sm_100` does.
     specific: bool,
 }
 
@@ -93,37 +110,57 @@ fn parse(word: &str) -> Option<Arch> {
         None => (true, word.strip_prefix("compute_")?),
     };
     let digits = rest.trim_end_matches(['a', 'f']);
-    let specific = digits.len() != rest.len();
+    let specific = rest.ends_with('a');
     let number: u32 = digits.parse().ok().filter(|n| (20..1000).contains(n))?;
     Some(Arch { version: Version::new(number / 10, number % 10), ptx, specific })
 }
 
-/// Integrated devices, for which other code of the same major version is not (`DEVICE_REQUIREMENT` in
-/// `torch/cuda/__init__.py`), and what runs code for them.
-const INTEGRATED: [Version; 5] =
-    [Version::new(5, 3), Version::new(6, 2), Version::new(7, 2), Version::new(8, 7), Version::new(10, 1)];
+/// Integrated devices: their code runs on them alone, and they run no other (`DEVICE_REQUIREMENT` in
+/// `torch/cuda/__init__.py` of PyTorch 2.15, as the two lists below).
+const INTEGRATED: [Version; 6] = [
+    Version::new(5, 3),
+    Version::new(6, 2),
+    Version::new(7, 2),
+    Version::new(8, 7),
+    Version::new(10, 1),
+    Version::new(11, 0),
+];
+/// Two names of one device: CUDA 13 calls 11.0 what was 10.1 before.
+const RENAMED: [Version; 2] = [Version::new(10, 1), Version::new(11, 0)];
+/// Integrated devices that run the code of others if it was built with CUDA 13.2 or later
+/// (`DEVICE_REQUIREMENT_POST_JETSON_SBSA_UNIFICATION`).
+const UNIFIED: [Version; 2] = [Version::new(7, 2), Version::new(8, 7)];
+const UNIFICATION: Version = Version::new(13, 2);
 
-/// Does code for these architectures run on a device of this compute capability? `None` if there is no list.
-pub fn run_on(archs: &[String], device: Version) -> Option<bool> {
+/// Does code for these architectures, built with this CUDA, run on a device of this compute capability? `None` if
+/// there is no list. As PyTorch compares them (`_code_compatible_with_device` there), but for two things that it
+/// leaves out: `compute_90` is compiled for newer devices, and `sm_90a` runs on no other.
+pub fn run_on(archs: &[String], device: Version, cuda: Option<Version>) -> Option<bool> {
     let archs: Vec<Arch> = archs.iter().filter_map(|word| parse(word)).collect();
     if archs.is_empty() {
         return None;
     }
-    let runs = |arch: &Arch| {
-        let code = arch.version;
-        if code == device {
-            return true;
-        }
-        if arch.specific {
-            return false;
-        }
-        if arch.ptx {
-            return device >= code;
-        }
-        // Binary code runs on later devices of the same major version.
-        device.major == code.major && device.minor >= code.minor && !INTEGRATED.contains(&code)
-    };
-    Some(archs.iter().any(runs))
+    Some(archs.iter().any(|arch| runs(*arch, device, cuda)))
+}
+
+fn runs(arch: Arch, device: Version, cuda: Option<Version>) -> bool {
+    let code = arch.version;
+    if code == device {
+        return true;
+    }
+    if arch.specific {
+        return false;
+    }
+    if arch.ptx {
+        return device >= code;
+    }
+    if RENAMED.contains(&code) && RENAMED.contains(&device) {
+        return true;
+    }
+    // Binary code runs on later devices of the same major version.
+    let later = device.major == code.major && device.minor >= code.minor;
+    let unified = cuda.is_some_and(|cuda| cuda >= UNIFICATION) && UNIFIED.contains(&device);
+    later && !INTEGRATED.contains(&code) && (unified || !INTEGRATED.contains(&device))
 }
 
 #[cfg(test)]
@@ -165,25 +202,73 @@ mod tests {
         assert!(of_release(&folder.path().join("cuda"), Version::new(13, 2)).is_empty());
     }
 
+    const DEVICES: [u32; 21] =
+        [50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121];
+    /// What PyTorch 2.15 says of each architecture: the devices of [`DEVICES`] that run its code.
+    const RUN_ON: [(u32, &[u32]); 20] = [
+        (50, &[50, 52]),
+        (52, &[52]),
+        (53, &[53]),
+        (60, &[60, 61]),
+        (61, &[61]),
+        (62, &[62]),
+        (70, &[70, 75]),
+        (72, &[72]),
+        (75, &[75]),
+        (80, &[80, 86, 88, 89]),
+        (86, &[86, 88, 89]),
+        (87, &[87]),
+        (89, &[89]),
+        (90, &[90]),
+        (100, &[100, 103]),
+        (101, &[101, 110]),
+        (103, &[103]),
+        (110, &[101, 110]),
+        (120, &[120, 121]),
+        (121, &[121]),
+    ];
+    /// What the code of CUDA 13.2 and later runs on besides.
+    const SINCE_13_2: [(u32, u32); 3] = [(70, 72), (80, 87), (86, 87)];
+
+    fn version(number: u32) -> Version {
+        Version::new(number / 10, number % 10)
+    }
+
     #[test]
-    fn code_runs_on_later_devices_of_its_kind() {
-        let cu130 = words("sm_75 sm_80 sm_86 sm_90 sm_100 sm_120");
-        for (device, runs) in [
-            ((6, 1), false),
-            ((7, 0), false),
-            ((7, 5), true),
-            ((8, 0), true),
-            ((8, 9), true),
-            ((9, 0), true),
-            ((10, 3), true),
-            ((11, 0), false),
-            ((12, 1), true),
-        ] {
-            assert_eq!(run_on(&cu130, Version::new(device.0, device.1)), Some(runs), "{device:?}");
+    fn every_pair_is_as_pytorch_has_it() {
+        let cudas =
+            [None, Some((11, 8)), Some((12, 6)), Some((13, 0)), Some((13, 2)), Some((13, 4)), Some((14, 0))];
+        for (code, on) in RUN_ON {
+            for device in DEVICES {
+                for cuda in cudas {
+                    let since = cuda >= Some((13, 2)) && SINCE_13_2.contains(&(code, device));
+                    let expected = on.contains(&device) || since;
+                    let cuda = cuda.map(|(major, minor)| Version::new(major, minor));
+                    let found = run_on(&words(&format!("sm_{code}")), version(device), cuda);
+                    assert_eq!(found, Some(expected), "sm_{code} on {device} with {cuda:?}");
+                }
+            }
         }
-        assert_eq!(run_on(&words("sm_80 compute_90"), Version::new(12, 0)), Some(true), "by compiling");
-        assert_eq!(run_on(&words("sm_87"), Version::new(8, 9)), Some(false), "Jetson code");
-        assert_eq!(run_on(&words("sm_90a"), Version::new(9, 0)), Some(true));
-        assert_eq!(run_on(&[], Version::new(9, 0)), None);
+    }
+
+    #[test]
+    fn one_architecture_of_several_is_enough() {
+        let cu130 = words("sm_75 sm_80 sm_86 sm_90 sm_100 sm_120");
+        for (device, runs) in
+            [(61, false), (70, false), (75, true), (89, true), (103, true), (110, false), (121, true)]
+        {
+            assert_eq!(run_on(&cu130, version(device), Some(Version::new(13, 0))), Some(runs), "{device}");
+        }
+        assert_eq!(run_on(&[], Version::new(9, 0), None), None);
+    }
+
+    #[test]
+    fn intermediate_code_and_code_for_one_device() {
+        let on = |archs: &str, device: u32| run_on(&words(archs), version(device), None);
+        assert_eq!(on("sm_80 compute_90", 120), Some(true), "by compiling");
+        assert_eq!(on("sm_80 compute_90", 70), Some(false));
+        assert_eq!(on("compute_80", 87), Some(true), "by compiling, for an integrated device too");
+        assert_eq!((on("sm_90a", 90), on("sm_100a", 103)), (Some(true), Some(false)));
+        assert_eq!((on("sm_100f", 103), on("sm_100f", 101)), (Some(true), Some(false)));
     }
 }

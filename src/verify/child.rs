@@ -155,8 +155,9 @@ fn last_snapshot(output: &[u8]) -> Snapshot {
         .unwrap_or_else(|| Snapshot { doing: Some("starting".to_owned()), facts: Facts::default() })
 }
 
+/// How the process ended: "signal 11", "exit status: 3".
 #[cfg(unix)]
-fn how(status: ExitStatus) -> String {
+pub fn how(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
     match status.signal() {
         Some(signal) => format!("signal {signal}"),
@@ -164,7 +165,8 @@ fn how(status: ExitStatus) -> String {
     }
 }
 
+/// How the process ended.
 #[cfg(not(unix))]
-fn how(status: ExitStatus) -> String {
+pub fn how(status: ExitStatus) -> String {
     status.to_string()
 }

@@ -1,14 +1,17 @@
 //! The machine, examined: the driver in its own process, `nvidia-smi`, the system's files and PyTorch's, put
 //! together.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::about;
 use super::archs;
 use super::child::{self, Answered, Ending, VISIBLE};
 use super::facts::Seen;
+use super::imported;
+use super::imports::{self, Import, Question};
 use super::machine::{
-    ComputeMode, Depth, Device, Driver, Dtypes, Machine, Outcome, SCHEMA, Status, Version, Visible,
+    ComputeMode, Depth, Device, Driver, Dtypes, Machine, Outcome, SCHEMA, Status, Torch, Version, Visible,
 };
 use super::probe::Orders;
 use super::python::{self, Environment};
@@ -30,6 +33,8 @@ pub struct Options {
     pub allocate: Vec<u64>,
     /// The interpreter or environment to look for PyTorch in.
     pub python: Option<PathBuf>,
+    /// Really import PyTorch, in a process of its own?
+    pub import: bool,
     /// Show the devices' UUIDs?
     pub uuids: bool,
     /// How long the driver may take.
@@ -46,25 +51,32 @@ pub fn examine(options: &Options) -> Result<Machine, String> {
     let environments = python::environments(options.python.as_deref(), &options.cwd)?;
     let files = Files::new();
     let orders = Orders { run: options.depth == Depth::Run, allocate: options.allocate.clone() };
-    let asked = smi::ask(options.limit.min(SMI_LIMIT));
+    let asked = smi::ask(options.limit.min(SMI_LIMIT), &files);
     // What is used for a moment is no part of what others hold.
     let (mut asked, mut listed) = (Some(asked), None);
     if orders.run {
         listed = asked.take().map(smi::Asked::listed);
     }
     // The files are read while the driver thinks.
-    let ((shown, bare), installed) = std::thread::scope(|scope| {
+    let ((shown, bare), installed, import, imported) = std::thread::scope(|scope| {
         let probe = scope.spawn(|| child::ask(&orders, options.limit));
-        let installed = environments.first().map(|first| read(first, options)).unwrap_or_default();
+        let first = environments.first();
+        let installed = first.map(|first| read(first, options)).unwrap_or_default();
+        let import = first.and_then(|first| trace(first, &installed, &files));
+        let imported = first.filter(|_| options.import).map(|first| imported::ask(first, options));
         let none = || (not_probed("the thread that waits for it ended"), None);
-        (probe.join().unwrap_or_else(|_| none()), installed)
+        (probe.join().unwrap_or_else(|_| none()), installed, import, imported)
     });
     let listed = listed.or_else(|| asked.map(smi::Asked::listed)).unwrap_or_default();
     let mut system = files.system();
+    about::fill(&files, &mut system);
     system.nvidia_smi_error.clone_from(&listed.error);
     let visible = visible(&shown, bare.as_ref(), &listed);
-    let torch = installed.torch.clone();
-    let devices = devices(&shown, bare.as_ref(), &listed, torch.as_ref().map_or(&[], |torch| &torch.archs));
+    let mut torch = installed.torch.clone();
+    if let Some(torch) = &mut torch {
+        torch.imported = imported;
+    }
+    let devices = devices(&shown, bare.as_ref(), &listed, torch.as_ref());
     let mut machine = Machine {
         schema: SCHEMA,
         samedevice: env!("CARGO_PKG_VERSION").to_owned(),
@@ -81,7 +93,14 @@ pub fn examine(options: &Options) -> Result<Machine, String> {
         torch,
     };
     let elsewhere = elsewhere(&environments, &machine, options);
-    let case = Case { machine: &machine, files: &files, listed: &listed, installed: &installed, elsewhere };
+    let case = Case {
+        machine: &machine,
+        files: &files,
+        listed: &listed,
+        installed: &installed,
+        import: import.as_ref(),
+        elsewhere,
+    };
     let verdict = verdict::decide(&case);
     machine.problems = verdict.problems;
     machine.worlds = verdict.worlds;
@@ -111,6 +130,19 @@ fn hide<'a>(machine: &mut Machine, uuids: impl Iterator<Item = &'a str>) {
 
 fn read(environment: &Environment, options: &Options) -> Installed {
     torch_install::read(&python::search_path(environment), &environment.prefix, &options.cwd)
+}
+
+/// What `import torch` would load there.
+fn trace(environment: &Environment, installed: &Installed, files: &Files) -> Option<Import> {
+    let torch = installed.torch.as_ref()?;
+    let question = Question {
+        torch: Path::new(&torch.path),
+        extension: installed.extension.as_deref()?,
+        search_path: &python::search_path(environment),
+        cuda: torch.cuda,
+        interpreter: environment.interpreter.as_deref(),
+    };
+    imports::trace(&question, files)
 }
 
 /// PyTorch in the other environments that are named, where the first has none: "PATH: 2.15.0+cu132 in …".
@@ -198,13 +230,13 @@ fn visible(shown: &Answered, bare: Option<&Answered>, listed: &Listed) -> Visibl
     Visible { value, order, count: count(shown), physical, because }
 }
 
-fn devices(shown: &Answered, bare: Option<&Answered>, listed: &Listed, archs: &[String]) -> Vec<Device> {
+fn devices(shown: &Answered, bare: Option<&Answered>, listed: &Listed, torch: Option<&Torch>) -> Vec<Device> {
     let seen = &shown.facts.devices;
     let all = &bare.unwrap_or(shown).facts.devices;
-    (0..).zip(seen).map(|(index, device)| describe(index, device, all, listed, archs)).collect()
+    (0..).zip(seen).map(|(index, device)| describe(index, device, all, listed, torch)).collect()
 }
 
-fn describe(index: u32, seen: &Seen, all: &[Seen], listed: &Listed, archs: &[String]) -> Device {
+fn describe(index: u32, seen: &Seen, all: &[Seen], listed: &Listed, torch: Option<&Torch>) -> Device {
     let uuid = seen.uuid.as_deref();
     let gpu: Option<&Gpu> = listed.gpus.iter().find(|gpu| Some(gpu.uuid.as_str()) == uuid);
     let physical = uuid.and_then(|_| all.iter().position(|other| other.uuid.as_deref() == uuid));
@@ -230,7 +262,9 @@ fn describe(index: u32, seen: &Seen, all: &[Seen], listed: &Listed, archs: &[Str
         integrated: seen.integrated,
         pci: seen.pci.clone(),
         dtypes: capability.map(Dtypes::of),
-        in_build: capability.and_then(|capability| archs::run_on(archs, capability)),
+        in_build: torch
+            .zip(capability)
+            .and_then(|(torch, capability)| archs::run_on(&torch.archs, capability, torch.cuda)),
         processes: gpu.map(|gpu| gpu.processes.clone()).unwrap_or_default(),
         checks: seen.checks.clone(),
         allocations: seen.allocations.clone(),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::machine::{Answer, Device, Holds, Machine, Version};
+use super::machine::{Answer, Build, Device, Holds, Machine, Version};
 use crate::finding::{Finding, Judgement, Verdict};
 use crate::world::{Backend, Premise, World, gibibytes};
 
@@ -29,7 +29,10 @@ impl<'a> Judge<'a> {
 
     /// Confirmed if the finding's world is this machine and the path to it is possible here.
     pub fn judge(&self, finding: &Finding) -> Judgement {
-        let first = self.all(self.world(finding.world), &finding.premises);
+        if let Some(open) = self.by_others(finding) {
+            return open;
+        }
+        let first = self.all(self.of(finding), &finding.premises);
         if first.verdict != Verdict::Refuted || finding.world.premise().is_none() {
             return first;
         }
@@ -44,6 +47,61 @@ impl<'a> Judge<'a> {
             }
         }
         best
+    }
+
+    /// The finding's world, without what its path takes for granted.
+    fn of(&self, finding: &Finding) -> Judgement {
+        if finding.shows_with_accelerator && finding.world == World::Always {
+            return self.accelerated();
+        }
+        self.world(finding.world)
+    }
+
+    /// Somebody else decides about the device, the owner of a module or a caller: without CUDA it may as well be on
+    /// another back end. Not where the path has asked for CUDA.
+    fn by_others(&self, finding: &Finding) -> Option<Judgement> {
+        let undecided = !finding.on_module.is_empty() || !finding.given.is_empty();
+        if !undecided || finding.behind_cuda || !finding.world.has_cuda() || self.cuda().holds != Holds::No {
+            return None;
+        }
+        let (name, answer) = self.other_accelerator()?;
+        let but = match answer.holds {
+            Holds::Yes => format!("but its device may be `{name}`"),
+            _ => "and whether there is another accelerator is not known".to_owned(),
+        };
+        let reason = format!("{}, {but}: {}", self.about_cuda(), answer.because);
+        let open = judgement(Holds::Unknown, reason);
+        // Of what the path takes for granted, that there is CUDA is the world itself.
+        let others = finding.premises.iter().filter(|premise| !matches!(premise, Premise::AtLeastGpus(_)));
+        let said = self.all(open, &others.copied().collect::<Vec<_>>());
+        (said.verdict == Verdict::Open).then_some(said)
+    }
+
+    /// What goes wrong as soon as there is a second device besides the CPU.
+    fn accelerated(&self) -> Judgement {
+        let cuda = self.cuda();
+        match (cuda.holds, self.other_accelerator()) {
+            (Holds::Yes, _) => judgement(Holds::Yes, self.about_cuda()),
+            (_, Some((name, answer))) if answer.holds == Holds::Yes => {
+                judgement(Holds::Yes, format!("{} has `{name}`: {}", self.name, answer.because))
+            }
+            (Holds::Unknown, _) => judgement(Holds::Unknown, self.about_cuda()),
+            (Holds::No, Some((_, answer))) => judgement(Holds::Unknown, answer.because.clone()),
+            (Holds::No, None) => {
+                let reason =
+                    format!("{} has the CPU alone, so that nothing moves: {}", self.name, cuda.because);
+                judgement(Holds::No, reason)
+            }
+        }
+    }
+
+    /// A back end besides CUDA that is there, or else one that may be.
+    fn other_accelerator(&self) -> Option<(&str, &Answer)> {
+        let answers = &self.machine.worlds.backends;
+        [Holds::Yes, Holds::Unknown].into_iter().find_map(|holds| {
+            let found = answers.iter().find(|(_, answer)| answer.holds == holds);
+            found.map(|(name, answer)| (name.as_str(), answer))
+        })
     }
 
     /// Is this machine of that kind?
@@ -81,7 +139,7 @@ impl<'a> Judge<'a> {
             World::Always => (Holds::Yes, "it does not depend on the machine".to_owned()),
             World::Cuda => return self.cuda_meets(),
             World::NoCuda => self.no_cuda(),
-            World::FewerGpus(n) => self.fewer(n),
+            World::FewerGpus(n) => self.fewer_meets(n),
             World::Gpus(n) => return self.as_many(n),
             World::With(backend) => {
                 let answer = self.backend(backend);
@@ -121,25 +179,30 @@ impl<'a> Judge<'a> {
         &self.machine.worlds.cuda
     }
 
-    /// Devices of another sort than the one that findings speak of go wrong before they get there.
-    fn unusable(&self) -> Option<&Device> {
-        let devices = &self.machine.devices;
-        let all = !devices.is_empty() && devices.iter().all(|device| device.in_build == Some(false));
-        devices.first().filter(|_| all)
+    /// The devices that PyTorch calls `cuda`, as far as they are described: AMD's are not.
+    fn devices(&self) -> &[Device] {
+        match &self.machine.torch {
+            Some(torch) if torch.build == Build::Rocm => &[],
+            _ => &self.machine.devices,
+        }
+    }
+
+    /// Why a program on a device fails before it gets to the finding, if it does: PyTorch has no code for the devices.
+    fn unusable(&self) -> Option<String> {
+        let devices = self.devices();
+        let all = devices.iter().all(|device| device.in_build == Some(false));
+        let first = devices.first().filter(|_| all && self.cuda().holds == Holds::Yes)?;
+        Some(format!(
+            "CUDA is available on {}, but its PyTorch has no code for cuda:{} ({}): it fails earlier",
+            self.name, first.index, first.name
+        ))
     }
 
     fn cuda_meets(&self) -> Judgement {
-        let answer = self.cuda();
-        if answer.holds == Holds::Yes
-            && let Some(device) = self.unusable()
-        {
-            let reason = format!(
-                "CUDA is available on {}, but its PyTorch has no code for cuda:{} ({}): it fails earlier",
-                self.name, device.index, device.name
-            );
-            return judgement(Holds::Unknown, reason);
+        match self.unusable() {
+            Some(reason) => judgement(Holds::Unknown, reason),
+            None => judgement(self.cuda().holds, self.about_cuda()),
         }
-        judgement(answer.holds, self.about_cuda())
     }
 
     /// Are there that many GPUs, and can they be used?
@@ -166,6 +229,15 @@ impl<'a> Judge<'a> {
             },
             Holds::No => format!("{} has no CUDA: {}", self.name, answer.because),
             Holds::Unknown => format!("whether {} has CUDA is not known: {}", self.name, answer.because),
+        }
+    }
+
+    /// Is one of the first `n` GPUs used that is not there? Where the others cannot be used, it does not come to that.
+    fn fewer_meets(&self, n: u32) -> (Holds, String) {
+        let (holds, reason) = self.fewer(n);
+        match self.unusable() {
+            Some(reason) if holds == Holds::Yes => (Holds::Unknown, reason),
+            _ => (holds, reason),
         }
     }
 
@@ -204,9 +276,11 @@ impl<'a> Judge<'a> {
             // Without a GPU nothing is allocated on one.
             return (self.cuda().holds, self.about_cuda());
         }
+        if let Some(reason) = self.unusable() {
+            return (Holds::Unknown, reason);
+        }
         let needs = gibibytes(bytes);
-        let answers: Vec<(Holds, String)> =
-            self.machine.devices.iter().map(|device| room(device, bytes)).collect();
+        let answers: Vec<(Holds, String)> = self.devices().iter().map(|device| room(device, bytes)).collect();
         let all = |wanted: Holds| !answers.is_empty() && answers.iter().all(|(holds, _)| *holds == wanted);
         let holds = [Holds::Yes, Holds::No].into_iter().find(|holds| all(*holds)).unwrap_or(Holds::Unknown);
         let shown: Vec<&str> = answers.iter().map(|(_, words)| words.as_str()).collect();
@@ -226,18 +300,23 @@ impl<'a> Judge<'a> {
         if self.cuda().holds != Holds::Yes {
             return (self.cuda().holds, self.about_cuda());
         }
+        if let Some(reason) = self.unusable() {
+            return (Holds::Unknown, reason);
+        }
         let below: Vec<Option<bool>> =
-            self.machine.devices.iter().map(|device| device.capability.map(|own| own < wanted)).collect();
+            self.devices().iter().map(|device| device.capability.map(|own| own < wanted)).collect();
         let holds = match below.as_slice() {
             [] => Holds::Unknown,
             some if some.iter().all(|below| *below == Some(true)) => Holds::Yes,
             some if some.iter().all(|below| *below == Some(false)) => Holds::No,
             _ => Holds::Unknown,
         };
-        let words = self.machine.devices.iter().filter_map(|device| {
+        let words = self.devices().iter().filter_map(|device| {
             Some(format!("cuda:{} has compute capability {}", device.index, device.capability?))
         });
-        (holds, format!("needs {wanted}; {}", words.collect::<Vec<_>>().join(", ")))
+        let words = words.collect::<Vec<_>>().join(", ");
+        let words = if words.is_empty() { "the devices are not known" } else { &words };
+        (holds, format!("needs {wanted}; {words}"))
     }
 }
 

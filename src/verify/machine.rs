@@ -7,13 +7,17 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+pub use super::family::Family;
+pub use super::hardware::{Amd, Flavor, KernelModule, PciGpu};
+
 /// The version of the document. It goes up when a field changes its meaning or goes away, not when one comes.
 pub const SCHEMA: u32 = 1;
 
 /// Everything that is known of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Machine {
-    /// [`SCHEMA`] of the program that wrote it.
+    /// The version of the document: 1.
     pub schema: u32,
     /// The version of the program that wrote it.
     pub samedevice: String,
@@ -43,6 +47,7 @@ pub struct Machine {
 
 /// How far the probe goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Depth {
     /// Questions only: no context is made on a GPU, no running job is disturbed.
@@ -53,6 +58,7 @@ pub enum Depth {
 
 /// The whole in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// PyTorch can use an accelerator here.
@@ -65,6 +71,7 @@ pub enum Status {
 
 /// Does something hold on the machine?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Holds {
     /// It does.
@@ -77,6 +84,7 @@ pub enum Holds {
 
 /// An answer and its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Answer {
     /// The answer.
     pub holds: Holds,
@@ -93,6 +101,7 @@ impl Answer {
 
 /// What the worlds of findings ask of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Worlds {
     /// Would `torch.cuda.is_available()` be true?
     pub cuda: Answer,
@@ -104,6 +113,7 @@ pub struct Worlds {
 
 /// How bad a problem is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Gravity {
     /// The GPU cannot be used.
@@ -116,6 +126,7 @@ pub enum Gravity {
 
 /// Something that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Problem {
     /// The stable name of the cause; `docs/verify.md` lists them.
     pub id: String,
@@ -125,6 +136,9 @@ pub struct Problem {
     pub cause: String,
     /// What was seen that shows it.
     pub evidence: Vec<String>,
+    /// The message with which programs end because of it, as people search for it.
+    #[serde(default)]
+    pub message: Option<String>,
     /// What to do, as a clause in the imperative.
     pub remedy: String,
     /// The command that does it, where one does.
@@ -133,6 +147,7 @@ pub struct Problem {
 
 /// The operating system and what it shows of NVIDIA's hardware.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct System {
     /// `linux`, `macos`, `windows`.
     pub os: String,
@@ -144,14 +159,36 @@ pub struct System {
     pub container: Option<String>,
     /// NVIDIA's display controllers on the PCI bus; `null` where there is no list of that bus.
     pub nvidia_pci_devices: Option<u32>,
-    /// NVIDIA's device files.
+    /// NVIDIA's device files; in WSL `/dev/dxg`, on a Jetson `/dev/nvmap` besides.
     pub device_nodes: Vec<Node>,
     /// What `nvidia-smi` said if it failed.
     pub nvidia_smi_error: Option<String>,
+    /// The distribution, or the version of macOS.
+    #[serde(default)]
+    pub distribution: Option<String>,
+    /// `LD_LIBRARY_PATH`, if it is set.
+    #[serde(default)]
+    pub library_path: Option<String>,
+    /// NVIDIA's display controllers on the PCI bus, by the system's list of such devices, or by their numbers: `10de:2684`.
+    #[serde(default)]
+    pub gpu_names: Vec<String>,
+    /// Where GPUs are had in a particular way: `colab`, `kaggle`, `slurm`, `jetson`, `nixos`.
+    #[serde(default)]
+    pub surroundings: Vec<String>,
+    /// NVIDIA's display controllers on the PCI bus, by address.
+    #[serde(default)]
+    pub nvidia_gpus: Vec<PciGpu>,
+    /// NVIDIA's kernel module.
+    #[serde(default)]
+    pub kernel_module: KernelModule,
+    /// What the kernel shows of AMD's GPUs.
+    #[serde(default)]
+    pub amd: Amd,
 }
 
 /// A device file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Node {
     /// `/dev/nvidiactl`.
     pub path: String,
@@ -161,6 +198,7 @@ pub struct Node {
 
 /// What came of opening a device file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeState {
     /// It opens.
@@ -177,6 +215,7 @@ pub enum NodeState {
 
 /// The CUDA driver.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Driver {
     /// What came of asking it.
     pub outcome: Outcome,
@@ -196,6 +235,7 @@ pub struct Driver {
 
 /// What came of asking the driver.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Outcome {
     /// It answered.
@@ -239,6 +279,7 @@ pub enum Outcome {
 
 /// Which of the devices can be seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Visible {
     /// `CUDA_VISIBLE_DEVICES`, if it is set.
     pub value: Option<String>,
@@ -254,6 +295,7 @@ pub struct Visible {
 
 /// A GPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Device {
     /// Its number in PyTorch: `cuda:INDEX`.
     pub index: u32,
@@ -293,6 +335,7 @@ pub struct Device {
 
 /// Who may use a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ComputeMode {
     /// Everybody.
@@ -306,6 +349,7 @@ pub enum ComputeMode {
 /// Number formats that a device computes with. From the compute capability, by NVIDIA's table "Arithmetic
 /// instructions" in the CUDA C++ Programming Guide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Dtypes {
     /// `torch.float64`.
     pub float64: bool,
@@ -331,6 +375,7 @@ impl Dtypes {
 
 /// A process on a GPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Process {
     /// Its number.
     pub pid: u32,
@@ -342,6 +387,7 @@ pub struct Process {
 
 /// Something that was tried on a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Check {
     /// `context`, `allocation`, `copy`, `kernel`, `peer-copy`.
     pub name: String,
@@ -355,6 +401,7 @@ pub struct Check {
 
 /// An allocation that was tried and given back at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Allocation {
     /// Its size.
     pub bytes: u64,
@@ -366,6 +413,7 @@ pub struct Allocation {
 
 /// May one device read another's memory?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Peer {
     /// The one that reads.
     pub from: u32,
@@ -377,21 +425,31 @@ pub struct Peer {
 
 /// The Python environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Python {
     /// The folder of the environment.
     pub prefix: Option<String>,
     /// The interpreter.
     pub interpreter: Option<String>,
-    /// How it was found: `--python`, `VIRTUAL_ENV`, `.venv`, `CONDA_PREFIX`, `PATH`.
+    /// How it was found: `--python`, `samedevice` (this program is installed in it), `VIRTUAL_ENV`, `.venv`, `venv`, `env`, `.pixi/envs`,
+    /// `CONDA_PREFIX`, `PATH`.
     pub found_by: Option<String>,
     /// The folders that modules are imported from, in order, without the standard library.
     pub search_path: Vec<String>,
     /// `python` on `PATH`, where that is another environment.
     pub on_path: Option<String>,
+    /// The version of Python, as far as names of folders and `pyvenv.cfg` tell: `3.11`, `3.11.7`.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// What installs packages there: `pip`, `ensurepip` (pip has to be put there first), `venv` (the system's Python, which
+    /// wants a virtual environment), `uv`, `uv-project`, `poetry`, `conda`, `pixi`.
+    #[serde(default)]
+    pub installer: Option<String>,
 }
 
 /// A PyTorch as its files tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Torch {
     /// The folder `torch`.
     pub path: String,
@@ -407,7 +465,10 @@ pub struct Torch {
     pub xpu: Option<String>,
     /// The architectures that it has code for: `sm_80`, `compute_90`.
     pub archs: Vec<String>,
-    /// What installed it: `pip`, `uv`, `conda`.
+    /// The version in the record of what installed it. PyTorch's own index has `2.9.1+cu126` there, PyPI `2.9.1`.
+    #[serde(default)]
+    pub record: Option<String>,
+    /// What installed it: `pip`, `uv`, `conda`, `Poetry 2.1.3`.
     pub installer: Option<String>,
     /// conda's build string.
     pub conda_build: Option<String>,
@@ -417,10 +478,36 @@ pub struct Torch {
     pub shadowed: Vec<String>,
     /// What is wrong with its files, as clauses.
     pub broken: Vec<String>,
+    /// What it says of itself: only with `--import`.
+    #[serde(default)]
+    pub imported: Option<Imported>,
+}
+
+/// What came of importing PyTorch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Imported {
+    /// What stopped it, as a clause, if something did.
+    pub failure: Option<String>,
+    /// Python's error, its last line: `ImportError: libcupti.so.12: cannot open shared object file: …`.
+    pub error: Option<String>,
+    /// `torch.__version__`.
+    pub version: Option<String>,
+    /// `torch.version.cuda`.
+    pub cuda: Option<String>,
+    /// `torch.version.hip`.
+    pub hip: Option<String>,
+    /// `torch.cuda.is_available()`.
+    pub available: Option<bool>,
+    /// `torch.cuda.device_count()`.
+    pub count: Option<u32>,
+    /// `torch.cuda.get_arch_list()`, which is empty where CUDA is not available.
+    pub archs: Vec<String>,
 }
 
 /// What a PyTorch was built for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Build {
     /// NVIDIA's GPUs.
@@ -436,6 +523,7 @@ pub enum Build {
 
 /// Two numbers: of a CUDA version or a compute capability. In JSON a string, `"12.4"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Version {
     /// The first number.
@@ -466,11 +554,11 @@ impl From<Version> for String {
 impl FromStr for Version {
     type Err = String;
 
-    /// Takes what follows the second number, too: `12.4.1` is 12.4.
+    /// Takes what follows the second number, too: `12.4.1` is 12.4. `13` is 13.0.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut parts = text.trim().split('.');
-        let mut number = || parts.next().and_then(|part| part.parse().ok());
-        match (number(), number()) {
+        let major = parts.next().and_then(|part| part.parse().ok());
+        match (major, parts.next().map_or(Some(0), |part| part.parse().ok())) {
             (Some(major), Some(minor)) => Ok(Self { major, minor }),
             _ => Err(format!("`{text}` is not a version such as 12.4")),
         }

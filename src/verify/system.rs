@@ -5,14 +5,15 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::machine::{Node, NodeState, System};
+use super::{amd, kernel, pci, surroundings};
 use crate::source::read;
 
 /// The folder in which `/proc`, `/dev` and the like are looked for, instead of `/`: for tests.
 const ROOT: &str = "SAMEDEVICE_SYSTEM_ROOT";
-/// NVIDIA's number among the vendors of PCI devices.
-const NVIDIA: &str = "0x10de";
-/// The class of display controllers, which GPUs without a display are, too.
-const DISPLAY: &str = "0x03";
+/// The file through which WSL has the GPU.
+pub const WSL_NODE: &str = "/dev/dxg";
+/// The file of the memory that a Jetson's GPU shares with the processor.
+const JETSON_NODE: &str = "/dev/nvmap";
 
 /// Where the system's files are.
 #[derive(Clone, Debug)]
@@ -31,7 +32,8 @@ impl Files {
         self.root.join(path.trim_start_matches('/'))
     }
 
-    fn text(&self, path: &str) -> String {
+    /// The text of the file with this absolute path; none, if there is none.
+    pub fn text(&self, path: &str) -> String {
         read::text(&self.at(path)).unwrap_or_default()
     }
 
@@ -42,14 +44,25 @@ impl Files {
 
     /// What can be seen.
     pub fn system(&self) -> System {
+        let wsl = self.text("/proc/version").to_ascii_lowercase().contains("microsoft");
+        let nvidia_gpus = pci::gpus(self, pci::NVIDIA);
+        let surroundings = surroundings::of(self);
+        let jetson = surroundings.iter().any(|name| name == surroundings::JETSON);
+        // Through which WSL and the integrated GPU of a Jetson are had.
+        let more = [wsl.then_some(WSL_NODE), jetson.then_some(JETSON_NODE)];
         System {
             os: std::env::consts::OS.to_owned(),
             arch: std::env::consts::ARCH.to_owned(),
-            wsl: self.text("/proc/version").to_ascii_lowercase().contains("microsoft"),
+            wsl,
             container: self.container(),
-            nvidia_pci_devices: self.pci_devices(),
-            device_nodes: self.nodes(),
+            nvidia_pci_devices: nvidia_gpus.as_ref().and_then(|gpus| u32::try_from(gpus.len()).ok()),
+            device_nodes: self.nodes(more.into_iter().flatten()),
             nvidia_smi_error: None,
+            surroundings,
+            nvidia_gpus: nvidia_gpus.unwrap_or_default(),
+            kernel_module: kernel::module(self),
+            amd: amd::seen(self),
+            ..System::default()
         }
     }
 
@@ -83,21 +96,8 @@ impl Files {
             .map(str::to_owned)
     }
 
-    /// How many of NVIDIA's display controllers are on the bus. WSL has none of them on its.
-    fn pci_devices(&self) -> Option<u32> {
-        let devices = fs::read_dir(self.at("/sys/bus/pci/devices")).ok()?;
-        let is = |folder: &Path, file: &str, begin: &str| {
-            read::text(&folder.join(file)).is_ok_and(|text| text.starts_with(begin))
-        };
-        let nvidia = devices
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|folder| is(folder, "vendor", NVIDIA) && is(folder, "class", DISPLAY));
-        u32::try_from(nvidia.count()).ok()
-    }
-
-    /// The device files that every program on the GPU opens, then one for each GPU.
-    fn nodes(&self) -> Vec<Node> {
+    /// The device files that every program on the GPU opens, then one for each GPU, then these.
+    fn nodes(&self, more: impl Iterator<Item = &'static str>) -> Vec<Node> {
         if !cfg!(unix) || cfg!(target_os = "macos") {
             return Vec::new();
         }
@@ -110,14 +110,9 @@ impl Files {
         gpus.sort_unstable();
         let names = ["nvidiactl".to_owned(), "nvidia-uvm".to_owned()];
         let gpus = gpus.into_iter().map(|number| format!("nvidia{number}"));
-        names
-            .into_iter()
-            .chain(gpus)
-            .map(|name| {
-                let path = format!("/dev/{name}");
-                Node { state: state(&self.at(&path)), path }
-            })
-            .collect()
+        let names = names.into_iter().chain(gpus).map(|name| format!("/dev/{name}"));
+        let paths = names.chain(more.map(str::to_owned));
+        paths.map(|path| Node { state: state(&self.at(&path)), path }).collect()
     }
 }
 
@@ -127,7 +122,8 @@ impl Default for Files {
     }
 }
 
-fn state(path: &Path) -> NodeState {
+/// What comes of opening this file as the driver does.
+pub fn state(path: &Path) -> NodeState {
     // As the driver opens them. That alone does nothing to a GPU.
     let Err(error) = OpenOptions::new().read(true).write(true).open(path) else { return NodeState::Usable };
     match (error.kind(), error.raw_os_error()) {

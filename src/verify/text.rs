@@ -4,7 +4,9 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::machine::{Build, Device, Gravity, Holds, Machine, Outcome, Problem, Status};
+use super::conclusion::conclusion;
+use super::machine::{Build, Device, Gravity, Machine, Outcome, Problem};
+use super::shorten::cut;
 use super::verdict::{OF_DEVICES, OF_DRIVER, OF_TORCH};
 use crate::report::one_line;
 use crate::world::gibibytes;
@@ -20,7 +22,7 @@ pub struct Look {
 
 /// From the best to the worst.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Mark {
+pub(super) enum Mark {
     Right,
     Doubtful,
     Wrong,
@@ -62,11 +64,19 @@ pub fn write(machine: &Machine, look: Look, out: &mut dyn Write) -> io::Result<(
             }
         }
     }
-    for problem in &machine.problems {
+    for problem in shown(machine) {
         writeln!(out)?;
         tell(problem, look, out)?;
     }
-    writeln!(out, "\n{}", conclusion(machine))
+    writeln!(out, "\n{}", one_line(&conclusion(machine)))
+}
+
+/// Problems that are only in the document: nobody has to do anything about them.
+const QUIET: [&str; 1] = ["driver-minor-older"];
+
+/// The problems that people are told.
+pub(super) fn shown(machine: &Machine) -> impl Iterator<Item = &Problem> {
+    machine.problems.iter().filter(|problem| !QUIET.contains(&problem.id.as_str()))
 }
 
 fn lines(machine: &Machine) -> Vec<(Mark, &'static str, String)> {
@@ -88,9 +98,10 @@ fn worst(machine: &Machine, causes: &[&[&str]]) -> Mark {
     marks.max().unwrap_or(Mark::Right)
 }
 
-fn system(machine: &Machine) -> (Mark, &'static str, String) {
+pub(super) fn system(machine: &Machine) -> (Mark, &'static str, String) {
     let system = &machine.system;
-    let mut text = format!("{} on {}", system.os, system.arch);
+    let name = system.distribution.as_deref().unwrap_or(&system.os);
+    let mut text = format!("{name} on {}", system.arch);
     if system.wsl {
         text.push_str(", under Windows (WSL)");
     }
@@ -100,7 +111,7 @@ fn system(machine: &Machine) -> (Mark, &'static str, String) {
     (Mark::Right, "system", text)
 }
 
-fn driver(machine: &Machine) -> (Mark, &'static str, String) {
+pub(super) fn driver(machine: &Machine) -> (Mark, &'static str, String) {
     let driver = &machine.driver;
     let mut parts = Vec::new();
     parts.extend(driver.version.clone());
@@ -123,7 +134,7 @@ fn driver(machine: &Machine) -> (Mark, &'static str, String) {
     (mark, "driver", parts.join(", "))
 }
 
-fn devices(machine: &Machine) -> (Mark, &'static str, String) {
+pub(super) fn devices(machine: &Machine) -> (Mark, &'static str, String) {
     let visible = &machine.visible;
     let (mark, mut text) = match (visible.count, visible.physical) {
         (None, _) if machine.devices.is_empty() => (Mark::Doubtful, "not known".to_owned()),
@@ -134,12 +145,12 @@ fn devices(machine: &Machine) -> (Mark, &'static str, String) {
         (Some(count), _) => (Mark::Right, format!("{count}")),
     };
     if let Some(value) = &visible.value {
-        text.push_str(&format!(" (CUDA_VISIBLE_DEVICES={value})"));
+        text.push_str(&format!(" (CUDA_VISIBLE_DEVICES={})", cut(value, ',')));
     }
     (mark, "devices", text)
 }
 
-fn describe(device: &Device) -> String {
+pub(super) fn describe(device: &Device) -> String {
     let mut parts = vec![format!("cuda:{}  {}", device.index, device.name)];
     parts.extend(device.capability.map(|capability| format!("compute capability {capability}")));
     parts.push(match (device.free_bytes, device.total_bytes) {
@@ -158,7 +169,7 @@ fn describe(device: &Device) -> String {
 }
 
 /// Which devices read each other's memory, if there are several.
-fn peers(machine: &Machine) -> Option<String> {
+pub(super) fn peers(machine: &Machine) -> Option<String> {
     let apart = machine.peers.iter().filter(|peer| !peer.direct);
     let apart: Vec<String> = apart.map(|peer| format!("cuda:{} from cuda:{}", peer.to, peer.from)).collect();
     match (machine.peers.is_empty(), apart.len()) {
@@ -170,7 +181,7 @@ fn peers(machine: &Machine) -> Option<String> {
 }
 
 /// What was tried on the device.
-fn tried(device: &Device) -> Vec<String> {
+pub(super) fn tried(device: &Device) -> Vec<String> {
     let word = |ok| if ok { "works" } else { "fails" };
     let checks =
         device.checks.iter().map(|check| format!("{} {}: {}", check.name, word(check.ok), check.detail));
@@ -181,15 +192,16 @@ fn tried(device: &Device) -> Vec<String> {
     checks.chain(allocations).collect()
 }
 
-fn python(machine: &Machine) -> (Mark, &'static str, String) {
+pub(super) fn python(machine: &Machine) -> (Mark, &'static str, String) {
     let python = &machine.python;
+    let version = python.version.as_ref().map(|version| format!("{version}, ")).unwrap_or_default();
     match (&python.prefix, &python.found_by) {
-        (Some(prefix), Some(by)) => (Mark::Right, "Python", format!("{prefix} (by {by})")),
+        (Some(prefix), Some(by)) => (Mark::Right, "Python", format!("{version}{prefix} (by {by})")),
         _ => (Mark::Doubtful, "Python", "no environment found".to_owned()),
     }
 }
 
-fn torch(machine: &Machine) -> (Mark, &'static str, String) {
+pub(super) fn torch(machine: &Machine) -> (Mark, &'static str, String) {
     let Some(torch) = &machine.torch else {
         return (Mark::Wrong, "PyTorch", "not installed there".to_owned());
     };
@@ -220,34 +232,14 @@ fn tell(problem: &Problem, look: Look, out: &mut dyn Write) -> io::Result<()> {
     for evidence in problem.evidence.iter().filter(|evidence| !evidence.is_empty()) {
         writeln!(out, "    {}", one_line(evidence))?;
     }
+    if let Some(message) = &problem.message {
+        writeln!(out, "  seen as: {}", one_line(message))?;
+    }
     if !problem.remedy.is_empty() {
         writeln!(out, "  help: {}", one_line(&problem.remedy))?;
     }
     match &problem.command {
         Some(command) => writeln!(out, "      $ {}", one_line(command)),
         None => Ok(()),
-    }
-}
-
-fn conclusion(machine: &Machine) -> String {
-    let gpus = match machine.worlds.gpus {
-        Some(1) => "1 GPU".to_owned(),
-        Some(n) => format!("{n} GPUs"),
-        None => "GPUs".to_owned(),
-    };
-    match (machine.status, machine.worlds.cuda.holds) {
-        (Status::Usable, Holds::Yes) => format!("PyTorch can use {gpus} here."),
-        (Status::Usable, _) => "PyTorch can use Apple's GPU here (`mps`).".to_owned(),
-        (Status::Problem, Holds::Yes) => {
-            "`torch.cuda.is_available()` is true here, but mend the first error above first.".to_owned()
-        }
-        (Status::Problem, _) => {
-            let first = machine.problems.first();
-            let mend = first
-                .filter(|p| p.gravity == Gravity::Error)
-                .map_or("", |_| " Mend the first error above first.");
-            format!("`torch.cuda.is_available()` is false here.{mend}")
-        }
-        (Status::Unknown, _) => format!("Could not tell: {}.", one_line(&machine.worlds.cuda.because)),
     }
 }

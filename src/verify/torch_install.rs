@@ -6,7 +6,15 @@ use std::path::{Path, PathBuf};
 
 use super::archs;
 use super::machine::{Build, Torch};
+use super::python::is_edited_in_place;
+use super::recipe::entries;
+use super::records::{self, Companion, Distribution, Recorded};
 use crate::source::read;
+
+/// `version.py` has a few lines, and so have an installer's name and the head of a record with its requirements; in bytes.
+const MAX_VERSION: u64 = 64 << 10;
+/// METADATA has the text for people, too; in bytes.
+const MAX_METADATA: u64 = 4 << 20;
 
 /// What is installed in the folders of a search path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,7 +27,18 @@ pub struct Installed {
     pub wanted: BTreeMap<String, Option<String>>,
     /// Folders of NVIDIA's libraries in the search path, by package: `cudnn` → `…/nvidia/cudnn/lib`.
     pub libraries: BTreeMap<String, Vec<PathBuf>>,
+    /// The versions in the records of PyTorch, where there is more than one in its folder.
+    pub records: Vec<String>,
+    /// The libraries that PyTorch and NVIDIA's packages have recorded.
+    pub recorded: Vec<Recorded>,
+    /// The packages that are built for one PyTorch.
+    pub companions: Vec<Companion>,
+    /// PyTorch's C extension, if it is one of this Python's.
+    pub extension: Option<PathBuf>,
 }
+
+/// Other packages that are built for one PyTorch, or that people are asked for.
+const BESIDE: [&str; 4] = ["torchvision", "torchaudio", "triton", "xformers"];
 
 /// Packages that bring a back end, by the device type.
 pub const PLUGINS: [(&str, &[&str]); 5] = [
@@ -37,15 +56,26 @@ pub fn read(search_path: &[PathBuf], prefix: &Path, project: &Path) -> Installed
     let mut torches: Vec<Torch> = Vec::new();
     for site in search_path {
         let distributions = distributions(site);
-        if let Some(torch) = torch_in(site, &distributions, prefix) {
+        if let Some(mut torch) = torch_in(site, &distributions, prefix) {
             if torches.is_empty() {
                 installed.wanted = wanted(&distributions);
+                let own = distributions.iter().filter(|one| one.name == "torch");
+                let own: Vec<String> = own.map(|one| one.version.clone()).collect();
+                installed.extension = extension(&mut torch, search_path, own.is_empty());
+                installed.records = if own.len() > 1 { own } else { Vec::new() };
             }
             torches.push(torch);
+        }
+        installed.recorded.extend(records::libraries(site, &distributions));
+        for companion in records::companions(&distributions) {
+            if !installed.companions.iter().any(|known| known.name == companion.name) {
+                installed.companions.push(companion);
+            }
         }
         for distribution in &distributions {
             let name = &distribution.name;
             let matters = name.starts_with("nvidia-")
+                || BESIDE.contains(&name.as_str())
                 || PLUGINS.iter().any(|(_, packages)| packages.contains(&name.as_str()));
             if matters && !installed.packages.contains_key(name) {
                 installed.packages.insert(name.clone(), distribution.version.clone());
@@ -75,11 +105,43 @@ pub fn read(search_path: &[PathBuf], prefix: &Path, project: &Path) -> Installed
     installed
 }
 
-/// A `*.dist-info` folder.
-struct Distribution {
-    name: String,
-    version: String,
-    path: PathBuf,
+/// The C extension `torch._C` that this Python imports, and what is wrong if there is none. A tree of sources (`built_in_place`)
+/// may have it elsewhere.
+fn extension(torch: &mut Torch, search_path: &[PathBuf], built_in_place: bool) -> Option<PathBuf> {
+    let folder = Path::new(&torch.path);
+    let named = |path: &PathBuf| {
+        let name = path.file_name()?.to_str()?;
+        let tag = name.strip_prefix("_C.")?.strip_suffix(".so")?;
+        Some(tag.to_owned())
+    };
+    let all: Vec<(PathBuf, String)> =
+        entries(folder).into_iter().filter_map(|path| Some((path.clone(), named(&path)?))).collect();
+    // `…/lib/python3.11/site-packages` is of `cpython-311`; until 3.7 an `m` follows.
+    let version = search_path.iter().flat_map(|site| site.iter()).find_map(|part| {
+        let version = part.to_str()?.strip_prefix("python3.")?;
+        version.starts_with(|c: char| c.is_ascii_digit()).then(|| format!("cpython-3{version}"))
+    });
+    let fits = |tag: &str| match &version {
+        Some(version) => {
+            let rest = tag.strip_prefix(version.as_str()).map(|rest| rest.strip_prefix('m').unwrap_or(rest));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+                || tag.starts_with("abi3")
+                || tag == "so"
+        }
+        None => true,
+    };
+    let found = all.iter().find(|(_, tag)| fits(tag)).map(|(path, _)| path.clone());
+    let whole = folder.join("__init__.py").is_file() && folder.join("lib").is_dir();
+    if found.is_none() && whole && !built_in_place && cfg!(target_os = "linux") {
+        torch.broken.push(match all.first() {
+            Some((path, _)) => format!(
+                "its C extension {} is not for this Python: \"Failed to load PyTorch C extensions\"",
+                path.file_name().unwrap_or_default().display()
+            ),
+            None => "its C extension `_C` is missing: \"No module named 'torch._C'\"".to_owned(),
+        });
+    }
+    found
 }
 
 /// PEP 503.
@@ -105,14 +167,11 @@ fn distributions(site: &Path) -> Vec<Distribution> {
 fn torch_in(site: &Path, distributions: &[Distribution], prefix: &Path) -> Option<Torch> {
     let folder = site.join("torch");
     let own: Vec<_> = distributions.iter().filter(|d| d.name == "torch").collect();
-    if !folder.is_dir() && own.is_empty() {
+    // The folder of one that is edited in place is elsewhere on the search path.
+    if !folder.is_dir() && own.iter().all(|record| is_edited_in_place(&record.path)) {
         return None;
     }
     let mut torch = Torch { path: folder.display().to_string(), ..Torch::default() };
-    if own.len() > 1 {
-        let versions: Vec<_> = own.iter().map(|d| d.version.as_str()).collect();
-        torch.broken.push(format!("there are {} records of it: {}", own.len(), versions.join(", ")));
-    }
     if !folder.is_dir() {
         torch.broken.push("its record is there and its folder is not".to_owned());
     } else if !folder.join("__init__.py").is_file() {
@@ -120,12 +179,14 @@ fn torch_in(site: &Path, distributions: &[Distribution], prefix: &Path) -> Optio
             .broken
             .push("its folder has no `__init__.py`, so that `import torch` gives an empty module".to_owned());
     }
-    match read::text(&folder.join("version.py")) {
-        Ok(text) => read_version(&text, &folder, &mut torch),
-        Err(_) => torch.broken.push("it has no `version.py`".to_owned()),
+    match read::short_text(&folder.join("version.py"), MAX_VERSION) {
+        Some(text) => read_version(&text, &folder, &mut torch),
+        None => torch.broken.push("it has no `version.py`".to_owned()),
     }
     if let Some(first) = own.first() {
-        torch.installer = read::text(&first.path.join("INSTALLER")).ok().map(|t| t.trim().to_owned());
+        torch.installer =
+            read::short_text(&first.path.join("INSTALLER"), MAX_VERSION).map(|t| t.trim().to_owned());
+        torch.record = Some(first.version.clone());
         torch.version.get_or_insert_with(|| first.version.clone());
     }
     if let Some((version, build)) = conda_record(prefix) {
@@ -150,7 +211,7 @@ fn read_version(text: &str, folder: &Path, torch: &mut Torch) {
     torch.cuda = value("cuda").and_then(|text| text.parse().ok());
     torch.hip = value("hip").or_else(|| value("rocm"));
     torch.xpu = value("xpu");
-    torch.build = match (&torch.cuda, &torch.hip) {
+    torch.build = match (value("cuda"), &torch.hip) {
         (_, Some(_)) => Build::Rocm,
         (Some(_), None) => Build::Cuda,
         (None, None) if values.contains_key("cuda") => Build::Cpu,
@@ -185,7 +246,7 @@ fn assignment(line: &str) -> Option<(&str, Option<&str>)> {
 /// == "Linux"`. Extras are left out.
 fn wanted(distributions: &[Distribution]) -> BTreeMap<String, Option<String>> {
     let Some(torch) = distributions.iter().find(|d| d.name == "torch") else { return BTreeMap::new() };
-    let metadata = read::text(&torch.path.join("METADATA")).unwrap_or_default();
+    let metadata = read::short_text(&torch.path.join("METADATA"), MAX_METADATA).unwrap_or_default();
     // A blank line ends the headers.
     let headers = metadata.lines().take_while(|line| !line.trim().is_empty());
     let mut wanted = BTreeMap::new();

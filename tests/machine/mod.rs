@@ -2,6 +2,10 @@
 #![allow(dead_code, reason = "not every test file uses all of it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
 
+mod elf;
+
+pub use elf::Elf;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -92,11 +96,25 @@ impl Machine {
             .point("SAMEDEVICE_SYSTEM_ROOT", "system")
     }
 
-    /// With a GPU and no driver.
+    /// With a GPU, an A100, and no driver.
     pub fn with_gpu() -> Self {
-        Self::bare()
-            .system("sys/bus/pci/devices/0000:10:00.0/vendor", "0x10de\n")
-            .system("sys/bus/pci/devices/0000:10:00.0/class", "0x030200\n")
+        Self::bare().on_bus("0000:10:00.0", "0x10de", "0x20b0")
+    }
+
+    /// A display controller on the PCI bus.
+    pub fn on_bus(self, address: &str, vendor: &str, device: &str) -> Self {
+        let file = |name: &str| format!("sys/bus/pci/devices/{address}/{name}");
+        self.system(&file("vendor"), &format!("{vendor}\n"))
+            .system(&file("device"), &format!("{device}\n"))
+            .system(&file("class"), "0x030200\n")
+    }
+
+    /// The kernel's driver that has it.
+    pub fn bound(self, address: &str, driver: &str) -> Self {
+        let folder = self.path(&format!("system/sys/bus/pci/drivers/{driver}"));
+        fs::create_dir_all(&folder).unwrap();
+        symlink(folder, self.path(&format!("system/sys/bus/pci/devices/{address}/driver"))).unwrap();
+        self
     }
 
     /// With a GPU and a driver that works.
@@ -181,6 +199,14 @@ impl Machine {
         machine
     }
 
+    /// The environment's interpreter, as a script of the shell.
+    pub fn python(self, script: &str) -> Self {
+        let path = "project/.venv/bin/python";
+        let machine = self.file(path, format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(machine.path(path), fs::Permissions::from_mode(0o755)).unwrap();
+        machine
+    }
+
     /// `nvidia-smi` with these lines for GPUs and processes.
     pub fn smi(self, gpus: &[&str], processes: &[&str]) -> Self {
         let script = format!(
@@ -196,11 +222,21 @@ impl Machine {
         self.environment("project/.venv").installed("project/.venv/lib/python3.11/site-packages", torch)
     }
 
+    /// Installs the program into this environment, and runs it there.
+    pub fn program_in(self, prefix: &str) -> Self {
+        let path = self.path(prefix).join("bin/samedevice");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        if fs::hard_link(env!("CARGO_BIN_EXE_samedevice"), &path).is_err() {
+            fs::copy(env!("CARGO_BIN_EXE_samedevice"), &path).unwrap();
+        }
+        self.point("TEST_PROGRAM", &format!("{prefix}/bin/samedevice"))
+    }
+
     /// A virtual environment in this folder.
     pub fn environment(self, folder: &str) -> Self {
         self.file(&format!("{folder}/pyvenv.cfg"), "home = /nowhere/bin\nversion = 3.11.7\n")
             .file(&format!("{folder}/bin/python"), "")
-            .file(&format!("{folder}/lib/python3.11/site-packages/_virtualenv.py"), "")
+            .file(&format!("{folder}/lib/python3.11/site-packages/pip/__init__.py"), "")
     }
 
     /// A PyTorch in this folder.
@@ -209,24 +245,30 @@ impl Machine {
         let mut machine = self
             .file(&format!("{site}/torch/__init__.py"), "raise SystemExit('nobody may import this')\n")
             .file(&format!("{site}/torch/version.py"), torch.version_py())
-            .file(&format!("{site}/torch/lib/libtorch_python.so"), format!("\x7fELF\0\0{}\0", torch.archs))
+            .file(&format!("{site}/torch/_C.cpython-311-x86_64-linux-gnu.so"), torch.extension().bytes())
+            .file(&format!("{site}/torch/lib/libtorch_python.so"), torch.python_library().bytes())
             .file(&format!("{info}/METADATA"), torch.metadata())
             .file(&format!("{info}/INSTALLER"), torch.installer);
         if torch.cuda.is_some() {
-            machine = machine.file(&format!("{site}/torch/lib/libtorch_cuda.so"), "");
+            machine =
+                machine.file(&format!("{site}/torch/lib/libtorch_cuda.so"), torch.cuda_library().bytes());
         }
         for (package, version) in torch.packages {
             let folder = format!("{site}/{}-{version}.dist-info", package.replace('-', "_"));
             machine = machine.file(&format!("{folder}/METADATA"), "");
         }
         for library in torch.libraries {
-            machine = machine.file(&format!("{site}/nvidia/{library}"), "");
+            let soname = library.rsplit('/').next().unwrap();
+            machine =
+                machine.file(&format!("{site}/nvidia/{library}"), Elf { soname, ..Elf::default() }.bytes());
         }
         machine
     }
 
     fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_samedevice"));
+        // The program may be installed into an environment of the machine.
+        let installed = self.env.get("TEST_PROGRAM").map(PathBuf::from);
+        let mut command = Command::new(installed.unwrap_or_else(|| env!("CARGO_BIN_EXE_samedevice").into()));
         command
             .args(arguments.split_whitespace())
             .current_dir(self.path("project"))
@@ -321,7 +363,10 @@ pub struct Torch {
     pub installer: &'static str,
     pub requires: &'static [&'static str],
     pub packages: &'static [(&'static str, &'static str)],
+    /// The libraries of NVIDIA's that are there, below `nvidia`.
     pub libraries: &'static [&'static str],
+    /// Those that `libtorch_cuda.so` needs.
+    pub needed: &'static [&'static str],
 }
 
 impl Torch {
@@ -338,6 +383,7 @@ impl Torch {
             requires: &["nvidia-cudnn-cu12==9.10.2.21; platform_system == \"Linux\"", "filelock"],
             packages: &[("nvidia-cudnn-cu12", "9.10.2.21")],
             libraries: &["cudnn/lib/libcudnn.so.9"],
+            needed: &["libcudnn.so.9"],
         }
     }
 
@@ -359,10 +405,12 @@ impl Torch {
             packages: &[
                 ("nvidia-cublas", "13.4.1.3"),
                 ("nvidia-cuda-runtime", "13.2.86"),
+                ("nvidia-cufft", "12.2.0.57"),
                 ("nvidia-cudnn-cu13", "9.26.0.51"),
                 ("nvidia-nccl-cu13", "2.30.7"),
             ],
             libraries: &["cu13/lib/libcublas.so.13", "cudnn/lib/libcudnn.so.9", "nccl/lib/libnccl.so.2"],
+            needed: &["libcublas.so.13", "libcudnn.so.9", "libnccl.so.2"],
             ..Self::cu126()
         }
     }
@@ -382,6 +430,28 @@ impl Torch {
 
     pub fn rocm() -> Self {
         Self { version: "2.15.0+rocm7.0", hip: Some("7.0.51831"), ..Self::cpu() }
+    }
+
+    /// `torch._C`.
+    pub fn extension(&self) -> Elf<'_> {
+        Elf { needed: vec!["libtorch_python.so"], rpath: "$ORIGIN/lib", ..Elf::default() }
+    }
+
+    /// `libtorch_python.so`.
+    pub fn python_library(&self) -> Elf<'_> {
+        let needed = self.cuda.map(|_| "libtorch_cuda.so").into_iter().collect();
+        Elf { soname: "libtorch_python.so", needed, rpath: "$ORIGIN", text: self.archs, ..Elf::default() }
+    }
+
+    /// `libtorch_cuda.so`: needs all of NVIDIA's libraries that there are to be, where PyTorch's wheels look for them.
+    pub fn cuda_library(&self) -> Elf<'_> {
+        Elf {
+            soname: "libtorch_cuda.so",
+            needed: self.needed.to_vec(),
+            rpath: "$ORIGIN/../../nvidia/cublas/lib:$ORIGIN/../../nvidia/cudnn/lib:$ORIGIN/../../nvidia/nccl/lib:\
+                    $ORIGIN/../../nvidia/cuda_cupti/lib:$ORIGIN/../../nvidia/cu13/lib:$ORIGIN",
+            ..Elf::default()
+        }
     }
 
     fn version_py(&self) -> String {

@@ -43,7 +43,16 @@ impl Interp<'_> {
         // That GPUs are few is the world itself, unless another back end is.
         let few = |premise: &Premise| matches!(premise, Premise::FewerGpus(_));
         let premises = premises.into_iter().filter(|p| !few(p) || matches!(world, World::With(_))).collect();
-        Some(Bite { world, premises, also, conditions: way.conditions })
+        let behind_cuda = world.has_cuda() && self.is_behind_cuda();
+        Some(Bite { world, premises, also, conditions: way.conditions, behind_cuda })
+    }
+
+    /// Is the present point only reached where there is CUDA?
+    fn is_behind_cuda(&mut self) -> bool {
+        (1..=super::super::atom::GPU_ATOMS).any(|n| {
+            let enough = self.d.atom(super::super::atom::gpus_at_least(n));
+            self.d.implies(self.path, enough)
+        })
     }
 
     /// The machines on which `bad` happens on the present path: all premises of one of them.

@@ -1,120 +1,168 @@
-//! NVIDIA's libraries beside PyTorch: missing, of another version, or hidden by others.
+//! NVIDIA's libraries beside PyTorch: not installed, of another version, or not those that are loaded.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{Case, Draft};
-use crate::verify::machine::{Build, Problem, Torch};
-
-/// Libraries that PyTorch links, by the words in their packages' names and by how their files begin.
-const LIBRARIES: [(&str, &str, &str); 3] =
-    [("cudnn", "cuDNN", "libcudnn"), ("nccl", "NCCL", "libnccl"), ("cublas", "cuBLAS", "libcublas")];
+use crate::verify::imports::Import;
+use crate::verify::install::{Wanted, extra, without_folders};
+use crate::verify::loader::Found;
+use crate::verify::machine::{Build, Problem, Torch, Version};
 
 /// The identifiers of this file's problems.
-pub(super) const IDS: &[&str] = &[
-    "cudnn-missing",
-    "nccl-missing",
-    "cublas-missing",
-    "cudnn-version",
-    "nccl-version",
-    "cublas-version",
-    "cudnn-duplicated",
-    "nccl-duplicated",
-    "cublas-duplicated",
-    "cuda-runtime-version",
-];
+pub(super) const IDS: &[&str] =
+    &["package-missing", "library-version", "library-duplicated", "cuda-runtime-version"];
 
 pub(super) fn problems(case: &Case) -> Vec<Problem> {
     let Some(torch) = case.machine.torch.as_ref().filter(|torch| torch.build == Build::Cuda) else {
         return Vec::new();
     };
-    let one = |library| [missing(case, torch, library), duplicated(case, torch, library)];
-    let drafts = LIBRARIES.iter().flat_map(one).flatten();
-    drafts.chain(runtime(case, torch)).map(Problem::from).collect()
+    let drafts = [
+        missing(case, torch),
+        other_version(case),
+        case.import.and_then(|import| duplicated(case, torch, import)),
+        runtime(case, torch),
+    ];
+    drafts.into_iter().flatten().map(Problem::from).collect()
 }
 
-/// The package that PyTorch asks for is not there, or not its files, or not in its version.
-fn missing(case: &Case, torch: &Torch, (word, name, files): &(&str, &str, &str)) -> Option<Draft> {
-    let begin = format!("nvidia-{word}");
-    let (package, wanted) = case.installed.wanted.iter().find(|(package, _)| package.starts_with(&begin))?;
-    let python = case.machine.python.interpreter.as_deref().unwrap_or("python");
-    let pinned = wanted.as_ref().map_or_else(|| package.clone(), |version| format!("{package}=={version}"));
-    let command = format!("{python} -m pip install --force-reinstall {pinned}");
-    let mend =
-        |draft: Draft| draft.remedy(format!("install {name} for this PyTorch")).command(command.clone());
-    let Some(installed) = case.installed.packages.get(package) else {
-        return Some(mend(
-            Draft::error(
-                &format!("{word}-missing"),
-                format!("{name} is missing, so that PyTorch cannot be imported"),
-            )
-            .seen(format!("PyTorch {} asks for {pinned}", torch.version.as_deref().unwrap_or_default())),
-        ));
-    };
-    let is_there = |folders: &Vec<PathBuf>| folders.iter().any(|folder| has(folder, files));
-    // Packages for CUDA 13 share one folder; it is enough that the file is in any of them.
-    let folders = &case.installed.libraries;
-    if !folders.is_empty() && !folders.values().any(is_there) && cfg!(unix) {
-        return Some(mend(
-            Draft::error(
-                &format!("{word}-missing"),
-                format!("{name}'s files are missing, so that PyTorch cannot be imported"),
-            )
-            .seen(format!("{package} {installed} is recorded, and no {files}.so is in `nvidia/*/lib`")),
-        ));
+/// The name of a file, without its folder.
+pub(super) fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The package by its short name, without the CUDA that it is for: `cudart` for `nvidia-cuda-runtime-cu12`.
+fn stem(package: &str) -> &str {
+    let (name, cuda) = package.rsplit_once("-cu").unwrap_or((package, ""));
+    extra(if !cuda.is_empty() && cuda.bytes().all(|b| b.is_ascii_digit()) { name } else { package })
+}
+
+/// The installed package that is the one that is asked for: an extra of `cuda-toolkit` has not the name of the package.
+fn installed<'a>(case: &'a Case, wanted: &str) -> Option<(&'a String, &'a String)> {
+    let packages = &case.installed.packages;
+    packages.get_key_value(wanted).or_else(|| packages.iter().find(|(name, _)| extra(name) == extra(wanted)))
+}
+
+/// The package that brings this library, as it was asked for or is installed.
+pub(super) fn package_of(case: &Case, library: &str) -> Option<String> {
+    let wanted = &case.installed.wanted;
+    let recorded = case.installed.recorded.iter().filter(|one| file_name(&one.path) == library);
+    let owners: Vec<&String> = recorded.flat_map(|one| &one.owners).map(|owner| &owner.package).collect();
+    if let Some(&owner) = owners.iter().find(|owner| wanted.contains_key(**owner)).or(owners.first()) {
+        return Some(owner.clone());
     }
-    let wanted = wanted.as_ref().filter(|wanted| *wanted != installed && !wanted.ends_with('*'))?;
-    Some(mend(
-        Draft::warning(
-            &format!("{word}-version"),
-            format!("{name} is not of the version that this PyTorch was built with"),
-        )
-        .seen(format!("{package} {installed} is installed, and {wanted} is asked for")),
-    ))
+    // `libcusparseLt.so.0` is of `nvidia-cusparselt-cu12`, `libnvshmem_host.so.3` of `nvidia-nvshmem-cu12`.
+    let name = library.strip_prefix("lib")?.split(".so").next()?.to_ascii_lowercase();
+    let nvidia = || wanted.keys().filter(|package| package.starts_with("nvidia-"));
+    let by_name =
+        nvidia().filter(|package| name.starts_with(stem(package))).max_by_key(|package| stem(package).len());
+    let by_table = || {
+        let folder = case.import?.recipe.folder_of(library)?.replace('_', "-");
+        nvidia().find(|package| stem(package) == extra(&folder))
+    };
+    by_name.or_else(by_table).cloned()
 }
 
-/// Is there a file in the folder that begins so?
-fn has(folder: &Path, begin: &str) -> bool {
-    let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.any(|entry| {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        name.starts_with(begin) && name.contains(".so")
-    })
-}
-
-/// The files in the folder that begin so and have a version: `libcublas.so.13`.
-fn versioned(folder: &Path, begin: &str) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| name.starts_with(begin) && name.contains(".so."))
-        .collect()
-}
-
-/// `LD_LIBRARY_PATH` goes before what PyTorch brings.
-fn duplicated(case: &Case, torch: &Torch, (word, name, files): &(&str, &str, &str)) -> Option<Draft> {
-    let search = std::env::var_os("LD_LIBRARY_PATH")?;
-    let lib = Path::new(&torch.path).join("lib");
-    let own: Vec<&PathBuf> = case.installed.libraries.values().flatten().chain([&lib]).collect();
-    // The loader looks for the name with its version: the toolkit's stubs and other major versions are not taken.
-    let brought: Vec<String> = own.iter().flat_map(|folder| versioned(folder, files)).collect();
-    let hides = |folder: &PathBuf| versioned(folder, files).iter().any(|name| brought.contains(name));
-    let others = std::env::split_paths(&search);
-    let others: Vec<PathBuf> =
-        others.filter(|folder| !own.contains(&folder) && folder.is_absolute() && hides(folder)).collect();
-    if others.is_empty() {
+/// PyTorch asks for packages that are not there, and can be imported without them.
+fn missing(case: &Case, torch: &Torch) -> Option<Draft> {
+    if case.import.is_some_and(|import| !import.works()) {
         return None;
     }
+    let nvidia = case.installed.wanted.keys().filter(|package| package.starts_with("nvidia-"));
+    let mut packages: Vec<String> =
+        nvidia.filter(|package| installed(case, package).is_none()).cloned().collect();
+    let version = torch.version.as_deref().unwrap_or_default();
+    let asks =
+        packages.iter().map(|package| format!("PyTorch {version} asks for {package}")).collect::<Vec<_>>();
+    let later = case.import.map(|import| import.later.as_slice()).unwrap_or_default();
+    let needs = later.iter().map(|(by, name)| format!("{} needs {name}, which is missing", file_name(by)));
+    let needs: Vec<String> = needs.collect();
+    for (_, name) in later {
+        packages.extend(package_of(case, name).filter(|package| !packages.contains(package)));
+    }
+    // What its own libraries need and no package of NVIDIA's brings is for other machines.
+    if packages.is_empty() {
+        return None;
+    }
+    let what = match (asks.is_empty(), asks.len()) {
+        (true, _) => "a library of NVIDIA's is missing".to_owned(),
+        (_, 1) => "a package that PyTorch asks for is missing".to_owned(),
+        (_, n) => format!("{n} packages that PyTorch asks for are missing"),
+    };
+    let later =
+        if case.import.is_some() { ": it can be imported, and what needs them fails later" } else { "" };
     Some(
-        Draft::warning(&format!("{word}-duplicated"), format!("another {name} than PyTorch's own is loaded"))
-            .seen_all(
-                others
-                    .iter()
-                    .map(|folder| format!("`LD_LIBRARY_PATH` has {}, with {files} in it", folder.display())),
-            )
+        Draft::warning("package-missing", format!("{what}{later}"))
+            .seen_all(asks)
+            .seen_all(needs)
+            .remedy("install what is missing, and nothing else")
+            .command(mend_libraries(case, &packages)),
+    )
+}
+
+/// Packages are there in another version than PyTorch asks for.
+fn other_version(case: &Case) -> Option<Draft> {
+    let other = case.installed.wanted.iter().filter(|(package, _)| package.starts_with("nvidia-"));
+    let other = other.filter_map(|(package, wanted)| {
+        let wanted = wanted.as_ref().filter(|wanted| !wanted.ends_with('*'))?;
+        let (name, version) = installed(case, package).filter(|(_, version)| *version != wanted)?;
+        Some((name.clone(), format!("{name} {version} is installed, and {wanted} is asked for")))
+    });
+    let (packages, seen): (Vec<String>, Vec<String>) = other.unzip();
+    let cause = match packages.as_slice() {
+        [] => return None,
+        [one] => format!("{one} is not of the version that this PyTorch was built with"),
+        more => format!(
+            "{} of NVIDIA's packages are not of the versions that this PyTorch was built with",
+            more.len()
+        ),
+    };
+    // `torch/backends/cudnn/__init__.py` compares it with the one that PyTorch was built with.
+    let cudnn = packages.iter().any(|package| stem(package) == "cudnn");
+    Some(
+        Draft::warning("library-version", cause)
+            .message_if(cudnn.then(|| "RuntimeError: cuDNN version incompatibility".to_owned()))
+            .seen_all(seen)
+            .remedy("install the versions that PyTorch asks for")
+            .command(mend_libraries(case, &packages)),
+    )
+}
+
+/// The loader takes a library from `LD_LIBRARY_PATH`, and PyTorch brings one of that name: by the `DT_RPATH` and `DT_RUNPATH`
+/// of what needs it.
+fn duplicated(case: &Case, torch: &Torch, import: &Import) -> Option<Draft> {
+    let lib = Path::new(&torch.path).join("lib");
+    let own = || case.installed.libraries.values().flatten().chain([&lib]);
+    let is_own = |folder: &Path| {
+        let real = folder.canonicalize();
+        own().any(|own| real.as_ref().is_ok_and(|real| own.canonicalize().is_ok_and(|own| own == *real)))
+    };
+    let mut folders: Vec<&str> = Vec::new();
+    let mut seen = Vec::new();
+    for loaded in import.process.loaded.iter().filter(|loaded| loaded.found == Found::Variable) {
+        let Some(folder) = loaded.library.path.parent().filter(|folder| !is_own(folder)) else { continue };
+        if let (Some(brought), Some(folder)) =
+            (own().find(|own| own.join(&loaded.name).is_file()), folder.to_str())
+        {
+            seen.push(format!(
+                "{} is loaded from {folder}, and PyTorch's own is in {}",
+                loaded.name,
+                brought.display()
+            ));
+            if !folders.contains(&folder) {
+                folders.push(folder);
+            }
+        }
+    }
+    if folders.is_empty() {
+        return None;
+    }
+    let cudnn = seen.iter().any(|text| text.starts_with("libcudnn"));
+    Some(
+        Draft::warning("library-duplicated", "`LD_LIBRARY_PATH` puts other libraries before PyTorch's own")
+            .message_if(cudnn.then(|| "RuntimeError: cuDNN version incompatibility".to_owned()))
+            .seen_all(seen)
             .remedy("take the folder out of `LD_LIBRARY_PATH`: PyTorch finds what it brings without it")
-            .command("unset LD_LIBRARY_PATH"),
+            .command(without_folders(folders)),
     )
 }
 
@@ -124,8 +172,7 @@ fn runtime(case: &Case, torch: &Torch) -> Option<Draft> {
     let runtimes =
         case.installed.packages.iter().filter(|(package, _)| package.starts_with("nvidia-cuda-runtime"));
     let mut runtimes: Vec<_> = runtimes.collect();
-    let matches =
-        |version: &str| version.parse().is_ok_and(|version: crate::verify::machine::Version| version == cuda);
+    let matches = |version: &str| version.parse().is_ok_and(|version: Version| version == cuda);
     if runtimes.is_empty() || runtimes.iter().any(|(_, version)| matches(version)) {
         return None;
     }
@@ -137,10 +184,15 @@ fn runtime(case: &Case, torch: &Torch) -> Option<Draft> {
         )
         .seen(format!("{package} {version} is installed, and PyTorch is built with CUDA {cuda}"))
         .remedy("install PyTorch again, with what it asks for")
-        .command(format!(
-            "{} -m pip install --force-reinstall torch=={}",
-            case.machine.python.interpreter.as_deref().unwrap_or("python"),
-            torch.version.as_deref().unwrap_or_default()
-        )),
+        .command(mend_libraries(case, std::slice::from_ref(package))),
     )
+}
+
+/// The command that installs these packages as PyTorch asks for them.
+pub(super) fn mend_libraries(case: &Case, packages: &[String]) -> String {
+    let asked = &case.installed.wanted;
+    let version = |name: &String| asked.get(name).cloned().flatten();
+    let wanted = packages.iter().map(|name| Wanted { name: name.clone(), version: version(name) });
+    let toolkit = asked.get("cuda-toolkit").cloned().flatten();
+    case.target().libraries(&wanted.collect::<Vec<_>>(), toolkit.as_deref())
 }

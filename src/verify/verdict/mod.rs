@@ -1,16 +1,23 @@
 //! From facts to verdicts: why PyTorch can or cannot use a GPU here, and what to do about it. Nothing here looks at
 //! the machine; each file takes the [`Case`] and gives problems.
 
+mod companions;
 mod devices;
 mod driver;
+mod import;
 mod libraries;
+mod messages;
+mod rocm;
 mod torch;
 mod visible;
+mod wheels;
 
 use std::collections::BTreeMap;
 
+use super::imports::Import;
+use super::install::Target;
 use super::machine::{
-    Answer, Build, Gravity, Holds, Machine, NodeState, Outcome, Problem, Status, Version, Worlds,
+    Answer, Build, Gravity, Holds, Machine, NodeState, Outcome, PciGpu, Problem, Status, Worlds,
 };
 use super::smi::Listed;
 use super::system::Files;
@@ -27,6 +34,8 @@ pub struct Case<'a> {
     pub listed: &'a Listed,
     /// What is installed beside PyTorch.
     pub installed: &'a Installed,
+    /// What `import torch` would load, where that can be known.
+    pub import: Option<&'a Import>,
     /// PyTorch in other environments, as clauses.
     pub elsewhere: Vec<String>,
 }
@@ -52,30 +61,56 @@ pub fn nothing_known() -> Worlds {
 pub fn decide(case: &Case) -> Verdict {
     let mut problems = driver::problems(case);
     problems.extend(visible::problems(case));
+    problems.extend(rocm::problems(case));
+    problems.extend(wheels::problem(case).map(Problem::from));
     problems.extend(torch::problems(case));
+    problems.extend(import::problems(case));
     problems.extend(libraries::problems(case));
+    problems.extend(companions::problems(case));
     problems.extend(devices::problems(case));
     problems.sort_by_key(|problem| problem.gravity);
     let worlds = worlds(case, &problems);
-    let mps = worlds.backends.get("mps").is_some_and(|mps| mps.holds == Holds::Yes);
-    let status = match worlds.cuda.holds {
-        _ if mps => Status::Usable,
-        Holds::Unknown => Status::Unknown,
-        _ if problems.iter().any(|problem| problem.gravity == Gravity::Error) => Status::Problem,
-        Holds::No => Status::Problem,
-        Holds::Yes => Status::Usable,
-    };
+    let status = status(case, &problems, &worlds);
     Verdict { problems, worlds, status }
 }
 
+/// All in all: can PyTorch use an accelerator?
+fn status(case: &Case, problems: &[Problem], worlds: &Worlds) -> Status {
+    let wrong = problems.iter().any(|problem| problem.gravity == Gravity::Error);
+    let there = |holds: Holds| worlds.backends.values().any(|answer| answer.holds == holds);
+    // Without a PyTorch nothing is known of other back ends, and nothing is there to know.
+    let may_be_there = case.machine.torch.is_some() && there(Holds::Unknown);
+    match worlds.cuda.holds {
+        // What cannot be imported uses nothing.
+        _ if import::fails(problems) => Status::Problem,
+        Holds::Unknown => Status::Unknown,
+        _ if wrong => Status::Problem,
+        Holds::Yes => Status::Usable,
+        Holds::No if there(Holds::Yes) => Status::Usable,
+        Holds::No if may_be_there => Status::Unknown,
+        Holds::No => Status::Problem,
+    }
+}
+
 /// The identifiers of all problems, by the part of the machine that they are about.
-pub const CAUSES: [&[&str]; 5] = [driver::IDS, visible::IDS, torch::IDS, libraries::IDS, devices::IDS];
+pub const CAUSES: [&[&str]; 9] = [
+    driver::IDS,
+    visible::IDS,
+    rocm::IDS,
+    wheels::IDS,
+    torch::IDS,
+    import::IDS,
+    libraries::IDS,
+    companions::IDS,
+    devices::IDS,
+];
 /// Those of the driver.
 pub(super) const OF_DRIVER: &[&[&str]] = &[driver::IDS];
 /// Those of single devices and of which can be seen.
-pub(super) const OF_DEVICES: &[&[&str]] = &[visible::IDS, devices::IDS];
+pub(super) const OF_DEVICES: &[&[&str]] = &[visible::IDS, rocm::IDS, devices::IDS];
 /// Those of PyTorch and of what it brings.
-pub(super) const OF_TORCH: &[&[&str]] = &[torch::IDS, libraries::IDS];
+pub(super) const OF_TORCH: &[&[&str]] =
+    &[wheels::IDS, torch::IDS, import::IDS, libraries::IDS, companions::IDS];
 
 /// A problem, in the order in which it is told.
 struct Draft(Problem);
@@ -88,6 +123,7 @@ impl Draft {
             gravity,
             cause: cause.into(),
             evidence: Vec::new(),
+            message: messages::of(id).map(str::to_owned),
             remedy: String::new(),
             command: None,
         })
@@ -115,6 +151,12 @@ impl Draft {
         self
     }
 
+    /// Quotes what programs say because of it, as people search for it, where that is not the same each time.
+    fn says(mut self, message: impl std::fmt::Display) -> Self {
+        self.0.message = Some(message.to_string());
+        self
+    }
+
     fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.0.remedy = remedy.into();
         self
@@ -122,6 +164,18 @@ impl Draft {
 
     fn command(mut self, command: impl Into<String>) -> Self {
         self.0.command = Some(command.into());
+        self
+    }
+
+    /// What Python prints, where that is known.
+    fn message_if(mut self, message: Option<String>) -> Self {
+        self.0.message = message.or(self.0.message);
+        self
+    }
+
+    /// The command, where there is one.
+    fn command_if(mut self, command: Option<String>) -> Self {
+        self.0.command = command;
         self
     }
 }
@@ -141,14 +195,41 @@ impl Case<'_> {
         self.machine.system.device_nodes.iter().any(|node| wanted(&node.path, node.state))
     }
 
-    /// Is there a device file in this state?
-    fn any_node(&self, state: NodeState) -> bool {
-        self.node(|_, s| s == state)
-    }
-
     /// Are there device files of NVIDIA's at all?
     fn has_nodes(&self) -> bool {
-        self.node(|_, state| state != NodeState::Missing)
+        self.node(|path, state| path.starts_with("/dev/nvidia") && state != NodeState::Missing)
+    }
+
+    /// NVIDIA's GPUs by their numbers on the bus: "0000:3b:00.0 is 10de:1b80 (Pascal)".
+    fn on_the_bus(&self) -> Vec<String> {
+        let gpus = self.machine.system.nvidia_gpus.iter();
+        let one = |gpu: &PciGpu| {
+            let id = gpu.id.as_deref()?;
+            let family = gpu.family.map(|family| format!(" ({})", family.name())).unwrap_or_default();
+            Some(format!("{} is {id}{family}", gpu.address))
+        };
+        gpus.filter_map(one).collect()
+    }
+
+    /// Does it matter what NVIDIA's driver says? Not to a PyTorch that is built for others, where nothing of NVIDIA's is.
+    fn concerns_nvidia(&self) -> bool {
+        let for_others = match &self.machine.torch {
+            Some(torch) if torch.build == Build::Rocm => true,
+            Some(torch) if torch.build == Build::Cpu => torch.xpu.is_some() || self.has_plugin(),
+            _ => false,
+        };
+        !for_others || self.has_hardware()
+    }
+
+    /// Is there a package that brings another back end?
+    fn has_plugin(&self) -> bool {
+        let installed = |name: &&str| self.installed.packages.contains_key(*name);
+        PLUGINS.iter().any(|(_, packages)| packages.iter().any(installed))
+    }
+
+    /// What commands that install something are built from.
+    fn target(&self) -> Target {
+        Target::of(self.machine, self.has_hardware()).with_index(driver::jetson_index(self))
     }
 
     /// Is something there that shows NVIDIA's hardware, whatever the driver says?
@@ -162,47 +243,10 @@ impl Case<'_> {
     }
 }
 
-/// Where PyTorch's wheels are, by the CUDA that they are built with, newest first, with the oldest and newest compute
-/// capability that they have code for: `PYTORCH_RELEASES_CODE_CC` in `torch/cuda/__init__.py` of 2.15, and the
-/// release notes of 2.7 for `cu118`, the last one with it.
-const INDEXES: [(Version, &str, Version, Version); 3] = [
-    (Version::new(13, 0), "cu130", Version::new(7, 5), Version::new(12, 1)),
-    (Version::new(12, 6), "cu126", Version::new(5, 0), Version::new(9, 0)),
-    (Version::new(11, 8), "cu118", Version::new(3, 7), Version::new(9, 0)),
-];
-
-/// The index with the newest wheels that this driver and these devices can run.
-fn index_for(driver: Option<Version>, devices: &[Version]) -> Option<&'static str> {
-    let fits = |(cuda, _, oldest, newest): &&(Version, &str, Version, Version)| {
-        driver.is_none_or(|driver| driver.major >= cuda.major)
-            && devices.iter().all(|device| device >= oldest && device <= newest)
-    };
-    INDEXES.iter().find(fits).map(|(_, index, ..)| *index)
-}
-
-/// The command that installs PyTorch from this index over what is there.
-fn install(case: &Case, index: &str) -> String {
-    let url = format!("https://download.pytorch.org/whl/{index}");
-    let installer = case.machine.torch.as_ref().and_then(|torch| torch.installer.as_deref());
-    if installer == Some("uv") {
-        return format!("uv pip install --reinstall torch --index-url {url}");
-    }
-    if installer == Some("conda") {
-        return "conda install -c conda-forge pytorch-gpu".to_owned();
-    }
-    let python = case.machine.python.interpreter.as_deref().unwrap_or("python");
-    let quote = if python.contains(' ') { "'" } else { "" };
-    format!("{quote}{python}{quote} -m pip install --force-reinstall torch --index-url {url}")
-}
-
-/// Capabilities of all visible devices.
-fn capabilities(case: &Case) -> Vec<Version> {
-    case.machine.devices.iter().filter_map(|device| device.capability).collect()
-}
-
 fn worlds(case: &Case, problems: &[Problem]) -> Worlds {
     let cuda = cuda(case, problems);
     let gpus = match cuda.holds {
+        Holds::Yes if case.build() == Some(Build::Rocm) => rocm::gpus(case),
         Holds::Yes => case.machine.visible.count,
         Holds::No => Some(0),
         Holds::Unknown => None,
@@ -222,11 +266,9 @@ fn cuda(case: &Case, problems: &[Problem]) -> Answer {
         return Answer::new(Holds::No, "macOS has no CUDA");
     }
     match case.build() {
-        Some(Build::Rocm) => {
-            return Answer::new(Holds::Unknown, "PyTorch is built for ROCm, which is not probed");
-        }
+        Some(Build::Rocm) => return rocm::cuda(case, problems),
         Some(Build::Cpu) => {
-            let cause = because(&["cpu-only-build"]);
+            let cause = because(&["cpu-only-build", "jetson-wheels"]);
             return Answer::new(
                 Holds::No,
                 cause.unwrap_or_else(|| "PyTorch is built without CUDA".to_owned()),
@@ -234,9 +276,21 @@ fn cuda(case: &Case, problems: &[Problem]) -> Answer {
         }
         _ => {}
     }
-    let fatal = ["driver-too-old", "broken-pytorch", "cudnn-missing", "nccl-missing", "cublas-missing"];
-    if let Some(cause) = because(&fatal) {
+    if let Some(cause) = because(&["driver-too-old", "broken-pytorch"]).or_else(|| because(import::FATAL)) {
         return Answer::new(Holds::No, cause);
+    }
+    // PyTorch's own word.
+    let imported = case.machine.torch.as_ref().and_then(|torch| torch.imported.as_ref());
+    if let Some(available) = imported.and_then(|imported| imported.available) {
+        let holds = if available { Holds::Yes } else { Holds::No };
+        let said = if available { "True" } else { "False" };
+        if !available && let Some(main) = driver::main(problems) {
+            return Answer::new(holds, main.cause.clone());
+        }
+        return Answer::new(
+            holds,
+            format!("PyTorch was imported, and `torch.cuda.is_available()` is {said}"),
+        );
     }
     let main = driver::main(problems);
     let by_driver = main.map(|problem| problem.cause.clone());
@@ -304,3 +358,6 @@ fn backends(case: &Case) -> BTreeMap<String, Answer> {
     }
     answers
 }
+
+#[cfg(test)]
+mod tests;

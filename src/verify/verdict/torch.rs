@@ -1,6 +1,6 @@
 //! What the installed PyTorch can do with this driver and these devices.
 
-use super::{Case, Draft, capabilities, index_for, install};
+use super::{Case, Draft, driver, wheels};
 use crate::verify::machine::{Build, Problem, Torch, Version};
 
 /// The identifiers of this file's problems.
@@ -16,6 +16,7 @@ pub(super) const IDS: &[&str] = &[
     "several-pytorch",
     "pip-over-conda",
     "other-python",
+    "jetson-wheels",
 ];
 
 pub(super) fn problems(case: &Case) -> Vec<Problem> {
@@ -28,8 +29,11 @@ pub(super) fn problems(case: &Case) -> Vec<Problem> {
     if !torch.broken.is_empty() {
         drafts.push(broken(case, torch));
     }
+    let jetson = driver::jetson_wheels(case, torch);
     match torch.build {
-        Build::Cpu => drafts.extend(cpu_only(case, torch)),
+        _ if jetson.is_some() => drafts.extend(jetson),
+        Build::Cpu if case.concerns_nvidia() => drafts.extend(cpu_only(case, torch)),
+        Build::Cpu => {}
         Build::Rocm => drafts.push(rocm(torch)),
         Build::Cuda => {
             drafts.extend(driver_too_old(case, torch));
@@ -57,12 +61,18 @@ fn no_pytorch(case: &Case) -> Draft {
     if !case.elsewhere.is_empty() {
         return draft.remedy("activate the other environment, or name it with `--python`");
     }
-    let index = index_for(case.machine.driver.cuda, &capabilities(case)).unwrap_or("cpu");
-    draft.remedy("install it").command(install(case, index).replace(" --force-reinstall", ""))
+    if wheels::none(case).is_some() {
+        return draft.remedy("install it, where there is one for this Python and system");
+    }
+    match case.target().new_one() {
+        Some(command) => draft.remedy("install it").command(command),
+        None => draft.remedy(
+            "there is none for this Python, processor and driver: take a Python that it has wheels for",
+        ),
+    }
 }
 
 fn broken(case: &Case, torch: &Torch) -> Draft {
-    let index = index_for(case.machine.driver.cuda, &capabilities(case)).unwrap_or("cpu");
     let id = if torch.broken.iter().any(|what| what.contains("imported instead")) {
         "shadowed-by-project"
     } else {
@@ -70,8 +80,8 @@ fn broken(case: &Case, torch: &Torch) -> Draft {
     };
     let draft = if id == "broken-pytorch" {
         Draft::error(id, "the installed PyTorch is not whole")
-            .remedy("remove what is left of it and install it again")
-            .command(install(case, index))
+            .remedy("install it again over what is left of it")
+            .command_if(case.target().again())
     } else {
         Draft::warning(id, "a file of the project has the name of PyTorch")
             .remedy("rename it: what runs in that folder imports it instead of PyTorch")
@@ -96,16 +106,25 @@ fn cpu_only(case: &Case, torch: &Torch) -> Option<Draft> {
         .seen(format!("`cuda` in {}/version.py is None", torch.path))
         .seen_all(build)
         .seen_all(torch.installer.as_ref().map(|installer| format!("{installer} installed it")));
-    let index = index_for(case.machine.driver.cuda, &capabilities(case)).unwrap_or("cu126");
-    Some(draft.remedy("install the build for CUDA over it").command(install(case, index)))
+    if !case.has_hardware() {
+        return Some(draft.remedy("nothing: there is no NVIDIA GPU here that another build could use"));
+    }
+    if wheels::none(case).is_some() {
+        return Some(draft.remedy("install the build for CUDA in its place, where there is one"));
+    }
+    Some(match case.target().for_gpu() {
+        Some(command) => draft.remedy("install the build for CUDA in its place").command(command),
+        None => {
+            draft.remedy("take a build for CUDA: there is none for this GPU with this driver and this Python")
+        }
+    })
 }
 
 fn rocm(torch: &Torch) -> Draft {
     let hip = torch.hip.as_deref().unwrap_or_default();
-    Draft::note("rocm-build", format!("PyTorch is built for ROCm {hip}, and AMD's GPUs are not probed"))
+    Draft::note("rocm-build", format!("PyTorch is built for ROCm {hip}: `cuda` is AMD's GPUs"))
         .seen(format!("`hip` in {}/version.py is {hip}", torch.path))
-        .remedy("ask it itself")
-        .command("python -c 'import torch; print(torch.cuda.is_available())'")
+        .remedy("nothing: they are asked for through /dev/kfd and the kernel's list, not used")
 }
 
 fn driver_too_old(case: &Case, torch: &Torch) -> Option<Draft> {
@@ -121,11 +140,14 @@ fn driver_too_old(case: &Case, torch: &Torch) -> Option<Draft> {
             13 => "580",
             _ => "the newest one",
         };
-        let draft = Draft::error("driver-too-old", "the driver is older than PyTorch's CUDA").seen(evidence);
-        return Some(match index_for(Some(driver), &capabilities(case)) {
-            Some(index) => draft
+        let found = driver.major * 1000 + driver.minor * 10;
+        let draft = Draft::error("driver-too-old", "the driver is older than PyTorch's CUDA")
+            .seen(evidence)
+            .says(format!("The NVIDIA driver on your system is too old (found version {found})"));
+        return Some(match case.target().for_gpu() {
+            Some(command) => draft
                 .remedy(format!("install a PyTorch for this driver, or a newer driver ({least} or later)"))
-                .command(install(case, index)),
+                .command(command),
             None => draft.remedy(format!("install a newer driver ({least} or later)")),
         });
     }
@@ -163,9 +185,8 @@ fn not_in_build(case: &Case, torch: &Torch) -> Option<Draft> {
             Some(format!("cuda:{} has compute capability {}", device.index, device.capability?))
         }))
         .seen(format!("PyTorch has code for {}", torch.archs.join(" ")));
-    let index = index_for(case.machine.driver.cuda, &capabilities(case));
-    Some(match index {
-        Some(index) => draft.remedy("install a build that has code for it").command(install(case, index)),
+    Some(match case.target().for_gpu() {
+        Some(command) => draft.remedy("install a build that has code for it").command(command),
         None if too_old => draft.remedy(
             "take an older PyTorch, build it for this GPU, or hide the GPU with `CUDA_VISIBLE_DEVICES`",
         ),
@@ -197,14 +218,11 @@ fn several(torch: &Torch) -> Option<Draft> {
 fn pip_over_conda(case: &Case, torch: &Torch) -> Option<Draft> {
     let build = torch.conda_build.as_deref()?;
     let installer = torch.installer.as_deref().filter(|installer| *installer != "conda")?;
-    let python = case.machine.python.interpreter.as_deref().unwrap_or("python");
     Some(
         Draft::warning("pip-over-conda", "conda and pip have both installed PyTorch into this environment")
             .seen(format!("conda's record says {build}, and the files are those of {installer}"))
-            .remedy("keep one of the two")
-            .command(format!(
-                "{python} -m pip uninstall torch    # then: conda install --force-reinstall pytorch"
-            )),
+            .remedy("keep one of the two: take pip's out, and install conda's again (`conda install --force-reinstall pytorch`)")
+            .command(case.target().uninstall(&["torch"])),
     )
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Case, Draft};
 use crate::verify::machine::Problem;
+use crate::verify::shorten;
 
 /// The identifiers of this file's problems.
 pub(super) const IDS: &[&str] = &["visible-devices-cut", "device-order-unknown", "device-order"];
@@ -20,7 +21,8 @@ pub(super) fn hides_all(case: &Case) -> Draft {
         Some(reason) => reason.clone(),
         None => "the driver takes none of its elements".to_owned(),
     };
-    Draft::error("hidden-by-visible-devices", format!("`CUDA_VISIBLE_DEVICES={value}` hides every GPU"))
+    let shown = shorten::cut(value, ',');
+    Draft::error("hidden-by-visible-devices", format!("`CUDA_VISIBLE_DEVICES={shown}` hides every GPU"))
         .seen(format!(
             "without it there {}",
             if physical == 1 { "is 1".to_owned() } else { format!("are {physical}") }
@@ -42,7 +44,7 @@ fn cut(case: &Case) -> Option<Draft> {
     if count == 0 || (value.starts_with("MIG-") && !value.contains(',')) {
         return None;
     }
-    let named = value.split(',').count();
+    let (named, value) = (value.split(',').count(), shorten::cut(value, ','));
     Some(
         Draft::warning(
             "visible-devices-cut",
