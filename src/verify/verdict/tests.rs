@@ -38,6 +38,7 @@ fn decided(machine: &Machine) -> Verdict {
         files: &Files::new(),
         listed: &Listed::default(),
         installed: &Installed::default(),
+        import: None,
         elsewhere: Vec::new(),
     };
     decide(&case)
