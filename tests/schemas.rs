@@ -95,3 +95,22 @@ fn the_schema_of_the_configuration_takes_what_is_right() {
     validate.arg(script("config.py")).arg(schema);
     holds(validate, &files);
 }
+
+#[test]
+fn the_schema_of_reports_takes_what_is_one() {
+    let Some([python]) = given(["SCHEMAS_PYTHON"]) else { return };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+    let report = read("fixtures/machines/one-gpu.json");
+    let files = [
+        ("one GPU", report.clone()),
+        ("old driver", read("fixtures/machines/old-driver.json")),
+        ("first version", read("tests/machine/report-of-0.1.0.json")),
+        ("wrong number", report.replace("\"index\": 0", "\"index\": \"zero\"")),
+        ("wrong word", report.replace("\"depth\": \"look\"", "\"depth\": \"see\"")),
+        ("wrong version", report.replace("\"capability\": \"8.0\"", "\"capability\": 8.0")),
+    ];
+    let mut validate = Command::new(python);
+    validate.arg(script("config.py")).arg(root.join("docs/machine.schema.json"));
+    holds(validate, &files);
+}

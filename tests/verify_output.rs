@@ -57,13 +57,13 @@ fn a_report_for_an_issue_has_what_people_ask_for() {
 
 #[test]
 fn where_the_driver_fails_the_gpu_has_its_name_from_the_bus() {
-    let machine = Machine::with_gpu().torch(&Torch::cu126()).system("sys/bus/pci/devices/0000:10:00.0/device", "0x2684\n");
+    let machine = Machine::with_gpu()
+        .torch(&Torch::cu126())
+        .system("sys/bus/pci/devices/0000:10:00.0/device", "0x2684\n");
     let text = machine.run("verify --output-format markdown").stdout;
     assert!(text.contains("| On the PCI bus | 10de:2684 |"), "{text}");
-    let machine = machine.system(
-        "usr/share/misc/pci.ids",
-        "10de  NVIDIA Corporation\n\t2684  AD102 [GeForce RTX 4090]\n",
-    );
+    let machine = machine
+        .system("usr/share/misc/pci.ids", "10de  NVIDIA Corporation\n\t2684  AD102 [GeForce RTX 4090]\n");
     let text = machine.run("verify --output-format markdown").stdout;
     assert!(text.contains("| On the PCI bus | NVIDIA AD102 [GeForce RTX 4090] |"), "{text}");
 }
@@ -73,7 +73,8 @@ fn a_report_can_go_into_a_file() {
     let machine = Machine::usable();
     let run = machine.run("verify --output-format json --output-file report.json");
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{run:?}");
-    let written: Value = serde_json::from_slice(&fs::read(machine.path("project/report.json")).unwrap()).unwrap();
+    let written: Value =
+        serde_json::from_slice(&fs::read(machine.path("project/report.json")).unwrap()).unwrap();
     assert_eq!(written["status"], "usable");
     let again = machine.run("verify --machine report.json --output-format json").json();
     assert_eq!(again, written);
@@ -85,11 +86,27 @@ fn a_report_can_go_into_a_file() {
 #[test]
 fn every_error_is_told_as_programs_tell_it() {
     for (machine, id, message) in [
-        (Machine::with_driver().torch(&Torch::pypi()), "driver-too-old", "driver on your system is too old (found version 12040)"),
-        (Machine::with_driver().torch(&Torch::cpu()), "cpu-only-build", "Torch not compiled with CUDA enabled"),
+        (
+            Machine::with_driver().torch(&Torch::pypi()),
+            "driver-too-old",
+            "driver on your system is too old (found version 12040)",
+        ),
+        (
+            Machine::with_driver().torch(&Torch::cpu()),
+            "cpu-only-build",
+            "Torch not compiled with CUDA enabled",
+        ),
         (Machine::bare().torch(&Torch::cu126()), "no-gpu", "Found no NVIDIA driver on your system"),
-        (Machine::usable().set("STUB_FAIL", "cuInit=802"), "fabric-manager", "Error 802: system not yet initialized"),
-        (Machine::usable().set("CUDA_VISIBLE_DEVICES", "-1"), "hidden-by-visible-devices", "No CUDA GPUs are available"),
+        (
+            Machine::usable().set("STUB_FAIL", "cuInit=802"),
+            "fabric-manager",
+            "Error 802: system not yet initialized",
+        ),
+        (
+            Machine::usable().set("CUDA_VISIBLE_DEVICES", "-1"),
+            "hidden-by-visible-devices",
+            "No CUDA GPUs are available",
+        ),
         (Machine::with_driver().environment("project/.venv"), "no-pytorch", "No module named 'torch'"),
     ] {
         let report = machine.verify("");
@@ -149,7 +166,9 @@ fn the_last_line_promises_no_more_than_is_true() {
 
 #[test]
 fn older_reports_stay_readable() {
-    let machine = Machine::bare().file("project/old.json", OLD).file("project/train.py", "import torch\nx = torch.zeros(3).cuda()\n");
+    let machine = Machine::bare()
+        .file("project/old.json", OLD)
+        .file("project/train.py", "import torch\nx = torch.zeros(3).cuda()\n");
     let run = machine.run("verify --machine old.json");
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
     assert!(run.stdout.ends_with("PyTorch can use 1 GPU here.\n"), "{run:?}");
@@ -219,7 +238,10 @@ fn what_is_wrong_with_a_report_is_told_by_its_place() {
         run.stderr
     };
     let error = refused(&OLD.replace("\"index\": 0", "\"index\": -1"));
-    assert!(error.contains("`x.json` is no report of a machine: `devices[0].index`: invalid value"), "{error}");
+    assert!(
+        error.contains("`x.json` is no report of a machine: `devices[0].index`: invalid value"),
+        "{error}"
+    );
     assert!(refused("").contains("it is empty"));
     assert!(refused("✓ system    linux").contains("no report of a machine"));
     assert!(refused("{\"schema\": 9}").contains("a report of schema 9, and this program reads 1"));
@@ -272,9 +294,10 @@ fn a_machine_without_a_gpu_is_not_told_to_install_cuda() {
 #[test]
 fn the_first_version_of_windows_for_linux_is_left_behind() {
     let machine = Machine::bare().torch(&Torch::cu126()).set("WSL_DISTRO_NAME", "Ubuntu-22.04");
-    let machine = machine.system("proc/version", "Linux version 4.4.0-19041-Microsoft (Microsoft@Microsoft.com)\n");
+    let machine =
+        machine.system("proc/version", "Linux version 4.4.0-19041-Microsoft (Microsoft@Microsoft.com)\n");
     let report = machine.verify("");
-    let text = problem(&report, "wsl-version-1");
+    let text = problem(&report, "wsl-1");
     assert!(text.contains("wsl --set-version Ubuntu-22.04 2"), "{text}");
     assert_eq!(report["worlds"]["cuda"]["holds"], json!("no"));
 }

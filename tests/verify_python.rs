@@ -13,9 +13,10 @@ const SITE: &str = "lib/python3.11/site-packages";
 
 /// The version of PyTorch, and what named the environment.
 fn found(report: &Value) -> (&str, &str) {
-    let text = |value: &'_ Value| value.as_str().map(str::to_owned).unwrap_or_else(|| "none".to_owned());
-    let (version, by) = (text(&report["torch"]["version"]), text(&report["python"]["found_by"]));
-    (version.leak(), by.leak())
+    (
+        report["torch"]["version"].as_str().unwrap_or("none"),
+        report["python"]["found_by"].as_str().unwrap_or("none"),
+    )
 }
 
 fn torch(version: &'static str) -> Torch {
@@ -39,7 +40,8 @@ fn a_tool_is_not_about_its_own_environment() {
         let machine = with(Machine::with_driver(), "caller", "2.9.1").environment(tool).program_in(tool);
         let machine = machine.file(&format!("{tool}/{file}"), "");
         // `uvx` puts the tool's folder first.
-        let path = format!("{}:{}", machine.path(tool).join("bin").display(), machine.path("caller/bin").display());
+        let path =
+            format!("{}:{}", machine.path(tool).join("bin").display(), machine.path("caller/bin").display());
         let machine = machine.set("PATH", path);
         assert_eq!(found(&machine.verify("")), ("2.9.1", "PATH"), "{tool}");
         let machine = machine.point("VIRTUAL_ENV", tool);
@@ -75,7 +77,12 @@ fn uv_puts_one_environment_over_another() {
             "import site; site.addsitedir(__import__(\"os\").fsdecode(b\"{tools}\")); \
              site.addsitedir(__import__(\"os\").fsdecode(b\"{below}/{SITE}\"))\n"
         );
-        let path = format!("{}:{}:{}", folder(&format!("{overlay}/bin")), folder(&format!("{tool}/bin")), folder(&format!("{project}/bin")));
+        let path = format!(
+            "{}:{}:{}",
+            folder(&format!("{overlay}/bin")),
+            folder(&format!("{tool}/bin")),
+            folder(&format!("{project}/bin"))
+        );
         machine
             .file(&format!("{overlay}/pyvenv.cfg"), config)
             .file(&format!("{overlay}/{SITE}/_uv_ephemeral_overlay.pth"), line)
@@ -84,10 +91,15 @@ fn uv_puts_one_environment_over_another() {
     };
     let report = with(machine("project/.venv"), "project/.venv", "2.7.1").verify("");
     assert_eq!(found(&report), ("2.7.1", "VIRTUAL_ENV"));
-    assert!(report["python"]["prefix"].as_str().unwrap().ends_with("project/.venv"), "what is installed there stays");
+    assert!(
+        report["python"]["prefix"].as_str().unwrap().ends_with("project/.venv"),
+        "what is installed there stays"
+    );
     assert_eq!(problems(&report), [""; 0]);
     // `--with torch`: it is in what is put over.
-    let machine = machine("project/.venv").environment("project/.venv").installed(&format!("{tool}/{SITE}"), &torch("2.9.1"));
+    let machine = machine("project/.venv")
+        .environment("project/.venv")
+        .installed(&format!("{tool}/{SITE}"), &torch("2.9.1"));
     assert_eq!(found(&machine.verify("")).0, "2.9.1");
 }
 
@@ -100,7 +112,9 @@ fn a_projects_environment_has_several_names() {
     let pixi = |name: &str, version| {
         let prefix = format!("project/.pixi/envs/{name}");
         let machine = Machine::with_driver().file(&format!("{prefix}/conda-meta/history"), "");
-        machine.file(&format!("{prefix}/bin/python"), "").installed(&format!("{prefix}/{SITE}"), &torch(version))
+        machine
+            .file(&format!("{prefix}/bin/python"), "")
+            .installed(&format!("{prefix}/{SITE}"), &torch(version))
     };
     let report = pixi("cuda", "2.9.1").verify("");
     assert_eq!(found(&report), ("2.9.1", ".pixi/envs"));
@@ -120,18 +134,27 @@ fn pyenv_names_versions_in_short() {
         for (version, torch) in [("3.11.2", "2.1.0"), ("3.11.10", "2.9.1"), ("3.12.1", "2.2.0")] {
             let prefix = format!("pyenv/versions/{version}");
             machine = machine.file(&format!("{prefix}/bin/python"), "");
-            machine = machine.installed(&format!("{prefix}/{SITE}"), &Torch { version: torch, ..Torch::cu126() });
+            machine =
+                machine.installed(&format!("{prefix}/{SITE}"), &Torch { version: torch, ..Torch::cu126() });
         }
-        let machine = machine.installed(&format!("python/{SITE}"), &torch("2.8.0")).file("python/bin/python3.11", "");
+        let machine =
+            machine.installed(&format!("python/{SITE}"), &torch("2.8.0")).file("python/bin/python3.11", "");
         symlink(machine.path("python/bin/python3.11"), machine.path("bin/python3")).unwrap();
         let path = format!("{}:{}", machine.path("pyenv/shims").display(), machine.path("bin").display());
         machine.set("PATH", path)
     };
     assert_eq!(found(&machine().set("PYENV_VERSION", "3.11").verify("")), ("2.9.1", "PATH"));
     assert_eq!(found(&machine().set("PYENV_VERSION", "system").verify("")), ("2.8.0", "PATH"));
-    assert_eq!(found(&machine().verify("")), ("2.8.0", "PATH"), "pyenv takes the system's if nothing is said");
+    assert_eq!(
+        found(&machine().verify("")),
+        ("2.8.0", "PATH"),
+        "pyenv takes the system's if nothing is said"
+    );
     assert_eq!(found(&machine().set("PYENV_VERSION", "3.9:3.12").verify("")), ("2.2.0", "PATH"));
-    assert_eq!(found(&machine().file("project/.python-version", "# ours\n3.11.2\n").verify("")), ("2.1.0", "PATH"));
+    assert_eq!(
+        found(&machine().file("project/.python-version", "# ours\n3.11.2\n").verify("")),
+        ("2.1.0", "PATH")
+    );
 }
 
 #[test]
@@ -153,7 +176,11 @@ fn python_is_a_name_or_a_path() {
     ] {
         let run = machine.run(&format!("verify --python {name}"));
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{name}");
-        assert!(run.stderr.contains(&format!("`--python {name}`")) && run.stderr.contains(says), "{name}: {}", run.stderr);
+        assert!(
+            run.stderr.contains(&format!("`--python {name}`")) && run.stderr.contains(says),
+            "{name}: {}",
+            run.stderr
+        );
     }
 }
 
@@ -162,10 +189,13 @@ fn files_add_folders_to_the_search_path() {
     let machine = Machine::with_driver().environment("project/.venv").installed("elsewhere", &torch("2.9.1"));
     let site = format!("project/.venv/{SITE}");
     let path = machine.path("elsewhere").display().to_string();
-    let report = machine.file(&format!("{site}/more.pth"), format!("# more\nimport os; os.x\n\n{path}\n")).verify("");
+    let report =
+        machine.file(&format!("{site}/more.pth"), format!("# more\nimport os; os.x\n\n{path}\n")).verify("");
     assert_eq!(found(&report).0, "2.9.1");
     // In a folder beside it.
-    let machine = Machine::with_driver().environment("project/.venv").installed(&format!("{site}/vendor"), &torch("2.9.1"));
+    let machine = Machine::with_driver()
+        .environment("project/.venv")
+        .installed(&format!("{site}/vendor"), &torch("2.9.1"));
     assert_eq!(found(&machine.file(&format!("{site}/more.pth"), "vendor\n").verify("")).0, "2.9.1");
 }
 
@@ -174,13 +204,19 @@ fn a_pytorch_that_is_edited_in_place_is_whole() {
     let site = format!("project/.venv/{SITE}");
     let record = format!("{site}/torch-2.9.0a0+git1234567.dist-info");
     let machine = || {
-        let machine = Machine::with_driver().environment("project/.venv").installed("src", &torch("2.9.0a0+git1234567"));
+        let machine = Machine::with_driver()
+            .environment("project/.venv")
+            .installed("src", &torch("2.9.0a0+git1234567"));
         machine
-            .file(&format!("{record}/METADATA"), "Metadata-Version: 2.1\nName: torch\nVersion: 2.9.0a0+git1234567\n")
-            .file(&format!("{record}/direct_url.json"), r#"{"dir_info": {"editable": true}, "url": "file:///src"}"#)
+            .file(
+                &format!("{record}/METADATA"),
+                "Metadata-Version: 2.1\nName: torch\nVersion: 2.9.0a0+git1234567\n",
+            )
+            .file(
+                &format!("{record}/direct_url.json"),
+                r#"{"dir_info": {"editable": true}, "url": "file:///src"}"#,
+            )
     };
-    let source = machine().path("src");
-    drop(source);
     let by_path = machine();
     let path = by_path.path("src").display().to_string();
     let by_path = by_path.file(&format!("{site}/__editable__.torch-2.9.0a0.pth"), format!("{path}\n"));
@@ -204,7 +240,9 @@ fn a_pytorch_that_is_edited_in_place_is_whole() {
 
 #[test]
 fn a_cuda_without_a_second_number() {
-    let report = Machine::with_driver().set("STUB_VERSION", "13020").torch(&Torch { cuda: Some("13"), ..Torch::pypi() });
+    let report = Machine::with_driver()
+        .set("STUB_VERSION", "13020")
+        .torch(&Torch { cuda: Some("13"), ..Torch::pypi() });
     let report = report.verify("");
     assert_eq!((&report["torch"]["build"], &report["torch"]["cuda"]), (&json!("cuda"), &json!("13.0")));
     assert_eq!(report["status"], "usable", "{report:#}");
@@ -235,9 +273,16 @@ fn what_installs_packages_is_seen() {
         assert!(command.starts_with(begin) && command.contains("whl/cu126"), "{command}");
     }
     // The system's Python refuses, PyTorch or not.
-    let machine = Machine::with_driver().file("python/lib/python3.11/EXTERNALLY-MANAGED", "[externally-managed]\n");
-    let machine = machine.file("python/bin/python3.11", "").file(&format!("python/{SITE}/pip/__init__.py"), "");
+    let machine =
+        Machine::with_driver().file("python/lib/python3.11/EXTERNALLY-MANAGED", "[externally-managed]\n");
+    let machine =
+        machine.file("python/bin/python3.11", "").file(&format!("python/{SITE}/pip/__init__.py"), "");
     let report = machine.verify(&format!("--python {}", machine.path("python/bin/python3.11").display()));
     assert_eq!(report["python"]["installer"], "venv");
-    assert!(report["problems"][0]["command"].as_str().unwrap().contains(" -m venv .venv && .venv/bin/python -m pip"));
+    assert!(
+        report["problems"][0]["command"]
+            .as_str()
+            .unwrap()
+            .contains(" -m venv .venv && .venv/bin/python -m pip")
+    );
 }

@@ -77,7 +77,11 @@ fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         std::fs::write(path, bytes)
     };
     let failure = |error: io::Error| {
-        Failure::Other(format!("cannot write `{}`: {}", path.display(), crate::source::read::io_reason(&error)))
+        Failure::Other(format!(
+            "cannot write `{}`: {}",
+            path.display(),
+            crate::source::read::io_reason(&error)
+        ))
     };
     written.map_err(failure)
 }

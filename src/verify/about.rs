@@ -57,7 +57,9 @@ fn named(list: &str, number: &str) -> Option<String> {
     lines
         .take_while(|line| line.starts_with('\t') || line.starts_with('#') || line.is_empty())
         .filter_map(|line| line.strip_prefix('\t'))
-        .find_map(|line| line.strip_prefix(number)?.strip_prefix("  ").map(|name| format!("NVIDIA {}", name.trim())))
+        .find_map(|line| {
+            line.strip_prefix(number)?.strip_prefix("  ").map(|name| format!("NVIDIA {}", name.trim()))
+        })
 }
 
 #[cfg(test)]
@@ -66,7 +68,10 @@ mod tests {
 
     #[test]
     fn names_of_systems() {
-        assert_eq!(distribution("NAME=x\nPRETTY_NAME=\"Ubuntu 22.04.4 LTS\"\n").as_deref(), Some("Ubuntu 22.04.4 LTS"));
+        assert_eq!(
+            distribution("NAME=x\nPRETTY_NAME=\"Ubuntu 22.04.4 LTS\"\n").as_deref(),
+            Some("Ubuntu 22.04.4 LTS")
+        );
         assert_eq!(distribution("NAME=x\n"), None);
         let plist = "<key>ProductVersion</key>\n\t<string>14.5</string>\n";
         assert_eq!(macos(plist).as_deref(), Some("macOS 14.5"));

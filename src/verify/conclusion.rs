@@ -17,7 +17,10 @@ pub fn conclusion(machine: &Machine) -> String {
             format!("There is no PyTorch here{driver}.{}", first_error(machine))
         }
         (Status::Problem, Holds::Yes) => {
-            format!("`torch.cuda.is_available()` is true here, but what uses the GPU fails.{}", first_error(machine))
+            format!(
+                "`torch.cuda.is_available()` is true here, but what uses the GPU fails.{}",
+                first_error(machine)
+            )
         }
         (Status::Problem, _) => format!("PyTorch cannot use a GPU here: {because}.{}", first_error(machine)),
     }
@@ -29,7 +32,8 @@ fn first_error(machine: &Machine) -> &'static str {
 }
 
 fn usable(machine: &Machine) -> String {
-    let (good, bad): (Vec<&Device>, Vec<&Device>) = machine.devices.iter().partition(|device| is_usable(device));
+    let (good, bad): (Vec<&Device>, Vec<&Device>) =
+        machine.devices.iter().partition(|device| is_usable(device));
     let all = machine.worlds.gpus.unwrap_or_else(|| u32::try_from(machine.devices.len()).unwrap_or(u32::MAX));
     if bad.is_empty() {
         let gpus = if all == 1 { "1 GPU".to_owned() } else { format!("{all} GPUs") };

@@ -27,8 +27,12 @@ fn counts(machine: &Machine, found: &mut Vec<String>) {
     {
         found.push(format!("`visible.count` is {count}, and `devices` has {devices} in it"));
     }
-    if let (Holds::Yes, Some(gpus), Some(count)) = (machine.worlds.cuda.holds, machine.worlds.gpus, visible.count)
+    // AMD's GPUs are not in NVIDIA's count.
+    let amd = machine.torch.as_ref().is_some_and(|torch| torch.build == Build::Rocm);
+    if let (Holds::Yes, Some(gpus), Some(count)) =
+        (machine.worlds.cuda.holds, machine.worlds.gpus, visible.count)
         && gpus != count
+        && !amd
     {
         found.push(format!("`worlds.gpus` is {gpus}, and `visible.count` is {count}"));
     }
@@ -66,7 +70,11 @@ fn devices(machine: &Machine, found: &mut Vec<String>) {
     }
     let count = u32::try_from(machine.devices.len()).unwrap_or(u32::MAX);
     let beyond = machine.peers.iter().find(|peer| peer.from >= count || peer.to >= count);
-    found.extend(beyond.map(|peer| format!("`peers` names cuda:{}, and there are {count} devices", peer.from.max(peer.to))));
+    found.extend(
+        beyond.map(|peer| {
+            format!("`peers` names cuda:{}, and there are {count} devices", peer.from.max(peer.to))
+        }),
+    );
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ pub fn examine(options: &Options) -> Result<Machine, String> {
     let environments = python::environments(options.python.as_deref(), &options.cwd)?;
     let files = Files::new();
     let orders = Orders { run: options.depth == Depth::Run, allocate: options.allocate.clone() };
-    let asked = smi::ask(options.limit.min(SMI_LIMIT));
+    let asked = smi::ask(options.limit.min(SMI_LIMIT), &files);
     // What is used for a moment is no part of what others hold.
     let (mut asked, mut listed) = (Some(asked), None);
     if orders.run {

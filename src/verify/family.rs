@@ -66,24 +66,6 @@ const RANGES: [(u16, u16, Family); 28] = [
 ];
 
 impl Family {
-    /// A compute capability of this generation, for which the same wheels are as for the others. Of Kepler it is one that no wheel of
-    /// today has code for, as few have for 3.7 and none for the rest.
-    pub fn capability(self) -> Version {
-        let (major, minor) = match self {
-            Self::Fermi => (2, 0),
-            Self::Kepler => (3, 5),
-            Self::Maxwell => (5, 0),
-            Self::Pascal => (6, 0),
-            Self::Volta => (7, 0),
-            Self::Turing => (7, 5),
-            Self::Ampere => (8, 0),
-            Self::Ada => (8, 9),
-            Self::Hopper => (9, 0),
-            Self::Blackwell => (12, 0),
-        };
-        Version::new(major, minor)
-    }
-
     /// Of the device with this number, if the tables have it.
     pub fn of(device: u16) -> Option<Self> {
         RANGES.iter().find(|(first, last, _)| (*first..=*last).contains(&device)).map(|(.., family)| *family)
@@ -102,6 +84,22 @@ impl Family {
             Self::Ada => "Ada",
             Self::Hopper => "Hopper",
             Self::Blackwell => "Blackwell",
+        }
+    }
+
+    /// The lowest compute capability of its GPUs for desktops and servers: NVIDIA's table *CUDA GPU Compute Capability*.
+    pub fn capability(self) -> Version {
+        match self {
+            Self::Fermi => Version::new(2, 0),
+            Self::Kepler => Version::new(3, 0),
+            Self::Maxwell => Version::new(5, 0),
+            Self::Pascal => Version::new(6, 0),
+            Self::Volta => Version::new(7, 0),
+            Self::Turing => Version::new(7, 5),
+            Self::Ampere => Version::new(8, 0),
+            Self::Ada => Version::new(8, 9),
+            Self::Hopper => Version::new(9, 0),
+            Self::Blackwell => Version::new(10, 0),
         }
     }
 

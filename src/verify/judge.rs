@@ -65,7 +65,11 @@ impl<'a> Judge<'a> {
             return None;
         }
         let (name, answer) = self.other_accelerator()?;
-        let reason = format!("{}, but its device may be `{name}`: {}", self.about_cuda(), answer.because);
+        let but = match answer.holds {
+            Holds::Yes => format!("but its device may be `{name}`"),
+            _ => "and whether there is another accelerator is not known".to_owned(),
+        };
+        let reason = format!("{}, {but}: {}", self.about_cuda(), answer.because);
         let open = judgement(Holds::Unknown, reason);
         // Of what the path takes for granted, that there is CUDA is the world itself.
         let others = finding.premises.iter().filter(|premise| !matches!(premise, Premise::AtLeastGpus(_)));

@@ -1,8 +1,9 @@
 //! The real machine: what its driver, its devices and its PyTorch can do, and what findings mean there.
 //!
 //! `examine` gives a [`machine::Machine`]: the driver is asked in a process of its own (`probe`, started by `child`; `facts` are what it prints),
-//! `nvidia-smi` (`smi`), the system's files (`system`, with `pci`, `kernel`, `amd` and `surroundings`) and those of PyTorch (`python`, `torch_install`, `records`, `archs`) are
-//! read, what `import torch` loads is traced (`imports`, by `recipe`, `loader` and `elf`), and `verdict` says what is wrong. `text` shows it to people, `judge` marks findings. Linting alone uses
+//! `nvidia-smi` (`smi`), the system's files (`system`, with `pci`, `kernel`, `amd` and `surroundings`) and those of PyTorch (`python`,
+//! `torch_install`, `records`, `archs`) are read, what `import torch` loads is traced (`imports`, by `recipe`, `loader` and `elf`), and
+//! `verdict` says what is wrong. `text` and `markdown` show it to people, `judge` marks findings. Linting alone uses
 //! nothing of this.
 
 mod about;
@@ -17,10 +18,12 @@ mod elf;
 pub mod examine;
 mod exercise;
 mod facts;
+mod family;
+mod gpu;
+mod hardware;
 mod imported;
 mod imports;
 pub mod install;
-mod family;
 pub mod judge;
 mod kernel;
 mod loader;
@@ -37,6 +40,7 @@ mod saved;
 mod schema;
 mod shorten;
 mod smi;
+mod software;
 mod surroundings;
 mod system;
 pub mod text;

@@ -109,7 +109,10 @@ mod tests {
             parse(&report.replace(from, to)).expect_err("it is wrong")
         };
         let error = changed("\"index\": 0", "\"index\": \"zero\"");
-        assert!(error.contains("`devices[0].index`: invalid type: string \"zero\", expected u32 at line"), "{error}");
+        assert!(
+            error.contains("`devices[0].index`: invalid type: string \"zero\", expected u32 at line"),
+            "{error}"
+        );
         let error = changed("\"kind\": \"answered\"", "\"kind\": \"answers\"");
         assert!(error.contains("`driver.outcome"), "{error}");
         let error = changed("\"status\": \"usable\",", "");

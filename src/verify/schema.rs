@@ -8,7 +8,10 @@ use super::machine::Machine;
 
 fn schema() -> String {
     let mut schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<Machine>();
-    schema.insert("title".to_owned(), "A machine, as `samedevice verify --output-format json` describes it".into());
+    schema.insert(
+        "title".to_owned(),
+        "A machine, as `samedevice verify --output-format json` describes it".into(),
+    );
     serde_json::to_string_pretty(&schema).unwrap() + "\n"
 }
 

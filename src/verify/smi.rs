@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::machine::{ComputeMode, Process};
 use super::process::{Running, start};
+use super::system::Files;
 
 /// Where Windows puts it for WSL; not always on `PATH`.
 const IN_WSL: &str = "/usr/lib/wsl/lib/nvidia-smi";
@@ -55,8 +56,8 @@ pub struct Asked {
 }
 
 /// Starts it, if it is there.
-pub fn ask(limit: Duration) -> Asked {
-    let program = program();
+pub fn ask(limit: Duration, files: &Files) -> Asked {
+    let program = program(files);
     let query = |query: &str| {
         let mut command = Command::new(program.as_ref()?);
         command.args([query, "--format=csv,noheader,nounits"]);
@@ -71,11 +72,11 @@ pub fn ask(limit: Duration) -> Asked {
     }
 }
 
-fn program() -> Option<PathBuf> {
+fn program(files: &Files) -> Option<PathBuf> {
     let name = format!("nvidia-smi{}", std::env::consts::EXE_SUFFIX);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).map(|folder| folder.join(&name));
-    folders.chain([PathBuf::from(IN_WSL)]).find(|file| file.is_file())
+    folders.chain([files.at(IN_WSL)]).find(|file| file.is_file())
 }
 
 impl Asked {

@@ -30,6 +30,8 @@ pub struct Target {
     place: Place,
     /// Is there an NVIDIA GPU, as far as is known?
     gpu: bool,
+    /// May there be one that is not to be seen from here: in a container, in WSL, in a job of a cluster?
+    hidden: bool,
     /// The index of wheels for a board that none of PyTorch's own are for.
     index: Option<&'static str>,
     /// The installed PyTorch's version, without the part after `+`.
@@ -73,12 +75,17 @@ impl Target {
                 shell: Shell { windows: machine.system.os == "windows" },
             },
             gpu,
+            hidden: machine.system.container.is_some()
+                || machine.system.wsl
+                || !machine.system.surroundings.is_empty(),
             index: None,
             version: version.map(str::to_owned),
             tag: tag.map(str::to_owned),
             cuda: torch.filter(|torch| torch.build == machine::Build::Cuda).and_then(|torch| torch.cuda),
             // The channel `pytorch`, which ended with 2.5, has `py3.11_cuda12.1_cudnn8.9.2_0` there.
-            forge: torch.and_then(|t| t.conda_build.as_deref()).is_some_and(|build| !build.starts_with("py3.")),
+            forge: torch
+                .and_then(|t| t.conda_build.as_deref())
+                .is_some_and(|build| !build.starts_with("py3.")),
             beside: beside.collect(),
         }
     }
@@ -97,14 +104,20 @@ impl Target {
         if let Some(index) = self.index {
             let mut packages = vec!["torch".to_owned()];
             packages.extend(self.beside.iter().map(|(name, _)| (*name).to_owned()));
-            return Some(self.place.pip(&packages, How { again: self.version.is_some(), alone: false }, Some(index)));
+            return Some(self.place.pip(
+                &packages,
+                How { again: self.version.is_some(), alone: false },
+                Some(index),
+            ));
         }
         let keep = self.version.as_deref().and_then(release);
         let choice = choose(&self.needs, keep)?;
         let kept = self.version.as_deref().filter(|_| keep == Some(choice.release));
         Some(match self.place.tool {
-            Tool::Conda | Tool::Pixi => self.from_conda("pytorch-gpu", kept, choice.index.cuda.major),
-            Tool::UvProject | Tool::Poetry => self.place.project(&self.packages(choice, kept, false), choice.index),
+            Tool::Conda | Tool::Pixi => self.by_conda("pytorch-gpu", kept, choice.index.cuda.major),
+            Tool::UvProject | Tool::Poetry => {
+                self.place.project(&self.packages(choice, kept, false), choice.index)
+            }
             _ => {
                 let url = choice.index.url();
                 self.place.pip(&self.packages(choice, kept, true), How::default(), Some(&url))
@@ -123,16 +136,18 @@ impl Target {
             return Some(self.place.conda(&["pytorch".to_owned()], None));
         }
         let torch = ["torch".to_owned()];
+        // Who mends that shall not have a PyTorch that cannot use it.
+        let for_cpu = !self.hidden && !matches!(self.place.tool, Tool::UvProject | Tool::Poetry);
         match self.needs.platform {
             // What PyPI has for it is built for CUDA, and takes gigabytes.
-            Platform::LinuxX86 if fits(8, 15) && !matches!(self.place.tool, Tool::UvProject | Tool::Poetry) => {
+            Platform::LinuxX86 if fits(8, 15) && for_cpu => {
                 Some(self.place.pip(&torch, How::default(), Some("https://download.pytorch.org/whl/cpu")))
             }
             Platform::LinuxX86 | Platform::LinuxArm | Platform::Windows | Platform::MacArm if fits(8, 15) => {
-                Some(self.from_pypi(&torch))
+                Some(self.by_pypi(&torch))
             }
             // The last one for it is 2.2.
-            Platform::MacX86 if fits(8, 12) => Some(self.from_pypi(&torch)),
+            Platform::MacX86 if fits(8, 12) => Some(self.by_pypi(&torch)),
             _ => None,
         }
     }
@@ -147,7 +162,11 @@ impl Target {
         }
         if matches!(self.place.tool, Tool::Conda | Tool::Pixi) {
             let (place, kept) = (&self.place, if self.forge { format!("={version}") } else { String::new() });
-            return Some(place.conda(&[format!("pytorch{kept}")], None).replacen("install", "install --force-reinstall", 1));
+            return Some(place.conda(&[format!("pytorch{kept}")], None).replacen(
+                "install",
+                "install --force-reinstall",
+                1,
+            ));
         }
         let (package, index) = match &self.tag {
             Some(tag) => (format!("torch=={version}+{tag}"), is_index(tag).then(|| index_url(tag))),
@@ -204,7 +223,7 @@ impl Target {
         self.place.uninstall(packages)
     }
 
-    fn from_pypi(&self, packages: &[String]) -> String {
+    fn by_pypi(&self, packages: &[String]) -> String {
         match self.place.tool {
             Tool::UvProject => format!("uv add {}", packages.join(" ")),
             Tool::Poetry => format!("poetry add {}", packages.join(" ")),
@@ -212,8 +231,10 @@ impl Target {
         }
     }
 
-    fn from_conda(&self, name: &str, kept: Option<&str>, cuda: u32) -> String {
-        let torch = kept.filter(|_| self.forge).map_or_else(|| name.to_owned(), |version| format!("{name}={version}"));
+    fn by_conda(&self, name: &str, kept: Option<&str>, cuda: u32) -> String {
+        let torch = kept
+            .filter(|_| self.forge)
+            .map_or_else(|| name.to_owned(), |version| format!("{name}={version}"));
         let beside = self.beside.iter().map(|(name, _)| (*name).to_owned());
         let packages: Vec<String> = std::iter::once(torch).chain(beside).collect();
         self.place.conda(&packages, Some(cuda))
@@ -239,17 +260,23 @@ impl Target {
 
     /// torchvision or torchaudio for PyTorch 2.`release`: the installed version if it is of those.
     fn companion(&self, name: &str, release: u32, build: Build) -> String {
-        let (major, minor) =
-            if name == "torchvision" { (0, wheels::torchvision(release)) } else { (2, wheels::torchaudio(release)) };
+        let (major, minor) = if name == "torchvision" {
+            (0, wheels::torchvision(release))
+        } else {
+            (2, wheels::torchaudio(release))
+        };
         let installed = self.beside.iter().find(|(n, _)| *n == name).map(|(_, version)| version.as_str());
         let public = installed.and_then(|version| version.split('+').next()).filter(|version| {
-            version.parse() == Ok(Version::new(major, minor)) && version.bytes().all(|b| b == b'.' || b.is_ascii_digit())
+            version.parse() == Ok(Version::new(major, minor))
+                && version.bytes().all(|b| b == b'.' || b.is_ascii_digit())
         });
         // For 64-bit ARM there are no builds of them for CUDA (pytorch/vision#9330), and torchaudio 2.11 needs none.
         let has_builds = self.needs.platform != Platform::LinuxArm && (name == "torchvision" || minor < 11);
         match (public, build) {
             (Some(version), Build::Tagged(tag)) if has_builds => format!("{name}=={version}+{tag}"),
-            (Some(version), Build::Another(true)) if has_builds => format!("{name}=={major}.{minor}.*,!={version}"),
+            (Some(version), Build::Another(true)) if has_builds => {
+                format!("{name}=={major}.{minor}.*,!={version}")
+            }
             (Some(version), _) => format!("{name}=={version}"),
             (None, _) => format!("{name}=={major}.{minor}.*"),
         }
@@ -287,7 +314,8 @@ pub fn extra(package: &str) -> &str {
 
 /// The tool that installed PyTorch, or else that of the environment.
 fn tool_for(by_torch: Option<&str>, own: Tool) -> Tool {
-    let word = by_torch.and_then(|text| text.split_whitespace().next()).unwrap_or_default().to_ascii_lowercase();
+    let word =
+        by_torch.and_then(|text| text.split_whitespace().next()).unwrap_or_default().to_ascii_lowercase();
     match (word.as_str(), own) {
         ("conda", Tool::Pixi) => Tool::Pixi,
         ("conda", _) => Tool::Conda,

@@ -49,6 +49,7 @@ impl On {
                 shell: Shell { windows },
             },
             gpu: !self.devices.is_empty(),
+            hidden: false,
             index: None,
             version: torch,
             cuda: tag.as_deref().and_then(|tag| tag.strip_prefix("cu")).and_then(|digits| {
@@ -164,8 +165,10 @@ fn where_there_is_no_wheel_there_is_no_command() {
     }
 }
 
+type Listed = (&'static str, u32, (u32, u32), (u32, u32), &'static [u32]);
+
 /// An index as it was listed: its tag, the least driver, the PyTorch and Python versions, the GPUs that it has code for.
-const LISTED: [(&str, u32, (u32, u32), (u32, u32), &[u32]); 6] = [
+const LISTED: [Listed; 6] = [
     ("cu118", 11, (0, 7), (8, 13), &[37, 50, 52, 60, 61, 70, 75, 80, 86, 87, 89, 90]),
     ("cu121", 12, (1, 5), (8, 12), &[50, 52, 60, 61, 70, 75, 80, 86, 89, 90]),
     ("cu124", 12, (4, 6), (8, 13), &[50, 52, 60, 61, 70, 75, 80, 86, 89, 90]),
@@ -179,13 +182,15 @@ fn is_there(command: &str, on: &On) {
     let tag = command.split("whl/").nth(1).and_then(|rest| rest.split([' ', ';']).next()).unwrap();
     let (_, driver, releases, pythons, devices) =
         *LISTED.iter().find(|(listed, ..)| *listed == tag).unwrap_or_else(|| panic!("{command}"));
-    let (python, capabilities) = (on.python.unwrap(), on.devices.iter().map(|(major, minor)| major * 10 + minor));
+    let (python, capabilities) =
+        (on.python.unwrap(), on.devices.iter().map(|(major, minor)| major * 10 + minor));
     assert!(on.driver.unwrap().0 >= driver, "{command}: {on:?}");
     assert!((pythons.0..=pythons.1).contains(&python.1), "{command}: {on:?}");
     for capability in capabilities {
         assert!(devices.contains(&capability), "{command}: {on:?}");
     }
-    let asked = command.split("torch==2.").nth(1).map(|rest| rest.split('.').next().unwrap().parse::<u32>().unwrap());
+    let asked =
+        command.split("torch==2.").nth(1).map(|rest| rest.split('.').next().unwrap().parse::<u32>().unwrap());
     if let Some(release) = asked {
         assert!((releases.0..=releases.1).contains(&release), "{command}: {on:?}");
         let (oldest, newest) = wheels::pythons(release);
@@ -198,17 +203,29 @@ fn is_there(command: &str, on: &On) {
 
 #[test]
 fn every_command_names_an_index_with_a_wheel() {
-    let capabilities = [(3, 7), (5, 2), (6, 0), (6, 1), (7, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (10, 3)];
+    let capabilities =
+        [(3, 7), (5, 2), (6, 0), (6, 1), (7, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (10, 3)];
     let capabilities: Vec<_> = capabilities.into_iter().chain([(11, 0), (12, 0), (12, 1)]).collect();
-    let torches = [None, Some("1.13.1"), Some("2.0.1+cu118"), Some("2.4.1"), Some("2.6.0+cpu"), Some("2.8.0"), Some("2.11.0+cpu")];
-    let torches: Vec<_> = torches.into_iter().chain([Some("2.14.1"), Some("2.15.0"), Some("2.17.0")]).collect();
+    let torches = [
+        None,
+        Some("1.13.1"),
+        Some("2.0.1+cu118"),
+        Some("2.4.1"),
+        Some("2.6.0+cpu"),
+        Some("2.8.0"),
+        Some("2.11.0+cpu"),
+    ];
+    let torches: Vec<_> =
+        torches.into_iter().chain([Some("2.14.1"), Some("2.15.0"), Some("2.17.0")]).collect();
     let mut commands = 0;
     for platform in [Platform::LinuxX86, Platform::LinuxArm, Platform::Windows] {
         for driver in [(10, 2), (11, 4), (11, 8), (12, 0), (12, 4), (12, 8), (13, 0), (13, 2)] {
             for python in 7..=16 {
                 for capability in &capabilities {
                     for torch in &torches {
-                        for tool in [Tool::Pip, Tool::Uv, Tool::UvProject, Tool::Poetry, Tool::EnsurePip, Tool::Venv] {
+                        for tool in
+                            [Tool::Pip, Tool::Uv, Tool::UvProject, Tool::Poetry, Tool::EnsurePip, Tool::Venv]
+                        {
                             let on = On {
                                 platform,
                                 driver: Some(driver),
@@ -249,6 +266,13 @@ fn a_pytorch_where_there_is_none() {
 }
 
 #[test]
+fn where_a_gpu_may_be_hidden_pytorch_is_the_one_that_could_use_it() {
+    let on = On { devices: Vec::new(), driver: None, torch: None, ..On::linux() };
+    let target = Target { hidden: true, ..on.target() };
+    assert_eq!(target.new_one().as_deref(), Some("/a/bin/python -m pip install torch"));
+}
+
+#[test]
 fn what_is_broken_is_put_back() {
     let linux = On::linux;
     let again = "/a/bin/python -m pip install --force-reinstall --no-deps";
@@ -261,10 +285,14 @@ fn what_is_broken_is_put_back() {
         ),
         (
             On { torch: Some("2.9.1"), tool: Tool::Venv, ..linux() },
-            "/a/bin/python -m pip install --break-system-packages --force-reinstall --no-deps torch==2.9.1".to_owned(),
+            "/a/bin/python -m pip install --break-system-packages --force-reinstall --no-deps torch==2.9.1"
+                .to_owned(),
         ),
         // That one would not run.
-        (On { torch: Some("2.9.1+cu130"), ..linux() }, format!("/a/bin/python -m pip install torch==2.9.1+cu126 {CUDA}/cu126")),
+        (
+            On { torch: Some("2.9.1+cu130"), ..linux() },
+            format!("/a/bin/python -m pip install torch==2.9.1+cu126 {CUDA}/cu126"),
+        ),
         (On { torch: None, ..linux() }, format!("/a/bin/python -m pip install torch {CUDA}/cu126")),
     ] {
         assert_eq!(on.target().again(), Some(expected), "{on:?}");
@@ -274,14 +302,21 @@ fn what_is_broken_is_put_back() {
 #[test]
 fn libraries_are_one_command() {
     let target = On::linux().target();
-    let wanted = |name: &str, version: Option<&str>| Wanted { name: name.to_owned(), version: version.map(str::to_owned) };
+    let wanted = |name: &str, version: Option<&str>| Wanted {
+        name: name.to_owned(),
+        version: version.map(str::to_owned),
+    };
     let again = "/a/bin/python -m pip install --force-reinstall";
     let pinned = [wanted("nvidia-cudnn-cu12", Some("9.10.2.21")), wanted("nvidia-nccl-cu12", Some("2.27.3"))];
     assert_eq!(
         target.libraries(&pinned, None),
         format!("{again} --no-deps nvidia-cudnn-cu12==9.10.2.21 nvidia-nccl-cu12==2.27.3")
     );
-    let mixed = [wanted("nvidia-cublas", None), wanted("nvidia-cuda-runtime", None), wanted("nvidia-nccl-cu13", Some("2.30.7"))];
+    let mixed = [
+        wanted("nvidia-cublas", None),
+        wanted("nvidia-cuda-runtime", None),
+        wanted("nvidia-nccl-cu13", Some("2.30.7")),
+    ];
     assert_eq!(
         target.libraries(&mixed, Some("13.2.2")),
         format!("{again} nvidia-nccl-cu13==2.30.7 \"cuda-toolkit[cublas,cudart]==13.2.2\"")

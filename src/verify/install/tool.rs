@@ -122,7 +122,8 @@ impl Place {
             Tool::Uv | Tool::UvProject => {
                 format!("uv pip install --python {} {arguments}", self.shell.argument(&self.python))
             }
-            Tool::EnsurePip => {
+            // Poetry's environments often have none, and it does no harm where there is one.
+            Tool::EnsurePip | Tool::Poetry => {
                 format!("{python} -m ensurepip{and}{python} -m pip install {arguments}")
             }
             // PyTorch is there already, and only it is mended.
@@ -131,7 +132,7 @@ impl Place {
                 let own = if self.shell.windows { r".venv\Scripts\python.exe" } else { ".venv/bin/python" };
                 format!("{python} -m venv .venv{and}{own} -m pip install {arguments}")
             }
-            Tool::Pip | Tool::Poetry | Tool::Conda | Tool::Pixi => {
+            Tool::Pip | Tool::Conda | Tool::Pixi => {
                 format!("{python} -m pip install {arguments}")
             }
         }

@@ -16,29 +16,40 @@ pub fn asked(asked: &Path, cwd: &Path) -> Result<Environment, String> {
     let (by, shown) = ("--python", asked.display());
     let path = cwd.join(asked);
     if path.is_dir() {
-        let project = || format!("`--python {shown}` is a folder that is no Python environment{}", hint(&path));
+        let project =
+            || format!("`--python {shown}` is a folder that is no Python environment{}", hint(&path));
         return of_prefix(&path, by).ok_or_else(project);
     }
     if path.is_file() {
         if !is_interpreter(&path) {
-            return Err(format!("`--python {shown}` is a file that is no Python interpreter: those are called `python…` or `pypy…`"));
+            return Err(format!(
+                "`--python {shown}` is a file that is no Python interpreter: those are called `python…` or `pypy…`"
+            ));
         }
-        return of_interpreter(&path, by, cwd).ok_or_else(|| format!("`--python {shown}` belongs to no Python environment"));
+        return of_interpreter(&path, by, cwd)
+            .ok_or_else(|| format!("`--python {shown}` belongs to no Python environment"));
     }
     let name = asked.to_str().filter(|name| !name.contains(['/', '\\']) && !name.is_empty());
     let Some(name) = name else {
-        return Err(format!("`--python {shown}` is neither an interpreter nor a Python environment: it is not there"));
+        return Err(format!(
+            "`--python {shown}` is neither an interpreter nor a Python environment: it is not there"
+        ));
     };
     let version = name.starts_with(|c: char| c.is_ascii_digit());
     let name = if version { format!("python{name}") } else { name.to_owned() };
     if is_interpreter(Path::new(&name)) {
-        let file = format!("{name}{}", if name.ends_with(env::consts::EXE_SUFFIX) { "" } else { env::consts::EXE_SUFFIX });
+        let file = format!(
+            "{name}{}",
+            if name.ends_with(env::consts::EXE_SUFFIX) { "" } else { env::consts::EXE_SUFFIX }
+        );
         let found = on_path(&[&file], None).find_map(|file| of_interpreter(&file, by, cwd));
         if let Some(found) = found {
             return Ok(found);
         }
     }
-    Err(format!("`--python {shown}` is neither an interpreter nor a Python environment, and no `{name}` is on `PATH`"))
+    Err(format!(
+        "`--python {shown}` is neither an interpreter nor a Python environment, and no `{name}` is on `PATH`"
+    ))
 }
 
 /// Where an environment is that may have been meant.
@@ -58,21 +69,24 @@ fn is_interpreter(file: &Path) -> bool {
 /// `python3` or `python`, whichever the shell would find first; not the one that came with this program.
 pub fn first_on_path(cwd: &Path, own: &Own) -> Option<Environment> {
     let names: &[&str] = if cfg!(windows) { &["python.exe", "python3.exe"] } else { &["python3", "python"] };
-    let mut found = on_path(names, None).filter_map(|file| of_interpreter(&file, "PATH", cwd)).map(own::below);
+    let mut found =
+        on_path(names, None).filter_map(|file| of_interpreter(&file, "PATH", cwd)).map(own::below);
     found.find(|environment| !own.is_made_for_it(&environment.prefix))
 }
 
 /// The files of these names in the folders of `PATH`, in their order, without those in the folder `except`.
 fn on_path<'a>(names: &'a [&str], except: Option<&'a Path>) -> impl Iterator<Item = PathBuf> + 'a {
     let path = env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<PathBuf> = env::split_paths(&path).filter(|folder| Some(folder.as_path()) != except).collect();
+    let folders: Vec<PathBuf> =
+        env::split_paths(&path).filter(|folder| Some(folder.as_path()) != except).collect();
     let files = folders.into_iter().flat_map(|folder| names.iter().map(move |name| folder.join(name)));
     files.filter(|file| file.is_file() && !is_placeholder(file))
 }
 
 /// Windows has files on `PATH` that only open its shop.
 fn is_placeholder(file: &Path) -> bool {
-    file.components().any(|part| part.as_os_str() == "WindowsApps") && fs::metadata(file).is_ok_and(|data| data.len() == 0)
+    file.components().any(|part| part.as_os_str() == "WindowsApps")
+        && fs::metadata(file).is_ok_and(|data| data.len() == 0)
 }
 
 /// The environment that this interpreter belongs to.
@@ -108,11 +122,13 @@ fn shims(file: &Path) -> Option<&Path> {
 fn behind_pyenv(file: &Path, shims: &Path, found_by: &'static str, cwd: &Path) -> Option<Environment> {
     let root = shims.parent()?;
     let names = |text: String| -> Vec<String> {
-        let words = text.split([':', '\n']).map(str::trim).filter(|word| !word.is_empty() && !word.starts_with('#'));
+        let words =
+            text.split([':', '\n']).map(str::trim).filter(|word| !word.is_empty() && !word.starts_with('#'));
         words.map(str::to_owned).collect()
     };
     let written = || {
-        let files = cwd.ancestors().map(|folder| folder.join(".python-version")).chain([root.join("version")]);
+        let files =
+            cwd.ancestors().map(|folder| folder.join(".python-version")).chain([root.join("version")]);
         files.filter_map(|file| read::text(&file).ok()).map(names).find(|names| !names.is_empty())
     };
     let variable = env::var("PYENV_VERSION").ok().map(names).filter(|names| !names.is_empty());
@@ -133,7 +149,11 @@ fn installed(root: &Path, version: &str) -> Option<PathBuf> {
     }
     let begin = format!("{}.", version.strip_prefix("python-").unwrap_or(version));
     let number = |name: &str| -> Option<Vec<u32>> { name.split('.').map(|part| part.parse().ok()).collect() };
-    let names = fs::read_dir(&versions).ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    let newest = names.filter(|name| name.starts_with(&begin)).filter_map(|name| Some((number(&name)?, name))).max()?;
+    let names =
+        fs::read_dir(&versions).ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let newest = names
+        .filter(|name| name.starts_with(&begin))
+        .filter_map(|name| Some((number(&name)?, name)))
+        .max()?;
     Some(versions.join(newest.1))
 }

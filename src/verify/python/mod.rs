@@ -70,7 +70,8 @@ fn of_project(cwd: &Path) -> Vec<Environment> {
     for folder in cwd.ancestors() {
         let named = FOLDERS.iter().map(|name| (folder.join(name), *name));
         let named = named.filter(|(prefix, _)| prefix.join("pyvenv.cfg").is_file());
-        let mut found: Vec<Environment> = named.filter_map(|(prefix, name)| of_prefix(&prefix, name)).collect();
+        let mut found: Vec<Environment> =
+            named.filter_map(|(prefix, name)| of_prefix(&prefix, name)).collect();
         found.extend(of_pixi(folder));
         if !found.is_empty() {
             found.sort_by_key(|environment| !holds_torch(environment));

@@ -17,7 +17,8 @@ impl Own {
     pub fn find() -> Self {
         let file = std::env::current_exe().ok();
         let folder = file.as_deref().and_then(Path::parent);
-        let in_bin = folder.filter(|folder| folder.file_name().is_some_and(|name| name == "bin" || name == "Scripts"));
+        let in_bin =
+            folder.filter(|folder| folder.file_name().is_some_and(|name| name == "bin" || name == "Scripts"));
         let prefix = in_bin.and_then(Path::parent);
         Self { prefix: prefix.filter(|prefix| is_environment(prefix)).map(Path::to_owned) }
     }

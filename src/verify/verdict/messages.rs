@@ -3,15 +3,22 @@
 //! Sources: the texts in `libc10_cuda.so`, `torch/cuda/__init__.py` and `torch/backends/cudnn/__init__.py` of PyTorch 2.15; those of
 //! `cudaGetErrorString` in `libcudart.so.13`; NVIDIA/nvidia-container-toolkit#48; vLLM's `_check_if_gpu_supports_dtype`.
 
-const NO_DRIVER: &str = "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver";
+const NO_DRIVER: &str =
+    "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver";
 const NO_GPU: &str = "RuntimeError: No CUDA GPUs are available";
 const BUSY: &str = "CUDA error: CUDA-capable device(s) is/are busy or unavailable";
 
 /// The message of programs on a machine with this problem; `None` if they say something else each time, or nothing.
 pub(super) fn of(id: &str) -> Option<&'static str> {
     Some(match id {
-        "no-gpu" | "driver-not-installed" | "driver-library-missing" | "driver-library-unloadable" | "wsl-no-driver"
-        | "wsl-library-not-found" | "wsl-version-1" | "container-without-gpu" => NO_DRIVER,
+        "no-gpu"
+        | "driver-not-installed"
+        | "driver-library-missing"
+        | "driver-library-unloadable"
+        | "wsl-no-driver"
+        | "wsl-library-not-found"
+        | "wsl-1"
+        | "container-without-gpu" => NO_DRIVER,
         "no-device" | "no-permission" | "hidden-by-visible-devices" | "mig-without-instances" => NO_GPU,
         "gpu-lost-in-container" => "Failed to initialize NVML: Unknown Error",
         "stub-library" => "Error 34: CUDA driver is a stub library",

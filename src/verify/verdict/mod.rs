@@ -93,14 +93,24 @@ fn status(case: &Case, problems: &[Problem], worlds: &Worlds) -> Status {
 }
 
 /// The identifiers of all problems, by the part of the machine that they are about.
-pub const CAUSES: [&[&str]; 9] =
-    [driver::IDS, visible::IDS, rocm::IDS, wheels::IDS, torch::IDS, import::IDS, libraries::IDS, companions::IDS, devices::IDS];
+pub const CAUSES: [&[&str]; 9] = [
+    driver::IDS,
+    visible::IDS,
+    rocm::IDS,
+    wheels::IDS,
+    torch::IDS,
+    import::IDS,
+    libraries::IDS,
+    companions::IDS,
+    devices::IDS,
+];
 /// Those of the driver.
 pub(super) const OF_DRIVER: &[&[&str]] = &[driver::IDS];
 /// Those of single devices and of which can be seen.
 pub(super) const OF_DEVICES: &[&[&str]] = &[visible::IDS, rocm::IDS, devices::IDS];
 /// Those of PyTorch and of what it brings.
-pub(super) const OF_TORCH: &[&[&str]] = &[wheels::IDS, torch::IDS, import::IDS, libraries::IDS, companions::IDS];
+pub(super) const OF_TORCH: &[&[&str]] =
+    &[wheels::IDS, torch::IDS, import::IDS, libraries::IDS, companions::IDS];
 
 /// A problem, in the order in which it is told.
 struct Draft(Problem);
@@ -214,7 +224,7 @@ impl Case<'_> {
     /// Is there a package that brings another back end?
     fn has_plugin(&self) -> bool {
         let installed = |name: &&str| self.installed.packages.contains_key(*name);
-        PLUGINS.iter().any(|(_, packages)| packages.iter().any(|name| installed(name)))
+        PLUGINS.iter().any(|(_, packages)| packages.iter().any(installed))
     }
 
     /// What commands that install something are built from.

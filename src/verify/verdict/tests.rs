@@ -40,6 +40,7 @@ fn decided(machine: &Machine) -> Verdict {
         installed: &Installed::default(),
         import: None,
         elsewhere: Vec::new(),
+        import: None,
     };
     decide(&case)
 }

@@ -2,8 +2,8 @@
 
 use super::wsl::RESTART;
 use super::{Case, Draft};
-use crate::verify::install::without_folders;
 use crate::verify::code;
+use crate::verify::install::without_folders;
 use crate::verify::machine::NodeState;
 
 pub(super) fn not_licensed(case: &Case) -> Option<Draft> {

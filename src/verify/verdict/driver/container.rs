@@ -10,9 +10,12 @@ const CHOSEN: &str = "NVIDIA_VISIBLE_DEVICES";
 
 pub(super) fn without_gpu(case: &Case) -> Option<Draft> {
     let kind = case.machine.system.container.as_deref()?;
+    // An image may bring a library, for a newer CUDA. In WSL and on a Jetson GPUs have other files.
+    let other_files = case.machine.system.wsl || case.is_in(JETSON);
+    let silent = case.no_device() || case.no_reason() && !other_files && !case.has_nodes();
     let seen = if case.no_library() {
         "there is no `libcuda.so.1`"
-    } else if case.no_device() && !case.node(|path, _| is_gpu(path)) {
+    } else if silent && !case.node(|path, _| is_gpu(path)) {
         "the driver's library is there, and no /dev/nvidia0"
     } else {
         return None;

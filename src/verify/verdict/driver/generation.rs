@@ -1,7 +1,7 @@
 //! The kernel module is loaded, and is not for this generation of GPUs.
 
-use super::{Case, Draft};
-use crate::verify::machine::{Family, Flavor};
+use super::{Case, DROPPED, Draft};
+use crate::verify::machine::{Family, Flavor, PciGpu};
 
 /// The generations of all GPUs on the bus, if they are known, with the number of the driver's series.
 fn all(case: &Case) -> Option<(Vec<Family>, u32)> {
@@ -18,19 +18,45 @@ pub(super) fn dropped(case: &Case) -> Option<Draft> {
     // One driver for all of them is the oldest that one of them needs.
     let last = last.collect::<Option<Vec<u32>>>()?.into_iter().min()?;
     let name = families.first()?.name();
+    // `PYTORCH_RELEASES_CODE_CC` in `torch/cuda/__init__.py` of 2.15.
+    let torch = if last == 580 { "; of PyTorch only the builds for CUDA 12.6 have code for it" } else { "" };
     Some(
         Draft::error("gpu-dropped-by-driver", format!("driver {series} has dropped the GPU ({name})"))
             .seen_all(case.on_the_bus())
             .seen(format!("the last drivers that have it are those of {last}"))
             .seen_all(case.smi_error())
-            .says(format!("NVRM: … supported through the NVIDIA {last}.xx Legacy drivers"))
-            .remedy(format!(
-                "install a driver of {last}, and keep it; PyTorch for CUDA 12.6 is the last one for the GPU"
-            ))
-            .command(format!(
-                "sudo apt install nvidia-driver-{last}    # Ubuntu; elsewhere the packages of {last}"
-            )),
+            .says(legacy(last))
+            .remedy(format!("install a driver of {last}, and keep it{torch}"))
+            .command(package(last)),
     )
+}
+
+/// Of several GPUs the driver shows some, and has dropped others.
+pub(super) fn some(case: &Case) -> Option<Draft> {
+    let gpus = &case.machine.system.nvidia_gpus;
+    let shown = usize::try_from(case.machine.visible.physical?).ok().filter(|shown| *shown > 0)?;
+    let series: u32 = case.machine.driver.version.as_deref()?.split('.').next()?.parse().ok()?;
+    let of = |gpu: &PciGpu| gpu.family.and_then(|family| Some((family, family.last_driver()?)));
+    let dropped = gpus.iter().filter_map(|gpu| Some((gpu, of(gpu)?))).find(|(_, (_, last))| *last < series);
+    let (gpu, (family, last)) = dropped.filter(|_| shown < gpus.len())?;
+    let cause = format!("driver {series} has dropped the GPU {} ({})", gpu.address, family.name());
+    Some(
+        Draft::warning(DROPPED, cause)
+            .seen_all(case.on_the_bus())
+            .seen(format!("the driver shows {shown} of {}", gpus.len()))
+            .says(legacy(last))
+            .remedy(format!("install a driver of {last} if that one is needed: it must run the others, too"))
+            .command(package(last)),
+    )
+}
+
+/// What the kernel's log has of it.
+fn legacy(last: u32) -> String {
+    format!("NVRM: … supported through the NVIDIA {last}.xx Legacy drivers")
+}
+
+fn package(last: u32) -> String {
+    format!("sudo apt install nvidia-driver-{last}    # Ubuntu; elsewhere the packages of {last}")
 }
 
 pub(super) fn needs_proprietary(case: &Case) -> Option<Draft> {

@@ -13,7 +13,7 @@ mod wsl;
 
 use super::{Case, Draft};
 use crate::verify::code;
-use crate::verify::machine::{Outcome, Problem};
+use crate::verify::machine::{Gravity, Outcome, Problem};
 
 pub(super) use jetson::{index as jetson_index, wheels as jetson_wheels};
 
@@ -51,10 +51,10 @@ const CAUSES: &[Cause] = &[
     cause("wsl-container-toolkit", wsl::toolkit),
     cause("gpu-lost-in-container", container::lost),
     cause("no-permission", device::no_permission),
-    cause("wsl-version-1", wsl::first_version),
     cause("wsl-linux-driver", wsl::linux_driver),
     cause("driver-library-mismatch", answers::mismatch),
     cause("device-unavailable", answers::unavailable),
+    cause("wsl-1", wsl::first),
     cause("wsl-library-not-found", wsl::library_not_found),
     cause("driver-library-not-searched", library::not_searched),
     cause("runtime-class", container::runtime_class),
@@ -72,7 +72,7 @@ const CAUSES: &[Cause] = &[
     cause("kernel-module-not-built", module::not_built),
     cause("kernel-module-rejected", module::rejected),
     cause("kernel-module-not-loaded", module::not_loaded),
-    cause("gpu-dropped-by-driver", generation::dropped),
+    cause(DROPPED, generation::dropped),
     cause("open-module-on-old-gpu", generation::needs_proprietary),
     cause("proprietary-module-on-new-gpu", generation::needs_open),
     cause("unknown-error", answers::unknown),
@@ -80,8 +80,10 @@ const CAUSES: &[Cause] = &[
     cause("no-device", device::none),
     cause("driver-error", answers::other),
 ];
-/// Told besides.
+/// Told besides, of a driver that works.
 const OTHER: &str = "other-driver-library";
+/// The same of a single GPU.
+const DROPPED: &str = "gpu-dropped-by-driver";
 /// A cause that lies with this program: PyTorch may well have a GPU.
 pub(super) const OURS: &str = "musl-cannot-load";
 
@@ -100,7 +102,8 @@ const fn ids() -> [&'static str; CAUSES.len() + 1] {
 
 /// The cause among the problems, if one of them is of this folder.
 pub(super) fn main(problems: &[Problem]) -> Option<&Problem> {
-    problems.iter().find(|problem| problem.id != OTHER && IDS.contains(&problem.id.as_str()))
+    let of_all = |problem: &&Problem| problem.id != OTHER && problem.gravity == Gravity::Error;
+    problems.iter().filter(of_all).find(|problem| IDS.contains(&problem.id.as_str()))
 }
 
 pub(super) fn problems(case: &Case) -> Vec<Problem> {
@@ -108,6 +111,7 @@ pub(super) fn problems(case: &Case) -> Vec<Problem> {
     if fails(case) && case.concerns_nvidia() {
         drafts.extend(CAUSES.iter().find_map(|cause| Some(known(case, cause.id, (cause.ask)(case)?))));
     }
+    drafts.extend(generation::some(case));
     drafts.extend(library::other(case));
     drafts.into_iter().map(Problem::from).collect()
 }
@@ -181,6 +185,7 @@ mod tests {
         ("wsl-container-without-gpu", "wsl-no-driver"),
         ("wsl-container-toolkit", "driver-error"),
         ("wsl-linux-driver", "wsl-no-driver"),
+        ("wsl-1", "wsl-no-driver"),
         ("wsl-library-not-found", "wsl-no-driver"),
         // What the library is, before what it says.
         ("stub-library", "driver-error"),

@@ -47,21 +47,20 @@ pub(super) fn toolkit(case: &Case) -> Option<Draft> {
     })
 }
 
-/// The first version has no GPU. Its kernel is Windows' own and calls itself `4.4.0-19041-Microsoft`; the second version's is
-/// `5.15.90.1-microsoft-standard-WSL2` (microsoft/WSL#5554, #8174).
-pub(super) fn first_version(case: &Case) -> Option<Draft> {
-    let kernel = case.machine.system.kernel_module.kernel.as_deref()?;
-    if !case.machine.system.wsl || !kernel.ends_with("-Microsoft") {
-        return None;
-    }
-    let name = std::env::var("WSL_DISTRO_NAME").unwrap_or_else(|_| "DISTRIBUTION".to_owned());
-    Some(
-        Draft::error("wsl-version-1", "this is WSL 1, which has no GPU")
-            .seen(format!("the kernel is {kernel}; that of WSL 2 has `microsoft-standard` in its name"))
+/// The kernel of WSL 1 is none of Linux's, and has no GPU. It calls itself `4.4.0-19041-Microsoft`, that of WSL 2
+/// `5.15.90.1-microsoft-standard-WSL2`.
+pub(super) fn first(case: &Case) -> Option<Draft> {
+    let version = case.files.text("/proc/version");
+    let first = version.contains("-Microsoft") && !version.to_ascii_lowercase().contains("wsl2");
+    let silent = case.no_library() || case.no_reason();
+    (case.machine.system.wsl && first && silent).then(|| {
+        let name = std::env::var("WSL_DISTRO_NAME").unwrap_or_else(|_| "NAME".to_owned());
+        Draft::error("wsl-1", "this is WSL 1, which has no GPU")
+            .seen("/proc/version is that of its kernel")
             .says(NO_DRIVER)
-            .remedy("make it a distribution of WSL 2, in Windows")
-            .command(format!("wsl --set-version {name} 2    # in Windows")),
-    )
+            .remedy("turn it into WSL 2")
+            .command(format!("wsl --set-version {name} 2    # in Windows"))
+    })
 }
 
 pub(super) fn library_not_found(case: &Case) -> Option<Draft> {
