@@ -38,7 +38,6 @@ fn decided(machine: &Machine) -> Verdict {
         files: &Files::new(),
         listed: &Listed::default(),
         installed: &Installed::default(),
-        import: None,
         elsewhere: Vec::new(),
         import: None,
     };
