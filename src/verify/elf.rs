@@ -2,12 +2,13 @@
 //! and its symbols. Pieces are read by their offsets, with a limit on each, so that neither the size of a library nor
 //! what its headers claim decides how much is read. Only 64-bit files: PyTorch has no others.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use object::Endianness;
-use object::elf::{self, Dyn64, FileHeader64, ProgramHeader64, SectionHeader64, Sym64};
+use object::elf::{self, Dyn64, FileHeader64, ProgramHeader64, Rela64, SectionHeader64, Sym64};
 use object::pod::{from_bytes, slice_from_all_bytes};
 use object::read::elf::SectionHeader;
 
@@ -69,13 +70,24 @@ pub struct Library {
 #[derive(Debug, Default)]
 pub struct Symbols {
     /// Names that it needs and does not have; weak ones, which may stay without a definition, are not among them.
-    pub undefined: Vec<Vec<u8>>,
+    pub undefined: Vec<Undefined>,
     /// Names that it gives to others.
     pub defined: Vec<Vec<u8>>,
     /// Versions that it needs: of which library by `DT_SONAME`, and which: ("libstdc++.so.6", "GLIBCXX_3.4.29").
     pub needs: Vec<(String, String)>,
     /// Versions that it has; none if it has no table of them.
     pub gives: Option<Vec<String>>,
+}
+
+/// A name that a library needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undefined {
+    /// The name.
+    pub name: Vec<u8>,
+    /// The version of it that is asked for.
+    pub version: Option<String>,
+    /// Its number in the table of symbols.
+    pub index: u32,
 }
 
 impl Library {
@@ -177,49 +189,85 @@ impl Library {
         let table = of_kind(elf::SHT_DYNSYM)?;
         let names = bytes(&mut file, linked(table)?)?;
         let table = bytes(&mut file, table)?;
-        let mut symbols = Symbols::default();
-        for symbol in slice_from_all_bytes::<Sym64<Endianness>>(&table).ok()? {
-            let undefined = symbol.st_shndx.get(endian) == elf::SHN_UNDEF;
-            if symbol.st_bind() == elf::STB_LOCAL || (undefined && symbol.st_bind() == elf::STB_WEAK) {
-                continue;
-            }
-            let name = bytes_at(&names, usize::try_from(symbol.st_name.get(endian)).ok()?);
-            if is_c(name) {
-                if undefined { &mut symbols.undefined } else { &mut symbols.defined }.push(name.to_owned());
-            }
-        }
         let text = |at: u32| name_at(&names, usize::try_from(at).unwrap_or(usize::MAX));
+        let mut symbols = Symbols::default();
         // As if the file began with the section.
         let alone = |section: &SectionHeader64<Endianness>| {
             let mut section = *section;
             section.sh_offset.set(endian, 0);
             section
         };
+        let mut versions: BTreeMap<u16, String> = BTreeMap::new();
         if let Some(section) = of_kind(elf::SHT_GNU_VERNEED)
             && let Some(data) = bytes(&mut file, section)
             && let Ok(Some((mut needs, _))) = alone(section).gnu_verneed(endian, &data[..])
         {
-            while let Ok(Some((library, mut versions))) = needs.next() {
-                while let Ok(Some(version)) = versions.next() {
+            while let Ok(Some((library, mut needed))) = needs.next() {
+                while let Ok(Some(version)) = needed.next() {
+                    let name = text(version.vna_name.get(endian));
                     // A weak one may be missing.
                     if version.vna_flags.get(endian) & elf::VER_FLG_WEAK == 0 {
-                        let (library, version) = (library.vn_file.get(endian), version.vna_name.get(endian));
-                        symbols.needs.push((text(library), text(version)));
+                        symbols.needs.push((text(library.vn_file.get(endian)), name.clone()));
                     }
+                    versions.insert(version.vna_other.get(endian), name);
                 }
             }
         }
         if let Some(section) = of_kind(elf::SHT_GNU_VERDEF)
             && let Some(data) = bytes(&mut file, section)
-            && let Ok(Some((mut versions, _))) = alone(section).gnu_verdef(endian, &data[..])
+            && let Ok(Some((mut given, _))) = alone(section).gnu_verdef(endian, &data[..])
         {
             let mut gives = Vec::new();
-            while let Ok(Some((_, mut names))) = versions.next() {
+            while let Ok(Some((_, mut names))) = given.next() {
                 gives.extend(names.next().ok().flatten().map(|name| text(name.vda_name.get(endian))));
             }
             symbols.gives = Some(gives);
         }
+        let numbers =
+            of_kind(elf::SHT_GNU_VERSYM).and_then(|section| bytes(&mut file, section)).unwrap_or_default();
+        let numbers = slice_from_all_bytes::<elf::Versym<Endianness>>(&numbers).unwrap_or_default();
+        let table = slice_from_all_bytes::<Sym64<Endianness>>(&table).ok()?;
+        for (index, symbol) in (0u32..).zip(table) {
+            let undefined = symbol.st_shndx.get(endian) == elf::SHN_UNDEF;
+            if symbol.st_bind() == elf::STB_LOCAL || (undefined && symbol.st_bind() == elf::STB_WEAK) {
+                continue;
+            }
+            let name = bytes_at(&names, usize::try_from(symbol.st_name.get(endian)).ok()?);
+            if !is_c(name) {
+                continue;
+            }
+            let name = name.to_owned();
+            if undefined {
+                let number = usize::try_from(index).ok().and_then(|at| numbers.get(at));
+                let version = number.and_then(|number| versions.get(&number.0.get(endian))).cloned();
+                symbols.undefined.push(Undefined { name, version, index });
+            } else {
+                symbols.defined.push(name);
+            }
+        }
         Some(symbols)
+    }
+
+    /// Which of these symbols, by their numbers, the loader looks for first, second, …: the order of the relocations.
+    pub fn in_loading_order(&self, mut indices: Vec<u32>) -> Vec<u32> {
+        let endian = self.endian;
+        if indices.len() < 2 {
+            return indices;
+        }
+        let Ok(mut file) = Pieces::open(&self.path) else { return indices };
+        let mut ordered = Vec::new();
+        for section in self.sections.iter().filter(|section| section.sh_type.get(endian) == elf::SHT_RELA) {
+            let data =
+                file.exactly(section.sh_offset.get(endian), section.sh_size.get(endian)).unwrap_or_default();
+            for relocation in slice_from_all_bytes::<Rela64<Endianness>>(&data).unwrap_or_default() {
+                let symbol = relocation.r_sym(endian, false);
+                if let Some(at) = indices.iter().position(|index| *index == symbol) {
+                    ordered.push(indices.swap_remove(at));
+                }
+            }
+        }
+        ordered.extend(indices);
+        ordered
     }
 
     /// Where its constants are: offset and length in bytes of each section that is neither code nor can be written.

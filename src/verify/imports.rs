@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::loader::{Failure, Found, Process};
+use super::elf::{Defect, Undefined};
+use super::loader::{Failure, Found, Loaded, Process};
 use super::machine::Version;
 use super::recipe::{Recipe, entries};
 use super::system::Files;
@@ -36,6 +37,8 @@ pub enum Unresolved {
     Symbol {
         /// Its name.
         name: String,
+        /// The version of it that is asked for.
+        version: Option<String>,
         /// The library that needs it.
         by: PathBuf,
     },
@@ -101,7 +104,6 @@ impl Failure {
     /// What the loader says of it (`dl-load.c` of glibc); nothing where that is not known or it says nothing, as the process
     /// ends by a signal.
     pub fn message(&self) -> Option<String> {
-        use super::elf::Defect;
         match self {
             Self::Missing { name, .. } => {
                 Some(format!("{name}: cannot open shared object file: No such file or directory"))
@@ -121,7 +123,10 @@ impl Unresolved {
     /// What the loader says of it (`dl-lookup.c`, `dl-version.c` of glibc).
     pub fn message(&self) -> String {
         match self {
-            Self::Symbol { name, by } => format!("{}: undefined symbol: {name}", by.display()),
+            Self::Symbol { name, version: None, by } => format!("{}: undefined symbol: {name}", by.display()),
+            Self::Symbol { name, version: Some(version), by } => {
+                format!("{}: undefined symbol: {name}, version {version}", by.display())
+            }
             Self::Version { name, library, by } => {
                 format!("{}: version `{name}' not found (required by {})", library.display(), by.display())
             }
@@ -186,22 +191,18 @@ fn global_deps(
     (failures, error)
 }
 
-/// What the loaded libraries need of each other and do not have. All names are bound at once: `import` opens libraries with
-/// `RTLD_NOW`. Nothing is told where the names of a library cannot be read.
+/// What the loaded libraries need of each other and do not have, the loader's first at the top. All names are bound at once:
+/// `import` opens libraries with `RTLD_NOW`. Nothing is told where the names of a library cannot be read.
 fn unresolved(process: &Process) -> Vec<Unresolved> {
-    let mut missing: BTreeSet<(Vec<u8>, usize)> = BTreeSet::new();
+    let mut asked: Vec<(usize, Vec<Undefined>)> = Vec::new();
     let mut given: BTreeSet<Vec<u8>> = BTreeSet::new();
     let mut needs: Vec<(usize, String, String)> = Vec::new();
     let mut gives: Vec<Option<Vec<String>>> = Vec::new();
     for (at, loaded) in process.loaded.iter().enumerate() {
         let Some(symbols) = loaded.library.symbols() else { return Vec::new() };
-        // The system's libraries are right among themselves, and Python's names are those of the interpreter.
+        // The system's libraries are right among themselves.
         if loaded.found != Found::System && loaded.library.interpreter.is_none() {
-            let names = symbols
-                .undefined
-                .into_iter()
-                .filter(|name| !name.starts_with(b"Py") && !name.starts_with(b"_Py"));
-            missing.extend(names.map(|name| (name, at)));
+            asked.push((at, symbols.undefined));
             needs.extend(symbols.needs.into_iter().map(|(library, version)| (at, library, version)));
         }
         given.extend(symbols.defined);
@@ -210,18 +211,26 @@ fn unresolved(process: &Process) -> Vec<Unresolved> {
     let path = |at: usize| process.loaded[at].library.path.clone();
     let mut unresolved = Vec::new();
     for (by, library, version) in needs {
-        let names =
-            |it: &super::loader::Loaded| it.name == library || it.library.soname.as_ref() == Some(&library);
+        let names = |it: &Loaded| it.name == library || it.library.soname.as_ref() == Some(&library);
         let Some(at) = process.loaded.iter().position(names) else { continue };
         if gives[at].as_ref().is_some_and(|gives| !gives.contains(&version)) {
             unresolved.push(Unresolved::Version { name: version, library: path(at), by: path(by) });
         }
     }
-    let missing = missing.into_iter().filter(|(name, _)| !given.contains(name));
-    unresolved.extend(missing.map(|(name, by)| Unresolved::Symbol {
-        name: String::from_utf8_lossy(&name).into_owned(),
-        by: path(by),
-    }));
+    // Python's names are those of the interpreter, which is not always known.
+    let of_python = |name: &[u8]| name.starts_with(b"Py") || name.starts_with(b"_Py");
+    // What was loaded last is bound first.
+    for (by, undefined) in asked.into_iter().rev() {
+        let missing: Vec<Undefined> =
+            undefined.into_iter().filter(|one| !of_python(&one.name) && !given.contains(&one.name)).collect();
+        let order =
+            process.loaded[by].library.in_loading_order(missing.iter().map(|one| one.index).collect());
+        let missing = order.into_iter().filter_map(|index| missing.iter().find(|one| one.index == index));
+        unresolved.extend(missing.map(|one| {
+            let name = String::from_utf8_lossy(&one.name).into_owned();
+            Unresolved::Symbol { name, version: one.version.clone(), by: path(by) }
+        }));
+    }
     unresolved
 }
 

@@ -155,7 +155,7 @@ fn damaged(case: &Case, import: &Import) -> Option<Draft> {
 fn unresolved(case: &Case, import: &Import) -> Option<Draft> {
     let first = import.unresolved.first()?;
     let (cause, by) = match first {
-        Unresolved::Symbol { name, by } => {
+        Unresolved::Symbol { name, by, .. } => {
             (format!("`{name}` is in none of the libraries that are loaded"), by)
         }
         Unresolved::Version { name, library, by } => (format!("{} has no `{name}`", file_name(library)), by),

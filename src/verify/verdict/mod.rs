@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use super::imports::Import;
 use super::install::Target;
 use super::machine::{
-    Answer, Build, Gravity, Holds, Machine, NodeState, Outcome, PciGpu, Problem, Status, Worlds,
+    Answer, Build, Gravity, Holds, Imported, Machine, NodeState, Outcome, PciGpu, Problem, Status, Worlds,
 };
 use super::smi::Listed;
 use super::system::Files;
@@ -243,11 +243,16 @@ impl Case<'_> {
     }
 }
 
+/// What PyTorch says of itself, if it was asked.
+fn imported<'a>(case: &'a Case) -> Option<&'a Imported> {
+    case.machine.torch.as_ref()?.imported.as_ref()
+}
+
 fn worlds(case: &Case, problems: &[Problem]) -> Worlds {
     let cuda = cuda(case, problems);
     let gpus = match cuda.holds {
-        Holds::Yes if case.build() == Some(Build::Rocm) => rocm::gpus(case),
-        Holds::Yes => case.machine.visible.count,
+        Holds::Yes if case.build() == Some(Build::Rocm) && imported(case).is_none() => rocm::gpus(case),
+        Holds::Yes => imported(case).and_then(|imported| imported.count).or(case.machine.visible.count),
         Holds::No => Some(0),
         Holds::Unknown => None,
     };
@@ -265,32 +270,28 @@ fn cuda(case: &Case, problems: &[Problem]) -> Answer {
     if case.machine.system.os == "macos" {
         return Answer::new(Holds::No, "macOS has no CUDA");
     }
-    match case.build() {
-        Some(Build::Rocm) => return rocm::cuda(case, problems),
-        Some(Build::Cpu) => {
-            let cause = because(&["cpu-only-build", "jetson-wheels"]);
-            return Answer::new(
-                Holds::No,
-                cause.unwrap_or_else(|| "PyTorch is built without CUDA".to_owned()),
-            );
-        }
-        _ => {}
+    if case.build() == Some(Build::Cpu) {
+        let cause = because(&["cpu-only-build", "jetson-wheels"]);
+        return Answer::new(Holds::No, cause.unwrap_or_else(|| "PyTorch is built without CUDA".to_owned()));
     }
-    if let Some(cause) = because(&["driver-too-old", "broken-pytorch"]).or_else(|| because(import::FATAL)) {
+    if let Some(cause) = because(&["broken-pytorch"]).or_else(|| because(import::FATAL)) {
         return Answer::new(Holds::No, cause);
     }
     // PyTorch's own word.
-    let imported = case.machine.torch.as_ref().and_then(|torch| torch.imported.as_ref());
-    if let Some(available) = imported.and_then(|imported| imported.available) {
-        let holds = if available { Holds::Yes } else { Holds::No };
+    if let Some(available) = imported(case).and_then(|imported| imported.available) {
+        let by_driver = driver::main(problems).filter(|_| !available && case.build() != Some(Build::Rocm));
         let said = if available { "True" } else { "False" };
-        if !available && let Some(main) = driver::main(problems) {
-            return Answer::new(holds, main.cause.clone());
-        }
-        return Answer::new(
-            holds,
-            format!("PyTorch was imported, and `torch.cuda.is_available()` is {said}"),
+        let because = by_driver.map_or_else(
+            || format!("PyTorch was imported, and `torch.cuda.is_available()` is {said}"),
+            |problem| problem.cause.clone(),
         );
+        return Answer::new(if available { Holds::Yes } else { Holds::No }, because);
+    }
+    if case.build() == Some(Build::Rocm) {
+        return rocm::cuda(case, problems);
+    }
+    if let Some(cause) = because(&["driver-too-old"]) {
+        return Answer::new(Holds::No, cause);
     }
     let main = driver::main(problems);
     let by_driver = main.map(|problem| problem.cause.clone());
