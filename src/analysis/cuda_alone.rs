@@ -6,10 +6,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::project::{Project, Reading, projects_of};
+use super::project::{LOAD, Project, Reading, projects_of};
 use crate::finding::{Code, Confidence, Finding, Label, Role};
 use crate::flow::leave_choice;
-use crate::link::{ModIdx, Program};
 use crate::source::{is_test, read};
 use crate::span::{FileId, Place, Span};
 use crate::world::World;
@@ -17,34 +16,38 @@ use crate::world::World;
 /// What is told once: that code needs CUDA.
 const NEEDS: [Code; 4] = [Code(101), Code(106), Code(108), Code(305)];
 
+/// A GPU by its number.
+const INDEX: Code = Code(401);
+
 /// Places that name CUDA.
 const NAMES: [&str; 6] = [".cuda(", "\"cuda", "'cuda", "torch.cuda.", "\"nccl", "'nccl"];
 
-/// In so many files a project names CUDA before its findings become one. In a small program each is worth its line.
+/// In so many files a project names CUDA before it is taken for one whose users know what it needs.
 const MANY_FILES: usize = 3;
-
-/// What a finding assumes that nothing in sight says.
-const DOUBT: &str = "somebody runs it without CUDA";
 
 /// At most this many places are shown.
 const SHOWN: usize = 3;
 
-/// The findings with those of a project that is plainly for CUDA alone as one, which is not certain: nobody may ever run it elsewhere.
+/// The findings, where those that a machine without these GPUs would show are not certain in a project that often uses CUDA: nobody may ever
+/// run it elsewhere. Those of a project that is plainly for CUDA alone become one.
 pub(super) fn told_once(findings: Vec<Finding>, reading: &mut Reading<'_>) -> Vec<Finding> {
     let inputs = reading.inputs;
-    let needs = |f: &Finding| NEEDS.contains(&f.code) && f.world == World::NoCuda && !f.is_silenced();
+    let open = |f: &Finding| assumed(f).is_some() && !f.is_silenced();
     let mut findings = findings;
-    for project in projects_of(&findings, |f, _| needs(f), reading) {
+    for project in projects_of(&findings, |f, _| open(f), reading) {
         let Some(cause) = cause(&project, reading) else { continue };
+        let here = |f: &Finding| open(f) && project.holds(f.primary.place.file, inputs);
+        for f in findings.iter_mut().filter(|f| here(f)) {
+            if let Some(assumed) = assumed(f) {
+                f.doubt(Confidence::Likely, assumed);
+            }
+        }
         let modules = project.modules(reading);
-        let program = &reading.program;
-        if leave_choice(program, &modules) {
-            let here = |f: &&mut Finding| needs(f) && project.holds(f.primary.place.file, inputs);
-            findings.iter_mut().filter(here).for_each(|f| doubt_without_choice(f, program));
+        if leave_choice(&reading.program, &modules) {
             continue;
         }
         let (mine, mut others): (Vec<Finding>, Vec<Finding>) =
-            findings.into_iter().partition(|f| needs(f) && project.holds(f.primary.place.file, inputs));
+            findings.into_iter().partition(|f| here(f) && needs(f));
         let mut groups: FxHashMap<(FileId, Code), Vec<Finding>> = FxHashMap::default();
         for f in mine {
             groups.entry((f.primary.place.file, f.code)).or_default().push(f);
@@ -55,14 +58,18 @@ pub(super) fn told_once(findings: Vec<Finding>, reading: &mut Reading<'_>) -> Ve
     findings
 }
 
-/// Doubts a finding if none of the files that it is about leaves a choice: elsewhere in the project somebody may have thought of machines
-/// without CUDA, but not here.
-fn doubt_without_choice(f: &mut Finding, program: &Program) {
-    let mut files: Vec<ModIdx> = f.places().filter_map(|place| program.module_of(place.file)).collect();
-    files.sort_unstable();
-    files.dedup();
-    if !leave_choice(program, &files) {
-        f.doubt(Confidence::Likely, DOUBT);
+/// Does it say that code needs CUDA?
+fn needs(f: &Finding) -> bool {
+    NEEDS.contains(&f.code) && f.world == World::NoCuda
+}
+
+/// What it assumes of whoever runs the project.
+fn assumed(f: &Finding) -> Option<&'static str> {
+    match f.code {
+        _ if needs(f) => Some("somebody runs it without CUDA"),
+        LOAD => Some("the file holds tensors of a GPU, and somebody loads it without one"),
+        INDEX => Some("somebody runs it with fewer GPUs"),
+        _ => None,
     }
 }
 
@@ -81,7 +88,6 @@ fn summary(mut group: Vec<Finding>, cause: Place) -> Option<Finding> {
         labels.push(place);
     }
     first.message = "this project needs CUDA, and none of its code chooses another device".to_owned();
-    first.doubt(Confidence::Likely, DOUBT);
     if count > 1 {
         first.primary.text = format!("the first of {count} places in this file that need it");
     }
