@@ -317,20 +317,18 @@ def debian(rows, binary, work):
     root = work / "debian"
     shutil.rmtree(root, ignore_errors=True)
     (root / "packages").mkdir(parents=True)
-    listed = subprocess.check_output(
-        ["apt-cache", "depends", "--recurse", "--no-recommends", "--no-suggests", "--no-conflicts", "--no-breaks", "--no-replaces", "--no-enhances", "python3-torch"], text=True
-    )
-    names = sorted({line for line in listed.splitlines() if re.fullmatch(r"(lib|python3-)[\w.+-]+", line)})
-    installed_now = subprocess.run(["dpkg-query", "-W", "-f", "${Package}\n"], capture_output=True, text=True).stdout.split()
-    names = [name for name in names if name not in installed_now]
+    # What would be installed, without installing it.
+    command = ["apt-get", "install", "--simulate", "--no-install-recommends", "python3-torch"]
+    listed = subprocess.run(command, capture_output=True, text=True).stdout
+    names = re.findall(r"^Inst (\S+)", listed, re.M)
     for name in names:
         subprocess.run(["apt-get", "download", "--quiet", name], cwd=root / "packages", capture_output=True)
     for package in (root / "packages").glob("*.deb"):
         subprocess.run(["dpkg-deb", "--extract", package, root], check=True)
     shutil.rmtree(root / "packages")
-    # Alternatives are links that the installation makes.
-    folders = [path for path in (root / "usr/lib/x86_64-linux-gnu").rglob("*") if path.is_dir() and any(path.glob("*.so.*"))]
-    folders.insert(0, root / "usr/lib/x86_64-linux-gnu")
+    # Those of BLAS are behind links that only an installation makes.
+    folders = [root / "usr/lib/x86_64-linux-gnu", root / "usr/lib", root / "lib/x86_64-linux-gnu"]
+    folders += sorted({path.parent for name in ("libblas.so.*", "liblapack.so.*") for path in folders[0].rglob(name)})
     environment = {
         "LD_LIBRARY_PATH": ":".join(map(str, folders)),
         "PYTHONPATH": str(root / "usr/lib/python3/dist-packages"),
