@@ -208,7 +208,6 @@ impl Interp<'_> {
         self.watch.ranks_used.clear();
         self.watch.read_of.clear();
         self.watch.gpus_chosen.clear();
-        self.watch.wanted_on_cpu.clear();
         self.watch.module_met.clear();
         self.budget.renew();
         self.exhausted = false;

@@ -155,7 +155,6 @@ impl Interp<'_> {
                 Atom::Opaque { .. } if self.is_memo(atom, &mut memos) => continue,
                 // No program counts on that.
                 Atom::Partly if truth => return None,
-                Atom::Mended => return None,
                 Atom::Raised | Atom::Partly => (None, false, 2),
                 Atom::Caught if truth => (None, false, 2),
                 Atom::Caught => {

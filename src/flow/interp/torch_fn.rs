@@ -471,9 +471,6 @@ impl Interp<'_> {
             }
             let Some(bite) = self.bite(bad, false).filter(|_| !self.for_no_tensors()) else { continue };
             let place = self.place(e);
-            if named && meeting == Meeting::CpuOnly && self.wanted_here_before(d, bad, place) {
-                return true;
-            }
             let other = self.operand(operand, Device::Cpu, super::NO_ORIGIN);
             let stray = self.operand(operand, d, origin);
             let kind = Kind::Mismatch {
