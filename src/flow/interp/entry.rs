@@ -475,7 +475,6 @@ impl Interp<'_> {
             if let (Some(key), Some(_)) = (class, instance) {
                 self.set_up(key, receiver);
             }
-            self.forget_moved(module, func, class.zip(instance));
             self.speculative = self.program.sites(module).call(func);
             self.handed_on = self.relevance.is_handed_over(module, func);
             self.asked_before = self.relevance.asked_before(module, func);
