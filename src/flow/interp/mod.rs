@@ -40,7 +40,6 @@ mod defined;
 mod detour;
 mod device;
 mod device_types;
-mod differentiated;
 mod dims;
 mod distributions;
 mod double;

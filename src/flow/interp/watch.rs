@@ -139,8 +139,6 @@ pub(super) struct Watch {
     pub(super) fixtures: FxHashMap<(ModIdx, FuncId), Cond>,
     /// Where the number of the process among all equals the one on its machine.
     pub(super) ranks_alike: Vec<Cond>,
-    /// While positive, what is called is one of several models of which another one takes gradients itself.
-    pub(super) with_graph: u32,
     /// Modules in evaluation mode, with where they were put into it.
     pub(super) evaluated: FxHashMap<Value, Place>,
     /// Outside things that tell PyTorch the type of numbers.
@@ -266,7 +264,6 @@ impl Watch {
             put,
             nccl,
             gradless,
-            with_graph: 0,
             evaluated: FxHashMap::default(),
             wraps: FxHashMap::default(),
             doubles: Vec::new(),
