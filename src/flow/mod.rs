@@ -28,7 +28,6 @@ mod mention;
 mod methods;
 mod named_calls;
 mod nodes;
-mod one_machine;
 mod questions;
 mod relevance;
 mod scan;
