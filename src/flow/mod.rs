@@ -10,7 +10,6 @@ mod called_once;
 mod choices;
 mod conditions;
 mod cuda_only;
-mod decorated;
 mod default_device;
 mod device_words;
 pub mod diagram;
@@ -40,7 +39,6 @@ mod statements;
 mod store;
 mod stored;
 mod unmoved;
-mod unused;
 pub mod value;
 mod writers;
 
@@ -62,7 +60,6 @@ pub use scripts::{is_in_demo, is_program};
 pub use site::argument;
 pub use stand_ins::StandIns;
 pub use unmoved::{class_of, stays};
-pub use unused::LookedUp;
 pub use writers::{Load, Writers};
 
 /// Functions that a call may choose among and be followed. What more of them give together is hardly ever one thing.

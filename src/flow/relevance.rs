@@ -58,8 +58,6 @@ struct Facts {
     pub(super) asked_before: Vec<bool>,
     /// The same, be it about another accelerator than CUDA alone.
     pub(super) asked_of_others: Vec<bool>,
-    /// Those that a function hands over which runs only where its decorators let it.
-    pub(super) handed: FxHashSet<FuncId>,
     /// The expressions that speak of `torch.Generator`, in order.
     pub(super) generators: Vec<ExprId>,
     /// Those that make tensors where another one is.
@@ -98,7 +96,6 @@ impl Relevance {
                 calls: Vec::new(),
                 asked_before: Vec::new(),
                 asked_of_others: Vec::new(),
-                handed: FxHashSet::default(),
                 generators: Vec::new(),
                 beside: FxHashSet::default(),
             })
@@ -143,7 +140,6 @@ impl Relevance {
             facts.telling = telling[start..start + facts.own.len()].to_vec();
             facts.asked_before = asked_before[start..start + facts.own.len()].to_vec();
             facts.asked_of_others = asked_of_others[start..start + facts.own.len()].to_vec();
-            facts.handed.clone_from(&found[m].handed);
             facts.generators.clone_from(&found[m].generators);
             facts.beside.clone_from(&found[m].beside);
         }
@@ -209,11 +205,6 @@ impl Relevance {
     pub fn asked_of_others(&self, module: ModIdx, func: FuncId) -> bool {
         let facts = self.modules.get(module.0 as usize);
         facts.and_then(|m| m.asked_of_others.get(func.0 as usize)).copied().unwrap_or(true)
-    }
-
-    /// Does a function that runs only where its decorators let it hand this one over, to be called?
-    pub fn is_handed_over(&self, module: ModIdx, func: FuncId) -> bool {
-        self.modules.get(module.0 as usize).is_some_and(|m| m.handed.contains(&func))
     }
 
     /// How many calls interpreting the function takes, roughly.

@@ -135,7 +135,6 @@ impl<'a> Scan<'a> {
             calls: vec![0; ir.functions.len()],
             asking: FxHashSet::default(),
             asking_of_others: FxHashSet::default(),
-            handed: FxHashSet::default(),
             generators: Vec::new(),
             beside: FxHashSet::default(),
         };
@@ -201,7 +200,6 @@ impl<'a> Scan<'a> {
         self.statements();
         self.parts_of_batches();
         self.enclosing();
-        self.decorated();
         self.answers();
         self.found.seeds.sort_unstable_by_key(|&n| key(n));
         self.found.seeds.dedup();

@@ -387,7 +387,6 @@ impl Interp<'_> {
             self.muted += muted;
             let class = self.program.get(m).ir.function(f).class.map(|class| ClassKey { module: m, class });
             self.speculative = self.program.sites(m).call(f);
-            self.handed_on = false;
             self.asked_before = self.relevance.asked_before(m, f);
             // Submodules are built when something asks for them: each is an entry point of its own.
             self.shallow += 1;
@@ -476,7 +475,6 @@ impl Interp<'_> {
                 self.set_up(key, receiver);
             }
             self.speculative = self.program.sites(module).call(func);
-            self.handed_on = self.relevance.is_handed_over(module, func);
             self.asked_before = self.relevance.asked_before(module, func);
             let parent = None::<FrameId>;
             self.callers.entry = Some(func);

@@ -353,7 +353,6 @@ impl Interp<'_> {
             followed: false,
             parameter: None,
             asked_before,
-            handed_on: self.handed_on,
             entry: self.callers.entry,
             symbolic: self.symbolic,
             also: Vec::new(),

@@ -264,9 +264,8 @@ impl Interp<'_> {
         let asked =
             |i: &Self, o: OuterId| i.tests.contains_key(&super::compare::has_test(Value::Outer(o), device));
         let plain = |i: &Self, d: Device| !matches!(d, Device::Of(o) if i.has_fields(o) && !asked(i, o));
-        let needs = [(da, oa), (db, ob)]
-            .into_iter()
-            .filter(|&(d, o)| !(self.was_put_there(o) && plain(self, d)));
+        let needs =
+            [(da, oa), (db, ob)].into_iter().filter(|&(d, o)| !(self.was_put_there(o) && plain(self, d)));
         let needs = needs.filter_map(|(d, _)| self.needs_proof(d));
         let part = clash.part.filter(|&o| !self.t.get_outer(o).tensor);
         let read = [oa, ob].into_iter().filter_map(|origin| self.file_part(origin));

@@ -320,8 +320,6 @@ pub struct Interp<'p> {
     made_before: usize,
     speculative: bool,
     asked_before: bool,
-    /// A function that runs only where its decorators let it hands over the one that is interpreted for itself.
-    handed_on: bool,
     symbolic: bool,
     /// Functions of the entry's file that its own body has called.
     interpreted: FxHashSet<FuncId>,
@@ -481,7 +479,6 @@ impl<'p> Interp<'p> {
             made_before: 0,
             speculative: false,
             asked_before: false,
-            handed_on: false,
             symbolic: false,
             interpreted: FxHashSet::default(),
             captured: FxHashMap::default(),
