@@ -1,4 +1,4 @@
-//! Findings that hang on what callers in the project give to a function, or have asked before they call it.
+//! Findings that hang on what callers in the project give to a function.
 
 use rustc_hash::FxHashSet;
 

@@ -56,8 +56,6 @@ struct Facts {
     pub(super) environment: bool,
     /// Something that mentions it, or mentions what does, asks about the machine.
     pub(super) asked_before: Vec<bool>,
-    /// The same, be it about another accelerator than CUDA alone.
-    pub(super) asked_of_others: Vec<bool>,
     /// The expressions that speak of `torch.Generator`, in order.
     pub(super) generators: Vec<ExprId>,
     /// Those that make tensors where another one is.
@@ -95,7 +93,6 @@ impl Relevance {
                 environment: m.ir.strings.iter().any(|&s| is_environment(s)),
                 calls: Vec::new(),
                 asked_before: Vec::new(),
-                asked_of_others: Vec::new(),
                 generators: Vec::new(),
                 beside: FxHashSet::default(),
             })
@@ -130,8 +127,7 @@ impl Relevance {
         let telling = layout.reach(&mut all, &callers, u32::MAX);
         let calls = layout.calls(&found);
         let callees = layout.callees_in_files(&found);
-        let asked_before = layout.asked_before(&found, &callees, false);
-        let asked_of_others = layout.asked_before(&found, &callees, true);
+        let asked_before = layout.asked_before(&found, &callees);
         for (m, facts) in modules.iter_mut().enumerate() {
             let start = layout.starts[m] as usize;
             facts.calls = calls[start..start + facts.own.len()].to_vec();
@@ -139,7 +135,6 @@ impl Relevance {
             facts.near = near[start..start + facts.own.len()].to_vec();
             facts.telling = telling[start..start + facts.own.len()].to_vec();
             facts.asked_before = asked_before[start..start + facts.own.len()].to_vec();
-            facts.asked_of_others = asked_of_others[start..start + facts.own.len()].to_vec();
             facts.generators.clone_from(&found[m].generators);
             facts.beside.clone_from(&found[m].beside);
         }
@@ -150,7 +145,7 @@ impl Relevance {
             modules,
             imports: ImportTime::of(&at_import),
             cuda_only: CudaOnly::of(program),
-            set_up: SetUp::of(program, &found, &assigned),
+            set_up: SetUp::of(program, &found),
             assigned,
             helpers: Helpers::default(),
         }
@@ -199,12 +194,6 @@ impl Relevance {
     pub fn asked_before(&self, module: ModIdx, func: FuncId) -> bool {
         let facts = self.modules.get(module.0 as usize);
         facts.and_then(|m| m.asked_before.get(func.0 as usize)).copied().unwrap_or(true)
-    }
-
-    /// The same of any accelerator: may whoever calls the function have asked for another one than CUDA?
-    pub fn asked_of_others(&self, module: ModIdx, func: FuncId) -> bool {
-        let facts = self.modules.get(module.0 as usize);
-        facts.and_then(|m| m.asked_of_others.get(func.0 as usize)).copied().unwrap_or(true)
     }
 
     /// How many calls interpreting the function takes, roughly.
@@ -353,11 +342,11 @@ impl Layout {
     }
 
     /// Carries questions from callers to callees of the same file: which other files are there must not matter.
-    fn asked_before(&self, found: &[Found], callees: &[Vec<u32>], others: bool) -> Vec<bool> {
-        let asking = found.iter().enumerate().flat_map(|(m, f)| {
-            let others = f.asking_of_others.iter().filter(|_| others);
-            f.asking.iter().chain(others).map(move |&func| Node::Function(index(m), func))
-        });
+    fn asked_before(&self, found: &[Found], callees: &[Vec<u32>]) -> Vec<bool> {
+        let asking = found
+            .iter()
+            .enumerate()
+            .flat_map(|(m, f)| f.asking.iter().map(move |&func| Node::Function(index(m), func)));
         let mut work: Vec<u32> = asking.map(|node| self.number(node)).collect();
         let mut asked = vec![false; self.len];
         while let Some(at) = work.pop() {

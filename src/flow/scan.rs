@@ -134,7 +134,6 @@ impl<'a> Scan<'a> {
             helpers: Vec::new(),
             calls: vec![0; ir.functions.len()],
             asking: FxHashSet::default(),
-            asking_of_others: FxHashSet::default(),
             generators: Vec::new(),
             beside: FxHashSet::default(),
         };
@@ -200,7 +199,6 @@ impl<'a> Scan<'a> {
         self.statements();
         self.parts_of_batches();
         self.enclosing();
-        self.answers();
         self.found.seeds.sort_unstable_by_key(|&n| key(n));
         self.found.seeds.dedup();
         self.found

@@ -312,11 +312,7 @@ impl Interp<'_> {
     fn run_methods(&mut self, key: ClassKey, instance: ObjId, methods: &[(Sym, FuncId)], out: &mut Found) {
         for &(name, func) in methods {
             let done = self.interpreted.contains(&func) && !self.is_module_class(key);
-            if name != self.known.init
-                && !done
-                && !self.is_hidden(key, name)
-                && !self.relevance.set_up.is_of_constructor(self.program, key.module, func)
-            {
+            if name != self.known.init && !done && !self.is_hidden(key, name) {
                 self.run_entry(key.module, func, Some(key), Some(instance), out);
             }
         }

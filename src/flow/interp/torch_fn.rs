@@ -506,10 +506,7 @@ impl Interp<'_> {
             return;
         }
         // Any of them will do.
-        let asked = self.asked_before;
-        self.asked_before |= self.asked_of_others();
         self.use_cuda(e, UseKind::Query, what);
-        self.asked_before = asked;
         let elsewhere = self.d.and(before, other);
         self.path = self.d.or(self.path, elsewhere);
     }
