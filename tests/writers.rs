@@ -42,11 +42,6 @@ fn what_is_not_known_is_told() {
 }
 
 #[test]
-fn another_file_says_nothing() {
-    assert_eq!(both(&saving("state.cpu()", "folder + \"/last_weights.pt\"")), (1, 1));
-}
-
-#[test]
 fn the_callers_of_a_helper_name_the_file_and_what_is_in_it() {
     let text = "import torch\n\n\ndef write(path, value):\n    torch.save(value, path)\n\n\ndef keep(model, folder):\n    write(folder + \"/best_weights.pt\", {k: v.cpu() for k, v in model.items()})\n";
     assert_eq!(both(text), (0, 0));

@@ -95,10 +95,6 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
         let needed = Behind::of(program, &files, Uses::OnTheWay, &mentions);
         // That a module chooses its device is bad whoever else needs CUDA, unless all who make it are in sight.
         let made = (in_module && !project.is_built()).then_some(&needed);
-        let ways = findings.iter().flat_map(|f| &f.entries).filter(|w| project.holds(w.spot.file, inputs));
-        let late = needed.late_methods(program, &files, ways, project.is_built());
-        let is_late =
-            |way: &Way| program.module_of(way.spot.file).is_some_and(|m| late.contains(&(m, way.spot.entry)));
         findings.retain_mut(|f| {
             let (code, in_module) = (f.code, f.code == IN_MODULE);
             let bound = bound.as_ref().filter(|_| in_module);
@@ -113,8 +109,7 @@ pub(super) fn reached_without_cuda(mut findings: Vec<Finding>, reading: &mut Rea
             let needs = |way: &Way| {
                 passed.is_passed(program, way)
                     || project.holds(way.spot.file, inputs)
-                        && (code == LOAD && built(way)
-                            || needed.is_some_and(|b| behind(b, way) || is_late(way)))
+                        && (code == LOAD && built(way) || needed.is_some_and(|b| behind(b, way)))
             };
             is_told(f, &refuses, &needs)
         });

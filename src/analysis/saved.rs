@@ -26,7 +26,7 @@ pub(super) fn saved_elsewhere(mut findings: Vec<Finding>, reading: &mut Reading<
             .filter_map(|f| known(f, &reading.program))
             .flatten()
             .collect();
-        let words: Vec<&str> = loads.iter().flat_map(Load::words).collect();
+        let words: Vec<&str> = loads.iter().filter_map(Load::word).collect();
         project.complete(reading, &|text| mentions(text, &words));
         let files = project.modules(reading);
         let files = project.with_helpers(reading, files);

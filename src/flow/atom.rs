@@ -70,9 +70,6 @@ pub enum Atom {
     Caught,
     /// "What has been reported did not raise."
     Past,
-    /// "What was made of tensors that do not go together is there", where that has been told: it hangs on how somebody
-    /// mends it, so nothing is told that depends on this.
-    Mended,
     /// "What nothing guards at this place has gone well, though the accelerator is not there." It has not: what is so
     /// is not reported again, but told of the first.
     Shadow {

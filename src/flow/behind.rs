@@ -21,11 +21,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use self::graph::{Bit, Graph, Lit, Mention};
 use self::own::Own;
 use self::refuses::Points;
-use super::named_calls::NamedCalls;
-use super::nodes::{Node, Target as MethodTarget, node_of};
-use super::unused::LookedUp;
+use super::nodes::{Node, node_of};
 use crate::finding::Way;
-use crate::ir::{ArgKind, ExprId, FuncId, FuncKind, Module};
+use crate::ir::{ArgKind, FuncId, FuncKind, Module};
 use crate::link::{ModIdx, Program, Target};
 use crate::span::Span;
 use crate::sym::Sym;
@@ -101,42 +99,6 @@ impl Behind {
         };
         held.retain(|&(node, _)| reachable.as_ref().is_none_or(|known| known.contains(&mentioned(node))));
         Self { held, points: known.points, uses, there, ..Self::default() }
-    }
-
-    /// Does the expression come after something that needs CUDA, in its function?
-    fn comes_after(&self, m: ModIdx, at: Span) -> bool {
-        self.there.get(&m).is_some_and(|there| refuses::is_within(there, at))
-    }
-
-    /// The methods, of those in which these ways begin, that others call only after something that needs CUDA. In a library, of which
-    /// anybody may call the methods, only private ones.
-    pub fn late_methods<'w>(
-        &self,
-        program: &Program,
-        files: &[ModIdx],
-        ways: impl Iterator<Item = &'w Way>,
-        shared: bool,
-    ) -> FxHashSet<MethodTarget> {
-        let begins = |way: &Way| Some((program.module_of(way.spot.file)?, way.spot.entry));
-        let name = |&(m, f): &MethodTarget| program.get(m).ir.function(f).name;
-        let own = |target: &MethodTarget| !shared || name(target).as_str().starts_with('_');
-        let mut targets: FxHashSet<MethodTarget> = ways.filter_map(begins).filter(own).collect();
-        if targets.is_empty() {
-            return targets;
-        }
-        let looked_up = LookedUp::of(program, files);
-        let by_name = |target: MethodTarget| own(&target) && looked_up.is_called_by_name(program, target);
-        targets.retain(|&target| by_name(target));
-        let names: FxHashSet<Sym> = targets.iter().map(name).collect();
-        if names.is_empty() {
-            return targets;
-        }
-        let calls = NamedCalls::of(program, files, &names);
-        let after = |m: ModIdx, e: ExprId| self.comes_after(m, program.get(m).ir.span(e));
-        targets
-            .into_iter()
-            .filter(|&target| calls.only_where(program, files, target, &by_name, &after))
-            .collect()
     }
 
     /// Looks only at what these ways come past, in their own files and in what these import; of one that imports a large library

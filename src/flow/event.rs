@@ -30,8 +30,6 @@ pub struct Event {
     pub parameter: Option<(FuncId, u16)>,
     /// May that code have asked whether an accelerator is there?
     pub asked_before: bool,
-    /// Is the function that was interpreted for itself handed over by one that runs only where its decorators let it?
-    pub handed_on: bool,
     /// The function that was interpreted for itself, if it was one.
     pub entry: Option<FuncId>,
     /// Did it begin in a function with symbols for parameters (and not in the file's own body)?
@@ -55,8 +53,7 @@ impl Event {
     /// stands in the function itself, or is reached from a script's own body, is certain to be unguarded.
     pub fn is_guess(&self) -> bool {
         let elsewhere = self.stack.len() > 1 || self.stack.first().is_some_and(|s| s.file != self.place.file);
-        self.symbolic
-            && (self.speculative && self.asked_before || self.handed_on || elsewhere || self.asked_for)
+        self.symbolic && (self.speculative && self.asked_before || elsewhere || self.asked_for)
     }
 }
 

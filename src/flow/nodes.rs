@@ -13,19 +13,6 @@ pub(super) enum Node {
     Class(ClassKey),
 }
 
-/// The method of an outermost class that the function is, or is in.
-pub(super) fn method_around(ir: &Module, mut f: FuncId) -> Option<FuncId> {
-    let mut method = None;
-    while f != FuncId(0) {
-        let function = ir.function(f);
-        if function.kind == FuncKind::Function && function.class.is_some() {
-            method = Some(f);
-        }
-        f = function.parent?;
-    }
-    method
-}
-
 /// The outermost function that the function is in, or the class that it is a method of; nothing for a file's body.
 pub(super) fn node_of(ir: &Module, module: ModIdx, mut f: FuncId) -> Option<Node> {
     let mut node = None;

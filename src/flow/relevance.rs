@@ -7,8 +7,6 @@
 //! over one, and what a function only hands on, or makes of a number, over none: who knows more decides for itself. A callee that cannot be told from the text adds
 //! nothing: what it gives is not known to the interpreter either.
 
-use std::sync::OnceLock;
-
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -17,7 +15,6 @@ use super::cuda_only::CudaOnly;
 use super::found::{Found, Node, number};
 use super::helpers::Helpers;
 use super::import_time::{self, ImportTime};
-use super::moved_parts::{Move, moves_in};
 use super::scan::{Names, Scan};
 use super::set_up::SetUp;
 use crate::ir::{ClassId, ExprId, FuncId, Module};
@@ -59,16 +56,10 @@ struct Facts {
     pub(super) environment: bool,
     /// Something that mentions it, or mentions what does, asks about the machine.
     pub(super) asked_before: Vec<bool>,
-    /// The same, be it about another accelerator than CUDA alone.
-    pub(super) asked_of_others: Vec<bool>,
-    /// Those that a function hands over which runs only where its decorators let it.
-    pub(super) handed: FxHashSet<FuncId>,
     /// The expressions that speak of `torch.Generator`, in order.
     pub(super) generators: Vec<ExprId>,
     /// Those that make tensors where another one is.
     pub(super) beside: FxHashSet<FuncId>,
-    /// What the file moves, once somebody has asked.
-    moves: OnceLock<Vec<Move>>,
 }
 
 /// Where counting calls stops.
@@ -102,11 +93,8 @@ impl Relevance {
                 environment: m.ir.strings.iter().any(|&s| is_environment(s)),
                 calls: Vec::new(),
                 asked_before: Vec::new(),
-                asked_of_others: Vec::new(),
-                handed: FxHashSet::default(),
                 generators: Vec::new(),
                 beside: FxHashSet::default(),
-                moves: OnceLock::new(),
             })
             .collect();
         for seed in found.iter().flat_map(|f| f.seeds.iter().chain(&f.own)) {
@@ -139,8 +127,7 @@ impl Relevance {
         let telling = layout.reach(&mut all, &callers, u32::MAX);
         let calls = layout.calls(&found);
         let callees = layout.callees_in_files(&found);
-        let asked_before = layout.asked_before(&found, &callees, false);
-        let asked_of_others = layout.asked_before(&found, &callees, true);
+        let asked_before = layout.asked_before(&found, &callees);
         for (m, facts) in modules.iter_mut().enumerate() {
             let start = layout.starts[m] as usize;
             facts.calls = calls[start..start + facts.own.len()].to_vec();
@@ -148,8 +135,6 @@ impl Relevance {
             facts.near = near[start..start + facts.own.len()].to_vec();
             facts.telling = telling[start..start + facts.own.len()].to_vec();
             facts.asked_before = asked_before[start..start + facts.own.len()].to_vec();
-            facts.asked_of_others = asked_of_others[start..start + facts.own.len()].to_vec();
-            facts.handed.clone_from(&found[m].handed);
             facts.generators.clone_from(&found[m].generators);
             facts.beside.clone_from(&found[m].beside);
         }
@@ -160,7 +145,7 @@ impl Relevance {
             modules,
             imports: ImportTime::of(&at_import),
             cuda_only: CudaOnly::of(program),
-            set_up: SetUp::of(program, &found, &assigned),
+            set_up: SetUp::of(program, &found),
             assigned,
             helpers: Helpers::default(),
         }
@@ -189,12 +174,6 @@ impl Relevance {
         facts.and_then(|m| m.telling.get(func.0 as usize)).copied().unwrap_or(true)
     }
 
-    /// What the file moves that it has not made there.
-    pub(super) fn moves(&self, program: &Program, module: ModIdx) -> &[Move] {
-        let facts = self.modules.get(module.0 as usize);
-        facts.map_or(&[], |m| m.moves.get_or_init(|| moves_in(program, module)))
-    }
-
     /// Does the function make tensors where another one is, which may be where an argument is?
     pub fn makes_beside(&self, module: ModIdx, func: FuncId) -> bool {
         self.modules.get(module.0 as usize).is_some_and(|m| m.beside.contains(&func))
@@ -215,17 +194,6 @@ impl Relevance {
     pub fn asked_before(&self, module: ModIdx, func: FuncId) -> bool {
         let facts = self.modules.get(module.0 as usize);
         facts.and_then(|m| m.asked_before.get(func.0 as usize)).copied().unwrap_or(true)
-    }
-
-    /// The same of any accelerator: may whoever calls the function have asked for another one than CUDA?
-    pub fn asked_of_others(&self, module: ModIdx, func: FuncId) -> bool {
-        let facts = self.modules.get(module.0 as usize);
-        facts.and_then(|m| m.asked_of_others.get(func.0 as usize)).copied().unwrap_or(true)
-    }
-
-    /// Does a function that runs only where its decorators let it hand this one over, to be called?
-    pub fn is_handed_over(&self, module: ModIdx, func: FuncId) -> bool {
-        self.modules.get(module.0 as usize).is_some_and(|m| m.handed.contains(&func))
     }
 
     /// How many calls interpreting the function takes, roughly.
@@ -374,11 +342,11 @@ impl Layout {
     }
 
     /// Carries questions from callers to callees of the same file: which other files are there must not matter.
-    fn asked_before(&self, found: &[Found], callees: &[Vec<u32>], others: bool) -> Vec<bool> {
-        let asking = found.iter().enumerate().flat_map(|(m, f)| {
-            let others = f.asking_of_others.iter().filter(|_| others);
-            f.asking.iter().chain(others).map(move |&func| Node::Function(index(m), func))
-        });
+    fn asked_before(&self, found: &[Found], callees: &[Vec<u32>]) -> Vec<bool> {
+        let asking = found
+            .iter()
+            .enumerate()
+            .flat_map(|(m, f)| f.asking.iter().map(move |&func| Node::Function(index(m), func)));
         let mut work: Vec<u32> = asking.map(|node| self.number(node)).collect();
         let mut asked = vec![false; self.len];
         while let Some(at) = work.pop() {

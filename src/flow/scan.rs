@@ -2,10 +2,10 @@
 
 use std::cell::Cell;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::found::{Found, Node, key, number};
-use crate::ir::{ClassId, Expr, ExprId, FuncId, FuncKind, Module, Slot, Stmt, Var};
+use crate::ir::{Expr, ExprId, FuncId, FuncKind, Module, Slot, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::span::Span;
 use crate::sym::{Answers, Sym};
@@ -114,8 +114,6 @@ pub(super) struct Scan<'a> {
     pub(super) caught: Vec<Span>,
     /// Statements that register what they make with the module under construction, by where they begin.
     pub(super) registering: Vec<Span>,
-    /// Classes a base of which moves each instance in its constructor, as far as that has been asked.
-    pub(super) moved_bases: FxHashMap<ClassId, bool>,
     pub(super) seen: FxHashSet<(Node, Node)>,
     pub(super) found: Found,
 }
@@ -136,8 +134,6 @@ impl<'a> Scan<'a> {
             helpers: Vec::new(),
             calls: vec![0; ir.functions.len()],
             asking: FxHashSet::default(),
-            asking_of_others: FxHashSet::default(),
-            handed: FxHashSet::default(),
             generators: Vec::new(),
             beside: FxHashSet::default(),
         };
@@ -153,7 +149,6 @@ impl<'a> Scan<'a> {
             tables: Vec::new(),
             caught: Vec::new(),
             registering: Vec::new(),
-            moved_bases: FxHashMap::default(),
             seen: FxHashSet::default(),
             found,
         }
@@ -204,8 +199,6 @@ impl<'a> Scan<'a> {
         self.statements();
         self.parts_of_batches();
         self.enclosing();
-        self.decorated();
-        self.answers();
         self.found.seeds.sort_unstable_by_key(|&n| key(n));
         self.found.seeds.dedup();
         self.found

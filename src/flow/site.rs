@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::nodes::{Node, named};
-use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Var};
+use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::sym::Sym;
 
@@ -94,6 +94,8 @@ pub(super) type Callers = FxHashMap<(ModIdx, FuncId), Vec<(Site<'static>, CallId
 
 /// Calls of one function that are looked at.
 pub(super) const MAX_CALLERS: usize = 16;
+/// So many values of one variable are looked at.
+const MAX_ASSIGNED: usize = 4;
 
 /// Notes who is called by a call in a function.
 pub(super) fn note_call(program: &Program, callers: &mut Callers, site: Site<'static>, call: CallId) {
@@ -130,4 +132,36 @@ pub(super) fn through(at: Site<'static>, chain: &[(Site<'static>, CallId)], then
         down(at, rest, Some(&Site { via: Some((&caller, call)), ..callee }), then);
     }
     down(at, chain, None, then);
+}
+
+/// The values that the variable of a function is given, the files that `with` binds to it, and what a loop over written-out
+/// values gives it in turn.
+pub(super) fn assigned(ir: &Module, func: FuncId, var: Var) -> Vec<ExprId> {
+    let within = |e: ExprId| ir.function_around(e) == func;
+    let is_it = |t: ExprId| ir.expr(t) == Expr::Var(var) && within(t);
+    let mut values = Vec::new();
+    for stmt in &ir.stmts[stmts(ir, func)] {
+        match stmt {
+            Stmt::Assign { targets, value } if ir.list(*targets).iter().any(|&t| is_it(t)) => {
+                values.push(*value)
+            }
+            Stmt::AnnAssign { target, value: Some(value), .. } if is_it(*target) => values.push(*value),
+            Stmt::For { target, iter, .. } if is_it(*target) => {
+                if let Expr::List(list) | Expr::Tuple(list) = ir.expr(*iter) {
+                    values.extend(ir.list(list));
+                }
+            }
+            Stmt::With { items, .. } => {
+                values.extend(items.iter().filter(|(_, t)| t.is_some_and(is_it)).map(|&(e, _)| e));
+            }
+            _ => {}
+        }
+    }
+    values.truncate(MAX_ASSIGNED);
+    values
+}
+
+/// The numbers of a function's statements.
+fn stmts(ir: &Module, func: FuncId) -> std::ops::Range<usize> {
+    if func == FuncId(0) { 0..ir.stmts.len() } else { ir.stmts_of(ir.function(func)) }
 }

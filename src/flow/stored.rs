@@ -1,6 +1,5 @@
 //! Where the tensors of what is handed to `torch.save` are: copies on the CPU, numbers, or on whatever the program works with.
 
-use super::brought::brought_to_host;
 use super::held::{Given, Stored};
 use super::nodes::{Node, named};
 use super::site::{Callers, MAX_CALLERS, Site, argument, given_for, own_method};
@@ -209,7 +208,6 @@ impl Contents<'_> {
             },
             "state_dict" => match of_base() {
                 Stored::Host => Stored::Host,
-                _ if self.is_brought_to_host(site, base) => Stored::Host,
                 _ => {
                     let text = self.last_name(site, base).to_ascii_lowercase();
                     let none =
@@ -224,20 +222,6 @@ impl Contents<'_> {
                 Some((m, f)) => self.result(site, call, m, f, depth),
                 None => Stored::Unknown,
             },
-        }
-    }
-
-    /// Has the function brought it to the CPU, or the module that it is a part of?
-    fn is_brought_to_host(&self, site: &Site<'_>, mut module: ExprId) -> bool {
-        let ir = &self.program.get(site.module).ir;
-        loop {
-            if brought_to_host(ir, site.func, module) {
-                return true;
-            }
-            match ir.expr(module) {
-                Expr::Attr { base, .. } => module = base,
-                _ => return false,
-            }
         }
     }
 

@@ -2,13 +2,12 @@
 //!
 //! The address itself may be made of parts, filled in, or taken from a table; the table may be another package's.
 
-use super::super::file_names::{assigned, is_distinctive, last_part, names};
-use super::super::site::{Site, argument};
+use super::super::site::{argument, assigned};
 use super::super::stored::returns;
 use super::super::value::{FrameId, Value};
 use super::Interp;
 use super::args::Args;
-use crate::ir::{Call, Expr, ExprId, FuncId, Module, Var};
+use crate::ir::{Call, Expr, ExprId, Module, Var};
 use crate::link::{ModIdx, Program, Resolved};
 use crate::torch;
 
@@ -30,7 +29,7 @@ impl Interp<'_> {
         let address = args.get(0, "url").or_else(|| args.get(0, "f"));
         address.is_some_and(|(v, e)| {
             let known = matches!(v, Value::Str(s, _) if is_web(s.as_str()));
-            known || self.is_written_address(e) && self.names_a_file(self.written_here(e), MAX_STEPS)
+            known || self.is_written_address(e)
         })
     }
 
@@ -54,31 +53,6 @@ impl Interp<'_> {
 
     pub(super) fn written_here(&self, e: ExprId) -> Written {
         Written { module: self.here().module, frame: Some(self.frame), e }
-    }
-
-    /// Does the address say which file it is? Where the caller gives its whole name, only the place is written down.
-    fn names_a_file(&mut self, at: Written, steps: u32) -> bool {
-        let Some(steps) = steps.checked_sub(1) else { return false };
-        let ir = &self.program.get(at.module).ir;
-        let filled = match ir.expr(at.e) {
-            Expr::Var(_) => {
-                return self.bound_to(at).is_none_or(|given| self.names_a_file(given, steps));
-            }
-            Expr::Format(_) | Expr::Binary { .. } => None,
-            Expr::Call(id) => match ir.expr(ir.call(id).func) {
-                Expr::Attr { base, name } if name.as_str() == "format" => Some(base),
-                _ => return true,
-            },
-            _ => return true,
-        };
-        // `self.address.format(name)`
-        if let Some(base) = filled
-            && let Some(text) = self.known_text(Written { e: base, ..at })
-        {
-            return is_distinctive(&last_part(&text));
-        }
-        let func = at.frame.map_or(FuncId(0), |f| self.frames[f.0 as usize].func);
-        names(self.program, &Site::of(at.module, func), at.e).iter().all(|name| is_distinctive(name))
     }
 
     /// Does the text begin with an address, whatever it is filled in with?

@@ -68,9 +68,6 @@ impl Interp<'_> {
             if own.as_ref().is_some_and(|o| o.moved.contains(&name)) && self.only_movers_set(key, name) {
                 continue;
             }
-            if self.rests(id, name) && self.only_added_to(&setters, name) {
-                continue;
-            }
             if matches!(self.get_field(id, name), Value::Bool(TRUE | FALSE))
                 && self.is_always_the_same(key, name)
             {

@@ -129,13 +129,7 @@ impl Interp<'_> {
     pub(super) fn call_value(&mut self, f: Value, args: &Args, e: ExprId) -> Value {
         match f {
             Value::Choice(d) if self.is_of_many_functions(d) => self.unknown_call(Value::Unknown, args, e),
-            Value::Choice(_) => {
-                let graph = u32::from(self.is_one_that_takes_gradients(f));
-                self.watch.with_graph += graph;
-                let result = self.each(f, &mut |i, f| i.call_value(f, args, e));
-                self.watch.with_graph -= graph;
-                result
-            }
+            Value::Choice(_) => self.each(f, &mut |i, f| i.call_value(f, args, e)),
             Value::Closure(id) => {
                 let c = *self.t.closures.get(id.0);
                 self.call_function(c.module, c.func, c.frame, None, args, e)

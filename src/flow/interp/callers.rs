@@ -372,7 +372,7 @@ impl Interp<'_> {
         let default = param
             .default
             .filter(|&d| matches!(ir.expr(d), Expr::None | Expr::True | Expr::False | Expr::Str(_)))?;
-        if !function.is_private() || self.relevance.is_handed_over(module, func) {
+        if !function.is_private() {
             return None;
         }
         let calls: Vec<Call<'_>> =

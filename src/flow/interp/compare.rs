@@ -288,10 +288,7 @@ impl Interp<'_> {
     /// The condition under which a device is of the wanted type (and index, where both have one).
     pub(super) fn is_device(&mut self, d: super::Dd, wanted: Device, e: ExprId) -> Cond {
         if let Some(payload) = self.d.as_leaf(d) {
-            let (device, origin) = *self.t.places.get(payload);
-            if device == Device::Unknown && self.was_refused(origin) {
-                return self.if_mended(wanted, e);
-            }
+            let (device, _) = *self.t.places.get(payload);
             return self.leaf_is(device, wanted, e);
         }
         let (atom, hi, lo) = self.d.root(d);
@@ -546,8 +543,6 @@ impl Interp<'_> {
                 }
                 _ => self.unknown_test(e),
             },
-            // `assert data.edges is not None`, and then `"edges" in data`
-            (Value::Outer(o), Value::Str(name, _)) if self.has_been_found(o, name) => TRUE,
             // What the environment says is the user's or the launcher's decision.
             (Value::External(path), Value::Str(s, _)) if path.as_str() == "os.environ" => {
                 let outer = self.outside_name(path);

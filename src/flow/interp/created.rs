@@ -113,7 +113,6 @@ impl Interp<'_> {
             set_up |= self.sets_up(function.name, frame.module, frame.func);
             // The constructor's own loops go over what the object is made of, unless all the work is done there.
             looped = match function.name.as_str() {
-                _ if self.relevance.set_up.disposes(frame.module, frame.func) => trains,
                 "__init__" => looped || trains,
                 _ => around,
             };

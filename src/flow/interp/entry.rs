@@ -208,7 +208,6 @@ impl Interp<'_> {
         self.watch.ranks_used.clear();
         self.watch.read_of.clear();
         self.watch.gpus_chosen.clear();
-        self.watch.wanted_on_cpu.clear();
         self.watch.module_met.clear();
         self.budget.renew();
         self.exhausted = false;
@@ -313,11 +312,7 @@ impl Interp<'_> {
     fn run_methods(&mut self, key: ClassKey, instance: ObjId, methods: &[(Sym, FuncId)], out: &mut Found) {
         for &(name, func) in methods {
             let done = self.interpreted.contains(&func) && !self.is_module_class(key);
-            if name != self.known.init
-                && !done
-                && !self.is_hidden(key, name)
-                && !self.relevance.set_up.is_of_constructor(self.program, key.module, func)
-            {
+            if name != self.known.init && !done && !self.is_hidden(key, name) {
                 self.run_entry(key.module, func, Some(key), Some(instance), out);
             }
         }
@@ -388,7 +383,6 @@ impl Interp<'_> {
             self.muted += muted;
             let class = self.program.get(m).ir.function(f).class.map(|class| ClassKey { module: m, class });
             self.speculative = self.program.sites(m).call(f);
-            self.handed_on = false;
             self.asked_before = self.relevance.asked_before(m, f);
             // Submodules are built when something asks for them: each is an entry point of its own.
             self.shallow += 1;
@@ -476,9 +470,7 @@ impl Interp<'_> {
             if let (Some(key), Some(_)) = (class, instance) {
                 self.set_up(key, receiver);
             }
-            self.forget_moved(module, func, class.zip(instance));
             self.speculative = self.program.sites(module).call(func);
-            self.handed_on = self.relevance.is_handed_over(module, func);
             self.asked_before = self.relevance.asked_before(module, func);
             let parent = None::<FrameId>;
             self.callers.entry = Some(func);

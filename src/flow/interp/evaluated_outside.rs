@@ -15,7 +15,6 @@ impl Interp<'_> {
         let differentiates = self.speaks_of(DIFFERENTIATES, (frame.module, frame.func), &|_| true);
         if self.muted > 0
             || self.is_gradless()
-            || self.watch.with_graph > 0
             || !(differentiates || self.is_beside_training() || self.is_part_of_program())
             || !self.is_repeated()
             || self.thinks_of_gradients(since, e)
@@ -30,9 +29,6 @@ impl Interp<'_> {
                 let on = self.where_moved(self.get_tensor(t).device);
                 here = self.d.or(here, on);
             }
-        }
-        if here != FALSE && self.picks_models_that_take_gradients() {
-            return;
         }
         self.runs_with_graph(here, e);
     }

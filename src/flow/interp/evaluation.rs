@@ -84,7 +84,6 @@ impl Interp<'_> {
             || self.thinks_of_gradients(since, e)
             || self.is_made_without(id)
             || self.records_nothing(id)
-            || self.takes_gradients(id)
         {
             return;
         }
@@ -221,8 +220,7 @@ impl Interp<'_> {
             let differentiates = f != self.frame
                 && self.speaks_of(DIFFERENTIATES, (frame.module, frame.func), &|_| true)
                 && (escapes || course.is_differentiated());
-            let handed = || self.is_handed_to_backward((frame.module, frame.func), &course.takers());
-            if thinks || differentiates || handed() {
+            if thinks || differentiates {
                 return true;
             }
             escapes |= course.escapes;
@@ -435,17 +433,6 @@ impl<'a> Course<'a> {
                     _ => false,
                 }
         })
-    }
-
-    /// What the function calls with it.
-    fn takers(&self) -> Vec<ExprId> {
-        let ir = self.ir;
-        let calls = self.exprs().filter_map(|n| match ir.exprs[n] {
-            Expr::Call(c) => Some(ir.call(c)),
-            _ => None,
-        });
-        let given = calls.filter(|c| c.args.iter().any(|a| self.carries(a.value)));
-        given.map(|c| c.func).collect()
     }
 
     /// Does it come to a `backward()` of the function?

@@ -164,7 +164,6 @@ impl Interp<'_> {
                 Atom::Opaque { .. } if self.is_memo(atom, &mut memos) => continue,
                 // No program counts on that.
                 Atom::Partly if truth => return None,
-                Atom::Mended => return None,
                 Atom::Raised | Atom::Partly => (None, false, 2),
                 Atom::Caught if truth => (None, false, 2),
                 Atom::Caught => {
@@ -338,19 +337,12 @@ impl Interp<'_> {
         self.d.implies(path, c)
     }
 
-    /// May who calls the function that is interpreted for itself have asked for another accelerator than CUDA?
-    pub(super) fn asked_of_others(&self) -> bool {
-        self.callers.entry.is_some_and(|f| self.relevance.asked_of_others(self.entry, f))
-    }
-
     /// Tells the rules, unless the outside things in `needs` turn out to be no tensors.
     pub(super) fn emit(&mut self, kind: Kind, place: Place, bite: Bite, needs: Vec<OuterId>) {
         if self.watch.only_meetings > 0 && !matches!(kind, Kind::Mismatch { .. } | Kind::Reveal(_)) {
             return;
         }
         let cuda_only = matches!(kind, Kind::Use { .. }) && self.through_cuda_only();
-        let another = matches!(kind, Kind::Use { backend: Some(_), .. } | Kind::Plugin { .. });
-        let asked_before = self.asked_before || another && self.asked_of_others();
         let event = Event {
             kind,
             place,
@@ -362,8 +354,7 @@ impl Interp<'_> {
             callers_decide: false,
             followed: false,
             parameter: None,
-            asked_before,
-            handed_on: self.handed_on,
+            asked_before: self.asked_before,
             entry: self.callers.entry,
             symbolic: self.symbolic,
             also: Vec::new(),

@@ -60,11 +60,10 @@ impl Interp<'_> {
         if body || *prepares {
             return often;
         }
-        let step = self.relevance.set_up.is_step(frame.module, frame.func);
         // A program in sight that calls it once is one of many.
         let module = frame.class.is_some_and(|class| self.is_module_class(class));
         let method = module.then_some(Frequency::EveryCall);
-        if step { Some(Frequency::EveryStep) } else { often.or(method) }
+        often.or(method)
     }
 
     /// Is it a constructor, a test, or what only constructors call?

@@ -1,7 +1,6 @@
 //! Tensors that become a module's weights.
 //!
-//! Who makes weights sets a module up, or rebuilds it for other data: `self.out.weight.data = torch.rand(n, m).to(device)`. That is no
-//! step of a training, which leaves weights to the optimizer, unless the step itself does so.
+//! Who makes weights sets a module up, or rebuilds it for other data: `self.out.weight.data = torch.rand(n, m).to(device)`.
 
 use super::Interp;
 use crate::ir::{Expr, ExprId, Stmt, Var};
@@ -10,12 +9,8 @@ use crate::span::Span;
 use crate::sym::Sym;
 
 impl Interp<'_> {
-    /// Does a part of this statement's value go into a parameter as a whole, in a function that is no step, nor called by one?
+    /// Does a part of this statement's value go into a parameter as a whole?
     pub(super) fn becomes_weight(&self, e: ExprId) -> bool {
-        self.goes_into_weight(e) && !self.is_step()
-    }
-
-    fn goes_into_weight(&self, e: ExprId) -> bool {
         let ir = &self.linked().ir;
         let (at, within) = (ir.span(e), ir.function(self.here().func));
         if self.is_made_parameter(&|arg| ir.span(arg).contains(at)) {
@@ -68,18 +63,5 @@ impl Interp<'_> {
                 && kept(ir.expr_spans[n])
                 && matches!(self.program.resolve_expr(module, call.func), Some(Resolved::External(path)) if parameter(path))
         })
-    }
-
-    /// Is the function, or one around its calls, a step that is done again and again?
-    fn is_step(&self) -> bool {
-        let mut at = Some(self.frame);
-        while let Some(f) = at {
-            let frame = &self.frames[f.0 as usize];
-            if self.relevance.set_up.is_step(frame.module, frame.func) {
-                return true;
-            }
-            at = frame.caller;
-        }
-        false
     }
 }

@@ -237,9 +237,7 @@ impl Interp<'_> {
         if self.is_copy_of((da, oa), db) || self.is_copy_of((db, ob), da) {
             self.path = self.d.and(self.path, clash.bad);
         }
-        let guess = [da, db].into_iter().any(|d| {
-            matches!(d, Device::Of(o) if self.is_from_forward(o)) || self.is_one_of_two_kinds(d, bad)
-        });
+        let guess = [da, db].into_iter().any(|d| self.is_one_of_two_kinds(d, bad));
         let tensors = !guess && !self.for_no_tensors();
         let bite = self.bite(bad, false).filter(|_| tensors);
         // The message is about one pair of devices; with other accelerators others may meet.
@@ -250,7 +248,7 @@ impl Interp<'_> {
         also.retain(|kind| kind.iter().any(|p| matches!(p, crate::world::Premise::With(_))));
         self.path = before;
         let Some(mut bite) = bite else {
-            if tensors && [da, db].into_iter().all(is_fixed) && !self.depends_on_mending(bad) {
+            if tensors && [da, db].into_iter().all(is_fixed) {
                 self.raises_unsaid(bad);
             }
             return Pair::Unreached;
@@ -266,9 +264,8 @@ impl Interp<'_> {
         let asked =
             |i: &Self, o: OuterId| i.tests.contains_key(&super::compare::has_test(Value::Outer(o), device));
         let plain = |i: &Self, d: Device| !matches!(d, Device::Of(o) if i.has_fields(o) && !asked(i, o));
-        let needs = [(da, oa), (db, ob)]
-            .into_iter()
-            .filter(|&(d, o)| !(self.is_shown_together(o) || self.was_put_there(o) && plain(self, d)));
+        let needs =
+            [(da, oa), (db, ob)].into_iter().filter(|&(d, o)| !(self.was_put_there(o) && plain(self, d)));
         let needs = needs.filter_map(|(d, _)| self.needs_proof(d));
         let part = clash.part.filter(|&o| !self.t.get_outer(o).tensor);
         let read = [oa, ob].into_iter().filter_map(|origin| self.file_part(origin));

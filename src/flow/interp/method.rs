@@ -463,12 +463,6 @@ impl Interp<'_> {
             if name == self.known.forward && self.is_module_object(id) {
                 self.check_evaluation(id, e);
             }
-            if let Value::Closure(c) = v
-                && self.is_module_object(id)
-                && self.is_handed_up(name, *self.t.closures.get(c.0))
-            {
-                return self.module_method(id, name, args, e, base);
-            }
             let f = self.bind_method(v, id, key, name, e);
             if self.watch.restored.contains(&id) && !super::module::MOVES.contains(&name.as_str()) {
                 return self.restored_method(id, (name, f), args, e);

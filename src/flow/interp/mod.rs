@@ -6,17 +6,14 @@
 
 mod accelerate;
 mod accelerator;
-mod added;
 mod addresses;
 mod allocation;
-mod annotated;
 mod answers;
 mod apart;
 mod args;
 mod arrays;
 mod asked_for;
 mod autocast;
-mod backward;
 mod batches;
 mod between;
 mod bound;
@@ -43,7 +40,6 @@ mod defined;
 mod detour;
 mod device;
 mod device_types;
-mod differentiated;
 mod dims;
 mod distributions;
 mod double;
@@ -70,7 +66,6 @@ mod gradients;
 mod graphless;
 mod groups;
 mod guard;
-mod handed_up;
 mod handing;
 mod handlers;
 mod held_tensors;
@@ -95,7 +90,6 @@ mod made;
 mod managers;
 mod meet;
 mod memo;
-mod mended;
 mod method;
 mod mingled;
 mod misplaced;
@@ -104,7 +98,6 @@ mod module;
 mod module_call;
 mod moved_again;
 mod moved_empty;
-mod moved_later;
 mod moving;
 mod names;
 mod not_none;
@@ -112,7 +105,6 @@ mod operation;
 mod optimizer_state;
 mod outside;
 mod outside_modules;
-mod overlaid;
 mod own;
 mod own_collections;
 mod own_moves;
@@ -143,7 +135,6 @@ mod silenced;
 mod spelling;
 mod stmt;
 mod summary;
-mod sums;
 mod tables;
 mod taken_out;
 mod templates;
@@ -159,7 +150,6 @@ mod transfer;
 mod transfers;
 mod truths;
 mod two_kinds;
-mod wanted;
 mod watch;
 mod weightless;
 mod with;
@@ -294,9 +284,6 @@ pub struct Interp<'p> {
     own_results: FxHashMap<OriginId, OuterId>,
     /// Those of them that arithmetic with a number gave.
     own_numbers: FxHashSet<OriginId>,
-    /// What two outside things gave together, and what of it has turned out to be a tensor.
-    sums: FxHashSet<OriginId>,
-    shown_sums: FxHashSet<OriginId>,
     /// Outside things that have been asked for their length.
     sized: FxHashSet<OuterId>,
     /// Values of which each is in a list, by what stands for all of them.
@@ -333,8 +320,6 @@ pub struct Interp<'p> {
     made_before: usize,
     speculative: bool,
     asked_before: bool,
-    /// A function that runs only where its decorators let it hands over the one that is interpreted for itself.
-    handed_on: bool,
     symbolic: bool,
     /// Functions of the entry's file that its own body has called.
     interpreted: FxHashSet<FuncId>,
@@ -475,8 +460,6 @@ impl<'p> Interp<'p> {
             tensor_proofs: FxHashSet::default(),
             own_results: FxHashMap::default(),
             own_numbers: FxHashSet::default(),
-            sums: FxHashSet::default(),
-            shown_sums: FxHashSet::default(),
             sized: FxHashSet::default(),
             side_by_side: FxHashMap::default(),
             no_tensors: FxHashMap::default(),
@@ -496,7 +479,6 @@ impl<'p> Interp<'p> {
             made_before: 0,
             speculative: false,
             asked_before: false,
-            handed_on: false,
             symbolic: false,
             interpreted: FxHashSet::default(),
             captured: FxHashMap::default(),

@@ -137,10 +137,7 @@ impl Interp<'_> {
                 let d = self.device_of_outer(o, e);
                 Value::Bool(self.is_device(d, Device::Other(crate::world::Backend::Mps), e))
             }
-            "shape" | "ndim" => {
-                self.watch.shaped.insert(o);
-                Self::NUMBER
-            }
+            "shape" | "ndim" => Self::NUMBER,
             // Of `accelerate`: the number among all processes.
             "process_index" if self.t.get_outer(o).text.to_ascii_lowercase().contains("accelerator") => {
                 Value::Host(Host::Rank)
@@ -329,7 +326,6 @@ impl Interp<'_> {
             let t = self.tensor_of_outer(o, e);
             return self.tensor_method(t, name, args, e, base);
         }
-        self.run_by_annotation(o, name, args, e);
         for (v, _) in args.values() {
             self.escape(v, 0);
         }

@@ -2,7 +2,6 @@
 
 use super::super::diagram::Cond;
 use super::super::event::Kind;
-use super::super::one_machine::{fits_one_machine, is_handed_to_processes, starts_processes};
 use super::super::value::{Host, Value};
 use super::{Interp, Test};
 use crate::finding::Code;
@@ -12,22 +11,13 @@ use crate::sym::Sym;
 use crate::world::Backend;
 
 impl Interp<'_> {
-    /// Does the program start its own processes, or meet at its own machine? Then the global rank is the local one.
+    /// Does the program meet at its own machine? Then the global rank is the local one.
     fn on_one_machine(&self) -> bool {
         let here = |s: &str| {
             matches!(s, "localhost" | "127.0.0.1") || s.contains("://localhost") || s.contains("://127.")
         };
         let files = [&self.program.get(self.entry).ir, &self.linked().ir];
-        let mut around = Vec::new();
-        let mut at = Some(self.frame);
-        while let Some(f) = at {
-            let frame = &self.frames[f.0 as usize];
-            around.push((frame.module, frame.func));
-            at = frame.caller;
-        }
-        files.into_iter().any(|ir| {
-            fits_one_machine(ir) || starts_processes(ir) || ir.strings.iter().any(|s| here(s.as_str()))
-        }) || is_handed_to_processes(self.program, self.entry, &around)
+        files.into_iter().any(|ir| ir.strings.iter().any(|s| here(s.as_str())))
     }
 
     /// `if rank == 0:` around: of all ranks that one is an index on its machine.

@@ -317,9 +317,6 @@ impl Interp<'_> {
 
     /// A function that takes tensors alone is given what an outside thing's own method gave.
     pub(super) fn shown_by_taker(&mut self, v: Value) {
-        if let Value::Tensor(t) = v {
-            self.shown_together(self.get_tensor(t));
-        }
         if let Value::Tensor(t) = v
             && let Some(o) = self.shown_through(self.get_tensor(t))
         {
@@ -329,9 +326,6 @@ impl Interp<'_> {
 
     /// A method of this name is called on what an outside thing's own method gave: is that thing a tensor?
     pub(super) fn shown_by_result(&mut self, t: Tensor, name: Sym) {
-        if only_tensors_do(name) {
-            self.shown_together(t);
-        }
         if let Some(o) = self.shown_through(t)
             && only_tensors_do(name)
         {

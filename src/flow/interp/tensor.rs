@@ -7,7 +7,6 @@ use super::super::value::{Device, Host, Reason, Role, Tables, Tensor, Value};
 use super::Interp;
 use super::args::Args;
 use super::meet::{Party, Rule};
-use super::mended::is_refused;
 use super::shown::no_tensors_take;
 use crate::ir::{BinOp, CmpOp, ExprId};
 use crate::sym::Sym;
@@ -112,11 +111,7 @@ impl Interp<'_> {
             (Value::Tensor(id), _) => {
                 let method = torch::method(Sym::new(&format!("{}_", operator_method(op))));
                 let sign = format!("`{}=`", operator_sign(op).trim_matches('`'));
-                // What raises anywhere says nothing of devices.
-                let raises = u32::from(self.is_overlaid(target));
-                self.muted += raises;
                 let new = self.two_tensors(method, Meeting::Operator, &sign, old, v, target, target, value);
-                self.muted -= raises;
                 // In place: the tensor stays where it is, and what it is.
                 match new {
                     Value::Tensor(n) => {
@@ -223,7 +218,6 @@ impl Interp<'_> {
         let (a, b) = (self.number_if_size(a), self.number_if_size(b));
         self.meets_what_was_read(a, b, e);
         self.shown_by_company(a, b);
-        self.shown_by_shape(a, b);
         if self.stands_for_nothing(a, b, r) || self.stands_for_nothing(b, a, l) {
             let device = self.unknown_device();
             return self.plain_tensor(device, Dims::ANY);
@@ -259,10 +253,7 @@ impl Interp<'_> {
                 }
                 let matmul = op.is_some_and(|o| o.name.as_str().ends_with("matmul"));
                 let dims = if matmul { x.dims.matmul(y.dims) } else { x.dims.broadcast(y.dims) };
-                let mut device = self.followed(a, &x, b, &y);
-                if !certain {
-                    device = self.given_together(device, x.device, y.device, e);
-                }
+                let device = self.followed(a, &x, b, &y);
                 self.tensor(Tensor {
                     device,
                     dims,
@@ -379,16 +370,13 @@ impl Interp<'_> {
 
     /// Of two devices that may meet: the one that is not the CPU; unknown when that cannot be told.
     pub(super) fn stronger(&mut self, a: Dd, b: Dd) -> Dd {
-        let Tables { places, origins, .. } = &mut self.t;
+        let Tables { places, .. } = &mut self.t;
         let unknown = places.add((Device::Unknown, super::NO_ORIGIN));
         let zipped = self.d.zip(a, b, &mut |x, y| match (places.get(x).0, places.get(y).0) {
             (p, q) if p == q => x,
             // What goes together with an accelerator's tensor is there, too.
             (Device::Unknown, Device::Cuda(_) | Device::CudaSome | Device::Of(_)) => y,
             (Device::Cuda(_) | Device::CudaSome | Device::Of(_), Device::Unknown) => x,
-            // Where it is hangs on how somebody mends what has been told.
-            (Device::Unknown, _) if is_refused(origins, places.get(x).1) => x,
-            (_, Device::Unknown) if is_refused(origins, places.get(y).1) => y,
             (Device::Unknown, _) | (_, Device::Unknown) => unknown,
             (Device::Cpu, _) => y,
             (_, Device::Cpu) => x,

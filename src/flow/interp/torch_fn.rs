@@ -471,9 +471,6 @@ impl Interp<'_> {
             }
             let Some(bite) = self.bite(bad, false).filter(|_| !self.for_no_tensors()) else { continue };
             let place = self.place(e);
-            if named && meeting == Meeting::CpuOnly && self.wanted_here_before(d, bad, place) {
-                return true;
-            }
             let other = self.operand(operand, Device::Cpu, super::NO_ORIGIN);
             let stray = self.operand(operand, d, origin);
             let kind = Kind::Mismatch {
@@ -509,10 +506,7 @@ impl Interp<'_> {
             return;
         }
         // Any of them will do.
-        let asked = self.asked_before;
-        self.asked_before |= self.asked_of_others();
         self.use_cuda(e, UseKind::Query, what);
-        self.asked_before = asked;
         let elsewhere = self.d.and(before, other);
         self.path = self.d.or(self.path, elsewhere);
     }

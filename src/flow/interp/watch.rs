@@ -57,8 +57,6 @@ pub(super) struct Watch {
     pub(super) beyond_first: bool,
     /// Models that are wrapped for one device of each process, and whether that is told by a device and not by a number.
     pub(super) one_each: Vec<(Place, bool)>,
-    /// What others name as a device and was wanted on the CPU: when, and where.
-    pub(super) wanted_on_cpu: Vec<(Device, Cond, Place)>,
     /// GPUs on which something has met what is where the module is, and when.
     pub(super) module_met: Vec<(Device, Cond)>,
     /// The loader, or what else forks, in whose workers what is interpreted runs; whether something was told of it.
@@ -141,8 +139,6 @@ pub(super) struct Watch {
     pub(super) fixtures: FxHashMap<(ModIdx, FuncId), Cond>,
     /// Where the number of the process among all equals the one on its machine.
     pub(super) ranks_alike: Vec<Cond>,
-    /// While positive, what is called is one of several models of which another one takes gradients itself.
-    pub(super) with_graph: u32,
     /// Modules in evaluation mode, with where they were put into it.
     pub(super) evaluated: FxHashMap<Value, Place>,
     /// Outside things that tell PyTorch the type of numbers.
@@ -153,8 +149,6 @@ pub(super) struct Watch {
     pub(super) scalers: FxHashMap<ObjId, Place>,
     /// What is compared with a device's name, and may be a string in some world or for some caller.
     pub(super) texts: FxHashSet<Place>,
-    /// Outside things that have been asked for their shape.
-    pub(super) shaped: FxHashSet<OuterId>,
     /// Modules whose constructors have moved them before there was anything to move: where, and by which method.
     pub(super) empty_moves: Vec<(ObjId, Place, Sym)>,
     /// What unknown functions have made of what was read from a file, and of which.
@@ -270,7 +264,6 @@ impl Watch {
             put,
             nccl,
             gradless,
-            with_graph: 0,
             evaluated: FxHashMap::default(),
             wraps: FxHashMap::default(),
             doubles: Vec::new(),
@@ -289,7 +282,6 @@ impl Watch {
             indexed: false,
             beyond_first: false,
             one_each: Vec::new(),
-            wanted_on_cpu: Vec::new(),
             module_met: Vec::new(),
             worker: None,
             worker_told: false,
@@ -360,7 +352,6 @@ impl Watch {
             scattering_outside: FxHashSet::default(),
             scattering_moves: FxHashSet::default(),
             texts: FxHashSet::default(),
-            shaped: FxHashSet::default(),
             empty_moves: Vec::new(),
             made_of_loaded: FxHashMap::default(),
         }
