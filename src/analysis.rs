@@ -9,6 +9,7 @@ mod given;
 mod groups;
 mod intake;
 mod judged;
+mod makers;
 mod passes;
 mod places;
 mod project;
@@ -167,12 +168,14 @@ fn of_others(found: &Found, copies: &Copies, reading: &Reading<'_>, relevance: &
 type Asks = fn(Vec<Finding>, &mut Reading<'_>) -> Vec<Finding>;
 
 /// These passes, in the order in which they run, each with its name.
-const OF_CALLERS: [(&str, Asks); 10] = [
+const OF_CALLERS: [(&str, Asks); 12] = [
     ("ask what is reached without CUDA", project::reached_without_cuda),
     ("ask what only groups reach", project::only_in_groups),
+    ("ask what runs on MPS", callers::off_mps),
     ("ask who wrote loaded files", saved::saved_elsewhere),
     ("ask for default devices", project::made_by_default),
     ("ask which modules move", project::on_moved_modules),
+    ("ask who else moves modules", makers::moved_by_others),
     ("ask what callers have seen to", project::seen_to_by_callers),
     ("count copies", project::copied_once),
     ("ask what is copied instead", callers::copied_instead),

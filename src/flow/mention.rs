@@ -453,7 +453,7 @@ impl Scan<'_> {
             // Without weights it works anywhere.
             let empty = module.state == State::No || module.state == State::Sometimes && call.args.is_empty();
             let owner = self.owner(e);
-            !empty && !self.builds_module(owner)
+            !empty && (!self.builds_module(owner) || self.is_of_moved_base(owner))
         } else if let Some(op) = torch::function(path) {
             let placed = op.accepts.device
                 && call.args.iter().any(|a| {

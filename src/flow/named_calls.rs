@@ -7,6 +7,7 @@ use std::cell::OnceCell;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::device_asked::is_off_mps;
 use super::methods::is_of_others;
 use super::nodes::Target;
 use super::unmoved::class_of;
@@ -76,6 +77,22 @@ impl NamedCalls {
     /// Does the process choose its GPU before it calls the function?
     pub fn after_choice(&self, program: &Program, target: Target) -> bool {
         self.all(program, target, MAX_HANDS, &chooses_before)
+    }
+
+    /// Is the function, or whoever calls it, only called where a test has said that a device is not MPS, as far as these functions run
+    /// where their names stand?
+    pub fn off_mps(
+        &self,
+        program: &Program,
+        files: &[ModIdx],
+        target: Target,
+        by_name: &dyn Fn(Target) -> bool,
+    ) -> bool {
+        let off = |m: ModIdx, e: ExprId| {
+            let ir = &program.get(m).ir;
+            is_off_mps(ir, ir.span(e))
+        };
+        self.only(program, files, target, MAX_HANDS, by_name, &off)
     }
 
     /// Is the function called while a module is made, and by nobody else? Whoever makes it moves it afterwards.

@@ -7,6 +7,8 @@
 //! over one, and what a function only hands on, or makes of a number, over none: who knows more decides for itself. A callee that cannot be told from the text adds
 //! nothing: what it gives is not known to the interpreter either.
 
+use std::sync::OnceLock;
+
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -15,6 +17,7 @@ use super::cuda_only::CudaOnly;
 use super::found::{Found, Node, number};
 use super::helpers::Helpers;
 use super::import_time::{self, ImportTime};
+use super::moved_parts::{Move, moves_in};
 use super::scan::{Names, Scan};
 use super::set_up::SetUp;
 use crate::ir::{ClassId, ExprId, FuncId, Module};
@@ -60,6 +63,8 @@ struct Facts {
     pub(super) generators: Vec<ExprId>,
     /// Those that make tensors where another one is.
     pub(super) beside: FxHashSet<FuncId>,
+    /// What the file moves, once somebody has asked.
+    moves: OnceLock<Vec<Move>>,
 }
 
 /// Where counting calls stops.
@@ -95,6 +100,7 @@ impl Relevance {
                 asked_before: Vec::new(),
                 generators: Vec::new(),
                 beside: FxHashSet::default(),
+                moves: OnceLock::new(),
             })
             .collect();
         for seed in found.iter().flat_map(|f| f.seeds.iter().chain(&f.own)) {
@@ -172,6 +178,12 @@ impl Relevance {
     pub fn is_telling(&self, module: ModIdx, func: FuncId) -> bool {
         let facts = self.modules.get(module.0 as usize);
         facts.and_then(|m| m.telling.get(func.0 as usize)).copied().unwrap_or(true)
+    }
+
+    /// What the file moves that it has not made there.
+    pub(super) fn moves(&self, program: &Program, module: ModIdx) -> &[Move] {
+        let facts = self.modules.get(module.0 as usize);
+        facts.map_or(&[], |m| m.moves.get_or_init(|| moves_in(program, module)))
     }
 
     /// Does the function make tensors where another one is, which may be where an argument is?

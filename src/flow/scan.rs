@@ -2,10 +2,10 @@
 
 use std::cell::Cell;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::found::{Found, Node, key, number};
-use crate::ir::{Expr, ExprId, FuncId, FuncKind, Module, Slot, Stmt, Var};
+use crate::ir::{ClassId, Expr, ExprId, FuncId, FuncKind, Module, Slot, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::span::Span;
 use crate::sym::{Answers, Sym};
@@ -114,6 +114,8 @@ pub(super) struct Scan<'a> {
     pub(super) caught: Vec<Span>,
     /// Statements that register what they make with the module under construction, by where they begin.
     pub(super) registering: Vec<Span>,
+    /// Classes a base of which moves each instance in its constructor, as far as that has been asked.
+    pub(super) moved_bases: FxHashMap<ClassId, bool>,
     pub(super) seen: FxHashSet<(Node, Node)>,
     pub(super) found: Found,
 }
@@ -149,6 +151,7 @@ impl<'a> Scan<'a> {
             tables: Vec::new(),
             caught: Vec::new(),
             registering: Vec::new(),
+            moved_bases: FxHashMap::default(),
             seen: FxHashSet::default(),
             found,
         }

@@ -470,6 +470,7 @@ impl Interp<'_> {
             if let (Some(key), Some(_)) = (class, instance) {
                 self.set_up(key, receiver);
             }
+            self.forget_moved(module, func, class.zip(instance));
             self.speculative = self.program.sites(module).call(func);
             self.asked_before = self.relevance.asked_before(module, func);
             let parent = None::<FrameId>;

@@ -305,6 +305,7 @@ impl Interp<'_> {
                 let objects = self.objects.len();
                 let v = self.eval_in(module, FuncId(0), e);
                 self.note_kept(objects);
+                self.forget_moved_global(module, slot, v);
                 v
             }
             _ => Value::Unknown,

@@ -98,6 +98,7 @@ mod module;
 mod module_call;
 mod moved_again;
 mod moved_empty;
+mod moved_later;
 mod moving;
 mod names;
 mod not_none;
