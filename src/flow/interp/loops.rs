@@ -262,9 +262,6 @@ impl<'p> Interp<'p> {
     fn end_loop(&mut self, before: super::Cond, orelse: Block, end: &End) {
         let Some(frame) = self.here_mut().loops.pop() else { return };
         let caught = if frame.breaks.is_empty() { self.what_was_caught() } else { TRUE };
-        if frame.appended.len() > 1 {
-            self.side_by_side_after(&frame, before);
-        }
         // `while True` ends at a `break` only: what the machine must be there, it is after the loop.
         let breaks = &frame.breaks;
         if end.endless && !breaks.is_empty() && breaks.len() < MAX_LEAVES {

@@ -50,7 +50,6 @@ mod double;
 mod drawn;
 mod driver;
 mod each_replaced;
-mod emptiness;
 mod entry;
 mod evaluated_outside;
 mod evaluation;
