@@ -230,7 +230,6 @@ pub enum Meeting {
     CpuOnly,
     OldConstructor,
     Data,
-    Replaced,
 }
 
 /// What an optimizer has that the model is not with any more.

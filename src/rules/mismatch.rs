@@ -179,7 +179,7 @@ pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
     if matches!(
         meeting,
-        Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data | Meeting::Replaced
+        Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data
     ) {
         return None;
     }
@@ -321,9 +321,7 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
     if callers_decide(event, other, cx) || as_tests_like(event, other, cx) {
         return None;
     }
-    let replaced = meeting == Meeting::Replaced;
     if matches!(&other.device, DeviceName::Varies(_))
-        && !replaced
         && other.chain.iter().any(|s| matches!(s.reason, Reason::Made | Reason::Moved))
     {
         return None;
@@ -334,13 +332,8 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
         _ => "always made on the CPU",
     };
     let there = other.device.in_words();
-    let (message, then) = if replaced {
-        let message = format!("a tensor on the CPU takes the place of one on {there}, of which it is a copy");
-        (message, format!("filled from a tensor on {there} here"))
-    } else {
-        let message = format!("a tensor on the CPU meets one on {there} in {what}");
-        (message, format!("meets a tensor on {there} here"))
-    };
+    let message = format!("a tensor on the CPU meets one on {there} in {what}");
+    let then = format!("meets a tensor on {there} here");
     let f = finding(204, event, message, place, text).related(event.place, then);
     let spot = Spot::new(cx, place);
     let there = spot.as_ref().and_then(|spot| Some((spot, spot.device(other)?)));
@@ -472,7 +465,7 @@ pub(super) fn operation(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
     if matches!(
         meeting,
-        Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data | Meeting::Replaced
+        Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data
     ) || callers_decide(event, other, cx)
         || as_tests_like(event, other, cx)
     {

@@ -588,9 +588,6 @@ impl Interp<'_> {
             let through = self.d.and(fell_through, not);
             result = self.ite(through, Value::None, result);
         }
-        if self.here().site.is_none() {
-            self.check_copies_returned(result);
-        }
         if !straight {
             // The last `return`, outside of branches, left the state as it is there.
             if self.path == FALSE {

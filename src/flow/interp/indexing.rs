@@ -458,7 +458,6 @@ impl Interp<'_> {
         if let Value::Tensor(t) = b {
             let t = self.get_tensor(t);
             self.read_into(t, &[value], at);
-            self.note_filled(b, value, at);
             // What may be a dict takes keys from anywhere.
             if !t.certain {
                 return;

@@ -59,7 +59,6 @@ mod external;
 mod fake;
 mod file_parts;
 mod files;
-mod filled;
 mod fixtures;
 mod frame;
 mod frequency;

@@ -167,8 +167,6 @@ pub(super) struct Watch {
     pub(super) asked_on_cpu: FxHashMap<OuterId, Vec<AtomId>>,
     /// Outside things whose `.device` the program has read.
     pub(super) asked_for_device: FxHashSet<OuterId>,
-    /// Tensors on the CPU that were filled from those that callers gave.
-    pub(super) filled: Vec<super::filled::Filled>,
     /// Parts of what loops draw that the program moves, by what is drawn; and what is moved as a whole.
     pub(super) moved_parts: FxHashMap<OuterId, Vec<OuterId>>,
     pub(super) moved_wholes: FxHashSet<OuterId>,
@@ -337,7 +335,6 @@ impl Watch {
             numbers: FxHashMap::default(),
             asked_on_cpu: FxHashMap::default(),
             asked_for_device: FxHashSet::default(),
-            filled: Vec::new(),
             moved_parts: FxHashMap::default(),
             moved_wholes: FxHashSet::default(),
             ranks_used: Vec::new(),
