@@ -397,10 +397,6 @@ impl<'p> Interp<'p> {
     ) -> bool {
         let Some((generator, inner)) = rest.split_first() else {
             *when = self.d.or(*when, self.path);
-            if let Some([then, orelse]) = self.either_by_round(comp) {
-                made.extend([(then, Value::Absent), (orelse, Value::Absent)]);
-                return false;
-            }
             let k = self.eval(comp.element);
             let v = comp.value.map_or(Value::Absent, |e| self.eval(e));
             made.push((k, v));
@@ -447,8 +443,6 @@ impl<'p> Interp<'p> {
         let items: Vec<Value> = made.iter().map(|&(k, _)| k).collect();
         let content = if exact {
             self.seq(&items)
-        } else if self.goes_by_round(comp) {
-            self.many_beside(&items)
         } else {
             self.many_of(&items)
         };

@@ -24,7 +24,6 @@ mod budget;
 mod buffers;
 mod builtin;
 mod by_name;
-mod by_round;
 mod call;
 mod callers;
 mod captured;
