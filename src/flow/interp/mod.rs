@@ -130,7 +130,6 @@ mod restored;
 mod returned;
 mod reveal;
 mod rounds;
-mod same_index;
 mod saved;
 mod setting;
 mod settled;

@@ -174,8 +174,6 @@ pub(super) struct Watch {
     pub(super) ranks_used: Vec<(FrameId, Cond, Place)>,
     /// Where a process has chosen its GPU by a number that nobody knows, in which frame and when.
     pub(super) gpus_chosen: Vec<(FrameId, Cond, Place)>,
-    /// Numbers of GPUs that are there for certain, and when.
-    pub(super) gpus_there: Vec<(OuterId, Cond)>,
     /// Modules that register parameters or buffers under names that are not written down.
     pub(super) registers_by_hand: FxHashSet<ObjId>,
     /// Parts that are sent to an accelerator, by what they are parts of.
@@ -346,7 +344,6 @@ impl Watch {
             keys_put: FxHashMap::default(),
             fixtures: FxHashMap::default(),
             gpus_chosen: Vec::new(),
-            gpus_there: Vec::new(),
             registers_by_hand: FxHashSet::default(),
             sent_parts: FxHashMap::default(),
             brought_along: FxHashSet::default(),
