@@ -206,7 +206,6 @@ impl Interp<'_> {
         self.saved.clear();
         self.heavy_here.clear();
         self.watch.ranks_used.clear();
-        self.watch.read_of.clear();
         self.watch.gpus_chosen.clear();
         self.watch.wanted_on_cpu.clear();
         self.watch.module_met.clear();

@@ -33,7 +33,6 @@ impl Interp<'_> {
             }
             Expr::Attr { base, name } => {
                 let b = self.eval(base);
-                self.note_read_of(b, name, e);
                 self.attr(b, name, e)
             }
             Expr::Call(id) => self.call(id, e),

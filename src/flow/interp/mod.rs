@@ -104,7 +104,6 @@ mod moved_empty;
 mod moved_later;
 mod moving;
 mod names;
-mod not_none;
 mod operation;
 mod optimizer_state;
 mod outside;

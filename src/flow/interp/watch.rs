@@ -180,8 +180,6 @@ pub(super) struct Watch {
     pub(super) sent_parts: FxHashMap<OuterId, FxHashSet<OuterId>>,
     /// What is given to a module that brings its inputs along.
     pub(super) brought_along: FxHashSet<OuterId>,
-    /// Outside things of which an attribute has been read, and on which path: they are not `None` there.
-    pub(super) read_of: FxHashMap<OuterId, Cond>,
     /// Inputs of `forward` that have been given to layers with weights.
     pub(super) with_layers: FxHashSet<OuterId>,
     /// Outside things that have shown to be modules.
@@ -347,7 +345,6 @@ impl Watch {
             registers_by_hand: FxHashSet::default(),
             sent_parts: FxHashMap::default(),
             brought_along: FxHashSet::default(),
-            read_of: FxHashMap::default(),
             with_layers: FxHashSet::default(),
             shown_modules: FxHashSet::default(),
             moved_modules: FxHashSet::default(),
