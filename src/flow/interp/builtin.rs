@@ -575,10 +575,7 @@ impl Interp<'_> {
                 Some(name) => self.attr(v, name, e),
                 None => self.result_of(e),
             },
-            _ => {
-                self.mingles_parts(v);
-                self.result_of(e)
-            }
+            _ => self.result_of(e),
         }
     }
 }

@@ -185,10 +185,7 @@ impl Interp<'_> {
                 }
                 (ObjKind::Loader | ObjKind::Items, item) => item,
                 // One list here and a longer one there.
-                (ObjKind::List { .. } | ObjKind::Dict { .. }, content) => {
-                    self.mingles(content);
-                    Value::Unknown
-                }
+                (ObjKind::List { .. } | ObjKind::Dict { .. }, _) => Value::Unknown,
                 _ => Value::Unknown,
             },
             Value::Host(Host::Text | Host::Number) | Value::Str(..) => Self::TEXT,
@@ -265,9 +262,6 @@ impl Interp<'_> {
         for &v in members.iter().take(super::MAX_ELEMENTS) {
             joined = self.blend(joined, v);
         }
-        if joined == Value::Unknown {
-            members.iter().for_each(|&v| self.mingles(v));
-        }
         if matches!(joined, Value::Choice(_) | Value::Tensor(_)) && members.len() <= MAX_BESIDE {
             self.side_by_side.insert(joined, members);
         }
@@ -311,11 +305,7 @@ impl Interp<'_> {
                         let old = *self.t.values.get(m);
                         self.many_beside(&[old, v])
                     }
-                    (content, _) => {
-                        self.mingles(content);
-                        self.mingles(v);
-                        self.many(Value::Unknown)
-                    }
+                    _ => self.many(Value::Unknown),
                 };
                 self.set_own(id, new);
                 Value::None
@@ -441,7 +431,6 @@ impl Interp<'_> {
                             }
                         }
                         None => {
-                            self.mingles(Value::Object(id));
                             let unknown = self.many(Value::Unknown);
                             self.set_own(id, unknown);
                         }
@@ -540,8 +529,6 @@ impl Interp<'_> {
                 }
             }
         }
-        self.mingles(a);
-        self.mingles(b);
         self.result_of(e)
     }
 }

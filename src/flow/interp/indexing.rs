@@ -570,10 +570,7 @@ impl Interp<'_> {
                 self.many(joined)
             }
             // One list here and a longer one there.
-            (ObjKind::List { .. }, Value::Choice(_), _) => {
-                self.mingles(content);
-                self.many(Value::Unknown)
-            }
+            (ObjKind::List { .. }, Value::Choice(_), _) => self.many(Value::Unknown),
             _ => return,
         };
         let asked = self.watch.asked_keys.get(&id).copied();

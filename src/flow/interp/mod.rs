@@ -94,7 +94,6 @@ mod meet;
 mod memo;
 mod mended;
 mod method;
-mod mingled;
 mod misplaced;
 mod mode;
 mod module;
@@ -611,9 +610,6 @@ impl<'p> Interp<'p> {
         let mut joined = Value::Absent;
         for &v in items.iter().take(MAX_ELEMENTS) {
             joined = self.blend(joined, v);
-        }
-        if joined == Value::Unknown {
-            items.iter().for_each(|&v| self.mingles(v));
         }
         self.many(joined)
     }

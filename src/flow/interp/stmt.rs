@@ -180,7 +180,6 @@ impl<'p> Interp<'p> {
     fn expression_statement(&mut self, e: ExprId) {
         let v = self.eval_unused(e);
         self.check_discarded(e, v);
-        self.moves_mingled(e);
         self.graph_moves(e, v);
     }
 

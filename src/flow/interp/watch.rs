@@ -105,8 +105,6 @@ pub(super) struct Watch {
     pub(super) accelerates: FxHashMap<OuterId, super::accelerate::Accelerated>,
     /// Attributes of modules that were set where `nn.Module` does not see it.
     pub(super) unseen: FxHashSet<(ObjId, Sym)>,
-    /// Modules in lists and dicts of which nobody knows any more what is in them.
-    pub(super) mingled: Vec<ObjId>,
     /// Objects whose constructors were given up.
     pub(super) half_made: FxHashSet<ObjId>,
     /// Where parameters were before their modules moved.
@@ -311,7 +309,6 @@ impl Watch {
             places_asked: FxHashSet::default(),
             kernels_imported: FxHashSet::default(),
             unseen: FxHashSet::default(),
-            mingled: Vec::new(),
             half_made: FxHashSet::default(),
             left_by_parameters: FxHashSet::default(),
             bound: FxHashMap::default(),
@@ -373,7 +370,6 @@ impl Watch {
         self.rows.values_mut().for_each(|others| others.retain(|&id| old(id)));
         self.true_lists.retain(|&id| old(id));
         self.unseen.retain(|&(id, _)| old(id));
-        self.mingled.retain(|&id| old(id));
         self.half_made.retain(|&id| old(id));
         self.doubles.clear();
         self.left_by_parameters.clear();
