@@ -336,9 +336,6 @@ impl Interp<'_> {
 
     /// Tells the rules, unless the outside things in `needs` turn out to be no tensors.
     pub(super) fn emit(&mut self, kind: Kind, place: Place, bite: Bite, needs: Vec<OuterId>) {
-        if self.watch.only_meetings > 0 && !matches!(kind, Kind::Mismatch { .. } | Kind::Reveal(_)) {
-            return;
-        }
         let cuda_only = matches!(kind, Kind::Use { .. }) && self.through_cuda_only();
         let another = matches!(kind, Kind::Use { backend: Some(_), .. } | Kind::Plugin { .. });
         let asked_before = self.asked_before || another && self.asked_of_others();

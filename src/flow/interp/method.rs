@@ -429,11 +429,7 @@ impl Interp<'_> {
             super::class::MethodKind::Class => Some(Value::Class(key)),
             _ => None,
         };
-        let given = self.call_function(closure.module, closure.func, closure.frame, receiver, args, e);
-        if receiver.is_some() && self.restores(key, name, closure) {
-            return self.restored(key, given, args, e);
-        }
-        given
+        self.call_function(closure.module, closure.func, closure.frame, receiver, args, e)
     }
 
     /// `Function.apply(…)` of a `torch.autograd.Function` calls its `forward`, with a context unless `setup_context` gets
@@ -470,9 +466,6 @@ impl Interp<'_> {
                 return self.module_method(id, name, args, e, base);
             }
             let f = self.bind_method(v, id, key, name, e);
-            if self.watch.restored.contains(&id) && !super::module::MOVES.contains(&name.as_str()) {
-                return self.restored_method(id, (name, f), args, e);
-            }
             return self.call_value(f, args, e);
         }
         match self.obj(id).kind {

@@ -124,7 +124,6 @@ mod recalled;
 mod records;
 mod remade;
 mod replaced;
-mod restored;
 mod returned;
 mod reveal;
 mod rounds;

@@ -196,10 +196,6 @@ pub(super) struct Watch {
     pub(super) keeps_gradients: FxHashSet<Place>,
     /// When a process group was started, if anything in sight starts one.
     pub(super) group_started: Option<Cond>,
-    /// Modules that were restored: their classes' code is judged elsewhere, with what it is meant for.
-    pub(super) restored: FxHashSet<ObjId>,
-    /// Is such code gone through for what meets in it alone?
-    pub(super) only_meetings: u32,
     /// Objects of other libraries that keep tensors, each with the arguments of its call that must be there.
     pub(super) keepers: FxHashMap<ObjId, Vec<Arg>>,
     /// What files gave that are loaded to wherever they were saved from, with where that is.
@@ -301,8 +297,6 @@ impl Watch {
             waits: 0,
             accelerated: FxHashMap::default(),
             accelerates: FxHashMap::default(),
-            restored: FxHashSet::default(),
-            only_meetings: 0,
             keepers: FxHashMap::default(),
             read: FxHashMap::default(),
             read_back: Vec::new(),
