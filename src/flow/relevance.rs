@@ -38,8 +38,6 @@ pub struct Relevance {
     /// What helpers give that many files call.
     pub(super) helpers: Helpers,
     modules: Vec<Facts>,
-    /// Of each class that has any, the methods besides the constructor that decide a device and assign attributes of their object.
-    late: FxHashMap<ClassKey, Vec<FuncId>>,
 }
 
 /// What is known of the functions of one file, by number.
@@ -156,7 +154,6 @@ impl Relevance {
         let assigned = Assigned::of(assigned);
         let decides = |m: ModIdx, f: FuncId| modules[m.0 as usize].own[f.0 as usize];
         Self {
-            late: late_setters(program, &assigned, &decides),
             modules,
             imports: ImportTime::of(&at_import),
             cuda_only: CudaOnly::of(program),
@@ -233,35 +230,10 @@ impl Relevance {
         self.modules.get(module.0 as usize).and_then(|m| m.calls.get(func.0 as usize)).copied().unwrap_or(0)
     }
 
-    /// The methods of the class itself, without its constructor, that decide a device and assign attributes of their object.
-    pub fn late_setters(&self, class: ClassKey) -> &[FuncId] {
-        self.late.get(&class).map_or(&[], |methods| methods)
-    }
-
     /// Does the function itself decide a device somewhere?
     pub fn decides(&self, module: ModIdx, func: FuncId) -> bool {
         self.modules.get(module.0 as usize).and_then(|m| m.own.get(func.0 as usize)).copied().unwrap_or(true)
     }
-}
-
-/// See [`Relevance::late_setters`]: of every class, as each class is asked for those of all of its bases.
-fn late_setters(
-    program: &Program,
-    assigned: &Assigned,
-    decides: &dyn Fn(ModIdx, FuncId) -> bool,
-) -> FxHashMap<ClassKey, Vec<FuncId>> {
-    let init = Sym::new("__init__");
-    let mut late: FxHashMap<ClassKey, Vec<FuncId>> = FxHashMap::default();
-    for (m, linked) in program.modules.iter().enumerate() {
-        let module = index(m);
-        for (n, class) in linked.ir.classes.iter().enumerate() {
-            let sets = |f: FuncId| decides(module, f) && !assigned.to_self(module, f).is_empty();
-            for &(_, f) in class.methods.iter().filter(|&&(name, f)| name != init && sets(f)) {
-                late.entry(ClassKey { module, class: ClassId(number(n)) }).or_default().push(f);
-            }
-        }
-    }
-    late
 }
 
 thread_local! {

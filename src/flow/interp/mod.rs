@@ -83,7 +83,6 @@ mod kept;
 mod keys;
 mod lacking;
 mod late_layers;
-mod late_tensors;
 mod layers;
 mod left_open;
 mod loading;
