@@ -10,7 +10,6 @@ mod added;
 mod addresses;
 mod allocation;
 mod annotated;
-mod answers;
 mod apart;
 mod args;
 mod arrays;
@@ -253,8 +252,6 @@ pub struct Interp<'p> {
     taken: Vec<Literal>,
     /// Classes of modules of which it has been asked whether they have weights.
     weighty: RefCell<FxHashMap<ClassKey, bool>>,
-    /// By file, as far as that was asked: the attributes that hold answers to whether CUDA is there.
-    answers: RefCell<FxHashMap<ModIdx, FxHashSet<Sym>>>,
     /// While positive, nothing is reported.
     muted: u32,
     /// While positive, what runs is to raise some error.
@@ -449,7 +446,6 @@ impl<'p> Interp<'p> {
             split: Vec::new(),
             taken: Vec::new(),
             weighty: RefCell::default(),
-            answers: RefCell::default(),
             muted: 0,
             awaiting: 0,
             default_device,
