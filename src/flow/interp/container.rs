@@ -180,8 +180,7 @@ impl Interp<'_> {
             Value::Outer(o) => Value::Outer(self.outer_item(o, Value::Unknown)),
             Value::Object(id) => match (self.obj(id).kind, self.own(id)) {
                 (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Many(m)) => {
-                    let item = self.each_of(m);
-                    self.layer(id, item).map_or(item, |home| self.possible_tensor(home))
+                    self.each_of(m)
                 }
                 (ObjKind::Loader | ObjKind::Items, item) => item,
                 // One list here and a longer one there.

@@ -112,15 +112,9 @@ impl Interp<'_> {
             ObjKind::List { .. } => match (self.own(id), i) {
                 (Value::Many(_), Value::Slice) => Value::Object(id),
                 (v @ Value::Seq(_), Value::Slice) => self.index(v, i, e, e, e),
-                (v, i) => {
-                    let item = self.index(v, i, e, e, e);
-                    self.layer(id, item).map_or(item, |home| self.possible_tensor(home))
-                }
+                (v, i) => self.index(v, i, e, e, e),
             },
-            ObjKind::Dict { .. } => {
-                let item = self.dict_item(id, i, e);
-                self.layer(id, item).map_or(item, |home| self.possible_tensor(home))
-            }
+            ObjKind::Dict { .. } => self.dict_item(id, i, e),
             // Part of a data set is one.
             ObjKind::Items if i == Value::Slice => Value::Object(id),
             ObjKind::Items | ObjKind::Loader => self.own(id),

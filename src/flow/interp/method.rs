@@ -449,8 +449,7 @@ impl Interp<'_> {
     fn object_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
         let field = self.get_field(id, name);
         if field != Value::Absent {
-            let out = self.call_value(field, args, e);
-            return self.given_by_layer(id, field, args, out);
+            return self.call_value(field, args, e);
         }
         if let Some(key) = self.obj(id).class
             && let Some(v) = self.class_attr(key, name)

@@ -82,7 +82,6 @@ mod kept;
 mod keys;
 mod lacking;
 mod late_layers;
-mod layers;
 mod left_open;
 mod loading;
 mod loops;

@@ -420,8 +420,7 @@ impl Interp<'_> {
         self.unless_within(id, args, e, &mut |i| {
             for &child in &children {
                 let args = Args { positional: vec![(v, at)], ..Args::default() };
-                let out = i.call_value(child, &args, e);
-                v = i.given_by_unknown_layer(child, (v, at), out);
+                v = i.call_value(child, &args, e);
             }
             v
         })

@@ -353,6 +353,6 @@ impl Interp<'_> {
         let result = self.result_of(e);
         self.is_made_of(result, args);
         self.lives_near(o, args, result);
-        self.given_by_part(o, args, result)
+        result
     }
 }
