@@ -108,7 +108,6 @@ impl Interp<'_> {
         let (mut usual, mut chance): (Vec<Literal>, Vec<Literal>) = (Vec::new(), Vec::new());
         // What somebody can set, and its clauses.
         let (mut set, mut set_clauses): (Vec<Literal>, Vec<String>) = (Vec::new(), Vec::new());
-        let mut memos = Vec::new();
         for &(atom, truth) in cube {
             // Another alternative than the one that is looked at.
             if self.taken.contains(&(atom, !truth)) {
@@ -152,7 +151,6 @@ impl Interp<'_> {
                     continue;
                 }
                 Atom::Past => continue,
-                Atom::Opaque { .. } if self.is_memo(atom, &mut memos) => continue,
                 // No program counts on that.
                 Atom::Partly if truth => return None,
                 Atom::Mended => return None,

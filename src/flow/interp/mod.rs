@@ -88,7 +88,6 @@ mod loops;
 mod made;
 mod managers;
 mod meet;
-mod memo;
 mod mended;
 mod method;
 mod misplaced;
@@ -354,9 +353,6 @@ pub struct Interp<'p> {
     callers: callers::Callers,
     /// The expression whose value nobody looks at, with its activation.
     unused: Option<(FrameId, ExprId)>,
-    /// Tests of caches, by where they stand; what their outcomes depend on, by activation.
-    memo_tests: FxHashMap<(ModIdx, ExprId), Vec<crate::span::Span>>,
-    memos: FxHashMap<AtomId, FrameId>,
     /// Where the body of a `try` leads past it, by the atom of its handler.
     unraised: FxHashMap<AtomId, Cond>,
     /// The call that is tried out, if that is all that is interpreted.
@@ -500,8 +496,6 @@ impl<'p> Interp<'p> {
             handed: FxHashMap::default(),
             callers: callers::Callers::default(),
             unused: None,
-            memo_tests: FxHashMap::default(),
-            memos: FxHashMap::default(),
             unraised: FxHashMap::default(),
             trial: None,
             watch,

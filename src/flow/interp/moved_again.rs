@@ -21,8 +21,7 @@ impl Interp<'_> {
             return;
         }
         let Some(entered) = self.second_round() else {
-            let again = self.is_sent_by_each_call(t, base).filter(|_| !self.is_kept_once(e));
-            if let Some(again) = again {
+            if let Some(again) = self.is_sent_by_each_call(t, base) {
                 self.tell_where(target, e, Kind::InvariantMove { again });
             }
             return;

@@ -54,7 +54,6 @@ impl<'p> Interp<'p> {
             }
             Stmt::If { test, then, orelse } => {
                 let cond = self.test(*test);
-                self.note_memo(*test, cond, *then);
                 self.branch(
                     cond,
                     &mut |i| {
