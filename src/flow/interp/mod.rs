@@ -31,7 +31,6 @@ mod compare;
 mod composed;
 mod cond;
 mod container;
-mod convention;
 mod costs;
 mod created;
 mod current_gpu;
