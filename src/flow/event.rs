@@ -471,13 +471,6 @@ pub enum Kind {
         /// Where it comes back.
         back: Place,
     },
-    /// A tensor goes to the host as an array, and what is made of that is sent back to where it was.
-    ThroughArray {
-        /// Where it is made a tensor again.
-        made: Place,
-        /// Where that is sent back.
-        back: Place,
-    },
     /// Numbers of 64 bits on a GPU.
     DoubleOnGpu,
     /// `bfloat16` on a GPU that nobody has asked whether it knows it.

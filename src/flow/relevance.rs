@@ -10,7 +10,7 @@
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::assigned::{self, Assigned};
 use super::cuda_only::CudaOnly;
@@ -20,8 +20,8 @@ use super::import_time::{self, ImportTime};
 use super::moved_parts::{Move, moves_in};
 use super::scan::{Names, Scan};
 use super::set_up::SetUp;
-use crate::ir::{ClassId, ExprId, FuncId, Module};
-use crate::link::{ClassKey, ModIdx, Program};
+use crate::ir::{ExprId, FuncId, Module};
+use crate::link::{ModIdx, Program};
 use crate::sym::{Answers, Sym};
 
 /// What is known of each function of a program.
@@ -152,7 +152,6 @@ impl Relevance {
             facts.beside.clone_from(&found[m].beside);
         }
         let assigned = Assigned::of(assigned);
-        let decides = |m: ModIdx, f: FuncId| modules[m.0 as usize].own[f.0 as usize];
         Self {
             modules,
             imports: ImportTime::of(&at_import),

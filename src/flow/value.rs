@@ -121,8 +121,6 @@ pub enum Host {
     Array,
     /// An array that is certainly of 64-bit floating point, or a number out of one.
     Doubles,
-    /// An array with the numbers of a tensor as they were on its device, and why that came to the host.
-    Left(OriginId),
     /// A number, or an array of them: what NumPy makes of something of which nobody knows which it is.
     Numbers,
     /// The number of the CUDA device in use.

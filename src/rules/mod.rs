@@ -130,7 +130,6 @@ const RULES: &[Rule] = &[
     transfers::already_there,
     transfers::timed,
     transfers::there_and_back,
-    transfers::through_array,
     mismatch::discarded,
     mismatch::moved_empty,
     mismatch::to_numpy,

@@ -1,6 +1,6 @@
 //! NumPy arrays: which of them are of 64-bit floating point, as most are unless told otherwise.
 
-use super::super::value::{Host, Value};
+use super::super::value::Value;
 use super::Interp;
 use super::args::Args;
 use crate::ir::{Expr, ExprId, UnaryOp};
@@ -170,7 +170,6 @@ impl Interp<'_> {
         match v {
             Self::ARRAY
             | Self::DOUBLES
-            | Value::Host(Host::Left(_))
             | Value::Seq(_)
             | Value::Many(_)
             | Value::Object(_) => true,

@@ -225,7 +225,7 @@ impl Interp<'_> {
     /// What a module's `forward` gives is an array, and nobody is told that it may not be one: then the module is on the host, in
     /// its other methods as well.
     pub(super) fn leaves_for_numpy(&mut self, key: ClassKey, given: Value) {
-        let array = matches!(given, Value::Host(Host::Array | Host::Doubles | Host::Numbers | Host::Left(_)));
+        let array = matches!(given, Value::Host(Host::Array | Host::Doubles | Host::Numbers));
         if array && !self.events.iter().any(|p| matches!(p.event.kind, Kind::ToHost { .. })) {
             let home = self.receiver_symbol(key);
             self.callers.for_numpy.insert(home);

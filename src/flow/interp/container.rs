@@ -189,7 +189,7 @@ impl Interp<'_> {
             },
             Value::Host(Host::Text | Host::Number) | Value::Str(..) => Self::TEXT,
             // A number or a row.
-            Value::Host(Host::Array | Host::Left(_)) => Self::NUMBERS,
+            Value::Host(Host::Array) => Self::NUMBERS,
             Value::Host(h) => Value::Host(h),
             _ => Value::Unknown,
         };

@@ -485,7 +485,7 @@ impl Interp<'_> {
                 self.tensor_binary(op, a, b, e, l, r)
             }
             (Value::Host(Host::Doubles), _) | (_, Value::Host(Host::Doubles)) => Self::DOUBLES,
-            (Value::Host(Host::Array | Host::Left(_)), _) | (_, Value::Host(Host::Array | Host::Left(_))) => {
+            (Value::Host(Host::Array), _) | (_, Value::Host(Host::Array)) => {
                 Self::ARRAY
             }
             (Value::Host(Host::Numbers), _) | (_, Value::Host(Host::Numbers)) => Self::NUMBERS,

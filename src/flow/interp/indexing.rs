@@ -49,10 +49,10 @@ impl Interp<'_> {
                 _ => self.result_of(e),
             },
             // A number or a row.
-            Value::Host(Host::Array | Host::Left(_)) if matches!(i, Value::Int(_) | Self::NUMBER) => {
+            Value::Host(Host::Array) if matches!(i, Value::Int(_) | Self::NUMBER) => {
                 Self::NUMBERS
             }
-            Value::Host(Host::Array | Host::Doubles | Host::Numbers | Host::Left(_)) => b,
+            Value::Host(Host::Array | Host::Doubles | Host::Numbers) => b,
             Value::Host(Host::Text) | Value::Str(..) => Self::TEXT,
             Value::Host(h @ (Host::Number | Host::Memory)) => Value::Host(h),
             Value::External(path) => {
@@ -485,7 +485,7 @@ impl Interp<'_> {
                     put |= matches!(self.obj(id).kind, ObjKind::List { module: false })
                         && !self.holds_only_slices(id)
                 }
-                Value::Host(Host::Array | Host::Left(_)) => put = true,
+                Value::Host(Host::Array) => put = true,
                 _ => {}
             }
         }

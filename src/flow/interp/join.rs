@@ -198,7 +198,7 @@ impl<'p> Interp<'p> {
                 let items: Vec<Value> = x.iter().zip(y.iter()).map(|(&p, &q)| self.blend(p, q)).collect();
                 self.seq(&items)
             }
-            (Value::Host(Host::Array | Host::Left(_)), Value::Host(Host::Array | Host::Left(_))) => {
+            (Value::Host(Host::Array), Value::Host(Host::Array)) => {
                 Self::ARRAY
             }
             // `x = 0`, and lists of such made of it by a loop: no tensor at any rate.
@@ -285,7 +285,7 @@ impl<'p> Interp<'p> {
             && self.d.any_leaf(d, &|leaf| {
                 matches!(
                     value(leaf),
-                    Value::Host(Host::Array | Host::Doubles | Host::Numbers | Host::Left(_))
+                    Value::Host(Host::Array | Host::Doubles | Host::Numbers)
                 )
             })
     }

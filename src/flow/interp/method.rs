@@ -94,9 +94,8 @@ impl Interp<'_> {
             // A text has no such attribute: it is what a member of an `Enum` has been given.
             Value::Str(..) if name.as_str() == "value" => b,
             Value::Host(Host::Doubles) if matches!(name.as_str(), "T" | "real" | "flat") => b,
-            Value::Host(Host::Left(_)) if name.as_str() == "T" => b,
             Self::NUMBERS if matches!(name.as_str(), "T" | "real") => b,
-            Value::Host(Host::Array | Host::Doubles | Host::Numbers | Host::Left(_)) => Self::ARRAY,
+            Value::Host(Host::Array | Host::Doubles | Host::Numbers) => Self::ARRAY,
             // Of what `max(dim=0)`, `sort()` and the like give.
             Value::Seq(id) => match (&*self.seq_items(id), name.as_str()) {
                 (&[values, _], "values") => values,

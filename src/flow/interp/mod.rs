@@ -37,7 +37,6 @@ mod current_gpu;
 mod decorators;
 mod defaults;
 mod defined;
-mod detour;
 mod device;
 mod device_types;
 mod differentiated;

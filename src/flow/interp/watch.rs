@@ -94,10 +94,6 @@ pub(super) struct Watch {
     pub(super) kernels_imported: FxHashSet<AtomId>,
     /// Copies to the host that nobody has waited for, with the number of waits before each.
     pub(super) unwaited: FxHashMap<Place, u32>,
-    /// Where tensors were before they were moved to the host, by the reason of that.
-    pub(super) left: FxHashMap<OriginId, Device>,
-    /// Tensors made of arrays of such, by the reason why they are on the host, and that of the move.
-    pub(super) came_back: FxHashMap<OriginId, OriginId>,
     pub(super) waits: u32,
     /// Classes whose instances were moved to an accelerator in sight; true if that may have been CUDA.
     pub(super) accelerated: FxHashMap<ClassKey, bool>,
@@ -292,8 +288,6 @@ impl Watch {
             needless: FxHashMap::default(),
             needed: FxHashSet::default(),
             unwaited: FxHashMap::default(),
-            left: FxHashMap::default(),
-            came_back: FxHashMap::default(),
             waits: 0,
             accelerated: FxHashMap::default(),
             accelerates: FxHashMap::default(),
