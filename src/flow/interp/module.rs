@@ -321,7 +321,6 @@ impl Interp<'_> {
         self.check_optimizers(id, device, e);
         self.half_moves(id, device, e);
         self.move_module(id, device);
-        self.optimizers_follow(id, e);
         self.note_accelerator(id, device);
     }
 
