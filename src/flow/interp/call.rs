@@ -189,9 +189,6 @@ impl Interp<'_> {
             self.escape(v, 0);
         }
         self.works_for_autocast(f, args, e);
-        if self.has_hooks(f) {
-            self.hooks_after(f, args, Value::Unknown, e);
-        }
         if let Value::Outer(model) = f
             && let Some(v) = self.call_outside_module(model, args, e)
         {
