@@ -371,8 +371,6 @@ pub enum Reason {
     Unwaited,
     /// Kept by a module's constructor where `.to()` does not see it: a plain attribute, a list.
     Kept,
-    /// Kept by the constructor of a class whose own `to()` moves other attributes, and not this one.
-    Forgotten,
     /// Kept in an attribute by another method of a module, on the CPU then: a cache that outlives the call.
     Stored,
     /// The device is the default of a parameter that this call leaves out.

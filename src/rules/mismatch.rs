@@ -188,7 +188,7 @@ pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let step =
-        stray.chain.iter().find(|s| matches!(s.reason, Reason::Kept | Reason::Stored | Reason::Forgotten))?;
+        stray.chain.iter().find(|s| matches!(s.reason, Reason::Kept | Reason::Stored))?;
     let place = step.place;
     let fits = match step.reason {
         // Put where its module was then, and left there: nobody has to make it elsewhere.
@@ -203,24 +203,16 @@ pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if stray.device != DeviceName::Known("cpu".to_owned()) || !fits {
         return None;
     }
-    let forgotten = step.reason == Reason::Forgotten;
-    let message = if forgotten {
-        format!(
-            "the class's own `to()` moves other attributes and leaves this one, and {what} meets {}",
-            other.device.in_words()
-        )
-    } else {
-        format!(
-            "a plain tensor attribute of a module: `.to()` does not move it, and {what} meets {}",
-            other.device.in_words()
-        )
-    };
+    let message = format!(
+        "a plain tensor attribute of a module: `.to()` does not move it, and {what} meets {}",
+        other.device.in_words()
+    );
     let f = finding(301, event, message, place, "kept as a plain attribute");
     let mut f = f.related(event.place, format!("meets a tensor on {} here", other.device.in_words()));
     if let Some((made, _)) = made(stray).filter(|&(p, _)| p != place) {
         f = f.related(made, "made here, on the CPU");
     }
-    let help = if forgotten { "move it in `to()` as well" } else { "register it with `register_buffer`" };
+    let help = "register it with `register_buffer`";
     let remedy = (step.reason == Reason::Kept).then_some(Remedy::Register(place));
     Some(with_stack(f, event).help(help).remedy(remedy))
 }

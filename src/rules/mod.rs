@@ -604,7 +604,6 @@ fn reason(step: &event::Step) -> &'static str {
         Reason::Pinned => "pinned here",
         Reason::Unwaited => "copied here",
         Reason::Kept => "kept here as a plain attribute",
-        Reason::Forgotten => "kept here, where the class's own `to()` leaves it",
         Reason::Stored => "kept here in an attribute",
         Reason::Defaulted => "the device is left to its default here",
         Reason::Text | Reason::Number => "named here",

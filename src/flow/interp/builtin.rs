@@ -119,7 +119,7 @@ impl Interp<'_> {
                         && self.obj(id).kind == ObjKind::Instance
                         && !matches!(args.positional[1].0, Value::Str(..))
                     {
-                        self.forget_plain(id, None);
+                        self.forget_plain(id);
                     }
                     // `setattr(layer, name, nn.Parameter(…))`: weights, of which nobody knows whether these are all.
                     if let Value::Object(id) = v

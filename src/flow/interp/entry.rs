@@ -391,10 +391,7 @@ impl Interp<'_> {
         }
         self.objects[id.0 as usize].outer = Some(outer);
         if !self.is_module_class(key) {
-            let made: Vec<(Sym, Value)> =
-                self.obj(id).attrs.iter().map(|&(name, cell)| (name, self.store.get(cell))).collect();
             self.between_calls(key, id);
-            self.move_by_hand(key, id, &made, outer);
         }
         if self.is_module_class(key) {
             // A program that moves it to MPS or to nothing never has it on CUDA.

@@ -104,7 +104,6 @@ mod outside_modules;
 mod overlaid;
 mod own;
 mod own_collections;
-mod own_moves;
 mod own_optimizer;
 mod parts;
 mod passing;
@@ -376,7 +375,6 @@ struct Known {
     device: Sym,
     training: Sym,
     /// Methods by which things move.
-    movers: [Sym; 3],
     device_count: OuterId,
 }
 
@@ -408,7 +406,6 @@ impl<'p> Interp<'p> {
             init: Sym::new("__init__"),
             device: Sym::new("device"),
             training: Sym::new("training"),
-            movers: own_moves::MOVERS.map(Sym::new),
             device_count,
         };
         Self {
