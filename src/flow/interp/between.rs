@@ -71,11 +71,6 @@ impl Interp<'_> {
             {
                 continue;
             }
-            if self.stays_buffer(key, id, name) {
-                let v = self.buffer_of(id);
-                self.set_field(id, name, v);
-                continue;
-            }
             let known = matches!(held, Held::Tensor { .. } | Held::Generator(_)) && !self.may_miss(key, name);
             if known || self.get_field(id, name) != Value::Absent {
                 let v = if known { self.value_of(held) } else { Value::Unknown };
