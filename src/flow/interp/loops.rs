@@ -92,8 +92,7 @@ impl<'p> Interp<'p> {
             }
         }
         self.all_replaced(target, iter, body);
-        let whole = self.whole_modules(iterable);
-        self.end_loop(before, orelse, &End { endless: false, sure, whole });
+        self.end_loop(before, orelse, &End { endless: false, sure });
     }
 
     pub(super) fn while_loop(&mut self, test: ExprId, body: Block, orelse: Block) {
@@ -135,7 +134,7 @@ impl<'p> Interp<'p> {
                 return;
             }
         }
-        self.end_loop(before, orelse, &End { endless, sure, whole: Vec::new() });
+        self.end_loop(before, orelse, &End { endless, sure });
     }
 
     /// What a loop has set by some later round is not known.
@@ -282,17 +281,13 @@ impl<'p> Interp<'p> {
             // A loop that always leaves the function may also not have run at all.
             self.path = if !frame.breaks.is_empty() {
                 before
-            } else if self.said_of_all(&end.whole) == FALSE {
-                // A module has parameters.
-                FALSE
             } else {
                 let ran = self.raised_atom();
                 self.d.and(before, ran)
             };
         } else {
             // What the last test or the exhausted iterator says is not kept: conditions inside are per pass.
-            let all = if frame.breaks.is_empty() { self.said_of_all(&end.whole) } else { TRUE };
-            self.path = self.d.and(before, all);
+            self.path = before;
         }
         self.path = self.d.and(self.path, caught);
         for (_, changes) in frame.breaks.into_iter().take(1) {
@@ -487,8 +482,6 @@ struct End {
     endless: bool,
     /// After one round at least.
     sure: bool,
-    /// It goes over all parameters of these.
-    whole: Vec<OuterId>,
 }
 
 /// What a loop goes over.
