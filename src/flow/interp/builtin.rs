@@ -571,10 +571,6 @@ impl Interp<'_> {
             _ if v == Value::External(Sym::new("torch.optim.lr_scheduler")) => {
                 Value::External(Sym::new("torch.optim.lr_scheduler.LRScheduler"))
             }
-            Some(&(_, at)) if matches!(v, Value::External(_)) => match self.text_by_default(at) {
-                Some(name) => self.attr(v, name, e),
-                None => self.result_of(e),
-            },
             _ => self.result_of(e),
         }
     }
