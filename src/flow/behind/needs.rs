@@ -236,7 +236,7 @@ impl Refuses<'_> {
 
     /// Does the method of that name move something?
     fn moves(&self, receiver: ExprId, name: Sym) -> bool {
-        self.uses == Uses::Making || self.is_plain(name) && !self.is_weightless(receiver)
+        self.uses == Uses::Making || self.is_plain(name)
     }
 
     /// Is the method PyTorch's wherever it is called, or does each of that name in the project need CUDA itself?

@@ -1,6 +1,6 @@
 //! Modules that have nothing to move: losses, activations, and what is made of these.
 
-use super::super::value::{ObjId, OuterKey, Value};
+use super::super::value::{ObjId, Value};
 use super::{Interp, ObjKind};
 use crate::ir::{Expr, ExprId, Stmt, Var};
 use crate::sym::Sym;
@@ -64,9 +64,6 @@ impl Interp<'_> {
         self.values_of(v).into_iter().all(|v| match v {
             Value::Absent | Value::None | Value::Bool(_) | Value::Int(_) | Value::Str(..) => true,
             Value::Host(_) | Value::Device(_) | Value::External(_) | Value::Closure(_) => true,
-            Value::Outer(o) => {
-                matches!(self.t.get_outer(o).key, OuterKey::Attr { name, .. } if is_constant(name))
-            }
             Value::Tensor(t) => !self.get_tensor(t).role.registered(),
             Value::Object(o) if self.is_module_object(o) => self.moves_nothing(o, depth + 1),
             // Only modules are registered, and lists of them not.
@@ -79,10 +76,4 @@ impl Interp<'_> {
             _ => false,
         })
     }
-}
-
-/// `cfg.IGNORE_INDEX`: what is written so is a number, a text or a switch.
-fn is_constant(path: Sym) -> bool {
-    let name = path.as_str().rsplit('.').next().unwrap_or_default();
-    name.len() > 1 && name.starts_with(|c: char| c.is_ascii_uppercase()) && name.to_ascii_uppercase() == name
 }
