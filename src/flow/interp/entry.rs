@@ -183,13 +183,10 @@ impl Interp<'_> {
             {
                 continue;
             }
-            let stays_behind = matches!(pending.event.kind, super::super::event::Kind::Mismatch { .. })
-                && self.any_stays_behind(&pending.about);
             let number = pending.about.iter().any(|o| self.size_proofs.contains(o));
             if pending.needs.iter().all(|&o| self.is_proven(o))
                 && !number
                 && !self.any_on_host(&pending.about)
-                && !stays_behind
             {
                 let parameter = self.parameter_of(&pending.about);
                 pending.event.followed = self.any_followed(&pending.about);

@@ -286,7 +286,6 @@ impl Interp<'_> {
                 if matches!(text, "to" | "cuda" | "cpu") {
                     self.goes_along(o, moved);
                     self.part_moves(o);
-                    self.part_leaves_host(o, moved, e);
                 }
                 return moved;
             }

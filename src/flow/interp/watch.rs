@@ -170,8 +170,6 @@ pub(super) struct Watch {
     pub(super) gpus_chosen: Vec<(FrameId, Cond, Place)>,
     /// Modules that register parameters or buffers under names that are not written down.
     pub(super) registers_by_hand: FxHashSet<ObjId>,
-    /// Parts that are sent to an accelerator, by what they are parts of.
-    pub(super) sent_parts: FxHashMap<OuterId, FxHashSet<OuterId>>,
     /// What is given to a module that brings its inputs along.
     pub(super) brought_along: FxHashSet<OuterId>,
     /// Inputs of `forward` that have been given to layers with weights.
@@ -328,7 +326,6 @@ impl Watch {
             fixtures: FxHashMap::default(),
             gpus_chosen: Vec::new(),
             registers_by_hand: FxHashSet::default(),
-            sent_parts: FxHashMap::default(),
             brought_along: FxHashSet::default(),
             with_layers: FxHashSet::default(),
             shown_modules: FxHashSet::default(),
