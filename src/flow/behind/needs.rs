@@ -103,10 +103,10 @@ impl Refuses<'_> {
                         && !a.context
                 })
             }
-            (Expr::Attr { name, base }, None) if name.as_str() == MOVE => self.moves(base, name),
-            (Expr::Attr { name, base }, None) if name.as_str() == "to" => {
+            (Expr::Attr { name, .. }, None) if name.as_str() == MOVE => self.moves(name),
+            (Expr::Attr { name, .. }, None) if name.as_str() == "to" => {
                 argument(call, 0, Sym::new("device")).is_some_and(|e| self.names_cuda(e, MAX_NAMES))
-                    && self.moves(base, name)
+                    && self.moves(name)
             }
             _ => false,
         }
@@ -235,7 +235,7 @@ impl Refuses<'_> {
     }
 
     /// Does the method of that name move something?
-    fn moves(&self, receiver: ExprId, name: Sym) -> bool {
+    fn moves(&self, name: Sym) -> bool {
         self.uses == Uses::Making || self.is_plain(name)
     }
 

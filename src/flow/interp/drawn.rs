@@ -2,10 +2,9 @@
 
 use super::super::diagram::{Cond, FALSE};
 use super::super::dims::Dims;
-use super::super::value::{Device, OuterId, OuterKey, Reason, Value};
+use super::super::value::{Device, OuterId, OuterKey, Reason};
 use super::Interp;
 use super::meet::{Clash, Difference, Party, refused};
-use crate::ir::ExprId;
 
 impl Interp<'_> {
     /// A part of what a loop draws is moved.

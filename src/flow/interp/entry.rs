@@ -1,6 +1,5 @@
 //! Entry points: a file's body, then each of its functions for itself.
 
-use rustc_hash::FxHashSet;
 
 use super::super::atom::Atom;
 use super::super::diagram::{FALSE, TRUE};

@@ -617,7 +617,7 @@ impl Interp<'_> {
     }
 
     /// `super().__init__(…)` of a base that is not in the project.
-    pub(super) fn call_foreign_init(&mut self, receiver: Value, name: Sym, args: &Args, e: ExprId) {
+    pub(super) fn call_foreign_init(&mut self, args: &Args) {
         for (v, _) in args.values() {
             self.escape(v, 0);
         }

@@ -1,11 +1,9 @@
 //! Objects of the project that are gone over: `__iter__` and `__next__`, or `__getitem__` with 0, 1, 2, ….
 
-use super::super::atom::AtomId;
-use super::super::diagram::{Cond, TRUE};
-use super::super::value::{Device, ObjId, OuterId, Value};
+use super::super::value::{ObjId, Value};
 use super::args::Args;
 use super::loops::Iteration;
-use super::{FALSE, Interp, ObjKind, Test};
+use super::{FALSE, Interp, ObjKind};
 use crate::ir::ExprId;
 
 /// Longest `range` whose numbers are told apart.

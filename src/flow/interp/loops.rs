@@ -3,7 +3,7 @@
 use super::super::atom::Atom;
 use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::store::{Changes, Mark};
-use super::super::value::{ObjId, OuterId, Value};
+use super::super::value::{ObjId, Value};
 use super::{Interp, LoopFrame};
 use crate::ir::{Block, Comp, CompId, CompKind, Expr, ExprId, Generator, Stmt, Var};
 use crate::span::Span;

@@ -392,7 +392,7 @@ impl Interp<'_> {
                             self.module_method(id, name, args, e, base)
                         }
                         _ => {
-                            self.call_foreign_init(bound.receiver, name, args, e);
+                            self.call_foreign_init(args);
                             Value::None
                         }
                     },

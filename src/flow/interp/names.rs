@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 
 use super::super::diagram::{FALSE, TRUE};
 use super::Interp;
-use crate::ir::{Expr, ExprId, Stmt, Var};
+use crate::ir::{Expr, Stmt, Var};
 use crate::link::ModIdx;
 use crate::sym::Sym;
 

@@ -9,22 +9,15 @@ use crate::sym::Sym;
 const DICT: ObjKind = ObjKind::Dict { module: false };
 
 impl Interp<'_> {
-    /// What `param_groups` is of an optimizer that is given these parameters, and these settings for all of them.
-    pub(super) fn groups_of(
-        &mut self,
-        (params, at): (Value, ExprId),
-        settings: Vec<Value>,
-        e: ExprId,
-    ) -> Value {
+    /// What `param_groups` is of an optimizer that is given these parameters.
+    pub(super) fn groups_of(&mut self, (params, at): (Value, ExprId), e: ExprId) -> Value {
         let params = self.builtin_list(params, at, e);
         match params {
             // Groups, as dicts, are what they are.
             Value::Object(list) if self.holds_dicts(list) => params,
             params => {
                 let key = Value::Str(Sym::new("params"), NO_ORIGIN);
-                let mut items = vec![key, params];
-                items.extend(settings);
-                let content = self.seq(&items);
+                let content = self.seq(&[key, params]);
                 let group = Value::Object(self.object(DICT, None, content));
                 self.list(&[group])
             }
