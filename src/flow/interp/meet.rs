@@ -175,6 +175,9 @@ impl Interp<'_> {
         clash: &Clash,
     ) -> Pair {
         let (da, oa, db, ob) = clash.pair;
+        if self.by_convention(da, oa, db, ob) {
+            return Pair::Refused;
+        }
         let involved = match (clash.difference, da, db) {
             (Difference::Accelerators, Device::Of(_), _) | (Difference::Accelerators, _, Device::Of(_)) => {
                 self.at_least(2)
@@ -385,15 +388,15 @@ impl Interp<'_> {
         self.d.and(moved, path) != FALSE
     }
 
-    /// Is a module being made of what its constructor is given? Who makes one moves it when it is there, and what it is made
-    /// of is as new as the module.
-    fn inside_constructor(&self, given: Device) -> bool {
-        let Device::Of(o) = given else { return false };
-        let OuterKey::Param { module, func, .. } = self.t.get_outer(o).key else { return false };
-        let f = self.program.get(module).ir.function(func);
-        let class = f.class.map(|class| ClassKey { module, class });
-        f.name == self.known.init
-            && class.is_some_and(|key| self.is_module_class(key) && !self.is_autograd_function(key))
+    /// An entry of a dict of weights, `state["encoder.weight"]`: who edits those has loaded them to the host.
+    pub(super) fn is_saved_weight(&self, o: OuterId) -> bool {
+        match self.t.get_outer(o).key {
+            OuterKey::Item { base, key } => {
+                let dotted = matches!(key, Some(Value::Str(s, _)) if s.as_str().contains('.'));
+                dotted || self.t.get_outer(base).text.contains("state_dict") || self.is_saved_weight(base)
+            }
+            _ => false,
+        }
     }
 
     /// Was it made with `device=x.device`? Then it is there whatever `x` is.

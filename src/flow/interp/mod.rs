@@ -31,6 +31,7 @@ mod compare;
 mod composed;
 mod cond;
 mod container;
+mod convention;
 mod costs;
 mod created;
 mod current_gpu;
