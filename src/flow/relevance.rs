@@ -10,7 +10,7 @@
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::assigned::{self, Assigned};
 use super::cuda_only::CudaOnly;
@@ -20,8 +20,8 @@ use super::import_time::{self, ImportTime};
 use super::moved_parts::{Move, moves_in};
 use super::scan::{Names, Scan};
 use super::set_up::SetUp;
-use crate::ir::{ExprId, FuncId, Module};
-use crate::link::{ModIdx, Program};
+use crate::ir::{ClassId, ExprId, FuncId, Module};
+use crate::link::{ClassKey, ModIdx, Program};
 use crate::sym::{Answers, Sym};
 
 /// What is known of each function of a program.
@@ -38,6 +38,8 @@ pub struct Relevance {
     /// What helpers give that many files call.
     pub(super) helpers: Helpers,
     modules: Vec<Facts>,
+    /// Of each class that has any, the methods besides the constructor that decide a device and assign attributes of their object.
+    late: FxHashMap<ClassKey, Vec<FuncId>>,
 }
 
 /// What is known of the functions of one file, by number.
@@ -152,7 +154,9 @@ impl Relevance {
             facts.beside.clone_from(&found[m].beside);
         }
         let assigned = Assigned::of(assigned);
+        let decides = |m: ModIdx, f: FuncId| modules[m.0 as usize].own[f.0 as usize];
         Self {
+            late: late_setters(program, &assigned, &decides),
             modules,
             imports: ImportTime::of(&at_import),
             cuda_only: CudaOnly::of(program),
@@ -229,10 +233,35 @@ impl Relevance {
         self.modules.get(module.0 as usize).and_then(|m| m.calls.get(func.0 as usize)).copied().unwrap_or(0)
     }
 
+    /// The methods of the class itself, without its constructor, that decide a device and assign attributes of their object.
+    pub fn late_setters(&self, class: ClassKey) -> &[FuncId] {
+        self.late.get(&class).map_or(&[], |methods| methods)
+    }
+
     /// Does the function itself decide a device somewhere?
     pub fn decides(&self, module: ModIdx, func: FuncId) -> bool {
         self.modules.get(module.0 as usize).and_then(|m| m.own.get(func.0 as usize)).copied().unwrap_or(true)
     }
+}
+
+/// See [`Relevance::late_setters`]: of every class, as each class is asked for those of all of its bases.
+fn late_setters(
+    program: &Program,
+    assigned: &Assigned,
+    decides: &dyn Fn(ModIdx, FuncId) -> bool,
+) -> FxHashMap<ClassKey, Vec<FuncId>> {
+    let init = Sym::new("__init__");
+    let mut late: FxHashMap<ClassKey, Vec<FuncId>> = FxHashMap::default();
+    for (m, linked) in program.modules.iter().enumerate() {
+        let module = index(m);
+        for (n, class) in linked.ir.classes.iter().enumerate() {
+            let sets = |f: FuncId| decides(module, f) && !assigned.to_self(module, f).is_empty();
+            for &(_, f) in class.methods.iter().filter(|&&(name, f)| name != init && sets(f)) {
+                late.entry(ClassKey { module, class: ClassId(number(n)) }).or_default().push(f);
+            }
+        }
+    }
+    late
 }
 
 thread_local! {

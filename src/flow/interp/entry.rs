@@ -275,6 +275,7 @@ impl Interp<'_> {
             }
             // What the constructor has asked, or could not do without, holds in the methods.
             let instance = self.symbolic_instance(key, out);
+            let late = self.kept_late(key, instance);
             // Of what the constructor keeps nowhere for certain, methods know no more than it says of itself.
             let all = self.keeps_settled(instance);
             let (first, rest): (Vec<_>, Vec<_>) = wanted
@@ -284,6 +285,7 @@ impl Interp<'_> {
             self.run_methods(key, instance, &first, out);
             if self.is_module_class(key) && !rest.is_empty() {
                 self.between_calls(key, instance);
+                late.into_iter().for_each(|(name, v)| self.set_field(instance, name, v));
             }
             self.run_methods(key, instance, &rest, out);
             self.path = before;
@@ -320,7 +322,8 @@ impl Interp<'_> {
         // What the constructor makes, and what runs before each test, may bite in any method.
         let all = ["__init__", "setUp", "setup_method", "__post_init__"]
             .into_iter()
-            .any(|name| self.decides_in(key, Sym::new(name)));
+            .any(|name| self.decides_in(key, Sym::new(name)))
+            || !self.late_setters(key).is_empty();
         let live = |f: FuncId| all || self.relevance.is_live(key.module, f);
         let wanted: Vec<(Sym, FuncId)> = methods.iter().copied().filter(|&(_, f)| live(f)).collect();
         // A constructor that has others have something made says no more than they say themselves.

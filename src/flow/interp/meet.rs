@@ -8,7 +8,6 @@ use super::super::value::{Device, OriginId, OuterId, OuterKey, Value};
 use super::Interp;
 use super::current_gpu::with_index;
 use crate::ir::ExprId;
-use crate::link::ClassKey;
 use crate::sym::Sym;
 use crate::torch::{ArgRule, Elsewhere, Share};
 use crate::world::Backend;

@@ -81,6 +81,7 @@ mod kept;
 mod keys;
 mod lacking;
 mod late_layers;
+mod late_tensors;
 mod left_open;
 mod loading;
 mod loops;
