@@ -1,5 +1,6 @@
 //! Entry points: a file's body, then each of its functions for itself.
 
+use rustc_hash::FxHashSet;
 
 use super::super::atom::Atom;
 use super::super::diagram::{FALSE, TRUE};
@@ -57,9 +58,12 @@ pub fn run_module(program: &Program, relevance: &Relevance, module: ModIdx) -> O
     let mut i = Interp::new(program, relevance, module);
     let mut out = Found::default();
     i.run_body(&mut out);
+    // What is only handed over comes last: then it is known where, and under which guards.
+    let last = i.only_handed(module);
     if !i.broken {
-        i.run_functions(&mut out);
+        i.run_functions(&mut out, &last, false);
         i.run_classes(&mut out);
+        i.run_functions(&mut out, &last, true);
     }
     let (texts, needed) = (&i.watch.texts, &i.watch.needed);
     out.events.retain(|(e, ..)| match e.kind {
@@ -240,19 +244,28 @@ impl Interp<'_> {
             }
     }
 
-    /// Module-level functions, each with symbols for parameters.
-    fn run_functions(&mut self, out: &mut Found) {
+    /// Module-level functions, each with symbols for parameters: those that are only handed over, or the others.
+    fn run_functions(&mut self, out: &mut Found, last: &FxHashSet<FuncId>, handed: bool) {
         let module = self.entry;
         let ir = &self.program.get(module).ir;
         for (n, f) in ir.functions.iter().enumerate() {
             let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
+            // Who calls it is asked last: that takes a look at all calls of the file.
             if f.kind == FuncKind::Function
                 && f.class.is_none()
                 && f.parent == Some(FuncId(0))
                 && !self.interpreted.contains(&func)
+                && last.contains(&func) == handed
                 && self.relevance.is_live(module, func)
+                && !(handed && self.is_called_as_wrapped(module, func))
             {
+                let before = self.path;
+                if handed {
+                    let when = self.handed_over(module, func);
+                    self.path = self.d.and(before, when);
+                }
                 self.run_entry(module, func, None, None, out);
+                self.path = before;
             }
         }
     }

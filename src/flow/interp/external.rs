@@ -39,6 +39,7 @@ impl Interp<'_> {
     pub(super) fn call_external(&mut self, path: Sym, args: &Args, e: ExprId) -> Value {
         let text = path.as_str();
         self.note_called(path, args);
+        self.hands_over(text, args);
         self.traces(text, args, e);
         if let Some(name) = text.strip_prefix("builtins.") {
             return self.builtin(Sym::new(name), args, e);

@@ -346,6 +346,8 @@ pub struct Interp<'p> {
     closed: FxHashMap<ModIdx, bool>,
     /// The file's body ends before its end.
     broken: bool,
+    /// When functions are handed to something that calls them.
+    handed: FxHashMap<(ModIdx, FuncId), Cond>,
     /// What the calls in sight say of the functions they call.
     callers: callers::Callers,
     /// The expression whose value nobody looks at, with its activation.
@@ -488,6 +490,7 @@ impl<'p> Interp<'p> {
             foreign_kinds: FxHashMap::default(),
             closed: FxHashMap::default(),
             broken: false,
+            handed: FxHashMap::default(),
             callers: callers::Callers::default(),
             unused: None,
             unraised: FxHashMap::default(),

@@ -154,7 +154,7 @@ impl Interp<'_> {
         let Some(trial) = &self.trial else { return false };
         let ended = !self.exhausted && !self.gave_up && !self.broken;
         let as_before = self.path == TRUE && self.suspended.is_empty() && self.class_cells.is_empty();
-        let told = self.events.len() + self.loads.len() + self.saved.len();
+        let told = self.events.len() + self.loads.len() + self.saved.len() + self.handed.len();
         let shown = self.tensor_proofs.len()
             + self.sized.len()
             + self.size_proofs.len()
