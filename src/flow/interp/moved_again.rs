@@ -166,11 +166,11 @@ impl Interp<'_> {
     /// and again, and each call copies it.
     fn is_sent_by_each_call(&mut self, t: Tensor, base: ExprId) -> Option<Again> {
         let Expr::Attr { base: owner, name } = self.linked().ir.expr(base) else { return None };
-        // In a loop it is that loop's, and of a caller in another file it says nothing.
+        // In a branch it may be for some calls alone, in a loop it is that loop's, and of a caller in another file it says nothing.
         let mut around = Some(self.frame);
         while let Some(f) = around {
             let f = &self.frames[f.0 as usize];
-            if !f.loops.is_empty() || f.module != self.entry {
+            if f.branches > 0 || !f.loops.is_empty() || f.module != self.entry {
                 return None;
             }
             around = f.caller;
