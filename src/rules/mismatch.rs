@@ -177,18 +177,14 @@ fn made(side: &Operand) -> Option<(Place, Reason)> {
 /// SD301 unregistered-tensor
 pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
-    if matches!(
-        meeting,
-        Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data
-    ) {
+    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data) {
         return None;
     }
     let given = matches!(other.device, DeviceName::Varies(_)) && event.callers_decide;
     if given || as_tests_like(event, other, cx) {
         return None;
     }
-    let step =
-        stray.chain.iter().find(|s| matches!(s.reason, Reason::Kept | Reason::Stored))?;
+    let step = stray.chain.iter().find(|s| matches!(s.reason, Reason::Kept | Reason::Stored))?;
     let place = step.place;
     let fits = match step.reason {
         // Put where its module was then, and left there: nobody has to make it elsewhere.
@@ -455,10 +451,8 @@ fn names_host_code(name: &str) -> bool {
 /// SD201 mixed-device-operation
 pub(super) fn operation(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
-    if matches!(
-        meeting,
-        Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data
-    ) || callers_decide(event, other, cx)
+    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data)
+        || callers_decide(event, other, cx)
         || as_tests_like(event, other, cx)
     {
         return None;

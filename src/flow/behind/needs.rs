@@ -243,7 +243,8 @@ impl Refuses<'_> {
     /// be given weights, but rarely is.
     fn is_weightless(&self, receiver: ExprId) -> bool {
         let Expr::Call(id) = self.ir().expr(receiver) else { return false };
-        let Some(Resolved::External(path)) = self.program.resolve_expr(self.module, self.ir().call(id).func) else {
+        let Some(Resolved::External(path)) = self.program.resolve_expr(self.module, self.ir().call(id).func)
+        else {
             return false;
         };
         torch::module(path).is_some_and(|op| match op.state {

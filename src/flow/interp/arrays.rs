@@ -168,11 +168,7 @@ impl Interp<'_> {
     /// Is it an array or a list for certain?
     fn has_elements(&self, v: Value) -> bool {
         match v {
-            Self::ARRAY
-            | Self::DOUBLES
-            | Value::Seq(_)
-            | Value::Many(_)
-            | Value::Object(_) => true,
+            Self::ARRAY | Self::DOUBLES | Value::Seq(_) | Value::Many(_) | Value::Object(_) => true,
             Value::Tensor(id) => self.get_tensor(id).dims.some(),
             _ => false,
         }

@@ -269,9 +269,6 @@ impl Interp<'_> {
         let recursive = self.active(module, func, args);
         if module == self.entry {
             self.is_given(function, receiver.is_some(), args, e);
-            if self.muted == 0 {
-                self.callers.ran.insert(func);
-            }
         }
         if !self.loads.is_empty() {
             self.taken_for_weights(function, receiver.is_some(), args);

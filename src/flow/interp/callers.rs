@@ -37,8 +37,6 @@ pub(super) struct Callers {
     /// Classes whose modules are run to be written down, and those whose modules are called.
     pub(super) traced: FxHashSet<ClassKey>,
     pub(super) called: FxHashSet<ClassKey>,
-    /// Functions of the entry's file that a call has run, whatever the way that led it to them.
-    pub(super) ran: FxHashSet<FuncId>,
     /// While positive, what runs is such a run.
     pub(super) tracing: u32,
     /// Outside tensors that the entry point itself takes to NumPy as they are: who calls it keeps them on the host.

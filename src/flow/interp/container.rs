@@ -179,9 +179,7 @@ impl Interp<'_> {
             Value::Outer(o) if self.has_rows(o) => self.row_outside(o, at),
             Value::Outer(o) => Value::Outer(self.outer_item(o, Value::Unknown)),
             Value::Object(id) => match (self.obj(id).kind, self.own(id)) {
-                (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Many(m)) => {
-                    self.each_of(m)
-                }
+                (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Many(m)) => self.each_of(m),
                 (ObjKind::Loader | ObjKind::Items, item) => item,
                 // One list here and a longer one there.
                 (ObjKind::List { .. } | ObjKind::Dict { .. }, _) => Value::Unknown,

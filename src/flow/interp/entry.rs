@@ -257,7 +257,6 @@ impl Interp<'_> {
                 && !self.interpreted.contains(&func)
                 && last.contains(&func) == handed
                 && self.relevance.is_live(module, func)
-                && !(handed && self.is_called_as_wrapped(module, func))
             {
                 let before = self.path;
                 if handed {

@@ -485,9 +485,7 @@ impl Interp<'_> {
                 self.tensor_binary(op, a, b, e, l, r)
             }
             (Value::Host(Host::Doubles), _) | (_, Value::Host(Host::Doubles)) => Self::DOUBLES,
-            (Value::Host(Host::Array), _) | (_, Value::Host(Host::Array)) => {
-                Self::ARRAY
-            }
+            (Value::Host(Host::Array), _) | (_, Value::Host(Host::Array)) => Self::ARRAY,
             (Value::Host(Host::Numbers), _) | (_, Value::Host(Host::Numbers)) => Self::NUMBERS,
             (Value::Host(Host::Text) | Value::Str(..), _) => Self::TEXT,
             (

@@ -49,9 +49,7 @@ impl Interp<'_> {
                 _ => self.result_of(e),
             },
             // A number or a row.
-            Value::Host(Host::Array) if matches!(i, Value::Int(_) | Self::NUMBER) => {
-                Self::NUMBERS
-            }
+            Value::Host(Host::Array) if matches!(i, Value::Int(_) | Self::NUMBER) => Self::NUMBERS,
             Value::Host(Host::Array | Host::Doubles | Host::Numbers) => b,
             Value::Host(Host::Text) | Value::Str(..) => Self::TEXT,
             Value::Host(h @ (Host::Number | Host::Memory)) => Value::Host(h),

@@ -229,15 +229,10 @@ impl Interp<'_> {
         }
         // Devices and their names are no numbers.
         if path == "builtins.int"
-            && self.values_of(v).iter().all(|v| {
-                matches!(
-                    v,
-                    Value::Str(..)
-                        | Value::Device(_)
-                        | Value::None
-                        | Value::Tensor(_)
-                )
-            })
+            && self
+                .values_of(v)
+                .iter()
+                .all(|v| matches!(v, Value::Str(..) | Value::Device(_) | Value::None | Value::Tensor(_)))
         {
             return Some(false);
         }

@@ -436,11 +436,7 @@ impl<'p> Interp<'p> {
             return Value::Object(self.object(super::ObjKind::Dict { module: false }, None, content));
         }
         let items: Vec<Value> = made.iter().map(|&(k, _)| k).collect();
-        let content = if exact {
-            self.seq(&items)
-        } else {
-            self.many_of(&items)
-        };
+        let content = if exact { self.seq(&items) } else { self.many_of(&items) };
         match comp.kind {
             CompKind::List => self.true_list(content),
             _ => content,
