@@ -23,7 +23,7 @@ impl Interp<'_> {
                 let has_parts = attrs
                     .iter()
                     .any(|&(_, c)| matches!(self.store.get(c), Value::Object(o) if self.is_module_object(o)));
-                has_parts
+                (has_parts || self.is_plainly_made(id))
                     && attrs.iter().all(|&(name, c)| {
                         self.has_nothing_to_move(self.store.get(c), depth) || self.is_setting(id, name)
                     })
@@ -31,6 +31,35 @@ impl Interp<'_> {
             ObjKind::List { module: true } => self.has_nothing_to_move(self.own(id), depth),
             _ => false,
         }
+    }
+
+    /// Do the constructors of its class and of its bases do nothing with it but set attributes, all of which it has? Then
+    /// they have been followed, and it has what can be seen. What moves more than is registered is another matter.
+    fn is_plainly_made(&self, id: ObjId) -> bool {
+        let Some(key) = self.obj(id).class else { return false };
+        let has = |name: Sym| self.obj(id).attrs.iter().any(|&(n, _)| n == name);
+        !self.moves_itself_by_hand(id)
+            && self.program.class(key).mro.iter().all(|&k| {
+                let Some(f) = self.program.own_method(k, self.known.init) else { return true };
+                let ir = &self.program.get(k.module).ir;
+                let function = ir.function(f);
+                let is_self = |e: ExprId| ir.expr(e) == Expr::Var(Var::Local(0));
+                let sets = ir.stmts[ir.stmts_of(function)].iter().all(|s| match *s {
+                    Stmt::Assign { targets, .. } => ir.list(targets).iter().all(|&t| match ir.expr(t) {
+                        Expr::Attr { base, name } if is_self(base) => has(name),
+                        _ => true,
+                    }),
+                    _ => true,
+                });
+                let mut calls = ir.calls().filter(|call| function.span.contains(ir.span(call.func)));
+                sets && calls.all(|call| match ir.expr(call.func) {
+                    // `super().__init__()`, `Base.__init__(self)`
+                    Expr::Attr { name, .. } if name == self.known.init => true,
+                    Expr::Attr { base, .. } if is_self(base) => false,
+                    Expr::Var(Var::Unbound(name)) if name.as_str() == "super" => true,
+                    _ => !call.args.iter().any(|a| is_self(a.value)),
+                })
+            })
     }
 
     /// `self.margin = margin`, of a parameter that is a number, a text or a switch unless the caller says otherwise.
