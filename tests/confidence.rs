@@ -64,7 +64,7 @@ fn a_name_in_another_file_or_in_a_text_is_a_call() {
 #[test]
 fn copies_of_other_projects_tests_and_demos_are_low() {
     let module = "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def forward(self, x):\n        return x + 1\n\n\n\
-                  if __name__ == \"__main__\":\n    net = Net().cuda()\n    print(net(torch.rand(2).cuda()))\n";
+                  if __name__ == \"__main__\":\n    net = Net()\n    print(net(torch.rand(2).cuda()))\n";
     let project = Project::new(&[
         ("net.py", module),
         ("third_party/lib.py", "import torch\n\nX = torch.zeros(3).cuda()\n"),

@@ -14,7 +14,6 @@ mod needs;
 mod own;
 mod refuses;
 mod statements;
-mod weightless;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -229,7 +229,6 @@ pub enum Meeting {
     CpuOnly,
     OldConstructor,
     Data,
-    Replaced,
 }
 
 /// What an optimizer has that the model is not with any more.
@@ -469,13 +468,6 @@ pub enum Kind {
     /// A tensor is moved to a device and back, and nothing uses it there.
     ThereAndBack {
         /// Where it comes back.
-        back: Place,
-    },
-    /// A tensor goes to the host as an array, and what is made of that is sent back to where it was.
-    ThroughArray {
-        /// Where it is made a tensor again.
-        made: Place,
-        /// Where that is sent back.
         back: Place,
     },
     /// Numbers of 64 bits on a GPU.

@@ -121,8 +121,6 @@ pub enum Host {
     Array,
     /// An array that is certainly of 64-bit floating point, or a number out of one.
     Doubles,
-    /// An array with the numbers of a tensor as they were on its device, and why that came to the host.
-    Left(OriginId),
     /// A number, or an array of them: what NumPy makes of something of which nobody knows which it is.
     Numbers,
     /// The number of the CUDA device in use.
@@ -373,8 +371,6 @@ pub enum Reason {
     Unwaited,
     /// Kept by a module's constructor where `.to()` does not see it: a plain attribute, a list.
     Kept,
-    /// Kept by the constructor of a class whose own `to()` moves other attributes, and not this one.
-    Forgotten,
     /// Kept in an attribute by another method of a module, on the CPU then: a cache that outlives the call.
     Stored,
     /// The device is the default of a parameter that this call leaves out.

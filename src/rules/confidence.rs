@@ -120,7 +120,6 @@ fn is_cost(event: &Event) -> bool {
             | Kind::AlreadyThere
             | Kind::InvariantMove { .. }
             | Kind::ThereAndBack { .. }
-            | Kind::ThroughArray { .. }
     )
 }
 

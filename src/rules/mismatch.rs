@@ -179,18 +179,14 @@ fn made(side: &Operand) -> Option<(Place, Reason)> {
 /// SD301 unregistered-tensor
 pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
-    if matches!(
-        meeting,
-        Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data | Meeting::Replaced
-    ) {
+    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data) {
         return None;
     }
     let given = matches!(other.device, DeviceName::Varies(_)) && event.callers_decide;
     if given || as_tests_like(event, other, cx) {
         return None;
     }
-    let step =
-        stray.chain.iter().find(|s| matches!(s.reason, Reason::Kept | Reason::Stored | Reason::Forgotten))?;
+    let step = stray.chain.iter().find(|s| matches!(s.reason, Reason::Kept | Reason::Stored))?;
     let place = step.place;
     let fits = match step.reason {
         // Put where its module was then, and left there: nobody has to make it elsewhere.
@@ -205,24 +201,16 @@ pub(super) fn unregistered(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     if stray.device != DeviceName::Known("cpu".to_owned()) || !fits {
         return None;
     }
-    let forgotten = step.reason == Reason::Forgotten;
-    let message = if forgotten {
-        format!(
-            "the class's own `to()` moves other attributes and leaves this one, and {what} meets {}",
-            other.device.in_words()
-        )
-    } else {
-        format!(
-            "a plain tensor attribute of a module: `.to()` does not move it, and {what} meets {}",
-            other.device.in_words()
-        )
-    };
+    let message = format!(
+        "a plain tensor attribute of a module: `.to()` does not move it, and {what} meets {}",
+        other.device.in_words()
+    );
     let f = finding(301, event, message, place, "kept as a plain attribute");
     let mut f = f.related(event.place, format!("meets a tensor on {} here", other.device.in_words()));
     if let Some((made, _)) = made(stray).filter(|&(p, _)| p != place) {
         f = f.related(made, "made here, on the CPU");
     }
-    let help = if forgotten { "move it in `to()` as well" } else { "register it with `register_buffer`" };
+    let help = "register it with `register_buffer`";
     let remedy = (step.reason == Reason::Kept).then_some(Remedy::Register(place));
     Some(with_stack(f, event).help(help).remedy(remedy))
 }
@@ -323,9 +311,7 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
     if callers_decide(event, other, cx) || as_tests_like(event, other, cx) {
         return None;
     }
-    let replaced = meeting == Meeting::Replaced;
     if matches!(&other.device, DeviceName::Varies(_))
-        && !replaced
         && other.chain.iter().any(|s| matches!(s.reason, Reason::Made | Reason::Moved))
     {
         return None;
@@ -336,13 +322,8 @@ pub(super) fn default_device(event: &Event, cx: &Context<'_>) -> Option<Finding>
         _ => "always made on the CPU",
     };
     let there = other.device.in_words();
-    let (message, then) = if replaced {
-        let message = format!("a tensor on the CPU takes the place of one on {there}, of which it is a copy");
-        (message, format!("filled from a tensor on {there} here"))
-    } else {
-        let message = format!("a tensor on the CPU meets one on {there} in {what}");
-        (message, format!("meets a tensor on {there} here"))
-    };
+    let message = format!("a tensor on the CPU meets one on {there} in {what}");
+    let then = format!("meets a tensor on {there} here");
     let f = finding(204, event, message, place, text).related(event.place, then);
     let spot = Spot::new(cx, place);
     let there = spot.as_ref().and_then(|spot| Some((spot, spot.device(other)?)));
@@ -472,10 +453,8 @@ fn names_host_code(name: &str) -> bool {
 /// SD201 mixed-device-operation
 pub(super) fn operation(event: &Event, cx: &Context<'_>) -> Option<Finding> {
     let (meeting, what, stray, other) = mismatch(event)?;
-    if matches!(
-        meeting,
-        Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data | Meeting::Replaced
-    ) || callers_decide(event, other, cx)
+    if matches!(meeting, Meeting::Generator | Meeting::CpuOnly | Meeting::OldConstructor | Meeting::Data)
+        || callers_decide(event, other, cx)
         || as_tests_like(event, other, cx)
     {
         return None;

@@ -175,16 +175,3 @@ pub(super) fn there_and_back(event: &Event, _cx: &Context<'_>) -> Option<Finding
     let f = transfer(604, event, message, "moved here").related(*back, "and back here");
     Some(with_stack(f, event).help("leave both moves out"))
 }
-
-/// SD604 redundant-transfer, through NumPy
-pub(super) fn through_array(event: &Event, _cx: &Context<'_>) -> Option<Finding> {
-    let Kind::ThroughArray { made, back } = &event.kind else { return None };
-    if event.symbolic && event.speculative {
-        return None;
-    }
-    let message = "this goes to the host as an array, is made a tensor again, and comes back: NumPy has done nothing with it";
-    let f = transfer(604, event, message, "copied to the host")
-        .related(*made, "made a tensor again here")
-        .related(*back, "and sent back here");
-    Some(with_stack(f, event).help("leave it on its device, as the tensor that it is"))
-}

@@ -8,7 +8,7 @@ use crate::ir::{BinOp, Call, Expr, ExprId, FuncId, Import, Stmt, Var};
 use crate::link::{ModIdx, Resolved, Target};
 use crate::span::Place;
 use crate::sym::Sym;
-use crate::torch::{self, Accelerator, ResultRule, Without};
+use crate::torch::{self, Accelerator, ResultRule, State, Without};
 
 /// What spreads a module or its inputs over GPUs: it raises where there are none.
 const SPREADERS: [&str; 4] = [
@@ -237,6 +237,21 @@ impl Refuses<'_> {
     /// Does the method of that name move something?
     fn moves(&self, receiver: ExprId, name: Sym) -> bool {
         self.uses == Uses::Making || self.is_plain(name) && !self.is_weightless(receiver)
+    }
+
+    /// `nn.CrossEntropyLoss().cuda()` asks no device for anything: it has neither parameters nor buffers (`Module._apply`). A loss may
+    /// be given weights, but rarely is.
+    fn is_weightless(&self, receiver: ExprId) -> bool {
+        let Expr::Call(id) = self.ir().expr(receiver) else { return false };
+        let Some(Resolved::External(path)) = self.program.resolve_expr(self.module, self.ir().call(id).func)
+        else {
+            return false;
+        };
+        torch::module(path).is_some_and(|op| match op.state {
+            State::No => !op.is_container(),
+            State::Sometimes => op.name.as_str().ends_with("Loss"),
+            State::Yes | State::Unknown => false,
+        })
     }
 
     /// Is the method PyTorch's wherever it is called, or does each of that name in the project need CUDA itself?

@@ -210,9 +210,6 @@ pub(super) fn is_within(places: &[Span], at: Span) -> bool {
     next.checked_sub(1).is_some_and(|n| places[n].contains(at))
 }
 
-/// A variable of that function, or an attribute, and how deep what it holds is looked into.
-type Asked = (Option<FuncId>, ExprId, u32);
-
 /// What has been found out of one function: the same is asked from every branch around it.
 #[derive(Default)]
 pub(super) struct Memo {
@@ -220,8 +217,6 @@ pub(super) struct Memo {
     blocks: RefCell<FxHashMap<Block, Option<Point>>>,
     /// Whether a statement may leave the function.
     leaving: RefCell<FxHashMap<StmtId, bool>>,
-    /// Whether a variable of that function, or an attribute, may be given a module without weights, so deep.
-    pub(super) weightless: RefCell<FxHashMap<Asked, bool>>,
 }
 
 impl Memo {
@@ -235,7 +230,6 @@ impl Memo {
         }
         clear(&mut self.blocks);
         clear(&mut self.leaving);
-        clear(&mut self.weightless);
     }
 }
 

@@ -145,11 +145,6 @@ impl Interp<'_> {
                         self.check_index_meaning(number, at, backend);
                     }
                     self.use_of_device(device, backend, e, UseKind::Query, &what);
-                    if path.as_str() == super::groups::CHOOSES
-                        && let Some((number, _)) = device
-                    {
-                        self.has_as_many(number);
-                    }
                     // Whatever device the object names, it raises without CUDA: what follows has it.
                     if backend.is_none() && self.events.len() == told {
                         if self.raises_for_any(device) {

@@ -1,6 +1,6 @@
 //! NumPy arrays: which of them are of 64-bit floating point, as most are unless told otherwise.
 
-use super::super::value::{Host, Value};
+use super::super::value::Value;
 use super::Interp;
 use super::args::Args;
 use crate::ir::{Expr, ExprId, UnaryOp};
@@ -168,12 +168,7 @@ impl Interp<'_> {
     /// Is it an array or a list for certain?
     fn has_elements(&self, v: Value) -> bool {
         match v {
-            Self::ARRAY
-            | Self::DOUBLES
-            | Value::Host(Host::Left(_))
-            | Value::Seq(_)
-            | Value::Many(_)
-            | Value::Object(_) => true,
+            Self::ARRAY | Self::DOUBLES | Value::Seq(_) | Value::Many(_) | Value::Object(_) => true,
             Value::Tensor(id) => self.get_tensor(id).dims.some(),
             _ => false,
         }

@@ -325,7 +325,7 @@ impl Interp<'_> {
                 let dims = t.dims.plus(u8::from(how.stacked));
                 self.tensor(Tensor { device, dims, role: Role::Plain, bytes: None, double: FALSE, ..t })
             }
-            Value::Host(Host::Array | Host::Left(_)) => self.made_of_host(Dims::SOME, how),
+            Value::Host(Host::Array) => self.made_of_host(Dims::SOME, how),
             Value::Host(Host::Numbers) if how.stacked => self.made_of_host(Dims::SOME, how),
             Value::Host(Host::Number | Host::Doubles | Host::Rank | Host::CurrentGpu)
             | Value::Int(_)

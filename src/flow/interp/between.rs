@@ -62,24 +62,10 @@ impl Interp<'_> {
         }
         let made: Vec<Held> = names.iter().map(|&name| self.held(self.get_field(id, name))).collect();
         let agreed = self.agreed(key, id, &setters, &names, &made);
-        let own = self.own_moves_of(id, key).filter(|_| self.is_module_class(key));
         for (&name, &held) in names.iter().zip(&agreed) {
-            // What only moves with the module is where that is.
-            if own.as_ref().is_some_and(|o| o.moved.contains(&name)) && self.only_movers_set(key, name) {
-                continue;
-            }
             if matches!(self.get_field(id, name), Value::Bool(TRUE | FALSE))
                 && self.is_always_the_same(key, name)
             {
-                continue;
-            }
-            let registered = matches!(self.get_field(id, name), Value::Tensor(t) if self.get_tensor(t).role == Role::Parameter);
-            if registered && self.only_parameters_set(key, name) {
-                continue;
-            }
-            if self.stays_buffer(key, id, name) {
-                let v = self.buffer_of(id);
-                self.set_field(id, name, v);
                 continue;
             }
             let known = matches!(held, Held::Tensor { .. } | Held::Generator(_)) && !self.may_miss(key, name);

@@ -119,7 +119,7 @@ impl Interp<'_> {
                         && self.obj(id).kind == ObjKind::Instance
                         && !matches!(args.positional[1].0, Value::Str(..))
                     {
-                        self.forget_plain(id, None);
+                        self.forget_plain(id);
                     }
                     // `setattr(layer, name, nn.Parameter(…))`: weights, of which nobody knows whether these are all.
                     if let Value::Object(id) = v
@@ -571,14 +571,7 @@ impl Interp<'_> {
             _ if v == Value::External(Sym::new("torch.optim.lr_scheduler")) => {
                 Value::External(Sym::new("torch.optim.lr_scheduler.LRScheduler"))
             }
-            Some(&(_, at)) if matches!(v, Value::External(_)) => match self.text_by_default(at) {
-                Some(name) => self.attr(v, name, e),
-                None => self.result_of(e),
-            },
-            _ => {
-                self.mingles_parts(v);
-                self.result_of(e)
-            }
+            _ => self.result_of(e),
         }
     }
 }

@@ -183,9 +183,6 @@ impl Interp<'_> {
             self.escape(v, 0);
         }
         self.works_for_autocast(f, args, e);
-        if self.has_hooks(f) {
-            self.hooks_after(f, args, Value::Unknown, e);
-        }
         if let Value::Outer(model) = f
             && let Some(v) = self.call_outside_module(model, args, e)
         {
@@ -266,9 +263,6 @@ impl Interp<'_> {
         let recursive = self.active(module, func, args);
         if module == self.entry {
             self.is_given(function, receiver.is_some(), args, e);
-            if self.muted == 0 {
-                self.callers.ran.insert(func);
-            }
         }
         if !self.loads.is_empty() {
             self.taken_for_weights(function, receiver.is_some(), args);
@@ -581,9 +575,6 @@ impl Interp<'_> {
             let not = self.d.not(returned);
             let through = self.d.and(fell_through, not);
             result = self.ite(through, Value::None, result);
-        }
-        if self.here().site.is_none() {
-            self.check_copies_returned(result);
         }
         if !straight {
             // The last `return`, outside of branches, left the state as it is there.

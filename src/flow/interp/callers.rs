@@ -37,8 +37,6 @@ pub(super) struct Callers {
     /// Classes whose modules are run to be written down, and those whose modules are called.
     pub(super) traced: FxHashSet<ClassKey>,
     pub(super) called: FxHashSet<ClassKey>,
-    /// Functions of the entry's file that a call has run, whatever the way that led it to them.
-    pub(super) ran: FxHashSet<FuncId>,
     /// While positive, what runs is such a run.
     pub(super) tracing: u32,
     /// Outside tensors that the entry point itself takes to NumPy as they are: who calls it keeps them on the host.
@@ -225,7 +223,7 @@ impl Interp<'_> {
     /// What a module's `forward` gives is an array, and nobody is told that it may not be one: then the module is on the host, in
     /// its other methods as well.
     pub(super) fn leaves_for_numpy(&mut self, key: ClassKey, given: Value) {
-        let array = matches!(given, Value::Host(Host::Array | Host::Doubles | Host::Numbers | Host::Left(_)));
+        let array = matches!(given, Value::Host(Host::Array | Host::Doubles | Host::Numbers));
         if array && !self.events.iter().any(|p| matches!(p.event.kind, Kind::ToHost { .. })) {
             let home = self.receiver_symbol(key);
             self.callers.for_numpy.insert(home);

@@ -177,7 +177,6 @@ impl Interp<'_> {
             Some((m, f)) => {
                 self.call_function(m, f, None, Some(Value::Object(id)), args, e);
                 self.check_registered(id);
-                self.optimizer_made(id, key, args, e);
                 if self.obj(id).kind == ObjKind::Module && args.keyword("device").is_some() {
                     self.follows_its_argument(id);
                 }

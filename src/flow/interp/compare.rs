@@ -194,9 +194,6 @@ impl Interp<'_> {
             let not_more = self.d.not(more);
             return self.d.and(at_least, not_more);
         }
-        if v == Value::None && self.was_read_of(o) {
-            return FALSE;
-        }
         let suffix = match v {
             Value::None => " is None".to_owned(),
             Value::Str(s, _) => format!(" == {:?}", s.as_str()),

@@ -160,7 +160,6 @@ impl Interp<'_> {
             matches!(ir.expr(e), Expr::Int(_) | Expr::Str(_) | Expr::None | Expr::True | Expr::False)
         };
         match ir.expr(e) {
-            Expr::Attr { name, .. } if self.holds_answers(module, name) => Some(format!("….{name}")),
             // `device > -1`: the number of a GPU, which is below zero where there is none.
             Expr::Compare { left, op, right }
                 if matches!(ir.expr(left), Expr::Var(_)) && is_below_all(ir, op, right) =>
@@ -260,8 +259,7 @@ impl Interp<'_> {
                     let about_devices = !self.asks_accelerator_else(outer)
                         && (speaks_of_devices(&text)
                             || speaks_of_own_gpu(&text)
-                            || self.annotated_for_devices(outer)
-                            || self.is_answer(outer));
+                            || self.annotated_for_devices(outer));
                     let left_out = !about_devices
                         && (self.asks_for_default(test, outer)
                             || self.asks_for_default_function(test, outer));

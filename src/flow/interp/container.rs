@@ -179,21 +179,15 @@ impl Interp<'_> {
             Value::Outer(o) if self.has_rows(o) => self.row_outside(o, at),
             Value::Outer(o) => Value::Outer(self.outer_item(o, Value::Unknown)),
             Value::Object(id) => match (self.obj(id).kind, self.own(id)) {
-                (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Many(m)) => {
-                    let item = self.each_of(m);
-                    self.layer(id, item).map_or(item, |home| self.possible_tensor(home))
-                }
+                (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Many(m)) => self.each_of(m),
                 (ObjKind::Loader | ObjKind::Items, item) => item,
                 // One list here and a longer one there.
-                (ObjKind::List { .. } | ObjKind::Dict { .. }, content) => {
-                    self.mingles(content);
-                    Value::Unknown
-                }
+                (ObjKind::List { .. } | ObjKind::Dict { .. }, _) => Value::Unknown,
                 _ => Value::Unknown,
             },
             Value::Host(Host::Text | Host::Number) | Value::Str(..) => Self::TEXT,
             // A number or a row.
-            Value::Host(Host::Array | Host::Left(_)) => Self::NUMBERS,
+            Value::Host(Host::Array) => Self::NUMBERS,
             Value::Host(h) => Value::Host(h),
             _ => Value::Unknown,
         };
@@ -265,9 +259,6 @@ impl Interp<'_> {
         for &v in members.iter().take(super::MAX_ELEMENTS) {
             joined = self.blend(joined, v);
         }
-        if joined == Value::Unknown {
-            members.iter().for_each(|&v| self.mingles(v));
-        }
         if matches!(joined, Value::Choice(_) | Value::Tensor(_)) && members.len() <= MAX_BESIDE {
             self.side_by_side.insert(joined, members);
         }
@@ -291,7 +282,6 @@ impl Interp<'_> {
                     false if self.constructing() => self.kept(v, at, 1),
                     false => v,
                 };
-                self.note_appended(id, v);
                 if let Some(new) = self.with_room_for_some(id, v) {
                     self.set_own(id, new);
                     return Value::None;
@@ -312,11 +302,7 @@ impl Interp<'_> {
                         let old = *self.t.values.get(m);
                         self.many_beside(&[old, v])
                     }
-                    (content, _) => {
-                        self.mingles(content);
-                        self.mingles(v);
-                        self.many(Value::Unknown)
-                    }
+                    _ => self.many(Value::Unknown),
                 };
                 self.set_own(id, new);
                 Value::None
@@ -442,7 +428,6 @@ impl Interp<'_> {
                             }
                         }
                         None => {
-                            self.mingles(Value::Object(id));
                             let unknown = self.many(Value::Unknown);
                             self.set_own(id, unknown);
                         }
@@ -541,8 +526,6 @@ impl Interp<'_> {
                 }
             }
         }
-        self.mingles(a);
-        self.mingles(b);
         self.result_of(e)
     }
 }

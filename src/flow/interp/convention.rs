@@ -27,9 +27,6 @@ impl Interp<'_> {
         {
             return true;
         }
-        if free && self.is_called_after_the_host(other) {
-            return true;
-        }
         if free && (self.inside_resting_module() || self.inside_constructor(other)) {
             return true;
         }
@@ -65,14 +62,6 @@ impl Interp<'_> {
             at = self.t.origins.get(at.0).from;
         }
         at == super::NO_ORIGIN && self.t.origins.get(kept.0).reason == Reason::Kept
-    }
-
-    /// `b_cpu`, `ctx.cpu_weights`: does its name say that it is on the host?
-    fn is_called_after_the_host(&self, device: Device) -> bool {
-        let Device::Of(o) = device else { return false };
-        let text = self.t.get_outer(o).text.to_ascii_lowercase();
-        let last = text.rsplit('.').next().unwrap_or_default();
-        last.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == "cpu")
     }
 
     /// Is a method of a module being interpreted that was made here, on the CPU, and that nobody has moved?

@@ -406,9 +406,7 @@ impl Interp<'_> {
         let v = self.eval(e);
         self.muted -= 1;
         match v {
-            Value::Tensor(_) | Value::Host(Host::Array | Host::Doubles | Host::Numbers | Host::Left(_)) => {
-                false
-            }
+            Value::Tensor(_) | Value::Host(Host::Array | Host::Doubles | Host::Numbers) => false,
             Value::Outer(o) => !self.is_tensorish(o),
             _ => true,
         }

@@ -50,9 +50,6 @@ impl Interp<'_> {
 
     /// `d[key]` of a dict.
     pub(super) fn dict_item(&mut self, id: ObjId, key: Value, e: ExprId) -> Value {
-        if let Some(state) = self.state_of_each(id) {
-            return state;
-        }
         match self.get_field(id, Sym::new(DEFAULT)) {
             Value::Absent => self.dict_get(id, key, e),
             factory @ Value::Closure(_) => {

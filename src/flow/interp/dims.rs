@@ -120,7 +120,7 @@ impl Interp<'_> {
         let inner = match v {
             Value::Int(_) | Value::Host(Host::Number) | Value::Bool(_) => return Dims::ZERO,
             Value::Tensor(_) => return self.dims(v),
-            Value::Host(Host::Array | Host::Left(_)) => return Dims::SOME,
+            Value::Host(Host::Array) => return Dims::SOME,
             // What is asked whether it is a list is one, or a tensor with dimensions. No number has a length.
             Value::Outer(o) if self.no_tensors.contains_key(&o) || self.is_sized(o) => return Dims::SOME,
             Value::Many(m) => Some(*self.t.values.get(m)),

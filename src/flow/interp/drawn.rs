@@ -2,10 +2,9 @@
 
 use super::super::diagram::{Cond, FALSE};
 use super::super::dims::Dims;
-use super::super::value::{Device, OuterId, OuterKey, Reason, Value};
+use super::super::value::{Device, OuterId, OuterKey, Reason};
 use super::Interp;
 use super::meet::{Clash, Difference, Party, refused};
-use crate::ir::ExprId;
 
 impl Interp<'_> {
     /// A part of what a loop draws is moved.
@@ -26,26 +25,6 @@ impl Interp<'_> {
                 self.watch.moved_wholes.insert(whole);
             }
         }
-    }
-
-    /// A part of what a function is given goes to an accelerator: `x, y = data`, then `x = x.cuda()`.
-    pub(super) fn part_leaves_host(&mut self, o: OuterId, moved: Value, e: ExprId) {
-        let OuterKey::Item { base, key: Some(_) } = self.t.get_outer(o).key else { return };
-        let Some((device, _)) = self.tensor_place(moved, e) else { return };
-        if self.device_leaves(device).iter().all(|&(_, device, _)| is_elsewhere(device)) {
-            self.watch.sent_parts.entry(base).or_default().insert(o);
-        }
-    }
-
-    /// Is one of these a part of something of which the program sends another part to an accelerator, and not this one? Then
-    /// it is on the host, where all of it comes from.
-    pub(super) fn any_stays_behind(&self, about: &[OuterId]) -> bool {
-        about.iter().any(|o| match self.t.get_outer(*o).key {
-            OuterKey::Item { base, key: Some(_) } => {
-                self.watch.sent_parts.get(&base).is_some_and(|sent| !sent.contains(o))
-            }
-            _ => false,
-        })
     }
 
     /// The item of a loop that it is a part of, by a key that is known.

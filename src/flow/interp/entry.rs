@@ -186,13 +186,10 @@ impl Interp<'_> {
             {
                 continue;
             }
-            let stays_behind = matches!(pending.event.kind, super::super::event::Kind::Mismatch { .. })
-                && self.any_stays_behind(&pending.about);
             let number = pending.about.iter().any(|o| self.size_proofs.contains(o));
             if pending.needs.iter().all(|&o| self.is_proven(o))
                 && !number
                 && !self.any_on_host(&pending.about)
-                && !stays_behind
             {
                 let parameter = self.parameter_of(&pending.about);
                 pending.event.followed = self.any_followed(&pending.about);
@@ -206,7 +203,6 @@ impl Interp<'_> {
         self.saved.clear();
         self.heavy_here.clear();
         self.watch.ranks_used.clear();
-        self.watch.read_of.clear();
         self.watch.gpus_chosen.clear();
         self.watch.module_met.clear();
         self.budget.renew();
@@ -260,7 +256,6 @@ impl Interp<'_> {
                 && !self.interpreted.contains(&func)
                 && last.contains(&func) == handed
                 && self.relevance.is_live(module, func)
-                && !(handed && self.is_called_as_wrapped(module, func))
             {
                 let before = self.path;
                 if handed {
@@ -401,10 +396,7 @@ impl Interp<'_> {
         }
         self.objects[id.0 as usize].outer = Some(outer);
         if !self.is_module_class(key) {
-            let made: Vec<(Sym, Value)> =
-                self.obj(id).attrs.iter().map(|&(name, cell)| (name, self.store.get(cell))).collect();
             self.between_calls(key, id);
-            self.move_by_hand(key, id, &made, outer);
         }
         if self.is_module_class(key) {
             // A program that moves it to MPS or to nothing never has it on CUDA.

@@ -117,7 +117,6 @@ impl Interp<'_> {
         let (mut usual, mut chance): (Vec<Literal>, Vec<Literal>) = (Vec::new(), Vec::new());
         // What somebody can set, and its clauses.
         let (mut set, mut set_clauses): (Vec<Literal>, Vec<String>) = (Vec::new(), Vec::new());
-        let mut memos = Vec::new();
         for &(atom, truth) in cube {
             // Another alternative than the one that is looked at.
             if self.taken.contains(&(atom, !truth)) {
@@ -161,7 +160,6 @@ impl Interp<'_> {
                     continue;
                 }
                 Atom::Past => continue,
-                Atom::Opaque { .. } if self.is_memo(atom, &mut memos) => continue,
                 // No program counts on that.
                 Atom::Partly if truth => return None,
                 Atom::Raised | Atom::Partly => (None, false, 2),
@@ -339,9 +337,6 @@ impl Interp<'_> {
 
     /// Tells the rules, unless the outside things in `needs` turn out to be no tensors.
     pub(super) fn emit(&mut self, kind: Kind, place: Place, bite: Bite, needs: Vec<OuterId>) {
-        if self.watch.only_meetings > 0 && !matches!(kind, Kind::Mismatch { .. } | Kind::Reveal(_)) {
-            return;
-        }
         let cuda_only = matches!(kind, Kind::Use { .. }) && self.through_cuda_only();
         let event = Event {
             kind,

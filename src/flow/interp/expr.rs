@@ -33,7 +33,6 @@ impl Interp<'_> {
             }
             Expr::Attr { base, name } => {
                 let b = self.eval(base);
-                self.note_read_of(b, name, e);
                 self.attr(b, name, e)
             }
             Expr::Call(id) => self.call(id, e),
@@ -486,9 +485,7 @@ impl Interp<'_> {
                 self.tensor_binary(op, a, b, e, l, r)
             }
             (Value::Host(Host::Doubles), _) | (_, Value::Host(Host::Doubles)) => Self::DOUBLES,
-            (Value::Host(Host::Array | Host::Left(_)), _) | (_, Value::Host(Host::Array | Host::Left(_))) => {
-                Self::ARRAY
-            }
+            (Value::Host(Host::Array), _) | (_, Value::Host(Host::Array)) => Self::ARRAY,
             (Value::Host(Host::Numbers), _) | (_, Value::Host(Host::Numbers)) => Self::NUMBERS,
             (Value::Host(Host::Text) | Value::Str(..), _) => Self::TEXT,
             (

@@ -618,10 +618,7 @@ impl Interp<'_> {
     }
 
     /// `super().__init__(…)` of a base that is not in the project.
-    pub(super) fn call_foreign_init(&mut self, receiver: Value, name: Sym, args: &Args, e: ExprId) {
-        if name == self.known.init {
-            self.optimizer_base(receiver, args, e);
-        }
+    pub(super) fn call_foreign_init(&mut self, args: &Args) {
         for (v, _) in args.values() {
             self.escape(v, 0);
         }

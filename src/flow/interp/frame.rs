@@ -111,8 +111,6 @@ pub(super) struct LoopFrame {
     pub(super) exact: bool,
     /// It goes over something of which nobody knows how much it is.
     pub(super) open: bool,
-    /// What its rounds have put into lists, and when.
-    pub(super) appended: Vec<(ObjId, Value, Cond)>,
     /// What its first round has put into containers whose elements are not told apart, by the target of the assignment.
     pub(super) put: Vec<(ExprId, ObjId, Value)>,
 }

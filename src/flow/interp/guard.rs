@@ -62,9 +62,6 @@ impl Interp<'_> {
         how: UseKind,
         what: &str,
     ) {
-        if backend.is_none() && index.is_some_and(|i| i > 0 && self.is_index_there(i)) {
-            return;
-        }
         // What failed here does not go on: after it, the accelerator was there.
         let needed = match (backend, index) {
             (None, Some(i)) if i > 0 => self.d.atom(gpus_at_least(i + 1)),
@@ -109,11 +106,6 @@ impl Interp<'_> {
             return;
         };
         let place = self.place(e);
-        if let Some(first) = fewer.and_then(|i| self.index_used_before(i, e)) {
-            let origin = self.literal_of(origin).filter(|&p| p != place);
-            self.emit(Kind::Shadowed { first, origin }, place, bite, Vec::new());
-            return;
-        }
         let reached = self.d.and(self.path, here);
         let inverted = backend.is_none()
             && how != UseKind::Query

@@ -7,10 +7,9 @@ use super::super::diagram::{Cond, FALSE, TRUE};
 use super::super::value::Value;
 use super::Interp;
 use super::args::Args;
-use crate::ir::{Call, Expr, ExprId, FuncId, FuncKind, Var};
-use crate::link::{Binding, ModIdx, Resolved};
+use crate::ir::{Expr, ExprId, FuncId, FuncKind, Var};
+use crate::link::{Binding, ModIdx};
 use crate::sym::Sym;
-use crate::torch::{self, Returns};
 
 impl Interp<'_> {
     /// A call of something outside gets functions. `spawn` starts no process where there is no GPU to start one for.
@@ -90,19 +89,6 @@ impl Interp<'_> {
             }
         }
         handed
-    }
-
-    /// `fast = torch.compile(rows)`, which gives the function back: is that all that a file does with one that it mentions only to hand
-    /// it over, and has a call run it? Then the calls are all in sight, wherever it is kept.
-    pub(super) fn is_called_as_wrapped(&self, module: ModIdx, func: FuncId) -> bool {
-        let ir = &self.program.get(module).ir;
-        let it = |e: ExprId| matches!(self.program.resolve_expr(module, e), Some(Resolved::Function(m, f)) if (m, f) == (module, func));
-        let back = |call: Call<'_>| {
-            matches!(self.program.resolve_expr(module, call.func), Some(Resolved::External(path))
-                if torch::call(path).is_some_and(|fact| matches!(fact.returns, Returns::Argument(_))))
-        };
-        self.callers.ran.contains(&func)
-            && ir.calls().filter(|call| call.args.iter().any(|a| it(a.value))).all(back)
     }
 
     /// `Trainer(accelerator="gpu")`: Lightning refuses where there is none.

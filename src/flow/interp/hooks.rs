@@ -4,7 +4,7 @@ use super::super::diagram::FALSE;
 use super::super::value::{ObjId, Value};
 use super::args::Args;
 use super::{Cond, Interp, ObjKind};
-use crate::ir::{Expr, ExprId};
+use crate::ir::ExprId;
 use crate::sym::Sym;
 
 /// More hooks than these are not followed.
@@ -15,10 +15,8 @@ const NUMBER: &str = " hook";
 
 /// A hook.
 pub(super) struct Hook {
-    /// The module whose calls call it: an object, or what stands for one of which nothing else is known.
+    /// The module whose calls call it.
     on: Value,
-    /// It is one of the module's parts that has the hook, nobody knows which.
-    inside: bool,
     /// It comes before the module.
     before: bool,
     function: Value,
@@ -31,7 +29,7 @@ pub(super) struct Hook {
 
 impl Interp<'_> {
     /// `module.register_forward_hook(f)`: gives the handle. `None` for what may be anything.
-    pub(super) fn add_hook(&mut self, on: Value, inside: bool, name: &str, args: &Args) -> Option<Value> {
+    pub(super) fn add_hook(&mut self, on: Value, name: &str, args: &Args) -> Option<Value> {
         let &[(function, _)] = args.positional.as_slice() else { return None };
         let followed = match function {
             Value::Closure(_) => true,
@@ -50,7 +48,7 @@ impl Interp<'_> {
         let handle = self.object(ObjKind::Inert, None, Value::Absent);
         self.set_field(handle, Sym::new(NUMBER), Value::Int(number));
         let (path, removed) = (self.path, false);
-        self.watch.hooks.push(Hook { on, inside, before, function, path, removed, handle });
+        self.watch.hooks.push(Hook { on, before, function, path, removed, handle });
         Some(Value::Object(handle))
     }
 
@@ -63,45 +61,15 @@ impl Interp<'_> {
         }
     }
 
-    /// `model.layer4.register_forward_hook(f)`, of a part of a model whose code is not in sight.
-    pub(super) fn add_inner_hook(&mut self, name: &str, args: &Args, e: ExprId) -> Option<Value> {
-        let ir = &self.linked().ir;
-        let Expr::Call(call) = ir.expr(e) else { return None };
-        let mut at = ir.call(call).func;
-        let mut prefixes = Vec::new();
-        while let Expr::Attr { base, .. } | Expr::Index { base, .. } = ir.expr(at) {
-            prefixes.push(base);
-            at = base;
-        }
-        // The first is the part itself.
-        for &whole in prefixes.iter().skip(1).rev() {
-            self.muted += 1;
-            let v = self.eval(whole);
-            self.muted -= 1;
-            if self.stands_for_model(v) {
-                return self.add_hook(v, true, name, args);
-            }
-        }
-        None
-    }
-
-    fn stands_for_model(&self, v: Value) -> bool {
-        match v {
-            Value::Object(id) => self.obj(id).kind == ObjKind::ForeignModule(None),
-            Value::Tensor(t) => !self.get_tensor(t).certain,
-            _ => false,
-        }
-    }
-
-    fn hooks_on(&mut self, on: Value, before: bool) -> Vec<(Value, bool)> {
-        let of_it: Vec<(Value, bool, Cond)> = self
+    fn hooks_on(&mut self, on: Value, before: bool) -> Vec<Value> {
+        let of_it: Vec<(Value, Cond)> = self
             .watch
             .hooks
             .iter()
             .filter(|h| h.on == on && h.before == before && !h.removed)
-            .map(|h| (h.function, h.inside, h.path))
+            .map(|h| (h.function, h.path))
             .collect();
-        of_it.into_iter().filter(|h| self.d.implies(self.path, h.2)).map(|h| (h.0, h.1)).collect()
+        of_it.into_iter().filter(|h| self.d.implies(self.path, h.1)).map(|h| h.0).collect()
     }
 
     /// Has the module hooks that are followed?
@@ -112,13 +80,11 @@ impl Interp<'_> {
     /// The arguments, as the hooks before the module leave them.
     pub(super) fn hooks_before(&mut self, on: Value, args: &Args, e: ExprId) -> Args {
         let mut args = args.clone();
-        for (hook, inside) in self.hooks_on(on, true) {
+        for hook in self.hooks_on(on, true) {
             let inputs: Vec<Value> = args.positional.iter().map(|&(v, _)| v).collect();
             let inputs = self.seq(&inputs);
-            let (module, inputs) = if inside { (Value::Unknown, Value::Unknown) } else { (on, inputs) };
-            let given = Args { positional: vec![(module, e), (inputs, e)], ..Args::default() };
+            let given = Args { positional: vec![(on, e), (inputs, e)], ..Args::default() };
             match self.call_value(hook, &given, e) {
-                _ if inside => {}
                 Value::None | Value::Absent => {}
                 v @ Value::Tensor(_) => args.positional = vec![(v, e)],
                 Value::Seq(s) => args.positional = self.seq_items(s).iter().map(|&v| (v, e)).collect(),
@@ -131,35 +97,19 @@ impl Interp<'_> {
     /// The result, as the hooks after the module leave it.
     pub(super) fn hooks_after(&mut self, on: Value, args: &Args, out: Value, e: ExprId) -> Value {
         let mut out = out;
-        for (hook, inside) in self.hooks_on(on, false) {
+        for hook in self.hooks_on(on, false) {
             if self.path == FALSE {
                 return out;
             }
             let inputs: Vec<Value> = args.positional.iter().map(|&(v, _)| v).collect();
             let inputs = self.seq(&inputs);
-            let (module, inputs, result) =
-                if inside { (Value::Unknown, Value::Unknown, self.inside_of(on)) } else { (on, inputs, out) };
-            let given = Args { positional: vec![(module, e), (inputs, e), (result, e)], ..Args::default() };
-            let v = self.call_value(hook, &given, e);
-            if !inside {
-                out = match v {
-                    Value::None | Value::Absent => out,
-                    Value::Unknown => self.result_of(e),
-                    v => self.each(v, &mut |_, v| if v == Value::None { out } else { v }),
-                };
-            }
+            let given = Args { positional: vec![(on, e), (inputs, e), (out, e)], ..Args::default() };
+            out = match self.call_value(hook, &given, e) {
+                Value::None | Value::Absent => out,
+                Value::Unknown => self.result_of(e),
+                v => self.each(v, &mut |_, v| if v == Value::None { out } else { v }),
+            };
         }
         out
-    }
-
-    /// What a part of a model gives: it is where the model is.
-    fn inside_of(&mut self, model: Value) -> Value {
-        match model {
-            Value::Object(id) => {
-                let device = self.module_device(id, 0);
-                self.possible_tensor(device)
-            }
-            v => v,
-        }
     }
 }

@@ -49,10 +49,8 @@ impl Interp<'_> {
                 _ => self.result_of(e),
             },
             // A number or a row.
-            Value::Host(Host::Array | Host::Left(_)) if matches!(i, Value::Int(_) | Self::NUMBER) => {
-                Self::NUMBERS
-            }
-            Value::Host(Host::Array | Host::Doubles | Host::Numbers | Host::Left(_)) => b,
+            Value::Host(Host::Array) if matches!(i, Value::Int(_) | Self::NUMBER) => Self::NUMBERS,
+            Value::Host(Host::Array | Host::Doubles | Host::Numbers) => b,
             Value::Host(Host::Text) | Value::Str(..) => Self::TEXT,
             Value::Host(h @ (Host::Number | Host::Memory)) => Value::Host(h),
             Value::External(path) => {
@@ -112,15 +110,9 @@ impl Interp<'_> {
             ObjKind::List { .. } => match (self.own(id), i) {
                 (Value::Many(_), Value::Slice) => Value::Object(id),
                 (v @ Value::Seq(_), Value::Slice) => self.index(v, i, e, e, e),
-                (v, i) => {
-                    let item = self.index(v, i, e, e, e);
-                    self.layer(id, item).map_or(item, |home| self.possible_tensor(home))
-                }
+                (v, i) => self.index(v, i, e, e, e),
             },
-            ObjKind::Dict { .. } => {
-                let item = self.dict_item(id, i, e);
-                self.layer(id, item).map_or(item, |home| self.possible_tensor(home))
-            }
+            ObjKind::Dict { .. } => self.dict_item(id, i, e),
             // Part of a data set is one.
             ObjKind::Items if i == Value::Slice => Value::Object(id),
             ObjKind::Items | ObjKind::Loader => self.own(id),
@@ -458,7 +450,6 @@ impl Interp<'_> {
         if let Value::Tensor(t) = b {
             let t = self.get_tensor(t);
             self.read_into(t, &[value], at);
-            self.note_filled(b, value, at);
             // What may be a dict takes keys from anywhere.
             if !t.certain {
                 return;
@@ -492,7 +483,7 @@ impl Interp<'_> {
                     put |= matches!(self.obj(id).kind, ObjKind::List { module: false })
                         && !self.holds_only_slices(id)
                 }
-                Value::Host(Host::Array | Host::Left(_)) => put = true,
+                Value::Host(Host::Array) => put = true,
                 _ => {}
             }
         }
@@ -571,10 +562,7 @@ impl Interp<'_> {
                 self.many(joined)
             }
             // One list here and a longer one there.
-            (ObjKind::List { .. }, Value::Choice(_), _) => {
-                self.mingles(content);
-                self.many(Value::Unknown)
-            }
+            (ObjKind::List { .. }, Value::Choice(_), _) => self.many(Value::Unknown),
             _ => return,
         };
         let asked = self.watch.asked_keys.get(&id).copied();

@@ -229,16 +229,10 @@ impl Interp<'_> {
         }
         // Devices and their names are no numbers.
         if path == "builtins.int"
-            && self.values_of(v).iter().all(|v| {
-                matches!(
-                    v,
-                    Value::Str(..)
-                        | Value::Device(_)
-                        | Value::None
-                        | Value::Tensor(_)
-                        | Value::Host(Host::Left(_))
-                )
-            })
+            && self
+                .values_of(v)
+                .iter()
+                .all(|v| matches!(v, Value::Str(..) | Value::Device(_) | Value::None | Value::Tensor(_)))
         {
             return Some(false);
         }
@@ -259,7 +253,7 @@ impl Interp<'_> {
         // What NumPy gives is mostly one; numbers are rarely asked.
         if path == "numpy.ndarray" {
             return match v {
-                Value::Host(Host::Array | Host::Doubles | Host::Left(_)) => Some(true),
+                Value::Host(Host::Array | Host::Doubles) => Some(true),
                 Value::Tensor(t) if self.get_tensor(t).certain => Some(false),
                 Value::Int(_) | Value::Str(..) | Value::None | Value::Bool(_) | Value::Object(_) => {
                     Some(false)
@@ -289,7 +283,7 @@ impl Interp<'_> {
             }
             Value::Tensor(t) if self.get_tensor(t).certain => Some(path == "torch.Tensor"),
             Value::Str(..) => Some(path == "builtins.str"),
-            Value::Device(_) | Value::Host(Host::Left(_)) => Some(false),
+            Value::Device(_) => Some(false),
             // Who asks whether a number is a tensor is given tensors as well: both ways are gone.
             Value::Int(_) if path != "torch.Tensor" => Some(false),
             _ => None,

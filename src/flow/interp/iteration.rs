@@ -1,11 +1,9 @@
 //! Objects of the project that are gone over: `__iter__` and `__next__`, or `__getitem__` with 0, 1, 2, ….
 
-use super::super::atom::AtomId;
-use super::super::diagram::{Cond, TRUE};
-use super::super::value::{Device, ObjId, OuterId, Value};
+use super::super::value::{ObjId, Value};
 use super::args::Args;
 use super::loops::Iteration;
-use super::{FALSE, Interp, ObjKind, Test};
+use super::{FALSE, Interp, ObjKind};
 use crate::ir::ExprId;
 
 /// Longest `range` whose numbers are told apart.
@@ -28,28 +26,6 @@ impl Interp<'_> {
             Value::Object(o) if self.obj(o).class.is_some() => Iteration::Any(self.result_of(at)),
             iterator => self.iteration(iterator, at),
         })
-    }
-
-    /// The modules over whose parameters a loop goes: `for p in model.parameters():`, `for name, p in model.named_parameters():`
-    pub(super) fn whole_modules(&self, iterable: Value) -> Vec<OuterId> {
-        let Value::Many(items) = iterable else { return Vec::new() };
-        let item = match *self.t.values.get(items) {
-            Value::Seq(pair) => self.t.seqs.get(pair.0).last().copied().unwrap_or(Value::Unknown),
-            item => item,
-        };
-        let Value::Tensor(t) = item else { return Vec::new() };
-        let t = self.get_tensor(t);
-        let owner = |(_, device, _)| if let Device::Of(o) = device { Some(o) } else { None };
-        let places = if t.role.registered() { self.device_leaves(t.device) } else { Vec::new() };
-        places.into_iter().filter_map(owner).collect()
-    }
-
-    /// What has been asked of each parameter's device, and let the loop go on, holds for the module that has them.
-    pub(super) fn said_of_all(&mut self, modules: &[OuterId]) -> Cond {
-        let about = |test: &Test| matches!(test, Test::Compare(1, Value::Outer(o), Value::Str(..)) if modules.contains(o));
-        let asked: Vec<AtomId> =
-            self.tests.iter().filter(|(test, _)| about(test)).map(|(_, &atom)| atom).collect();
-        if asked.is_empty() { TRUE } else { self.d.forget(self.path, &|atom| asked.contains(&atom)) }
     }
 
     /// `functools.reduce(function, items)` of items that are known one by one.

@@ -198,9 +198,7 @@ impl<'p> Interp<'p> {
                 let items: Vec<Value> = x.iter().zip(y.iter()).map(|(&p, &q)| self.blend(p, q)).collect();
                 self.seq(&items)
             }
-            (Value::Host(Host::Array | Host::Left(_)), Value::Host(Host::Array | Host::Left(_))) => {
-                Self::ARRAY
-            }
+            (Value::Host(Host::Array), Value::Host(Host::Array)) => Self::ARRAY,
             // `x = 0`, and lists of such made of it by a loop: no tensor at any rate.
             (a, b) if self.is_of_numbers(a, 0) && self.is_of_numbers(b, 0) => Value::Host(Host::Other),
             _ => Value::Unknown,
@@ -283,10 +281,7 @@ impl<'p> Interp<'p> {
         let value = |leaf| *self.t.values.get(leaf);
         self.d.any_leaf(d, &|leaf| matches!(value(leaf), Value::Tensor(_)))
             && self.d.any_leaf(d, &|leaf| {
-                matches!(
-                    value(leaf),
-                    Value::Host(Host::Array | Host::Doubles | Host::Numbers | Host::Left(_))
-                )
+                matches!(value(leaf), Value::Host(Host::Array | Host::Doubles | Host::Numbers))
             })
     }
 

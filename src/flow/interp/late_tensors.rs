@@ -6,9 +6,13 @@
 use super::super::value::{Device, ObjId, Origin, Reason, Value};
 use super::between::Held;
 use super::{Interp, OriginId};
-use crate::ir::{Expr, FuncId, Var};
+use crate::ir::{Expr, ExprId, FuncId, Stmt, Var};
 use crate::link::{ClassKey, ModIdx};
+use crate::span::Place;
 use crate::sym::Sym;
+
+/// Methods by which things move.
+const MOVERS: [&str; 3] = ["to", "cuda", "_apply"];
 
 /// A class with more methods that set such attributes is not looked at.
 const MAX_SETTERS: usize = 4;
@@ -100,5 +104,34 @@ impl Interp<'_> {
             }
             (held, _) => held,
         }
+    }
+
+    /// The class's methods that move it, those of its bases included: they are called with `super()`.
+    fn movers(&self, key: ClassKey) -> Vec<(ModIdx, FuncId)> {
+        let mut movers = Vec::new();
+        for &k in &self.program.class(key).mro {
+            // Most classes have none, which is sooner said than all their methods are gone through.
+            if MOVERS.iter().all(|&name| self.program.own_method(k, Sym::new(name)).is_none()) {
+                continue;
+            }
+            let methods = &self.program.get(k.module).ir.class(k.class).methods;
+            let moves = methods.iter().filter(|(name, _)| MOVERS.contains(&name.as_str()));
+            movers.extend(moves.map(|&(_, f)| (k.module, f)));
+        }
+        movers
+    }
+
+    /// Where a method sets an attribute of its own object.
+    fn set_in(&self, m: ModIdx, f: FuncId, name: Sym) -> Option<Place> {
+        let ir = &self.program.get(m).ir;
+        let function = ir.function(f);
+        let receiver = Expr::Var(Var::Local(function.params.first()?.slot));
+        let is_it = |t: ExprId| matches!(ir.expr(t), Expr::Attr { base, name: n } if n == name && ir.expr(base) == receiver);
+        let target = ir.stmts[ir.stmts_of(function)].iter().find_map(|s| match *s {
+            Stmt::Assign { targets, .. } => ir.list(targets).iter().copied().find(|&t| is_it(t)),
+            Stmt::AnnAssign { target, .. } => Some(target).filter(|&t| is_it(t)),
+            _ => None,
+        })?;
+        Some(Place { file: ir.file, span: ir.span(target) })
     }
 }

@@ -3,7 +3,7 @@
 use super::super::atom::Atom;
 use super::super::diagram::{Cond, Dd, FALSE, TRUE};
 use super::super::store::{Changes, Mark};
-use super::super::value::{ObjId, OuterId, Value};
+use super::super::value::{ObjId, Value};
 use super::{Interp, LoopFrame};
 use crate::ir::{Block, Comp, CompId, CompKind, Expr, ExprId, Generator, Stmt, Var};
 use crate::span::Span;
@@ -92,8 +92,7 @@ impl<'p> Interp<'p> {
             }
         }
         self.all_replaced(target, iter, body);
-        let whole = self.whole_modules(iterable);
-        self.end_loop(before, orelse, &End { endless: false, sure, whole });
+        self.end_loop(before, orelse, &End { endless: false, sure });
     }
 
     pub(super) fn while_loop(&mut self, test: ExprId, body: Block, orelse: Block) {
@@ -135,7 +134,7 @@ impl<'p> Interp<'p> {
                 return;
             }
         }
-        self.end_loop(before, orelse, &End { endless, sure, whole: Vec::new() });
+        self.end_loop(before, orelse, &End { endless, sure });
     }
 
     /// What a loop has set by some later round is not known.
@@ -262,9 +261,6 @@ impl<'p> Interp<'p> {
     fn end_loop(&mut self, before: super::Cond, orelse: Block, end: &End) {
         let Some(frame) = self.here_mut().loops.pop() else { return };
         let caught = if frame.breaks.is_empty() { self.what_was_caught() } else { TRUE };
-        if frame.appended.len() > 1 {
-            self.side_by_side_after(&frame, before);
-        }
         // `while True` ends at a `break` only: what the machine must be there, it is after the loop.
         let breaks = &frame.breaks;
         if end.endless && !breaks.is_empty() && breaks.len() < MAX_LEAVES {
@@ -285,17 +281,13 @@ impl<'p> Interp<'p> {
             // A loop that always leaves the function may also not have run at all.
             self.path = if !frame.breaks.is_empty() {
                 before
-            } else if self.said_of_all(&end.whole) == FALSE {
-                // A module has parameters.
-                FALSE
             } else {
                 let ran = self.raised_atom();
                 self.d.and(before, ran)
             };
         } else {
             // What the last test or the exhausted iterator says is not kept: conditions inside are per pass.
-            let all = if frame.breaks.is_empty() { self.said_of_all(&end.whole) } else { TRUE };
-            self.path = self.d.and(before, all);
+            self.path = before;
         }
         self.path = self.d.and(self.path, caught);
         for (_, changes) in frame.breaks.into_iter().take(1) {
@@ -400,10 +392,6 @@ impl<'p> Interp<'p> {
     ) -> bool {
         let Some((generator, inner)) = rest.split_first() else {
             *when = self.d.or(*when, self.path);
-            if let Some([then, orelse]) = self.either_by_round(comp) {
-                made.extend([(then, Value::Absent), (orelse, Value::Absent)]);
-                return false;
-            }
             let k = self.eval(comp.element);
             let v = comp.value.map_or(Value::Absent, |e| self.eval(e));
             made.push((k, v));
@@ -448,13 +436,7 @@ impl<'p> Interp<'p> {
             return Value::Object(self.object(super::ObjKind::Dict { module: false }, None, content));
         }
         let items: Vec<Value> = made.iter().map(|&(k, _)| k).collect();
-        let content = if exact {
-            self.seq(&items)
-        } else if self.goes_by_round(comp) {
-            self.many_beside(&items)
-        } else {
-            self.many_of(&items)
-        };
+        let content = if exact { self.seq(&items) } else { self.many_of(&items) };
         match comp.kind {
             CompKind::List => self.true_list(content),
             _ => content,
@@ -496,8 +478,6 @@ struct End {
     endless: bool,
     /// After one round at least.
     sure: bool,
-    /// It goes over all parameters of these.
-    whole: Vec<OuterId>,
 }
 
 /// What a loop goes over.

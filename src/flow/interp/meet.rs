@@ -233,10 +233,6 @@ impl Interp<'_> {
         if [a.device, b.device].into_iter().all(|d| self.is_unmoved(d)) && self.asks_parameters(clash.here) {
             self.path = self.d.and(self.path, clash.here);
         }
-        // One stands for the other on its own path.
-        if self.is_copy_of((da, oa), db) || self.is_copy_of((db, ob), da) {
-            self.path = self.d.and(self.path, clash.bad);
-        }
         let guess = [da, db].into_iter().any(|d| self.is_one_of_two_kinds(d, bad));
         let tensors = !guess && !self.for_no_tensors();
         let bite = self.bite(bad, false).filter(|_| tensors);

@@ -94,9 +94,8 @@ impl Interp<'_> {
             // A text has no such attribute: it is what a member of an `Enum` has been given.
             Value::Str(..) if name.as_str() == "value" => b,
             Value::Host(Host::Doubles) if matches!(name.as_str(), "T" | "real" | "flat") => b,
-            Value::Host(Host::Left(_)) if name.as_str() == "T" => b,
             Self::NUMBERS if matches!(name.as_str(), "T" | "real") => b,
-            Value::Host(Host::Array | Host::Doubles | Host::Numbers | Host::Left(_)) => Self::ARRAY,
+            Value::Host(Host::Array | Host::Doubles | Host::Numbers) => Self::ARRAY,
             // Of what `max(dim=0)`, `sort()` and the like give.
             Value::Seq(id) => match (&*self.seq_items(id), name.as_str()) {
                 (&[values, _], "values") => values,
@@ -393,7 +392,7 @@ impl Interp<'_> {
                             self.module_method(id, name, args, e, base)
                         }
                         _ => {
-                            self.call_foreign_init(bound.receiver, name, args, e);
+                            self.call_foreign_init(args);
                             Value::None
                         }
                     },
@@ -429,11 +428,7 @@ impl Interp<'_> {
             super::class::MethodKind::Class => Some(Value::Class(key)),
             _ => None,
         };
-        let given = self.call_function(closure.module, closure.func, closure.frame, receiver, args, e);
-        if receiver.is_some() && self.restores(key, name, closure) {
-            return self.restored(key, given, args, e);
-        }
-        given
+        self.call_function(closure.module, closure.func, closure.frame, receiver, args, e)
     }
 
     /// `Function.apply(…)` of a `torch.autograd.Function` calls its `forward`, with a context unless `setup_context` gets
@@ -453,8 +448,7 @@ impl Interp<'_> {
     fn object_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId, base: ExprId) -> Value {
         let field = self.get_field(id, name);
         if field != Value::Absent {
-            let out = self.call_value(field, args, e);
-            return self.given_by_layer(id, field, args, out);
+            return self.call_value(field, args, e);
         }
         if let Some(key) = self.obj(id).class
             && let Some(v) = self.class_attr(key, name)
@@ -464,9 +458,6 @@ impl Interp<'_> {
                 self.check_evaluation(id, e);
             }
             let f = self.bind_method(v, id, key, name, e);
-            if self.watch.restored.contains(&id) && !super::module::MOVES.contains(&name.as_str()) {
-                return self.restored_method(id, (name, f), args, e);
-            }
             return self.call_value(f, args, e);
         }
         match self.obj(id).kind {

@@ -8,7 +8,6 @@ mod accelerate;
 mod accelerator;
 mod addresses;
 mod allocation;
-mod answers;
 mod apart;
 mod args;
 mod arrays;
@@ -21,7 +20,6 @@ mod budget;
 mod buffers;
 mod builtin;
 mod by_name;
-mod by_round;
 mod call;
 mod callers;
 mod captured;
@@ -37,7 +35,6 @@ mod current_gpu;
 mod decorators;
 mod defaults;
 mod defined;
-mod detour;
 mod device;
 mod device_types;
 mod dims;
@@ -46,7 +43,6 @@ mod double;
 mod drawn;
 mod driver;
 mod each_replaced;
-mod emptiness;
 mod entry;
 mod evaluated_outside;
 mod evaluation;
@@ -56,7 +52,6 @@ mod external;
 mod fake;
 mod file_parts;
 mod files;
-mod filled;
 mod fixtures;
 mod frame;
 mod frequency;
@@ -82,16 +77,13 @@ mod keys;
 mod lacking;
 mod late_layers;
 mod late_tensors;
-mod layers;
 mod left_open;
 mod loading;
 mod loops;
 mod made;
 mod managers;
 mod meet;
-mod memo;
 mod method;
-mod mingled;
 mod misplaced;
 mod mode;
 mod module;
@@ -101,14 +93,12 @@ mod moved_empty;
 mod moved_later;
 mod moving;
 mod names;
-mod not_none;
 mod operation;
 mod optimizer_state;
 mod outside;
 mod outside_modules;
 mod own;
 mod own_collections;
-mod own_moves;
 mod own_optimizer;
 mod parts;
 mod passing;
@@ -122,11 +112,9 @@ mod recalled;
 mod records;
 mod remade;
 mod replaced;
-mod restored;
 mod returned;
 mod reveal;
 mod rounds;
-mod same_index;
 mod saved;
 mod setting;
 mod settled;
@@ -252,8 +240,6 @@ pub struct Interp<'p> {
     taken: Vec<Literal>,
     /// Classes of modules of which it has been asked whether they have weights.
     weighty: RefCell<FxHashMap<ClassKey, bool>>,
-    /// By file, as far as that was asked: the attributes that hold answers to whether CUDA is there.
-    answers: RefCell<FxHashMap<ModIdx, FxHashSet<Sym>>>,
     /// While positive, nothing is reported.
     muted: u32,
     /// While positive, what runs is to raise some error.
@@ -352,9 +338,6 @@ pub struct Interp<'p> {
     callers: callers::Callers,
     /// The expression whose value nobody looks at, with its activation.
     unused: Option<(FrameId, ExprId)>,
-    /// Tests of caches, by where they stand; what their outcomes depend on, by activation.
-    memo_tests: FxHashMap<(ModIdx, ExprId), Vec<crate::span::Span>>,
-    memos: FxHashMap<AtomId, FrameId>,
     /// Where the body of a `try` leads past it, by the atom of its handler.
     unraised: FxHashMap<AtomId, Cond>,
     /// The call that is tried out, if that is all that is interpreted.
@@ -382,7 +365,6 @@ struct Known {
     device: Sym,
     training: Sym,
     /// Methods by which things move.
-    movers: [Sym; 3],
     device_count: OuterId,
 }
 
@@ -414,7 +396,6 @@ impl<'p> Interp<'p> {
             init: Sym::new("__init__"),
             device: Sym::new("device"),
             training: Sym::new("training"),
-            movers: own_moves::MOVERS.map(Sym::new),
             device_count,
         };
         Self {
@@ -443,7 +424,6 @@ impl<'p> Interp<'p> {
             split: Vec::new(),
             taken: Vec::new(),
             weighty: RefCell::default(),
-            answers: RefCell::default(),
             muted: 0,
             awaiting: 0,
             default_device,
@@ -496,8 +476,6 @@ impl<'p> Interp<'p> {
             handed: FxHashMap::default(),
             callers: callers::Callers::default(),
             unused: None,
-            memo_tests: FxHashMap::default(),
-            memos: FxHashMap::default(),
             unraised: FxHashMap::default(),
             trial: None,
             watch,
@@ -599,9 +577,6 @@ impl<'p> Interp<'p> {
         let mut joined = Value::Absent;
         for &v in items.iter().take(MAX_ELEMENTS) {
             joined = self.blend(joined, v);
-        }
-        if joined == Value::Unknown {
-            items.iter().for_each(|&v| self.mingles(v));
         }
         self.many(joined)
     }

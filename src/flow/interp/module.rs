@@ -266,7 +266,7 @@ impl Interp<'_> {
             }
             // Hooks may move the module and its inputs at every call.
             "register_forward_hook" | "register_forward_pre_hook" => {
-                if let Some(handle) = self.add_hook(this, false, name.as_str(), args) {
+                if let Some(handle) = self.add_hook(this, name.as_str(), args) {
                     return handle;
                 }
                 if args.positional.first().is_some_and(|&(hook, _)| self.may_move(hook)) {
@@ -321,7 +321,6 @@ impl Interp<'_> {
         self.check_optimizers(id, device, e);
         self.half_moves(id, device, e);
         self.move_module(id, device);
-        self.optimizers_follow(id, e);
         self.note_accelerator(id, device);
     }
 

@@ -50,9 +50,6 @@ impl Interp<'_> {
     /// `module(args)`
     pub(super) fn call_module(&mut self, id: ObjId, args: &Args, e: ExprId) -> Value {
         let this = Value::Object(id);
-        if self.watch.restored.contains(&id) {
-            return self.for_what_meets(&mut |i| i.call_module_itself(id, args, e));
-        }
         if !self.has_hooks(this) {
             return self.call_module_itself(id, args, e);
         }
@@ -79,9 +76,6 @@ impl Interp<'_> {
         self.check_timed(id, device, e);
         self.autocast_meets(device, e);
         self.module_in_autocast(device, args, e);
-        if self.watch.restored.contains(&id) && !self.is_given_elsewhere(id, args, e) {
-            return self.call_unknown_module(id, args, e);
-        }
         // `net.forward = function`
         let own = self.get_field(id, self.known.forward);
         if own != Value::Absent {
@@ -426,8 +420,7 @@ impl Interp<'_> {
         self.unless_within(id, args, e, &mut |i| {
             for &child in &children {
                 let args = Args { positional: vec![(v, at)], ..Args::default() };
-                let out = i.call_value(child, &args, e);
-                v = i.given_by_unknown_layer(child, (v, at), out);
+                v = i.call_value(child, &args, e);
             }
             v
         })

@@ -45,11 +45,8 @@ impl Interp<'_> {
                 self.set_own(id, Value::Device(now));
             }
         }
-        let by_hand = self.moves_itself_by_hand(id);
-        let own =
-            self.obj(id).class.filter(|_| by_hand).and_then(|key| Some((key, self.own_moves_of(id, key)?)));
-        if by_hand {
-            self.forget_plain(id, own.as_ref().map(|(_, own)| &*own.mentioned));
+        if self.moves_itself_by_hand(id) {
+            self.forget_plain(id);
         }
         let attrs: Vec<_> = self.obj(id).attrs.clone();
         for (name, cell) in attrs {
@@ -59,9 +56,6 @@ impl Interp<'_> {
             let v = self.store.get(cell);
             let moved = self.move_value(v, device, seen);
             self.store.set(cell, moved);
-        }
-        if let Some((key, own)) = own {
-            self.moves_along(key, id, &own, device);
         }
     }
 
@@ -134,13 +128,9 @@ impl Interp<'_> {
 
     /// Where plain tensors of a module are is not known any more, nor what it remembers of that: of those with such a name, if
     /// only these are concerned.
-    pub(super) fn forget_plain(&mut self, id: ObjId, only: Option<&[Sym]>) {
+    pub(super) fn forget_plain(&mut self, id: ObjId) {
         let unknown = self.unknown_device();
-        for (name, cell) in self.obj(id).attrs.clone() {
-            let device = matches!(self.store.get(cell), Value::Device(_));
-            if !device && only.is_some_and(|names| !names.contains(&name)) {
-                continue;
-            }
+        for (_, cell) in self.obj(id).attrs.clone() {
             let v = self.store.get(cell);
             let v = self.forgotten(v, unknown);
             self.store.set(cell, v);

@@ -1,4 +1,4 @@
-//! Names that nothing binds: reading one raises. Names that a parameter has for its default.
+//! Names that nothing binds: reading one raises.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 
 use super::super::diagram::{FALSE, TRUE};
 use super::Interp;
-use crate::ir::{Expr, ExprId, Stmt, Var};
+use crate::ir::{Expr, Stmt, Var};
 use crate::link::ModIdx;
 use crate::sym::Sym;
 
@@ -21,26 +21,6 @@ static KNOWN: LazyLock<FxHashSet<Sym>> = LazyLock::new(|| {
 });
 
 impl Interp<'_> {
-    /// The text that a parameter of the function is unless the caller says otherwise: `getattr(torch, window)` of
-    /// `window="hann_window"`. Whatever else a caller names is of that kind.
-    pub(super) fn text_by_default(&self, e: ExprId) -> Option<Sym> {
-        let ir = &self.linked().ir;
-        let Expr::Var(var @ Var::Local(slot)) = ir.expr(e) else { return None };
-        let function = ir.function(self.here().func);
-        let default = function.params.iter().find(|p| p.slot == slot)?.default?;
-        let rebinds = |s: &Stmt| match s {
-            Stmt::Assign { targets, .. } => ir.list(*targets).iter().any(|&t| ir.binds(t, var)),
-            Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } | Stmt::For { target, .. } => {
-                ir.binds(*target, var)
-            }
-            _ => false,
-        };
-        match ir.expr(default) {
-            Expr::Str(text) if !ir.stmts[ir.stmts_of(function)].iter().any(rebinds) => Some(text),
-            _ => None,
-        }
-    }
-
     /// A name that nothing binds is read: if nothing can have bound it all the same, the path ends here.
     pub(super) fn check_bound(&mut self, name: Sym, module: ModIdx) {
         if self.muted > 0 || KNOWN.contains(&name) || !self.binds_all_names(module) {

@@ -120,7 +120,7 @@ impl Interp<'_> {
         if matches!(self.atoms.get(atom), super::super::atom::Atom::Raised) {
             return self.d.leaf(unknown);
         }
-        let tests = tests + u32::from(!atom.is_hardware() && !self.memos.contains_key(&atom));
+        let tests = tests + u32::from(!atom.is_hardware());
         let (hi, lo) = (self.likely_below(hi, tests), self.likely_below(lo, tests));
         let cond = self.d.atom(atom);
         self.d.ite(cond, hi, lo).unwrap_or(d)

@@ -283,7 +283,6 @@ impl Interp<'_> {
                 if matches!(text, "to" | "cuda" | "cpu") {
                     self.goes_along(o, moved);
                     self.part_moves(o);
-                    self.part_leaves_host(o, moved, e);
                 }
                 return moved;
             }
@@ -349,6 +348,6 @@ impl Interp<'_> {
         let result = self.result_of(e);
         self.is_made_of(result, args);
         self.lives_near(o, args, result);
-        self.given_by_part(o, args, result)
+        result
     }
 }

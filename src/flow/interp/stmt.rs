@@ -54,7 +54,6 @@ impl<'p> Interp<'p> {
             }
             Stmt::If { test, then, orelse } => {
                 let cond = self.test(*test);
-                self.note_memo(*test, cond, *then);
                 self.branch(
                     cond,
                     &mut |i| {
@@ -180,7 +179,6 @@ impl<'p> Interp<'p> {
     fn expression_statement(&mut self, e: ExprId) {
         let v = self.eval_unused(e);
         self.check_discarded(e, v);
-        self.moves_mingled(e);
         self.graph_moves(e, v);
     }
 

@@ -467,12 +467,6 @@ impl Interp<'_> {
             // `'torch.cuda.FloatTensor'`: of what is in it, the device matters.
             "type" => return self.as_text(t.device, e),
             "numpy" | "__array__" => return self.numpy_method(t, name, args, e, base),
-            "register_forward_hook" | "register_forward_pre_hook" if !t.certain => {
-                return match self.add_inner_hook(name.as_str(), args, e) {
-                    Some(handle) => handle,
-                    None => self.result_of(e),
-                };
-            }
             "pin_memory" => {
                 self.check_pin_memory(t.device, e);
                 let device = self.because(t.device, e, Reason::Pinned);

@@ -79,8 +79,8 @@ impl Interp<'_> {
                     None => text().map_or(Self::TEXT, |t| Value::Str(Sym::new(&t), origin)),
                 }
             }
-            (Value::Host(Host::Array | Host::Doubles | Host::Numbers | Host::Left(_)), ..) => {
-                Self::same_array(receiver, name).unwrap_or_else(|| self.array_method(receiver, name, args))
+            (Value::Host(Host::Array | Host::Doubles | Host::Numbers), ..) => {
+                self.array_method(receiver, name, args)
             }
             (Value::Host(Host::Text), "split" | "splitlines", _) => self.texts(),
             (Value::Host(Host::Text), "partition" | "rpartition", _) => self.seq(&[Self::TEXT; 3]),

@@ -231,7 +231,6 @@ impl Interp<'_> {
                 }
             }
         };
-        let device = self.made_of_left(name, device, args, e);
         if op.accepts.pin_memory && args.keyword("pin_memory").is_some_and(|(v, _)| v == Value::Bool(TRUE)) {
             self.pins(e, "`pin_memory=True`");
         }

@@ -91,7 +91,7 @@ impl Interp<'_> {
             }
             (modules, outside) = self.modules_of_parameters(at);
             if !self.symbolic && !args.open {
-                let groups = self.groups_of((params, at), Vec::new(), e);
+                let groups = self.groups_of((params, at), e);
                 self.set_field(id, Sym::new("param_groups"), groups);
             }
         }

@@ -38,11 +38,9 @@ impl Interp<'_> {
         }
         self.goes_after(target, args.get(0, "device").map(|(_, at)| at));
         let device = self.because(target, e, Reason::Moved);
-        self.leaves_device(t, device);
         if self.muted == 0 {
             self.moves_graph(t);
         }
-        let device = self.stays_on_host(t, device, e);
         // A parameter that really moves is no parameter any more; one that stays is itself.
         self.watch_transfer(t, target, args, e, base);
         let device = self.unwaited(t, device, args, e);
@@ -253,7 +251,7 @@ impl Interp<'_> {
         if t.double == super::TRUE {
             return Self::DOUBLES;
         }
-        self.array_that_left(t, e, base).unwrap_or(Self::ARRAY)
+        Self::ARRAY
     }
 
     /// A tensor is turned into a NumPy array: it must be on the CPU.

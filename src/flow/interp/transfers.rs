@@ -43,7 +43,6 @@ impl Interp<'_> {
             self.check_pageable(t, target, args, e);
             self.check_invariant(t, target, e, base);
             self.check_round_trip(target, e, base);
-            self.check_detour(t, target, e);
             self.events.iter_mut().skip(before).for_each(|pending| pending.event.bytes = t.bytes);
         }
         // With a type besides, it is for the type.

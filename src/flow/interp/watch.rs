@@ -92,10 +92,6 @@ pub(super) struct Watch {
     pub(super) kernels_imported: FxHashSet<AtomId>,
     /// Copies to the host that nobody has waited for, with the number of waits before each.
     pub(super) unwaited: FxHashMap<Place, u32>,
-    /// Where tensors were before they were moved to the host, by the reason of that.
-    pub(super) left: FxHashMap<OriginId, Device>,
-    /// Tensors made of arrays of such, by the reason why they are on the host, and that of the move.
-    pub(super) came_back: FxHashMap<OriginId, OriginId>,
     pub(super) waits: u32,
     /// Classes whose instances were moved to an accelerator in sight; true if that may have been CUDA.
     pub(super) accelerated: FxHashMap<ClassKey, bool>,
@@ -103,8 +99,6 @@ pub(super) struct Watch {
     pub(super) accelerates: FxHashMap<OuterId, super::accelerate::Accelerated>,
     /// Attributes of modules that were set where `nn.Module` does not see it.
     pub(super) unseen: FxHashSet<(ObjId, Sym)>,
-    /// Modules in lists and dicts of which nobody knows any more what is in them.
-    pub(super) mingled: Vec<ObjId>,
     /// Objects whose constructors were given up.
     pub(super) half_made: FxHashSet<ObjId>,
     /// Where parameters were before their modules moved.
@@ -161,8 +155,6 @@ pub(super) struct Watch {
     pub(super) asked_on_cpu: FxHashMap<OuterId, Vec<AtomId>>,
     /// Outside things whose `.device` the program has read.
     pub(super) asked_for_device: FxHashSet<OuterId>,
-    /// Tensors on the CPU that were filled from those that callers gave.
-    pub(super) filled: Vec<super::filled::Filled>,
     /// Parts of what loops draw that the program moves, by what is drawn; and what is moved as a whole.
     pub(super) moved_parts: FxHashMap<OuterId, Vec<OuterId>>,
     pub(super) moved_wholes: FxHashSet<OuterId>,
@@ -170,16 +162,10 @@ pub(super) struct Watch {
     pub(super) ranks_used: Vec<(FrameId, Cond, Place)>,
     /// Where a process has chosen its GPU by a number that nobody knows, in which frame and when.
     pub(super) gpus_chosen: Vec<(FrameId, Cond, Place)>,
-    /// Numbers of GPUs that are there for certain, and when.
-    pub(super) gpus_there: Vec<(OuterId, Cond)>,
     /// Modules that register parameters or buffers under names that are not written down.
     pub(super) registers_by_hand: FxHashSet<ObjId>,
-    /// Parts that are sent to an accelerator, by what they are parts of.
-    pub(super) sent_parts: FxHashMap<OuterId, FxHashSet<OuterId>>,
     /// What is given to a module that brings its inputs along.
     pub(super) brought_along: FxHashSet<OuterId>,
-    /// Outside things of which an attribute has been read, and on which path: they are not `None` there.
-    pub(super) read_of: FxHashMap<OuterId, Cond>,
     /// Inputs of `forward` that have been given to layers with weights.
     pub(super) with_layers: FxHashSet<OuterId>,
     /// Outside things that have shown to be modules.
@@ -198,10 +184,6 @@ pub(super) struct Watch {
     pub(super) keeps_gradients: FxHashSet<Place>,
     /// When a process group was started, if anything in sight starts one.
     pub(super) group_started: Option<Cond>,
-    /// Modules that were restored: their classes' code is judged elsewhere, with what it is meant for.
-    pub(super) restored: FxHashSet<ObjId>,
-    /// Is such code gone through for what meets in it alone?
-    pub(super) only_meetings: u32,
     /// Objects of other libraries that keep tensors, each with the arguments of its call that must be there.
     pub(super) keepers: FxHashMap<ObjId, Vec<Arg>>,
     /// What files gave that are loaded to wherever they were saved from, with where that is.
@@ -296,20 +278,15 @@ impl Watch {
             needless: FxHashMap::default(),
             needed: FxHashSet::default(),
             unwaited: FxHashMap::default(),
-            left: FxHashMap::default(),
-            came_back: FxHashMap::default(),
             waits: 0,
             accelerated: FxHashMap::default(),
             accelerates: FxHashMap::default(),
-            restored: FxHashSet::default(),
-            only_meetings: 0,
             keepers: FxHashMap::default(),
             read: FxHashMap::default(),
             read_back: Vec::new(),
             places_asked: FxHashSet::default(),
             kernels_imported: FxHashSet::default(),
             unseen: FxHashSet::default(),
-            mingled: Vec::new(),
             half_made: FxHashSet::default(),
             left_by_parameters: FxHashSet::default(),
             bound: FxHashMap::default(),
@@ -329,7 +306,6 @@ impl Watch {
             numbers: FxHashMap::default(),
             asked_on_cpu: FxHashMap::default(),
             asked_for_device: FxHashSet::default(),
-            filled: Vec::new(),
             moved_parts: FxHashMap::default(),
             moved_wholes: FxHashSet::default(),
             ranks_used: Vec::new(),
@@ -341,11 +317,8 @@ impl Watch {
             keys_put: FxHashMap::default(),
             fixtures: FxHashMap::default(),
             gpus_chosen: Vec::new(),
-            gpus_there: Vec::new(),
             registers_by_hand: FxHashSet::default(),
-            sent_parts: FxHashMap::default(),
             brought_along: FxHashSet::default(),
-            read_of: FxHashMap::default(),
             with_layers: FxHashSet::default(),
             shown_modules: FxHashSet::default(),
             moved_modules: FxHashSet::default(),
@@ -373,7 +346,6 @@ impl Watch {
         self.rows.values_mut().for_each(|others| others.retain(|&id| old(id)));
         self.true_lists.retain(|&id| old(id));
         self.unseen.retain(|&(id, _)| old(id));
-        self.mingled.retain(|&id| old(id));
         self.half_made.retain(|&id| old(id));
         self.doubles.clear();
         self.left_by_parameters.clear();

@@ -1,6 +1,6 @@
 //! Modules that have nothing to move: losses, activations, and what is made of these.
 
-use super::super::value::{ObjId, OuterKey, Value};
+use super::super::value::{ObjId, Value};
 use super::{Interp, ObjKind};
 use crate::ir::{Expr, ExprId, Stmt, Var};
 use crate::sym::Sym;
@@ -38,7 +38,7 @@ impl Interp<'_> {
     fn is_plainly_made(&self, id: ObjId) -> bool {
         let Some(key) = self.obj(id).class else { return false };
         let has = |name: Sym| self.obj(id).attrs.iter().any(|&(n, _)| n == name);
-        self.own_moves_of(id, key).is_none()
+        !self.moves_itself_by_hand(id)
             && self.program.class(key).mro.iter().all(|&k| {
                 let Some(f) = self.program.own_method(k, self.known.init) else { return true };
                 let ir = &self.program.get(k.module).ir;
@@ -93,9 +93,6 @@ impl Interp<'_> {
         self.values_of(v).into_iter().all(|v| match v {
             Value::Absent | Value::None | Value::Bool(_) | Value::Int(_) | Value::Str(..) => true,
             Value::Host(_) | Value::Device(_) | Value::External(_) | Value::Closure(_) => true,
-            Value::Outer(o) => {
-                matches!(self.t.get_outer(o).key, OuterKey::Attr { name, .. } if is_constant(name))
-            }
             Value::Tensor(t) => !self.get_tensor(t).role.registered(),
             Value::Object(o) if self.is_module_object(o) => self.moves_nothing(o, depth + 1),
             // Only modules are registered, and lists of them not.
@@ -108,10 +105,4 @@ impl Interp<'_> {
             _ => false,
         })
     }
-}
-
-/// `cfg.IGNORE_INDEX`: what is written so is a number, a text or a switch.
-fn is_constant(path: Sym) -> bool {
-    let name = path.as_str().rsplit('.').next().unwrap_or_default();
-    name.len() > 1 && name.starts_with(|c: char| c.is_ascii_uppercase()) && name.to_ascii_uppercase() == name
 }
