@@ -36,6 +36,8 @@ class Claim:
             return gpus == 0
         if self.world == "cuda":
             return gpus > 0
+        if self.world.startswith("gpus>="):
+            return gpus >= int(self.world[len("gpus>="):])
         return self.world.startswith("gpus<") and gpus < int(self.world[len("gpus<"):])
 
     def is_about(self, failure):
