@@ -152,8 +152,8 @@ fn the_last_line_promises_no_more_than_is_true() {
     let none = Machine::with_driver().environment("project/.venv");
     assert_eq!(
         last(&none),
-        "There is no PyTorch here, though the driver works: 1 CUDA device is visible, and no PyTorch was found that could not \
-         use them. Mend the first error above first."
+        "There is no PyTorch here, though the driver works: 1 CUDA device is visible, and no PyTorch was found. Mend the first \
+         error above first."
     );
     let text = none.run("verify").stdout;
     assert!(!text.contains("is_available()` is true"), "{text}");

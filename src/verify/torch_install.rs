@@ -181,6 +181,9 @@ fn torch_in(site: &Path, distributions: &[Distribution], prefix: &Path) -> Optio
     }
     match read::short_text(&folder.join("version.py"), MAX_VERSION) {
         Some(text) => read_version(&text, &folder, &mut torch),
+        None if folder.join("version.py").symlink_metadata().is_ok() => {
+            torch.broken.push("its `version.py` is not the text that PyTorch's build writes".to_owned());
+        }
         None => torch.broken.push("it has no `version.py`".to_owned()),
     }
     if let Some(first) = own.first() {

@@ -86,14 +86,11 @@ fn missing(case: &Case, import: &Import) -> Option<Draft> {
     .seen_all(needs);
     let mut packages: Vec<String> = Vec::new();
     for (name, _) in &names {
-        match package_of(case, name) {
+        match package_of(case, name).or_else(|| is_of_torch(name).then(|| "torch".to_owned())) {
             Some(package) if !packages.contains(&package) => packages.push(package),
             Some(_) => {}
             None if name.starts_with("libcuda.so") => {
                 return Some(draft.remedy("mend the driver: the library is NVIDIA's driver itself"));
-            }
-            None if name.contains("/torch/") => {
-                return Some(draft.remedy("install PyTorch again").command_if(case.target().again()));
             }
             None => {
                 return Some(
@@ -104,7 +101,21 @@ fn missing(case: &Case, import: &Import) -> Option<Draft> {
             }
         }
     }
-    Some(draft.remedy("install what is missing, and nothing else").command(mend_libraries(case, &packages)))
+    let of_torch = packages.iter().any(|package| package == "torch");
+    packages.retain(|package| package != "torch");
+    let draft = draft.remedy("install what is missing, and nothing else");
+    let rest = (!packages.is_empty()).then(|| mend_libraries(case, &packages));
+    Some(match (of_torch.then(|| case.target().again()), rest) {
+        (Some(Some(torch)), Some(rest)) => draft.command(format!("{torch} && {rest}")),
+        (Some(torch), None) => draft.command_if(torch),
+        (_, rest) => draft.command_if(rest),
+    })
+}
+
+/// Is it one of the libraries in `torch/lib` that PyTorch itself is made of (`setup.py` of PyTorch)?
+fn is_of_torch(name: &str) -> bool {
+    let own = ["libtorch", "libc10", "libshm.so"];
+    name.contains("/torch/") || own.iter().any(|begin| short(name).starts_with(begin))
 }
 
 /// A name without its folder.

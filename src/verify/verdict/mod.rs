@@ -322,7 +322,10 @@ fn cuda(case: &Case, problems: &[Problem]) -> Answer {
     };
     match case.build() {
         Some(Build::Cuda) => Answer::new(Holds::Yes, devices),
-        _ => Answer::new(Holds::Yes, format!("{devices}, and no PyTorch was found that could not use them")),
+        None => Answer::new(Holds::Yes, format!("{devices}, and no PyTorch was found")),
+        Some(_) => {
+            Answer::new(Holds::Yes, format!("{devices}, and it is not known what PyTorch is built for"))
+        }
     }
 }
 

@@ -1,0 +1,140 @@
+//! `samedevice verify`: advice that fits the machine, and lines of the report that agree.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
+mod machine;
+
+use machine::{Machine, Torch, expect, problem};
+
+const SITE: &str = "project/.venv/lib/python3.11/site-packages";
+
+/// The line of the report with this name.
+fn line(text: &str, name: &str) -> String {
+    let found = text.lines().find(|line| line.split_whitespace().nth(1) == Some(name));
+    found.unwrap_or_else(|| panic!("no {name} in {text}")).to_owned()
+}
+
+fn command(machine: &Machine, id: &str) -> String {
+    let report = machine.verify("");
+    let problems = report["problems"].as_array().unwrap();
+    let found = problems.iter().find(|problem| problem["id"] == id);
+    found.unwrap_or_else(|| panic!("no {id} in {report:#}"))["command"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[test]
+fn a_library_of_pytorch_itself_comes_with_pytorch() {
+    let again = "-m pip install --force-reinstall --no-deps torch==2.15.0";
+    let without = |record: bool| {
+        let machine = Machine::with_driver().set("STUB_VERSION", "13010").torch(&Torch::pypi());
+        let list = format!("{SITE}/torch-2.15.0.dist-info/RECORD");
+        let machine =
+            if record { machine.file(&list, "torch/lib/libtorch_python.so,,100\n") } else { machine };
+        machine.without(&format!("{SITE}/torch/lib/libtorch_python.so"))
+    };
+    for machine in [without(true), without(false)] {
+        let command = command(&machine, "library-missing");
+        assert!(command.ends_with(again), "{command}");
+    }
+    // With one of NVIDIA's.
+    let command =
+        command(&without(true).without(&format!("{SITE}/nvidia/nccl/lib/libnccl.so.2")), "library-missing");
+    assert!(command.contains(again) && !command.contains("toolkit"), "{command}");
+}
+
+#[test]
+fn what_the_kernel_needs_is_done_on_the_host() {
+    for (code, id) in [(802, "fabric-manager"), (999, "unknown-error"), (304, "driver-error")] {
+        let machine = || Machine::usable().set("STUB_FAIL", format!("cuInit={code}"));
+        let inside = command(&machine().system(".dockerenv", ""), id);
+        assert!(inside.starts_with("sudo ") && inside.ends_with("    # on the host"), "{inside}");
+        assert!(!command(&machine(), id).contains("host"));
+    }
+}
+
+#[test]
+fn wsl_has_no_kernel_log_of_the_driver() {
+    let machine = Machine::usable()
+        .set("STUB_FAIL", "cuInit=500")
+        .system("proc/version", "Linux version 5.15.167.4-microsoft-standard-WSL2 (root@f9)\n")
+        .system("dev/dxg", "");
+    let folder = "system/usr/lib/wsl/lib";
+    let machine = machine.library(folder, machine::stub());
+    expect(&machine.verify(""), "driver-error", "no", &["in Windows", "wsl --update"]);
+}
+
+#[test]
+fn a_jetson_always_has_a_gpu() {
+    let machine = Machine::bare()
+        .system("etc/nv_tegra_release", "# R36 (release), REVISION: 4.3, GCID: 38968081, BOARD: generic\n")
+        .environment("project/.venv");
+    let command = command(&machine, "no-pytorch");
+    assert!(command.ends_with("torch --index-url https://pypi.jetson-ai-lab.io/jp6/cu126"), "{command}");
+}
+
+#[test]
+fn amds_gpus_are_in_the_report() {
+    let rocm = || Machine::bare().torch(&Torch::rocm()).on_bus("0000:03:00.0", "0x1002", "0x744c");
+    let node = "sys/class/kfd/kfd/topology/nodes/1/properties";
+    let whole = rocm().system("dev/kfd", "").system(node, "simd_count 96\ngfx_target_version 110000\n");
+    let text = whole.run("verify").stdout;
+    assert_eq!(line(&text, "driver"), "✓ driver    AMD's: /dev/kfd");
+    assert_eq!(line(&text, "devices"), "✓ devices   1 (gfx1100)");
+    assert!(text.ends_with("PyTorch can use 1 GPU here.\n"), "{text}");
+    let text = rocm().run("verify").stdout;
+    assert_eq!(line(&text, "driver"), "✗ driver    AMD's: /dev/kfd cannot be opened");
+    // The build for CUDA cannot use it.
+    let cuda = Machine::bare().torch(&Torch::cu126()).on_bus("0000:03:00.0", "0x1002", "0x744c");
+    expect(&cuda.verify(""), "no-gpu", "no", &["1 of AMD's display controllers", "built for ROCm"]);
+    assert!(!problem(&Machine::bare().torch(&Torch::cu126()).verify(""), "no-gpu").contains("AMD"));
+}
+
+#[test]
+fn a_build_for_intel_is_none_for_the_processor_alone() {
+    let torch = Torch { version: "2.15.0+xpu", xpu: Some("20250"), ..Torch::cpu() };
+    let text = Machine::bare().torch(&torch).run("verify").stdout;
+    assert!(
+        line(&text, "PyTorch").starts_with("! PyTorch   2.15.0+xpu, built for Intel's GPUs (XPU)"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_last_line_is_about_the_first_error() {
+    let text = Machine::bare().torch(&Torch::cpu()).run("verify").stdout;
+    assert!(text.contains("PyTorch cannot use a GPU here: there is no NVIDIA GPU."), "{text}");
+}
+
+#[test]
+fn the_system_has_no_wheels() {
+    let musl = Machine::with_driver().environment("project/.venv").system("lib/ld-musl-x86_64.so.1", "");
+    expect(&musl.verify(""), "python-without-wheels", "yes", &["no wheel with CUDA for this system"]);
+}
+
+#[test]
+fn a_version_that_cannot_be_read_is_not_missing() {
+    let utf16: Vec<u8> = "\u{feff}cuda = None".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let machine = Machine::usable().file(&format!("{SITE}/torch/version.py"), utf16);
+    expect(&machine.verify(""), "broken-pytorch", "no", &["its `version.py` is not the text"]);
+}
+
+#[test]
+fn folders_with_signs_of_the_shell() {
+    let prefix = "project/it's $HOME `x`";
+    let site = format!("{prefix}/lib/python3.11/site-packages");
+    let machine = Machine::with_driver().environment(prefix).installed(&site, &Torch::cpu());
+    let machine = machine.point("VIRTUAL_ENV", prefix);
+    let command = command(&machine, "cpu-only-build");
+    let script = format!("set -- {command}; printf %s \"$1\"");
+    let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+    let python = machine.path(prefix).join("bin/python");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), python.to_str().unwrap(), "{command}");
+}
+
+#[test]
+fn a_row_of_the_table_names_its_gpu_once() {
+    let text = Machine::usable().run("verify --output-format markdown").stdout;
+    assert!(text.contains("| cuda:0 | Stub GPU 0, compute capability 8.0"), "{text}");
+}
