@@ -138,3 +138,69 @@ fn a_row_of_the_table_names_its_gpu_once() {
     let text = Machine::usable().run("verify --output-format markdown").stdout;
     assert!(text.contains("| cuda:0 | Stub GPU 0, compute capability 8.0"), "{text}");
 }
+
+#[test]
+fn a_module_that_is_imported_at_once() {
+    let init = "import os\nimport typing_extensions\nfrom typing_extensions import (\n    Never,\n)\n";
+    let torch = Torch {
+        requires: &["typing-extensions>=4.10.0", "filelock", "nvidia-cudnn-cu12==9.10.2.21"],
+        ..Torch::cu126()
+    };
+    let machine = || Machine::with_driver().torch(&torch).file(&format!("{SITE}/torch/__init__.py"), init);
+    let report = machine().verify("");
+    let said = "ModuleNotFoundError: No module named 'typing_extensions'";
+    let command = "-m pip install --force-reinstall --no-deps typing-extensions";
+    expect(&report, "module-missing", "no", &["typing-extensions is missing", said, command]);
+    assert_eq!(report["status"], "problem");
+    for file in [
+        "typing_extensions.py",
+        "typing_extensions/__init__.py",
+        "typing_extensions.cpython-311-x86_64-linux-gnu.so",
+    ] {
+        let report = machine().file(&format!("{SITE}/{file}"), "").verify("");
+        assert_eq!(report["status"], "usable", "{report:#}");
+    }
+    // A folder that a file adds to the search path.
+    let elsewhere = machine().file("other/typing_extensions.py", "");
+    let folder = format!("{}\n", elsewhere.path("other").display());
+    assert_eq!(elsewhere.file(&format!("{SITE}/x.pth"), folder).verify("")["status"], "usable");
+}
+
+#[test]
+fn a_part_of_a_library_that_is_opened_by_name() {
+    let list = format!("{SITE}/nvidia_cudnn_cu12-9.10.2.21.dist-info/RECORD");
+    let machine = Machine::usable().file(&list, "nvidia/cudnn/lib/libcudnn_graph.so.9,,100\n");
+    let report = machine.verify("");
+    assert_eq!(report["status"], "usable");
+    let text = problem(&report, "package-missing");
+    assert!(text.contains("has recorded") && text.contains("nvidia-cudnn-cu12==9.10.2.21"), "{text}");
+}
+
+#[test]
+fn a_gpu_that_is_neither_too_old_nor_too_new() {
+    let cause = |capability: &str| {
+        let report = Machine::usable().set("STUB_CAPABILITY", capability).verify("");
+        problem(&report, "gpu-not-in-build")
+    };
+    assert!(cause("3.5").contains("too old"));
+    assert!(cause("12.0").contains("too new"));
+    // Those of Jetson: the code for 7.0 does not run on 7.2.
+    let jetson = cause("7.2");
+    assert!(jetson.contains("has no code for") && !jetson.contains("too "), "{jetson}");
+}
+
+#[test]
+fn a_pytorch_that_may_not_be_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let machine = Machine::usable();
+    let folder = machine.path(&format!("{SITE}/torch"));
+    let set = |mode| std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode)).unwrap();
+    set(0);
+    if std::fs::read_dir(&folder).is_ok() {
+        eprintln!("skipped: root may read everything");
+        return;
+    }
+    let report = machine.verify("");
+    set(0o755);
+    expect(&report, "broken-pytorch", "no", &["the user may not read", "sudo chmod -R a+rX"]);
+}

@@ -38,7 +38,7 @@ fn a_report_for_an_issue_has_what_people_ask_for() {
         "| System | Ubuntu 22.04.4 LTS on ",
         "| Kernel | 6.8.0-45-generic |",
         "| Driver | 550.54.14, runs CUDA up to 13.2, ",
-        "| cuda:0 | cuda:0  Stub GPU 0, compute capability 12.0, ",
+        "| cuda:0 | Stub GPU 0, compute capability 12.0, ",
         "| Python | 3.11.7, ~/train/.venv (by VIRTUAL_ENV), packages by pip |",
         "| PyTorch | 2.15.0+cu126, built for CUDA 12.6 ",
         "| torchvision | 0.29.0 |",

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::archs;
 use super::machine::{Build, Torch};
+use super::modules;
 use super::python::is_edited_in_place;
 use super::recipe::entries;
 use super::records::{self, Companion, Distribution, Recorded};
@@ -33,6 +34,8 @@ pub struct Installed {
     pub recorded: Vec<Recorded>,
     /// The packages that are built for one PyTorch.
     pub companions: Vec<Companion>,
+    /// Packages that PyTorch asks for, imports at once, and that are not there.
+    pub missing: Vec<String>,
     /// PyTorch's C extension, if it is one of this Python's.
     pub extension: Option<PathBuf>,
 }
@@ -59,6 +62,7 @@ pub fn read(search_path: &[PathBuf], prefix: &Path, project: &Path) -> Installed
         if let Some(mut torch) = torch_in(site, &distributions, prefix) {
             if torches.is_empty() {
                 installed.wanted = wanted(&distributions);
+                installed.missing = modules::missing(&site.join("torch"), search_path, &installed.wanted);
                 let own = distributions.iter().filter(|one| one.name == "torch");
                 let own: Vec<String> = own.map(|one| one.version.clone()).collect();
                 installed.extension = extension(&mut torch, search_path, own.is_empty());
@@ -172,7 +176,10 @@ fn torch_in(site: &Path, distributions: &[Distribution], prefix: &Path) -> Optio
         return None;
     }
     let mut torch = Torch { path: folder.display().to_string(), ..Torch::default() };
-    if !folder.is_dir() {
+    let closed = [folder.clone(), folder.join("lib")].into_iter().find(|folder| is_closed(folder));
+    if let Some(closed) = closed {
+        torch.broken.push(format!("{MAY_NOT_READ} {}", closed.display()));
+    } else if !folder.is_dir() {
         torch.broken.push("its record is there and its folder is not".to_owned());
     } else if !folder.join("__init__.py").is_file() {
         torch
@@ -181,6 +188,7 @@ fn torch_in(site: &Path, distributions: &[Distribution], prefix: &Path) -> Optio
     }
     match read::short_text(&folder.join("version.py"), MAX_VERSION) {
         Some(text) => read_version(&text, &folder, &mut torch),
+        None if is_closed(&folder) => {}
         None if folder.join("version.py").symlink_metadata().is_ok() => {
             torch.broken.push("its `version.py` is not the text that PyTorch's build writes".to_owned());
         }
@@ -206,6 +214,13 @@ fn torch_in(site: &Path, distributions: &[Distribution], prefix: &Path) -> Optio
     Some(torch)
 }
 
+/// What [`Torch::broken`] says of a folder that is there and cannot be read; its path comes after it.
+pub const MAY_NOT_READ: &str = "the user may not read";
+
+fn is_closed(folder: &Path) -> bool {
+    fs::read_dir(folder).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+}
+
 /// `version.py` is written by PyTorch's build: assignments of strings and `None`, with or without annotations.
 fn read_version(text: &str, folder: &Path, torch: &mut Torch) {
     let values: BTreeMap<&str, Option<&str>> = text.lines().filter_map(assignment).collect();
@@ -225,7 +240,11 @@ fn read_version(text: &str, folder: &Path, torch: &mut Torch) {
     }
     let library = ["libtorch_cuda.so", "torch_cuda.dll"];
     let lib = folder.join("lib");
-    if torch.build == Build::Cuda && lib.is_dir() && !library.iter().any(|name| lib.join(name).is_file()) {
+    if torch.build == Build::Cuda
+        && lib.is_dir()
+        && !is_closed(&lib)
+        && !library.iter().any(|name| lib.join(name).is_file())
+    {
         torch.broken.push("it was built for CUDA, and its `libtorch_cuda.so` is missing".to_owned());
     }
 }

@@ -17,6 +17,7 @@ pub(super) const IDS: &[&str] = &[
     "library-missing",
     "library-damaged",
     "symbol-missing",
+    "module-missing",
     "packages-overlap",
     "file-size-differs",
     "import-fails",
@@ -24,7 +25,8 @@ pub(super) const IDS: &[&str] = &[
 ];
 
 /// Those with which nothing can be imported.
-pub(super) const FATAL: &[&str] = &["library-missing", "library-damaged", "symbol-missing", "import-fails"];
+pub(super) const FATAL: &[&str] =
+    &["library-missing", "library-damaged", "symbol-missing", "module-missing", "import-fails"];
 
 /// More of a kind are only counted.
 const MOST: usize = 5;
@@ -36,7 +38,7 @@ pub(super) fn fails(problems: &[Problem]) -> bool {
 
 pub(super) fn problems(case: &Case) -> Vec<Problem> {
     let Some(torch) = &case.machine.torch else { return Vec::new() };
-    let mut drafts = Vec::new();
+    let mut drafts: Vec<Draft> = module(case).into_iter().collect();
     if let Some(import) = case.import {
         drafts.extend(missing(case, import));
         drafts.extend(damaged(case, import));
@@ -50,6 +52,27 @@ pub(super) fn problems(case: &Case) -> Vec<Problem> {
         drafts.extend(differs(case, torch, imported));
     }
     drafts.into_iter().map(Problem::from).collect()
+}
+
+/// Python ends in the first lines of `torch/__init__.py`.
+fn module(case: &Case) -> Option<Draft> {
+    let packages = &case.installed.missing;
+    let first = packages.first()?;
+    let are = if packages.len() == 1 { "is" } else { "are" };
+    Some(
+        Draft::error(
+            "module-missing",
+            format!("{} {are} missing, so that PyTorch cannot be imported", packages.join(" and ")),
+        )
+        .says(format!("ModuleNotFoundError: No module named '{}'", first.replace('-', "_")))
+        .seen_all(
+            packages
+                .iter()
+                .map(|name| format!("PyTorch asks for {name}, and no folder of the search path has it")),
+        )
+        .remedy("install what is missing, and nothing else")
+        .command(mend_libraries(case, packages)),
+    )
 }
 
 fn missing(case: &Case, import: &Import) -> Option<Draft> {
