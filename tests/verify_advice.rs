@@ -204,3 +204,32 @@ fn a_pytorch_that_may_not_be_read() {
     set(0o755);
     expect(&report, "broken-pytorch", "no", &["the user may not read", "sudo chmod -R a+rX"]);
 }
+
+#[test]
+fn of_two_records_the_one_of_the_files_counts() {
+    let other = format!("{SITE}/torch-2.14.0.dist-info/METADATA");
+    let machine = Machine::usable().file(&other, "Name: torch\nVersion: 2.14.0\n\n");
+    let command = command(&machine, "several-records");
+    assert!(command.contains(" torch==2.15.0+cu126 "), "{command}");
+    let report = machine.without(&format!("{SITE}/nvidia/cudnn/lib/libcudnn.so.9")).verify("");
+    expect(&report, "library-missing", "no", &["nvidia-cudnn-cu12==9.10.2.21"]);
+}
+
+#[test]
+fn a_container_may_be_given_a_gpu_later() {
+    let advice = |machine: Machine| problem(&machine.torch(&Torch::cpu()).verify(""), "cpu-only-build");
+    let inside = advice(Machine::bare().system(".dockerenv", ""));
+    assert!(inside.contains("once the GPU is there") && inside.contains("\"note\""), "{inside}");
+    assert!(advice(Machine::bare()).contains("nothing: there is no NVIDIA GPU"));
+}
+
+#[test]
+fn amds_gpus_are_not_asked_for_in_wsl() {
+    let text = Machine::bare()
+        .torch(&Torch::rocm())
+        .system("proc/version", "Linux version 5.15.167.4-microsoft-standard-WSL2 (root@f9)\n")
+        .run("verify")
+        .stdout;
+    assert_eq!(line(&text, "driver"), "! driver    AMD's: not asked in WSL");
+    assert_eq!(line(&text, "devices"), "! devices   not known");
+}

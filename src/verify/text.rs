@@ -114,7 +114,9 @@ pub(super) fn system(machine: &Machine) -> (Mark, &'static str, String) {
 pub(super) fn driver(machine: &Machine) -> (Mark, &'static str, String) {
     let driver = &machine.driver;
     if asks_amd(machine) {
-        return if machine.system.amd.kfd == Some(NodeState::Usable) {
+        return if machine.system.wsl {
+            (Mark::Doubtful, "driver", "AMD's: not asked in WSL".to_owned())
+        } else if machine.system.amd.kfd == Some(NodeState::Usable) {
             (Mark::Right, "driver", "AMD's: /dev/kfd".to_owned())
         } else {
             (Mark::Wrong, "driver", "AMD's: /dev/kfd cannot be opened".to_owned())
@@ -151,6 +153,7 @@ pub(super) fn devices(machine: &Machine) -> (Mark, &'static str, String) {
     if asks_amd(machine) {
         let gpus = &machine.system.amd.gpus;
         return match gpus.len() {
+            0 if machine.system.wsl => (Mark::Doubtful, "devices", "not known".to_owned()),
             0 => (Mark::Wrong, "devices", "none".to_owned()),
             n => (Mark::Right, "devices", format!("{n} ({})", gpus.join(", "))),
         };

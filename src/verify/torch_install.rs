@@ -61,7 +61,7 @@ pub fn read(search_path: &[PathBuf], prefix: &Path, project: &Path) -> Installed
         let distributions = distributions(site);
         if let Some(mut torch) = torch_in(site, &distributions, prefix) {
             if torches.is_empty() {
-                installed.wanted = wanted(&distributions);
+                installed.wanted = wanted(&distributions, torch.version.as_deref());
                 installed.missing = modules::missing(&site.join("torch"), search_path, &installed.wanted);
                 let own = distributions.iter().filter(|one| one.name == "torch");
                 let own: Vec<String> = own.map(|one| one.version.clone()).collect();
@@ -194,7 +194,7 @@ fn torch_in(site: &Path, distributions: &[Distribution], prefix: &Path) -> Optio
         }
         None => torch.broken.push("it has no `version.py`".to_owned()),
     }
-    if let Some(first) = own.first() {
+    if let Some(first) = record_of(distributions, torch.version.as_deref()) {
         torch.installer =
             read::short_text(&first.path.join("INSTALLER"), MAX_VERSION).map(|t| t.trim().to_owned());
         torch.record = Some(first.version.clone());
@@ -264,10 +264,19 @@ fn assignment(line: &str) -> Option<(&str, Option<&str>)> {
     Some((name, value.strip_prefix(quote)?.strip_suffix(quote)))
 }
 
-/// What the first distribution of PyTorch here asks for: `Requires-Dist: nvidia-cudnn-cu13==9.19.0.56; platform_system
+/// PyTorch's record: of several, the one of the version that its files are of. PyPI's records have no part after `+`.
+fn record_of<'a>(distributions: &'a [Distribution], version: Option<&str>) -> Option<&'a Distribution> {
+    let public = |version: &str| version.split('+').next().unwrap_or_default().to_owned();
+    let own = || distributions.iter().filter(|one| one.name == "torch");
+    let is = |one: &&Distribution| Some(one.version.as_str()) == version;
+    let is_public = |one: &&Distribution| version.is_some_and(|it| public(it) == public(&one.version));
+    own().find(is).or_else(|| own().find(is_public)).or_else(|| own().next())
+}
+
+/// What the distribution of PyTorch here asks for: `Requires-Dist: nvidia-cudnn-cu13==9.19.0.56; platform_system
 /// == "Linux"`. Extras are left out.
-fn wanted(distributions: &[Distribution]) -> BTreeMap<String, Option<String>> {
-    let Some(torch) = distributions.iter().find(|d| d.name == "torch") else { return BTreeMap::new() };
+fn wanted(distributions: &[Distribution], version: Option<&str>) -> BTreeMap<String, Option<String>> {
+    let Some(torch) = record_of(distributions, version) else { return BTreeMap::new() };
     let metadata = read::short_text(&torch.path.join("METADATA"), MAX_METADATA).unwrap_or_default();
     // A blank line ends the headers.
     let headers = metadata.lines().take_while(|line| !line.trim().is_empty());

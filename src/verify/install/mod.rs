@@ -90,6 +90,11 @@ impl Target {
         }
     }
 
+    /// May there be a GPU that is not to be seen from here?
+    pub const fn may_have_gpu(&self) -> bool {
+        self.gpu || self.hidden
+    }
+
     /// With the index of wheels that are made for this board, if it needs some.
     pub fn with_index(self, index: Option<&'static str>) -> Self {
         // The board that has wheels of its own has a GPU, also where nothing shows it.

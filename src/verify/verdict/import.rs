@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::libraries::{file_name, mend_libraries, package_of};
-use super::{Case, Draft};
+use super::{Case, Draft, modules};
 use crate::verify::elf::{Defect, Library};
 use crate::verify::imports::{Import, Unresolved};
 use crate::verify::install::without_folders;
@@ -38,7 +38,7 @@ pub(super) fn fails(problems: &[Problem]) -> bool {
 
 pub(super) fn problems(case: &Case) -> Vec<Problem> {
     let Some(torch) = &case.machine.torch else { return Vec::new() };
-    let mut drafts: Vec<Draft> = module(case).into_iter().collect();
+    let mut drafts: Vec<Draft> = modules::missing(case).into_iter().collect();
     if let Some(import) = case.import {
         drafts.extend(missing(case, import));
         drafts.extend(damaged(case, import));
@@ -52,27 +52,6 @@ pub(super) fn problems(case: &Case) -> Vec<Problem> {
         drafts.extend(differs(case, torch, imported));
     }
     drafts.into_iter().map(Problem::from).collect()
-}
-
-/// Python ends in the first lines of `torch/__init__.py`.
-fn module(case: &Case) -> Option<Draft> {
-    let packages = &case.installed.missing;
-    let first = packages.first()?;
-    let are = if packages.len() == 1 { "is" } else { "are" };
-    Some(
-        Draft::error(
-            "module-missing",
-            format!("{} {are} missing, so that PyTorch cannot be imported", packages.join(" and ")),
-        )
-        .says(format!("ModuleNotFoundError: No module named '{}'", first.replace('-', "_")))
-        .seen_all(
-            packages
-                .iter()
-                .map(|name| format!("PyTorch asks for {name}, and no folder of the search path has it")),
-        )
-        .remedy("install what is missing, and nothing else")
-        .command(mend_libraries(case, packages)),
-    )
 }
 
 fn missing(case: &Case, import: &Import) -> Option<Draft> {

@@ -7,6 +7,7 @@ mod driver;
 mod import;
 mod libraries;
 mod messages;
+mod modules;
 mod rocm;
 mod torch;
 mod visible;

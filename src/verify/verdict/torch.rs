@@ -113,7 +113,11 @@ fn cpu_only(case: &Case, torch: &Torch) -> Option<Draft> {
         .seen_all(build)
         .seen_all(torch.installer.as_ref().map(|installer| format!("{installer} installed it")));
     if !case.has_hardware() {
-        return Some(draft.remedy("nothing: there is no NVIDIA GPU here that another build could use"));
+        return Some(draft.remedy(if case.target().may_have_gpu() {
+            "once the GPU is there, install the build for CUDA in its place; without one it is right"
+        } else {
+            "nothing: there is no NVIDIA GPU here that another build could use"
+        }));
     }
     if wheels::none(case).is_some() {
         return Some(draft.remedy("install the build for CUDA in its place, where there is one"));
