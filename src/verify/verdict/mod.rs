@@ -93,6 +93,12 @@ fn status(case: &Case, problems: &[Problem], worlds: &Worlds) -> Status {
     }
 }
 
+/// What stops every program at `import torch`, if something does.
+pub fn stops_import(problems: &[Problem]) -> Option<&Problem> {
+    let stops = |id: &str| id == "broken-pytorch" || import::FATAL.contains(&id);
+    problems.iter().find(|problem| stops(&problem.id))
+}
+
 /// The identifiers of all problems, by the part of the machine that they are about.
 pub const CAUSES: [&[&str]; 9] = [
     driver::IDS,
