@@ -233,3 +233,10 @@ fn amds_gpus_are_not_asked_for_in_wsl() {
     assert_eq!(line(&text, "driver"), "! driver    AMD's: not asked in WSL");
     assert_eq!(line(&text, "devices"), "! devices   not known");
 }
+
+#[test]
+fn a_pytorch_from_the_variable_hides_what_is_installed() {
+    let machine = Machine::usable().installed("sources", &Torch::cpu()).point("PYTHONPATH", "sources");
+    expect(&machine.verify(""), "cpu-only-build", "no", &["out of `PYTHONPATH`", "unset PYTHONPATH"]);
+    assert_eq!(machine.set("PYTHONPATH", "").verify("")["status"], "usable");
+}

@@ -1,5 +1,7 @@
 //! What the installed PyTorch can do with this driver and these devices.
 
+use std::path::Path;
+
 use super::{Case, Draft, driver, wheels};
 use crate::verify::machine::{Build, Problem, Torch, Version};
 use crate::verify::torch_install::MAY_NOT_READ;
@@ -42,10 +44,24 @@ pub(super) fn problems(case: &Case) -> Vec<Problem> {
         }
         Build::Unknown => {}
     }
+    if is_from_variable(torch) {
+        // What is installed into the environment comes after it.
+        for draft in drafts.iter_mut().filter(|draft| draft.0.command.is_some()) {
+            draft.0.remedy =
+                "take its folder out of `PYTHONPATH`, and ask again: it hides what is installed".to_owned();
+            draft.0.command = Some("unset PYTHONPATH".to_owned());
+        }
+    }
     drafts.extend(several(torch));
     drafts.extend(pip_over_conda(case, torch));
     drafts.extend(other_python(case));
     drafts.into_iter().map(Problem::from).collect()
+}
+
+/// Is it found through `PYTHONPATH`, which goes before the environment's own folders?
+fn is_from_variable(torch: &Torch) -> bool {
+    let variable = std::env::var_os("PYTHONPATH").unwrap_or_default();
+    std::env::split_paths(&variable).any(|folder| folder.join("torch") == Path::new(&torch.path))
 }
 
 fn no_pytorch(case: &Case) -> Draft {
