@@ -140,3 +140,15 @@ fn the_device_that_nobody_names_may_be_another_accelerator() {
     let apple = Machine::bare().file("project/train.py", PROGRAM).file("project/mac.json", mac().to_string());
     expect(&apple, "--machine mac.json", (13, "SD201"), "refuted", "macOS has no CUDA");
 }
+
+#[test]
+fn where_pytorch_cannot_be_imported_nothing_is_reached() {
+    let machine = Machine::usable().file("project/train.py", PROGRAM);
+    let machine =
+        machine.without("project/.venv/lib/python3.11/site-packages/nvidia/cudnn/lib/libcudnn.so.9");
+    let part = "programs on this machine end at `import torch`: libcudnn.so.9 is missing";
+    for finding in [(4, "SD401"), (7, "SD501"), (13, "SD201"), (19, "SD203")] {
+        expect(&machine, "--verify", finding, "open", part);
+    }
+    expect(&machine, "--verify", (15, "SD801"), "confirmed", "it does not depend on the machine");
+}

@@ -38,7 +38,7 @@ fn a_report_for_an_issue_has_what_people_ask_for() {
         "| System | Ubuntu 22.04.4 LTS on ",
         "| Kernel | 6.8.0-45-generic |",
         "| Driver | 550.54.14, runs CUDA up to 13.2, ",
-        "| cuda:0 | cuda:0  Stub GPU 0, compute capability 12.0, ",
+        "| cuda:0 | Stub GPU 0, compute capability 12.0, ",
         "| Python | 3.11.7, ~/train/.venv (by VIRTUAL_ENV), packages by pip |",
         "| PyTorch | 2.15.0+cu126, built for CUDA 12.6 ",
         "| torchvision | 0.29.0 |",
@@ -152,8 +152,8 @@ fn the_last_line_promises_no_more_than_is_true() {
     let none = Machine::with_driver().environment("project/.venv");
     assert_eq!(
         last(&none),
-        "There is no PyTorch here, though the driver works: 1 CUDA device is visible, and no PyTorch was found that could not \
-         use them. Mend the first error above first."
+        "There is no PyTorch here, though the driver works: 1 CUDA device is visible, and no PyTorch was found. Mend the first \
+         error above first."
     );
     let text = none.run("verify").stdout;
     assert!(!text.contains("is_available()` is true"), "{text}");

@@ -122,7 +122,7 @@ def problem(report, *ids):
     return next((problem for problem in report["problems"] if problem["id"] in ids), None)
 
 
-FATAL = ("library-missing", "library-damaged", "symbol-missing", "broken-pytorch")
+FATAL = ("library-missing", "library-damaged", "symbol-missing", "module-missing", "broken-pytorch")
 
 
 def compare(expected, got):

@@ -26,7 +26,12 @@ pub fn conclusion(machine: &Machine) -> String {
                 first_error(machine)
             )
         }
-        (Status::Problem, _) => format!("PyTorch cannot use a GPU here: {because}.{}", first_error(machine)),
+        (Status::Problem, _) => {
+            // What is to be mended first, so that the sentence and the list agree.
+            let first = machine.problems.first().filter(|problem| problem.gravity == Gravity::Error);
+            let because = first.map_or(because, |problem| &problem.cause);
+            format!("PyTorch cannot use a GPU here: {because}.{}", first_error(machine))
+        }
     }
 }
 

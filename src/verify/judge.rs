@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::machine::{Answer, Build, Device, Holds, Machine, Version};
+use super::verdict;
 use crate::finding::{Finding, Judgement, Verdict};
 use crate::world::{Backend, Premise, World, gibibytes};
 
@@ -29,6 +30,11 @@ impl<'a> Judge<'a> {
 
     /// Confirmed if the finding's world is this machine and the path to it is possible here.
     pub fn judge(&self, finding: &Finding) -> Judgement {
+        let depends = finding.world != World::Always || finding.shows_with_accelerator;
+        if let Some(problem) = verdict::stops_import(&self.machine.problems).filter(|_| depends) {
+            let reason = format!("programs on {} end at `import torch`: {}", self.name, problem.cause);
+            return judgement(Holds::Unknown, reason);
+        }
         if let Some(open) = self.by_others(finding) {
             return open;
         }

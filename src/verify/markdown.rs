@@ -41,7 +41,9 @@ fn rows(machine: &Machine) -> Vec<(String, String)> {
     row("Driver", text::driver(machine).2);
     row("GPUs", text::devices(machine).2);
     for device in &machine.devices {
-        row(&format!("cuda:{}", device.index), text::describe(device));
+        let name = format!("cuda:{}", device.index);
+        let described = text::describe(device);
+        row(&name, described.strip_prefix(&name).unwrap_or(&described).trim_start().to_owned());
     }
     if machine.devices.is_empty() && !system.gpu_names.is_empty() {
         row("On the PCI bus", system.gpu_names.join(", "));

@@ -29,6 +29,7 @@ mod kernel;
 mod loader;
 pub mod machine;
 pub mod markdown;
+mod modules;
 mod pci;
 pub mod probe;
 mod process;

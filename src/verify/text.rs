@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::conclusion::conclusion;
-use super::machine::{Build, Device, Gravity, Machine, Outcome, Problem};
+use super::machine::{Build, Device, Gravity, Machine, NodeState, Outcome, Problem};
 use super::shorten::cut;
 use super::verdict::{OF_DEVICES, OF_DRIVER, OF_TORCH};
 use crate::report::one_line;
@@ -113,6 +113,15 @@ pub(super) fn system(machine: &Machine) -> (Mark, &'static str, String) {
 
 pub(super) fn driver(machine: &Machine) -> (Mark, &'static str, String) {
     let driver = &machine.driver;
+    if asks_amd(machine) {
+        return if machine.system.wsl {
+            (Mark::Doubtful, "driver", "AMD's: not asked in WSL".to_owned())
+        } else if machine.system.amd.kfd == Some(NodeState::Usable) {
+            (Mark::Right, "driver", "AMD's: /dev/kfd".to_owned())
+        } else {
+            (Mark::Wrong, "driver", "AMD's: /dev/kfd cannot be opened".to_owned())
+        };
+    }
     let mut parts = Vec::new();
     parts.extend(driver.version.clone());
     parts.extend(driver.cuda.map(|cuda| format!("runs CUDA up to {cuda}")));
@@ -134,7 +143,21 @@ pub(super) fn driver(machine: &Machine) -> (Mark, &'static str, String) {
     (mark, "driver", parts.join(", "))
 }
 
+/// Are the GPUs that PyTorch is built for AMD's, and is nothing of NVIDIA's there that could be told instead?
+fn asks_amd(machine: &Machine) -> bool {
+    let rocm = machine.torch.as_ref().is_some_and(|torch| torch.build == Build::Rocm);
+    rocm && machine.driver.outcome == Outcome::NoLibrary && machine.system.amd.kfd.is_some()
+}
+
 pub(super) fn devices(machine: &Machine) -> (Mark, &'static str, String) {
+    if asks_amd(machine) {
+        let gpus = &machine.system.amd.gpus;
+        return match gpus.len() {
+            0 if machine.system.wsl => (Mark::Doubtful, "devices", "not known".to_owned()),
+            0 => (Mark::Wrong, "devices", "none".to_owned()),
+            n => (Mark::Right, "devices", format!("{n} ({})", gpus.join(", "))),
+        };
+    }
     let visible = &machine.visible;
     let (mark, mut text) = match (visible.count, visible.physical) {
         (None, _) if machine.devices.is_empty() => (Mark::Doubtful, "not known".to_owned()),
@@ -209,12 +232,13 @@ pub(super) fn torch(machine: &Machine) -> (Mark, &'static str, String) {
     let built = match torch.build {
         Build::Cuda => torch.cuda.map_or_else(|| "CUDA".to_owned(), |cuda| format!("CUDA {cuda}")),
         Build::Rocm => "ROCm".to_owned(),
+        Build::Cpu if torch.xpu.is_some() => "Intel's GPUs (XPU)".to_owned(),
         Build::Cpu => "the CPU only".to_owned(),
         Build::Unknown => "nobody knows what".to_owned(),
     };
     let mark = match torch.build {
         Build::Cuda if torch.broken.is_empty() => Mark::Right,
-        Build::Cpu => Mark::Wrong,
+        Build::Cpu if torch.xpu.is_none() => Mark::Wrong,
         _ => Mark::Doubtful,
     };
     let archs = if torch.archs.is_empty() { String::new() } else { format!(" ({})", torch.archs.join(" ")) };

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::archs;
 use super::machine::{Build, Torch};
+use super::modules;
 use super::python::is_edited_in_place;
 use super::recipe::entries;
 use super::records::{self, Companion, Distribution, Recorded};
@@ -33,6 +34,8 @@ pub struct Installed {
     pub recorded: Vec<Recorded>,
     /// The packages that are built for one PyTorch.
     pub companions: Vec<Companion>,
+    /// Packages that PyTorch asks for, imports at once, and that are not there.
+    pub missing: Vec<String>,
     /// PyTorch's C extension, if it is one of this Python's.
     pub extension: Option<PathBuf>,
 }
@@ -58,7 +61,8 @@ pub fn read(search_path: &[PathBuf], prefix: &Path, project: &Path) -> Installed
         let distributions = distributions(site);
         if let Some(mut torch) = torch_in(site, &distributions, prefix) {
             if torches.is_empty() {
-                installed.wanted = wanted(&distributions);
+                installed.wanted = wanted(&distributions, torch.version.as_deref());
+                installed.missing = modules::missing(&site.join("torch"), search_path, &installed.wanted);
                 let own = distributions.iter().filter(|one| one.name == "torch");
                 let own: Vec<String> = own.map(|one| one.version.clone()).collect();
                 installed.extension = extension(&mut torch, search_path, own.is_empty());
@@ -172,7 +176,10 @@ fn torch_in(site: &Path, distributions: &[Distribution], prefix: &Path) -> Optio
         return None;
     }
     let mut torch = Torch { path: folder.display().to_string(), ..Torch::default() };
-    if !folder.is_dir() {
+    let closed = [folder.clone(), folder.join("lib")].into_iter().find(|folder| is_closed(folder));
+    if let Some(closed) = closed {
+        torch.broken.push(format!("{MAY_NOT_READ} {}", closed.display()));
+    } else if !folder.is_dir() {
         torch.broken.push("its record is there and its folder is not".to_owned());
     } else if !folder.join("__init__.py").is_file() {
         torch
@@ -181,9 +188,13 @@ fn torch_in(site: &Path, distributions: &[Distribution], prefix: &Path) -> Optio
     }
     match read::short_text(&folder.join("version.py"), MAX_VERSION) {
         Some(text) => read_version(&text, &folder, &mut torch),
+        None if is_closed(&folder) => {}
+        None if folder.join("version.py").symlink_metadata().is_ok() => {
+            torch.broken.push("its `version.py` is not the text that PyTorch's build writes".to_owned());
+        }
         None => torch.broken.push("it has no `version.py`".to_owned()),
     }
-    if let Some(first) = own.first() {
+    if let Some(first) = record_of(distributions, torch.version.as_deref()) {
         torch.installer =
             read::short_text(&first.path.join("INSTALLER"), MAX_VERSION).map(|t| t.trim().to_owned());
         torch.record = Some(first.version.clone());
@@ -201,6 +212,13 @@ fn torch_in(site: &Path, distributions: &[Distribution], prefix: &Path) -> Optio
         torch.archs = archs::of_release(&folder, cuda);
     }
     Some(torch)
+}
+
+/// What [`Torch::broken`] says of a folder that is there and cannot be read; its path comes after it.
+pub const MAY_NOT_READ: &str = "the user may not read";
+
+fn is_closed(folder: &Path) -> bool {
+    fs::read_dir(folder).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
 }
 
 /// `version.py` is written by PyTorch's build: assignments of strings and `None`, with or without annotations.
@@ -222,7 +240,11 @@ fn read_version(text: &str, folder: &Path, torch: &mut Torch) {
     }
     let library = ["libtorch_cuda.so", "torch_cuda.dll"];
     let lib = folder.join("lib");
-    if torch.build == Build::Cuda && lib.is_dir() && !library.iter().any(|name| lib.join(name).is_file()) {
+    if torch.build == Build::Cuda
+        && lib.is_dir()
+        && !is_closed(&lib)
+        && !library.iter().any(|name| lib.join(name).is_file())
+    {
         torch.broken.push("it was built for CUDA, and its `libtorch_cuda.so` is missing".to_owned());
     }
 }
@@ -242,10 +264,19 @@ fn assignment(line: &str) -> Option<(&str, Option<&str>)> {
     Some((name, value.strip_prefix(quote)?.strip_suffix(quote)))
 }
 
-/// What the first distribution of PyTorch here asks for: `Requires-Dist: nvidia-cudnn-cu13==9.19.0.56; platform_system
+/// PyTorch's record: of several, the one of the version that its files are of. PyPI's records have no part after `+`.
+fn record_of<'a>(distributions: &'a [Distribution], version: Option<&str>) -> Option<&'a Distribution> {
+    let public = |version: &str| version.split('+').next().unwrap_or_default().to_owned();
+    let own = || distributions.iter().filter(|one| one.name == "torch");
+    let is = |one: &&Distribution| Some(one.version.as_str()) == version;
+    let is_public = |one: &&Distribution| version.is_some_and(|it| public(it) == public(&one.version));
+    own().find(is).or_else(|| own().find(is_public)).or_else(|| own().next())
+}
+
+/// What the distribution of PyTorch here asks for: `Requires-Dist: nvidia-cudnn-cu13==9.19.0.56; platform_system
 /// == "Linux"`. Extras are left out.
-fn wanted(distributions: &[Distribution]) -> BTreeMap<String, Option<String>> {
-    let Some(torch) = distributions.iter().find(|d| d.name == "torch") else { return BTreeMap::new() };
+fn wanted(distributions: &[Distribution], version: Option<&str>) -> BTreeMap<String, Option<String>> {
+    let Some(torch) = record_of(distributions, version) else { return BTreeMap::new() };
     let metadata = read::short_text(&torch.path.join("METADATA"), MAX_METADATA).unwrap_or_default();
     // A blank line ends the headers.
     let headers = metadata.lines().take_while(|line| !line.trim().is_empty());

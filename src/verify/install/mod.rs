@@ -90,9 +90,15 @@ impl Target {
         }
     }
 
+    /// May there be a GPU that is not to be seen from here?
+    pub const fn may_have_gpu(&self) -> bool {
+        self.gpu || self.hidden
+    }
+
     /// With the index of wheels that are made for this board, if it needs some.
     pub fn with_index(self, index: Option<&'static str>) -> Self {
-        Self { index, ..self }
+        // The board that has wheels of its own has a GPU, also where nothing shows it.
+        Self { index, gpu: self.gpu || index.is_some(), ..self }
     }
 
     /// A PyTorch that runs on this machine's GPUs with this driver, torchvision and torchaudio with it if they are there.
@@ -202,8 +208,9 @@ impl Target {
     /// NVIDIA's libraries that PyTorch asks for, in one command, without touching anything else. `toolkit` is the version of
     /// `cuda-toolkit` that it asks for, by whose extras those without a version of their own are named.
     pub fn libraries(&self, wanted: &[Wanted], toolkit: Option<&str>) -> String {
-        let (by_extra, by_name): (Vec<&Wanted>, Vec<&Wanted>) =
-            wanted.iter().partition(|wanted| toolkit.is_some() && wanted.version.is_none());
+        let (by_extra, by_name): (Vec<&Wanted>, Vec<&Wanted>) = wanted.iter().partition(|wanted| {
+            toolkit.is_some() && wanted.version.is_none() && wanted.name.starts_with("nvidia-")
+        });
         let pinned = |wanted: &&Wanted| match &wanted.version {
             Some(version) => format!("{}=={version}", wanted.name),
             None => wanted.name.clone(),

@@ -62,16 +62,24 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// An argument, quoted if it needs to be: double quotes mean the same everywhere.
+    /// An argument, quoted if it needs to be: double quotes mean the same everywhere, but for characters that have a meaning within
+    /// them; those go into single ones.
     pub fn argument(self, text: &str) -> String {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=+,@%\\".contains(c);
+        let plain =
+            |c: char| c.is_ascii_alphanumeric() || "-_./:=+,@%".contains(c) || (self.windows && c == '\\');
+        let special = |c: char| "$`\"".contains(c) || (!self.windows && "\\!".contains(c));
+        // `!=` of a version is no request for a line of the history.
+        if text.replace("!=", "").contains(special) {
+            let inner = text.replace('\'', if self.windows { "''" } else { r"'\''" });
+            return format!("'{inner}'");
+        }
         if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("\"{text}\"") }
     }
 
     /// A program at the beginning of a command.
     fn program(self, path: &str) -> String {
         let quoted = self.argument(path);
-        if self.windows && quoted.starts_with('"') { format!("& {quoted}") } else { quoted }
+        if self.windows && quoted.starts_with(['"', '\'']) { format!("& {quoted}") } else { quoted }
     }
 
     /// One command after the other, if the first one worked.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::libraries::{file_name, mend_libraries, package_of};
-use super::{Case, Draft};
+use super::{Case, Draft, modules};
 use crate::verify::elf::{Defect, Library};
 use crate::verify::imports::{Import, Unresolved};
 use crate::verify::install::without_folders;
@@ -17,6 +17,7 @@ pub(super) const IDS: &[&str] = &[
     "library-missing",
     "library-damaged",
     "symbol-missing",
+    "module-missing",
     "packages-overlap",
     "file-size-differs",
     "import-fails",
@@ -24,7 +25,8 @@ pub(super) const IDS: &[&str] = &[
 ];
 
 /// Those with which nothing can be imported.
-pub(super) const FATAL: &[&str] = &["library-missing", "library-damaged", "symbol-missing", "import-fails"];
+pub(super) const FATAL: &[&str] =
+    &["library-missing", "library-damaged", "symbol-missing", "module-missing", "import-fails"];
 
 /// More of a kind are only counted.
 const MOST: usize = 5;
@@ -36,7 +38,7 @@ pub(super) fn fails(problems: &[Problem]) -> bool {
 
 pub(super) fn problems(case: &Case) -> Vec<Problem> {
     let Some(torch) = &case.machine.torch else { return Vec::new() };
-    let mut drafts = Vec::new();
+    let mut drafts: Vec<Draft> = modules::missing(case).into_iter().collect();
     if let Some(import) = case.import {
         drafts.extend(missing(case, import));
         drafts.extend(damaged(case, import));
@@ -86,14 +88,11 @@ fn missing(case: &Case, import: &Import) -> Option<Draft> {
     .seen_all(needs);
     let mut packages: Vec<String> = Vec::new();
     for (name, _) in &names {
-        match package_of(case, name) {
+        match package_of(case, name).or_else(|| is_of_torch(name).then(|| "torch".to_owned())) {
             Some(package) if !packages.contains(&package) => packages.push(package),
             Some(_) => {}
             None if name.starts_with("libcuda.so") => {
                 return Some(draft.remedy("mend the driver: the library is NVIDIA's driver itself"));
-            }
-            None if name.contains("/torch/") => {
-                return Some(draft.remedy("install PyTorch again").command_if(case.target().again()));
             }
             None => {
                 return Some(
@@ -104,7 +103,21 @@ fn missing(case: &Case, import: &Import) -> Option<Draft> {
             }
         }
     }
-    Some(draft.remedy("install what is missing, and nothing else").command(mend_libraries(case, &packages)))
+    let of_torch = packages.iter().any(|package| package == "torch");
+    packages.retain(|package| package != "torch");
+    let draft = draft.remedy("install what is missing, and nothing else");
+    let rest = (!packages.is_empty()).then(|| mend_libraries(case, &packages));
+    Some(match (of_torch.then(|| case.target().again()), rest) {
+        (Some(Some(torch)), Some(rest)) => draft.command(format!("{torch} && {rest}")),
+        (Some(torch), None) => draft.command_if(torch),
+        (_, rest) => draft.command_if(rest),
+    })
+}
+
+/// Is it one of the libraries in `torch/lib` that PyTorch itself is made of (`setup.py` of PyTorch)?
+fn is_of_torch(name: &str) -> bool {
+    let own = ["libtorch", "libc10", "libshm.so"];
+    name.contains("/torch/") || own.iter().any(|begin| short(name).starts_with(begin))
 }
 
 /// A name without its folder.

@@ -75,9 +75,19 @@ fn missing(case: &Case, torch: &Torch) -> Option<Draft> {
         packages.iter().map(|package| format!("PyTorch {version} asks for {package}")).collect::<Vec<_>>();
     let later = case.import.map(|import| import.later.as_slice()).unwrap_or_default();
     let needs = later.iter().map(|(by, name)| format!("{} needs {name}, which is missing", file_name(by)));
-    let needs: Vec<String> = needs.collect();
+    let mut needs: Vec<String> = needs.collect();
     for (_, name) in later {
         packages.extend(package_of(case, name).filter(|package| !packages.contains(package)));
+    }
+    // What a library opens by itself, as cuDNN does with its parts, is needed by no header.
+    let lost = case.installed.recorded.iter().filter(|one| case.import.is_some() && one.size.is_none());
+    for one in lost {
+        let asked = |package: &&str| package.starts_with("nvidia-");
+        let Some(owner) = one.owners.iter().map(|owner| owner.package.as_str()).find(asked) else { continue };
+        needs.push(format!("{owner} has recorded {}, which is not there", one.path.display()));
+        if !packages.iter().any(|package| extra(package) == extra(owner)) {
+            packages.push(owner.to_owned());
+        }
     }
     // What its own libraries need and no package of NVIDIA's brings is for other machines.
     if packages.is_empty() {

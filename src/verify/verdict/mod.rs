@@ -7,6 +7,7 @@ mod driver;
 mod import;
 mod libraries;
 mod messages;
+mod modules;
 mod rocm;
 mod torch;
 mod visible;
@@ -90,6 +91,12 @@ fn status(case: &Case, problems: &[Problem], worlds: &Worlds) -> Status {
         Holds::No if may_be_there => Status::Unknown,
         Holds::No => Status::Problem,
     }
+}
+
+/// What stops every program at `import torch`, if something does.
+pub fn stops_import(problems: &[Problem]) -> Option<&Problem> {
+    let stops = |id: &str| id == "broken-pytorch" || import::FATAL.contains(&id);
+    problems.iter().find(|problem| stops(&problem.id))
 }
 
 /// The identifiers of all problems, by the part of the machine that they are about.
@@ -322,7 +329,10 @@ fn cuda(case: &Case, problems: &[Problem]) -> Answer {
     };
     match case.build() {
         Some(Build::Cuda) => Answer::new(Holds::Yes, devices),
-        _ => Answer::new(Holds::Yes, format!("{devices}, and no PyTorch was found that could not use them")),
+        None => Answer::new(Holds::Yes, format!("{devices}, and no PyTorch was found")),
+        Some(_) => {
+            Answer::new(Holds::Yes, format!("{devices}, and it is not known what PyTorch is built for"))
+        }
     }
 }
 

@@ -1,7 +1,10 @@
 //! What the installed PyTorch can do with this driver and these devices.
 
+use std::path::Path;
+
 use super::{Case, Draft, driver, wheels};
 use crate::verify::machine::{Build, Problem, Torch, Version};
+use crate::verify::torch_install::MAY_NOT_READ;
 
 /// The identifiers of this file's problems.
 pub(super) const IDS: &[&str] = &[
@@ -41,10 +44,24 @@ pub(super) fn problems(case: &Case) -> Vec<Problem> {
         }
         Build::Unknown => {}
     }
+    if is_from_variable(torch) {
+        // What is installed into the environment comes after it.
+        for draft in drafts.iter_mut().filter(|draft| draft.0.command.is_some()) {
+            draft.0.remedy =
+                "take its folder out of `PYTHONPATH`, and ask again: it hides what is installed".to_owned();
+            draft.0.command = Some("unset PYTHONPATH".to_owned());
+        }
+    }
     drafts.extend(several(torch));
     drafts.extend(pip_over_conda(case, torch));
     drafts.extend(other_python(case));
     drafts.into_iter().map(Problem::from).collect()
+}
+
+/// Is it found through `PYTHONPATH`, which goes before the environment's own folders?
+fn is_from_variable(torch: &Torch) -> bool {
+    let variable = std::env::var_os("PYTHONPATH").unwrap_or_default();
+    std::env::split_paths(&variable).any(|folder| folder.join("torch") == Path::new(&torch.path))
 }
 
 fn no_pytorch(case: &Case) -> Draft {
@@ -78,7 +95,12 @@ fn broken(case: &Case, torch: &Torch) -> Draft {
     } else {
         "broken-pytorch"
     };
-    let draft = if id == "broken-pytorch" {
+    let draft = if torch.broken.iter().any(|what| what.starts_with(MAY_NOT_READ)) {
+        // `sudo pip install` with a narrow `umask` leaves it so.
+        Draft::error(id, "the user may not read the installed PyTorch")
+            .remedy("let everybody read it")
+            .command(format!("sudo chmod -R a+rX \"{}\"", torch.path))
+    } else if id == "broken-pytorch" {
         Draft::error(id, "the installed PyTorch is not whole")
             .remedy("install it again over what is left of it")
             .command_if(case.target().again())
@@ -107,7 +129,11 @@ fn cpu_only(case: &Case, torch: &Torch) -> Option<Draft> {
         .seen_all(build)
         .seen_all(torch.installer.as_ref().map(|installer| format!("{installer} installed it")));
     if !case.has_hardware() {
-        return Some(draft.remedy("nothing: there is no NVIDIA GPU here that another build could use"));
+        return Some(draft.remedy(if case.target().may_have_gpu() {
+            "once the GPU is there, install the build for CUDA in its place; without one it is right"
+        } else {
+            "nothing: there is no NVIDIA GPU here that another build could use"
+        }));
     }
     if wheels::none(case).is_some() {
         return Some(draft.remedy("install the build for CUDA in its place, where there is one"));
@@ -170,11 +196,14 @@ fn not_in_build(case: &Case, torch: &Torch) -> Option<Draft> {
     let first = without.first()?;
     let capability = first.capability?;
     let too_old = torch.archs.iter().all(|arch| newer(arch, capability));
-    let age = if too_old { "too old" } else { "too new" };
-    let cause = format!(
-        "cuda:{} ({}) is {age} for the installed PyTorch: available, but not usable",
-        first.index, first.name
-    );
+    // A Jetson's GPU may be neither: its code is for no other GPU of its generation.
+    let too_new = torch.archs.iter().all(|arch| older(arch, capability));
+    let what = match (too_old, too_new) {
+        (true, _) => "is too old for the installed PyTorch",
+        (_, true) => "is too new for the installed PyTorch",
+        _ => "is one that the installed PyTorch has no code for",
+    };
+    let cause = format!("cuda:{} ({}) {what}: available, but not usable", first.index, first.name);
     let draft = if without.len() == devices.len() {
         Draft::error("gpu-not-in-build", cause)
     } else {
@@ -190,14 +219,27 @@ fn not_in_build(case: &Case, torch: &Torch) -> Option<Draft> {
         None if too_old => draft.remedy(
             "take an older PyTorch, build it for this GPU, or hide the GPU with `CUDA_VISIBLE_DEVICES`",
         ),
-        None => draft.remedy("take a newer PyTorch, with the driver that it needs"),
+        None if too_new => draft.remedy("take a newer PyTorch, with the driver that it needs"),
+        None => {
+            draft.remedy("take a PyTorch that is built for it, such as those that NVIDIA makes for Jetson")
+        }
     })
 }
 
 /// Is the architecture newer than the device?
 fn newer(arch: &str, device: Version) -> bool {
+    capability_of(arch).is_some_and(|arch| arch > device)
+}
+
+/// Is it older?
+fn older(arch: &str, device: Version) -> bool {
+    capability_of(arch).is_some_and(|arch| arch < device)
+}
+
+/// `sm_90a` is 9.0.
+fn capability_of(arch: &str) -> Option<Version> {
     let digits: String = arch.chars().filter(char::is_ascii_digit).collect();
-    digits.parse().is_ok_and(|number: u32| Version::new(number / 10, number % 10) > device)
+    digits.parse().ok().map(|number: u32| Version::new(number / 10, number % 10))
 }
 
 fn several(torch: &Torch) -> Option<Draft> {

@@ -14,7 +14,8 @@ pub(super) fn problem(case: &Case) -> Option<Draft> {
     let missing = matches!(case.build(), None | Some(Build::Cpu));
     let reason = none(case).filter(|_| missing && case.has_hardware() && case.concerns_nvidia())?;
     let by_python = reason.contains("Python");
-    let draft = Draft::error("python-without-wheels", "PyTorch has no wheel with CUDA for this Python")
+    let what = if by_python { "this Python" } else { "this system" };
+    let draft = Draft::error("python-without-wheels", format!("PyTorch has no wheel with CUDA for {what}"))
         .seen(reason)
         .says("ERROR: Could not find a version that satisfies the requirement torch (from versions: none)");
     Some(if by_python {

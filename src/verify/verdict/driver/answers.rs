@@ -130,7 +130,7 @@ pub(super) fn other(case: &Case) -> Option<Draft> {
     let number = case.code()?;
     let draft = Draft::error("driver-error", format!("the driver answers {}", code::in_words(number)))
         .seen_all(case.smi_error());
-    Some(if case.machine.system.wsl && number == 304 {
+    Some(if case.machine.system.wsl {
         in_windows(draft)
     } else {
         draft

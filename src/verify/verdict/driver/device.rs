@@ -17,14 +17,21 @@ pub(super) fn no_permission(case: &Case) -> Option<Draft> {
     let mut nodes =
         case.machine.system.device_nodes.iter().filter(|node| node.state == NodeState::Denied).peekable();
     nodes.peek()?;
-    Some(
-        Draft::error("no-permission", "the user may not open NVIDIA's device files")
-            .seen_all(nodes.map(|node| format!("{} may not be opened (EACCES)", node.path)))
+    let draft = Draft::error("no-permission", "the user may not open NVIDIA's device files")
+        .seen_all(nodes.map(|node| format!("{} may not be opened (EACCES)", node.path)));
+    Some(if case.machine.system.container.is_some() {
+        draft
+            .remedy(
+                "start the container with the group of the files (often `video` or `render`), by its number",
+            )
+            .command("docker run --gpus all --group-add \"$(stat -c %g /dev/nvidia0)\" …    # on the host")
+    } else {
+        draft
             .remedy(
                 "join the group of the files (often `video` or `render`), or ask the job scheduler for a GPU",
             )
-            .command("sudo usermod -aG video,render \"$USER\"    # then log in again"),
-    )
+            .command("sudo usermod -aG video,render \"$USER\"    # then log in again")
+    })
 }
 
 pub(super) fn mig(case: &Case) -> Option<Draft> {

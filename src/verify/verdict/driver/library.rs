@@ -155,8 +155,15 @@ pub(super) fn no_gpu(case: &Case) -> Option<Draft> {
     let none = case.no_library() || case.no_device();
     (none && case.machine.system.nvidia_pci_devices == Some(0) && !case.has_hardware()).then(|| {
         let library = if case.no_library() { ", and there is no `libcuda.so.1`" } else { "" };
-        Draft::error("no-gpu", "there is no NVIDIA GPU")
-            .seen(format!("no display controller of NVIDIA's is on the PCI bus{library}"))
+        let amd = case.machine.system.amd.pci_devices.filter(|n| *n > 0);
+        let draft = Draft::error("no-gpu", "there is no NVIDIA GPU")
+            .seen(format!("no display controller of NVIDIA's is on the PCI bus{library}"));
+        if let Some(n) = amd {
+            return draft
+                .seen(format!("{n} of AMD's display controllers on the PCI bus"))
+                .remedy("if ROCm runs on AMD's GPU, install the PyTorch that is built for ROCm: it is in another index")
+        }
+        draft
             .remedy(
                 "run this on a machine with one, or ask the one that the code is for: `--machine FILE`; a virtual machine \
                  must be given the GPU",

@@ -125,6 +125,11 @@ fn fails(case: &Case) -> bool {
 /// Says what the driver answered, and which file it was about.
 fn known(case: &Case, id: &str, mut draft: Draft) -> Draft {
     debug_assert_eq!(draft.0.id, id, "the table has another name for it");
+    // A container has neither the kernel's modules nor the system's services.
+    let on_host = |command: &String| command.starts_with("sudo ") && !command.contains('#');
+    if case.machine.system.container.is_some() && draft.0.command.as_ref().is_some_and(on_host) {
+        draft.0.command = draft.0.command.map(|command| format!("{command}    # on the host"));
+    }
     if let Outcome::Failed { call, code, .. } = &case.machine.driver.outcome {
         draft = draft.seen(format!("`{call}` answered {}", code::in_words(*code)));
     }
