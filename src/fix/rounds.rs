@@ -49,6 +49,8 @@ struct Made {
     file: usize,
     at: u32,
     title: String,
+    /// The edits are in another file than the finding: what a call leads to. There may be more that goes wrong on the way.
+    on_the_way: bool,
 }
 
 /// Fixes that do the same to lines that are the same: which fix it is, though offsets move.
@@ -90,7 +92,7 @@ pub fn run(inputs: &[Input], lint: &dyn Fn(&[Input]) -> Refined) -> Fixed {
             return Fixed { refined, files, count: made.len(), problems };
         }
         for m in failed {
-            if useless.insert(m.id.clone()) {
+            if useless.insert(m.id.clone()) && !m.on_the_way {
                 problems.push(format!(
                     "internal error: the fix \"{}\" in {} does not mend {}; it was left out, please report it",
                     m.title, inputs[m.file].name, m.code
@@ -236,7 +238,14 @@ impl Attempt<'_> {
             let start = finding.primary.place.span.start;
             let at = if home == file { moved(start, &all) } else { start };
             let title = finding.fix.as_ref().map_or_else(String::new, |fix| fix.message.clone());
-            self.made.push(Made { id: id.clone(), code: finding.code, file: home, at, title });
+            self.made.push(Made {
+                id: id.clone(),
+                code: finding.code,
+                file: home,
+                at,
+                title,
+                on_the_way: home != file,
+            });
         }
         true
     }
