@@ -291,3 +291,37 @@ fn an_input_is_no_place_for_the_report() {
     let run = project.run("check --isolated --fix --output-file a.py .");
     assert_eq!((run.code, read(&project, "a.py").as_str()), (Some(2), BOTH), "{run:?}");
 }
+
+/// After the first fix another mismatch is on the way of the same call, and that one has none.
+#[test]
+fn what_goes_wrong_further_on_is_no_error_of_a_fix() {
+    let table = r#"import torch
+
+
+class Table:
+    def __init__(self, n):
+        self.rows = torch.eye(n)
+        self.ways = torch.eye(n)
+
+
+class Reader:
+    def pick(self, batch, table):
+        index = batch["index"]
+        rows = table.rows[index]
+        ways = table.ways.view(-1, 3)
+        return torch.cat([rows[:, 1:], ways + 0], dim=-1)
+
+    def step(self, batch, table):
+        return self.pick(batch, table)
+"#;
+    let run = r#"import torch
+from table import Reader, Table
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+print(Reader().step({"index": torch.zeros(3, dtype=torch.long).to(device)}, Table(3)))
+"#;
+    let project = Project::new(&[("table.py", table), ("run.py", run)]);
+    let fixed = project.run("check --isolated --fix --unsafe-fixes .");
+    assert!(fixed.code == Some(1) && !fixed.stderr.contains("internal error"), "{fixed:?}");
+    assert!(fixed.stdout.contains("SD201"), "{fixed:?}");
+}

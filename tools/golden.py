@@ -3,9 +3,9 @@
 
     tools/golden.py OLD NEW FOLDER…
 
-Prints every finding that only one of the two builds tells, `-` for OLD and `+` for NEW, and ends with 1 if there is one. All findings are
-compared, those of low confidence and those that comments silence included, with their place, severity and message. What OLD says is kept
-in `--cache`, so that it is computed once for each build and folder.
+Prints every finding that only one of the two builds tells, `-` for OLD and `+` for NEW, and ends with 1 if there is one. Findings of low
+confidence are compared as well; their place, severity and message count. What OLD says is kept in `--cache`, so that it is computed once
+for each build and folder.
 """
 
 import argparse

@@ -1,7 +1,8 @@
-//! Projects that are plainly for CUDA alone: they leave no choice of another device (`flow/choices.rs`). That CUDA is
-//! missing is then one finding for the project, not one for each function.
+//! Projects in which several files name CUDA. Whoever runs one knows what it needs, so what only a machine without these GPUs shows is not certain.
+//! If such a project is plainly for CUDA alone, so that it leaves no choice of another device (`flow/choices.rs`), it is one finding,
+//! not one for each function.
 //!
-//! The finding has one cause, the first place in the project's files that names CUDA, which a run over any of them can tell. Each
+//! That finding has one cause, the first place in the project's files that names CUDA, which a run over any of them can tell. Each
 //! file tells it at its own first use; what tells it in a run over several files is decided as for any other cause (`refine/cause.rs`).
 
 use rustc_hash::FxHashMap;

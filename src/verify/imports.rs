@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::elf::{Defect, Undefined};
 use super::loader::{Failure, Found, Loaded, Process};
 use super::machine::Version;
-use super::recipe::{Recipe, entries};
+use super::preloads::{Preloads, entries};
 use super::system::Files;
 use crate::source::read;
 
@@ -27,7 +27,7 @@ pub struct Import {
     /// Libraries of PyTorch's that are loaded later, where they are used, with what they miss.
     pub later: Vec<(PathBuf, String)>,
     /// What PyTorch loads by itself.
-    pub recipe: Recipe,
+    pub preloads: Preloads,
 }
 
 /// Something that a library needs and no other gives.
@@ -72,11 +72,11 @@ pub struct Question<'a> {
 pub fn trace(question: &Question, files: &Files) -> Option<Import> {
     let mut process = Process::of(question.interpreter, files)?;
     let text = read::short_text(&question.torch.join("__init__.py"), MAX_INIT).unwrap_or_default();
-    let recipe = Recipe::of(&text);
+    let preloads = Preloads::of(&text);
     let mut failures = Vec::new();
     let mut error = None;
-    if recipe.global_deps {
-        (failures, error) = global_deps(question, &recipe, &mut process);
+    if preloads.global_deps {
+        (failures, error) = global_deps(question, &preloads, &mut process);
     }
     for failure in process.open(question.extension, true) {
         if !failures.contains(&failure) {
@@ -86,11 +86,11 @@ pub fn trace(question: &Question, files: &Files) -> Option<Import> {
     let error = error.or_else(|| Some(format!("ImportError: {}", failures.first()?.message()?)));
     let (mut unresolved, mut later) = (Vec::new(), Vec::new());
     if failures.is_empty() {
-        unresolved = if !recipe.lazy { self::unresolved(&process) } else { Vec::new() };
+        unresolved = if !preloads.lazy { self::unresolved(&process) } else { Vec::new() };
         later = loaded_later(question.torch, &mut process);
     }
     let error = error.or_else(|| Some(format!("ImportError: {}", unresolved.first()?.message())));
-    Some(Import { process, error, failures, unresolved, later, recipe })
+    Some(Import { process, error, failures, unresolved, later, preloads })
 }
 
 impl Import {
@@ -137,20 +137,20 @@ impl Unresolved {
 /// `_load_global_deps`: failures, and Python's error.
 fn global_deps(
     question: &Question,
-    recipe: &Recipe,
+    preloads: &Preloads,
     process: &mut Process,
 ) -> (Vec<Failure>, Option<String>) {
     let path = question.torch.join("lib/libtorch_global_deps.so");
     let major = question.cuda.map(|cuda| cuda.major);
-    let find = |preload| recipe.find(preload, question.search_path, major);
+    let find = |preload| preloads.find(preload, question.search_path, major);
     let mut failures = process.open(&path, false);
     if failures.is_empty() {
         let loaded = |words: &String| {
             let mut paths = process.loaded.iter().map(|loaded| loaded.library.path.display().to_string());
             paths.any(|path| path.contains(words.as_str()))
         };
-        if recipe.only_with.as_ref().is_none_or(loaded) {
-            for preload in &recipe.after {
+        if preloads.only_with.as_ref().is_none_or(loaded) {
+            for preload in &preloads.after {
                 match find(preload) {
                     Some(file) if !process.open(&file, false).is_empty() => break,
                     // What is raised here is caught, and the rest is left out.
@@ -163,17 +163,17 @@ fn global_deps(
     }
     let message = failures.first().and_then(Failure::message);
     let error = message.as_ref().map(|message| format!("OSError: {message}"));
-    let known = |message: &String| recipe.fallback.iter().any(|one| message.contains(one.stem()));
+    let known = |message: &String| preloads.fallback.iter().any(|one| message.contains(one.stem()));
     if !message.as_ref().is_some_and(known) {
         return (failures, error);
     }
-    for preload in &recipe.fallback {
+    for preload in &preloads.fallback {
         let Some(file) = find(preload) else {
             if !preload.required {
                 continue;
             }
             let pattern = &preload.pattern;
-            let error = if recipe.value_error {
+            let error = if preloads.value_error {
                 format!("ValueError: {pattern} not found in the system path")
             } else {
                 format!("OSError: {pattern}: cannot open shared object file: No such file or directory")

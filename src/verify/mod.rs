@@ -2,7 +2,7 @@
 //!
 //! `examine` gives a [`machine::Machine`]: the driver is asked in a process of its own (`probe`, started by `child`; `facts` are what it prints),
 //! `nvidia-smi` (`smi`), the system's files (`system`, with `pci`, `kernel`, `amd` and `surroundings`) and those of PyTorch (`python`,
-//! `torch_install`, `records`, `archs`) are read, what `import torch` loads is traced (`imports`, by `recipe`, `loader` and `elf`), and
+//! `torch_install`, `records`, `archs`) are read, what `import torch` loads is traced (`imports`, by `preloads`, `loader` and `elf`), and
 //! `verdict` says what is wrong. `text` and `markdown` show it to people, `judge` marks findings. Linting alone uses
 //! nothing of this.
 
@@ -31,10 +31,10 @@ pub mod machine;
 pub mod markdown;
 mod modules;
 mod pci;
+mod preloads;
 pub mod probe;
 mod process;
 mod python;
-mod recipe;
 mod records;
 mod saved;
 #[cfg(test)]

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use super::archs;
 use super::machine::{Build, Torch};
 use super::modules;
+use super::preloads::entries;
 use super::python::is_edited_in_place;
-use super::recipe::entries;
 use super::records::{self, Companion, Distribution, Recorded};
 use crate::source::read;
 

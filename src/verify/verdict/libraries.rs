@@ -56,7 +56,7 @@ pub(super) fn package_of(case: &Case, library: &str) -> Option<String> {
     let by_name =
         nvidia().filter(|package| name.starts_with(stem(package))).max_by_key(|package| stem(package).len());
     let by_table = || {
-        let folder = case.import?.recipe.folder_of(library)?.replace('_', "-");
+        let folder = case.import?.preloads.folder_of(library)?.replace('_', "-");
         nvidia().find(|package| stem(package) == extra(&folder))
     };
     by_name.or_else(by_table).cloned()

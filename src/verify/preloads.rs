@@ -20,7 +20,7 @@ pub struct Preload {
 
 /// What is loaded, and when.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recipe {
+pub struct Preloads {
     /// Is `libtorch_global_deps.so` loaded first?
     pub global_deps: bool,
     /// Are names bound when they are called? So it is in releases that load `torch._C` directly, until 1.4.
@@ -39,10 +39,10 @@ pub struct Recipe {
     without_nvidia: bool,
 }
 
-impl Recipe {
+impl Preloads {
     /// Reads it from the text of `torch/__init__.py`.
     pub fn of(text: &str) -> Self {
-        let mut recipe = Self {
+        let mut preloads = Self {
             value_error: text.contains("not found in the system path"),
             shared_folder: text.contains("f\"cu{"),
             without_nvidia: text.contains("_get_cuda_dep_paths"),
@@ -50,7 +50,7 @@ impl Recipe {
         };
         let (mut loaded, mut whole_table) = (false, None);
         for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
-            recipe.global_deps |= line.contains("libtorch_global_deps");
+            preloads.global_deps |= line.contains("libtorch_global_deps");
             if line.starts_with("ctypes.CDLL(") && line.contains("RTLD_GLOBAL") {
                 loaded = true;
             } else if line.starts_with("except OSError") {
@@ -58,7 +58,7 @@ impl Recipe {
             }
             let quoted: Vec<&str> = line.split(['"', '\'']).skip(1).step_by(2).collect();
             if line.contains("not in _maps") && loaded {
-                recipe.only_with = quoted.first().map(|&words| words.to_owned());
+                preloads.only_with = quoted.first().map(|&words| words.to_owned());
             } else if loaded && line.starts_with("_preload_cuda_deps(") && quoted.is_empty() {
                 whole_table = Some(!line.contains("required=False"));
             }
@@ -68,15 +68,15 @@ impl Recipe {
             if pattern.starts_with("lib") && pattern.contains(".so.") {
                 let required = !line.contains("required=False");
                 let preload = Preload { folder: folder.to_owned(), pattern: pattern.to_owned(), required };
-                if loaded { &mut recipe.after } else { &mut recipe.fallback }.push(preload);
+                if loaded { &mut preloads.after } else { &mut preloads.fallback }.push(preload);
             }
         }
-        recipe.lazy = !recipe.global_deps && text.contains("RTLD_LAZY");
+        preloads.lazy = !preloads.global_deps && text.contains("RTLD_LAZY");
         if let Some(required) = whole_table {
-            let all = recipe.fallback.iter().cloned();
-            recipe.after = all.map(|one| Preload { required: one.required && required, ..one }).collect();
+            let all = preloads.fallback.iter().cloned();
+            preloads.after = all.map(|one| Preload { required: one.required && required, ..one }).collect();
         }
-        recipe
+        preloads
     }
 
     /// The file that is taken, of those on Python's search path.
@@ -129,9 +129,9 @@ mod tests {
 
     #[test]
     fn releases_load_other_things() {
-        assert_eq!(Recipe::of("from torch._C import *\n"), Recipe::default());
+        assert_eq!(Preloads::of("from torch._C import *\n"), Preloads::default());
         assert!(
-            Recipe::of(
+            Preloads::of(
                 "sys.setdlopenflags(_dl_flags.RTLD_GLOBAL | _dl_flags.RTLD_LAZY)\nfrom torch._C import *\n"
             )
             .lazy
@@ -139,22 +139,22 @@ mod tests {
         let table = "        cuda_libs = {\n            'cublas': 'libcublas.so.*[0-9]',\n            # 'x': 'libx.so.1',\n        }\n";
         let first = "lib_name = 'libtorch_global_deps' + '.so'\ntry:\n    ctypes.CDLL(lib_path, mode=ctypes.RTLD_GLOBAL)\n";
         let cublas = ("cublas", "libcublas.so.*[0-9]", true);
-        let recipe = Recipe::of(&format!("{first}except OSError as err:\n{table}"));
-        assert!(recipe.global_deps && recipe.after.is_empty() && recipe.only_with.is_none());
-        assert_eq!(names(&recipe.fallback), [cublas]);
+        let preloads = Preloads::of(&format!("{first}except OSError as err:\n{table}"));
+        assert!(preloads.global_deps && preloads.after.is_empty() && preloads.only_with.is_none());
+        assert_eq!(names(&preloads.fallback), [cublas]);
         let some = "        if \"nvidia/cuda_runtime/lib/libcudart.so\" not in _maps:\n            return\n        \
                     _preload_cuda_deps(\"nvjitlink\", \"libnvJitLink.so.*[0-9]\")\n";
-        let recipe = Recipe::of(&format!("{first}{some}except OSError as err:\n{table}"));
-        assert_eq!(recipe.only_with.as_deref(), Some("nvidia/cuda_runtime/lib/libcudart.so"));
-        assert_eq!(names(&recipe.after), [("nvjitlink", "libnvJitLink.so.*[0-9]", true)]);
-        assert_eq!(names(&recipe.fallback), [cublas]);
+        let preloads = Preloads::of(&format!("{first}{some}except OSError as err:\n{table}"));
+        assert_eq!(preloads.only_with.as_deref(), Some("nvidia/cuda_runtime/lib/libcudart.so"));
+        assert_eq!(names(&preloads.after), [("nvjitlink", "libnvJitLink.so.*[0-9]", true)]);
+        assert_eq!(names(&preloads.fallback), [cublas]);
         let all = "        _preload_cuda_deps(required=False)\n";
         let nvtx = "_preload_cuda_lib(\"nvtx\", \"libnvToolsExt.so.*[0-9]\", required=False)\n";
-        let recipe = Recipe::of(&format!("{table}{nvtx}{first}{all}except OSError as err:\n"));
+        let preloads = Preloads::of(&format!("{table}{nvtx}{first}{all}except OSError as err:\n"));
         let nvtx = ("nvtx", "libnvToolsExt.so.*[0-9]", false);
-        assert_eq!(names(&recipe.after), [("cublas", "libcublas.so.*[0-9]", false), nvtx]);
-        assert_eq!(names(&recipe.fallback), [cublas, nvtx]);
-        assert_eq!(recipe.folder_of("libcublas.so.12"), Some("cublas"));
-        assert_eq!(recipe.folder_of("libcublasLt.so.12"), None);
+        assert_eq!(names(&preloads.after), [("cublas", "libcublas.so.*[0-9]", false), nvtx]);
+        assert_eq!(names(&preloads.fallback), [cublas, nvtx]);
+        assert_eq!(preloads.folder_of("libcublas.so.12"), Some("cublas"));
+        assert_eq!(preloads.folder_of("libcublasLt.so.12"), None);
     }
 }
