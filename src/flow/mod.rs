@@ -1,70 +1,39 @@
 //! Flow: an abstract interpreter over the intermediate representation.
 //!
-//! Takes the linked program, gives [`event::Event`]s. See `docs/design.md` for how it thinks: worlds as
+//! Takes the linked program, gives [`self::domain::event::Event`]s. See `docs/design.md` for how it thinks: worlds as
 //! conditions, devices as guarded alternatives, objects with identity, calls by interpretation.
 
-mod assigned;
-pub mod atom;
-mod behind;
-mod called_once;
-mod choices;
-mod conditions;
-mod cuda_only;
-mod default_device;
-mod device_asked;
-mod device_words;
-pub mod diagram;
-pub mod dims;
-pub mod event;
-mod found;
-mod given;
-mod grouped;
-mod held;
-mod helpers;
-mod host_side;
-mod import_time;
-mod interp;
-mod mention;
-mod methods;
-mod moved_base;
-mod moved_parts;
-mod named_calls;
-mod nodes;
-mod questions;
-mod relevance;
-mod scan;
-mod scripts;
-mod set_up;
-mod site;
-mod spelled;
-mod stand_ins;
-mod statements;
-mod store;
-mod stored;
-mod unmoved;
-pub mod value;
-mod writers;
+mod domain;
+mod evidence;
+mod heap;
+mod machine;
+mod models;
+mod observers;
+mod project;
+mod query;
+mod summary;
 
-pub use behind::{Behind, GPUS, MOVE, Mentions, QUESTION, Uses};
-pub use called_once::CalledOnce;
-pub use choices::leave_choice;
-pub use conditions::conditions;
-pub use cuda_only::CudaOnly;
-pub use default_device::{Elsewhere, SETTERS, SetBefore, is_offered};
-pub use given::Calls;
-pub use grouped::{all_nccl, is_grouped, is_spot_grouped, nccl_where_cuda_is};
-pub use host_side::{HostSide, is_data_set};
-pub use interp::{Exhausted, Outcome, run_module};
-pub use moved_parts::parts_moved_by_others;
-pub use named_calls::{NamedCalls, function_at};
-pub use nodes::Target;
-pub use relevance::Relevance;
-pub use scan::is_module_class;
-pub use scripts::{is_in_demo, is_program};
-pub use site::argument;
-pub use stand_ins::StandIns;
-pub use unmoved::{class_of, stays};
-pub use writers::{Load, Writers};
+pub use self::domain::{atom, diagram, dims, event, value};
+pub use self::machine::{Exhausted, Outcome, run_module};
+pub use self::project::call_arguments::Calls;
+pub use self::project::calls_by_name::{NamedCalls, function_at};
+pub use self::project::checkpoint_writers::{Load, Writers};
+pub use self::project::cuda_required::{Behind, GPUS, MOVE, Mentions, QUESTION, Uses};
+pub use self::project::data_loading::{HostSide, is_data_set};
+pub use self::project::default_device::{Elsewhere, SETTERS, SetBefore, is_offered};
+pub use self::project::device_choice::leave_choice;
+pub use self::project::placeholders::StandIns;
+pub use self::project::process_groups::{all_nccl, is_grouped, is_spot_grouped, nccl_where_cuda_is};
+pub use self::project::runs_once::CalledOnce;
+pub use self::project::unmoved_modules::{class_of, stays};
+pub use self::query::call_sites::argument;
+pub use self::query::cuda_imports::CudaOnly;
+pub use self::query::file_scan::is_module_class;
+pub use self::query::moved_by_others::parts_moved_by_others;
+pub use self::query::nodes::Target;
+pub use self::query::path_conditions::conditions;
+pub use self::query::relevance::Relevance;
+pub use self::query::scripts::{is_in_demo, is_program};
 
 /// Functions that a call may choose among and be followed. What more of them give together is hardly ever one thing.
 const MAX_CHOSEN: usize = 4;

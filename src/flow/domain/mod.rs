@@ -1,0 +1,8 @@
+//! The abstract domain: conditions as decision diagrams, devices, dimensions, values, the store, and the events that rules are told of.
+
+pub mod atom;
+pub mod diagram;
+pub mod dims;
+pub mod event;
+pub mod store;
+pub mod value;

@@ -1,0 +1,88 @@
+//! Comparisons as indices: `x[x > 0]`. What is compared gives truth values, which pick elements and are no number that could be an
+//! index.
+
+use crate::flow::domain::dims::Dims;
+use crate::flow::domain::value::{OuterId, OuterKey, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::calls::args::says_tensor_apart_from;
+use crate::ir::{BinOp, CmpOp, Expr, ExprId, Stmt, UnaryOp, Var};
+
+/// Methods that give a truth value for each element.
+const ASKS: &[&str] = &[
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "bool",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "logical_not",
+    "logical_and",
+    "logical_or",
+];
+
+impl Interp<'_> {
+    /// `places[tokens == token]`: a truth value picks nothing, so that what is compared is a tensor where it is said to be one or
+    /// something else, such as a text, or has shown to be one.
+    pub(crate) fn picked_by_comparison(&mut self, i: Value, index: ExprId) -> Value {
+        let (Value::Bool(_), Expr::Compare { left, .. }) = (i, self.linked().ir.expr(index)) else {
+            return i;
+        };
+        self.muted += 1;
+        let compared = self.eval(left);
+        self.muted -= 1;
+        let said = self.values_of(compared).into_iter().find_map(|v| match v {
+            Value::Outer(o) if self.is_tensor_or_text(o) || self.is_tensorish(o) => Some(o),
+            _ => None,
+        });
+        let Some(o) = said else { return i };
+        self.tensor_proofs.insert(o);
+        let device = self.device_of_outer(o, index);
+        self.plain_tensor(device, Dims::ANY)
+    }
+
+    /// `tokens: Union[str, Tensor]`
+    fn is_tensor_or_text(&self, o: OuterId) -> bool {
+        let OuterKey::Param { module, func, index } = self.t.get_outer(o).key else { return false };
+        self.annotation_of(module, func, index)
+            .is_some_and(|(m, a)| says_tensor_apart_from(&self.program.get(m).ir, a, &["str"]))
+    }
+
+    /// Is a tensor that is written so one of truth values: `x > 0`, `(x > 0) & ~seen`, or a variable that holds nothing else?
+    pub(crate) fn are_truth_values(&self, index: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        match ir.expr(index) {
+            Expr::Var(var @ Var::Local(_)) if !self.is_parameter(var) => {
+                let body = ir.stmts_of(ir.function(self.here().func));
+                let mut given = ir.stmts[body].iter().filter_map(|s| match *s {
+                    Stmt::Assign { targets, value } => {
+                        ir.list(targets).iter().any(|&t| ir.binds(t, var)).then_some(value)
+                    }
+                    Stmt::AugAssign { target, value, .. } => ir.binds(target, var).then_some(value),
+                    Stmt::For { target, iter, .. } => ir.binds(target, var).then_some(iter),
+                    _ => None,
+                });
+                let truths = |value| !matches!(ir.expr(value), Expr::Var(_)) && self.are_truth_values(value);
+                given.next().is_some_and(truths) && given.all(truths)
+            }
+            _ => self.asks_each(index),
+        }
+    }
+
+    fn asks_each(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        match ir.expr(e) {
+            Expr::Compare { op, .. } => !matches!(op, CmpOp::Is | CmpOp::IsNot | CmpOp::In | CmpOp::NotIn),
+            Expr::Unary { op: UnaryOp::Invert, operand } => self.asks_each(operand),
+            Expr::Binary { op: BinOp::BitAnd | BinOp::BitOr | BinOp::BitXor, left, right } => {
+                self.asks_each(left) || self.asks_each(right)
+            }
+            Expr::Call(call) => matches!(ir.expr(ir.call(call).func),
+                Expr::Attr { name, .. } if ASKS.contains(&name.as_str())),
+            _ => false,
+        }
+    }
+}

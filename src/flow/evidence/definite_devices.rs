@@ -1,0 +1,100 @@
+//! What is in a definite place: only that can meet something which is elsewhere for certain.
+
+use crate::flow::domain::diagram::FALSE;
+use crate::flow::domain::value::{ObjId, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::frame::ObjKind;
+use crate::link::ClassKey;
+use crate::sym::Sym;
+
+impl Interp<'_> {
+    /// Is the value, or something in it, in a definite place?
+    pub(crate) fn is_settled(&self, v: Value, depth: u32) -> bool {
+        match v {
+            Value::Tensor(id) => self.is_definite(self.get_tensor(id).device),
+            Value::Device(d) => self.is_definite(d),
+            Value::Str(_, origin) => origin != crate::flow::domain::value::NO_ORIGIN,
+            Value::Seq(id) => {
+                depth > 3 || self.t.seqs.get(id.0).iter().any(|&v| self.is_settled(v, depth + 1))
+            }
+            Value::Many(id) => self.is_settled(*self.t.values.get(id), depth),
+            Value::Choice(d) => {
+                let mut leaves = Vec::new();
+                self.d.leaves(d, &mut leaves);
+                leaves.into_iter().any(|v| self.is_settled(*self.t.values.get(v), depth + 1))
+            }
+            Value::Object(id) => {
+                let o = self.obj(id);
+                match o.kind {
+                    ObjKind::Loader | ObjKind::Items | ObjKind::Generator | ObjKind::Distribution(_) => true,
+                    _ => {
+                        depth > 3
+                            || self.is_settled(self.own(id), depth + 1)
+                            || o.attrs.iter().any(|&(_, c)| match self.store.get(c) {
+                                // What belongs to it is where it is.
+                                Value::Object(_) => false,
+                                v => self.is_settled(v, depth + 1),
+                            })
+                    }
+                }
+            }
+            _ => false,
+        }
+    }
+
+    fn is_definite(&self, d: crate::flow::domain::diagram::Dd) -> bool {
+        use crate::flow::domain::value::Device::{Cpu, Cuda, CudaSome, Other};
+        let mut leaves = Vec::new();
+        self.d.leaves(d, &mut leaves);
+        leaves.into_iter().any(|p| matches!(self.t.places.get(p).0, Cpu | Cuda(_) | CudaSome | Other(_)))
+    }
+
+    /// Does the object keep anything that is in a definite place, whichever object of its own has it?
+    pub(crate) fn keeps_settled(&self, id: ObjId) -> bool {
+        self.keeps_settled_within(id, 0)
+    }
+
+    fn is_kept_settled(&self, v: Value, depth: u32) -> bool {
+        if depth > 3 {
+            return true;
+        }
+        match v {
+            Value::Object(id) => match (self.unbuilt.contains_key(&id), self.obj(id).class) {
+                (true, Some(key)) => self.decides_in(key, self.known.init),
+                _ => {
+                    self.is_settled(v, depth)
+                        || self.is_kept_settled(self.own(id), depth + 1)
+                        || self.keeps_settled_within(id, depth + 1)
+                }
+            },
+            // Of 64 bits, it has no place on MPS.
+            Value::Tensor(id) if self.get_tensor(id).double != FALSE => true,
+            // It may have anything of the function around it.
+            Value::Closure(id) => self.t.closures.get(id.0).frame.is_some(),
+            // Who chooses another device may, but need not; and what has been loaded may be used as weights.
+            Value::Outer(o) => {
+                matches!(self.t.get_outer(o).default, Some(Value::Str(..))) || self.loads.contains_key(&o)
+            }
+            Value::Seq(id) => self.t.seqs.get(id.0).iter().any(|&item| self.is_kept_settled(item, depth + 1)),
+            Value::Many(id) => self.is_kept_settled(*self.t.values.get(id), depth + 1),
+            Value::Choice(d) => {
+                let mut leaves = Vec::new();
+                self.d.leaves(d, &mut leaves);
+                leaves.into_iter().any(|v| self.is_kept_settled(*self.t.values.get(v), depth + 1))
+            }
+            _ => self.is_settled(v, depth),
+        }
+    }
+
+    fn keeps_settled_within(&self, id: ObjId, depth: u32) -> bool {
+        self.obj(id).attrs.iter().any(|&(_, cell)| self.is_kept_settled(self.store.get(cell), depth))
+    }
+
+    /// Does this method of the class, or of one of its bases, decide a device?
+    pub(crate) fn decides_in(&self, key: ClassKey, method: Sym) -> bool {
+        self.program.class(key).mro.iter().any(|&k| {
+            let own = self.program.own_method(k, method);
+            own.is_some_and(|f| self.relevance.decides(k.module, f))
+        })
+    }
+}

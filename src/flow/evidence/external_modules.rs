@@ -1,0 +1,326 @@
+//! Modules of which nobody here sees the class: what is moved with `.to()` and called is one, and it has moved in place.
+
+use rustc_hash::FxHashSet;
+
+use crate::flow::domain::diagram::Cond;
+use crate::flow::domain::diagram::Dd;
+use crate::flow::domain::dims::Dims;
+use crate::flow::domain::event::Meeting;
+use crate::flow::domain::value::Tensor;
+use crate::flow::domain::value::{
+    Device, NO_ORIGIN, OriginId, Outer, OuterId, OuterKey, Reason, Role, Value,
+};
+use crate::flow::machine::Interp;
+use crate::flow::machine::calls::args::Args;
+use crate::flow::observers::mixed_devices::{Party, Rule};
+use crate::ir::{ArgKind, Expr, ExprId};
+use crate::link::ModIdx;
+use crate::sym::Sym;
+
+/// Methods that modules have and tensors do not.
+pub(crate) const ONLY_MODULES: &[&str] = &[
+    "eval",
+    "train",
+    "state_dict",
+    "load_state_dict",
+    "parameters",
+    "named_parameters",
+    "buffers",
+    "modules",
+    "children",
+    "zero_grad",
+];
+
+impl Interp<'_> {
+    /// `x.name(…)` of something from outside: what has such a method is a module, with weights somewhere.
+    pub(crate) fn shown_as_module(&mut self, o: OuterId, name: Sym) {
+        if ONLY_MODULES.contains(&name.as_str()) {
+            self.watch.shown_modules.insert(o);
+            if let Some(Value::Tensor(moved)) = self.as_moved(o) {
+                self.is_module_there(self.get_tensor(moved).device);
+            }
+        }
+    }
+
+    /// The same of what a move has given.
+    pub(crate) fn moved_is_module(&mut self, device: Dd, name: Sym) {
+        if ONLY_MODULES.contains(&name.as_str()) {
+            self.is_module_there(device);
+        }
+    }
+
+    /// Is it neither a tensor nor a batch or its like, as far as anybody sees? What a loop takes out of something, and what is
+    /// taken by a number, is data: it is made of tensors, and moves them all.
+    pub(crate) fn may_be_anything(&self, o: OuterId) -> bool {
+        let encodes = |module: ModIdx, e: ExprId| {
+            let ir = &self.program.get(module).ir;
+            let Expr::Call(call) = ir.expr(e) else { return false };
+            ir.call(call)
+                .args
+                .iter()
+                .any(|a| matches!(a.kind, ArgKind::Keyword(name) if name.as_str() == "return_tensors"))
+        };
+        let data = match self.t.get_outer(o).key {
+            OuterKey::Item { key, .. } => !matches!(key, Some(Value::Str(..))),
+            OuterKey::Result { module, expr, .. } => encodes(module, expr),
+            _ => false,
+        };
+        self.watch.shown_modules.contains(&o)
+            || !data && !self.is_tensorish(o) && !self.is_of_batch_outside(o) && !self.is_drawn_from(o)
+    }
+
+    /// Is it a part, however deep, of what a loop takes out of something?
+    fn is_drawn_from(&self, o: OuterId) -> bool {
+        let mut at = o;
+        while let OuterKey::Item { base, key } = self.t.get_outer(at).key {
+            if key.is_none() {
+                return true;
+            }
+            at = base;
+        }
+        false
+    }
+
+    /// What a move has given, of something that may be anything.
+    pub(crate) fn in_one_piece(&mut self, moved: Value) -> Value {
+        match moved {
+            Value::Tensor(id) if !self.get_tensor(id).certain => {
+                self.tensor(Tensor { role: Role::Whole, ..self.get_tensor(id) })
+            }
+            moved => moved,
+        }
+    }
+
+    /// What has moved there is a module.
+    fn is_module_there(&mut self, device: Dd) {
+        let origins = self.device_leaves(device).into_iter().map(|(.., origin)| origin);
+        self.watch.moved_modules.extend(origins.filter(|&o| o != NO_ORIGIN));
+    }
+
+    /// What is wrapped here came from outside, and brings its inputs to where it is from here on.
+    pub(crate) fn scatters_outside(&mut self, wrapped: Value) {
+        match wrapped {
+            Value::Outer(o) => {
+                self.watch.scattering_outside.insert(o);
+                if let Some(Value::Tensor(moved)) = self.as_moved(o) {
+                    self.scatters_there(self.get_tensor(moved).device);
+                }
+            }
+            Value::Tensor(t) if !self.get_tensor(t).certain => self.scatters_there(self.get_tensor(t).device),
+            _ => {}
+        }
+    }
+
+    /// `nn.DataParallel(model)` of a module from outside that a move has left on the CPU. With one GPU it is moved there, with
+    /// more the first call raises (torch/nn/parallel/data_parallel.py): what comes out of it is never on the CPU.
+    pub(crate) fn outside_in_parallel(&mut self, wrapped: Value, e: ExprId) -> Value {
+        if wrapped == Value::Unknown {
+            let wrapper = self.result_of(e);
+            self.scatters_outside(wrapper);
+            return wrapper;
+        }
+        let Value::Tensor(id) = wrapped else { return wrapped };
+        let t = self.get_tensor(id);
+        if t.certain {
+            return wrapped;
+        }
+        let places = &self.t.places;
+        let left = self.d.where_leaf(t.device, &mut |p| places.get(p).0 == Device::Cpu);
+        let there = self.at_least(1);
+        let moved = self.d.and(left, there);
+        let place = self.place(e);
+        let origin = self.origin(place, Reason::Moved, NO_ORIGIN);
+        let cuda = self.at(Device::Cuda(None), origin);
+        let device = self.ite_device(moved, cuda, t.device);
+        self.scatters_there(device);
+        self.tensor(Tensor { device, ..t })
+    }
+
+    /// What has moved there brings its inputs along.
+    fn scatters_there(&mut self, device: Dd) {
+        let origins = self.device_leaves(device).into_iter().map(|(.., origin)| origin);
+        self.watch.scattering_moves.extend(origins.filter(|&o| o != NO_ORIGIN));
+    }
+
+    /// Alternatives that have no room beside each other: where each is something from outside, as it came or as a move has left
+    /// it, they are together one such thing, in one place.
+    pub(crate) fn joined_outside(&mut self, cond: Cond, then: Dd, orelse: Dd) -> Value {
+        let mut leaves = Vec::new();
+        self.d.leaves(then, &mut leaves);
+        self.d.leaves(orelse, &mut leaves);
+        let values: Vec<Value> = leaves.iter().map(|&leaf| *self.t.values.get(leaf)).collect();
+        let (mut scatters, mut shown) = (false, true);
+        for v in values {
+            match v {
+                Value::Outer(o) if !self.t.get_outer(o).varies => {
+                    scatters |= self.watch.scattering_outside.contains(&o);
+                    shown &= self.watch.shown_modules.contains(&o);
+                }
+                Value::Tensor(t) if !self.get_tensor(t).certain => {
+                    let device = self.get_tensor(t).device;
+                    scatters |= self.is_among(device, &self.watch.scattering_moves);
+                    shown &= self.is_among(device, &self.watch.moved_modules);
+                }
+                _ => return Value::Unknown,
+            }
+        }
+        let key = OuterKey::Joined { cond, then, orelse };
+        let o = self.t.outer(key.clone(), || Outer {
+            key,
+            text: String::new(),
+            tensor: false,
+            device: false,
+            varies: false,
+            with: None,
+            default: None,
+        });
+        if scatters {
+            self.watch.scattering_outside.insert(o);
+        }
+        if shown {
+            self.watch.shown_modules.insert(o);
+        }
+        Value::Outer(o)
+    }
+
+    /// Is one of its places the work of one of these moves?
+    fn is_among(&self, device: Dd, moves: &FxHashSet<OriginId>) -> bool {
+        self.device_leaves(device).iter().any(|(.., origin)| moves.contains(origin))
+    }
+
+    /// `model.to(device)` has given this. If it is a module, whose name it was is there from here on.
+    pub(crate) fn goes_along(&mut self, o: OuterId, moved: Value) {
+        let Value::Tensor(id) = moved else { return };
+        let device = self.get_tensor(id).device;
+        if self.watch.shown_modules.contains(&o) {
+            self.is_module_there(device);
+        }
+        if self.watch.scattering_outside.contains(&o) {
+            self.scatters_there(device);
+        }
+        let cell = match self.outer_moves.get(&o) {
+            Some(&cell) => cell,
+            // Where nobody moves it, it stays where it was.
+            None => self.store.alloc_with(Value::Outer(o)),
+        };
+        self.outer_moves.insert(o, cell);
+        self.store.set(cell, moved);
+    }
+
+    /// The outside thing that is called, as its last move has left it. Tensors cannot be called, so it is a module.
+    pub(crate) fn as_moved(&self, o: OuterId) -> Option<Value> {
+        let &cell = self.outer_moves.get(&o)?;
+        Some(self.store.get(cell)).filter(|&v| v != Value::Outer(o))
+    }
+
+    /// Where a module that came from outside is since the last move of it, or of what it is a part of: nothing while
+    /// nobody has moved it.
+    pub(crate) fn moved_to(&mut self, o: OuterId, e: ExprId) -> Option<Dd> {
+        let mut at = o;
+        loop {
+            if let Some(moved) = self.as_moved(at) {
+                return self.tensor_place(moved, e).map(|(device, _)| device);
+            }
+            let OuterKey::Attr { base, .. } = self.t.get_outer(at).key else { return None };
+            at = base;
+        }
+    }
+
+    /// `model(x)` of something from outside, if it tells where the result is.
+    pub(crate) fn call_outside_module(&mut self, model: OuterId, args: &Args, e: ExprId) -> Option<Value> {
+        let device = match self.as_moved(model) {
+            Some(moved) => {
+                let (device, _) = self.tensor_place(moved, e)?;
+                self.call_moved(device, args, e)
+            }
+            None => self.where_its_inputs_are(model, args)?,
+        };
+        Some(self.possible_tensor(device))
+    }
+
+    /// What has been moved to this device is called: it is a module, and gives something there. That its inputs must be there
+    /// is certain only of what has more of a module: a pipeline brings them along.
+    pub(crate) fn call_moved(&mut self, device: Dd, args: &Args, e: ExprId) -> Dd {
+        // What takes a tokenizer's numbers is no pipeline, which takes texts.
+        if !self.is_among(device, &self.watch.moved_modules) && !self.takes_tokens(args)
+            || self.is_among(device, &self.watch.scattering_moves)
+        {
+            return device;
+        }
+        let module = Party { expr: e, device, dims: Dims::SOME, rule: Rule::STRICT };
+        let mut parties = vec![module];
+        for (v, at) in args.values() {
+            let Value::Tensor(t) = v else { continue };
+            let t = self.get_tensor(t);
+            if t.dims == Dims::ZERO {
+                continue;
+            }
+            // What is given beside something that is there may be wanted on the host: lengths, say.
+            if !self.may_clash(device, t.device) {
+                return device;
+            }
+            if t.certain && self.was_left_on_the_host(t.device) {
+                parties.extend(self.party(v, at, Rule::STRICT));
+            }
+        }
+        let refused = self.meet(Meeting::ModuleInput, "the module", e, &parties);
+        if refused { self.unless_refused(&parties, device) } else { device }
+    }
+
+    /// Where a module that came from outside must be, since all that it is given is there.
+    fn where_its_inputs_are(&mut self, model: OuterId, args: &Args) -> Option<Dd> {
+        if !self.watch.shown_modules.contains(&model) {
+            return None;
+        }
+        let mut place = None;
+        for (v, at) in args.values() {
+            let device = match v {
+                Value::Tensor(_) | Value::Choice(_) => self.tensor_place(v, at)?.0,
+                Value::None | Value::Bool(_) | Value::Int(_) | Value::Host(_) | Value::Str(..) => continue,
+                _ => return None,
+            };
+            if !self.was_placed(device) || place.is_some_and(|d| d != device) {
+                return None;
+            }
+            place = Some(device);
+        }
+        if self.watch.scattering_outside.contains(&model) {
+            return place.map(|device| self.on_accelerators_only(device));
+        }
+        place
+    }
+
+    /// What is on an accelerator stays there; nobody knows where the rest is brought.
+    fn on_accelerators_only(&mut self, device: Dd) -> Dd {
+        let unknown = self.t.places.add((Device::Unknown, NO_ORIGIN));
+        let places = &self.t.places;
+        self.d.map(device, &mut |p| if places.get(p).0.is_accelerator() { p } else { unknown })
+    }
+
+    /// Is it data that came to the host from elsewhere, a batch or an array, and that nobody has moved? What a program makes
+    /// or moves for a model that it does not know follows rules of its own.
+    fn was_left_on_the_host(&self, device: Dd) -> bool {
+        self.is_somewhere(device)
+            && self.device_leaves(device).iter().all(|&(_, d, origin)| {
+                let chain = self.chain(origin);
+                let has = |reason: Reason| chain.iter().any(|step| step.reason == reason);
+                d != Device::Cpu
+                    || (has(Reason::Batch) || has(Reason::Host) || has(Reason::Typed)) && !has(Reason::Moved)
+            })
+    }
+
+    /// Is it where the program has put it, in every world, or else a part of a batch?
+    fn was_placed(&self, device: Dd) -> bool {
+        let known = |d: Device| match d {
+            Device::Of(part) => self.drawn_with(part).is_some(),
+            d => matches!(d, Device::Cpu | Device::Named(_)) || d.is_accelerator(),
+        };
+        self.device_leaves(device).iter().all(|&(_, d, _)| known(d))
+    }
+
+    /// Is it on the CPU or an accelerator, in every world?
+    fn is_somewhere(&self, device: Dd) -> bool {
+        let known = |d: Device| matches!(d, Device::Cpu | Device::Cuda(_) | Device::CudaSome);
+        self.device_leaves(device).iter().all(|&(_, d, _)| known(d))
+    }
+}

@@ -1,0 +1,358 @@
+//! Attributes and methods of outside things, and what the program writes into them: `args.device = …`, `cfg["gpu"] = …`.
+
+use super::tensor_evidence::{no_tensors_take, only_tensors_do, only_tensors_have, only_tensors_take};
+use crate::flow::domain::store::Cell;
+use crate::flow::domain::value::{Device, Host, NO_ORIGIN, OuterId, OuterKey, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::calls::args::Args;
+use crate::ir::ExprId;
+use crate::sym::Sym;
+use crate::torch;
+
+/// Methods of models and tensors that nothing else has.
+const MODELS_DO: &[&str] =
+    &["to", "cuda", "cpu", "eval", "state_dict", "parameters", "named_parameters", "half"];
+
+/// Those of them that tensors have as well.
+const MOVES: &[&str] = &["to", "cuda", "cpu", "half"];
+
+impl Interp<'_> {
+    /// Writes an attribute or item of an outside thing. A value of which nothing is known is as good as what it came
+    /// with, which has a name.
+    pub(crate) fn write_outside(&mut self, part: OuterId, value: Value) {
+        let named = Value::Outer(part);
+        let known = match value {
+            Value::Unknown | Value::Host(_) | Value::Absent | Value::Slice => false,
+            Value::Outer(o) => self.t.get_outer(o).device || self.is_tensorish(o),
+            _ => true,
+        };
+        let number = matches!(value, Value::Host(Host::Number | Host::Rank) | Value::Int(0..));
+        *self.watch.numbers.entry(part).or_insert(true) &= number;
+        if !known && !self.outer_writes.contains_key(&part) {
+            return;
+        }
+        let cell = self.cell_outside(part);
+        self.store.set(cell, if known { value } else { named });
+    }
+
+    /// An attribute or item of an outside thing: what the program has written there, or whatever it came with.
+    pub(crate) fn read_outside(&self, part: OuterId) -> Value {
+        match self.outer_writes.get(&part) {
+            Some(&cell) => self.store.get(cell),
+            None => Value::Outer(part),
+        }
+    }
+
+    /// What the program has written there, if it has on the way here.
+    pub(crate) fn written_outside(&self, part: OuterId) -> Option<Value> {
+        Some(self.read_outside(part)).filter(|&v| v != Value::Outer(part))
+    }
+
+    /// The thing is another one in this round of a loop: what was written into the last is not in it.
+    pub(crate) fn is_new_outside(&mut self, thing: Value) {
+        match thing {
+            Value::Outer(o) => {
+                let written: Vec<(OuterId, Cell)> = self.outer_writes.iter().map(|(&p, &c)| (p, c)).collect();
+                for (part, cell) in written {
+                    if self.is_part_of(part, o) {
+                        self.store.set(cell, Value::Outer(part));
+                    }
+                }
+            }
+            Value::Seq(s) => {
+                for item in self.seq_items(s).to_vec() {
+                    self.is_new_outside(item);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn is_part_of(&self, part: OuterId, whole: OuterId) -> bool {
+        let mut at = part;
+        loop {
+            match self.t.get_outer(at).key {
+                OuterKey::Attr { base, .. } | OuterKey::Item { base, .. } if base == whole => return true,
+                OuterKey::Attr { base, .. } | OuterKey::Item { base, .. } => at = base,
+                _ => return false,
+            }
+        }
+    }
+
+    fn cell_outside(&mut self, part: OuterId) -> Cell {
+        if let Some(&cell) = self.outer_writes.get(&part) {
+            return cell;
+        }
+        // Where it is not written it stays what it was.
+        let cell = self.store.alloc_with(Value::Outer(part));
+        self.outer_writes.insert(part, cell);
+        cell
+    }
+
+    /// A name of another library, or of a file that nobody finds, as something that can be asked.
+    pub(crate) fn outside_name(&mut self, path: Sym) -> OuterId {
+        let key = OuterKey::External(path);
+        self.t.outer(key.clone(), || crate::flow::domain::value::Outer {
+            key,
+            text: path.to_string(),
+            tensor: false,
+            device: false,
+            varies: false,
+            with: None,
+            default: None,
+        })
+    }
+
+    pub(crate) fn outer_attribute(&mut self, o: OuterId, name: Sym, e: ExprId) -> Value {
+        let text = name.as_str();
+        if only_tensors_have(name) {
+            self.tensor_proofs.insert(o);
+        }
+        if let Some(known) = self.asked_of_accelerator(o, name) {
+            return known;
+        }
+        // Asked without making it an attribute that something has read: what has fields is no tensor.
+        if let Some(&attr) = self.t.outer_ids.get(&OuterKey::Attr { base: o, name })
+            && let Some(written) = self.written_outside(attr)
+        {
+            return written;
+        }
+        match text {
+            "device" => {
+                self.watch.asked_for_device.insert(o);
+                // A tensor's or a module's device, an option of that name: the same symbol either way.
+                let d = self.device_symbol(o, e);
+                Value::Device(d)
+            }
+            "is_cuda" => {
+                let d = self.device_of_outer(o, e);
+                Value::Bool(self.is_device(d, Device::Cuda(None), e))
+            }
+            // Of a `device` parameter, as of any device.
+            "type" if self.t.get_outer(o).device => {
+                let place = self.place(e);
+                let origin = self.origin(place, crate::flow::domain::value::Reason::Given, NO_ORIGIN);
+                Value::Device(self.at(Device::Named(o), origin))
+            }
+            "is_mps" => {
+                let d = self.device_of_outer(o, e);
+                Value::Bool(self.is_device(d, Device::Other(crate::world::Backend::Mps), e))
+            }
+            "shape" | "ndim" => Self::NUMBER,
+            // Of `accelerate`: the number among all processes.
+            "process_index" if self.t.get_outer(o).text.to_ascii_lowercase().contains("accelerator") => {
+                Value::Host(Host::Rank)
+            }
+            "data" | "T" | "mT" | "grad" | "real" | "imag" if self.is_tensorish(o) => {
+                self.tensor_of_outer(o, e)
+            }
+            _ => Value::Outer(self.outer_attr(o, name)),
+        }
+    }
+
+    /// `x.device` of an outside thing: where a tensor or module lives, or what an option says.
+    fn device_symbol(&mut self, o: OuterId, e: ExprId) -> crate::flow::domain::diagram::Dd {
+        let outer = self.t.get_outer(o);
+        let config = matches!(
+            outer.text.rsplit('.').next().unwrap_or(""),
+            "args"
+                | "cfg"
+                | "config"
+                | "opt"
+                | "opts"
+                | "params"
+                | "hparams"
+                | "options"
+                | "conf"
+                | "flags"
+                | "FLAGS"
+                | "settings"
+        );
+        if config {
+            let named = self.outer_attr(o, self.known.device);
+            let place = self.place(e);
+            let origin = self.origin(place, crate::flow::domain::value::Reason::Given, NO_ORIGIN);
+            return self.at(Device::Named(named), origin);
+        }
+        self.device_of_outer(o, e)
+    }
+
+    pub(crate) fn is_tensorish(&self, o: OuterId) -> bool {
+        self.tensor_proofs.contains(&o) || self.t.get_outer(o).tensor
+    }
+
+    /// The value; a number for an outside thing that is used as a size.
+    pub(crate) fn number_if_size(&self, v: Value) -> Value {
+        match v {
+            Value::Outer(o) if self.size_proofs.contains(&o) => Self::NUMBER,
+            v => v,
+        }
+    }
+
+    /// The outside thing, taken as a tensor (which must still be shown).
+    pub(crate) fn tensor_of_outer(&mut self, o: OuterId, e: ExprId) -> Value {
+        if self.size_proofs.contains(&o) {
+            return Self::NUMBER;
+        }
+        let device = self.device_of_outer(o, e);
+        self.possible_tensor(device)
+    }
+
+    /// By its class or its name: a gradient scaler, a scheduler, a sampler. Their states are numbers.
+    fn holds_numbers(&self, o: OuterId) -> bool {
+        if self.class_outside(o).is_some_and(torch::is_tensorless) {
+            return true;
+        }
+        let text = self.t.get_outer(o).text.to_ascii_lowercase();
+        let last = text.rsplit('.').next().unwrap_or_default();
+        ["scaler", "sched", "sampler", "loader"].iter().any(|w| last.contains(w))
+    }
+
+    /// What the tables say of a method of one of PyTorch's own objects: `torch.cuda.Event().record()`.
+    fn fact_of_method(&self, o: OuterId, name: Sym) -> Option<(Sym, &'static torch::CallFact)> {
+        let class = self.class_outside(o).filter(|class| class.as_str().starts_with("torch."))?;
+        let path = Sym::new(&format!("{class}.{name}"));
+        torch::call(path).map(|fact| (path, fact))
+    }
+
+    /// A method of something from outside.
+    pub(crate) fn outer_method(
+        &mut self,
+        o: OuterId,
+        name: Sym,
+        args: &Args,
+        e: ExprId,
+        base: ExprId,
+    ) -> Value {
+        let text = name.as_str();
+        if no_tensors_take(name, args) {
+            return self.unknown_call(Value::Outer(o), args, e);
+        }
+        if let Some((path, fact)) = self.fact_of_method(o, name) {
+            // Whoever has a stream to give has its device.
+            let given = args.values().any(|(v, _)| v != Value::None);
+            return if given { self.result_of(e) } else { self.fact_call(path, fact, args, e) };
+        }
+        if only_tensors_do(name) || only_tensors_take(name, args) {
+            self.tensor_proofs.insert(o);
+        }
+        // A part that is moved may be data; what it is called says more.
+        let part = matches!(self.t.get_outer(o).key, OuterKey::Item { .. });
+        if MODELS_DO.contains(&text) && !(part && MOVES.contains(&text)) {
+            self.used_as_weights(Value::Outer(o));
+        }
+        if text == "load_state_dict" && !self.holds_numbers(o) {
+            for &(v, _) in args.positional.iter().take(1) {
+                self.loaded_as_weights(v);
+            }
+        }
+        self.check_gathered(o, name, args);
+        if let Some(prepared) = self.prepared_by(o, name, args, e) {
+            return prepared;
+        }
+        if let Some(tokens) = self.tokens_by_method(o, name, args, e) {
+            return tokens;
+        }
+        self.shown_as_module(o, name);
+        if args.positional.len() < 2 {
+            self.module_mode(Value::Outer(o), text, args, e);
+        }
+        match text {
+            "items" | "keys" | "values" => {
+                let any = if self.maps_to_tensors(o) {
+                    crate::flow::machine::expr::ANY_VALUE
+                } else {
+                    Value::Unknown
+                };
+                let item = Value::Outer(self.outer_item(o, any));
+                return match text {
+                    "items" => {
+                        let pair = self.seq(&[Self::TEXT, item]);
+                        self.many(pair)
+                    }
+                    "values" => self.many(item),
+                    // Keys are mostly text, but may be devices as well.
+                    _ => self.many(Value::Unknown),
+                };
+            }
+            "get" | "pop" if !args.positional.is_empty() => {
+                let key = args.positional[0].0;
+                let item = self.outer_item(o, key);
+                return self.read_outside(item);
+            }
+            "to" | "cuda" | "cpu" | "type_as" | "xpu" | "npu" | "mps" | "float" | "half" | "double"
+            | "bfloat16" => {
+                let t = self.tensor_of_outer(o, e);
+                let moved = self.tensor_method(t, name, args, e, base);
+                let moved = if self.may_be_anything(o) { self.in_one_piece(moved) } else { moved };
+                if matches!(text, "to" | "cuda" | "cpu") {
+                    self.goes_along(o, moved);
+                    self.part_moves(o);
+                }
+                return moved;
+            }
+            "startswith" => return self.host_method(Value::Outer(o), name, args, e),
+            // Only modules have them, and they live with it.
+            "parameters" | "buffers" | "named_parameters" | "named_buffers" => {
+                let device = self.device_of_outer(o, e);
+                let p = self.tensor(crate::flow::domain::value::Tensor {
+                    device,
+                    dims: crate::flow::domain::dims::Dims::ANY,
+                    role: crate::flow::domain::value::Role::Parameter,
+                    certain: true,
+                    bytes: None,
+                    double: crate::flow::domain::diagram::FALSE,
+                });
+                let item = if text.starts_with("named") { self.seq(&[Self::TEXT, p]) } else { p };
+                return self.many(item);
+            }
+            _ => {}
+        }
+        // `accelerator.pin_memory(tensor)`: no tensor's method.
+        if text == "pin_memory" && !args.positional.is_empty() {
+            return self.unknown_call(Value::Outer(o), args, e);
+        }
+        // Others have methods of these names as well: lists, texts, sets.
+        let shared = match text {
+            "numpy" | "size" | "type" | "get_device" => true,
+            "sort" | "copy" | "index" | "count" | "format" | "split" | "add" | "apply" | "update"
+            | "map_" => !self.is_tensorish(o),
+            _ => false,
+        };
+        if crate::torch::method(name).is_some() && !shared {
+            let t = self.tensor_of_outer(o, e);
+            let place = self.place(e);
+            let origin = self.origin(place, crate::flow::domain::value::Reason::Given, NO_ORIGIN);
+            self.own_results.insert(origin, o);
+            return self.tensor_method(t, name, args, e, base);
+        }
+        if matches!(text, "numpy" | "size" | "type") || text == "get_device" && args.positional.is_empty() {
+            let t = self.tensor_of_outer(o, e);
+            return self.tensor_method(t, name, args, e, base);
+        }
+        for (v, _) in args.values() {
+            self.escape(v, 0);
+        }
+        // The result of an outside thing's method has an identity by what was called.
+        let method = self.outer_attr(o, name);
+        if args.values().next().is_none() {
+            let key = crate::flow::domain::value::OuterKey::Item { base: method, key: Some(Value::None) };
+            let text = self.t.get_outer(method).text.clone();
+            let device = crate::flow::machine::calls::args::names_device(name.as_str());
+            let id = self.t.outer(key.clone(), || crate::flow::domain::value::Outer {
+                key,
+                text: if text.is_empty() { text } else { format!("{text}()") },
+                tensor: false,
+                device,
+                varies: false,
+                with: None,
+                default: None,
+            });
+            return Value::Outer(id);
+        }
+        let result = self.result_of(e);
+        self.is_made_of(result, args);
+        self.lives_near(o, args, result);
+        result
+    }
+}

@@ -1,0 +1,240 @@
+//! NumPy arrays: which of them are of 64-bit floating point, as most are unless told otherwise.
+
+use crate::flow::domain::value::Value;
+use crate::flow::machine::Interp;
+use crate::flow::machine::calls::args::Args;
+use crate::ir::{Expr, ExprId, UnaryOp};
+use crate::sym::Sym;
+
+/// NumPy functions that give `float64` unless told otherwise, with the position of `dtype`.
+const CREATES: &[(&str, usize)] = &[
+    ("zeros", 1),
+    ("ones", 1),
+    ("empty", 1),
+    ("eye", 3),
+    ("identity", 1),
+    ("linspace", 5),
+    ("logspace", 5),
+    ("geomspace", 4),
+    ("hanning", 9),
+    ("hamming", 9),
+    ("blackman", 9),
+    ("bartlett", 9),
+    ("kaiser", 9),
+    ("interp", 9),
+    ("random.rand", 9),
+    ("random.randn", 9),
+    ("random.random", 9),
+    ("random.random_sample", 9),
+    ("random.uniform", 9),
+    ("random.normal", 9),
+    ("random.standard_normal", 9),
+    ("random.exponential", 9),
+    ("random.beta", 9),
+    ("random.gamma", 9),
+];
+/// NumPy functions and methods that give `float64` when an argument is.
+const ARRAYS_KEEP: &[&str] = &[
+    "abs",
+    "add",
+    "append",
+    "array",
+    "asarray",
+    "ascontiguousarray",
+    "average",
+    "clip",
+    "concatenate",
+    "copy",
+    "cos",
+    "cumprod",
+    "cumsum",
+    "diff",
+    "divide",
+    "exp",
+    "expand_dims",
+    "expm1",
+    "flatten",
+    "flip",
+    "fliplr",
+    "flipud",
+    "hstack",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "max",
+    "maximum",
+    "mean",
+    "min",
+    "minimum",
+    "moveaxis",
+    "multiply",
+    "outer",
+    "pad",
+    "power",
+    "prod",
+    "ravel",
+    "repeat",
+    "reshape",
+    "roll",
+    "round",
+    "sin",
+    "sort",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "std",
+    "subtract",
+    "sum",
+    "swapaxes",
+    "tan",
+    "tanh",
+    "tile",
+    "transpose",
+    "var",
+    "vstack",
+];
+/// NumPy functions and methods that give one number, unless they are told an axis.
+const REDUCE: &[&str] =
+    &["argmax", "argmin", "average", "max", "mean", "median", "min", "prod", "ptp", "std", "sum", "var"];
+/// NumPy functions that give a number of numbers.
+const OF_NUMBERS: &[&str] = &[
+    "abs", "add", "ceil", "clip", "cos", "divide", "exp", "expm1", "floor", "log", "log10", "log1p", "log2",
+    "maximum", "minimum", "multiply", "power", "round", "sin", "sqrt", "square", "subtract", "tan", "tanh",
+];
+/// Methods after which an array has dimensions.
+const SHAPES: &[&str] = &["flatten", "ravel", "repeat", "reshape", "nonzero", "tolist"];
+
+impl Interp<'_> {
+    /// The result of a NumPy function: of 64 bits by default, by `dtype`, or by its arguments.
+    pub(crate) fn array_of(&self, name: &str, args: &Args) -> Value {
+        let name = name.strip_prefix("numpy.").unwrap_or(name);
+        let created = CREATES.iter().find(|c| c.0 == name);
+        let dtype = args.keyword("dtype").or_else(|| {
+            let position = match name {
+                "full" => 2,
+                "array" | "asarray" => 1,
+                _ => created?.1,
+            };
+            args.positional.get(position).copied()
+        });
+        let doubles = match dtype {
+            Some((v, _)) => self.is_numpy_double(v),
+            None if args.open => false,
+            None if created.is_some() => true,
+            None if ARRAYS_KEEP.contains(&name) => args.positional.iter().take(2).any(|&(v, at)| {
+                v == Self::DOUBLES
+                    || self.holds_doubles(v)
+                    || matches!(name, "array" | "asarray") && self.writes_floats(at)
+            }),
+            None => false,
+        };
+        match Self::array_or_number(doubles, Self::gives_number(name, args, 1)) {
+            Self::ARRAY if self.may_give_number(name, args) => Self::NUMBERS,
+            v => v,
+        }
+    }
+
+    const fn array_or_number(doubles: bool, number: bool) -> Value {
+        match (doubles, number) {
+            (true, _) => Self::DOUBLES,
+            (false, true) => Self::NUMBER,
+            (false, false) => Self::ARRAY,
+        }
+    }
+
+    /// May it just as well be a number: `np.log(a / b)`, of which nobody knows that one of them is an array, a product of
+    /// all that is in two arrays, a draw without a size?
+    fn may_give_number(&self, name: &str, args: &Args) -> bool {
+        let axis = args.keyword("axis").is_some() || args.open;
+        if OF_NUMBERS.contains(&name) {
+            return !args.positional.is_empty()
+                && !args.open
+                && args.positional.iter().take(2).all(|&(v, _)| !self.has_elements(v));
+        }
+        let sized = args.keyword("size").is_some() || args.open;
+        match name {
+            "dot" | "inner" | "vdot" | "trace" | "linalg.det" => true,
+            "linalg.norm" => args.positional.len() < 3 && !axis,
+            "trapz" | "trapezoid" | "quantile" | "percentile" | "nanmean" | "nanmax" | "nanmin"
+            | "nansum" | "count_nonzero" => !axis,
+            "random.randint" => args.positional.len() < 3 && !sized,
+            "random.choice" => args.positional.len() < 2 && !sized,
+            _ => false,
+        }
+    }
+
+    /// Is it an array or a list for certain?
+    fn has_elements(&self, v: Value) -> bool {
+        match v {
+            Self::ARRAY | Self::DOUBLES | Value::Seq(_) | Value::Many(_) | Value::Object(_) => true,
+            Value::Tensor(id) => self.get_tensor(id).dims.some(),
+            _ => false,
+        }
+    }
+
+    /// A method of an array that has numbers of 64 bits, or may have them.
+    pub(crate) fn array_method(&self, array: Value, name: Sym, args: &Args) -> Value {
+        let doubles = match name.as_str() {
+            "astype" => args.get(0, "dtype").is_some_and(|(v, _)| self.is_numpy_double(v)),
+            name => array == Self::DOUBLES && ARRAYS_KEEP.contains(&name),
+        };
+        match Self::array_or_number(doubles, Self::gives_number(name.as_str(), args, 0)) {
+            // What is given a shape has one.
+            Self::ARRAY if array == Self::NUMBERS && !SHAPES.contains(&name.as_str()) => Self::NUMBERS,
+            v => v,
+        }
+    }
+
+    /// Does the function give one number: of all that is in an array, or of numbers alone? `arrays` are the positional
+    /// arguments that come before the axis.
+    fn gives_number(name: &str, args: &Args, arrays: usize) -> bool {
+        let axis = args.positional.len() > arrays || !args.keywords.is_empty() || args.open;
+        let number = |v: Value| matches!(v, Value::Int(_) | Self::NUMBER);
+        let only = |mut values: std::slice::Iter<'_, (Value, ExprId)>| values.all(|&(v, _)| number(v));
+        REDUCE.contains(&name) && !axis
+            || OF_NUMBERS.contains(&name) && !args.positional.is_empty() && only(args.positional.iter())
+    }
+
+    fn is_numpy_double(&self, dtype: Value) -> bool {
+        match dtype {
+            Value::External(path) => {
+                matches!(path.as_str(), "numpy.float64" | "numpy.double" | "numpy.float_" | "builtins.float")
+            }
+            Value::Str(s, _) => matches!(s.as_str(), "float64" | "double" | "f8" | "float"),
+            _ => false,
+        }
+    }
+
+    /// A list with an array of 64 bits in it.
+    fn holds_doubles(&self, v: Value) -> bool {
+        matches!(v, Value::Object(_) | Value::Seq(_) | Value::Many(_))
+            && match v {
+                Value::Many(m) => *self.t.values.get(m) == Self::DOUBLES,
+                Value::Object(id) if matches!(self.own(id), Value::Many(_)) => {
+                    self.holds_doubles(self.own(id))
+                }
+                v => self.exact_elements(v).is_some_and(|items| items.contains(&Self::DOUBLES)),
+            }
+    }
+
+    /// A list of numbers, some of them written with a point.
+    fn writes_floats(&self, e: ExprId) -> bool {
+        fn all(i: &Interp<'_>, e: ExprId, float: &mut bool) -> bool {
+            let ir = &i.linked().ir;
+            match ir.expr(e) {
+                Expr::Float(_) => {
+                    *float = true;
+                    true
+                }
+                Expr::Int(_) => true,
+                Expr::Unary { op: UnaryOp::Neg, operand } => all(i, operand, float),
+                Expr::List(list) | Expr::Tuple(list) => ir.list(list).iter().all(|&x| all(i, x, float)),
+                _ => false,
+            }
+        }
+        let mut float = false;
+        all(self, e, &mut float) && float
+    }
+}

@@ -1,0 +1,132 @@
+//! Outside things that are made of tensors: what a loop takes out of them, and an item of them, is one.
+
+use crate::flow::domain::dims::Dims;
+use crate::flow::domain::value::{OuterId, OuterKey, Role, Tensor, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::calls::args::{says_list, says_mapping_to_tensors, says_tensors};
+use crate::ir::{ExprId, FuncId};
+use crate::link::{ClassKey, ModIdx, Resolved};
+use crate::sym::Sym;
+use crate::torch::{self, Base};
+
+impl Interp<'_> {
+    /// Is it a tensor, and nobody asks whether it is one?
+    pub(crate) fn has_rows(&self, o: OuterId) -> bool {
+        self.is_tensorish(o) && !self.no_tensors.contains_key(&o) && !self.other_kinds.contains_key(&o)
+    }
+
+    /// A row of an outside tensor: a number, if the tensor is a vector.
+    pub(crate) fn row_outside(&mut self, o: OuterId, at: ExprId) -> Value {
+        let device = self.device_of_outer(o, at);
+        self.tensor(Tensor {
+            device,
+            dims: Dims::ANY.picked(),
+            role: Role::Plain,
+            certain: true,
+            bytes: None,
+            double: crate::flow::domain::diagram::FALSE,
+        })
+    }
+
+    /// Is each item of the outside thing a tensor: a parameter `list[Tensor]`, and what `ctx.save_for_backward` has kept?
+    pub(crate) fn holds_tensors(&self, o: OuterId) -> bool {
+        match self.t.get_outer(o).key {
+            OuterKey::Param { module, func, index } => self
+                .annotation_of(module, func, index)
+                .is_some_and(|(m, a)| says_tensors(&self.program.get(m).ir, a)),
+            OuterKey::Attr { base, name } => {
+                let first = match self.t.get_outer(base).key {
+                    OuterKey::Param { module, func, index: 0 } => Some((module, func)),
+                    _ => None,
+                };
+                name.as_str() == "saved_tensors" && first.is_some_and(|(m, f)| self.is_backward(m, f))
+            }
+            _ => false,
+        }
+    }
+
+    /// Is it a parameter `dict[str, Tensor]`: each of its values is a tensor?
+    pub(crate) fn maps_to_tensors(&self, o: OuterId) -> bool {
+        match self.t.get_outer(o).key {
+            OuterKey::Param { module, func, index } => self
+                .annotation_of(module, func, index)
+                .is_some_and(|(m, a)| says_mapping_to_tensors(&self.program.get(m).ir, a)),
+            _ => false,
+        }
+    }
+
+    /// Has it a length: a parameter that is a list by its annotation, and what is asked for it by somebody who does not wonder
+    /// whether it is a number?
+    pub(crate) fn is_sized(&self, o: OuterId) -> bool {
+        if let OuterKey::Param { module, func, index } = self.t.get_outer(o).key
+            && let Some((m, a)) = self.annotation_of(module, func, index)
+            && says_list(&self.program.get(m).ir, a)
+        {
+            return true;
+        }
+        let wonders = crate::flow::machine::compare::has_test(Value::Outer(o), Sym::new("__len__"));
+        self.sized.contains(&o) && !self.numbers.contains_key(&o) && !self.tests.contains_key(&wonders)
+    }
+
+    /// The annotation of a parameter, with the file that it is written in: that of the name's one value where the project has a
+    /// name for it, `Batch = dict[str, Tensor]`.
+    pub(crate) fn annotation_of(&self, module: ModIdx, func: FuncId, index: u16) -> Option<(ModIdx, ExprId)> {
+        const MAX_NAMES: usize = 3;
+        let param = self.program.get(module).ir.function(func).params.get(usize::from(index))?;
+        let mut at = (module, param.annotation?);
+        for _ in 0..MAX_NAMES {
+            let Some(bound) = self.program.bound_to(at.0, at.1) else { break };
+            at = bound;
+        }
+        Some(at)
+    }
+
+    /// Is it a part of what a loop takes out of a data loader: `for x, y in loader`, `batch["x"]`? A batch as a whole may be an
+    /// object that moves in place; what it is made of are tensors. So is what has a device and is so deep in what a loop
+    /// goes over, whatever that is called.
+    pub(crate) fn is_of_batch_outside(&self, o: OuterId) -> bool {
+        let part_of = |o: OuterId| match self.t.get_outer(o).key {
+            OuterKey::Item { base, .. } => Some(base),
+            _ => None,
+        };
+        let (Some(mut whole), mut depth, mut picked) = (part_of(o), 0, false) else { return false };
+        while let Some(base) = part_of(whole) {
+            picked = matches!(self.t.get_outer(whole).key, OuterKey::Item { key: Some(_), .. });
+            (whole, depth) = (base, depth + 1);
+        }
+        let text = self.t.get_outer(whole).text.to_ascii_lowercase();
+        let name = text.rsplit('.').next().unwrap_or_default();
+        // No loader has an index: `loaders[0]` is one of several, and what a loop takes out of that is a whole batch.
+        let several = picked || name.ends_with("loaders");
+        depth > usize::from(several) && name.contains("loader")
+            || depth > 0 && self.watch.asked_for_device.contains(&o) && !self.says_modules(whole)
+    }
+
+    /// Is it a parameter whose annotation speaks of modules, however deep: `dict[str, dict[str, nn.Module]]`?
+    fn says_modules(&self, o: OuterId) -> bool {
+        let OuterKey::Param { module, func, index } = self.t.get_outer(o).key else { return false };
+        let Some((m, annotation)) = self.annotation_of(module, func, index) else { return false };
+        let ir = &self.program.get(m).ir;
+        let exprs = ir.exprs_in(annotation).filter_map(|n| u32::try_from(n).ok());
+        exprs.map(ExprId).any(|e| match self.program.resolve_expr(m, e) {
+            Some(Resolved::Class(key)) => self.is_module_class(key),
+            Some(Resolved::External(path)) => torch::base_class(path).is_some_and(|b| b.kind == Base::Module),
+            _ => false,
+        })
+    }
+
+    /// Is it what `backward` is given: a tensor, where it is used like one?
+    pub(crate) fn is_gradient(&self, o: OuterId) -> bool {
+        match self.t.get_outer(o).key {
+            OuterKey::Param { module, func, index } => index > 0 && self.is_backward(module, func),
+            _ => false,
+        }
+    }
+
+    /// Is it the `backward` of an `autograd.Function`, which is given tensors after its context?
+    pub(crate) fn is_backward(&self, module: ModIdx, func: FuncId) -> bool {
+        let function = self.program.get(module).ir.function(func);
+        function.name.as_str() == "backward"
+            && function.class.is_some_and(|class| self.is_autograd_function(ClassKey { module, class }))
+    }
+}

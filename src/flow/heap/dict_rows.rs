@@ -1,0 +1,68 @@
+//! Rows of a table: dicts of the same keys in one list. Where nobody knows which of them is meant, one stands for all, with
+//! what each key may be.
+
+use super::containers::plain_key;
+use crate::flow::domain::value::{ObjId, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::frame::ObjKind;
+
+impl Interp<'_> {
+    pub(crate) fn is_plain_dict(&self, id: ObjId) -> bool {
+        self.obj(id).kind == ObjKind::Dict { module: false }
+    }
+
+    /// What stands for two dicts, if they have the same keys.
+    pub(crate) fn row_of_table(&mut self, x: ObjId, y: ObjId) -> Value {
+        let (Value::Seq(a), Value::Seq(b)) = (self.own(x), self.own(y)) else { return Value::Unknown };
+        let (a, b) = (self.seq_items(a), self.seq_items(b));
+        let named = |v: Value| matches!(v, Value::Str(..));
+        let alike = |(p, q): (&[Value], &[Value])| named(p[0]) && plain_key(p[0]) == plain_key(q[0]);
+        if a.len() != b.len() || !a.chunks(2).zip(b.chunks(2)).all(alike) {
+            return Value::Unknown;
+        }
+        let mut items = Vec::with_capacity(a.len());
+        for (p, q) in a.chunks(2).zip(b.chunks(2)) {
+            let value = self.blend(p[1], q[1]);
+            items.extend([p[0], value]);
+        }
+        let row = if items[..] == a[..] && self.watch.rows.contains_key(&x) {
+            x
+        } else {
+            let content = self.seq(&items);
+            self.object(ObjKind::Dict { module: false }, None, content)
+        };
+        for other in [x, y].into_iter().filter(|&other| other != row) {
+            self.watch.rows.entry(row).or_default().push(other);
+            self.watch.rows.entry(other).or_default().push(row);
+        }
+        Value::Object(row)
+    }
+
+    /// An item of a dict is set. True if that has been done: of a row, which may be any of several, and then they all may have it.
+    pub(crate) fn set_item_of_row(&mut self, id: ObjId, key: Value, value: Value) -> bool {
+        if !self.watch.rows.contains_key(&id) {
+            return false;
+        }
+        let (mut rows, mut next) = (vec![id], 0);
+        while let Some(&row) = rows.get(next) {
+            next += 1;
+            for &other in self.watch.rows.get(&row).into_iter().flatten() {
+                if !rows.contains(&other) {
+                    rows.push(other);
+                }
+            }
+        }
+        for row in rows {
+            let Value::Seq(s) = self.own(row) else { continue };
+            let items = self.seq_items(s);
+            let known = items.chunks(2).find(|pair| plain_key(pair[0]) == plain_key(key)).map(|pair| pair[1]);
+            let value = match known {
+                Some(old) => self.blend(old, value),
+                None => Value::Unknown,
+            };
+            let content = self.with_pair(s, key, value);
+            self.set_own(row, content);
+        }
+        true
+    }
+}

@@ -1,0 +1,582 @@
+//! `b[i]`, read and assigned.
+
+use crate::flow::domain::dims::Dims;
+use crate::flow::domain::event::Meeting;
+use crate::flow::domain::value::{Host, ObjId, OuterId, Reason, Role, Tensor, TensorId, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::frame::ObjKind;
+use crate::flow::observers::mixed_devices::{Party, Rule};
+use crate::ir::{Expr, ExprId, Whole};
+use crate::sym::Sym;
+
+impl Interp<'_> {
+    /// `base[index]`
+    pub(crate) fn index(&mut self, b: Value, i: Value, e: ExprId, base: ExprId, index: ExprId) -> Value {
+        match b {
+            Value::Choice(_) => self.each(b, &mut |s, v| s.index(v, i, e, base, index)),
+            Value::Seq(id) => {
+                let items = self.seq_items(id).clone();
+                let items = if i == Value::Slice { self.slice_of(&items, index) } else { Err(items) };
+                match items {
+                    Ok(part) => self.seq(&part),
+                    Err(items) => self.index_seq(&items, i, e),
+                }
+            }
+            Value::Many(m) => {
+                if i == Value::Slice {
+                    b
+                } else {
+                    let element = self.each_of(m);
+                    self.drawn_apart(element)
+                }
+            }
+            Value::Tensor(_) => self.index_tensor(b, i, e, base, index),
+            Value::Outer(o) => self.index_outer(o, i, e, base, index),
+            Value::Object(id)
+                if matches!((self.obj(id).kind, self.own(id)), (ObjKind::List { .. }, Value::Seq(_))) =>
+            {
+                let part = self.index(self.own(id), i, e, base, index);
+                // `ModuleList` and `ParameterList` give one of their kind (torch/nn/modules/container.py, `__getitem__`).
+                if i == Value::Slice && self.obj(id).kind == (ObjKind::List { module: true }) {
+                    return Value::Object(self.object(ObjKind::List { module: true }, None, part));
+                }
+                part
+            }
+            Value::Object(id) => self.index_object(id, i, e),
+            // `Place["HOST"]` of an `Enum`
+            Value::Class(key) if self.is_enum(key) => match i {
+                Value::Str(name, _) => self.class_variable(key, name).unwrap_or(Value::Unknown),
+                _ => self.result_of(e),
+            },
+            // A number or a row.
+            Value::Host(Host::Array) if matches!(i, Value::Int(_) | Self::NUMBER) => Self::NUMBERS,
+            Value::Host(Host::Array | Host::Doubles | Host::Numbers) => b,
+            Value::Host(Host::Text) | Value::Str(..) => Self::TEXT,
+            Value::Host(h @ (Host::Number | Host::Memory)) => Value::Host(h),
+            Value::External(path) => {
+                // `os.environ["X"]`
+                if path.as_str() == "os.environ"
+                    && let Some(text) = self.put_text(i)
+                {
+                    return text;
+                }
+                let outer = self.outside_name(path);
+                Value::Outer(self.outer_item(outer, i))
+            }
+            _ => self.result_of(e),
+        }
+    }
+
+    /// `items[1:]` or `items[:1]`; the items themselves for other slices.
+    fn slice_of(&self, items: &[Value], slice: ExprId) -> Result<Vec<Value>, Box<[Value]>> {
+        let ir = &self.linked().ir;
+        let all = || Err(items.into());
+        let Expr::Slice(list) = ir.expr(slice) else { return all() };
+        let &[bound] = ir.list(list) else { return all() };
+        let Expr::Int(Whole(n)) = ir.expr(bound) else { return all() };
+        let Ok(n) = usize::try_from(n) else { return all() };
+        let (first, rest) = items.split_at(n.min(items.len()));
+        let lower = ir.span(bound).start == ir.span(slice).start;
+        Ok(if lower { rest.to_vec() } else { first.to_vec() })
+    }
+
+    pub(crate) fn index_seq(&mut self, items: &[Value], i: Value, e: ExprId) -> Value {
+        match i {
+            Value::Int(n) => {
+                let len = i64::try_from(items.len()).unwrap_or(i64::MAX);
+                let n = if n < 0 { n + len } else { n };
+                usize::try_from(n).ok().and_then(|n| items.get(n)).copied().unwrap_or(Value::Unknown)
+            }
+            // `["cpu", "cuda"][torch.cuda.is_available()]`
+            Value::Bool(c) => match items {
+                &[no, yes] => self.ite(c, yes, no),
+                _ => Value::Unknown,
+            },
+            // Which part it is is not kept: all of it, as far as objects go, since moves must not be lost.
+            Value::Slice if items.iter().any(|v| matches!(v, Value::Object(_))) => self.seq(items),
+            Value::Slice => self.many_of(items),
+            _ => {
+                let mut joined = Value::Absent;
+                for &v in items {
+                    joined = self.blend(joined, v);
+                }
+                if joined == Value::Absent { self.result_of(e) } else { joined }
+            }
+        }
+    }
+
+    pub(crate) fn index_object(&mut self, id: ObjId, i: Value, e: ExprId) -> Value {
+        match self.obj(id).kind {
+            ObjKind::List { .. } => match (self.own(id), i) {
+                (Value::Many(_), Value::Slice) => Value::Object(id),
+                (v @ Value::Seq(_), Value::Slice) => self.index(v, i, e, e, e),
+                (v, i) => self.index(v, i, e, e, e),
+            },
+            ObjKind::Dict { .. } => self.dict_item(id, i, e),
+            // Part of a data set is one.
+            ObjKind::Items if i == Value::Slice => Value::Object(id),
+            ObjKind::Items | ObjKind::Loader => self.own(id),
+            ObjKind::Instance if matches!(self.own(id), Value::Seq(_)) => {
+                self.index(self.own(id), i, e, e, e)
+            }
+            ObjKind::Module | ObjKind::Instance => {
+                let method =
+                    self.obj(id).class.and_then(|k| self.program.find_method(k, Sym::new("__getitem__")));
+                match method {
+                    Some((m, f)) => {
+                        let args = Args { positional: vec![(i, e)], ..Args::default() };
+                        let item = self.call_function(m, f, None, Some(Value::Object(id)), &args, e);
+                        self.item_from_files(id, i, item, e)
+                    }
+                    None => self.result_of(e),
+                }
+            }
+            _ => self.result_of(e),
+        }
+    }
+
+    pub(crate) fn dict_get(&mut self, id: ObjId, key: Value, e: ExprId) -> Value {
+        match self.own(id) {
+            Value::Seq(s) => {
+                let items = self.seq_items(s);
+                if let Value::Bool(c) = key {
+                    // `{True: "cuda", False: "cpu"}[available]`
+                    let find = |truth| items.chunks(2).find(|p| p[0] == Value::Bool(truth)).map(|p| p[1]);
+                    if let (Some(yes), Some(no)) =
+                        (find(crate::flow::domain::diagram::TRUE), find(crate::flow::domain::diagram::FALSE))
+                    {
+                        return self.ite(c, yes, no);
+                    }
+                }
+                let mut result = Value::Absent;
+                let mut possible = Vec::new();
+                for pair in items.chunks(2) {
+                    let c = self.equal(pair[0], key, e);
+                    if c == crate::flow::domain::diagram::TRUE {
+                        result = pair[1];
+                    } else if c != crate::flow::domain::diagram::FALSE {
+                        possible.push((c, pair[1]));
+                    }
+                }
+                if result != Value::Absent {
+                    return result;
+                }
+                for (c, v) in possible {
+                    result = self.ite(c, v, result);
+                }
+                if result == Value::Absent { self.result_of(e) } else { result }
+            }
+            Value::Many(m) => {
+                let v = self.each_of(m);
+                if v == Value::Unknown { self.result_of(e) } else { v }
+            }
+            // Where the key is missing, this raises.
+            Value::Choice(_) => match self.item_of_either(id, key, Value::Absent) {
+                Value::Absent => self.result_of(e),
+                v => v,
+            },
+            _ => self.result_of(e),
+        }
+    }
+
+    /// Indexing with a tensor among the indices: where that may be is PyTorch's to say.
+    pub(crate) fn index_tensor(
+        &mut self,
+        b: Value,
+        i: Value,
+        e: ExprId,
+        base: ExprId,
+        index: ExprId,
+    ) -> Value {
+        let Value::Tensor(id) = b else { return Value::Unknown };
+        let t = self.get_tensor(id);
+        if !t.certain
+            && let Value::Str(..) | Value::Int(_) = i
+        {
+            if self.is_out_of_file(t) {
+                return self.part_of_file(t, e);
+            }
+            return self.numbered_part(t, i);
+        }
+        // That raises now, and gave a number before PyTorch 0.4: `loss.data[0]`.
+        if t.dims == Dims::ZERO && matches!(i, Value::Int(_)) {
+            return Value::Unknown;
+        }
+        let i = self.picked_by_comparison(i, index);
+        let apart = self.check_index(b, i, e, base, index);
+        let device = apart.map_or(t.device, |parties| self.unless_refused(&parties, t.device));
+        let dims = self.indexed_dims(t.dims, i, index);
+        self.tensor(Tensor { device, dims, role: Role::Plain, bytes: None, ..t })
+    }
+
+    /// An item of what is a tensor or a collection of some: of a tensor it is as likely a number.
+    fn numbered_part(&mut self, t: Tensor, i: Value) -> Value {
+        match self.part_of(t) {
+            Value::Tensor(part) if matches!(i, Value::Int(_)) && self.get_tensor(part).dims == Dims::ANY => {
+                let part = self.get_tensor(part);
+                self.tensor(Tensor { dims: Dims::ANY.picked(), ..part })
+            }
+            part => part,
+        }
+    }
+
+    pub(crate) fn index_outer(
+        &mut self,
+        o: OuterId,
+        i: Value,
+        e: ExprId,
+        base: ExprId,
+        index: ExprId,
+    ) -> Value {
+        // Nothing else takes a tensor with dimensions for an index: arrays, perhaps, but not from the GPU.
+        if self.picks_from_tensors(i) {
+            self.tensor_proofs.insert(o);
+        }
+        if matches!(i, Value::Tensor(_)) && (self.is_tensorish(o) || self.t.get_outer(o).with.is_some()) {
+            self.check_index(Value::Outer(o), i, e, base, index);
+        }
+        match i {
+            Value::Slice => self.slice_of_outer(o, i, e, index),
+            Value::Seq(id) if self.seq_items(id).contains(&Value::Slice) => {
+                // `edges[:, kept]`: whatever has several dimensions, and a tensor picks from one.
+                let certain = |v: Value| matches!(v, Value::Tensor(t) if self.get_tensor(t).certain);
+                let by_tensor =
+                    self.seq_items(id).iter().any(|&v| self.values_of(v).into_iter().any(certain));
+                // So does what has been asked for its device, and is no module then.
+                if by_tensor || self.watch.asked_for_device.contains(&o) {
+                    self.tensor_proofs.insert(o);
+                }
+                self.check_index(Value::Outer(o), i, e, base, index);
+                let part = self.slice_of_outer(o, i, e, index);
+                if let Value::Tensor(t) = part {
+                    self.is_made_by_own(Value::Outer(o), self.get_tensor(t).device);
+                }
+                part
+            }
+            // A part of a tensor lives where the whole does, whatever picks it.
+            i if self.is_tensorish(o) && !matches!(i, Value::Str(..)) => self.tensor_of_outer(o, e),
+            _ => {
+                let item = if self.is_settings(e) { self.part_of_outer(o, i) } else { self.outer_item(o, i) };
+                self.read_outside(item)
+            }
+        }
+    }
+
+    /// `edges[:, 1:]`: a slice of a tensor is one for certain, and has dimensions.
+    fn slice_of_outer(&mut self, o: OuterId, i: Value, e: ExprId, index: ExprId) -> Value {
+        let part = self.tensor_of_outer(o, e);
+        match part {
+            Value::Tensor(t) if self.is_tensorish(o) => {
+                let dims = self.indexed_dims(Dims::ANY, i, index);
+                let part = self.get_tensor(t);
+                self.tensor(Tensor { dims, certain: true, ..part })
+            }
+            part => part,
+        }
+    }
+
+    /// `data["params"].thresholds`: is something read of it that neither tensors nor dicts of them have?
+    fn is_settings(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let of_tensors = |name: Sym| {
+            crate::torch::method(name).is_some()
+                || matches!(name.as_str(), "shape" | "device" | "dtype" | "data" | "grad" | "T" | "ndim")
+        };
+        // What is read of an expression is numbered next after it.
+        let attribute = ExprId(e.0 + 1);
+        match ir.exprs.get(attribute.0 as usize) {
+            Some(&Expr::Attr { base, name }) if base == e && !of_tensors(name) => {
+                !ir.calls().any(|call| call.func == attribute)
+            }
+            _ => false,
+        }
+    }
+
+    /// A tensor with dimensions, which as an index picks from nothing else.
+    fn picks_from_tensors(&self, i: Value) -> bool {
+        matches!(i, Value::Tensor(t) if self.get_tensor(t).certain && self.get_tensor(t).dims.some())
+    }
+
+    /// Is it a tensor that picks more than one number can, as an index?
+    fn picks_several(&self, t: TensorId) -> bool {
+        let t = self.get_tensor(t);
+        t.certain && t.dims != Dims::ZERO && !t.dims.perhaps_a_number()
+    }
+
+    /// Has it been moved to its device? That is no number, and no module either if it is used as an index.
+    fn is_moved_index(&self, t: TensorId) -> bool {
+        let t = self.get_tensor(t);
+        let moved = |p: u32| {
+            let origin = self.t.places.get(p).1;
+            origin != crate::flow::domain::value::NO_ORIGIN
+                && self.t.origins.get(origin.0).reason == Reason::Moved
+        };
+        t.dims != Dims::ZERO && !t.dims.perhaps_a_number() && self.d.as_leaf(t.device).is_some_and(moved)
+    }
+
+    /// May it be a tensor that is used as an index? A bare parameter is as likely a number, and must still be shown to be
+    /// one.
+    fn may_pick(&self, i: Value) -> bool {
+        match i {
+            Value::Outer(o) => {
+                let outer = self.t.get_outer(o);
+                outer.varies || outer.with.is_some() || self.is_tensorish(o)
+            }
+            Value::Choice(_) => {
+                let values = self.values_of(i);
+                values.iter().all(|&v| match v {
+                    Value::Tensor(t) => self.get_tensor(t).certain && self.get_tensor(t).dims.some(),
+                    Value::Outer(_) => self.may_pick(v),
+                    _ => false,
+                })
+            }
+            _ => false,
+        }
+    }
+
+    /// Gives what does not go together, if that is so and all of them are tensors for certain.
+    pub(crate) fn check_index(
+        &mut self,
+        b: Value,
+        i: Value,
+        e: ExprId,
+        base: ExprId,
+        index: ExprId,
+    ) -> Option<Vec<Party>> {
+        let op = crate::torch::method(Sym::new("__getitem__"))?;
+        let rule = |p: usize| op.positional(p).map_or(Rule::STRICT, Rule::from);
+        let whole = self.party(b, base, rule(0))?;
+        // What is indexed with a tensor has dimensions.
+        let whole = Party { dims: Dims::SOME, ..whole };
+        let indices: Vec<Value> = match i {
+            Value::Seq(id) => self.seq_items(id).to_vec(),
+            v => vec![v],
+        };
+        let (mut parties, mut shown) = (vec![whole], true);
+        for v in indices {
+            let index_tensor = match v {
+                Value::Tensor(t) => self.picks_several(t) || self.is_moved_index(t),
+                v => self.may_pick(v),
+            };
+            if index_tensor {
+                shown &= self.certain(v) || matches!(v, Value::Outer(o) if self.is_tensorish(o));
+                parties.extend(self.party(v, index, rule(1)));
+            }
+        }
+        let apart = parties.len() > 1 && self.meet(Meeting::Index, "indexing", e, &parties);
+        (apart && shown).then_some(parties)
+    }
+
+    /// `base[index] = value`
+    pub(crate) fn set_item(
+        &mut self,
+        b: Value,
+        i: Value,
+        value: Value,
+        at: ExprId,
+        base: ExprId,
+        index: ExprId,
+    ) {
+        match b {
+            Value::Choice(_) => {
+                self.each(b, &mut |s, v| {
+                    s.set_item(v, i, value, at, base, index);
+                    Value::Absent
+                });
+            }
+            Value::Object(id)
+                if self.obj(id).kind == ObjKind::Instance
+                    && let Some((m, f)) = self.own_method(id, "__setitem__") =>
+            {
+                let args = Args { positional: vec![(i, index), (value, at)], ..Args::default() };
+                self.call_function(m, f, None, Some(b), &args, at);
+            }
+            Value::Object(id) => {
+                // What a module's constructor puts into a container is as unregistered as what it appends to one.
+                let kept = self.constructing() && !self.is_module_object(id);
+                let value =
+                    if kept { self.kept(value, at, 1) } else { self.stored_item(id, value, at, base) };
+                self.set_object_item(id, i, value);
+                if matches!(self.own(id), Value::Many(_)) {
+                    self.note_put(at, id, value);
+                }
+            }
+            Value::Bound(b) if self.t.bounds.get(b.0).name.as_str() == "__dict__" => {
+                let object = self.t.bounds.get(b.0).receiver;
+                self.set_unseen(object, i, value);
+            }
+            Value::Tensor(t) => {
+                self.assign_tensor_item(b, i, value, at, base, index);
+                self.batch_is_changed(self.get_tensor(t), i, value, base);
+            }
+            // An array takes its new values from an array. (A single number it asks for itself, wherever that is.)
+            Value::Host(Host::Array | Host::Doubles | Host::Numbers)
+                if self.takes_a_slice(i)
+                    && matches!(value, Value::Tensor(t) if self.get_tensor(t).dims.some()) =>
+            {
+                self.check_converted(value, at, at, "[:] =");
+            }
+            Value::External(path) if path.as_str() == "os.environ" => {
+                self.set_environment(i, value, at);
+                self.check_fixed_visible(i, value, at);
+            }
+            Value::Outer(o) => {
+                // PyTorch takes the type of its numbers for one of its own, and items of it are assigned: no module.
+                if self.watch.typed_like.contains(&o) {
+                    self.tensor_proofs.insert(o);
+                }
+                if self.is_tensorish(o) {
+                    self.assign_tensor_item(b, i, value, at, base, index);
+                } else if let (Value::Str(..), false) = (i, self.set_in_registry(i, value, at, base)) {
+                    let item = self.outer_item(o, i);
+                    self.write_outside(item, value);
+                }
+            }
+            _ => {
+                self.set_in_registry(i, value, at, base);
+            }
+        }
+    }
+
+    pub(crate) fn assign_tensor_item(
+        &mut self,
+        b: Value,
+        i: Value,
+        value: Value,
+        at: ExprId,
+        base: ExprId,
+        index: ExprId,
+    ) {
+        let Some(op) = crate::torch::method(Sym::new("__setitem__")) else { return };
+        let rule = |p: usize| op.positional(p).map_or(Rule::STRICT, Rule::from);
+        let Some(whole) = self.party(b, base, rule(0)) else { return };
+        if let Value::Tensor(t) = b {
+            let t = self.get_tensor(t);
+            self.read_into(t, &[value], at);
+            // What may be a dict takes keys from anywhere.
+            if !t.certain {
+                return;
+            }
+        }
+        let indices: Vec<Value> = match self.picked_by_comparison(i, index) {
+            Value::Seq(id) => self.seq_items(id).to_vec(),
+            v => vec![v],
+        };
+        // Where an index is does not matter: what is written through it brings it along. It only decides whether the
+        // value is copied, from wherever it is, as through integers and slices, or put.
+        let (mut put, mut single) = (false, false);
+        let mut unproven: Vec<OuterId> = Vec::new();
+        let truths = self.are_truth_values(index);
+        for v in indices {
+            match v {
+                Value::Outer(_) | Value::Choice(_) if self.may_pick(v) => {
+                    put |= self.party(v, index, rule(1)).is_some();
+                    unproven.extend(self.values_of(v).into_iter().filter_map(|v| match v {
+                        Value::Outer(o) => Some(o),
+                        _ => None,
+                    }));
+                }
+                // A number that is a tensor is taken from wherever it is.
+                Value::Tensor(t) if self.picks_several(t) => {
+                    single |= !truths && !self.get_tensor(t).dims.some();
+                    put |= self.party(v, index, rule(1)).is_some();
+                }
+                // Becomes a tensor where the whole is.
+                Value::Object(id) => {
+                    put |= matches!(self.obj(id).kind, ObjKind::List { module: false })
+                        && !self.holds_only_slices(id)
+                }
+                Value::Host(Host::Array) => put = true,
+                _ => {}
+            }
+        }
+        // Leading dimensions of one are dropped (torch/csrc/autograd/python_variable_indexing.cpp, slicePrefix1sSize).
+        let number = |t| {
+            let Tensor { dims, bytes, .. } = self.get_tensor(t);
+            dims.none() == Some(true) || dims.length() == Some(1) || bytes.is_some_and(|b| b <= 4)
+        };
+        if put
+            && !single
+            && matches!(value, Value::Tensor(t) if !number(t))
+            && let Some(value) = self.party(value, at, rule(2))
+        {
+            let before = self.events.len();
+            self.meet(Meeting::Assignment, "assignment through an index", at, &[whole, value]);
+            // Through a number the value would be copied.
+            for pending in self.events.iter_mut().skip(before) {
+                pending.needs.extend(&unproven);
+            }
+        }
+    }
+
+    /// `x[:2]`, `x[i, :2]`
+    fn takes_a_slice(&self, index: Value) -> bool {
+        index == Value::Slice || matches!(index, Value::Seq(id) if self.seq_items(id).contains(&Value::Slice))
+    }
+
+    /// `x[[slice(2), slice(3)]]` is `x[:2, :3]`.
+    fn holds_only_slices(&self, id: ObjId) -> bool {
+        match self.own(id) {
+            Value::Seq(s) => {
+                let items = self.t.seqs.get(s.0);
+                !items.is_empty() && items.iter().all(|&v| v == Value::Slice)
+            }
+            Value::Many(m) => *self.t.values.get(m) == Value::Slice,
+            _ => false,
+        }
+    }
+
+    pub(crate) fn set_object_item(&mut self, id: ObjId, i: Value, value: Value) {
+        if self.set_item_of_row(id, i, value) {
+            return;
+        }
+        let content = self.own(id);
+        if let (ObjKind::Dict { module: false }, Value::Choice(_)) = (self.obj(id).kind, content) {
+            return self.set_item_of_either(id, i, value);
+        }
+        // `ParameterDict` and `ParameterList` register what they get.
+        let registers =
+            matches!(self.obj(id).kind, ObjKind::List { module: true } | ObjKind::Dict { module: true });
+        let value = if registers { self.as_parameters(value) } else { value };
+        let new = match (self.obj(id).kind, content, i) {
+            (ObjKind::List { .. }, Value::Seq(s), Value::Int(n)) => {
+                let mut items = self.seq_items(s).to_vec();
+                let len = i64::try_from(items.len()).unwrap_or(0);
+                let n = usize::try_from(if n < 0 { n + len } else { n }).unwrap_or(usize::MAX);
+                match items.get_mut(n) {
+                    Some(slot) => *slot = value,
+                    None => return,
+                }
+                self.seq(&items)
+            }
+            (ObjKind::Dict { .. }, Value::Seq(s), Value::Str(..) | Value::Int(_)) => {
+                self.with_pair(s, i, value)
+            }
+            (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Seq(s), _) => {
+                let items = self.seq_items(s).to_vec();
+                let step = if matches!(self.obj(id).kind, ObjKind::Dict { .. }) { 2 } else { 1 };
+                let mut values: Vec<Value> = items.iter().skip(step - 1).step_by(step).copied().collect();
+                values.push(value);
+                self.many_of(&values)
+            }
+            (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Many(m), _) => {
+                let old = *self.t.values.get(m);
+                let joined = self.blend(old, value);
+                self.many(joined)
+            }
+            // One list here and a longer one there.
+            (ObjKind::List { .. }, Value::Choice(_), _) => self.many(Value::Unknown),
+            _ => return,
+        };
+        let asked = self.watch.asked_keys.get(&id).copied();
+        self.set_own(id, new);
+        if !matches!(new, Value::Seq(_)) {
+            // What else is in it has not changed.
+            if let Some(version) = asked {
+                self.watch.asked_keys.insert(id, version);
+            }
+            self.key_is_put(id, i);
+        }
+    }
+}

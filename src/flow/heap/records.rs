@@ -1,0 +1,154 @@
+//! Records: what data classes and named tuples are made of, and copies of them with other fields.
+
+use crate::flow::domain::value::{NO_ORIGIN, ObjId, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::frame::ObjKind;
+use crate::ir::{Expr, ExprId, Stmt};
+use crate::link::{ClassKey, Resolved};
+use crate::sym::Sym;
+
+/// A field of a record: the class that says what it is by default, its name, and that default.
+type Field = (ClassKey, Sym, Option<ExprId>);
+
+impl Interp<'_> {
+    /// Fills an instance of a class without `__init__`: a data class, a named tuple, or a class that only inherits from others.
+    pub(crate) fn fill_fields(&mut self, id: ObjId, key: ClassKey, args: &Args, e: ExprId) {
+        for (position, (owner, name, default)) in self.record_fields(key).into_iter().enumerate() {
+            let given = args.keywords.iter().find(|(n, ..)| *n == name).map(|&(_, v, _)| v);
+            let given = given.or_else(|| args.positional.get(position).map(|&(v, _)| v));
+            let v = match (given, default) {
+                (Some(v), _) => v,
+                (None, Some(d)) => match self.default_of_field(owner, d, e) {
+                    Some(v) => v,
+                    None => {
+                        let body = self.program.get(owner.module).ir.class(owner.class).body;
+                        self.eval_in(owner.module, body, d)
+                    }
+                },
+                (None, None) => continue,
+            };
+            self.set_field(id, name, v);
+        }
+        if let Some(fields) = self.tuple_fields(key) {
+            let values: Vec<Value> = fields.iter().map(|&f| self.get_field(id, f)).collect();
+            if !args.open && values.iter().all(|&v| v != Value::Absent) {
+                let own = self.seq(&values);
+                self.set_own(id, own);
+            }
+        }
+        self.post_init(id, e);
+    }
+
+    /// The fields in the order in which a constructor takes them: those of the data classes that it builds on come first.
+    fn record_fields(&self, key: ClassKey) -> Vec<Field> {
+        let mut fields: Vec<Field> = Vec::new();
+        for &k in self.program.class(key).mro.iter().rev() {
+            if k != key && !self.is_data_class(k) {
+                continue;
+            }
+            let ir = &self.program.get(k.module).ir;
+            for &s in ir.block(ir.function(ir.class(k.class).body).body) {
+                let Stmt::AnnAssign { target, value, .. } = ir.stmt(s) else { continue };
+                let Expr::Var(var) = ir.expr(*target) else { continue };
+                let Some(name) = self.slot_name(k, var) else { continue };
+                match fields.iter_mut().find(|f| f.1 == name) {
+                    Some(field) => *field = (k, name, *value),
+                    None => fields.push((k, name, *value)),
+                }
+            }
+        }
+        fields
+    }
+
+    /// `@dataclass`, `@dataclass(frozen=True)`
+    fn is_data_class(&self, key: ClassKey) -> bool {
+        let ir = &self.program.get(key.module).ir;
+        ir.list(ir.class(key.class).decorators).iter().any(|&d| {
+            let named = match ir.expr(d) {
+                Expr::Call(call) => ir.call(call).func,
+                _ => d,
+            };
+            matches!(self.program.resolve_expr(key.module, named), Some(Resolved::External(p)) if p.as_str() == "dataclasses.dataclass")
+        })
+    }
+
+    /// What a data class does once its fields are there: its constructor calls `__post_init__`.
+    pub(crate) fn post_init(&mut self, id: ObjId, e: ExprId) {
+        let Some(key) = self.obj(id).class else { return };
+        if !self.program.class(key).mro.iter().any(|&k| self.is_data_class(k)) {
+            return;
+        }
+        let Some((m, f)) = self.program.find_method(key, Sym::new("__post_init__")) else { return };
+        // Fields that only it is given are not followed.
+        if self.program.get(m).ir.function(f).params.len() == 1 {
+            self.call_function(m, f, None, Some(Value::Object(id)), &Args::default(), e);
+        }
+    }
+
+    /// `dataclasses.fields(x)`: things that have the names of its fields.
+    pub(crate) fn fields_of(&mut self, v: Value) -> Option<Value> {
+        let key = match v {
+            Value::Class(key) => key,
+            Value::Object(id) => self.obj(id).class?,
+            _ => return None,
+        };
+        if self.program.class(key).unknown_base {
+            return None;
+        }
+        let name = Sym::new("name");
+        let mut fields = Vec::new();
+        for (_, field, _) in self.record_fields(key) {
+            let id = self.object(ObjKind::Inert, None, Value::Absent);
+            self.set_field(id, name, Value::Str(field, NO_ORIGIN));
+            fields.push(Value::Object(id));
+        }
+        Some(self.seq(&fields))
+    }
+
+    /// `dataclasses.replace(x, y=y)`: another object like this one, but for these fields.
+    pub(crate) fn replaced(&mut self, args: &Args, e: ExprId) -> Value {
+        let Some(&(Value::Object(id), _)) = args.positional.first() else { return Value::Unknown };
+        if self.obj(id).kind != ObjKind::Instance || self.obj(id).outer.is_some() || args.open {
+            return Value::Unknown;
+        }
+        let new = self.with_fields(id, args);
+        self.post_init(new, e);
+        Value::Object(new)
+    }
+
+    /// `pair._replace(left=x)` of a named tuple that was made here.
+    pub(crate) fn replaced_in_tuple(&mut self, id: ObjId, args: &Args) -> Option<Value> {
+        let Value::Seq(old) = self.own(id) else { return None };
+        if args.open || args.open_names || self.obj(id).outer.is_some() {
+            return None;
+        }
+        let fields: Vec<Sym> = self.obj(id).attrs.iter().map(|&(name, _)| name).collect();
+        let mut values = self.seq_items(old).to_vec();
+        if fields.len() != values.len() {
+            return None;
+        }
+        for (field, value) in fields.iter().zip(&mut values) {
+            if let Some(&(_, given, _)) = args.keywords.iter().find(|(name, ..)| name == field) {
+                *value = given;
+            }
+        }
+        let new = self.with_fields(id, args);
+        let own = self.seq(&values);
+        self.set_own(new, own);
+        Some(Value::Object(new))
+    }
+
+    /// Another object with the fields of this one, but for those that are given by name.
+    fn with_fields(&mut self, id: ObjId, args: &Args) -> ObjId {
+        let new = self.object(ObjKind::Instance, self.obj(id).class, Value::Absent);
+        for (name, cell) in self.obj(id).attrs.clone() {
+            let v = self.store.get(cell);
+            self.set_field(new, name, v);
+        }
+        for &(name, v, _) in &args.keywords {
+            self.set_field(new, name, v);
+        }
+        new
+    }
+}

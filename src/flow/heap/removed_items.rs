@@ -1,0 +1,96 @@
+//! What is taken out of lists and dicts, and lists that drop what they have no room for.
+
+use crate::flow::domain::value::{ObjId, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::calls::args::Args;
+use crate::ir::ExprId;
+use crate::sym::Sym;
+
+/// The attribute that lists have which drop what they have no room for.
+const BOUNDED: &str = " bounded";
+
+impl Interp<'_> {
+    /// `items.pop(n)`: one element, the last one unless a number is given, which the list has no longer.
+    pub(crate) fn pop_element(&mut self, id: ObjId, number: Option<Value>, e: ExprId) -> Value {
+        let some = self.some_element(Value::Object(id), e);
+        let Value::Seq(s) = self.own(id) else { return self.drawn_apart(some) };
+        let mut items = self.seq_items(s).to_vec();
+        let at = match number {
+            None => items.len().checked_sub(1),
+            Some(Value::Int(n)) => place_of(n, items.len()),
+            Some(_) => None,
+        };
+        // In a loop nobody knows how many are gone.
+        if let Some(at) = at.filter(|_| self.is_gone_through(id, e)) {
+            let item = items.remove(at);
+            let rest = self.seq(&items);
+            self.set_own(id, rest);
+            return item;
+        }
+        let rest = self.many_of(&items);
+        self.set_own(id, rest);
+        some
+    }
+
+    /// `d.pop(key)` and `del d[key]`: the dict has it no longer.
+    pub(crate) fn drop_key(&mut self, id: ObjId, key: Value) {
+        self.keys_change(id);
+        let Value::Seq(s) = self.own(id) else { return };
+        let same = |k: Value| match (k, key) {
+            (Value::Str(a, _), Value::Str(b, _)) => a == b,
+            (a, b) => a == b,
+        };
+        let items = self.seq_items(s);
+        let rest: Vec<Value> = items.chunks(2).filter(|pair| !same(pair[0])).flatten().copied().collect();
+        let rest = self.seq(&rest);
+        self.set_own(id, rest);
+    }
+
+    /// `del base[key]`
+    pub(crate) fn delete_item(&mut self, base: Value, key: Value, e: ExprId) {
+        let Value::Object(id) = base else { return };
+        match self.obj(id).kind {
+            crate::flow::machine::frame::ObjKind::Dict { .. } => self.drop_key(id, key),
+            crate::flow::machine::frame::ObjKind::List { .. } => {
+                self.pop_element(id, Some(key), e);
+            }
+            _ => {}
+        }
+    }
+
+    /// `deque(items, maxlen=n)`: a list, which drops what it has no room for.
+    pub(crate) fn make_deque(&mut self, args: &Args, e: ExprId) -> Value {
+        let list = self.builtin(Sym::new("list"), &args.only(0, "iterable"), e);
+        let bounded = args.get(1, "maxlen").is_some_and(|(v, _)| v != Value::None);
+        if let (Value::Object(id), true) = (list, bounded) {
+            self.set_field(id, Sym::new(BOUNDED), Value::None);
+        }
+        list
+    }
+
+    /// What a list holds that has dropped some of these, nobody knows which; nothing for one that keeps all.
+    pub(crate) fn with_room_for_some(&mut self, id: ObjId, v: Value) -> Option<Value> {
+        if self.get_field(id, Sym::new(BOUNDED)) == Value::Absent {
+            return None;
+        }
+        Some(match self.own(id) {
+            Value::Seq(s) => {
+                let mut items = self.seq_items(s).to_vec();
+                items.push(v);
+                self.many_of(&items)
+            }
+            Value::Many(m) => {
+                let held = *self.t.values.get(m);
+                let held = self.blend(held, v);
+                self.many(held)
+            }
+            _ => self.many(Value::Unknown),
+        })
+    }
+}
+
+/// The place of the element with this number, which may count from the end.
+fn place_of(n: i64, len: usize) -> Option<usize> {
+    let n = if n < 0 { n + i64::try_from(len).ok()? } else { n };
+    usize::try_from(n).ok().filter(|&at| at < len)
+}

@@ -1,0 +1,340 @@
+//! Decorators: what they leave as it is, and when they let a function run.
+
+use super::args::Args;
+use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
+use crate::flow::domain::store::Mark;
+use crate::flow::domain::value::{OuterId, OuterKey, Value};
+use crate::flow::machine::Interp;
+use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Module, Param, Stmt};
+use crate::link::{ClassKey, ModIdx, Resolved};
+use crate::sym::Sym;
+use crate::torch::{self, Decorator, TestGuard};
+
+/// What decorators of the project are given, to see when they call it.
+pub(crate) const WRAPPED: &str = "samedevice.wrapped";
+/// A mark may have so many names, one for the other.
+const MAX_MARKS: usize = 3;
+
+impl Interp<'_> {
+    /// The condition that a function's or class's decorators put on running it.
+    pub(crate) fn decorator_guard(
+        &mut self,
+        module: ModIdx,
+        scope: FuncId,
+        decorators: crate::ir::ExprList,
+    ) -> Cond {
+        let ir = &self.program.get(module).ir;
+        let mut cond = TRUE;
+        for &d in ir.list(decorators) {
+            let c = self.one_guard(module, scope, d);
+            cond = self.d.and(cond, c);
+        }
+        cond
+    }
+
+    /// `@singledispatch`: which function runs is up to the arguments' types, and this one mostly raises.
+    pub(crate) fn is_dispatched(&self, module: ModIdx, decorators: crate::ir::ExprList) -> bool {
+        let ir = &self.program.get(module).ir;
+        ir.list(decorators).iter().any(|&d| match self.program.resolve_expr(module, d) {
+            Some(Resolved::External(path)) => {
+                matches!(path.as_str(), "functools.singledispatch" | "functools.singledispatchmethod")
+            }
+            _ => false,
+        })
+    }
+
+    /// The number of a parameter that a decorator gives something for which a call with no arguments says nothing of: `main()`
+    /// would be an error otherwise. Where the command line decides, it does so whatever the default is.
+    pub(crate) fn filled_by_decorator(&self, module: ModIdx, func: FuncId, param: &Param) -> Option<usize> {
+        let ir = &self.program.get(module).ir;
+        let function = ir.function(func);
+        if function.decorators.len == 0 || function.class.is_some() {
+            return None;
+        }
+        // The project's own are interpreted.
+        let foreign = |&d: &ExprId| {
+            let target = match ir.expr(d) {
+                Expr::Call(c) => ir.call(c).func,
+                _ => d,
+            };
+            matches!(self.program.resolve_expr(module, target), Some(Resolved::External(_)))
+        };
+        let decorators = ir.list(function.decorators);
+        let filled = param.default.is_none() && decorators.iter().any(foreign)
+            || decorators.iter().any(|&d| self.is_option(module, d, param.name));
+        function.params.iter().position(|p| p.slot == param.slot).filter(|_| filled)
+    }
+
+    /// `@click.option("--batch-size", …)`, `@hydra.main(…)`: does the command line decide what the parameter is?
+    fn is_option(&self, module: ModIdx, decorator: ExprId, param: Sym) -> bool {
+        let ir = &self.program.get(module).ir;
+        let Expr::Call(call) = ir.expr(decorator) else { return false };
+        let call = ir.call(call);
+        let Some(Resolved::External(path)) = self.program.resolve_expr(module, call.func) else {
+            return false;
+        };
+        let named = |a: &crate::ir::Arg| match ir.expr(a.value) {
+            Expr::Str(s) => s.as_str().trim_start_matches('-').replace('-', "_") == param.as_str(),
+            _ => false,
+        };
+        match path.as_str() {
+            "hydra.main" => true,
+            "click.option" | "click.argument" => call.args.iter().any(named),
+            _ => false,
+        }
+    }
+
+    /// A test's parameter that is one of a list of devices, of which none is Apple's: `@pytest.mark.parametrize("device", DEVICES)`.
+    pub(crate) fn is_one_of_listed(&self, o: OuterId) -> bool {
+        let OuterKey::Param { module, func, index } = self.t.get_outer(o).key else { return false };
+        let ir = &self.program.get(module).ir;
+        let function = ir.function(func);
+        let Some(name) = function.params.get(usize::from(index)).map(|p| p.name) else { return false };
+        ir.list(function.decorators).iter().any(|&d| {
+            let Expr::Call(id) = ir.expr(d) else { return false };
+            let call = ir.call(id);
+            let own = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if s == name);
+            match call.args {
+                [names, values, ..] if own(names.value) => {
+                    ir.last_name(call.func).is_some_and(|n| n.as_str() == "parametrize")
+                        && self.lists_other_devices(module, values.value)
+                }
+                _ => false,
+            }
+        })
+    }
+
+    /// Is it a list of devices that are written down, `pytest.param("cuda", marks=…)` among them, and none is Apple's?
+    fn lists_other_devices(&self, module: ModIdx, list: ExprId) -> bool {
+        let (m, list) = self.program.bound_to(module, list).unwrap_or((module, list));
+        let ir = &self.program.get(m).ir;
+        let other = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if !s.as_str().starts_with("mps"));
+        let one = |&e: &ExprId| match ir.expr(e) {
+            Expr::Call(id) => {
+                let call = ir.call(id);
+                ir.last_name(call.func).is_some_and(|n| n.as_str() == "param")
+                    && call.args.first().is_some_and(|a| other(a.value))
+            }
+            _ => other(e),
+        };
+        matches!(ir.expr(list), Expr::List(items) | Expr::Tuple(items) if ir.list(items).iter().all(one))
+    }
+
+    /// What the machine must have for a function to be reached through the project's own decorators, as far as
+    /// interpreting what they make of it tells.
+    pub(crate) fn wrapper_guard(&mut self, module: ModIdx, func: FuncId) -> Cond {
+        let ir = &self.program.get(module).ir;
+        let decorators = ir.function(func).decorators;
+        if decorators.len == 0 || self.depth >= crate::flow::machine::MAX_DEPTH {
+            return TRUE;
+        }
+        if let Some(&guard) = self.wrappers.get(&(module, func)) {
+            return guard;
+        }
+        self.wrappers.insert((module, func), TRUE);
+        let mut guard = TRUE;
+        for &d in ir.list(decorators) {
+            let target = match ir.expr(d) {
+                Expr::Call(c) => ir.call(c).func,
+                _ => d,
+            };
+            if matches!(self.program.resolve_expr(module, target), Some(Resolved::Function(..))) {
+                let reached = self.reached_through(module, d);
+                guard = self.d.and(guard, reached);
+            }
+        }
+        self.wrappers.insert((module, func), guard);
+        guard
+    }
+
+    pub(crate) fn reached_through(&mut self, module: ModIdx, decorator: ExprId) -> Cond {
+        let base = self.global_cell(module, 0);
+        let saved = (self.frame, self.path, self.probed);
+        self.push_frame(module, FuncId(0), base, None);
+        let (start, cells) = (self.store.mark(), self.store.len());
+        self.path = TRUE;
+        self.probed = FALSE;
+        self.muted += 1;
+        self.depth += 1;
+        let f = self.eval(decorator);
+        let wrapped =
+            Args { positional: vec![(Value::External(Sym::new(WRAPPED)), decorator)], ..Args::default() };
+        let wrapper = self.call_value(f, &wrapped, decorator);
+        self.probed = FALSE;
+        if let Value::Closure(_) = wrapper {
+            self.path = TRUE;
+            self.call_value(wrapper, &Args { open: true, ..Args::default() }, decorator);
+        }
+        let probed = self.probed;
+        self.depth -= 1;
+        self.muted -= 1;
+        (self.frame, self.path, self.probed) = saved;
+        self.undo_to_what_was(start, cells);
+        // A function that is handed on elsewhere is called nobody knows when.
+        if probed == FALSE {
+            TRUE
+        } else {
+            self.d.forget(probed, &crate::flow::domain::atom::AtomId::is_hardware)
+        }
+    }
+
+    /// Takes back what has been done since to what was there before, the first `cells`: a decorator does that once, where the
+    /// function is defined. What is new stays.
+    pub(crate) fn undo_to_what_was(&mut self, start: Mark, cells: usize) {
+        let mut done = self.store.take(start);
+        done.retain(|&(cell, _)| cell.0 as usize >= cells);
+        self.apply(&done);
+    }
+
+    /// The condition that one of them puts on it.
+    pub(crate) fn one_guard(&mut self, module: ModIdx, scope: FuncId, d: ExprId) -> Cond {
+        self.guard_through(module, scope, d, MAX_MARKS)
+    }
+
+    /// The same through so many names of marks.
+    fn guard_through(&mut self, module: ModIdx, scope: FuncId, d: ExprId, names: usize) -> Cond {
+        let ir = &self.program.get(module).ir;
+        let (target, call) = match ir.expr(d) {
+            Expr::Call(c) => (ir.call(c).func, Some(ir.call(c))),
+            _ => (d, None),
+        };
+        let resolved = self.program.resolve_expr(module, target);
+        let fact = match resolved {
+            Some(Resolved::External(path)) => torch::call(path).and_then(|f| f.decorator),
+            _ => None,
+        };
+        let condition = call.and_then(|c| c.args.first()).map(|a| a.value);
+        match (fact, condition) {
+            (Some(Decorator::Skip), _) => return FALSE,
+            (Some(Decorator::SkipIf), Some(c)) => {
+                let c = self.test_in(module, scope, c);
+                return self.d.not(c);
+            }
+            (Some(Decorator::SkipUnless), Some(c)) => return self.test_in(module, scope, c),
+            _ => {}
+        }
+        // `requires_cuda = pytest.mark.skipif(not torch.cuda.is_available(), …)`, here or where it is imported from.
+        if names > 0
+            && let Some((m, e)) = self.program.bound_to(module, target)
+            && matches!(self.program.get(m).ir.expr(e), Expr::Call(_) | Expr::Attr { .. })
+        {
+            let guard = self.guard_through(m, FuncId(0), e, names - 1);
+            if guard != TRUE {
+                return guard;
+            }
+        }
+        let name = match ir.expr(target) {
+            Expr::Attr { name, .. } => Some(name),
+            Expr::Var(crate::ir::Var::Unbound(n)) => Some(n),
+            Expr::Var(crate::ir::Var::Global(s) | crate::ir::Var::Local(s)) => {
+                ir.functions.first().and_then(|f| f.slots.get(s as usize)).copied()
+            }
+            _ => None,
+        };
+        if let Some(n) = name {
+            let n = n.as_str().to_ascii_lowercase();
+            if (n.contains("gpu") || n.contains("cuda")) && torch::test_guard(Sym::new(&n)).is_none() {
+                return self.at_least(if n.contains("multi") { 2 } else { 1 });
+            }
+        }
+        match name.and_then(torch::test_guard) {
+            Some(TestGuard::Cuda(n)) => self.at_least(n.max(1)),
+            Some(TestGuard::Accelerator) => self.at_least(1),
+            Some(TestGuard::CudaIfKeyword(k))
+                if call.is_some_and(|c| c.args.iter().any(|a| a.kind == crate::ir::ArgKind::Keyword(k))) =>
+            {
+                self.at_least(1)
+            }
+            _ => match call.map(|c| asks_for_gpus(ir, c)) {
+                Some(gpus) if gpus > 0 && !name.is_some_and(|n| casts(n.as_str())) => self.at_least(gpus),
+                _ => TRUE,
+            },
+        }
+    }
+
+    /// `instantiate_device_type_tests(TestIt, globals(), only_for="cuda")`: of such a class there are tests where CUDA is
+    /// (torch/testing/_internal/common_device_type.py).
+    pub(crate) fn is_for_cuda_alone(&self, key: ClassKey) -> bool {
+        let ir = &self.program.get(key.module).ir;
+        let Some(body) = ir.functions.first() else { return false };
+        let cuda = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if matches!(s.as_str(), "cuda" | "gpu"));
+        ir.block(body.body).iter().any(|&s| {
+            let Stmt::Expr(e) = ir.stmt(s) else { return false };
+            let Expr::Call(call) = ir.expr(*e) else { return false };
+            let call = ir.call(call);
+            let name = match ir.expr(call.func) {
+                Expr::Attr { name, .. } => Some(name),
+                _ => match self.program.resolve_expr(key.module, call.func) {
+                    Some(Resolved::External(path)) => {
+                        Some(Sym::new(crate::flow::models::tensors::functions::short(path)))
+                    }
+                    _ => None,
+                },
+            };
+            let only =
+                call.args.iter().find(|a| matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == "only_for"));
+            name.is_some_and(|n| n.as_str() == "instantiate_device_type_tests")
+                && call.args.first().is_some_and(|a| {
+                    self.program.resolve_expr(key.module, a.value) == Some(Resolved::Class(key))
+                })
+                && only.is_some_and(|a| match ir.expr(a.value) {
+                    Expr::Tuple(list) | Expr::List(list) => ir.list(list).iter().all(|&e| cuda(e)),
+                    _ => cuda(a.value),
+                })
+        })
+    }
+
+    pub(crate) fn test_in(&mut self, module: ModIdx, scope: FuncId, e: ExprId) -> Cond {
+        let v = self.eval_in(module, scope, e);
+        match v {
+            Value::Bool(c) => c,
+            Value::Str(s, _) => self.string_condition(s.as_str()),
+            v => {
+                let saved = self.frame;
+                let base = self.global_cell(module, 0);
+                self.push_frame(module, FuncId(0), base, None);
+                let c = self.truth(v, e);
+                self.frame = saved;
+                c
+            }
+        }
+    }
+
+    /// `pytest.mark.skipif("not torch.cuda.is_available()")`
+    pub(crate) fn string_condition(&mut self, text: &str) -> Cond {
+        match text.replace(' ', "").as_str() {
+            "nottorch.cuda.is_available()" => {
+                let c = self.at_least(1);
+                self.d.not(c)
+            }
+            "torch.cuda.is_available()" => self.at_least(1),
+            _ => self.raised_atom(),
+        }
+    }
+}
+
+/// How many GPUs a decorator's arguments speak of: `@ray.remote(num_gpus=1)`, `@run_if(min_cuda_gpus=2)`,
+/// `@custom_op(…, device_types="cuda")`. What it does with them, it runs the function with them.
+fn asks_for_gpus(ir: &Module, call: Call<'_>) -> u32 {
+    let of = |a: &crate::ir::Arg| {
+        let named = match a.kind {
+            ArgKind::Keyword(k) => {
+                let k = k.as_str().to_ascii_lowercase();
+                k.contains("gpu") || k.contains("cuda")
+            }
+            _ => false,
+        };
+        match ir.expr(a.value) {
+            Expr::Str(s) if s.as_str() == "cuda" => 1,
+            Expr::Int(n) if named => u32::try_from(n.0).unwrap_or(0),
+            Expr::Str(_) | Expr::True if named => 1,
+            _ => 0,
+        }
+    };
+    call.args.iter().map(of).max().unwrap_or(0)
+}
+
+/// These run their functions on any machine.
+fn casts(name: &str) -> bool {
+    matches!(name, "autocast" | "custom_fwd" | "custom_bwd" | "option" | "argument" | "parametrize")
+}

@@ -1,0 +1,106 @@
+//! Functions that are handed over as values: `partial(work, n)`, `pool.map(work, items)`, `spawn(work, nprocs=n)`. Whoever gets
+//! one calls it, so the place is a call with the guards of that place.
+
+use rustc_hash::FxHashSet;
+
+use super::args::Args;
+use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
+use crate::flow::domain::value::Value;
+use crate::flow::machine::Interp;
+use crate::ir::{Expr, ExprId, FuncId, FuncKind, Var};
+use crate::link::{Binding, ModIdx};
+use crate::sym::Sym;
+
+impl Interp<'_> {
+    /// A call of something outside gets functions. `spawn` starts no process where there is no GPU to start one for.
+    pub(crate) fn hands_over(&mut self, callee: &str, args: &Args) {
+        for (v, _) in args.values() {
+            let Value::Closure(id) = v else { continue };
+            let closure = *self.t.closures.get(id.0);
+            if closure.module != self.entry {
+                continue;
+            }
+            let mut when = self.path;
+            let spawns = callee.ends_with(".spawn") || callee.ends_with(".start_processes");
+            if let Some((n, _)) = args.get(2, "nprocs").filter(|_| spawns) {
+                let some = self.is_some(n);
+                when = self.d.and(when, some);
+            }
+            let key = (closure.module, closure.func);
+            let before = self.handed.get(&key).copied().unwrap_or(FALSE);
+            let when = self.d.or(before, when);
+            self.handed.insert(key, when);
+        }
+    }
+
+    /// When the number is not zero, as far as it is known.
+    fn is_some(&mut self, number: Value) -> Cond {
+        let each = Value::Outer(self.known.device_count);
+        let some = self.at_least(1);
+        match number {
+            Value::Int(0) => FALSE,
+            n if n == each => some,
+            Value::Choice(d) => {
+                let values = &self.t.values;
+                let not_zero = self.d.where_leaf(d, &mut |leaf| *values.get(leaf) != Value::Int(0));
+                let other = self.d.where_leaf(d, &mut |leaf| *values.get(leaf) != each);
+                let counted = self.d.or(other, some);
+                self.d.and(not_zero, counted)
+            }
+            _ => TRUE,
+        }
+    }
+
+    /// When the function is handed to something that calls it, as far as the machine decides that.
+    pub(crate) fn handed_over(&mut self, module: ModIdx, func: FuncId) -> Cond {
+        match self.handed.get(&(module, func)).copied() {
+            Some(when) => self.settled(when),
+            None => TRUE,
+        }
+    }
+
+    /// The functions of a file that it mentions only to hand them over.
+    pub(crate) fn only_handed(&self, module: ModIdx) -> FxHashSet<FuncId> {
+        let linked = self.program.get(module);
+        let ir = &linked.ir;
+        let function = |e: ExprId| {
+            let (Expr::Var(Var::Global(slot)) | Expr::Var(Var::Local(slot))) = ir.expr(e) else {
+                return None;
+            };
+            let Some(&Binding::Def(f)) = linked.bindings.get(usize::from(slot)) else { return None };
+            // Where an expression stands takes longer to say: it is asked last.
+            let global =
+                matches!(ir.expr(e), Expr::Var(Var::Global(_))) || ir.function_around(e) == FuncId(0);
+            (ir.function(f).kind == FuncKind::Function && global).then_some(f)
+        };
+        let given: FxHashSet<ExprId> =
+            ir.calls().flat_map(|c| c.args).map(|a| a.value).filter(|&e| function(e).is_some()).collect();
+        let mut handed: FxHashSet<FuncId> = given.iter().filter_map(|&e| function(e)).collect();
+        for (e, expr) in (0..).map(ExprId).zip(&ir.exprs) {
+            // Few files hand over any, and of few for long.
+            if handed.is_empty() {
+                break;
+            }
+            if matches!(expr, Expr::Var(Var::Global(_) | Var::Local(_)))
+                && let Some(f) = function(e)
+                && !given.contains(&e)
+            {
+                handed.remove(&f);
+            }
+        }
+        handed
+    }
+
+    /// `Trainer(accelerator="gpu")`: Lightning refuses where there is none.
+    pub(crate) fn refuses_without(&mut self, class: Sym, args: &Args) {
+        let Some((Value::Str(kind, _), _)) = args.keyword("accelerator") else { return };
+        let lightning = ["lightning.", "pytorch_lightning.", "lightning_fabric."];
+        let class = class.as_str();
+        let known = lightning.iter().any(|l| class.starts_with(l))
+            && ["Trainer", "Fabric", "LightningLite"].iter().any(|name| class.ends_with(name));
+        if known && matches!(kind.as_str(), "gpu" | "cuda") && !self.caught_around() {
+            let there = self.available(None);
+            self.path = self.d.and(self.path, there);
+        }
+    }
+}

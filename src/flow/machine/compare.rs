@@ -1,0 +1,602 @@
+//! Comparisons: of values, of devices, of counts and amounts.
+
+use super::cond::{ORDERED, constant, in_order, named_kind};
+use super::frame::ObjKind;
+use super::{Interp, Test};
+use crate::flow::domain::atom::{Atom, AtomId, backend, gpus_at_least};
+use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
+use crate::flow::domain::value::{Device, Host, OuterId, Value};
+use crate::flow::models::devices::from_values::parse_device;
+use crate::flow::query::flag_words::speaks_of_devices;
+use crate::ir::{CmpOp, ExprId};
+use crate::sym::Sym;
+
+impl Interp<'_> {
+    /// `left op right`
+    pub(crate) fn compare(&mut self, op: CmpOp, left: Value, right: Value, e: ExprId) -> Value {
+        let cond = match op {
+            CmpOp::Eq | CmpOp::Is => {
+                let c = self.equal(left, right, e);
+                self.ranks_compared((left, right), c, e);
+                c
+            }
+            CmpOp::NotEq | CmpOp::IsNot => {
+                let c = self.equal(left, right, e);
+                self.ranks_compared((left, right), c, e);
+                self.d.not(c)
+            }
+            CmpOp::In | CmpOp::NotIn => {
+                let c = self.contains(right, left, e);
+                if op == CmpOp::In { c } else { self.d.not(c) }
+            }
+            CmpOp::Lt | CmpOp::LtE | CmpOp::Gt | CmpOp::GtE => self.order(op, left, right, e),
+        };
+        if matches!((left, right), (Value::Tensor(_), _) | (_, Value::Tensor(_)))
+            && !matches!(op, CmpOp::Is | CmpOp::IsNot | CmpOp::In | CmpOp::NotIn)
+        {
+            return Value::Unknown;
+        }
+        Value::Bool(cond)
+    }
+
+    /// What holds where the condition does, and what holds elsewhere.
+    fn either(&mut self, c: Cond, there: bool, elsewhere: bool) -> Cond {
+        match (there, elsewhere) {
+            (true, false) => c,
+            (false, true) => self.d.not(c),
+            (same, _) => constant(same),
+        }
+    }
+
+    /// `a == b` and `a is b`.
+    pub(crate) fn equal(&mut self, a: Value, b: Value, e: ExprId) -> Cond {
+        if let Some(c) = self.device_equal(a, b, e).or_else(|| self.device_equal(b, a, e)) {
+            return c;
+        }
+        match (a, b) {
+            (Value::Choice(_), _) => match (self.each(a, &mut |i, v| Value::Bool(i.equal(v, b, e))), b) {
+                (Value::Bool(c), _) => c,
+                (_, Value::Str(s, _)) if speaks_of_devices(s.as_str()) => self.decided(a, s, e),
+                _ => self.unknown_test(e),
+            },
+            (_, Value::Choice(_)) => self.equal(b, a, e),
+            (Value::Int(x), Value::Int(y)) => constant(x == y),
+            (Value::Str(x, _), Value::Str(y, _)) => constant(x == y),
+            (Value::Bool(x), Value::Bool(y)) => {
+                let not = self.d.not(y);
+                self.d.ite(x, y, not).unwrap_or_else(|| self.unknown_test(e))
+            }
+            (Value::Bool(c), Value::Int(n)) | (Value::Int(n), Value::Bool(c)) => {
+                self.either(c, n == 1, n == 0)
+            }
+            (Value::None, Value::None) => TRUE,
+            // The number of a device is -1 on the CPU, and who compares it with that of a GPU has one.
+            (Value::Device(d), v) | (v, Value::Device(d))
+                if self.is_device_number(d) && !matches!(v, Value::Device(_)) =>
+            {
+                let cuda = self.is_device(d, Device::Cuda(None), e);
+                if matches!(v, Value::Int(..0)) {
+                    return self.d.not(cuda);
+                }
+                let same = self.unknown_test(e);
+                self.d.and(same, cuda)
+            }
+            (Value::Outer(o), v) | (v, Value::Outer(o)) => self.outer_equal(o, v, e),
+            (
+                Value::None,
+                Value::Tensor(_)
+                | Value::Object(_)
+                | Value::Int(_)
+                | Value::Str(..)
+                | Value::Device(_)
+                | Value::Closure(_)
+                | Value::Class(_)
+                | Value::External(_)
+                | Value::Seq(_)
+                | Value::Host(_)
+                | Value::Bool(_),
+            ) => FALSE,
+            (x, Value::None) if x != Value::None && !matches!(x, Value::Unknown | Value::Absent) => {
+                self.equal(b, a, e)
+            }
+            // A device is no number, whatever its index. Only what `get_device()` gives is.
+            (Value::Device(d), Value::Int(_)) | (Value::Int(_), Value::Device(d)) if self.is_no_number(d) => {
+                FALSE
+            }
+            (Value::External(path), Value::Str(s, _)) | (Value::Str(s, _), Value::External(path))
+                if crate::flow::models::python::operating_system::is_platform(path) =>
+            {
+                self.on_platform(s.as_str())
+            }
+            // There is but one global rank in a process, whoever asks.
+            (rank @ Value::Host(Host::Rank), n @ Value::Int(_))
+            | (n @ Value::Int(_), rank @ Value::Host(Host::Rank)) => {
+                self.named_test(Test::Compare(0, rank, n), e)
+            }
+            (Value::Object(x), Value::Object(y)) if x == y => TRUE,
+            (Value::Seq(x), Value::Seq(y)) => match (self.numbers_in(x), self.numbers_in(y)) {
+                (Some(x), Some(y)) => constant(x == y),
+                _ => self.unknown_test(e),
+            },
+            (Value::External(x), Value::External(y)) => constant(x == y),
+            // `type == "edges"`: a builtin is no text.
+            (Value::External(x), Value::Str(..)) | (Value::Str(..), Value::External(x))
+                if is_builtin_function(x) =>
+            {
+                FALSE
+            }
+            // `kind == "MULTI_GPU"`, whatever `kind` is: somebody has decided about devices.
+            (v, Value::Str(s, _)) | (Value::Str(s, _), v) if speaks_of_devices(s.as_str()) => {
+                self.decided(v, s, e)
+            }
+            _ => self.unknown_test(e),
+        }
+    }
+
+    /// The numbers of a tuple that has nothing else.
+    fn numbers_in(&self, s: crate::flow::domain::value::SeqId) -> Option<Vec<i64>> {
+        let number = |&v: &Value| if let Value::Int(n) = v { Some(n) } else { None };
+        self.seq_items(s).iter().map(number).collect()
+    }
+
+    /// Is it a `torch.device` or the name of one, and nothing that somebody outside may have given as a number?
+    fn is_no_number(&self, d: crate::flow::domain::diagram::Dd) -> bool {
+        let named =
+            |device| matches!(device, Device::Cpu | Device::Cuda(_) | Device::Meta | Device::Other(_));
+        !self.is_text(d) && self.device_leaves(d).into_iter().all(|(_, device, _)| named(device))
+    }
+
+    /// A value is compared with a text that speaks of devices: somebody has decided about them. Who says that it is
+    /// this kind of accelerator has it.
+    fn decided(&mut self, v: Value, text: Sym, e: ExprId) -> Cond {
+        let test = if matches!(v, Value::Unknown | Value::Absent | Value::Choice(_)) {
+            Test::Expr(self.here().module, e, self.frame, self.pass)
+        } else {
+            Test::Compare(30, v, Value::Str(text, crate::flow::domain::value::NO_ORIGIN))
+        };
+        let atom = match self.tests.get(&test) {
+            Some(&atom) => atom,
+            None => {
+                let flag = format!("… == {:?}", text.as_str());
+                let atom = self.atoms.add(Atom::Flag {
+                    text: flag,
+                    about_devices: true,
+                    settable: false,
+                    default: None,
+                });
+                self.note_test(test, atom);
+                atom
+            }
+        };
+        let decided = self.d.atom(atom);
+        match named_kind(text.as_str()) {
+            Some(kind) => {
+                let there = self.available(kind);
+                self.d.and(decided, there)
+            }
+            None => decided,
+        }
+    }
+
+    pub(crate) fn as_cond(&mut self, v: Value, e: ExprId) -> Cond {
+        match v {
+            Value::Bool(c) => c,
+            _ => self.unknown_test(e),
+        }
+    }
+
+    pub(crate) fn outer_equal(&mut self, o: OuterId, v: Value, e: ExprId) -> Cond {
+        if o == self.known.device_count
+            && let Value::Int(n) = v
+        {
+            let n = u32::try_from(n).unwrap_or(0);
+            let at_least = if n == 0 { TRUE } else { self.d.atom(gpus_at_least(n)) };
+            let more = self.d.atom(gpus_at_least(n + 1));
+            let not_more = self.d.not(more);
+            return self.d.and(at_least, not_more);
+        }
+        let suffix = match v {
+            Value::None => " is None".to_owned(),
+            Value::Str(s, _) => format!(" == {:?}", s.as_str()),
+            Value::Int(i) => format!(" == {i}"),
+            Value::External(path) => format!(" == {path}"),
+            Value::Bool(c) if c == TRUE => return self.flag(Test::Truth(Value::Outer(o)), o, "", e),
+            Value::Bool(c) if c == FALSE => {
+                let c = self.flag(Test::Truth(Value::Outer(o)), o, "", e);
+                return self.d.not(c);
+            }
+            _ => String::new(),
+        };
+        if suffix.is_empty() {
+            return self.same_given(o, v, e);
+        }
+        let key = match v {
+            Value::Str(s, _) => Value::Str(s, crate::flow::domain::value::NO_ORIGIN),
+            v => v,
+        };
+        self.flag(Test::Compare(0, Value::Outer(o), key), o, &suffix, e)
+    }
+
+    /// Two things that are not written there: `world_size == args.ngpu` is the user's word on GPUs, like any test of one side.
+    fn same_given(&mut self, a: OuterId, b: Value, e: ExprId) -> Cond {
+        let test = Test::Compare(0, Value::Outer(a), b);
+        let left = self.t.get_outer(a).text.as_str();
+        let right = if let Value::Outer(b) = b { self.t.get_outer(b).text.as_str() } else { "…" };
+        if !self.tests.contains_key(&test) && [left, right].into_iter().any(speaks_of_devices) {
+            let text = format!("{left} == {right}");
+            let atom =
+                self.atoms.add(Atom::Flag { text, about_devices: true, settable: false, default: None });
+            self.note_test(test, atom);
+        }
+        self.named_test(test, e)
+    }
+
+    /// Comparisons of a device, or of its type, with the name of one.
+    pub(crate) fn device_equal(&mut self, device: Value, other: Value, e: ExprId) -> Option<Cond> {
+        let Value::Device(d) = device else { return None };
+        let wanted = match other {
+            Value::Str(s, _) => match s.as_str() {
+                // What `x.type()` gives, in full.
+                t if t.starts_with("torch.cuda.") && t.ends_with("Tensor") => Device::Cuda(None),
+                t if t.starts_with("torch.") && t.ends_with("Tensor") => Device::Cpu,
+                t => parse_device(t)?,
+            },
+            Value::Device(o) => match self.d.as_leaf(o) {
+                Some(payload) => self.t.places.get(payload).0,
+                None => return self.both_choices(d, o, e),
+            },
+            // `x.device != device`, with a parameter of that name.
+            Value::Outer(o) if self.t.get_outer(o).device && self.is_cpu_somewhere(d) => Device::Named(o),
+            _ => return None,
+        };
+        let same = self.is_device(d, wanted, e);
+        if matches!(other, Value::Device(_)) {
+            let mut atoms = Vec::new();
+            self.d.support(same, &mut atoms);
+            self.watch.places_asked.extend(atoms);
+        }
+        Some(same)
+    }
+
+    /// Is it the CPU in one of the cases?
+    fn is_cpu_somewhere(&self, d: crate::flow::domain::diagram::Dd) -> bool {
+        self.device_leaves(d).into_iter().any(|(_, device, _)| device == Device::Cpu)
+    }
+
+    /// When two devices are the same that both hang on something.
+    fn both_choices(
+        &mut self,
+        a: crate::flow::domain::diagram::Dd,
+        b: crate::flow::domain::diagram::Dd,
+        e: ExprId,
+    ) -> Option<Cond> {
+        if self.is_text(a) || self.is_text(b) || self.d.as_leaf(a).is_some() {
+            return None;
+        }
+        let (mut same, mut leaves) = (FALSE, Vec::new());
+        self.d.leaves(b, &mut leaves);
+        for leaf in leaves {
+            let wanted = self.t.places.get(leaf).0;
+            let there = self.d.where_leaf(b, &mut |p| p == leaf);
+            let it = self.is_device(a, wanted, e);
+            let both = self.d.ite(there, it, FALSE)?;
+            same = self.d.ite(same, TRUE, both)?;
+        }
+        let mut atoms = Vec::new();
+        self.d.support(same, &mut atoms);
+        self.watch.places_asked.extend(atoms);
+        Some(same)
+    }
+
+    /// The condition under which a device is of the wanted type (and index, where both have one).
+    pub(crate) fn is_device(
+        &mut self,
+        d: crate::flow::domain::diagram::Dd,
+        wanted: Device,
+        e: ExprId,
+    ) -> Cond {
+        if let Some(payload) = self.d.as_leaf(d) {
+            let (device, _) = *self.t.places.get(payload);
+            return self.leaf_is(device, wanted, e);
+        }
+        let (atom, hi, lo) = self.d.root(d);
+        let cond = self.d.atom(atom);
+        let (a, b) = (self.is_device(hi, wanted, e), self.is_device(lo, wanted, e));
+        self.d.ite(cond, a, b).unwrap_or_else(|| self.unknown_on(wanted, e))
+    }
+
+    /// Something of which nothing else is known is on this device: then that is there, and who asks has thought of
+    /// its being elsewhere.
+    pub(crate) fn unknown_on(&mut self, wanted: Device, e: ExprId) -> Cond {
+        let (there, name) = match wanted {
+            Device::Cuda(_) | Device::CudaSome => (self.d.atom(gpus_at_least(1)), "cuda"),
+            Device::Other(b) => (self.d.atom(backend(b)), b.name()),
+            _ => return self.unknown_test(e),
+        };
+        let test = super::Test::Expr(self.here().module, e, self.frame, self.pass);
+        let atom = match self.tests.get(&test) {
+            Some(&atom) => atom,
+            None => {
+                let atom = self.atoms.add(Atom::On { text: format!("it is {name}"), accelerator: true });
+                self.note_test(test, atom);
+                atom
+            }
+        };
+        let test = self.d.atom(atom);
+        self.d.and(test, there)
+    }
+
+    pub(crate) fn leaf_is(&mut self, device: Device, wanted: Device, e: ExprId) -> Cond {
+        use Device::{Cpu, Cuda, CudaSome, Meta, Named, Of, Other, Unknown};
+        match (device, wanted) {
+            (Cuda(a), Cuda(b)) => match (a, b) {
+                (Some(a), Some(b)) => constant(a == b),
+                _ => TRUE,
+            },
+            (CudaSome, Cuda(None)) => TRUE,
+            (CudaSome, Cuda(Some(_))) | (Cuda(_) | CudaSome, CudaSome) => self.unknown_test(e),
+            (Other(a), Other(b)) => constant(a == b),
+            (Cpu, Cpu) | (Meta, Meta) => TRUE,
+            (Named(o) | Of(o), w) => {
+                let text = match w {
+                    Cuda(_) | CudaSome => "cuda",
+                    Cpu => "cpu",
+                    Meta => "meta",
+                    Other(b) => b.name(),
+                    _ => return self.unknown_test(e),
+                };
+                let flag = self.outer_is_on(o, text);
+                let there = match w {
+                    Cuda(_) | CudaSome => self.d.atom(gpus_at_least(1)),
+                    Other(b) => self.d.atom(backend(b)),
+                    _ => TRUE,
+                };
+                self.d.and(flag, there)
+            }
+            // The same question the other way round.
+            (Cpu, Named(_) | Of(_)) => self.leaf_is(wanted, device, e),
+            (Unknown, _) | (_, Unknown | Named(_) | Of(_)) => self.unknown_on(wanted, e),
+            _ => FALSE,
+        }
+    }
+
+    /// The condition that an outside thing is on a device of this type.
+    pub(crate) fn outer_is_on(&mut self, o: OuterId, device: &'static str) -> Cond {
+        let test = on_test(o, device);
+        let atom = match self.tests.get(&test) {
+            Some(&atom) => atom,
+            None => {
+                let text = format!("{} is {device}", self.t.get_outer(o).text);
+                let atom = self.atoms.add(Atom::On { text, accelerator: !matches!(device, "cpu" | "meta") });
+                self.note_test(test, atom);
+                if let (Some(home), "cpu") = (self.t.get_outer(o).with, device) {
+                    self.watch.asked_on_cpu.entry(home).or_default().push(atom);
+                }
+                atom
+            }
+        };
+        self.d.atom(atom)
+    }
+
+    /// The tests by which the program has asked whether an outside thing is on a device, or names it: `x.device.type == "mps"`,
+    /// `device == "mps"`, `"mps" in device`.
+    pub(crate) fn asked_whether_on(&self, o: OuterId, device: &str) -> Vec<AtomId> {
+        let name = Value::Str(Sym::new(device), crate::flow::domain::value::NO_ORIGIN);
+        let by_name = [0, 9].map(|kind| Test::Compare(kind, Value::Outer(o), name));
+        let tests = std::iter::once(on_test(o, device)).chain(by_name);
+        tests.filter_map(|test| self.tests.get(&test).copied()).collect()
+    }
+
+    /// What the program has asked about where an outside thing is, or what it lives with, if it is on CUDA.
+    pub(crate) fn if_on_cuda(&mut self, o: OuterId) -> Cond {
+        let with = self.t.get_outer(o).with.filter(|&with| with != o);
+        let mut c = with.map_or(TRUE, |with| self.if_on_cuda(with));
+        for (device, there) in [("cuda", true), ("cpu", false), ("meta", false)] {
+            for atom in self.asked_whether_on(o, device) {
+                let mut test = self.d.atom(atom);
+                if !there {
+                    test = self.d.not(test);
+                }
+                c = self.d.and(c, test);
+            }
+        }
+        // Where an input of `forward` was found on the CPU, it is the module that is there.
+        for atom in self.watch.asked_on_cpu.get(&o).cloned().unwrap_or_default() {
+            let cpu = self.d.atom(atom);
+            let elsewhere = self.d.not(cpu);
+            c = self.d.and(c, elsewhere);
+        }
+        c
+    }
+
+    pub(crate) fn order(&mut self, op: CmpOp, a: Value, b: Value, e: ExprId) -> Cond {
+        match (a, b) {
+            (Value::Host(Host::Memory), _) | (_, Value::Host(Host::Memory)) => {
+                let test = Test::Expr(self.here().module, e, self.frame, self.pass);
+                let atom = match self.tests.get(&test) {
+                    Some(&atom) => atom,
+                    None => {
+                        let atom = self.atoms.add(Atom::Memory);
+                        self.note_test(test, atom);
+                        atom
+                    }
+                };
+                let enough = self.d.atom(atom);
+                // Nothing is taken of the memory of a device that is not there.
+                if matches!((a, op, b), (_, CmpOp::Gt, Value::Int(0..)) | (_, CmpOp::GtE, Value::Int(1..))) {
+                    let there = self.available(None);
+                    return self.d.and(enough, there);
+                }
+                enough
+            }
+            (Value::Int(x), Value::Int(y)) => constant(in_order(op, x, y)),
+            // A truth value is a number, 0 or 1.
+            (Value::Bool(c), Value::Int(n)) => self.either(c, in_order(op, 1, n), in_order(op, 0, n)),
+            // `capability < (8, 0)`, after `capability = (0, 0)`
+            (Value::Choice(_), Value::Seq(_)) => {
+                let r = self.each(a, &mut |i, v| Value::Bool(i.order(op, v, b, e)));
+                self.as_cond(r, e)
+            }
+            (Value::Seq(x), Value::Seq(y)) => match (self.numbers_in(x), self.numbers_in(y)) {
+                (Some(x), Some(y)) => constant(in_order(op, x, y)),
+                _ => self.unknown_test(e),
+            },
+            // `get_device()` where there is one, and -1 elsewhere.
+            (Value::Choice(_), Value::Int(_))
+                if self.values_of(a).iter().any(|v| matches!(v, Value::Device(_))) =>
+            {
+                let r = self.each(a, &mut |i, v| Value::Bool(i.order(op, v, b, e)));
+                self.as_cond(r, e)
+            }
+            (Value::Outer(o), Value::Int(n)) if o == self.known.device_count => self.count_order(op, n),
+            (Value::Int(n), Value::Outer(o)) if o == self.known.device_count => {
+                self.count_order(flipped(op), n)
+            }
+            // A device index from `get_device()` is -1 on the CPU.
+            (Value::Device(d), Value::Int(n)) if n <= 0 => {
+                let cuda = self.is_device(d, Device::Cuda(None), e);
+                if matches!(op, CmpOp::Gt | CmpOp::GtE) { cuda } else { self.d.not(cuda) }
+            }
+            (Value::Outer(o), Value::Outer(p)) if o == p => constant(matches!(op, CmpOp::LtE | CmpOp::GtE)),
+            // `wanted <= torch.cuda.device_count()`
+            (_, Value::Outer(o)) if o == self.known.device_count => self.order(flipped(op), b, a, e),
+            (Value::Outer(o), v) => {
+                let sign = match op {
+                    CmpOp::Lt => " <",
+                    CmpOp::LtE => " <=",
+                    CmpOp::Gt => " >",
+                    _ => " >=",
+                };
+                let suffix = match v {
+                    Value::Int(i) => format!("{sign} {i}"),
+                    _ => sign.to_owned(),
+                };
+                let c = self.flag(Test::Compare(ORDERED + op as u8, Value::Outer(o), v), o, &suffix, e);
+                if o == self.known.device_count { self.enough_gpus(op, c) } else { c }
+            }
+            (Value::Choice(_), _) => {
+                let c = self.each(a, &mut |i, v| Value::Bool(i.order(op, v, b, e)));
+                self.as_cond(c, e)
+            }
+            _ => self.unknown_test(e),
+        }
+    }
+
+    /// The number of GPUs, compared with a number that is not known: who wants GPUs wants one at least.
+    fn enough_gpus(&mut self, op: CmpOp, c: Cond) -> Cond {
+        let some = self.at_least(1);
+        if matches!(op, CmpOp::Gt | CmpOp::GtE) {
+            return self.d.and(c, some);
+        }
+        let none = self.d.not(some);
+        self.d.or(c, none)
+    }
+
+    pub(crate) fn count_order(&mut self, op: CmpOp, n: i64) -> Cond {
+        let at_least = |i: &mut Self, n: i64| match u32::try_from(n) {
+            Ok(0) | Err(_) => TRUE,
+            Ok(n) => i.d.atom(gpus_at_least(n)),
+        };
+        match op {
+            CmpOp::Gt => at_least(self, n + 1),
+            CmpOp::GtE => at_least(self, n),
+            CmpOp::Lt => {
+                let c = at_least(self, n);
+                self.d.not(c)
+            }
+            _ => {
+                let c = at_least(self, n + 1);
+                self.d.not(c)
+            }
+        }
+    }
+
+    /// `item in container`
+    pub(crate) fn contains(&mut self, container: Value, item: Value, e: ExprId) -> Cond {
+        match (container, item) {
+            // `"cuda" in str(device)`
+            (Value::Device(_), Value::Str(s, _)) => {
+                if let (Value::Device(d), Some(wanted)) = (container, parse_device(s.as_str())) {
+                    return self.is_device(d, wanted, e);
+                }
+                self.unknown_test(e)
+            }
+            (Value::Str(text, _), Value::Str(s, _)) => constant(text.as_str().contains(s.as_str())),
+            (Value::Seq(id), item) => {
+                let mut cond = FALSE;
+                for v in self.seq_items(id) {
+                    let c = self.equal(item, v, e);
+                    cond = self.d.or(cond, c);
+                }
+                cond
+            }
+            (Value::Object(id), item) => match (self.obj(id).kind, self.own(id)) {
+                (ObjKind::List { .. }, content @ Value::Seq(_)) => self.contains(content, item, e),
+                (ObjKind::Dict { .. }, Value::Seq(s)) => {
+                    let keys: Vec<Value> = self.seq_items(s).iter().step_by(2).copied().collect();
+                    let keys = self.seq(&keys);
+                    self.contains(keys, item, e)
+                }
+                (ObjKind::Dict { .. }, content @ Value::Choice(_)) => {
+                    let r = self.each(content, &mut |i, c| {
+                        let Value::Seq(s) = c else { return Value::Unknown };
+                        let keys: Vec<Value> = i.seq_items(s).iter().step_by(2).copied().collect();
+                        let keys = i.seq(&keys);
+                        Value::Bool(i.contains(keys, item, e))
+                    });
+                    self.as_cond(r, e)
+                }
+                (ObjKind::List { .. } | ObjKind::Dict { .. }, _) => {
+                    self.has_key(id, item, e).unwrap_or_else(|| self.unknown_test(e))
+                }
+                _ => self.unknown_test(e),
+            },
+            // What the environment says is the user's or the launcher's decision.
+            (Value::External(path), Value::Str(s, _)) if path.as_str() == "os.environ" => {
+                let outer = self.outside_name(path);
+                let text = format!(" has {:?}", s.as_str());
+                let key = Value::Str(s, crate::flow::domain::value::NO_ORIGIN);
+                let given = self.flag(Test::Compare(9, Value::Outer(outer), key), outer, &text, e);
+                let put = self.has_put(s);
+                self.d.or(put, given)
+            }
+            (Value::Outer(o), Value::Str(s, _)) => self.has_outside(o, s, e),
+            (Value::Many(_), _) => match self.asked_for_keys(e) {
+                Some(dict) => self.contains(dict, item, e),
+                None => self.unknown_test(e),
+            },
+            (Value::Choice(_), item) => {
+                let r = self.each(container, &mut |i, c| Value::Bool(i.contains(c, item, e)));
+                self.as_cond(r, e)
+            }
+            _ => self.unknown_test(e),
+        }
+    }
+}
+
+/// `hasattr(v, name)`
+pub(crate) fn has_test(v: Value, name: Sym) -> Test {
+    Test::Compare(21, v, Value::Str(name, crate::flow::domain::value::NO_ORIGIN))
+}
+
+pub(crate) fn on_test(o: OuterId, device: &str) -> Test {
+    Test::Compare(1, Value::Outer(o), Value::Str(Sym::new(device), crate::flow::domain::value::NO_ORIGIN))
+}
+
+/// The same comparison, read from the right.
+const fn flipped(op: CmpOp) -> CmpOp {
+    match op {
+        CmpOp::Lt => CmpOp::Gt,
+        CmpOp::LtE => CmpOp::GtE,
+        CmpOp::Gt => CmpOp::Lt,
+        _ => CmpOp::LtE,
+    }
+}
+
+/// `type`, `input`, `format` and others that are mistaken for a variable of that name.
+fn is_builtin_function(path: Sym) -> bool {
+    let function = |name: &str| {
+        matches!(name, "type" | "input" | "format" | "id" | "filter" | "map" | "hash" | "dir" | "max" | "min")
+    };
+    path.as_str().strip_prefix("builtins.").is_some_and(function)
+}

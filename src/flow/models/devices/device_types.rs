@@ -1,0 +1,110 @@
+//! What a device's type is compared with, devices with an index and without one, and types of numbers in a device's
+//! place.
+
+use crate::flow::domain::event::Compared;
+use crate::flow::domain::value::{Device, Value};
+use crate::flow::machine::Interp;
+use crate::flow::query::type_names::{is_no_device_type, is_number_type};
+use crate::ir::{CmpOp, Expr, ExprId, Var};
+use crate::link::Resolved;
+
+impl Interp<'_> {
+    /// `device.type == "gpu"`: no device's type is called that, nor has it an index. Gives whether it was told.
+    pub(crate) fn check_type_compare(
+        &mut self,
+        op: CmpOp,
+        left: (Value, ExprId),
+        right: (Value, ExprId),
+    ) -> bool {
+        if !matches!(op, CmpOp::Eq | CmpOp::NotEq) || self.muted > 0 {
+            return false;
+        }
+        for (at, (text, _)) in [(left.1, right), (right.1, left)] {
+            let Value::Str(text, _) = text else { continue };
+            let Expr::Attr { base, name } = self.linked().ir.expr(at) else { continue };
+            if name.as_str() == "type" && is_no_device_type(text.as_str()) && self.is_torch_device(base) {
+                self.tell_compared(at, text.to_string(), Compared::Type, crate::flow::domain::diagram::TRUE);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Is it certainly a `torch.device`?
+    pub(crate) fn is_torch_device(&mut self, e: ExprId) -> bool {
+        self.muted += 1;
+        let v = self.eval(e);
+        self.muted -= 1;
+        let Value::Device(d) = v else { return false };
+        // `next(model.parameters()).device`
+        let of_something = || {
+            matches!(self.linked().ir.expr(e), Expr::Attr { name, .. } if name == self.known.device)
+                && self.device_leaves(d).iter().all(|(_, d, _)| matches!(d, Device::Of(_)))
+        };
+        of_something() || self.is_known_device(v) || self.is_device_object(e, true)
+    }
+
+    /// Has the device an index wherever it is a GPU?
+    pub(crate) fn is_indexed(&self, v: Value) -> bool {
+        let Value::Device(d) = v else { return false };
+        let leaves = self.device_leaves(d);
+        !self.is_text(d)
+            && leaves.iter().any(|(_, d, _)| matches!(d, Device::Cuda(Some(_))))
+            && leaves.iter().all(|(_, d, _)| {
+                matches!(d, Device::Cpu | Device::Cuda(Some(_)) | Device::Meta | Device::Other(_))
+            })
+    }
+
+    /// `x.device == self.device`, where that was made of `"cuda"`: a tensor's has an index.
+    pub(crate) fn compares_with_bare(&mut self, device: Value, other: Value, at: ExprId) -> bool {
+        let (Value::Device(own), Value::Device(wanted)) = (device, other) else { return false };
+        let (places, origins) = (&self.t.places, &self.t.origins);
+        let bare = |p: u32| {
+            let (d, origin) = *places.get(p);
+            d == Device::Cuda(None)
+                && origins.get(origin.0).reason == crate::flow::domain::value::Reason::Literal
+        };
+        let mut leaves = Vec::new();
+        self.d.leaves(wanted, &mut leaves);
+        if !leaves.into_iter().any(bare) || self.is_text(wanted) {
+            return false;
+        }
+        let on_cuda = |p: u32| matches!(places.get(p).0, Device::Cuda(_) | Device::CudaSome);
+        let differ = self.d.zip(own, wanted, &mut |x, y| u32::from(on_cuda(x) && bare(y)));
+        let Some(differ) = differ.filter(|&c| c != crate::flow::domain::diagram::FALSE) else { return false };
+        if self.muted > 0 || !self.is_device_object(at, false) {
+            return false;
+        }
+        let there = self.available(None);
+        let differ = self.d.and(differ, there);
+        let told = self.events.len();
+        self.tell_compared(at, "torch.device(\"cuda\")".to_owned(), Compared::Tensors, differ);
+        self.events.len() > told
+    }
+
+    /// A text, or a variable that holds one and that nobody outside gives.
+    pub(crate) fn is_text_here(&self, e: ExprId) -> bool {
+        match self.linked().ir.expr(e) {
+            Expr::Str(_) => true,
+            Expr::Var(var @ (Var::Local(_) | Var::Global(_))) => !self.is_parameter(var),
+            _ => false,
+        }
+    }
+
+    /// `torch.eye(3, device=x.dtype)`
+    pub(crate) fn check_no_dtype(&mut self, at: ExprId, e: ExprId) {
+        let dtype = match self.linked().ir.expr(at) {
+            Expr::Attr { name, .. } if name.as_str() == "dtype" => true,
+            Expr::Attr { .. } => match self.program.resolve_expr(self.here().module, at) {
+                Some(Resolved::External(path)) => {
+                    path.as_str().strip_prefix("torch.").is_some_and(is_number_type)
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        if dtype {
+            self.tell_invalid("", e);
+        }
+    }
+}

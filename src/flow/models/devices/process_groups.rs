@@ -1,0 +1,273 @@
+//! Process groups of NCCL, which need CUDA, and whether each of their processes has a GPU of its own.
+
+use super::processes::VISIBLE;
+use crate::finding::Code;
+use crate::flow::domain::diagram::{Cond, Dd, FALSE, TRUE};
+use crate::flow::domain::event::{Bite, Kind, UseKind};
+use crate::flow::domain::value::{Device, Value};
+use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::{Interp, Pending, Test};
+use crate::flow::observers::watch::Group;
+use crate::ir::{Arg, ArgKind, Expr, ExprId};
+use crate::link::ModIdx;
+use crate::span::Place;
+use crate::sym::Sym;
+use crate::torch;
+use crate::world::World;
+
+/// The call by which a process chooses its GPU.
+pub(crate) const CHOOSES: &str = "torch.cuda.set_device";
+
+/// What takes the current GPU without being told which: NCCL's own work, pinned memory, the allocator, objects that are sent.
+const ON_CURRENT: &[&str] = &[
+    "barrier",
+    "monitored_barrier",
+    "pin_memory",
+    "empty_cache",
+    "synchronize",
+    "current_device",
+    "current_stream",
+    "all_gather_object",
+    "gather_object",
+    "broadcast_object_list",
+    "scatter_object_list",
+];
+
+impl Interp<'_> {
+    /// `init_process_group("nccl")` where no GPU may be. What follows is not reached without one.
+    pub(crate) fn process_group(&mut self, args: &Args, e: ExprId) {
+        let Some((backend, at)) = args.get(0, "backend") else { return };
+        let chosen = self.group_of(backend, at, torch::starts_nccl);
+        if chosen == FALSE || self.caught_around() {
+            return;
+        }
+        let there = self.available(None);
+        let absent = self.d.not(there);
+        let bad = self.d.and(chosen, absent);
+        // Whatever picks the back end knows about devices.
+        self.d.support(chosen, &mut self.deciders);
+        let bite = self.bite(bad, true);
+        let earlier = if bite.is_none() { self.shadow(bad, true) } else { None };
+        self.deciders.clear();
+        let place = self.place(e);
+        if let Some(bite) = bite {
+            let first = self.gpu_chosen_before();
+            let kind = first.map_or(Kind::Nccl, |_| Kind::Use {
+                what: format!("`{CHOOSES}()`"),
+                origin: None,
+                index: None,
+                backend: None,
+                how: UseKind::Query,
+                inverted: false,
+            });
+            self.emit(kind, first.unwrap_or(place), bite, Vec::new());
+            let told = first.unwrap_or(place);
+            let rule = if first.is_some() { Code(101) } else { Code(108) };
+            if !self.is_silenced(&[rule], told, None) {
+                self.cast_shadow(told, chosen, there);
+            }
+            if let Some(first) = first {
+                self.emit(
+                    Kind::Shadowed { first, origin: None },
+                    place,
+                    Bite::in_world(World::NoCuda),
+                    Vec::new(),
+                );
+            }
+        } else if let Some(first) = earlier {
+            self.emit(
+                Kind::Shadowed { first, origin: None },
+                place,
+                Bite::in_world(World::NoCuda),
+                Vec::new(),
+            );
+        }
+    }
+
+    /// `dist.is_initialized()`: where the program has made the default group, and where there was one when it asked before that.
+    pub(crate) fn has_group(&mut self, path: &str, e: ExprId) -> Cond {
+        let elsewhere = Test::Compare(31, Value::External(Sym::new(path)), Value::None);
+        let asked = self.tests.contains_key(&elsewhere);
+        match self.watch.group_started {
+            Some(made) if !asked => made,
+            Some(made) => {
+                let elsewhere = self.named_test(elsewhere, e);
+                self.d.or(made, elsewhere)
+            }
+            None => self.named_test(elsewhere, e),
+        }
+    }
+
+    /// `dist.destroy_process_group()`
+    pub(crate) fn leaves_group(&mut self) {
+        if let Some(made) = self.watch.group_started {
+            let stays = self.d.not(self.path);
+            self.watch.group_started = Some(self.d.and(made, stays));
+        }
+        if self.store.get(self.watch.nccl) != Value::Absent {
+            self.store.set(self.watch.nccl, Value::Bool(FALSE));
+        }
+    }
+
+    /// `torch.cuda.set_device(args.local_rank)`: it raises without CUDA, unless the number is one below zero. In a process of a
+    /// group it never is.
+    pub(crate) fn chooses_gpu(&mut self, path: Sym, e: ExprId) {
+        if path.as_str() == CHOOSES && self.muted == 0 && !self.caught_around() {
+            let place = self.place(e);
+            self.watch.gpus_chosen.push((self.frame, self.path, place));
+        }
+    }
+
+    /// Where the function has chosen its GPU before, on whatever way here.
+    fn gpu_chosen_before(&mut self) -> Option<Place> {
+        let chosen = std::mem::take(&mut self.watch.gpus_chosen);
+        let (here, path) = (self.frame, self.path);
+        let first =
+            chosen.iter().find(|&&(frame, when, _)| frame == here && self.d.implies(path, when)).map(|c| c.2);
+        self.watch.gpus_chosen = chosen;
+        first
+    }
+
+    /// Where is this back end NCCL and nothing else?
+    pub(crate) fn chosen_nccl(&mut self, backend: Value, at: ExprId) -> Cond {
+        self.group_of(backend, at, torch::is_nccl)
+    }
+
+    /// Where is this back end one of those, by what [`Self::is_chosen`] says of each that it may be?
+    fn group_of(&mut self, backend: Value, at: ExprId, wanted: fn(&str) -> bool) -> Cond {
+        let chosen = match backend {
+            Value::Choice(_) => self.each(backend, &mut |i, v| Value::Bool(i.is_chosen(v, at, wanted))),
+            v => Value::Bool(self.is_chosen(v, at, wanted)),
+        };
+        if let Value::Bool(chosen) = chosen { chosen } else { FALSE }
+    }
+
+    /// Is it the name of one of those, or an option that has such a name unless the user says otherwise?
+    fn is_chosen(&mut self, v: Value, at: ExprId, wanted: fn(&str) -> bool) -> Cond {
+        let nccl = |v| matches!(v, Value::Str(s, _) if wanted(s.as_str()));
+        match v {
+            Value::Outer(o) => match self.t.get_outer(o).default {
+                Some(default) if nccl(default) => self.outer_equal(o, default, at),
+                _ => FALSE,
+            },
+            v if nccl(v) => TRUE,
+            _ => FALSE,
+        }
+    }
+
+    /// Something is put on a device: after `init_process_group("nccl")` a bare `cuda` is GPU 0 for every process,
+    /// unless each has chosen its own.
+    pub(crate) fn counts_for_group(&mut self, device: Dd, e: ExprId) {
+        if self.muted > 0 {
+            return;
+        }
+        for (_, d, origin) in self.device_leaves(device) {
+            self.watch.beyond_first |= match d {
+                Device::Cuda(index) => index.is_some_and(|index| index > 0),
+                d => matches!(d, Device::CudaSome | Device::Named(_)),
+            };
+            match d {
+                Device::Cuda(None) => {
+                    let literal = self
+                        .chain(origin)
+                        .into_iter()
+                        .find(|s| s.reason == crate::flow::domain::value::Reason::Literal);
+                    let place = literal.map_or_else(|| self.place(e), |s| s.place);
+                    if self.watch.bare.len() < 4 && !self.watch.bare.contains(&place) {
+                        self.watch.bare.push(place);
+                    }
+                }
+                Device::Cuda(Some(_)) | Device::CudaSome | Device::Named(_) => self.watch.indexed = true,
+                _ => {}
+            }
+        }
+    }
+
+    /// `init_process_group("nccl", …)`: whether devices are chosen is known at the end.
+    pub(crate) fn watch_group(&mut self, args: &Args, e: ExprId) {
+        let nccl = match args.get(0, "backend") {
+            Some((v, _)) => {
+                self.values_of(v).iter().any(|v| matches!(v, Value::Str(s, _) if s.as_str().contains("nccl")))
+            }
+            None => false,
+        };
+        let alone = args.keyword("world_size").is_some_and(|(v, _)| v == Value::Int(1));
+        self.watch.beyond_first |= !alone;
+        if !nccl || alone || args.keyword("device_id").is_some() || self.watch.group.is_some() {
+            return;
+        }
+        let there = self.available(None);
+        if let Some(bite) = self.bite(there, false) {
+            let place = self.place(e);
+            let kind = Kind::NoSetDevice { uses: Vec::new(), indexed: false };
+            self.emit(kind, place, bite, Vec::new());
+            if let Some(event) = self.events.pop() {
+                self.watch.group = Some(Group { event });
+            }
+        }
+    }
+
+    /// The end of an entry point: was a device chosen for each process?
+    pub(crate) fn end_group(&mut self) {
+        let uses = std::mem::take(&mut self.watch.bare);
+        let wrapped = std::mem::take(&mut self.watch.one_each);
+        let selected = std::mem::take(&mut self.watch.selected);
+        let indexed = std::mem::take(&mut self.watch.indexed);
+        self.watch.group_started = None;
+        let Some(Group { event: Pending { mut event, needs, about, function } }) = self.watch.group.take()
+        else {
+            return;
+        };
+        // Whoever names a device with its index everywhere leaves nothing to the current one, and who names numbers only what
+        // asks for it without being told.
+        let asked = |place: Place| self.asks_for_current_gpu([event.place, place]);
+        let counts = |by_device: bool, place| !uses.is_empty() || !by_device && asked(place);
+        let wrapped: Vec<Place> =
+            wrapped.into_iter().filter(|&(place, by_device)| counts(by_device, place)).map(|w| w.0).collect();
+        let alike = !uses.is_empty() && !indexed;
+        if selected || !alike && wrapped.is_empty() || self.chooses_somewhere() {
+            return;
+        }
+        event.kind = Kind::NoSetDevice { uses: if alike { uses } else { wrapped }, indexed: !alike };
+        self.events.push(Pending { event, needs, about, function });
+    }
+
+    /// Do the files at hand choose a device for each process in a way that was not followed?
+    fn chooses_somewhere(&self) -> bool {
+        self.at_hand().into_iter().any(|m| {
+            let ir = &self.program.get(m).ir;
+            let sets =
+                |name: &Sym| matches!(name.as_str(), "set_device" | "set_device_index" | "set_device_idx");
+            ir.attributes.iter().any(sets) || ir.strings.iter().any(|s| s.as_str() == VISIBLE)
+        })
+    }
+
+    /// Does something in the program's file, or in one of these places', work on the current GPU, whatever else names its index?
+    fn asks_for_current_gpu(&self, places: [Place; 2]) -> bool {
+        let files = places.into_iter().filter_map(|place| self.program.module_of(place.file));
+        files.chain([self.entry]).any(|m| {
+            let ir = &self.program.get(m).ir;
+            let pins = |a: &Arg| {
+                matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == "pin_memory")
+                    && ir.expr(a.value) != Expr::False
+            };
+            ir.attributes.iter().any(|name| ON_CURRENT.contains(&name.as_str()))
+                || ir.calls().any(|call| call.args.iter().any(pins))
+        })
+    }
+
+    /// The file and what it imports, as far as that goes.
+    fn at_hand(&self) -> Vec<ModIdx> {
+        let mut modules = vec![self.entry];
+        let mut at = 0;
+        while at < modules.len() && modules.len() < 60 {
+            for m in self.program.imports(modules[at]) {
+                if !modules.contains(&m) {
+                    modules.push(m);
+                }
+            }
+            at += 1;
+        }
+        modules
+    }
+}

@@ -1,0 +1,116 @@
+//! Numbers of processes and of physical GPUs as indices of devices.
+
+use crate::finding::Code;
+use crate::flow::domain::diagram::Cond;
+use crate::flow::domain::event::Kind;
+use crate::flow::domain::value::{Host, Value};
+use crate::flow::machine::{Interp, Test};
+use crate::ir::{Expr, ExprId};
+use crate::span::Place;
+use crate::sym::Sym;
+use crate::world::Backend;
+
+impl Interp<'_> {
+    /// Does the program meet at its own machine? Then the global rank is the local one.
+    fn on_one_machine(&self) -> bool {
+        let here = |s: &str| {
+            matches!(s, "localhost" | "127.0.0.1") || s.contains("://localhost") || s.contains("://127.")
+        };
+        let files = [&self.program.get(self.entry).ir, &self.linked().ir];
+        files.into_iter().any(|ir| ir.strings.iter().any(|s| here(s.as_str())))
+    }
+
+    /// `if rank == 0:` around: of all ranks that one is an index on its machine.
+    fn is_first_process(&mut self) -> bool {
+        let first = Test::Compare(0, Value::Host(Host::Rank), Value::Int(0));
+        let Some(&first) = self.tests.get(&first) else { return false };
+        let first = self.d.atom(first);
+        self.d.implies(self.path, first)
+    }
+
+    /// `rank == args.local_rank`, of which `same` says where it holds: there the two are one number.
+    pub(crate) fn ranks_compared(&mut self, (a, b): (Value, Value), same: Cond, e: ExprId) {
+        let global = |v: Value| v == Value::Host(Host::Rank);
+        let ir = &self.linked().ir;
+        let Expr::Compare { left, right, .. } = ir.expr(e) else { return };
+        let other = match (global(a), global(b)) {
+            (true, false) => right,
+            (false, true) => left,
+            _ => return,
+        };
+        let local = |name: Sym| name.as_str().to_ascii_lowercase().contains("local");
+        let says = |e: ExprId| match ir.expr(e) {
+            Expr::Attr { name, .. } | Expr::Str(name) => local(name),
+            Expr::Var(_) => ir.variable_of(e).is_some_and(local),
+            _ => false,
+        };
+        let parts = ir.exprs_in(other).filter_map(|n| u32::try_from(n).ok()).map(ExprId);
+        if parts.into_iter().any(says) {
+            self.watch.ranks_alike.push(same);
+        }
+    }
+
+    /// Has the program asked whether it is the local rank?
+    fn is_local_rank(&mut self) -> bool {
+        let alike = self.watch.ranks_alike.clone();
+        alike.into_iter().any(|same| self.d.implies(self.path, same))
+    }
+
+    /// A number is used as the index of a CUDA device, or of one of another back end.
+    pub(crate) fn check_index_meaning(&mut self, v: Value, e: ExprId, backend: Option<Backend>) {
+        let kind = match v {
+            Value::Choice(_) if self.is_plainly_rank(v) => {
+                self.each(v, &mut |i, v| {
+                    i.check_index_meaning(v, e, backend);
+                    Value::Absent
+                });
+                return;
+            }
+            Value::Host(Host::Rank)
+                if !self.on_one_machine() && !self.is_first_process() && !self.is_local_rank() =>
+            {
+                Kind::GlobalRank
+            }
+            // What numbers are visible is said of GPUs alone.
+            _ if backend.is_some() => return,
+            // The very number that has just been made the only visible one.
+            Value::Outer(o) if self.is_physical(o) => {
+                Kind::OutsideVisible { index: None, visible: None, set: self.watch.visible_at }
+            }
+            Value::Host(Host::PhysicalGpu) => {
+                if self.visible_in_order() {
+                    return;
+                }
+                Kind::OutsideVisible { index: None, visible: None, set: self.watch.visible_at }
+            }
+            _ => return,
+        };
+        let there = self.available(backend);
+        if let Some(bite) = self.bite(there, false) {
+            let place = self.place(e);
+            let first = matches!(kind, Kind::GlobalRank).then(|| self.rank_used_before(place)).flatten();
+            let kind = first.map_or(kind, |first| Kind::Shadowed { first, origin: None });
+            self.emit(kind, place, bite, Vec::new());
+        }
+    }
+
+    /// Where the function, or one that has called it, has taken the global rank for an index before, on whatever way here; if
+    /// it has not, that is this place.
+    fn rank_used_before(&mut self, place: Place) -> Option<Place> {
+        let mut around = Some(self.frame);
+        while let Some(frame) = around {
+            let used: Vec<(Cond, Place)> =
+                self.watch.ranks_used.iter().filter(|u| u.0 == frame).map(|u| (u.1, u.2)).collect();
+            if let Some(&(_, first)) =
+                used.iter().find(|&&(when, at)| at != place && self.d.implies(self.path, when))
+            {
+                return Some(first);
+            }
+            around = self.frames[frame.0 as usize].caller;
+        }
+        if !self.is_silenced(&[Code(405)], place, None) {
+            self.watch.ranks_used.push((self.frame, self.path, place));
+        }
+        None
+    }
+}

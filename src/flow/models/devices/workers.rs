@@ -1,0 +1,211 @@
+//! Workers of data loaders, and other forks: what runs in them, and whether it touches CUDA.
+
+use crate::flow::domain::diagram::Dd;
+use crate::flow::domain::event::{Kind, UseKind};
+use crate::flow::domain::value::{Device, ObjId, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::frame::ObjKind;
+use crate::flow::machine::loops::Iteration;
+use crate::flow::observers::watch::{Parts, Worker};
+use crate::ir::ExprId;
+use crate::span::Place;
+use crate::sym::Sym;
+
+/// What starts a process.
+const PROCESSES: &[&str] = &["multiprocessing.Process", "torch.multiprocessing.Process"];
+/// What keeps processes to run functions in.
+const POOLS: &[&str] = &[
+    "multiprocessing.Pool",
+    "multiprocessing.pool.Pool",
+    "torch.multiprocessing.Pool",
+    "torch.multiprocessing.pool.Pool",
+    "concurrent.futures.ProcessPoolExecutor",
+    "concurrent.futures.process.ProcessPoolExecutor",
+];
+
+impl Interp<'_> {
+    /// What the data set and the `collate_fn` of a loader with workers do to CUDA happens in forked processes.
+    pub(crate) fn check_workers(&mut self, data: Option<Value>, args: &Args, e: ExprId) {
+        let workers = match args.get(5, "num_workers").map(|(v, _)| v) {
+            Some(Value::Int(n)) => n > 0,
+            Some(Value::Outer(o)) => {
+                matches!(self.t.get_outer(o).default, Some(Value::Int(n)) if n > 0)
+            }
+            _ => false,
+        };
+        let context = args.keyword("multiprocessing_context").is_some_and(|(v, _)| v != Value::None);
+        let Some(Value::Object(data)) = data else { return };
+        if !workers || context || args.open || self.muted > 0 || self.starts_afresh() {
+            return;
+        }
+        let place = self.place(e);
+        let worker = Worker { place, loads: true, ready: crate::flow::domain::diagram::TRUE };
+        let before = (self.watch.worker.replace(worker), self.watch.worker_told, self.path);
+        self.watch.worker_told = false;
+        self.muted += 1;
+        let item = match self.obj(data).kind {
+            ObjKind::Instance => {
+                let iter =
+                    self.obj(data).class.and_then(|k| self.program.find_method(k, Sym::new("__iter__")));
+                match iter {
+                    Some((m, f)) => {
+                        self.call_function(m, f, None, Some(Value::Object(data)), &Args::default(), e)
+                    }
+                    None => self.index(Value::Object(data), Self::NUMBER, e, e, e),
+                }
+            }
+            ObjKind::Items => self.own(data),
+            _ => Value::Unknown,
+        };
+        if let Some((f, at)) = args.get(6, "collate_fn").filter(|&(f, _)| self.is_followed(f)) {
+            let items = self.many(item);
+            let args = Args { positional: vec![(items, at)], ..Args::default() };
+            self.call_value(f, &args, e);
+        }
+        self.muted -= 1;
+        self.path = before.2;
+        let told = self.watch.worker_told;
+        (self.watch.worker, self.watch.worker_told) = (before.0, before.1);
+        if !told {
+            self.check_items(item, worker);
+        }
+    }
+
+    /// A function of the project, perhaps with some of what it is given, or an object of its that is called as one.
+    fn is_followed(&self, f: Value) -> bool {
+        match f {
+            Value::Closure(_) | Value::Bound(_) => true,
+            Value::Object(id) => match self.obj(id).kind {
+                ObjKind::Partial => true,
+                ObjKind::Instance => {
+                    let call = Sym::new("__call__");
+                    self.obj(id).class.is_some_and(|k| self.program.find_method(k, call).is_some())
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// A data set that holds CUDA tensors hands them out in the workers.
+    fn check_items(&mut self, item: Value, loader: Worker) {
+        let mut parts = Parts::default();
+        self.parts_of(item, &mut parts, 0);
+        for t in parts.tensors {
+            let t = self.get_tensor(t);
+            if t.certain {
+                self.in_worker(t.device, loader.place, loader, true);
+            }
+        }
+    }
+
+    /// Calls that start processes, or what will run functions in some: forks of this one, unless somebody says otherwise.
+    pub(crate) fn fork_call(&mut self, text: &str, args: &Args, e: ExprId) -> Option<Value> {
+        if !PROCESSES.contains(&text) && !POOLS.contains(&text) || self.muted > 0 || self.starts_afresh() {
+            return None;
+        }
+        let ready = match self.store.get(self.watch.ready) {
+            Value::Bool(c) => self.d.and(self.path, c),
+            _ => return None,
+        };
+        let worker = Worker { place: self.place(e), loads: false, ready };
+        if POOLS.contains(&text) {
+            if args.open || args.keyword("mp_context").is_some() || args.keyword("context").is_some() {
+                return None;
+            }
+            let id = self.object(ObjKind::Inert, None, Value::Absent);
+            self.watch.pools.insert(id, worker);
+            return Some(Value::Object(id));
+        }
+        if let Some((f, _)) = args.get(1, "target") {
+            let given = args.get(3, "args").and_then(|(v, _)| self.exact_elements(v)).unwrap_or_default();
+            self.run_in_fork(worker, f, &given, e);
+        }
+        None
+    }
+
+    /// `pool.map(f, rows)` and its kin.
+    pub(crate) fn pool_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) {
+        let Some(&worker) = self.watch.pools.get(&id) else { return };
+        let Some((f, _)) = args.get(0, "func") else { return };
+        let second = args.get(1, "iterable").map_or(Value::Unknown, |(v, _)| v);
+        let given = match name.as_str() {
+            "map" | "imap" | "imap_unordered" | "map_async" => {
+                let rows = args.positional.iter().skip(1).map(|&(v, _)| v).collect::<Vec<_>>();
+                rows.into_iter().map(|v| self.some_row(v, e)).collect()
+            }
+            "starmap" | "starmap_async" => {
+                let row = self.some_row(second, e);
+                self.exact_elements(row).unwrap_or_default()
+            }
+            "apply" | "apply_async" => self.exact_elements(second).unwrap_or_default(),
+            "submit" => args.positional.iter().skip(1).map(|&(v, _)| v).collect(),
+            _ => return,
+        };
+        self.run_in_fork(worker, f, &given, e);
+        for (v, _) in args.values() {
+            self.escape(v, 0);
+        }
+    }
+
+    fn some_row(&mut self, rows: Value, e: ExprId) -> Value {
+        match self.iteration(rows, e) {
+            Iteration::Exact(items) => items.first().copied().unwrap_or(Value::Unknown),
+            Iteration::Any(v) => v,
+        }
+    }
+
+    /// Interprets what a fork does. What it changes stays there.
+    fn run_in_fork(&mut self, worker: Worker, f: Value, given: &[Value], e: ExprId) {
+        if self.muted > 0 || !matches!(f, Value::Closure(_) | Value::Bound(_)) {
+            return;
+        }
+        let before = (self.watch.worker.replace(worker), self.watch.worker_told, self.path);
+        self.muted += 1;
+        let args = Args { positional: given.iter().map(|&v| (v, e)).collect(), ..Args::default() };
+        self.call_value(f, &args, e);
+        self.muted -= 1;
+        (self.watch.worker, self.watch.worker_told, self.path) = before;
+    }
+
+    /// Is the start method set somewhere? Then workers may not be forks.
+    fn starts_afresh(&self) -> bool {
+        let named = |ir: &crate::ir::Module| {
+            ir.attributes.iter().any(|name| matches!(name.as_str(), "set_start_method" | "get_context"))
+                || ir.strings.iter().any(|s| matches!(s.as_str(), "spawn" | "forkserver"))
+        };
+        named(&self.program.get(self.entry).ir) || named(&self.linked().ir)
+    }
+
+    /// Device work, perhaps in a worker of a loader.
+    pub(crate) fn worker_uses(&mut self, device: Dd, how: UseKind, e: ExprId) {
+        let Some(loader) = self.watch.worker else { return };
+        if matches!(how, UseKind::Transfer | UseKind::Move | UseKind::Factory | UseKind::LegacyType) {
+            let place = self.place(e);
+            self.in_worker(device, place, loader, false);
+        }
+    }
+
+    fn in_worker(&mut self, device: Dd, place: Place, worker: Worker, held: bool) {
+        for (leaf, d, origin) in self.device_leaves(device) {
+            if !matches!(d, Device::Cuda(_) | Device::CudaSome) {
+                continue;
+            }
+            let here = self.d.where_leaf(device, &mut |p| p == leaf);
+            let there = self.available(None);
+            let bad = self.d.and(here, there);
+            let bad = self.d.and(bad, worker.ready);
+            let muted = std::mem::take(&mut self.muted);
+            let bite = self.bite(bad, false);
+            self.muted = muted;
+            if let Some(bite) = bite {
+                self.watch.worker_told = true;
+                let Worker { place: loader, loads, .. } = worker;
+                let chain = if held { self.chain(origin) } else { Vec::new() };
+                self.emit(Kind::InWorker { loader, loads, chain }, place, bite, Vec::new());
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What a file gives back besides weights: it comes to the GPU that it was saved from, and meets what is on this process's own.
+
+use crate::flow::domain::diagram::FALSE;
+use crate::flow::domain::event::{Event, Kind};
+use crate::flow::domain::value::{Device, OuterKey, Value};
+use crate::flow::machine::Interp;
+use crate::ir::ExprId;
+use crate::span::Place;
+
+/// So many places are told.
+const MAX_MET: usize = 3;
+
+impl Interp<'_> {
+    /// `torch.load` at this place has given this.
+    pub(crate) fn remember_read(&mut self, given: Value, place: Place) {
+        if let Value::Outer(o) = given {
+            self.watch.read.insert(o, place);
+        }
+    }
+
+    /// Two values meet in an operation: if one was taken out of a file, and the other is a tensor on a GPU, that load is to blame for
+    /// more than where it puts weights, which are copied.
+    pub(crate) fn meets_what_was_read(&mut self, a: Value, b: Value, e: ExprId) {
+        if self.watch.read.is_empty() || self.muted > 0 || self.path == FALSE {
+            return;
+        }
+        let place = self.place(e);
+        for (read, other) in [(a, b), (b, a)] {
+            if !self.values_of(other).into_iter().any(|v| self.is_on_a_gpu(v)) {
+                continue;
+            }
+            let loads: Vec<Place> =
+                self.values_of(read).into_iter().filter_map(|v| self.taken_out_of_file(v)).collect();
+            for load in loads {
+                if !self.watch.read_back.contains(&(load, place)) {
+                    self.watch.read_back.push((load, place));
+                }
+            }
+        }
+    }
+
+    /// Where the file was read that an outside thing is an item of.
+    fn taken_out_of_file(&self, v: Value) -> Option<Place> {
+        let Value::Outer(mut at) = v else { return None };
+        while let OuterKey::Item { base, .. } = self.t.get_outer(at).key {
+            at = base;
+            if let Some(&place) = self.watch.read.get(&at) {
+                return Some(place);
+            }
+        }
+        None
+    }
+
+    /// Is it a tensor for certain, and on a GPU where there is one? Only CPU tensors without dimensions
+    /// may meet others, so that these count as well.
+    fn is_on_a_gpu(&self, v: Value) -> bool {
+        let Value::Tensor(t) = v else { return false };
+        let t = self.get_tensor(t);
+        let leaves = self.device_leaves(t.device);
+        t.certain && leaves.into_iter().any(|(_, d, _)| matches!(d, Device::Cuda(_) | Device::CudaSome))
+    }
+
+    /// Adds to the event of a load where what it gave has met something.
+    pub(crate) fn with_what_met(&self, event: &mut Event) {
+        if let Kind::Load { met, .. } = &mut event.kind {
+            let here = self.watch.read_back.iter().filter(|&&(load, _)| load == event.place);
+            met.extend(here.map(|&(_, place)| place).take(MAX_MET));
+        }
+    }
+}

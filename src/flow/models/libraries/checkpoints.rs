@@ -1,0 +1,334 @@
+//! Checkpoints: what `torch.load` gives.
+
+use crate::flow::domain::event::{Kind, UseKind};
+use crate::flow::domain::value::{OuterKey, Reason, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::calls::args::Args;
+use crate::ir::{ArgKind, Expr, ExprId, Function, Module, Stmt, Var};
+use crate::span::Span;
+use crate::sym::Sym;
+
+/// What files with weights, the variables that hold them and the functions that read them are called.
+const WEIGHTS: &[&str] = &[
+    "checkpoint",
+    "ckpt",
+    "weight",
+    "state_dict",
+    "statedict",
+    "pretrained",
+    "snapshot",
+    "pytorch_model",
+    "model_state",
+    "optim",
+];
+/// Parts of a training state that load their state into themselves, and hold no tensors of a GPU.
+const OWN_STATE: &[&str] = &["sched", "scaler", "rng", "sampler"];
+/// Parts of a training state that hold no tensors, or tensors of the CPU.
+const NO_WEIGHTS: &[&str] =
+    &["rng", "random", "sched", "scaler", "meta", "sampler", "dataset", "tokenizer", "vocab", "stats"];
+
+impl Interp<'_> {
+    /// `torch.load`, or what reads files as that does: `position` is that of `map_location`. A `program` is read by
+    /// `torch.jit.load`: that has weights, whatever it is called.
+    pub(crate) fn torch_load(&mut self, position: usize, program: bool, args: &Args, e: ExprId) -> Value {
+        let location = args.get(position, "map_location");
+        self.check_location(location);
+        // A wrapper that hands on what it was not given is not to blame, but who calls it in sight.
+        let written = |at: ExprId| self.linked().ir.expr(at) == Expr::None;
+        let explicit_none =
+            matches!(location, Some((Value::None, at)) if written(at) || self.is_left_out(at));
+        if ((location.is_none() && !args.open) || explicit_none)
+            && !self.located_elsewhere(e)
+            && !self.is_published(args)
+            && !(program && self.goes_to_cuda(e))
+            && !(program && self.runs_the_original())
+        {
+            // What this very run has written comes back to where it was.
+            let own = self.saved_before(args);
+            let foreign = self.d.not(own);
+            let available = self.available(None);
+            let absent = self.d.not(available);
+            let bad = self.d.and(foreign, absent);
+            let bite = self.bite(bad, true).or_else(|| {
+                // Something before it needs CUDA and has not asked: there it goes back to the GPU it came from.
+                self.shadow(bad, true)?;
+                // Who uses the first GPU alone has saved it from there.
+                if !self.watch.beyond_first {
+                    return None;
+                }
+                let there = self.d.and(foreign, available);
+                self.bite(there, false)
+            });
+            if let Some(bite) = bite {
+                let place = self.place(e);
+                self.emit(
+                    Kind::Load { program, explicit_none, several: self.watch.beyond_first, met: Vec::new() },
+                    place,
+                    bite,
+                    Vec::new(),
+                );
+                let result = self.result_of(e);
+                self.remember_read(result, place);
+                // Data sets are saved with `torch.save` too: wait until the result is used as weights.
+                let names = self.names_around(e);
+                if !program
+                    && !named_as_weights(&names)
+                    && let (Value::Outer(o), Some(event)) = (result, self.events.pop())
+                    && !speak_of(&names, OWN_STATE)
+                {
+                    self.loads.insert(o, event);
+                }
+                return result;
+            }
+        }
+        match location {
+            Some((v, at)) if v != Value::None && !program => {
+                let Some(d) = self.as_device(v, at).filter(|_| !matches!(v, Value::Closure(_))) else {
+                    return self.result_of(e);
+                };
+                self.check_use(d, e, UseKind::Transfer, "`torch.load()`");
+                let device = self.because(d, e, Reason::Loaded);
+                self.possible_tensor(device)
+            }
+            _ => self.result_of(e),
+        }
+    }
+
+    /// Does the function run a model that it is given, besides the program that it loads? Then it compares what has just been
+    /// exported with what it came from.
+    fn runs_the_original(&self) -> bool {
+        let ir = &self.linked().ir;
+        let function = ir.function(self.here().func);
+        let given = |e: ExprId| {
+            matches!(ir.expr(e), Expr::Var(Var::Local(slot)) if function.params.iter().any(|p| {
+                p.slot == slot && !matches!(p.name.as_str(), "self" | "cls")
+            }))
+        };
+        ir.exprs[ir.exprs_of(function)].iter().any(|e| match *e {
+            Expr::Call(id) => {
+                let called = ir.call(id).func;
+                given(called)
+                    || matches!(ir.expr(called), Expr::Attr { base, name } if name.as_str() == "forward" && given(base))
+            }
+            _ => false,
+        })
+    }
+
+    /// Is it a parameter of the function that a call in sight has left to its default, `None`?
+    fn is_left_out(&self, at: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let Expr::Var(Var::Local(slot)) = ir.expr(at) else { return false };
+        let params = &ir.function(self.here().func).params;
+        let optional = |p: &&crate::ir::Param| p.default.is_some_and(|d| ir.expr(d) == Expr::None);
+        let param = params.iter().find(|p| p.slot == slot).filter(optional);
+        self.here().site.is_some() && param.is_some()
+    }
+
+    /// The value is used as weights: if `torch.load` gave it, that matters.
+    pub(crate) fn used_as_weights(&mut self, v: Value) {
+        if let Value::Choice(d) = v {
+            let mut leaves = Vec::new();
+            self.d.leaves(d, &mut leaves);
+            for leaf in leaves {
+                let v = *self.t.values.get(leaf);
+                if !matches!(v, Value::Choice(_)) {
+                    self.used_as_weights(v);
+                }
+            }
+        }
+        let Value::Outer(mut o) = v else { return };
+        loop {
+            if let Some(event) = self.loads.remove(&o) {
+                self.events.push(event);
+                return;
+            }
+            match self.t.get_outer(o).key {
+                OuterKey::Attr { base, .. } | OuterKey::Item { base, .. } => o = base,
+                _ => return,
+            }
+        }
+    }
+
+    /// Loaded into a model: it is weights, and so is what it was made of by a function that nobody knows, such as one that renames
+    /// them.
+    pub(crate) fn loaded_as_weights(&mut self, v: Value) {
+        if let Value::Outer(o) = v
+            && let Some(&read) = self.watch.made_of_loaded.get(&o)
+        {
+            self.used_as_weights(Value::Outer(read));
+        }
+        self.used_as_weights(v);
+    }
+
+    /// An unknown function has made something of what was read from a file.
+    pub(crate) fn made_of_what_was_read(&mut self, made: Value, args: &Args) {
+        if self.loads.is_empty() {
+            return;
+        }
+        if let (Value::Outer(o), Some(&(Value::Outer(read), _))) = (made, args.positional.first())
+            && self.loads.contains_key(&read)
+        {
+            self.watch.made_of_loaded.insert(o, read);
+        }
+    }
+
+    /// `load_pretrained(model, torch.load(path))`: who is given it says what it is.
+    pub(crate) fn handed_as_weights(&mut self, callee: Sym, args: &Args) {
+        // What loads its state says so by what it is: schedulers do that as well.
+        if self.loads.is_empty() || callee.as_str() == "load_state_dict" || !named_as_weights(&[callee]) {
+            return;
+        }
+        let given: Vec<Value> = args.values().map(|(v, _)| v).collect();
+        given.into_iter().for_each(|v| self.used_as_weights(v));
+    }
+
+    /// `def restore(self, state_dict)`: the parameter says what it is given.
+    pub(crate) fn taken_for_weights(&mut self, function: &Function, bound: bool, args: &Args) {
+        for (n, param) in function.params.iter().enumerate() {
+            if !named_as_weights(&[param.name]) {
+                continue;
+            }
+            let at = n.checked_sub(usize::from(bound)).and_then(|n| args.positional.get(n));
+            let given = at.map(|&(v, _)| v).or_else(|| args.keyword(param.name.as_str()).map(|(v, _)| v));
+            if let Some(v) = given {
+                self.used_as_weights(v);
+            }
+        }
+    }
+
+    /// Does the function read the same file elsewhere, and say where to? Then it has thought of both.
+    fn located_elsewhere(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let Expr::Call(call) = ir.expr(e) else { return false };
+        let Some(file) = ir.call(call).args.first().map(|a| a.value) else { return false };
+        let location = |call: crate::ir::Call<'_>| {
+            let says = |k: ArgKind| matches!(k, ArgKind::Keyword(k) if k.as_str() == "map_location");
+            call.args.iter().find(|a| says(a.kind)).map(|a| a.value)
+        };
+        // What is handed on in both places says no more there than here.
+        let own = location(ir.call(call));
+        let within = ir.function(self.here().func).span;
+        let whole = self.here().func.0 == 0;
+        ir.exprs.iter().zip(&ir.expr_spans).any(|(&other, &at)| {
+            let Expr::Call(other) = other else { return false };
+            if other == call {
+                return false;
+            }
+            let other = ir.call(other);
+            let elsewhere = |e: ExprId| {
+                ir.expr(e) != Expr::None
+                    && !own.is_some_and(|own| crate::flow::machine::stmt::same(ir, own, e))
+            };
+            (whole || within.contains(at))
+                && location(other).is_some_and(elsewhere)
+                && other.args.first().is_some_and(|a| crate::flow::machine::stmt::same(ir, a.value, file))
+        })
+    }
+
+    /// `torch.jit.load(file).eval().cuda()`: wherever the file was saved, this needs CUDA, and says so itself.
+    fn goes_to_cuda(&self, load: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let at = ir.span(load);
+        let cuda = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if s.as_str().starts_with("cuda"));
+        ir.calls().any(|call| {
+            let Expr::Attr { base, name } = ir.expr(call.func) else { return false };
+            let moves = match name.as_str() {
+                "cuda" => true,
+                "to" => call.args.first().is_some_and(|a| cuda(a.value)),
+                _ => false,
+            };
+            moves && ir.span(base).start == at.start && is_made_of(ir, base, load)
+        })
+    }
+
+    /// The names around a `torch.load`: its file's, its result's, and its function's if that returns it.
+    fn names_around(&self, e: ExprId) -> Vec<Sym> {
+        let ir = &self.linked().ir;
+        let mut names = Vec::new();
+        let Expr::Call(call) = ir.expr(e) else { return names };
+        let (at, function) = (ir.span(e), ir.function(self.here().func));
+        if let Some(file) = ir.call(call).args.first() {
+            self.words_of(ir.span(file.value), &mut names);
+        }
+        for (stmt, &span) in ir.stmts.iter().zip(&ir.stmt_spans) {
+            if !span.contains(at) {
+                continue;
+            }
+            match *stmt {
+                Stmt::Assign { targets, value } if is_each(ir, value, at) => {
+                    for &target in ir.list(targets) {
+                        self.words_of(ir.span(target), &mut names);
+                    }
+                }
+                Stmt::Expr(e) => {
+                    if let Some(list) = added_to(ir, e, at) {
+                        self.words_of(ir.span(list), &mut names);
+                    }
+                }
+                Stmt::Return(Some(value)) if ir.span(value) == at => names.push(function.name),
+                _ => {}
+            }
+        }
+        names
+    }
+
+    /// The names and texts in a piece of the source.
+    fn words_of(&self, span: Span, names: &mut Vec<Sym>) {
+        let ir = &self.linked().ir;
+        let slots = &ir.function(self.here().func).slots;
+        let globals = ir.functions.first().map(|f| &f.slots);
+        for (e, &at) in ir.exprs.iter().zip(&ir.expr_spans) {
+            if !span.contains(at) {
+                continue;
+            }
+            names.extend(match *e {
+                Expr::Attr { name, .. } | Expr::Str(name) | Expr::Var(Var::Unbound(name)) => Some(name),
+                Expr::Var(Var::Local(slot)) => slots.get(usize::from(slot)).copied(),
+                Expr::Var(Var::Global(slot)) => globals.and_then(|g| g.get(usize::from(slot))).copied(),
+                _ => None,
+            });
+        }
+    }
+}
+
+/// Is it what stands at this place, or a list of what that gives each time?
+fn is_each(ir: &Module, e: ExprId, at: Span) -> bool {
+    match ir.expr(e) {
+        Expr::Comp(id) => {
+            let comp = ir.comp(id);
+            comp.value.is_none() && ir.span(comp.element) == at
+        }
+        _ => ir.span(e) == at,
+    }
+}
+
+/// Is it the expression, or what its methods give in turn?
+fn is_made_of(ir: &Module, mut e: ExprId, first: ExprId) -> bool {
+    while e != first {
+        let Expr::Call(id) = ir.expr(e) else { return false };
+        let Expr::Attr { base, .. } = ir.expr(ir.call(id).func) else { return false };
+        e = base;
+    }
+    true
+}
+
+/// `states.append(torch.load(file))`: the list.
+fn added_to(ir: &Module, e: ExprId, at: Span) -> Option<ExprId> {
+    let Expr::Call(id) = ir.expr(e) else { return None };
+    let call = ir.call(id);
+    let Expr::Attr { base, name } = ir.expr(call.func) else { return None };
+    let adds = name.as_str() == "append" && call.args.iter().any(|a| ir.span(a.value) == at);
+    adds.then_some(base)
+}
+
+/// Do the names around a `torch.load` say that it reads weights?
+fn named_as_weights(names: &[Sym]) -> bool {
+    speak_of(names, WEIGHTS) && !speak_of(names, NO_WEIGHTS)
+}
+
+fn speak_of(names: &[Sym], words: &[&str]) -> bool {
+    names.iter().any(|name| {
+        let name = name.as_str().to_ascii_lowercase();
+        words.iter().any(|word| name.contains(word))
+    })
+}

@@ -1,0 +1,529 @@
+//! Batches of data loaders: what a data set's items are, and what collating makes of them.
+//!
+//! `DataLoader` stacks tensors where they are and makes tensors of numbers and arrays on the default device
+//! (torch/utils/data/_utils/collate.py). What nobody here has seen comes from files, so it is on the CPU, unless a
+//! data set in sight has something to do with devices itself.
+
+use crate::flow::domain::diagram::FALSE;
+use crate::flow::domain::diagram::TRUE;
+use crate::flow::domain::dims::Dims;
+use crate::flow::domain::value::{Device, Host, NO_ORIGIN, ObjId, Reason, Role, Tensor, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::frame::ObjKind;
+use crate::flow::observers::watch::Parts;
+use crate::ir::{ArgKind, Expr, ExprId, Stmt, Var};
+use crate::sym::Sym;
+
+/// How deep containers in items are looked into.
+const MAX_NESTING: u32 = 4;
+
+/// How the items of a data set become a batch.
+#[derive(Clone, Copy)]
+struct Collation {
+    /// The call that makes the loader.
+    at: ExprId,
+    /// Items are stacked: a batch has one dimension more.
+    stacked: bool,
+    /// What is not known of an item came from files: it is on the CPU.
+    from_files: bool,
+}
+
+impl Interp<'_> {
+    /// Data sets that are made of others or of tensors, and loaders.
+    pub(crate) fn data_utility(&mut self, text: &str, args: &Args, e: ExprId) -> Option<Value> {
+        let (_, name) = text.rsplit_once('.')?;
+        Some(match name {
+            "DataLoader" => self.make_loader(args, e),
+            "TensorDataset" => {
+                let items: Vec<Value> = args.positional.iter().map(|&(v, _)| self.row_of(v)).collect();
+                let item = if args.open { Value::Unknown } else { self.seq(&items) };
+                Value::Object(self.object(ObjKind::Items, None, item))
+            }
+            "random_split" => {
+                if let Some(op) = crate::torch::function(Sym::new(text)) {
+                    self.check_cpu_only(op, "`random_split`", e, None, args);
+                }
+                if !args.open && args.get(2, "generator").is_none() {
+                    self.draws_by_default(e, "random_split");
+                }
+                let part = args.get(0, "dataset").map_or(Value::Unknown, |(v, _)| v);
+                let n = args.get(1, "lengths").and_then(|(v, _)| self.exact_elements(v)).map(|v| v.len());
+                match n {
+                    Some(n) => self.seq(&vec![part; n]),
+                    None => self.many(part),
+                }
+            }
+            "Subset" => args.get(0, "dataset").map_or(Value::Unknown, |(v, _)| v),
+            "ConcatDataset" => match args.get(0, "datasets").and_then(|(v, at)| self.item_of_any(v, at)) {
+                Some(item) => Value::Object(self.object(ObjKind::Items, None, item)),
+                None => self.result_of(e),
+            },
+            _ => return None,
+        })
+    }
+
+    /// An item of any of several data sets.
+    fn item_of_any(&mut self, parts: Value, at: ExprId) -> Option<Value> {
+        let parts = match self.exact_elements(parts) {
+            Some(parts) => parts,
+            None => vec![self.some_element(parts, at)],
+        };
+        let mut item = Value::Absent;
+        for part in parts {
+            let more = self.item_of(part, at)?;
+            item = self.blend(item, more);
+        }
+        (item != Value::Absent).then_some(item)
+    }
+
+    /// `DataLoader(…)`
+    fn make_loader(&mut self, args: &Args, e: ExprId) -> Value {
+        let data = args.get(0, "dataset");
+        let before = self.objects.len();
+        self.check_workers(data.map(|(v, _)| v), args, e);
+        self.check_shuffling(args, e);
+        let collate = args.get(6, "collate_fn").filter(|&(f, _)| f != Value::None && !is_default_collate(f));
+        let pins = args.get(7, "pin_memory").map(|(v, _)| v);
+        let item = match (data, collate) {
+            (Some((data, _)), Some((f @ (Value::Closure(_) | Value::Bound(_)), at))) => {
+                self.collated_by(data, f, at, e)
+            }
+            // Whatever collates them: what is on a device cannot be pinned (aten/src/ATen/native/Memory.cpp, `pin_memory`).
+            (_, Some(_)) if pins == Some(Value::Bool(TRUE)) && !args.open => {
+                let batch = self.unseen_batch(e);
+                match batch {
+                    Value::Tensor(t) => {
+                        let t = self.get_tensor(t);
+                        self.tensor(Tensor { dims: Dims::ANY, ..t })
+                    }
+                    v => v,
+                }
+            }
+            (_, Some(_)) => Value::Unknown,
+            (Some((data, at)), None) if !matches!(data, Value::Tensor(_)) && self.is_filled_list(at) => {
+                Value::Unknown
+            }
+            (Some((data, _)), None) => self.each(data, &mut |i, data| i.batch_of(data, args, e)),
+            (None, None) => self.unseen_batch(e),
+        };
+        if let (Some(Value::Bool(pins)), Some((_, at))) = (pins, data) {
+            self.check_pinning(item, pins, at, e);
+        }
+        let pinned = pins.is_some_and(|v| v != Value::Bool(FALSE)) || args.open;
+        let item = if pinned { self.pinned(item, e) } else { item };
+        self.made_anew(item, before);
+        Value::Object(self.object(ObjKind::Loader, None, item))
+    }
+
+    /// `self.rows`, where a method says `self.rows = []`: what others put there may have been on a device.
+    fn is_filled_list(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let own = |e: ExprId, name| matches!(ir.expr(e), Expr::Attr { base, name: n } if n == name && ir.expr(base) == Expr::Var(Var::Local(0)));
+        let (Expr::Attr { name, .. }, Some(class)) = (ir.expr(e), self.here().class) else { return false };
+        class.module == self.here().module && own(e, name) && {
+            let span = ir.class(class.class).span;
+            ir.stmts.iter().zip(&ir.stmt_spans).any(|(s, &at)| match *s {
+                Stmt::Assign { targets, value } => {
+                    span.contains(at)
+                        && matches!(ir.expr(value), Expr::List(_))
+                        && ir.list(targets).iter().any(|&t| own(t, name))
+                }
+                _ => false,
+            })
+        }
+    }
+
+    /// A batch of a data set whose items are collated as PyTorch does it.
+    fn batch_of(&mut self, data: Value, args: &Args, e: ExprId) -> Value {
+        // Rows of what has been put on a device are there.
+        if let Value::Tensor(t) = data {
+            let device = self.get_tensor(t).device;
+            return self.possible_tensor(device);
+        }
+        let Some(item) = self.item_of(data, e) else { return self.unseen_batch(e) };
+        let stacked = args.get(1, "batch_size").is_none_or(|(v, _)| v != Value::None) && !args.open;
+        let known = match data {
+            // What a list holds was put there, and may have been on a device by then.
+            Value::Object(id) => {
+                matches!(self.obj(id).kind, ObjKind::Items | ObjKind::List { .. })
+                    || self.obj(id).class.is_some_and(|class| self.speaks_of_devices(class))
+            }
+            _ => false,
+        };
+        let plain = matches!(self.store.get(self.default_device), Value::Absent | Value::None);
+        let from_files = !known && plain;
+        self.collated(item, Collation { at: e, stacked, from_files }, 0)
+    }
+
+    /// What a data set in sight gives for a number, or what one that is gone over gives.
+    pub(crate) fn item_of(&mut self, data: Value, e: ExprId) -> Option<Value> {
+        let Value::Object(id) = data else { return None };
+        match self.obj(id).kind {
+            ObjKind::Items => return Some(self.own(id)),
+            ObjKind::Instance => {}
+            ObjKind::List { module: false } => return Some(self.some_element(data, e)),
+            _ => return None,
+        }
+        let own = |i: &Self, name| i.own_method(id, name).is_some();
+        let (numbered, gone_over) = (own(self, "__getitem__"), own(self, "__iter__"));
+        if !numbered && !gone_over {
+            return None;
+        }
+        Some(self.aside(&mut |i| {
+            if numbered { i.index(data, Self::NUMBER, e, e, e) } else { i.some_element(data, e) }
+        }))
+    }
+
+    /// What a loader will call: interpreted for itself too, so nothing is told of it here.
+    fn aside(&mut self, called: &mut dyn FnMut(&mut Self) -> Value) -> Value {
+        let before = self.path;
+        self.muted += 1;
+        let v = called(self);
+        self.muted -= 1;
+        self.path = before;
+        v
+    }
+
+    /// Is there something about devices in the class or in those it is made of?
+    fn speaks_of_devices(&self, class: crate::link::ClassKey) -> bool {
+        self.program.class(class).mro.iter().any(|k| {
+            let ir = &self.program.get(k.module).ir;
+            let span = ir.class(k.class).span;
+            ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
+                span.contains(at) && match *e {
+                    Expr::Attr { name, .. } => matches!(name.as_str(), "to" | "cuda" | "device"),
+                    Expr::Str(s) => crate::flow::models::devices::from_values::parse_device(s.as_str()).is_some(),
+                    Expr::Call(c) => ir.call(c).args.iter().any(
+                        |a| matches!(a.kind, ArgKind::Keyword(k) if crate::flow::machine::calls::args::names_device(k.as_str())),
+                    ),
+                    _ => false,
+                }
+            })
+        })
+    }
+
+    /// A row of one of a `TensorDataset`'s tensors.
+    pub(crate) fn row_of(&mut self, whole: Value) -> Value {
+        let Value::Tensor(t) = whole else { return whole };
+        let t = self.get_tensor(t);
+        let dims = t.dims.minus(1);
+        self.tensor(Tensor { dims, certain: true, role: Role::Plain, bytes: None, ..t })
+    }
+
+    /// `dataset[0]`: what nobody here has seen of an item came from files, as with batches.
+    pub(crate) fn item_from_files(&mut self, id: ObjId, i: Value, item: Value, e: ExprId) -> Value {
+        let single = matches!(i, Value::Int(_));
+        let Some(class) =
+            self.obj(id).class.filter(|_| single && matches!(item, Value::Unknown | Value::Outer(_)))
+        else {
+            return item;
+        };
+        let data = self
+            .program
+            .class(class)
+            .externals
+            .iter()
+            .any(|&p| crate::torch::base_class(p).is_some_and(|b| b.kind == crate::torch::Base::Dataset));
+        if data { self.data_from_files(e) } else { item }
+    }
+
+    /// Something that is read from files, unless a transform sends it elsewhere.
+    fn data_from_files(&mut self, e: ExprId) -> Value {
+        let sent = self.linked().ir.exprs.iter().any(|e| matches!(*e, Expr::Attr { name, .. } | Expr::Var(crate::ir::Var::Unbound(name)) if name.as_str() == "ToDevice"));
+        let plain = matches!(self.store.get(self.default_device), Value::Absent | Value::None);
+        if sent || !plain {
+            return self.result_of(e);
+        }
+        self.unseen_batch(e)
+    }
+
+    /// `torch_geometric.datasets.Planetoid(…)`: a data set of graphs.
+    pub(crate) fn data_set_of_files(&mut self, args: &Args, e: ExprId) -> Value {
+        let changed = args.open
+            || args
+                .values()
+                .any(|(v, _)| matches!(v, Value::Closure(_) | Value::Bound(_) | Value::Object(_)));
+        let item = if changed { self.result_of(e) } else { self.data_from_files(e) };
+        Value::Object(self.object(ObjKind::Items, None, item))
+    }
+
+    /// `data.to(device)` as a statement, where `data` may be a graph: it is moved in place, with all that it holds.
+    pub(crate) fn graph_moves(&mut self, e: ExprId, moved: Value) {
+        let ir = &self.linked().ir;
+        let Expr::Call(call) = ir.expr(e) else { return };
+        let Expr::Attr { base, name } = ir.expr(ir.call(call).func) else { return };
+        if !matches!(name.as_str(), "to" | "cuda" | "cpu")
+            || !matches!(ir.expr(base), Expr::Var(_) | Expr::Attr { .. })
+            || !self.batches_may_move()
+        {
+            return;
+        }
+        self.muted += 1;
+        let v = self.eval(base);
+        self.muted -= 1;
+        let may_be = |v: &Value| match *v {
+            Value::Tensor(t) => !self.get_tensor(t).certain && self.is_of_batch(self.get_tensor(t)),
+            _ => false,
+        };
+        if self.values_of(v).iter().any(may_be) {
+            self.assign(base, moved);
+        }
+    }
+
+    /// A batch of which nothing is known.
+    fn unseen_batch(&mut self, e: ExprId) -> Value {
+        let place = self.place(e);
+        let origin = self.origin(place, Reason::Batch, NO_ORIGIN);
+        let device = self.at(Device::Cpu, origin);
+        let v = self.possible_tensor(device);
+        let Value::Tensor(t) = v else { return v };
+        let t = self.get_tensor(t);
+        self.tensor(Tensor { dims: Dims::SOME, ..t })
+    }
+
+    /// `for key in batch: … batch[key]`: what nobody has seen is indexed by what it gives, so it is a dict.
+    pub(crate) fn goes_over_keys(&self, iterable: Value, target: ExprId, at: ExprId) -> bool {
+        let Value::Tensor(t) = iterable else { return false };
+        let t = self.get_tensor(t);
+        if t.certain || !self.is_of_batch(t) {
+            return false;
+        }
+        let ir = &self.linked().ir;
+        let (Expr::Var(key), Expr::Var(whole)) = (ir.expr(target), ir.expr(at)) else { return false };
+        let is = |e: ExprId, wanted| matches!(ir.expr(e), Expr::Var(v) if v == wanted);
+        ir.exprs[ir.exprs_of(ir.function(self.here().func))]
+            .iter()
+            .any(|e| matches!(*e, Expr::Index { base, index } if is(base, whole) && is(index, key)))
+    }
+
+    /// `batch["y"] = y`: no tensor has such items, and what the batch holds from now on is not only what came with it.
+    /// Nor is it a tensor where `batch[i] = batch[i].to(device)` puts what is somewhere else: that would be copied back.
+    pub(crate) fn batch_is_changed(&mut self, t: Tensor, key: Value, value: Value, base: ExprId) {
+        let moved = |i: &Self| matches!(value, Value::Tensor(v) if i.get_tensor(v).device != t.device);
+        // `for key in batch.keys()`: one of two batches gives texts, and nobody knows what the other one gives.
+        let keys = self.values_of(key);
+        let any = |test: fn(&Value) -> bool| keys.iter().any(test);
+        let named = any(|k| matches!(k, Value::Str(..) | Value::Host(Host::Text)));
+        let of_a_list = any(|k| matches!(k, Value::Int(_) | Value::Host(Host::Number))) && moved(self);
+        if !t.certain
+            && self.is_of_batch(t)
+            && (named || of_a_list)
+            && matches!(self.linked().ir.expr(base), Expr::Var(_) | Expr::Attr { .. })
+        {
+            self.assign(base, Value::Unknown);
+        }
+    }
+
+    /// What becomes of items like this one, or of a part of them.
+    fn collated(&mut self, item: Value, how: Collation, depth: u32) -> Value {
+        if depth > MAX_NESTING {
+            return Value::Unknown;
+        }
+        match item {
+            Value::Tensor(t) => {
+                let t = self.get_tensor(t);
+                let device = self.because(t.device, how.at, Reason::Batch);
+                let dims = t.dims.plus(u8::from(how.stacked));
+                self.tensor(Tensor { device, dims, role: Role::Plain, bytes: None, double: FALSE, ..t })
+            }
+            Value::Host(Host::Array) => self.made_of_host(Dims::SOME, how),
+            Value::Host(Host::Numbers) if how.stacked => self.made_of_host(Dims::SOME, how),
+            Value::Host(Host::Number | Host::Doubles | Host::Rank | Host::CurrentGpu)
+            | Value::Int(_)
+            | Value::Bool(_)
+                if how.stacked =>
+            {
+                self.made_of_host(Dims::exactly(1), how)
+            }
+            Value::Str(..) | Value::Host(Host::Text) => self.many(Self::TEXT),
+            // `for x, in loader` and `for x in loader` both come as a list of tensors.
+            Value::Seq(_) | Value::Many(_) => self.collated_content(item, how, depth),
+            Value::Object(id) => {
+                let kind = self.obj(id).kind;
+                let content = self.own(id);
+                match (kind, content) {
+                    (ObjKind::List { module: false }, content) => {
+                        let content = self.collated_content(content, how, depth);
+                        Value::Object(self.object(kind, None, content))
+                    }
+                    (ObjKind::Dict { module: false }, Value::Seq(s)) => {
+                        let mut items = self.seq_items(s).to_vec();
+                        for pair in items.chunks_mut(2) {
+                            pair[1] = self.collated(pair[1], how, depth + 1);
+                        }
+                        let content = self.seq(&items);
+                        Value::Object(self.object(kind, None, content))
+                    }
+                    (ObjKind::Dict { module: false }, content) => {
+                        let content = self.collated_content(content, how, depth);
+                        Value::Object(self.object(kind, None, content))
+                    }
+                    _ => Value::Unknown,
+                }
+            }
+            Value::Choice(_) => self.each(item, &mut |i, v| i.collated(v, how, depth + 1)),
+            // It lives where whoever gives it wants it.
+            Value::Outer(o) if self.t.get_outer(o).varies || self.is_tensorish(o) => item,
+            Value::Outer(_) | Value::Unknown if how.from_files => self.unseen_batch(how.at),
+            _ => Value::Unknown,
+        }
+    }
+
+    fn collated_content(&mut self, content: Value, how: Collation, depth: u32) -> Value {
+        match content {
+            Value::Seq(s) => {
+                let items: Vec<Value> =
+                    self.seq_items(s).iter().map(|&v| self.collated(v, how, depth + 1)).collect();
+                self.seq(&items)
+            }
+            Value::Many(m) => {
+                let item = *self.t.values.get(m);
+                let item = self.collated(item, how, depth + 1);
+                self.many(item)
+            }
+            _ => Value::Unknown,
+        }
+    }
+
+    /// Numbers and arrays become tensors on the default device.
+    fn made_of_host(&mut self, dims: Dims, how: Collation) -> Value {
+        let device = self.default_device_at(how.at, Reason::Batch);
+        self.plain_tensor(device, dims)
+    }
+
+    /// What the project's own `collate_fn` makes of the data set's items. It is interpreted for itself too.
+    fn collated_by(&mut self, data: Value, f: Value, at: ExprId, e: ExprId) -> Value {
+        let item = self.item_of(data, e).unwrap_or_else(|| self.result_of(e));
+        let items = self.many(item);
+        let args = Args { positional: vec![(items, at)], ..Args::default() };
+        let batch = self.aside(&mut |i| i.call_value(f, &args, e));
+        if batch == Value::None { Value::Unknown } else { batch }
+    }
+
+    /// `pin_memory=True` over tensors that are not in host memory.
+    fn check_pinning(
+        &mut self,
+        item: Value,
+        pins: crate::flow::domain::diagram::Cond,
+        data: ExprId,
+        e: ExprId,
+    ) {
+        let mut parts = Parts::default();
+        self.parts_of(item, &mut parts, 0);
+        let before = self.path;
+        self.path = self.d.and(before, pins);
+        let unknown = self.t.places.add((Device::Unknown, NO_ORIGIN));
+        for t in parts.tensors {
+            let t = self.get_tensor(t);
+            if !t.certain || self.path == FALSE {
+                continue;
+            }
+            // Elsewhere it only warns.
+            let places = &self.t.places;
+            let device = self.d.map(t.device, &mut |p| match places.get(p).0 {
+                Device::Other(_) => unknown,
+                _ => p,
+            });
+            if self.check_on_cpu(device, data, e, "`DataLoader(pin_memory=True)`") {
+                break;
+            }
+        }
+        self.path = before;
+    }
+
+    /// What a loader pins, or may pin.
+    fn pinned(&mut self, item: Value, e: ExprId) -> Value {
+        self.each_within(item, &mut |i, item| match item {
+            Value::Tensor(t) => {
+                let t = i.get_tensor(t);
+                let device = i.because(t.device, e, Reason::Pinned);
+                i.tensor(Tensor { device, ..t })
+            }
+            Value::Object(id) if i.is_plain_container(id) => {
+                let content = i.own(id);
+                let content = i.pinned(content, e);
+                i.set_own(id, content);
+                item
+            }
+            v => v,
+        })
+    }
+
+    /// Is it a list or dict of Python's own?
+    pub(crate) fn is_plain_container(&self, id: ObjId) -> bool {
+        matches!(self.obj(id).kind, ObjKind::Dict { module: false } | ObjKind::List { module: false })
+    }
+
+    /// The objects in the value that were made since there were so many are made anew in each round of a loop.
+    pub(crate) fn made_anew(&mut self, v: Value, since: usize) {
+        match v {
+            Value::Object(id) => {
+                let kind = self.obj(id).kind;
+                let plain = matches!(
+                    kind,
+                    ObjKind::Dict { module: false } | ObjKind::List { module: false } | ObjKind::Instance
+                );
+                if !plain || (id.0 as usize) < since || !self.watch.anew.insert(id) {
+                    return;
+                }
+                self.made_anew(self.own(id), since);
+                for (_, cell) in self.obj(id).attrs.clone() {
+                    self.made_anew(self.store.get(cell), since);
+                }
+            }
+            Value::Seq(s) => {
+                for &v in &self.seq_items(s) {
+                    self.made_anew(v, since);
+                }
+            }
+            Value::Many(m) => self.made_anew(*self.t.values.get(m), since),
+            _ => {}
+        }
+    }
+
+    /// What the next round of a loop gets: what was done to the objects of the one before is not done to its own.
+    pub(crate) fn next_round(&mut self, v: Value) -> Value {
+        if !self.outer_writes.is_empty() {
+            self.is_new_outside(v);
+        }
+        if self.watch.anew.is_empty() {
+            return v;
+        }
+        match v {
+            Value::Object(id) if self.watch.anew.contains(&id) => {
+                let (kind, class, own) = (self.obj(id).kind, self.obj(id).class, self.own(id));
+                let own = self.next_round(own);
+                let new = self.object(kind, class, own);
+                for (name, cell) in self.obj(id).attrs.clone() {
+                    let field = self.next_round(self.store.get(cell));
+                    self.set_field(new, name, field);
+                }
+                Value::Object(new)
+            }
+            Value::Seq(s) => {
+                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.next_round(v)).collect();
+                self.seq(&items)
+            }
+            Value::Many(m) => {
+                let item = *self.t.values.get(m);
+                let item = self.next_round(item);
+                self.many(item)
+            }
+            v => v,
+        }
+    }
+
+    /// The method of this name that an object's class has in the project.
+    pub(crate) fn own_method(
+        &self,
+        id: ObjId,
+        name: &str,
+    ) -> Option<(crate::link::ModIdx, crate::ir::FuncId)> {
+        self.obj(id).class.and_then(|class| self.program.find_method(class, Sym::new(name)))
+    }
+}
+
+fn is_default_collate(f: Value) -> bool {
+    matches!(f, Value::External(path) if path.as_str().ends_with(".default_collate"))
+}

@@ -1,0 +1,277 @@
+//! Files that the program itself has written: what `torch.load` reads of them was saved on this machine.
+
+use std::fmt::Write as _;
+
+use crate::flow::domain::atom::Atom;
+use crate::flow::domain::diagram::TRUE;
+use crate::flow::domain::diagram::{Cond, FALSE};
+use crate::flow::domain::value::{FrameId, OuterId, OuterKey, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::calls::args::Args;
+use crate::ir::{Expr, ExprId, FuncId, Stmt, Var};
+use crate::link::{ModIdx, Resolved};
+use crate::span::Span;
+use crate::sym::Sym;
+use crate::torch;
+
+/// Functions that write what is at an address into a file, with Python 2's name for the first.
+const DOWNLOADS: &[&str] = &[
+    "urllib.request.urlretrieve",
+    "urllib.urlretrieve",
+    "six.moves.urllib.request.urlretrieve",
+    "torch.hub.download_url_to_file",
+    "gdown.download",
+    "wget.download",
+];
+/// Names that are made of longer expressions are not compared.
+const MAX_PARTS: u32 = 40;
+
+impl Interp<'_> {
+    /// `torch.save(…, file)`: `position` is that of the file.
+    pub(crate) fn remember_saved(&mut self, position: usize, args: &Args) {
+        let Some(file) = self.file_name(args, position) else { return };
+        let before = self.saved.get(&file).copied().unwrap_or(FALSE);
+        let when = self.d.or(before, self.path);
+        self.saved.insert(file, when);
+    }
+
+    /// A file that is fetched from an address that is written down holds what is published there, whether it is fetched now or
+    /// was before: `urlretrieve(url, file)`, `open(file, "wb")` in a function that asks for such an address.
+    pub(crate) fn remember_download(&mut self, path: &str, args: &Args) {
+        let at = match path {
+            "open" => 0,
+            path if is_download(path) => 1,
+            _ => return,
+        };
+        let keyword = ["file", "filename", "dst", "output", "out"].into_iter().find_map(|k| args.keyword(k));
+        let Some((v, e)) = args.positional.get(at).copied().or(keyword) else { return };
+        let binary = |(v, _)| matches!(v, Value::Str(mode, _) if mode.as_str().contains('w') && mode.as_str().contains('b'));
+        if path == "open" && !(args.get(1, "mode").is_some_and(binary) && self.asks_an_address()) {
+            return;
+        }
+        if path != "open" && !args.get(0, "url").is_some_and(|(v, e)| self.is_address(v, e)) {
+            return;
+        }
+        let mut name = String::new();
+        self.muted += 1;
+        let known = self.spell_value(v, e, &mut name, &mut MAX_PARTS.clone());
+        self.muted -= 1;
+        if known.is_some() {
+            self.saved.insert(Sym::new(&name), TRUE);
+        }
+    }
+
+    /// Does the function fetch something from an address that is written down?
+    fn asks_an_address(&mut self) -> bool {
+        let (linked, module) = (self.linked(), self.here().module);
+        let ir = &linked.ir;
+        let within = ir.function(self.here().func).span;
+        let whole = self.here().func.0 == 0;
+        let fetches = |&(e, at): &(&Expr, &Span)| {
+            let Expr::Call(id) = e else { return false };
+            (whole || within.contains(*at))
+                && matches!(self.program.resolve_expr(module, ir.call(*id).func), Some(Resolved::External(path))
+                    if matches!(path.as_str(), "requests.get" | "urllib.request.urlopen" | "urllib.request.Request"))
+        };
+        let calls = ir.exprs.iter().zip(&ir.expr_spans).filter(fetches);
+        let asked: Vec<ExprId> = calls
+            .filter_map(|(e, _)| match *e {
+                Expr::Call(id) => ir.call(id).args.first().map(|a| a.value),
+                _ => None,
+            })
+            .collect();
+        asked.into_iter().any(|e| self.is_address(Value::Unknown, e))
+    }
+
+    /// When this very run has written the file before, as far as the machine and its user decide that. Whether the
+    /// epoch was the best one so far does not matter: some epoch was.
+    pub(crate) fn saved_before(&mut self, args: &Args) -> Cond {
+        if self.is_written_by_a_callback(args) {
+            return TRUE;
+        }
+        let Some(file) = self.file_name(args, 0) else { return FALSE };
+        let Some(&when) = self.saved.get(&file) else { return FALSE };
+        let atoms = &self.atoms;
+        let decided = |a| matches!(atoms.get(a), Atom::Gpus(_) | Atom::Backend(_) | Atom::Flag { .. });
+        self.d.forget(when, &decided)
+    }
+
+    /// `torch.load(checkpoint.best_model_path)`
+    fn is_written_by_a_callback(&self, args: &Args) -> bool {
+        let Some((Value::Outer(file), _)) = args.get(0, "f") else { return false };
+        let OuterKey::Attr { base, name } = self.t.get_outer(file).key else { return false };
+        self.class_outside(base).is_some_and(|class| torch::names_written_file(class, name))
+    }
+
+    /// The class outside the project that an outside thing is an object of, if that is where it was made.
+    pub(crate) fn class_outside(&self, o: OuterId) -> Option<Sym> {
+        let OuterKey::Result { module, expr, .. } = self.t.get_outer(o).key else { return None };
+        let ir = &self.program.get(module).ir;
+        let Expr::Call(call) = ir.expr(expr) else { return None };
+        let class = ir.call(call).func;
+        match self.program.resolve_expr(module, class)? {
+            Resolved::External(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// What tells one file from another: the same text for the same name.
+    fn file_name(&mut self, args: &Args, position: usize) -> Option<Sym> {
+        let (v, at) = args.get(position, "f")?;
+        let mut name = String::new();
+        self.muted += 1;
+        let known = self.spell_value(v, at, &mut name, &mut MAX_PARTS.clone());
+        self.muted -= 1;
+        known.map(|()| Sym::new(&name))
+    }
+
+    fn spell_value(&mut self, v: Value, e: ExprId, name: &mut String, left: &mut u32) -> Option<()> {
+        match v {
+            Value::Str(s, _) => name.push_str(s.as_str()),
+            Value::Int(i) => write!(name, "{i}").ok()?,
+            // An argument, a part of one: it is the same wherever it is read.
+            Value::Outer(o)
+                if !matches!(
+                    self.t.get_outer(o).key,
+                    OuterKey::Result { .. } | OuterKey::Item { key: None, .. }
+                ) =>
+            {
+                write!(name, "<{}>", o.0).ok()?;
+            }
+            _ => return self.spell(e, name, left),
+        }
+        Some(())
+    }
+
+    fn spelled_by_caller(&self, var: Var, e: ExprId) -> Option<(FrameId, ExprId)> {
+        let given = self.given_by_caller(self.written_here(e), var)?;
+        Some((given.frame?, given.e))
+    }
+
+    /// A name that is put together, by its parts.
+    fn spell(&mut self, e: ExprId, name: &mut String, left: &mut u32) -> Option<()> {
+        *left = left.checked_sub(1)?;
+        let linked = self.linked();
+        let ir = &linked.ir;
+        match ir.expr(e) {
+            Expr::Var(var) => {
+                if let Some(value) = self.given_before(var, e) {
+                    return self.spell_part(value, name, left);
+                }
+                // As the caller spells it: who downloads a file into a place that it is given, writes that one.
+                if let Some((caller, given)) = self.spelled_by_caller(var, e) {
+                    let here = std::mem::replace(&mut self.frame, caller);
+                    let spelled = self.spell_part(given, name, left);
+                    self.frame = here;
+                    return spelled;
+                }
+                let (slots, slot) = match var {
+                    Var::Local(slot) => (&ir.function(self.here().func).slots, slot),
+                    Var::Global(slot) => (&ir.functions.first()?.slots, slot),
+                    _ => return None,
+                };
+                // A loop's number: what another loop counts under that name is meant to be the same.
+                write!(name, "<{}>", slots.get(usize::from(slot))?).ok()
+            }
+            Expr::Attr { base, name: attribute } => {
+                self.spell_part(base, name, left)?;
+                write!(name, ".{attribute}").ok()
+            }
+            Expr::Format(list) => ir.list(list).iter().try_for_each(|&x| self.spell_part(x, name, left)),
+            Expr::Binary { left: a, right: b, op } => {
+                self.spell_part(a, name, left)?;
+                write!(name, "<{op:?}>").ok()?;
+                self.spell_part(b, name, left)
+            }
+            Expr::Tuple(list) => ir.list(list).iter().try_for_each(|&x| {
+                self.spell_part(x, name, left)?;
+                name.push(',');
+                Some(())
+            }),
+            Expr::Call(id) => {
+                let call = ir.call(id);
+                match ir.expr(call.func) {
+                    Expr::Attr { base, name: method } if !matches!(ir.expr(base), Expr::Attr { .. }) => {
+                        self.spell_part(base, name, left)?;
+                        write!(name, ".{method}(").ok()?;
+                    }
+                    Expr::Attr { name: function, .. } => write!(name, "{function}(").ok()?,
+                    Expr::Var(Var::Unbound(function)) => write!(name, "{function}(").ok()?,
+                    _ => name.push('('),
+                }
+                call.args.iter().try_for_each(|a| {
+                    self.spell_part(a.value, name, left)?;
+                    name.push(',');
+                    Some(())
+                })
+            }
+            Expr::Index { base, index } => {
+                self.spell_part(base, name, left)?;
+                name.push('[');
+                self.spell_part(index, name, left)
+            }
+            Expr::Str(s) => {
+                name.push_str(s.as_str());
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    /// A part: by its value if it is a name that has one, else by its own parts.
+    fn spell_part(&mut self, e: ExprId, name: &mut String, left: &mut u32) -> Option<()> {
+        match self.linked().ir.expr(e) {
+            Expr::Var(_) | Expr::Attr { .. } | Expr::Index { .. } | Expr::Int(_) | Expr::Str(_) => {
+                let v = self.eval(e);
+                if matches!(v, Value::Object(_) | Value::External(_) | Value::Module(_)) {
+                    write!(name, "<{v:?}>").ok()
+                } else {
+                    self.spell_value(v, e, name, left)
+                }
+            }
+            _ => self.spell(e, name, left),
+        }
+    }
+
+    /// What the variable was given last before this point, in the same function.
+    pub(crate) fn given_before(&self, var: Var, e: ExprId) -> Option<ExprId> {
+        self.given_before_in(self.here().module, self.here().func, var, e)
+    }
+
+    /// The same in any function.
+    pub(crate) fn given_before_in(
+        &self,
+        module: ModIdx,
+        func: FuncId,
+        var: Var,
+        e: ExprId,
+    ) -> Option<ExprId> {
+        let ir = &self.program.get(module).ir;
+        let at = ir.span(e);
+        let function = ir.function(func).span;
+        let whole = func.0 == 0;
+        ir.stmts
+            .iter()
+            .zip(&ir.stmt_spans)
+            .filter(|&(_, &span)| span.start <= at.start && (whole || function.contains(span)))
+            .filter_map(|(stmt, &span)| match *stmt {
+                Stmt::Assign { targets, value }
+                    if span.end <= at.start
+                        && matches!(ir.list(targets), &[t] if ir.expr(t) == Expr::Var(var)) =>
+                {
+                    Some((span.start, Some(value)))
+                }
+                Stmt::For { target, .. } if span.contains(at) && ir.binds(target, var) => {
+                    Some((span.start, None))
+                }
+                _ => None,
+            })
+            .max_by_key(|&(start, _)| start)
+            .and_then(|(_, value)| value)
+    }
+}
+
+/// Does the function write what is at an address into a file?
+pub(crate) fn is_download(path: &str) -> bool {
+    DOWNLOADS.contains(&path)
+}

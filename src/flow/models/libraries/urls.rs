@@ -1,0 +1,307 @@
+//! Addresses that are written down: what is fetched from one is published, and the same for everyone.
+//!
+//! The address itself may be made of parts, filled in, or taken from a table; the table may be another package's.
+
+use crate::flow::domain::value::{FrameId, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::calls::args::Args;
+use crate::flow::project::saved_devices::returns;
+use crate::flow::query::call_sites::{argument, assigned};
+use crate::ir::{Call, Expr, ExprId, Module, Var};
+use crate::link::{ModIdx, Program, Resolved};
+use crate::torch;
+
+/// Addresses are put together by so many steps.
+const MAX_STEPS: u32 = 12;
+
+/// An expression, and where it stands: in a function that is being interpreted, or at the top of a file.
+#[derive(Clone, Copy)]
+pub(crate) struct Written {
+    pub(crate) module: ModIdx,
+    pub(crate) frame: Option<FrameId>,
+    pub(crate) e: ExprId,
+}
+
+impl Interp<'_> {
+    /// A file at an address that is written down: those that were saved on a GPU would have failed for its first user
+    /// without one.
+    pub(crate) fn is_published(&mut self, args: &Args) -> bool {
+        let address = args.get(0, "url").or_else(|| args.get(0, "f"));
+        address.is_some_and(|(v, e)| {
+            let known = matches!(v, Value::Str(s, _) if is_web(s.as_str()));
+            known || self.is_written_address(e)
+        })
+    }
+
+    /// Is it an address, or does it begin with the text of one?
+    pub(crate) fn is_address(&mut self, v: Value, e: ExprId) -> bool {
+        if let Value::Str(s, _) = v {
+            return is_web(s.as_str());
+        }
+        let ir = &self.linked().ir;
+        let whole = match ir.expr(e) {
+            Expr::Var(var) => self.given_before(var, e).unwrap_or(e),
+            _ => e,
+        };
+        ir.exprs_in(whole).any(|n| matches!(ir.exprs[n], Expr::Str(s) if is_web(s.as_str())))
+            || self.is_written_address(e)
+    }
+
+    fn is_written_address(&mut self, e: ExprId) -> bool {
+        self.begins_with_address(self.written_here(e), MAX_STEPS)
+    }
+
+    pub(crate) fn written_here(&self, e: ExprId) -> Written {
+        Written { module: self.here().module, frame: Some(self.frame), e }
+    }
+
+    /// Does the text begin with an address, whatever it is filled in with?
+    fn begins_with_address(&mut self, at: Written, steps: u32) -> bool {
+        let Some(steps) = steps.checked_sub(1) else { return false };
+        let linked = self.program.get(at.module);
+        let ir = &linked.ir;
+        let mut part = |e: ExprId| self.begins_with_address(Written { e, ..at }, steps);
+        match ir.expr(at.e) {
+            // Under no address at all there is nothing.
+            Expr::Str(s) => is_web(s.as_str()) || s.as_str().is_empty(),
+            Expr::Format(list) => ir.list(list).first().is_some_and(|&first| part(first)),
+            Expr::Binary { left, .. } => part(left),
+            Expr::IfElse(id) => part(ir.if_else(id).then) && part(ir.if_else(id).orelse),
+            Expr::Index { .. } => self.is_in_table(at, steps),
+            Expr::Call(id) => self.call_gives_address(at, ir.call(id), steps),
+            Expr::Attr { .. } => {
+                self.is_foreign_table(at) || self.known_text(at).is_some_and(|text| is_web(&text))
+            }
+            Expr::Var(_) => {
+                self.is_foreign_table(at)
+                    || self.bound_to(at).is_some_and(|given| self.begins_with_address(given, steps))
+            }
+            _ => false,
+        }
+    }
+
+    /// `address.format(name)`, `urljoin(address, name)`, `addresses.get(name)`
+    fn call_gives_address(&mut self, at: Written, call: Call<'_>, steps: u32) -> bool {
+        let ir = &self.program.get(at.module).ir;
+        if let Some(id) = published_as(self.program, at.module, call) {
+            return self.is_written_down(Written { e: id, ..at }, steps);
+        }
+        let first = call.args.first().map(|a| Written { e: a.value, ..at });
+        match ir.expr(call.func) {
+            Expr::Attr { base, name } => match name.as_str() {
+                "format" | "replace" | "strip" | "rstrip" => {
+                    self.begins_with_address(Written { e: base, ..at }, steps)
+                }
+                "get" => self.is_in_table(at, steps),
+                "join" | "urljoin" => first.is_some_and(|first| self.begins_with_address(first, steps)),
+                _ => false,
+            },
+            Expr::Var(_) => {
+                let known = self.program.resolve_expr(at.module, call.func);
+                if let Some(Resolved::Function(m, f)) = known {
+                    let given = returns(&self.program.get(m).ir, f);
+                    return !given.is_empty()
+                        && given.iter().all(|e| e.is_some_and(|e| starts_on_the_web(self.program, m, e)));
+                }
+                let joins = matches!(known, Some(Resolved::External(path))
+                    if matches!(path.as_str(), "urllib.parse.urljoin" | "os.path.join" | "builtins.str" | "pathlib.Path"));
+                joins && first.is_some_and(|first| self.begins_with_address(first, steps))
+            }
+            _ => false,
+        }
+    }
+
+    /// A text that stands there, or what a variable has been given that is one.
+    fn is_written_down(&self, at: Written, steps: u32) -> bool {
+        let Some(steps) = steps.checked_sub(1) else { return false };
+        match self.program.get(at.module).ir.expr(at.e) {
+            Expr::Str(_) => true,
+            Expr::Var(_) => self.bound_to(at).is_some_and(|given| self.is_written_down(given, steps)),
+            // `cached_download(hf_hub_url("someone/voices", name))`
+            Expr::Call(id) => published_as(self.program, at.module, self.program.get(at.module).ir.call(id))
+                .is_some_and(|e| self.is_written_down(Written { e, ..at }, steps)),
+            _ => false,
+        }
+    }
+
+    /// `TABLE[name]`, `TABLE[name]["url"]` of a table that is written down at the top of a file, or of another package.
+    fn is_in_table(&mut self, at: Written, steps: u32) -> bool {
+        let (mut whole, mut key) = (at, None);
+        // Down to the table, through what has been taken out of it before.
+        for _ in 0..MAX_STEPS {
+            let ir = &self.program.get(whole.module).ir;
+            let (base, index) = match ir.expr(whole.e) {
+                Expr::Index { base, index } => (base, index),
+                Expr::Call(id) => match (ir.expr(ir.call(id).func), ir.call(id).args.first()) {
+                    (Expr::Attr { base, name }, Some(a)) if name.as_str() == "get" => (base, a.value),
+                    _ => break,
+                },
+                Expr::Var(_) => match self.bound_to(whole) {
+                    Some(given) => {
+                        whole = given;
+                        continue;
+                    }
+                    None => break,
+                },
+                _ => break,
+            };
+            if let (None, Expr::Str(s)) = (key, ir.expr(index)) {
+                key = Some(s);
+            }
+            whole.e = base;
+        }
+        let speaks = key.is_some_and(|key| names_address(key.as_str()));
+        let ir = &self.program.get(whole.module).ir;
+        match ir.expr(whole.e) {
+            Expr::Dict(_) | Expr::Comp(_) => {
+                whole.frame.is_none() && speaks || self.are_addresses(whole, steps)
+            }
+            // `table = others if more else few`
+            Expr::IfElse(id) => {
+                let either = ir.if_else(id);
+                [either.then, either.orelse].into_iter().all(|e| {
+                    let part = Written { e, ..whole };
+                    let part = self.bound_to(part).unwrap_or(part);
+                    self.are_addresses(part, steps)
+                })
+            }
+            _ => self.is_foreign_table(whole) || speaks && self.is_foreign(whole),
+        }
+    }
+
+    /// Are all values of a table addresses? `None` says that there is nothing to be had.
+    fn are_addresses(&mut self, table: Written, steps: u32) -> bool {
+        let Some(steps) = steps.checked_sub(1) else { return false };
+        let ir = &self.program.get(table.module).ir;
+        let values: Vec<ExprId> = match ir.expr(table.e) {
+            Expr::Dict(list) => ir.list(list).iter().skip(1).step_by(2).copied().collect(),
+            Expr::Comp(id) => ir.comp(id).value.into_iter().collect(),
+            _ => Vec::new(),
+        };
+        let mut values = values.into_iter().filter(|&v| ir.expr(v) != Expr::None).peekable();
+        values.peek().is_some()
+            && values.all(|e| {
+                let value = Written { e, ..table };
+                match ir.expr(e) {
+                    Expr::Dict(_) | Expr::Comp(_) => self.are_addresses(value, steps),
+                    _ => self.begins_with_address(value, steps),
+                }
+            })
+    }
+
+    /// Another package's table of addresses, by its name: `torchvision.models.resnet.model_urls`
+    fn is_foreign_table(&self, at: Written) -> bool {
+        matches!(self.program.resolve_expr(at.module, at.e), Some(Resolved::External(path))
+            if names_address(path.as_str().rsplit('.').next().unwrap_or_default()))
+    }
+
+    fn is_foreign(&self, at: Written) -> bool {
+        matches!(self.program.resolve_expr(at.module, at.e), Some(Resolved::External(_)))
+    }
+
+    /// `self.address`: what the interpreter knows of it, where it is just now.
+    fn known_text(&mut self, at: Written) -> Option<String> {
+        if at.frame != Some(self.frame) {
+            return None;
+        }
+        self.muted += 1;
+        let v = self.eval(at.e);
+        self.muted -= 1;
+        match v {
+            Value::Str(s, _) => Some(s.to_string()),
+            _ => None,
+        }
+    }
+
+    /// What a variable has been given: before, in its function; by the call that led there; once, at the top of a file.
+    fn bound_to(&self, at: Written) -> Option<Written> {
+        let Expr::Var(var) = self.program.get(at.module).ir.expr(at.e) else { return None };
+        let local = at.frame.filter(|_| matches!(var, Var::Local(_)));
+        if let Some(frame) = local.map(|f| &self.frames[f.0 as usize]).filter(|frame| frame.func.0 != 0) {
+            let given = self.given_before_in(at.module, frame.func, var, at.e);
+            return given.map(|e| Written { e, ..at }).or_else(|| self.given_by_caller(at, var));
+        }
+        let (module, e) = self.program.bound_to(at.module, at.e)?;
+        Some(Written { module, frame: None, e })
+    }
+
+    /// What the call in sight gives for a parameter that is not set again.
+    pub(crate) fn given_by_caller(&self, at: Written, var: Var) -> Option<Written> {
+        let frame = &self.frames[at.frame?.0 as usize];
+        let ir = &self.program.get(at.module).ir;
+        let Var::Local(slot) = var else { return None };
+        let position = ir.function(frame.func).params.iter().position(|p| p.slot == slot)?;
+        let name = ir.function(frame.func).params[position].name;
+        let (site, caller) = (frame.site?, frame.caller?);
+        let module = self.program.module_of(site.file)?;
+        let call = call_at(&self.program.get(module).ir, site.span)?;
+        let bound = usize::from(frame.receiver != Value::Unknown && frame.class.is_some());
+        let e = crate::flow::query::call_sites::argument(call, position.checked_sub(bound)?, name)?;
+        (self.frames[caller.0 as usize].module == module).then_some(Written {
+            module,
+            frame: Some(caller),
+            e,
+        })
+    }
+}
+
+/// The call that stands at a place.
+fn call_at(ir: &Module, at: crate::span::Span) -> Option<Call<'_>> {
+    let is_it = |(e, span): (&Expr, &crate::span::Span)| match *e {
+        Expr::Call(id) if *span == at => Some(id),
+        _ => None,
+    };
+    ir.exprs.iter().zip(&ir.expr_spans).find_map(is_it).map(|id| ir.call(id))
+}
+
+/// Does it say by its name that it holds an address?
+fn names_address(name: &str) -> bool {
+    name.to_ascii_lowercase().contains("url")
+}
+
+fn is_web(text: &str) -> bool {
+    text.starts_with("http://") || text.starts_with("https://")
+}
+
+/// `hf_hub_download("someone/voices", "encoder.pth")`: the argument that says under which name it is published.
+fn published_as(program: &Program, m: ModIdx, call: Call<'_>) -> Option<ExprId> {
+    let Some(Resolved::External(path)) = program.resolve_expr(m, call.func) else { return None };
+    let id = torch::call(path)?.published_as?;
+    argument(call, usize::from(id.position), id.name)
+}
+
+/// `join("https://example.org", name)`: does the text begin with an address that stands there, or is it the name of a file that
+/// has been fetched from one?
+fn starts_on_the_web(program: &Program, m: ModIdx, e: ExprId) -> bool {
+    let ir = &program.get(m).ir;
+    let starts = |e| starts_on_the_web(program, m, e);
+    match ir.expr(e) {
+        Expr::Str(s) => is_web(s.as_str()),
+        Expr::Format(list) => ir.list(list).first().is_some_and(|&first| starts(first)),
+        Expr::Binary { left, .. } => starts(left),
+        Expr::Var(var @ Var::Local(_)) => {
+            let given = assigned(ir, ir.function_around(e), var);
+            !given.is_empty() && given.into_iter().all(|e| is_fetched(program, m, e))
+        }
+        Expr::Call(_) if is_fetched(program, m, e) => true,
+        Expr::Call(id) => match (ir.expr(ir.call(id).func), ir.call(id).args.first()) {
+            (Expr::Attr { base, name }, _) if name.as_str() == "format" => starts(base),
+            (_, Some(first))
+                if ir
+                    .last_name(ir.call(id).func)
+                    .is_some_and(|n| matches!(n.as_str(), "join" | "urljoin")) =>
+            {
+                starts(first.value)
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// `hf_hub_download("someone/voices", name)`
+fn is_fetched(program: &Program, m: ModIdx, e: ExprId) -> bool {
+    let ir = &program.get(m).ir;
+    let Expr::Call(id) = ir.expr(e) else { return false };
+    published_as(program, m, ir.call(id)).is_some_and(|id| matches!(ir.expr(id), Expr::Str(_)))
+}

@@ -1,0 +1,366 @@
+//! Assignments to attributes: what they register, move and keep.
+
+use crate::flow::domain::diagram::Dd;
+use crate::flow::domain::dims::Dims;
+use crate::flow::domain::value::{Device, ObjId, Reason, Role, Tensor, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::frame::ObjKind;
+use crate::flow::query::flag_words::speaks_of_devices;
+use crate::ir::{Expr, ExprId};
+use crate::sym::Sym;
+
+impl Interp<'_> {
+    /// `b.name = value`
+    pub(crate) fn set_attr(&mut self, b: Value, name: Sym, value: Value, at: ExprId) {
+        // `batch.split = "train"`: it has fields, and knows how to move.
+        if matches!(b, Value::Tensor(_) | Value::Outer(_))
+            && !matches!(name.as_str(), "data" | "grad" | "requires_grad")
+        {
+            self.watch.with_fields.insert(b);
+        }
+        match b {
+            Value::Object(id) => self.set_object_attr(id, name, value, at),
+            Value::Choice(_) => {
+                self.each(b, &mut |i, v| {
+                    i.set_attr(v, name, value, at);
+                    Value::Absent
+                });
+            }
+            Value::Class(key) => {
+                // Where this is not reached it is what the class says.
+                if !self.class_cells.contains_key(&(key, name))
+                    && let Some(before) = self.class_attr(key, name)
+                    && !matches!(before, Value::Object(_))
+                {
+                    let cell = self.store.alloc_with(before);
+                    self.class_cells.insert((key, name), cell);
+                }
+                self.set_class_variable(key, name, value);
+            }
+            // `args.device = …`, `batch.x = …`: what it was is replaced.
+            Value::Outer(o) if !matches!(name.as_str(), "data" | "grad" | "requires_grad") => {
+                let attr = self.outer_attr(o, name);
+                self.write_outside(attr, value);
+            }
+            Value::Tensor(_)
+                if name.as_str() == "requires_grad"
+                    && value == Value::Bool(crate::flow::domain::diagram::TRUE) =>
+            {
+                if let Expr::Attr { base, .. } = self.linked().ir.expr(at) {
+                    self.becomes_leaf(b, base);
+                }
+            }
+            Value::Tensor(_) if name.as_str() == "data" => self.assign_data(b, value, at),
+            Value::Tensor(_) if name.as_str() == "grad" => self.assign_gradient(b, value, at),
+            Value::Module(m) => {
+                self.note_seen();
+                if let Some(&slot) = self.program.get(m).names.get(&name) {
+                    let cell = self.global_cell(m, slot);
+                    self.store.set(cell, value);
+                }
+            }
+            _ => {}
+        }
+        if name.as_str() == "data" {
+            self.takes_memory(value, at);
+        }
+    }
+
+    /// `p.data = q`
+    fn assign_data(&mut self, p: Value, q: Value, at: ExprId) {
+        // A placeholder of one number or none: its memory is wanted back.
+        if let Value::Tensor(t) = q
+            && self.get_tensor(t).bytes.is_some_and(|bytes| bytes <= 8)
+        {
+            return;
+        }
+        // What is on no accelerator yet, on any machine, is brought there: the rest of a new module follows it.
+        if let Value::Tensor(t) = p
+            && matches!(*self.device_leaves(self.get_tensor(t).device), [(_, Device::Cpu, _)])
+        {
+            return;
+        }
+        let parties: Vec<_> = [p, q]
+            .into_iter()
+            .filter_map(|v| self.party(v, at, crate::flow::observers::mixed_devices::Rule::STRICT))
+            .collect();
+        self.meet(crate::flow::domain::event::Meeting::Data, "`.data =`", at, &parties);
+    }
+
+    /// `layer.weight.data = q`: from now on the parameter is where `q` is.
+    fn takes_memory(&mut self, q: Value, at: ExprId) {
+        let ir = &self.linked().ir;
+        let Expr::Attr { base, .. } = ir.expr(at) else { return };
+        let Expr::Attr { base: layer, name } = ir.expr(base) else { return };
+        self.muted += 1;
+        let layer = self.eval(layer);
+        self.muted -= 1;
+        let Value::Object(id) = layer else { return };
+        let device = match q {
+            Value::Tensor(t) => self.get_tensor(t).device,
+            _ => self.unknown_device(),
+        };
+        match (self.get_field(id, name), self.obj(id).kind) {
+            (Value::Tensor(p), _) => {
+                let p = Tensor { device, ..self.get_tensor(p) };
+                let p = self.tensor(p);
+                self.set_field(id, name, p);
+            }
+            // Its other parameters are where they were, unless they are given memory, too.
+            (_, ObjKind::ForeignModule(_)) if !self.is_in_place(self.own(id), device) => {
+                let unknown = self.unknown_device();
+                self.move_module(id, unknown);
+            }
+            _ => {}
+        }
+    }
+
+    /// `x.data = x.data.cuda()` of a variable's tensor that is no module's: it is there from now on, and nothing else is.
+    pub(crate) fn moves_alone(&mut self, target: ExprId, moved: Value) -> bool {
+        let ir = &self.linked().ir;
+        let (Expr::Attr { base, .. }, Value::Tensor(moved)) = (ir.expr(target), moved) else { return false };
+        let Expr::Var(_) = ir.expr(base) else { return false };
+        self.muted += 1;
+        let held = self.eval(base);
+        self.muted -= 1;
+        let Value::Tensor(held) = held else { return false };
+        let held = self.get_tensor(held);
+        if held.role.registered() || !held.certain {
+            return false;
+        }
+        let there = self.tensor(Tensor { device: self.get_tensor(moved).device, ..held });
+        self.assign(base, there);
+        true
+    }
+
+    /// Are the two known to be one device?
+    fn is_in_place(&self, own: Value, device: Dd) -> bool {
+        let Value::Device(own) = own else { return false };
+        let one = |d: Dd| self.d.as_leaf(d).map(|leaf| self.t.places.get(leaf).0);
+        one(own).is_some_and(|d| d != Device::Unknown && one(device) == Some(d))
+    }
+
+    /// `object.__setattr__(b, name, value)` and `b.__dict__[name] = value`: `nn.Module` does not see it.
+    pub(crate) fn set_unseen(&mut self, b: Value, name: Value, value: Value) {
+        let (Value::Object(id), Value::Str(name, _)) = (b, name) else { return };
+        self.set_field(id, name, value);
+        if self.is_module_object(id) {
+            self.watch.unseen.insert((id, name));
+        }
+    }
+
+    /// `model._parameters[name] = value`: the tables in which `nn.Module` itself keeps what is registered. Says whether it is one.
+    pub(crate) fn set_in_registry(&mut self, key: Value, value: Value, at: ExprId, table: ExprId) -> bool {
+        let Expr::Attr { base, name } = self.linked().ir.expr(table) else { return false };
+        let registers = match name.as_str() {
+            "_modules" => "add_module",
+            "_parameters" => "register_parameter",
+            "_buffers" => "register_buffer",
+            _ => return false,
+        };
+        self.muted += 1;
+        let owner = self.eval(base);
+        self.muted -= 1;
+        self.each(owner, &mut |i, owner| {
+            if let Value::Object(id) = owner
+                && i.is_module_object(id)
+            {
+                let args = Args { positional: vec![(key, at), (value, at)], ..Args::default() };
+                i.module_method(id, Sym::new(registers), &args, at, base);
+                if registers != "add_module" && !matches!(key, Value::Str(..)) {
+                    i.forget_registered(id);
+                    i.watch.refilled.insert(id);
+                }
+            }
+            Value::Absent
+        });
+        true
+    }
+
+    /// Where the module's own parameters and buffers are is not known any more: any of them may have been replaced.
+    fn forget_registered(&mut self, id: ObjId) {
+        let unknown = self.unknown_device();
+        for (name, cell) in self.obj(id).attrs.clone() {
+            if let Value::Tensor(t) = self.store.get(cell)
+                && self.get_tensor(t).role.registered()
+                && !self.watch.unseen.contains(&(id, name))
+            {
+                let t = self.get_tensor(t);
+                let v = self.tensor(Tensor { device: unknown, ..t });
+                self.store.set(cell, v);
+            }
+        }
+    }
+
+    /// `b.__dict__.update(options, name=value)`: says whether it is known what is set.
+    pub(crate) fn updates_fields(&mut self, b: Value, args: &Args) -> bool {
+        let mut fields: Vec<(Value, Value)> = Vec::new();
+        for &(v, _) in &args.positional {
+            let Some(items) = self.dict_items(v) else { return false };
+            // A switch out of a table of settings is somebody's decision.
+            let pairs = items.chunks_exact(2).filter(|pair| !matches!(pair[1], Value::Bool(_)));
+            fields.extend(pairs.map(|pair| (pair[0], pair[1])));
+        }
+        fields.extend(
+            args.keywords.iter().map(|&(k, v, _)| (Value::Str(k, crate::flow::domain::value::NO_ORIGIN), v)),
+        );
+        let known = !args.open_names && fields.iter().all(|(k, _)| matches!(k, Value::Str(..)));
+        if known && matches!(b, Value::Object(_)) {
+            for &(name, value) in &fields {
+                self.set_unseen(b, name, value);
+            }
+        }
+        known && matches!(b, Value::Object(_))
+    }
+
+    fn set_object_attr(&mut self, id: ObjId, name: Sym, value: Value, at: ExprId) {
+        if let Some(setter) = self.setter(id, name) {
+            let args = Args { positional: vec![(value, at)], ..Args::default() };
+            self.call_function(setter.module, setter.func, None, Some(Value::Object(id)), &args, at);
+            return;
+        }
+        self.watch.unseen.remove(&(id, name));
+        // What its class makes of a tensor that is put there may be anywhere.
+        if matches!(value, Value::Tensor(_))
+            && self.obj(id).kind == ObjKind::Instance
+            && self.own_method(id, "__setattr__").is_some()
+        {
+            self.set_field(id, name, Value::Unknown);
+            return;
+        }
+        // The table itself: what is put into it is registered.
+        if let ("_modules", Value::Object(table), true) = (name.as_str(), value, self.is_module_object(id))
+            && self.obj(table).kind == (ObjKind::Dict { module: false })
+        {
+            self.objects[table.0 as usize].kind = ObjKind::Dict { module: true };
+        }
+        // Where this is not reached the device, or the back end, is what the user says.
+        let device = match value {
+            Value::Str(s, _) => {
+                crate::flow::models::devices::from_values::parse_device(s.as_str()).is_some()
+                    || speaks_of_devices(name.as_str())
+            }
+            Value::Device(_) => true,
+            _ => false,
+        };
+        if device
+            && self.obj(id).kind == ObjKind::Namespace
+            && matches!(self.own(id), Value::Object(_))
+            && !self.obj(id).attrs.iter().any(|&(n, _)| n == name)
+        {
+            let before = self.argument(id, name, at);
+            let cell = self.store.alloc_with(before);
+            self.objects[id.0 as usize].attrs.push((name, cell));
+        }
+        if self.is_module_object(id) {
+            self.submodule_replaced(self.get_field(id, name), value, at);
+        }
+        let refused = self.check_parameter_replaced(id, name, value, at);
+        // A registered name keeps its registration: `self.scale = new_tensor` replaces the buffer. In the place of a
+        // parameter PyTorch takes parameters only.
+        let value = match (self.get_field(id, name), value) {
+            (old, Value::Tensor(new)) => {
+                let new = self.get_tensor(new);
+                let of_layer = matches!(self.obj(id).kind, ObjKind::ForeignModule(Some(_)));
+                let role = match old {
+                    _ if new.role.registered() => new.role,
+                    // Mended it is one.
+                    _ if refused => Role::Parameter,
+                    Value::Tensor(old) if self.get_tensor(old).role.registered() => self.get_tensor(old).role,
+                    _ if self.obj(id).reserved.contains(&name) => Role::Buffer,
+                    _ if of_layer && matches!(name.as_str(), "weight" | "bias") => Role::Parameter,
+                    _ if of_layer && matches!(name.as_str(), "running_mean" | "running_var") => Role::Buffer,
+                    _ => new.role,
+                };
+                self.tensor(Tensor { role, ..new })
+            }
+            (_, v) if self.obj(id).reserved.contains(&name) && self.is_buffer_of_unknown(id, name, v) => {
+                self.buffer_of_unknown()
+            }
+            (_, v) => v,
+        };
+        let value = if self.obj(id).kind == ObjKind::Module && self.constructing() {
+            let place = self.place(at);
+            // Where it is nothing it is not kept.
+            if value != Value::None {
+                self.watch.fields.insert((id, name), place);
+            }
+            if self.check_leaf(value, at, "the module", true) || self.is_placeholder(id, name, value) {
+                let unknown = self.unknown_device();
+                self.plain_tensor(unknown, Dims::ANY)
+            } else {
+                self.kept(value, at, 0)
+            }
+        } else if self.obj(id).kind == ObjKind::Module && !self.symbolic {
+            self.stored(value, at, 0)
+        } else {
+            value
+        };
+        self.follow_weight(id, name, value);
+        self.set_field(id, name, value);
+    }
+
+    /// `self.table = torch.empty(0)`, where another method puts something in its place: nobody computes with what has no elements.
+    fn is_placeholder(&self, id: ObjId, name: Sym, value: Value) -> bool {
+        let (Value::Tensor(t), Some(key)) = (value, self.obj(id).class) else { return false };
+        let t = self.get_tensor(t);
+        t.bytes == Some(0)
+            && !t.role.registered()
+            && self.program.class(key).mro.iter().any(|k| {
+                let methods = &self.program.get(k.module).ir.class(k.class).methods;
+                methods.iter().any(|&(method, f)| {
+                    method != self.known.init && self.relevance.assigned.to_self(k.module, f).contains(&name)
+                })
+            })
+    }
+
+    /// A layer of PyTorch's is where its weight is, once it was given another.
+    fn follow_weight(&mut self, id: ObjId, name: Sym, weight: Value) {
+        if let (ObjKind::ForeignModule(Some(_)), true, Value::Tensor(t)) =
+            (self.obj(id).kind, name.as_str().starts_with("weight"), weight)
+            && self.get_tensor(t).role.registered()
+        {
+            let device = self.get_tensor(t).device;
+            self.set_own(id, Value::Device(device));
+        }
+    }
+
+    /// The same for `self.grid[i] = value`.
+    pub(crate) fn stored_item(&mut self, id: ObjId, value: Value, at: ExprId, base: ExprId) -> Value {
+        let attribute = matches!(self.linked().ir.expr(base), Expr::Attr { .. });
+        let plain = attribute && !self.is_module_object(id) && !self.symbolic && self.in_module();
+        if plain { self.stored(value, at, 0) } else { value }
+    }
+
+    /// A value that a method of a module keeps for later calls: tensors in it that are on the CPU now say where.
+    fn stored(&mut self, v: Value, at: ExprId, depth: u32) -> Value {
+        match v {
+            Value::Tensor(id) => {
+                let t = self.get_tensor(id);
+                if t.role.registered() || !self.is_cpu(t.device) {
+                    return v;
+                }
+                let device = self.because(t.device, at, Reason::Stored);
+                self.tensor(Tensor { device, ..t })
+            }
+            Value::Seq(s) if depth < 2 => {
+                let items: Vec<Value> =
+                    self.seq_items(s).iter().map(|&v| self.stored(v, at, depth + 1)).collect();
+                self.seq(&items)
+            }
+            Value::Many(m) if depth < 2 => {
+                let item = *self.t.values.get(m);
+                let item = self.stored(item, at, depth + 1);
+                self.many(item)
+            }
+            Value::Object(id) if self.obj(id).kind == (ObjKind::List { module: false }) => {
+                let content = self.own(id);
+                let content = self.stored(content, at, depth);
+                self.set_own(id, content);
+                v
+            }
+            v => v,
+        }
+    }
+}

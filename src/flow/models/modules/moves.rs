@@ -1,0 +1,212 @@
+//! Moving `nn.Module`s: what goes along, and what stays where it is.
+
+use rustc_hash::FxHashSet;
+
+use crate::flow::domain::diagram::Dd;
+use crate::flow::domain::dims::Dims;
+use crate::flow::domain::value::{Device, NO_ORIGIN, ObjId, Role, Tensor, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::frame::ObjKind;
+use crate::sym::Sym;
+
+impl Interp<'_> {
+    /// Moves a module with everything that is registered in it.
+    pub(crate) fn move_module(&mut self, id: ObjId, device: Dd) {
+        let mut seen = FxHashSet::default();
+        self.move_registered(id, device, &mut seen);
+    }
+
+    /// The device after a move. What was there before is there for the reason that it had before.
+    fn where_it_was(&mut self, old: Dd, device: Dd) -> Dd {
+        let places = &self.t.places;
+        let same = |x: u32, y: u32| {
+            let ((a, why), (b, _)) = (*places.get(x), *places.get(y));
+            a == b && a == Device::Cpu && why != NO_ORIGIN
+        };
+        self.d.zip(old, device, &mut |x, y| if same(x, y) { x } else { y }).unwrap_or(device)
+    }
+
+    pub(crate) fn move_registered(&mut self, id: ObjId, device: Dd, seen: &mut FxHashSet<ObjId>) {
+        if !seen.insert(id) {
+            return;
+        }
+        self.watch.refilled.remove(&id);
+        match self.obj(id).kind {
+            ObjKind::List { module: true } | ObjKind::Dict { module: true } => {
+                let content = self.own(id);
+                let moved = self.move_value(content, device, seen);
+                self.set_own(id, moved);
+            }
+            _ => {
+                let mut now = device;
+                if let Value::Device(old) = self.own(id) {
+                    self.leaves_parameters_at(old, device);
+                    now = self.where_it_was(old, device);
+                }
+                self.set_own(id, Value::Device(now));
+            }
+        }
+        if self.moves_itself_by_hand(id) {
+            self.forget_plain(id);
+        }
+        let attrs: Vec<_> = self.obj(id).attrs.clone();
+        for (name, cell) in attrs {
+            if self.watch.unseen.contains(&(id, name)) {
+                continue;
+            }
+            let v = self.store.get(cell);
+            let moved = self.move_value(v, device, seen);
+            self.store.set(cell, moved);
+        }
+    }
+
+    /// A parameter moves in place (`Module._apply` assigns its `.data`): whoever holds the same one elsewhere finds it moved.
+    fn leaves_parameters_at(&mut self, old: Dd, new: Dd) {
+        if old != new {
+            self.watch.left_by_parameters.insert(old);
+        }
+    }
+
+    /// A module gives out its parameters, of which `device` is known: they are where it is.
+    pub(crate) fn give_out(&mut self, id: ObjId, now: Dd, device: Dd) {
+        let given = self.watch.given_out.entry(device).or_default();
+        if !given.contains(&(id, now)) {
+            given.push((id, now));
+        }
+    }
+
+    /// What a variable or a container holds: a parameter that was taken out of a module before that moved has moved with
+    /// it, or may have, where it is not known whose it is. Read from the module, it is where the module is.
+    pub(crate) fn as_held(&mut self, v: Value) -> Value {
+        let Value::Tensor(id) = v else { return v };
+        let t = self.get_tensor(id);
+        if self.watch.graphs_moved.contains(&id) {
+            let device = self.unknown_device();
+            return self.tensor(Tensor { device, ..t });
+        }
+        if t.role != Role::Parameter {
+            return v;
+        }
+        let device = match self.watch.given_out.get(&t.device).map(Vec::as_slice) {
+            Some(&[(module, then)]) => match self.module_device(module, 0) {
+                now if now == then => return v,
+                now => now,
+            },
+            Some(given) => {
+                let given = given.to_vec();
+                if given.into_iter().all(|(module, then)| self.module_device(module, 0) == then) {
+                    return v;
+                }
+                self.unknown_device()
+            }
+            None if self.watch.left_by_parameters.contains(&t.device) => self.unknown_device(),
+            None => return v,
+        };
+        self.tensor(Tensor { device, ..t })
+    }
+
+    /// `.to()` of what may be a graph: whoever else holds it finds it moved, too. Its parts that were read before stay.
+    pub(crate) fn moves_graph(&mut self, t: Tensor) {
+        let whole = !t.certain && t.dims == Dims::SOME && self.is_of_batch(t) && self.batches_may_move();
+        if whole && let Value::Tensor(id) = self.tensor(t) {
+            self.watch.graphs_moved.insert(id);
+        }
+    }
+
+    /// A loop draws another one, which nobody has moved.
+    pub(crate) fn drawn_anew(&mut self, item: Value) {
+        if let Value::Tensor(id) = item {
+            self.watch.graphs_moved.remove(&id);
+        }
+    }
+
+    /// Has the module's class its own way to move what is not registered?
+    pub(crate) fn moves_itself_by_hand(&self, id: ObjId) -> bool {
+        let Some(key) = self.obj(id).class else { return false };
+        let has = |name: &str| self.program.find_method(key, Sym::new(name)).is_some();
+        has("_apply") || self.obj(id).outer.is_some() && (has("to") || has("cuda"))
+    }
+
+    /// Where plain tensors of a module are is not known any more, nor what it remembers of that: of those with such a name, if
+    /// only these are concerned.
+    pub(crate) fn forget_plain(&mut self, id: ObjId) {
+        let unknown = self.unknown_device();
+        for (_, cell) in self.obj(id).attrs.clone() {
+            let v = self.store.get(cell);
+            let v = self.forgotten(v, unknown);
+            self.store.set(cell, v);
+        }
+    }
+
+    fn forgotten(&mut self, v: Value, unknown: Dd) -> Value {
+        match v {
+            Value::Tensor(t) if !self.get_tensor(t).role.registered() => {
+                let t = self.get_tensor(t);
+                self.tensor(Tensor { device: unknown, ..t })
+            }
+            Value::Device(_) => Value::Device(unknown),
+            Value::Object(o)
+                if matches!(
+                    self.obj(o).kind,
+                    ObjKind::List { module: false } | ObjKind::Dict { module: false }
+                ) =>
+            {
+                let content = self.many(Value::Unknown);
+                self.set_own(o, content);
+                v
+            }
+            // `{…} if means else {}`
+            Value::Choice(_) => self.each(v, &mut |i, v| i.forgotten(v, unknown)),
+            v => v,
+        }
+    }
+
+    /// What a registered value is after its module has moved.
+    pub(crate) fn move_value(&mut self, v: Value, device: Dd, seen: &mut FxHashSet<ObjId>) -> Value {
+        match v {
+            Value::Object(o) if self.is_module_object(o) => {
+                self.move_registered(o, device, seen);
+                v
+            }
+            Value::Tensor(t) => {
+                let t = self.get_tensor(t);
+                if t.role.registered() {
+                    self.leaves_parameters_at(t.device, device);
+                    self.tensor(Tensor { device, ..t })
+                } else if t.certain {
+                    v
+                } else {
+                    // A part of a library's module: a module itself, which moves, or a tensor, which does not.
+                    let device = self.unknown_device();
+                    self.tensor(Tensor { device, ..t })
+                }
+            }
+            Value::Seq(s) => {
+                let items: Vec<Value> =
+                    self.seq_items(s).iter().map(|&v| self.move_value(v, device, seen)).collect();
+                self.seq(&items)
+            }
+            Value::Many(m) => {
+                let item = *self.t.values.get(m);
+                let moved = self.move_value(item, device, seen);
+                self.many(moved)
+            }
+            // Each alternative moves if it is the one that is registered; moving the others does no harm.
+            Value::Choice(d) => {
+                let mut leaves = Vec::new();
+                self.d.leaves(d, &mut leaves);
+                let mut moved = Vec::with_capacity(leaves.len());
+                for leaf in leaves {
+                    let v = *self.t.values.get(leaf);
+                    let new = self.move_value(v, device, seen);
+                    moved.push((leaf, self.t.values.add(new)));
+                }
+                let d = self
+                    .d
+                    .map(d, &mut |p| moved.iter().find(|(old, _)| *old == p).map_or(p, |&(_, new)| new));
+                self.value_of_diagram(d)
+            }
+            v => v,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The modules that a module is made of, by name and one by one.
+
+use crate::flow::domain::value::{ObjId, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::frame::ObjKind;
+use crate::torch::State;
+
+/// With more modules than these they are not told apart.
+pub(crate) const MAX_PARTS: usize = 24;
+/// Nor in deeper trees.
+const MAX_LEVELS: u32 = 6;
+
+impl Interp<'_> {
+    /// The children of a module that a script has made, or all modules below it and itself, if each is known.
+    pub(crate) fn own_parts(&self, id: ObjId, all: bool) -> Option<Vec<(String, Value)>> {
+        if self.symbolic || self.shallow > 0 {
+            return None;
+        }
+        if !all {
+            return self.children(id);
+        }
+        let mut parts = vec![(String::new(), Value::Object(id))];
+        self.parts_below(id, "", &mut parts, 0)?;
+        Some(parts)
+    }
+
+    fn parts_below(
+        &self,
+        id: ObjId,
+        prefix: &str,
+        parts: &mut Vec<(String, Value)>,
+        level: u32,
+    ) -> Option<()> {
+        for (name, v) in self.children(id)? {
+            let name = if prefix.is_empty() { name } else { [prefix, ".", &name].concat() };
+            // What is shared is gone through once.
+            if parts.iter().any(|&(_, known)| known == v) {
+                continue;
+            }
+            if parts.len() == MAX_PARTS || level == MAX_LEVELS {
+                return None;
+            }
+            parts.push((name.clone(), v));
+            if let Value::Object(child) = v {
+                self.parts_below(child, &name, parts, level + 1)?;
+            }
+        }
+        Some(())
+    }
+
+    /// The children, in the order in which they were registered.
+    fn children(&self, id: ObjId) -> Option<Vec<(String, Value)>> {
+        let object = self.obj(id);
+        if object.outer.is_some() || self.unbuilt.contains_key(&id) || self.hooked.contains(&id) {
+            return None;
+        }
+        match (object.kind, self.own(id)) {
+            (ObjKind::ForeignModule(Some(_)), _) => Some(Vec::new()),
+            (ObjKind::List { module: true }, Value::Seq(s)) => {
+                let items = self.seq_items(s);
+                items.iter().enumerate().map(|(n, &v)| self.child(n.to_string(), v)).collect()
+            }
+            (ObjKind::Dict { module: true }, Value::Seq(s)) => {
+                let items = self.seq_items(s);
+                let pairs = items.chunks(2).map(|p| match p {
+                    &[Value::Str(name, _), v] => self.child(name.to_string(), v),
+                    _ => None,
+                });
+                pairs.collect()
+            }
+            (ObjKind::Module, _) => {
+                let mut children = Vec::new();
+                for &(name, cell) in &object.attrs {
+                    match self.store.get(cell) {
+                        v @ Value::Object(o) if self.is_module_object(o) => {
+                            children.push((name.to_string(), v))
+                        }
+                        // A module or something else, nobody knows.
+                        Value::Choice(_) | Value::Unknown | Value::Outer(_) | Value::Many(_) => return None,
+                        _ => {}
+                    }
+                }
+                Some(children)
+            }
+            _ => None,
+        }
+    }
+
+    fn child(&self, name: String, v: Value) -> Option<(String, Value)> {
+        matches!(v, Value::Object(o) if self.is_module_object(o)).then_some((name, v))
+    }
+
+    /// Is one of PyTorch's layers with weights in the module?
+    pub(crate) fn has_layers(&self, id: ObjId, depth: u32) -> bool {
+        const MAX_LEVELS: u32 = 4;
+        match self.obj(id).kind {
+            ObjKind::ForeignModule(Some(op)) => op.state == State::Yes,
+            _ if depth > MAX_LEVELS => false,
+            ObjKind::List { module: true } | ObjKind::Dict { module: true } => {
+                let items = match self.own(id) {
+                    Value::Seq(s) => self.seq_items(s).to_vec(),
+                    _ => Vec::new(),
+                };
+                items.iter().any(|&v| matches!(v, Value::Object(o) if self.has_layers(o, depth + 1)))
+            }
+            ObjKind::Module => self.obj(id).attrs.iter().any(|&(_, cell)| {
+                matches!(self.store.get(cell), Value::Object(o)
+                    if self.is_module_object(o) && self.has_layers(o, depth + 1))
+            }),
+            _ => false,
+        }
+    }
+
+    /// How many of a loop's rounds are interpreted one by one, if no more are.
+    pub(crate) fn most_rounds(&self, items: &[Value]) -> usize {
+        const USUAL: usize = 8;
+        let part = |v: &Value| match *v {
+            Value::Object(id) => self.is_module_object(id),
+            Value::Seq(s) => {
+                matches!(self.seq_items(s)[..], [Value::Str(..), Value::Object(_) | Value::Tensor(_)])
+            }
+            _ => false,
+        };
+        if items.iter().all(part) { MAX_PARTS } else { USUAL }
+    }
+}

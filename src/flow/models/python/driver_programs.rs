@@ -1,0 +1,50 @@
+//! Programs of NVIDIA's driver that are asked for whether there is a GPU: `shutil.which("nvidia-smi")`. What runs one goes on where
+//! there is one.
+
+use crate::flow::domain::value::Value;
+use crate::flow::machine::Interp;
+use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::frame::ObjKind;
+use crate::ir::ExprId;
+use crate::sym::Sym;
+
+/// The program of NVIDIA's driver.
+const DRIVER: &str = "nvidia-smi";
+/// What runs a program, and raises where it fails, be it in a shell.
+const CHECKED: &[&str] = &["subprocess.check_call", "subprocess.check_output"];
+/// What runs a program, and raises where there is none.
+const RUN: &[&str] = &["subprocess.run", "subprocess.call", "subprocess.Popen"];
+
+impl Interp<'_> {
+    /// The driver is asked for: gives what the call gives.
+    pub(crate) fn driver_call(&mut self, path: Sym, args: &Args, e: ExprId) -> Option<Value> {
+        let &(program, _) = args.positional.first()?;
+        if !self.names_driver(program) {
+            return None;
+        }
+        let in_shell =
+            args.keyword("shell").is_some_and(|(v, _)| v != Value::Bool(crate::flow::domain::diagram::FALSE));
+        if CHECKED.contains(&path.as_str()) || !in_shell && RUN.contains(&path.as_str()) {
+            let there = self.available(None);
+            match self.caught_around() {
+                true => self.survive(crate::flow::domain::diagram::TRUE, there),
+                false => self.path = self.d.and(self.path, there),
+            }
+        }
+        Some(self.result_called(e, |_| {
+            format!("{}(\"{DRIVER}\") of a GPU", crate::flow::models::tensors::functions::short(path))
+        }))
+    }
+
+    /// `"nvidia-smi -L"`, or a list that begins with it.
+    fn names_driver(&self, program: Value) -> bool {
+        match program {
+            Value::Str(text, _) => text.as_str().contains(DRIVER),
+            Value::Object(id) if matches!(self.obj(id).kind, ObjKind::List { module: false }) => {
+                self.names_driver(self.own(id))
+            }
+            Value::Seq(id) => self.seq_items(id).first().is_some_and(|&first| self.names_driver(first)),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Models of Python's builtins and standard library.
+
+pub(crate) mod builtins;
+pub(crate) mod driver_programs;
+pub(crate) mod operating_system;

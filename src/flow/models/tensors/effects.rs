@@ -1,0 +1,132 @@
+//! What is made, or decides where things are made, by calls that the tables cannot describe: the default tensor type,
+//! parameters, generators; and what a function makes where the machine says.
+
+use crate::flow::domain::diagram::Dd;
+use crate::flow::domain::event::UseKind;
+use crate::flow::domain::value::NO_ORIGIN;
+use crate::flow::domain::value::{Device, OriginId, OuterKey, Reason, Role, Tensor, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::frame::ObjKind;
+use crate::ir::ExprId;
+
+impl Interp<'_> {
+    /// Has this very function put it on CUDA where there is CUDA, and nowhere else, whatever it is given? Where that was
+    /// done without asking, the use of CUDA is what is wrong. Asked of what meets something that is in one place, wherever
+    /// somebody wants it.
+    pub(crate) fn chosen_here(&mut self, device: Dd, other: Dd) -> bool {
+        let of = |leaf: u32| matches!(self.t.places.get(leaf).0, Device::Of(_));
+        if self.d.as_leaf(device).is_some() || !self.d.as_leaf(other).is_some_and(of) {
+            return false;
+        }
+        let leaves = self.device_leaves(device);
+        let [(leaf, Device::Cuda(None), origin), (_, Device::Cpu, _)] = leaves[..] else { return false };
+        if !self.comes_from_here(origin) {
+            return false;
+        }
+        let there = self.available(None);
+        self.here().func.0 != 0 && self.d.where_leaf(device, &mut |p| p == leaf) == there
+    }
+
+    /// Has the function that runs sent it to a GPU by its number, while the other one, which is said to be a tensor, is given?
+    /// Then that may be on another one. The current GPU is another matter: who uses several may switch it.
+    pub(crate) fn on_this_gpu(&self, device: Dd, other: Dd) -> bool {
+        let Some(leaf) = self.d.as_leaf(other) else { return false };
+        let Device::Of(o) = self.t.places.get(leaf).0 else { return false };
+        let sent = self.device_leaves(device).into_iter().find_map(|(_, d, origin)| match d {
+            Device::Cuda(Some(_)) => Some(origin),
+            _ => None,
+        });
+        let outer = self.t.get_outer(o);
+        let said = outer.tensor && matches!(outer.key, OuterKey::Param { .. });
+        said && self.here().func.0 != 0 && sent.is_some_and(|origin| self.comes_from_here(origin))
+    }
+
+    /// Has all that led to a device been said in the function that runs?
+    fn comes_from_here(&self, origin: OriginId) -> bool {
+        let ir = &self.program.get(self.here().module).ir;
+        let function = ir.function(self.here().func);
+        let mut at = origin;
+        while at != NO_ORIGIN {
+            let o = self.t.origins.get(at.0);
+            if o.place.file != ir.file || !function.span.contains(o.place.span) {
+                return false;
+            }
+            at = o.from;
+        }
+        true
+    }
+
+    /// `torch.set_default_tensor_type(…)`: what factories make without `device=`, and `torch.Tensor` always.
+    pub(crate) fn default_tensor_type(&mut self, args: &Args, e: ExprId) {
+        let name = match args.positional.first() {
+            Some(&(Value::Str(s, _), _)) => Some(s.as_str()),
+            Some(&(Value::External(p), _)) => Some(p.as_str()),
+            _ => None,
+        };
+        let default = match name {
+            Some(name) if name.starts_with("torch.cuda.") => {
+                let place = self.place(e);
+                let origin = self.origin(place, Reason::Literal, NO_ORIGIN);
+                let d = self.at(Device::Cuda(None), origin);
+                self.check_use(d, e, UseKind::LegacyType, "`torch.set_default_tensor_type()`");
+                Value::Device(d)
+            }
+            Some(_) => Value::None,
+            None => Value::Device(self.unknown_device()),
+        };
+        for cell in [self.default_device, self.default_type] {
+            self.store.set(cell, default);
+        }
+    }
+
+    /// Has somebody set the default tensor type, whose device `torch.Tensor(…, device=…)` takes? In a function that is
+    /// interpreted for itself another one of the file may have, before.
+    pub(crate) fn may_have_another_type(&self) -> bool {
+        let setter = "set_default_tensor_type";
+        self.store.get(self.default_type) != Value::None
+            || self.symbolic && self.linked().ir.attributes.iter().any(|name| name.as_str() == setter)
+    }
+
+    pub(crate) fn make_parameter(&mut self, args: &Args, e: ExprId) -> Value {
+        match args.get(0, "data") {
+            Some((Value::Tensor(t), _)) => {
+                let t = self.get_tensor(t);
+                self.tensor(Tensor { role: Role::Parameter, ..t })
+            }
+            // Wherever that is; an object is a tensor of a class of its own.
+            Some((Value::Unknown | Value::Outer(_) | Value::Choice(_) | Value::Object(_), _)) => {
+                let unknown = self.unknown_device();
+                self.parameter(unknown)
+            }
+            _ => {
+                let device = self.default_device_at(e, Reason::Default);
+                self.parameter(device)
+            }
+        }
+    }
+
+    /// `torch.manual_seed(…)` gives `torch.default_generator`, which is the CPU's (torch/random.py).
+    pub(crate) fn default_generator(&mut self, e: ExprId) -> Value {
+        let place = self.place(e);
+        let origin = self.origin(place, Reason::Host, NO_ORIGIN);
+        let device = self.at(Device::Cpu, origin);
+        Value::Object(self.object(ObjKind::Generator, None, Value::Device(device)))
+    }
+
+    pub(crate) fn make_generator(&mut self, args: &Args, e: ExprId) -> Value {
+        let device = match args.get(0, "device") {
+            Some((v, at)) if v != Value::None => {
+                let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
+                self.check_use(d, e, UseKind::Factory, "`torch.Generator()`");
+                self.because(d, e, Reason::Made)
+            }
+            _ => {
+                let place = self.place(e);
+                let origin = self.origin(place, Reason::Default, NO_ORIGIN);
+                self.at(Device::Cpu, origin)
+            }
+        };
+        Value::Object(self.object(ObjKind::Generator, None, Value::Device(device)))
+    }
+}

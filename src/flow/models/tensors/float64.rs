@@ -1,0 +1,457 @@
+//! Numbers of 64-bit floating point, and devices that have none.
+//!
+//! A tensor knows when it certainly has such numbers ([`Tensor::double`]), and so does a NumPy array, whose default they
+//! are. Whatever is not known here is taken to have others.
+
+use crate::finding::Code;
+use crate::flow::domain::atom::Atom;
+use crate::flow::domain::diagram::{Cond, Dd, FALSE, TRUE};
+use crate::flow::domain::dims::Dims;
+use crate::flow::domain::event::Kind;
+use crate::flow::domain::value::{Device, Host, OuterId, Tensor, Value};
+use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::{Interp, Test};
+use crate::ir::{Expr, ExprId, FuncId};
+use crate::link::ModIdx;
+use crate::span::Place;
+use crate::torch::{Kind as OpKind, Op, ResultRule};
+use crate::world::Backend;
+
+/// Functions and methods of tensors whose result has the type that their operands are promoted to.
+const TENSORS_KEEP: &[&str] = &[
+    "__getitem__",
+    "abs",
+    "add",
+    "atleast_1d",
+    "broadcast_to",
+    "cat",
+    "chunk",
+    "clamp",
+    "clone",
+    "concat",
+    "contiguous",
+    "cos",
+    "cosh",
+    "cumprod",
+    "cumsum",
+    "detach",
+    "diff",
+    "div",
+    "einsum",
+    "exp",
+    "expand",
+    "expand_as",
+    "expm1",
+    "flatten",
+    "flip",
+    "gather",
+    "index_select",
+    "lerp",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "matmul",
+    "maximum",
+    "mean",
+    "minimum",
+    "movedim",
+    "mul",
+    "narrow",
+    "neg",
+    "outer",
+    "permute",
+    "pow",
+    "ravel",
+    "reciprocal",
+    "remainder",
+    "repeat",
+    "repeat_interleave",
+    "reshape",
+    "roll",
+    "rsqrt",
+    "select",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "split",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "std",
+    "sub",
+    "sum",
+    "swapaxes",
+    "t",
+    "take",
+    "tan",
+    "tanh",
+    "tile",
+    "transpose",
+    "true_divide",
+    "unbind",
+    "unflatten",
+    "unsqueeze",
+    "var",
+    "view",
+    "view_as",
+    "where",
+];
+
+/// Numbers of 64 bits that came to be on what may be MPS, and were told.
+#[derive(Clone, Copy)]
+pub(crate) struct Doubles {
+    /// On which device.
+    on: Device,
+    /// When that raises.
+    raises: Cond,
+    place: Place,
+    /// In which function: another one may be called for itself.
+    func: (ModIdx, FuncId),
+}
+
+impl Interp<'_> {
+    /// When a `dtype` is `float64`.
+    pub(crate) fn is_double(&mut self, dtype: Value) -> Cond {
+        match dtype {
+            Value::Choice(d) => {
+                let values = &self.t.values;
+                self.d.where_leaf(d, &mut |leaf| names_double(*values.get(leaf)))
+            }
+            v if names_double(v) => TRUE,
+            _ => FALSE,
+        }
+    }
+
+    /// `torch.promote_types(a, b)`: known where one of them is `float64`, or both are the same. Of others it is no more than a type.
+    pub(crate) fn promoted_type(&self, args: &Args) -> Value {
+        let [(a, _), (b, _)] = args.positional[..] else { return Value::Host(Host::Other) };
+        match (a, b) {
+            (Value::External(_), b) if a == b => a,
+            (Value::External(x), Value::External(y)) => {
+                let double = [a, b].into_iter().find(|&v| names_double(v));
+                let complex = [x, y].iter().any(|path| path.as_str().starts_with("torch.c"));
+                double.filter(|_| !complex).unwrap_or(Value::Host(Host::Other))
+            }
+            _ => Value::Host(Host::Other),
+        }
+    }
+
+    fn double_of(&mut self, v: Value) -> Cond {
+        match v {
+            Value::Choice(d) => {
+                let values = &self.t.values;
+                self.d.where_leaf(d, &mut |leaf| *values.get(leaf) == Self::DOUBLES)
+            }
+            Value::Tensor(t) => self.get_tensor(t).double,
+            Value::Host(Host::Doubles) => TRUE,
+            _ => FALSE,
+        }
+    }
+
+    /// When a factory with these arguments makes numbers of 64 bits.
+    pub(crate) fn double_of_factory(&mut self, op: &Op, args: &Args) -> Cond {
+        if let Some((dtype, _)) = args.keyword("dtype").filter(|(v, _)| *v != Value::None) {
+            return self.is_double(dtype);
+        }
+        let first = args.positional.first().map_or(FALSE, |&(v, _)| self.double_of(v));
+        match op.kind {
+            OpKind::FactoryLike | OpKind::NewLike => first,
+            _ if op.name.as_str().ends_with(".DoubleTensor") => TRUE,
+            _ => match op.name.as_str() {
+                "torch.tensor" | "torch.as_tensor" | "torch.asarray" | "torch.from_numpy" => first,
+                _ => FALSE,
+            },
+        }
+    }
+
+    /// What `.to(…)` makes of the numbers' type.
+    pub(crate) fn double_after_to(&mut self, t: Tensor, args: &Args, e: ExprId) -> Cond {
+        if let Some((dtype, _)) = args.keyword("dtype") {
+            return self.is_double(dtype);
+        }
+        let mut double = t.double;
+        if let Some(&(v, at)) = args.positional.first() {
+            match v {
+                Value::Tensor(other) => return self.get_tensor(other).double,
+                // What may be a tensor brings its type.
+                Value::Outer(o) if !self.names_a_device(o) => return FALSE,
+                // A device leaves the type as it is.
+                v if self.positional_target(v, at, e).is_some() => {}
+                v => double = self.is_double(v),
+            }
+        }
+        match args.positional.get(1) {
+            Some(&(dtype, _)) => self.is_double(dtype),
+            None => double,
+        }
+    }
+
+    /// `1j`, `2j * math.pi`: what is computed with it is complex, and no number of 64-bit floating point. Moving complex numbers
+    /// of any width to MPS raises nothing.
+    pub(crate) fn is_imaginary(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        match ir.expr(e) {
+            Expr::Imaginary => true,
+            Expr::Unary { operand, .. } => self.is_imaginary(operand),
+            Expr::Binary { left, right, .. } => self.is_imaginary(left) || self.is_imaginary(right),
+            _ => false,
+        }
+    }
+
+    fn names_a_device(&self, o: OuterId) -> bool {
+        let outer = self.t.get_outer(o);
+        outer.device || outer.text.contains("device")
+    }
+
+    /// Something from outside, or arithmetic with nothing but such things, that nothing has shown to be a tensor.
+    pub(crate) fn never_shown(&self, v: Value) -> bool {
+        match v {
+            Value::Outer(o) => !self.is_tensorish(o),
+            Value::Tensor(t) => {
+                let leaves = self.device_leaves(self.get_tensor(t).device);
+                leaves.iter().all(|&(_, d, _)| matches!(d, Device::Of(o) if !self.is_tensorish(o)))
+            }
+            _ => false,
+        }
+    }
+
+    /// The result of an operator or method, with what is known of its type.
+    pub(crate) fn with_double(
+        &mut self,
+        result: Value,
+        op: &Op,
+        receiver: Option<(Value, ExprId)>,
+        args: &Args,
+        e: ExprId,
+    ) -> Value {
+        let name = super::functions::short(op.name);
+        if name == "double" {
+            return self.cast_to_double(result, TRUE, e);
+        }
+        if name == "type_as" {
+            let double = args.get(0, "other").map_or(FALSE, |(v, _)| self.double_of(v));
+            return self.cast_to_double(result, double, e);
+        }
+        let makes = matches!(op.kind, OpKind::Factory | OpKind::FactoryLike | OpKind::NewLike)
+            || matches!(op.result, ResultRule::DeviceArgument | ResultRule::Data);
+        if makes || !op.in_place && !TENSORS_KEEP.contains(&name) {
+            return result;
+        }
+        let operands = receiver.into_iter().chain(args.positional.iter().copied());
+        let operands: Vec<Value> =
+            if op.in_place { operands.take(1) } else { operands.take(3) }.map(|(v, _)| v).collect();
+        let double = self.promoted(&operands);
+        self.set_double(result, double)
+    }
+
+    /// When the type that operands are promoted to has 64 bits: a single one's, or that of one with dimensions.
+    pub(crate) fn promoted(&self, operands: &[Value]) -> Cond {
+        let (mut count, mut last, mut first_with_dims) = (0, FALSE, None);
+        let mut look = |t: Tensor| {
+            (count, last) = (count + 1, t.double);
+            if first_with_dims.is_none() && t.double != FALSE && t.dims.some() {
+                first_with_dims = Some(t.double);
+            }
+        };
+        for &v in operands {
+            match v {
+                Value::Tensor(t) => look(self.get_tensor(t)),
+                Value::Object(_) | Value::Seq(_) => {
+                    for v in self.exact_elements(v).unwrap_or_default() {
+                        if let Value::Tensor(t) = v {
+                            look(self.get_tensor(t));
+                        }
+                    }
+                }
+                Value::Outer(_) | Value::Unknown => look(Tensor { double: FALSE, ..UNKNOWN }),
+                _ => {}
+            }
+        }
+        if count == 1 { last } else { first_with_dims.unwrap_or(FALSE) }
+    }
+
+    pub(crate) fn set_double(&mut self, v: Value, double: Cond) -> Value {
+        match v {
+            Value::Tensor(id) if self.get_tensor(id).double != double => {
+                let t = self.get_tensor(id);
+                self.tensor(Tensor { double, ..t })
+            }
+            Value::Many(m) if double != FALSE => {
+                let item = *self.t.values.get(m);
+                let item = self.set_double(item, double);
+                self.many(item)
+            }
+            v => v,
+        }
+    }
+
+    /// A tensor is given numbers of 64 bits where it is.
+    pub(crate) fn cast_to_double(&mut self, v: Value, double: Cond, e: ExprId) -> Value {
+        let Value::Tensor(id) = v else { return v };
+        let t = self.get_tensor(id);
+        let double = self.doubles_go(t.device, double, e);
+        self.set_double(v, double)
+    }
+
+    /// Numbers of 64 bits come to be on a device. Gives when they are there, and nobody has been told that they cannot.
+    pub(crate) fn doubles_go(&mut self, device: Dd, double: Cond, e: ExprId) -> Cond {
+        if double == FALSE
+            || self.muted > 0
+            || self.exhausted
+            || self.caught_around()
+            || self.is_read_at_once(e)
+        {
+            return double;
+        }
+        // That it is there is what is looked at, not a coincidence; and so, whichever of several devices it is.
+        let before = self.path;
+        let (mut bad, mut first) = (FALSE, None);
+        for (leaf, d, _) in self.device_leaves(device) {
+            let Some(on) = self.may_be_mps(d) else { continue };
+            let here = self.d.where_leaf(device, &mut |p| p == leaf);
+            let elsewhere = self.d.not(here);
+            let fine = self.d.or(elsewhere, on);
+            self.path = self.d.and(self.path, fine);
+            bad = self.d.or(bad, here);
+            first = first.or(Some(d));
+        }
+        let there = self.available(Some(Backend::Mps));
+        let both = self.d.and(bad, double);
+        let bad = self.d.and(both, there);
+        self.path = self.chosen(double);
+        let bite = self.bite(bad, false);
+        let raises = self.d.and(self.path, bad);
+        self.path = before;
+        self.doubles_on_gpu(device, double, e);
+        let (Some(bite), Some(d)) = (bite, first) else { return double };
+        let place = self.place(e);
+        let needs = self.needs_proof(d).into_iter().collect();
+        // Where an earlier one has raised nobody comes to this one.
+        let func = (self.here().module, self.here().func);
+        let before = |told: &&Doubles| told.on == d && told.func == func && told.place != place;
+        let earlier = self.watch.doubles.iter().filter(before);
+        let earlier: Vec<Doubles> = earlier.copied().collect();
+        if let Some(told) = earlier.into_iter().find(|told| self.d.implies(raises, told.raises)) {
+            self.emit(Kind::Shadowed { first: told.place, origin: None }, place, bite, needs);
+            return FALSE;
+        }
+        if !self.is_silenced(&[Code(701)], place, None) {
+            self.watch.doubles.push(Doubles { on: d, raises, place, func });
+        }
+        let on = self.name_of_device(d);
+        self.emit(Kind::DoubleOnMps { on }, place, bite, needs);
+        if let (Device::Named(o) | Device::Of(o), Some(pending)) = (d, self.events.last_mut()) {
+            pending.about.push(o);
+        }
+        FALSE
+    }
+
+    /// `x.double().numpy()`: who does that has tensors of the host.
+    fn is_read_at_once(&self, e: ExprId) -> bool {
+        self.linked()
+            .ir
+            .exprs
+            .iter()
+            .any(|x| matches!(*x, Expr::Attr { base, name } if base == e && name.as_str() == "numpy"))
+    }
+
+    /// The path on which users have chosen such numbers, if that is all they depend on.
+    fn chosen(&mut self, double: Cond) -> Cond {
+        let mut atoms = Vec::new();
+        self.d.support(double, &mut atoms);
+        // A test of some type may well be one of the device: no tensor of 64 bits is there.
+        let all = atoms.iter().all(|&a| match self.atoms.get(a) {
+            Atom::Flag { text, .. } => !text.contains("dtype"),
+            Atom::On { .. } => true,
+            _ => a.is_hardware(),
+        });
+        if all { self.d.and(self.path, double) } else { self.path }
+    }
+
+    /// When the device is Apple's: by name, or because those who give it support Apple's devices.
+    fn may_be_mps(&mut self, d: Device) -> Option<Cond> {
+        let given = match d {
+            Device::Other(Backend::Mps) => return Some(TRUE),
+            Device::Named(o) if self.t.get_outer(o).device => o,
+            Device::Of(o) if self.comes_from_outside(o) => o,
+            _ => return None,
+        };
+        self.program.mentions_mps(self.entry).then(|| self.given_on_mps(given))
+    }
+
+    /// Is it given by the caller, or does it live with the module?
+    fn comes_from_outside(&self, o: OuterId) -> bool {
+        let outer = self.t.get_outer(o);
+        outer.varies
+            || outer.with.is_some()
+            || matches!(outer.key, crate::flow::domain::value::OuterKey::Receiver { .. })
+            || self.watch.near.contains_key(&o)
+    }
+
+    /// `attention.to_q(x)`: what a given layer makes of a given tensor is where that is.
+    pub(crate) fn lives_near(&mut self, layer: OuterId, args: &Args, result: Value) {
+        let Value::Outer(result) = result else { return };
+        let given = args.positional.first().and_then(|&(v, _)| match v {
+            Value::Outer(o) => Some(o),
+            Value::Tensor(t) => match self.device_leaves(self.get_tensor(t).device).as_slice() {
+                &[(_, Device::Of(o), _)] => Some(o),
+                _ => None,
+            },
+            _ => None,
+        });
+        if let Some(given) =
+            given.filter(|&o| o != result && self.comes_from_outside(layer) && self.comes_from_outside(o))
+        {
+            self.watch.near.insert(result, given);
+        }
+    }
+
+    /// An outside thing is on Apple's device, and so on no other one that the program has asked about.
+    fn given_on_mps(&mut self, o: OuterId) -> Cond {
+        if self.is_one_of_listed(o) {
+            return FALSE;
+        }
+        let mut on = self.outer_is_on(o, "mps");
+        for atom in self.asked_whether_on(o, "mps") {
+            let asked = self.d.atom(atom);
+            on = self.d.and(on, asked);
+        }
+        for (test, there) in
+            [(Test::Compare(0, Value::Outer(o), Value::None), false), (Test::Truth(Value::Outer(o)), true)]
+        {
+            if let Some(&atom) = self.tests.get(&test) {
+                let given = self.d.atom(atom);
+                let given = if there { given } else { self.d.not(given) };
+                on = self.d.and(on, given);
+            }
+        }
+        if let Some(&near) = self.watch.near.get(&o) {
+            let near = self.given_on_mps(near);
+            on = self.d.and(on, near);
+        }
+        for device in ["cuda", "cpu", "meta", "xpu", "npu", "hpu", "xla", "mlu", "musa"] {
+            for atom in self.asked_whether_on(o, device) {
+                let other = self.d.atom(atom);
+                let not = self.d.not(other);
+                on = self.d.and(on, not);
+            }
+        }
+        on
+    }
+}
+
+fn names_double(dtype: Value) -> bool {
+    matches!(dtype, Value::External(path) if matches!(path.as_str(), "torch.float64" | "torch.double" | "builtins.float"))
+}
+
+/// An operand of which nothing is known.
+const UNKNOWN: Tensor = Tensor {
+    device: TRUE,
+    dims: Dims::ANY,
+    role: crate::flow::domain::value::Role::Plain,
+    certain: false,
+    bytes: None,
+    double: FALSE,
+};

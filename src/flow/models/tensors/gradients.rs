@@ -1,0 +1,31 @@
+//! Gradients that a program brings itself: they live with what they are gradients of.
+
+use crate::flow::domain::event::Meeting;
+use crate::flow::domain::value::Value;
+use crate::flow::machine::Interp;
+use crate::flow::machine::calls::args::Args;
+use crate::flow::observers::mixed_devices::Rule;
+use crate::ir::ExprId;
+use crate::sym::Sym;
+
+impl Interp<'_> {
+    /// `x.backward(gradient)`: where `x` is, unless it is a number (torch/csrc/autograd/engine.cpp, `validate_outputs`).
+    pub(crate) fn check_gradient_given(&mut self, x: Value, args: &Args, e: ExprId, base: ExprId) {
+        if !self.certain(x) || args.positional.is_empty() && args.keyword("gradient").is_none() {
+            return;
+        }
+        let Some(op) = crate::torch::method(Sym::new("backward")) else { return };
+        let parties = self.parties(op, Some((x, base)), args);
+        self.check_parties(op, "`.backward()`", e, &parties);
+    }
+
+    /// `x.grad = gradient`: where `x` is, numbers as well (torch/csrc/autograd/python_variable.cpp, `THPVariable_set_grad`).
+    pub(crate) fn assign_gradient(&mut self, x: Value, gradient: Value, at: ExprId) {
+        if !self.certain(x) || !matches!(gradient, Value::Tensor(_)) {
+            return;
+        }
+        let parties: Vec<_> =
+            [x, gradient].into_iter().filter_map(|v| self.party(v, at, Rule::STRICT)).collect();
+        self.meet(Meeting::Function, "`.grad =`", at, &parties);
+    }
+}

@@ -1,0 +1,174 @@
+//! Sizes of what is made on an accelerator.
+
+use crate::flow::domain::diagram::Dd;
+use crate::flow::domain::event::Kind;
+use crate::flow::domain::value::{Device, OuterId, Tensor, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::calls::args::Args;
+use crate::ir::{ArgKind, Call, Expr, ExprId, Whole};
+use crate::span::Span;
+
+impl Interp<'_> {
+    /// An allocation whose size is known.
+    pub(crate) fn check_allocation(&mut self, device: Dd, bytes: Option<u64>, e: ExprId) {
+        let Some(bytes) = bytes.filter(|&b| b >= 64 << 20) else { return };
+        let on_gpu = self.d.map(device, &mut |p| p);
+        let mut leaves = Vec::new();
+        self.d.leaves(on_gpu, &mut leaves);
+        let gpu: Vec<u32> = leaves
+            .into_iter()
+            .filter(|&p| {
+                let (d, _) = *self.t.places.get(p);
+                matches!(d, Device::Cuda(_) | Device::CudaSome)
+                    || matches!(d, Device::Named(o) if self.t.get_outer(o).device)
+            })
+            .collect();
+        if gpu.is_empty() {
+            return;
+        }
+        let here = self.d.where_leaf(device, &mut |p| gpu.contains(&p));
+        let there = self.at_least(1);
+        let bad = self.d.and(here, there);
+        let handled = self.oom_handled() || self.asked_for_memory();
+        let Some(bite) = self.bite(bad, false) else { return };
+        let place = self.place(e);
+        self.emit(Kind::Allocation { bytes, handled }, place, bite, Vec::new());
+    }
+
+    /// Does the way here depend on how much memory there is?
+    pub(crate) fn asked_for_memory(&self) -> bool {
+        let mut asked = false;
+        self.d.cubes(self.path, &mut |literals| {
+            asked |= literals
+                .iter()
+                .any(|&(a, _)| matches!(self.atoms.get(a), crate::flow::domain::atom::Atom::Memory));
+        });
+        asked
+    }
+}
+
+impl Interp<'_> {
+    /// `torch.zeros(0, 0, 0)`: nothing in any dimension, by which a cache says that it is none yet.
+    pub(crate) fn has_no_extent(&self, t: Tensor) -> bool {
+        let Some((_, made)) = self.host_reason(t).filter(|_| t.bytes == Some(0)) else { return false };
+        let Some(module) = self.program.module_of(made.file) else { return false };
+        let ir = &self.program.get(module).ir;
+        let none = |e: ExprId| match ir.expr(e) {
+            Expr::Int(Whole(n)) => n == 0,
+            Expr::Tuple(list) | Expr::List(list) => {
+                list.len > 0 && ir.list(list).iter().all(|&x| ir.expr(x) == Expr::Int(Whole(0)))
+            }
+            _ => false,
+        };
+        let sizes = |call: Call<'_>| {
+            let mut given = call.args.iter().filter(|a| a.kind == ArgKind::Positional).peekable();
+            given.peek().is_some() && given.all(|a| none(a.value))
+        };
+        let made_there =
+            |(e, &at): (&Expr, &Span)| at == made.span && matches!(*e, Expr::Call(c) if sizes(ir.call(c)));
+        ir.exprs.iter().zip(&ir.expr_spans).any(made_there)
+    }
+}
+
+/// Tensors of so many bytes share blocks of two mebibytes (`kSmallSize` in c10/cuda/CUDACachingAllocator.cpp): who makes one asks
+/// something, and is not about to fill the memory.
+pub(crate) const SMALL: u64 = 1 << 20;
+
+/// Size in bytes of what a factory with these arguments makes, if the source says it.
+pub(crate) fn size_in_bytes(i: &Interp<'_>, name: &str, args: &Args) -> Option<u64> {
+    let shaped = matches!(name, "zeros" | "ones" | "empty" | "rand" | "randn" | "full" | "randint");
+    if !shaped && name != "eye" {
+        return None;
+    }
+    let dims: Vec<Value> = match args.keyword("size") {
+        Some((v, _)) => i.exact_elements(v)?,
+        None => {
+            let skip = match name {
+                "randint" => args.positional.iter().position(|&(v, _)| i.exact_elements(v).is_some())?,
+                _ => 0,
+            };
+            match args.positional.get(skip) {
+                Some(&(v, _)) if i.exact_elements(v).is_some() => i.exact_elements(v)?,
+                _ if name == "full" => return None,
+                _ => args.positional.iter().map(|&(v, _)| v).collect(),
+            }
+        }
+    };
+    if dims.contains(&Value::Int(0)) {
+        return Some(0);
+    }
+    let (mut count, mut by_default): (u64, bool) = (1, false);
+    for &d in &dims {
+        let n = match d {
+            Value::Int(n) => n,
+            Value::Outer(o) => {
+                by_default = true;
+                number_by_default(i, o)?
+            }
+            _ => return None,
+        };
+        count = count.checked_mul(u64::try_from(n).ok()?)?;
+    }
+    if name == "eye" && dims.len() == 1 {
+        count = count.checked_mul(count)?;
+    }
+    let width = match args.keyword("dtype") {
+        None if name == "randint" => 8,
+        None => 4,
+        Some((Value::External(path), _)) => dtype_width(path.as_str())?,
+        // One of several: at least the narrowest.
+        Some((Value::Choice(d), _)) => {
+            let mut leaves = Vec::new();
+            i.d.leaves(d, &mut leaves);
+            let width = |p: u32| match i.t.values.get(p) {
+                Value::External(path) => dtype_width(path.as_str()),
+                _ => None,
+            };
+            leaves.into_iter().map(width).collect::<Option<Vec<u64>>>()?.into_iter().min()?
+        }
+        Some(_) => return None,
+    };
+    // Who runs the program may make it larger, and says so then.
+    count.checked_mul(width).filter(|&bytes| !by_default || bytes > 0 && bytes <= SMALL)
+}
+
+/// The number that an option of the command line is unless the user says otherwise.
+fn number_by_default(i: &Interp<'_>, o: OuterId) -> Option<i64> {
+    match i.t.get_outer(o).default {
+        Some(Value::Int(n)) => Some(n),
+        _ => None,
+    }
+}
+
+/// Size in bytes of a module's weights, if the source says it.
+pub(crate) fn module_bytes(name: &str, args: &Args) -> Option<u64> {
+    let size = |position: usize, keyword: &str| match args.get(position, keyword) {
+        Some((Value::Int(n), _)) => u64::try_from(n).ok(),
+        _ => None,
+    };
+    let count = match name {
+        "Linear" => size(0, "in_features")?.checked_mul(size(1, "out_features")?)?,
+        "Embedding" | "EmbeddingBag" => size(0, "num_embeddings")?.checked_mul(size(1, "embedding_dim")?)?,
+        "Bilinear" => size(0, "in1_features")?
+            .checked_mul(size(1, "in2_features")?)?
+            .checked_mul(size(2, "out_features")?)?,
+        _ => return None,
+    };
+    let width = match args.keyword("dtype") {
+        None => 4,
+        Some((Value::External(path), _)) => dtype_width(path.as_str())?,
+        Some(_) => return None,
+    };
+    count.checked_mul(width)
+}
+
+pub(crate) fn dtype_width(path: &str) -> Option<u64> {
+    Some(match path.strip_prefix("torch.")? {
+        "float64" | "double" | "int64" | "long" | "complex64" => 8,
+        "float32" | "float" | "int32" | "int" => 4,
+        "float16" | "half" | "bfloat16" | "int16" | "short" => 2,
+        "int8" | "uint8" | "bool" => 1,
+        "complex128" => 16,
+        _ => return None,
+    })
+}

@@ -1,0 +1,175 @@
+//! Modules that record nothing, whoever calls them: what their `forward` comes to is all under `torch.no_grad()`.
+
+use crate::flow::domain::diagram::{FALSE, TRUE};
+use crate::flow::domain::value::{ObjId, Value};
+use crate::flow::machine::Interp;
+use crate::ir::{Block, Expr, ExprId, FuncId, Module, Stmt, StmtId, UnaryOp, Var};
+use crate::link::ModIdx;
+use crate::sym::Sym;
+
+/// What nothing is recorded under.
+const CUTS: &[&str] = &["no_grad", "inference_mode"];
+/// What is no part of a module's work, and read off one of its parts.
+const ASKED: &[&str] = &["device", "dtype", "shape"];
+/// So many methods of a module are followed into one another.
+const MAX_DEPTH: u32 = 4;
+
+/// A method of a module.
+struct Method<'a> {
+    id: ObjId,
+    ir: &'a Module,
+    receiver: Option<Expr>,
+    depth: u32,
+}
+
+impl Interp<'_> {
+    /// Does nothing that the module's weights take part in come into a graph?
+    pub(crate) fn records_nothing(&self, id: ObjId) -> bool {
+        let forward =
+            self.obj(id).class.and_then(|class| self.program.find_method(class, self.known.forward));
+        forward.is_some_and(|(m, f)| !self.records(id, m, f, MAX_DEPTH))
+    }
+
+    fn records(&self, id: ObjId, module: ModIdx, f: FuncId, depth: u32) -> bool {
+        let ir = &self.program.get(module).ir;
+        let function = ir.function(f);
+        if is_cut(ir, ir.list(function.decorators).iter().copied()) {
+            return false;
+        }
+        let receiver = function.params.first().map(|p| Expr::Var(Var::Local(p.slot)));
+        let method = Method { id, ir, receiver, depth };
+        self.block_records(&method, function.body)
+    }
+
+    fn block_records(&self, at: &Method<'_>, block: Block) -> bool {
+        let ir = at.ir;
+        for &s in ir.block(block) {
+            let records = match *ir.stmt(s) {
+                Stmt::If { test, then, orelse } => match self.attribute_decides(at, test) {
+                    Some(true) => self.block_records(at, then),
+                    Some(false) => self.block_records(at, orelse),
+                    None => self.block_records(at, then) || self.block_records(at, orelse),
+                },
+                Stmt::With { ref items, body } => {
+                    !is_cut(ir, items.iter().map(|&(manager, _)| manager)) && self.block_records(at, body)
+                }
+                _ => self.speaks_of_parts(at, s),
+            };
+            if records {
+                return true;
+            }
+            if self.leaves(at, s) {
+                break;
+            }
+        }
+        false
+    }
+
+    /// Does the function end at the statement?
+    fn leaves(&self, at: &Method<'_>, s: StmtId) -> bool {
+        let leaves = |block: Block| at.ir.block(block).iter().any(|&s| self.leaves(at, s));
+        match *at.ir.stmt(s) {
+            Stmt::Return(_) | Stmt::Raise { .. } => true,
+            Stmt::With { body, .. } => leaves(body),
+            Stmt::If { test, then, orelse } => match self.attribute_decides(at, test) {
+                Some(true) => leaves(then),
+                Some(false) => leaves(orelse),
+                None => leaves(then) && leaves(orelse),
+            },
+            _ => false,
+        }
+    }
+
+    /// How a test of the module's own attributes comes out, where they are written down.
+    fn attribute_decides(&self, at: &Method<'_>, test: ExprId) -> Option<bool> {
+        match at.ir.expr(test) {
+            Expr::Unary { op: UnaryOp::Not, operand } => {
+                self.attribute_decides(at, operand).map(|truth| !truth)
+            }
+            Expr::Attr { base, name } if Some(at.ir.expr(base)) == at.receiver => {
+                // It is in evaluation mode.
+                if name.as_str() == "training" {
+                    return Some(false);
+                }
+                let &(_, cell) = self.obj(at.id).attrs.iter().find(|(n, _)| *n == name)?;
+                match self.store.get(cell) {
+                    Value::None | Value::Bool(FALSE) => Some(false),
+                    Value::Bool(TRUE) => Some(true),
+                    Value::Int(n) => Some(n != 0),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// Does the statement use something of the module: a part, or a method that records?
+    fn speaks_of_parts(&self, at: &Method<'_>, s: StmtId) -> bool {
+        let (ir, span) = (at.ir, at.ir.stmt_span(s));
+        if let Stmt::Assert { .. } = ir.stmt(s) {
+            return false;
+        }
+        let inside =
+            ir.exprs.iter().zip(&ir.expr_spans).enumerate().filter(|(_, (_, at))| span.contains(**at));
+        // `self.encoder.device`: says where it is.
+        let asked: Vec<ExprId> = inside
+            .clone()
+            .filter_map(|(_, (e, _))| match *e {
+                Expr::Attr { base, name } if ASKED.contains(&name.as_str()) => Some(base),
+                _ => None,
+            })
+            .flat_map(|base| chain_of(ir, base))
+            .collect();
+        inside.map(|(n, (e, _))| (n, e)).any(|(n, e)| match *e {
+            Expr::Attr { base, name } if Some(ir.expr(base)) == at.receiver => {
+                if asked.iter().any(|asked| asked.0 as usize == n) || self.is_class_of_class(at, name) {
+                    return false;
+                }
+                let class = self.obj(at.id).class;
+                match class.and_then(|class| self.program.find_method(class, name)) {
+                    Some((m, f)) => at.depth == 0 || self.records(at.id, m, f, at.depth - 1),
+                    None => !self.is_plain_attribute(at, name),
+                }
+            }
+            Expr::Var(Var::Unbound(name)) => name.as_str() == "super",
+            _ => false,
+        })
+    }
+
+    /// Is it a class that is defined in the module's own?
+    fn is_class_of_class(&self, at: &Method<'_>, name: Sym) -> bool {
+        let Some(class) = self.obj(at.id).class else { return false };
+        self.program.class(class).mro.iter().any(|k| {
+            let ir = &self.program.get(k.module).ir;
+            let body = ir.class(k.class).span;
+            ir.classes.iter().any(|c| c.name == name && c.span != body && body.contains(c.span))
+        })
+    }
+
+    /// Is it a number, a text or the like?
+    fn is_plain_attribute(&self, at: &Method<'_>, name: Sym) -> bool {
+        let cell = self.obj(at.id).attrs.iter().find(|(n, _)| *n == name).map(|&(_, cell)| cell);
+        let plain =
+            |v| matches!(v, Value::None | Value::Bool(_) | Value::Int(_) | Value::Str(..) | Value::Device(_));
+        cell.is_some_and(|cell| plain(self.store.get(cell)))
+    }
+}
+
+/// `self.encoder.weight`, `self.encoder` and `self`.
+fn chain_of(ir: &Module, e: ExprId) -> impl Iterator<Item = ExprId> {
+    std::iter::successors(Some(e), |&e| match ir.expr(e) {
+        Expr::Attr { base, .. } => Some(base),
+        _ => None,
+    })
+}
+
+/// Is one of them `torch.no_grad()`, with or without the parentheses?
+fn is_cut(ir: &Module, mut managers: impl Iterator<Item = ExprId>) -> bool {
+    managers.any(|e| {
+        let named = match ir.expr(e) {
+            Expr::Call(call) => ir.call(call).func,
+            _ => e,
+        };
+        ir.last_name(named).is_some_and(|name| CUTS.contains(&name.as_str()))
+    })
+}

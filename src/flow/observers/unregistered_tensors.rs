@@ -1,0 +1,367 @@
+//! What modules keep where `.to()` and `parameters()` do not see it, and copies of leaves.
+
+use rustc_hash::FxHashSet;
+
+use super::watch::Parts;
+use crate::flow::domain::diagram::TRUE;
+use crate::flow::domain::event::Kind;
+use crate::flow::domain::value::{Device, ObjId, Reason, Role, Tensor, TensorId, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::frame::ObjKind;
+use crate::ir::{Call, Expr, ExprId, Module, Stmt, Var};
+use crate::link::{ClassKey, Resolved};
+use crate::span::{Place, Span};
+use crate::sym::Sym;
+use crate::torch::State;
+
+/// How deep containers are followed.
+const MAX_CLASSES: u32 = 4;
+
+impl Interp<'_> {
+    /// A module's constructor has ended: are there modules or parameters of its own in plain containers only?
+    pub(crate) fn check_registered(&mut self, id: ObjId) {
+        if self.obj(id).kind != ObjKind::Module || self.muted > 0 {
+            return;
+        }
+        self.check_empty_moves(id);
+        if self.keeps_its_own_books(id) {
+            return;
+        }
+        let mut registered = Parts::default();
+        self.registered_parts(id, &mut registered, 0);
+        // `self.parameters = nn.ParameterList(…)`: a list of its own, with which the parameters of others may be moved.
+        let listed = self.obj(id).attrs.iter().any(|(name, _)| name.as_str() == "parameters");
+        let fields: Vec<(Sym, Value)> =
+            self.obj(id).attrs.iter().map(|&(name, cell)| (name, self.store.get(cell))).collect();
+        for (name, value) in fields {
+            let Some(&place) = self.watch.fields.get(&(id, name)) else { continue };
+            for v in self.values_of(value) {
+                let Some(container) = self.plain_container(v) else { continue };
+                let mut held = Parts::default();
+                self.parts_of(v, &mut held, 0);
+                // Under names that are put together, it may be the parameters of these that the module registers.
+                if listed || self.watch.registers_by_hand.contains(&id) {
+                    self.forget_places(v, &held);
+                    continue;
+                }
+                // `self.teacher = [model]` is how people keep a single module out on purpose.
+                if held.modules.len() == 1 && self.exact_elements(v).is_some_and(|items| items.len() == 1) {
+                    continue;
+                }
+                if self.moves_foreign(id, name, &held) {
+                    continue;
+                }
+                if self.unseen(id, &held, &registered) && self.tell_unregistered(place, container, &held) {
+                    self.forget_places(v, &held);
+                    break;
+                }
+            }
+        }
+    }
+
+    /// A class with its own way to move, or to list parameters, knows what it keeps.
+    pub(crate) fn keeps_its_own_books(&self, id: ObjId) -> bool {
+        let Some(key) = self.obj(id).class else { return true };
+        let own = |name: &str| self.program.find_method(key, Sym::new(name)).is_some();
+        self.is_moved_for_user(key)
+            || ["_apply", "to", "cuda", "parameters", "named_parameters", "children", "modules"]
+                .into_iter()
+                .any(own)
+    }
+
+    /// `for part in self.parts: part.to(x.device)`, where they are another library's: then somebody has thought of them.
+    fn moves_foreign(&self, id: ObjId, field: Sym, held: &Parts) -> bool {
+        let foreign = |m: &ObjId| match self.obj(*m).kind {
+            ObjKind::ForeignModule(op) => op.is_none_or(|op| !op.name.as_str().starts_with("torch.")),
+            _ => false,
+        };
+        let Some(key) = self.obj(id).class.filter(|_| held.modules.iter().any(foreign)) else { return false };
+        let ir = &self.program.get(key.module).ir;
+        let class = ir.class(key.class).span;
+        let moved = |stmt: &Stmt| match *stmt {
+            Stmt::Expr(e) => match ir.expr(e) {
+                Expr::Call(call) => match ir.expr(ir.call(call).func) {
+                    Expr::Attr { base, name } => {
+                        matches!(name.as_str(), "to" | "cuda") && matches!(ir.expr(base), Expr::Var(_))
+                    }
+                    _ => false,
+                },
+                _ => false,
+            },
+            _ => false,
+        };
+        let methods = ir.functions.iter().filter(|f| class.contains(f.span) && f.span != class);
+        methods.filter(|f| f.name != self.known.init).any(|f| {
+            let within = |at: &Span| f.span.contains(*at);
+            let named = |(e, at): (&Expr, &Span)| {
+                within(at) && matches!(*e, Expr::Attr { name, .. } if name == field)
+            };
+            ir.exprs.iter().zip(&ir.expr_spans).any(named)
+                && ir.stmts.iter().zip(&ir.stmt_spans).any(|(s, at)| within(at) && moved(s))
+        })
+    }
+
+    fn plain_container(&self, v: Value) -> Option<&'static str> {
+        match v {
+            Value::Seq(_) | Value::Many(_) => Some("tuple"),
+            Value::Object(o) => match self.obj(o).kind {
+                ObjKind::List { module: false } => Some("list"),
+                ObjKind::Dict { module: false } => Some("dict"),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Does the container hold modules with weights, or parameters, made by this constructor and registered nowhere?
+    fn unseen(&mut self, id: ObjId, held: &Parts, registered: &Parts) -> bool {
+        if held.open || registered.open {
+            return false;
+        }
+        let modules: Vec<ObjId> = held.modules.iter().copied().filter(|&m| self.has_weights(m, 0)).collect();
+        // What was there before the module is somebody else's, who may keep it out on purpose.
+        let own = |m: &ObjId| m.0 > id.0 && !registered.modules.contains(m);
+        if !modules.is_empty() {
+            return modules.iter().all(own) && modules.iter().all(|&m| self.left_where_made(m));
+        }
+        let parameters: Vec<TensorId> =
+            held.tensors.iter().copied().filter(|&t| self.get_tensor(t).role == Role::Parameter).collect();
+        // `nn.ParameterList(weights + biases)`
+        let along = |t: &TensorId| {
+            let lists = registered.tensors.iter().filter_map(|first| self.watch.put_together.get(first));
+            lists.flatten().any(|other| other == t)
+        };
+        !parameters.is_empty()
+            && parameters
+                .iter()
+                .all(|t| !registered.tensors.contains(t) && !along(t) && self.made_as_parameter(*t))
+    }
+
+    /// Is the module where it was made, without anybody having said where?
+    pub(crate) fn left_where_made(&mut self, id: ObjId) -> bool {
+        let d = self.module_device(id, 0);
+        self.device_leaves(d).into_iter().all(|(_, device, origin)| {
+            device == Device::Cpu && self.chain(origin).first().is_none_or(|s| s.reason != Reason::Moved)
+        })
+    }
+
+    /// `nn.Parameter(…)`, and not one that some module has given.
+    fn made_as_parameter(&self, t: TensorId) -> bool {
+        self.device_leaves(self.get_tensor(t).device).into_iter().all(|(_, device, origin)| {
+            let chain = self.chain(origin);
+            device == Device::Cpu
+                && chain
+                    .first()
+                    .is_some_and(|s| matches!(s.reason, Reason::Default | Reason::Host | Reason::Typed))
+        })
+    }
+
+    /// Has the module parameters or buffers, as far as its class tells?
+    pub(crate) fn has_weights(&self, id: ObjId, depth: u32) -> bool {
+        match self.obj(id).kind {
+            ObjKind::ForeignModule(Some(op)) => op.state != State::Unknown && self.is_stateful(id, op),
+            // Of another library, which has no reason to make modules of what has none.
+            ObjKind::ForeignModule(None) => true,
+            ObjKind::List { module: true } | ObjKind::Dict { module: true } => {
+                let mut parts = Parts::default();
+                self.parts_of(self.own(id), &mut parts, 0);
+                depth < MAX_CLASSES && parts.modules.iter().any(|&m| self.has_weights(m, depth + 1))
+            }
+            ObjKind::Module => self.obj(id).class.is_some_and(|k| self.class_has_weights(k)),
+            _ => false,
+        }
+    }
+
+    /// Do the class's methods, or those of its bases, make parameters or modules that have some?
+    fn class_has_weights(&self, key: ClassKey) -> bool {
+        if let Some(&known) = self.weighty.borrow().get(&key) {
+            return known;
+        }
+        let (mut seen, mut todo) = (FxHashSet::from_iter([key]), vec![key]);
+        let mut has = false;
+        while let Some(class) = todo.pop()
+            && !has
+        {
+            has = self.makes_weights(class, &mut |k| {
+                if seen.insert(k) {
+                    todo.push(k);
+                }
+            });
+        }
+        self.weighty.borrow_mut().insert(key, has);
+        has
+    }
+
+    /// Does the class itself make parameters or layers that have some? `other` is told of the project's modules that it makes.
+    fn makes_weights(&self, key: ClassKey, other: &mut dyn FnMut(ClassKey)) -> bool {
+        let info = self.program.class(key);
+        let inherits = info.externals.iter().any(|&p| {
+            crate::torch::module(p)
+                .is_some_and(|m| m.state == State::Yes && m.name.as_str() != "torch.nn.Module")
+        });
+        inherits
+            || info.mro.iter().any(|&k| {
+                let linked = self.program.get(k.module);
+                let span = linked.ir.class(k.class).span;
+                let ir = &linked.ir;
+                ir.calls().any(|c| span.contains(ir.span(c.func)) && self.is_weighty(k, c, other))
+            })
+    }
+
+    /// Does the call make a parameter or a layer that has some?
+    fn is_weighty(&self, key: ClassKey, call: Call<'_>, other: &mut dyn FnMut(ClassKey)) -> bool {
+        let ir = &self.program.get(key.module).ir;
+        let mut callee = call.func;
+        // `def __init__(self, width, layer=nn.Linear)`: the class is a parameter.
+        if let Expr::Var(Var::Local(slot)) = ir.expr(callee) {
+            let params = &ir.function(ir.function_around(callee)).params;
+            match params.iter().find(|p| p.slot == slot).and_then(|p| p.default) {
+                Some(default) => callee = default,
+                None => return false,
+            }
+        }
+        match self.program.resolve_expr(key.module, callee) {
+            Some(Resolved::External(path)) => {
+                path.as_str().ends_with("nn.Parameter")
+                    && !call.args.first().is_some_and(|a| is_handed(ir, a.value))
+                    || crate::torch::module(path).is_some_and(|m| m.state == State::Yes)
+            }
+            Some(Resolved::Class(k)) if self.is_module_class(k) => {
+                other(k);
+                false
+            }
+            _ => false,
+        }
+    }
+
+    fn tell_unregistered(&mut self, place: Place, container: &'static str, held: &Parts) -> bool {
+        let Some(bite) = self.bite(TRUE, false) else { return false };
+        let parameters = held.modules.is_empty();
+        self.emit(Kind::Unregistered { container, parameters }, place, bite, Vec::new());
+        true
+    }
+
+    /// What is told as unregistered is not told again where it meets something.
+    fn forget_places(&mut self, container: Value, held: &Parts) {
+        let unknown = self.unknown_device();
+        for &m in &held.modules {
+            self.move_module(m, unknown);
+        }
+        if let (Value::Object(o), true) = (container, held.modules.is_empty()) {
+            let content = self.many(Value::Unknown);
+            self.set_own(o, content);
+        }
+    }
+
+    /// `t.requires_grad_()` and `t.requires_grad = True`: the tensor itself, wherever it is kept, is a leaf now.
+    pub(crate) fn becomes_leaf(&mut self, v: Value, base: ExprId) -> Value {
+        let Value::Tensor(id) = v else { return v };
+        let t = self.get_tensor(id);
+        if !matches!(t.role, Role::Plain | Role::Constant) || !t.certain {
+            return v;
+        }
+        let leaf = self.tensor(Tensor { role: Role::Leaf, ..t });
+        if let Expr::Var(_) | Expr::Attr { .. } = self.linked().ir.expr(base) {
+            self.assign(base, leaf);
+        }
+        leaf
+    }
+
+    /// What a tensor is after it was moved by `.to()`: a leaf's copy on another device is no leaf.
+    pub(crate) fn role_of_copy(
+        &mut self,
+        t: Tensor,
+        target: crate::flow::domain::diagram::Dd,
+        e: ExprId,
+        base: ExprId,
+    ) -> Role {
+        let moves = self.device_leaves(target).iter().any(|(_, d, _)| {
+            matches!(d, Device::Cuda(_) | Device::CudaSome | Device::Other(_) | Device::Named(_))
+        });
+        let made_on_cpu = self.device_leaves(t.device).iter().all(|(_, d, _)| *d == Device::Cpu);
+        match t.role {
+            // Without a graph a copy is made of nothing: a leaf of its own, which keeps no gradient unless it is told to.
+            Role::Parameter | Role::Leaf if self.is_gradless() => Role::Plain,
+            Role::Parameter | Role::Leaf if moves && made_on_cpu && t.certain => {
+                if !matches!(self.linked().ir.expr(base), Expr::Attr { .. }) {
+                    let place = self.place(e);
+                    self.watch.fresh_copies.push(place);
+                }
+                Role::Copy
+            }
+            Role::Copy | Role::Constant | Role::Whole => t.role,
+            _ => Role::Plain,
+        }
+    }
+
+    /// A copy of a leaf is given to an optimizer, kept as a parameter, or asked for its gradient.
+    pub(crate) fn check_leaf(&mut self, v: Value, e: ExprId, what: &str, fresh_only: bool) -> bool {
+        let Value::Tensor(id) = v else { return false };
+        let t = self.get_tensor(id);
+        if t.role != Role::Copy {
+            return false;
+        }
+        for (leaf, device, origin) in self.device_leaves(t.device) {
+            if device == Device::Cpu {
+                continue;
+            }
+            let Some(moved) = self.chain(origin).iter().find(|s| s.reason == Reason::Moved).map(|s| s.place)
+            else {
+                continue;
+            };
+            if fresh_only && !self.watch.fresh_copies.contains(&moved)
+                || self.watch.keeps_gradients.contains(&moved)
+            {
+                continue;
+            }
+            let here = self.d.where_leaf(t.device, &mut |p| p == leaf);
+            let there = self.accelerator_condition(device, Device::Cpu);
+            let bad = self.d.and(here, there);
+            let Some(bite) = self.bite(bad, false) else { continue };
+            let used = self.place(e);
+            self.emit(Kind::NonLeaf { what: what.to_owned(), used }, moved, bite, Vec::new());
+            if let (Device::Named(o) | Device::Of(o), Some(event)) = (device, self.events.last_mut()) {
+                event.about.push(o);
+            }
+            return true;
+        }
+        false
+    }
+
+    /// `t.retain_grad()`: the copy has a gradient after all.
+    pub(crate) fn keeps_gradient(&mut self, t: Tensor, base: ExprId) {
+        if let (Role::Copy, Expr::Var(_) | Expr::Attr { .. }) = (t.role, self.linked().ir.expr(base)) {
+            let plain = self.tensor(Tensor { role: Role::Plain, ..t });
+            self.assign(base, plain);
+            // `for p in copies: p.retain_grad()`: those that it goes over are these copies.
+            if self.is_gone_over(base) {
+                for (.., origin) in self.device_leaves(t.device) {
+                    let moves = self.chain(origin).into_iter().filter(|s| s.reason == Reason::Moved);
+                    self.watch.keeps_gradients.extend(moves.take(1).map(|s| s.place));
+                }
+            }
+        }
+    }
+
+    /// Is it a variable to which a loop of its function gives one thing after the other?
+    fn is_gone_over(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let Expr::Var(var) = ir.expr(e) else { return false };
+        let function = ir.function(self.here().func);
+        ir.stmts[ir.stmts_of(function)]
+            .iter()
+            .any(|s| matches!(*s, Stmt::For { target, .. } if ir.binds(target, var)))
+    }
+}
+
+/// Is it a variable to which its function assigns nothing? What it was given is wherever that was made.
+fn is_handed(ir: &Module, e: ExprId) -> bool {
+    let Expr::Var(var @ Var::Local(_)) = ir.expr(e) else { return false };
+    let function = ir.function(ir.function_around(e));
+    let assigns = |s: &Stmt| match s {
+        Stmt::Assign { targets, .. } => ir.list(*targets).iter().any(|&t| ir.binds(t, var)),
+        Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } => ir.binds(*target, var),
+        _ => false,
+    };
+    !ir.stmts[ir.stmts_of(function)].iter().any(assigns)
+}

@@ -1,0 +1,305 @@
+//! Which calls in other files give a function its arguments.
+//!
+//! A function that is interpreted for itself has outside things for its parameters. Calls in its own file say what it is
+//! really given (`interp/callers.rs`); here are those in the project's other files. Of one that hands on what its own
+//! function is given, the calls of that function decide.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::data_loading::HostSide;
+use super::method_calls::{gives_host, through_object, unknown_makes};
+use crate::flow::query::call_sites::own_method;
+use crate::flow::query::nodes::{Node, Target, named};
+use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Stmt, Var};
+use crate::link::{ModIdx, Program, Resolved};
+use crate::sym::Sym;
+use crate::torch::ResultRule;
+
+/// So many functions may hand on what they are given before it arrives.
+pub(crate) const MAX_HANDS: u32 = 3;
+
+/// A call of a function.
+#[derive(Debug, Clone, Copy)]
+struct Site {
+    module: ModIdx,
+    call: CallId,
+    /// It is a method, called of an object of a class that is known.
+    through_object: bool,
+}
+
+/// Where functions are called.
+#[derive(Debug, Default)]
+pub struct Calls {
+    sites: FxHashMap<Target, Vec<Site>>,
+}
+
+impl Calls {
+    /// Looks for calls of `targets` in these files of the program.
+    pub fn of(program: &Program, files: &[ModIdx], targets: &FxHashSet<Target>) -> Self {
+        let mut search = Search { program, targets, calls: Self::default() };
+        for &m in files {
+            search.file(m);
+        }
+        search.calls
+    }
+
+    /// The functions that hand on what they are given to one of those that were looked for: who calls these decides, too.
+    pub fn handing_on(&self, program: &Program) -> FxHashSet<Target> {
+        let mut found = FxHashSet::default();
+        for (target, sites) in &self.sites {
+            let callee = program.get(target.0).ir.function(target.1);
+            for &Site { module: m, call, .. } in sites {
+                let ir = &program.get(m).ir;
+                let indices = 0..callee.params.len();
+                let hands =
+                    indices.into_iter().find_map(|n| handed_far(program, m, ir.call(call), callee, n));
+                found.extend(hands.map(|(f, _)| (m, f)).filter(|f| !self.sites.contains_key(f)));
+            }
+        }
+        found
+    }
+
+    /// The files whose calls give the function its argument for this parameter (by its position in the signature), if all
+    /// of these calls give something of their own, be it that nothing is known of that. Of one that hands on what its own
+    /// function is given, the files that call this function. No files if all that is given is on the host; nothing if the
+    /// calls leave it open. With a `side`, what its functions give through objects is on the host as well; without one others
+    /// call methods through objects, too: it is a library.
+    pub fn deciding(
+        &self,
+        program: &Program,
+        side: Option<&HostSide>,
+        target: Target,
+        index: u16,
+    ) -> Option<Vec<ModIdx>> {
+        let mut decision = Decision { calls: self, program, side, files: Vec::new() };
+        if !decision.is_made(target, usize::from(index), MAX_HANDS) {
+            return None;
+        }
+        let mut files = decision.files;
+        files.sort_unstable();
+        files.dedup();
+        Some(files)
+    }
+}
+
+/// What calls decide of a parameter.
+struct Decision<'a> {
+    calls: &'a Calls,
+    program: &'a Program,
+    side: Option<&'a HostSide>,
+    /// Those whose calls give something of their own.
+    files: Vec<ModIdx>,
+}
+
+impl Decision<'_> {
+    /// Adds the files; false if a call leaves it open, or nobody calls the function.
+    fn is_made(&mut self, target: Target, index: usize, hands: u32) -> bool {
+        let Some(sites) = self.calls.sites.get(&target) else { return false };
+        let mut some = false;
+        for &site in sites {
+            // What the function's own file gives it has been looked at, and leaves it open.
+            let looked_at = hands == MAX_HANDS && site.module == target.0;
+            let decided = self.decides(site, target, index, hands);
+            if !decided && !looked_at {
+                return false;
+            }
+            some |= decided;
+        }
+        some
+    }
+
+    /// Does the call give something of its own?
+    fn decides(&mut self, site: Site, target: Target, index: usize, hands: u32) -> bool {
+        if self.gives_host(site, target, index) {
+            return true;
+        }
+        // An object of a library's class is anybody's.
+        if site.through_object && self.side.is_none() {
+            return false;
+        }
+        let ir = &self.program.get(site.module).ir;
+        let call = ir.call(site.call);
+        if call.args.iter().any(|a| matches!(a.kind, ArgKind::Star | ArgKind::DoubleStar)) {
+            return false;
+        }
+        let callee = self.program.get(target.0).ir.function(target.1);
+        if let Some((f, param)) = handed_far(self.program, site.module, call, callee, index) {
+            return hands > 0 && self.is_made((site.module, f), param, hands - 1);
+        }
+        // What an unknown module makes is wherever that module is: nothing that its file says of it.
+        let given = argument(call, callee, index);
+        if site.through_object && given.is_none_or(|g| unknown_makes(self.program, site.module, g)) {
+            return false;
+        }
+        let looked_at = hands == MAX_HANDS && site.module == target.0;
+        self.files.extend((!looked_at).then_some(site.module));
+        !looked_at
+    }
+
+    /// Does the call give, through an object, what is on the host?
+    fn gives_host(&self, site: Site, target: Target, index: usize) -> bool {
+        let callee = self.program.get(target.0).ir.function(target.1);
+        let ir = &self.program.get(site.module).ir;
+        let call = ir.call(site.call);
+        let around = (site.module, ir.function_around(call.func));
+        site.through_object
+            && callee.params.get(index).is_some_and(|param| {
+                // What prepares data has nothing else.
+                self.side.is_some_and(|side| side.contains(self.program, around))
+                    || gives_host(self.program, site.module, call, index, param.name)
+            })
+    }
+}
+
+struct Search<'a> {
+    program: &'a Program,
+    targets: &'a FxHashSet<Target>,
+    calls: Calls,
+}
+
+impl Search<'_> {
+    fn file(&mut self, m: ModIdx) {
+        let ir = &self.program.get(m).ir;
+        let method = |key, name| self.program.find_method(key, name).filter(|t| self.targets.contains(t));
+        let name = |&(t, f): &Target| self.program.get(t).ir.function(f).name;
+        let names: FxHashSet<Sym> = self.targets.iter().map(name).collect();
+        for (n, call) in ir.calls().enumerate() {
+            let id = CallId(u32::try_from(n).unwrap_or(u32::MAX));
+            let site = |through_object| Site { module: m, call: id, through_object };
+            if let Some(target) = self.called(m, call.func) {
+                self.calls.sites.entry(target).or_default().push(site(false));
+                continue;
+            }
+            let (classes, name) = through_object(self.program, m, call, &names);
+            for target in classes.into_iter().filter_map(|k| method(k, name)) {
+                self.calls.sites.entry(target).or_default().push(site(true));
+            }
+        }
+    }
+
+    /// The function that the call is of, be it a static method by its class's name. A method of what nobody knows is not followed where it is called, so such a call
+    /// decides nothing.
+    fn called(&self, m: ModIdx, func: ExprId) -> Option<Target> {
+        let target = match named(self.program, m, func) {
+            Some(Node::Function(m, f)) => (m, f),
+            Some(Node::Class(key)) => self.program.find_method(key, Sym::new("__init__"))?,
+            None => {
+                let around = self.program.get(m).ir.function_around(func);
+                self.program.method_of_class(m, func).or_else(|| own_method(self.program, m, around, func))?
+            }
+        };
+        self.targets.contains(&target).then_some(target)
+    }
+}
+
+/// The function around the call, and the position of its parameter, if the call gives for this parameter what that function
+/// is given, or a part of that.
+pub(crate) fn handed_on(
+    ir: &Module,
+    call: Call<'_>,
+    callee: &Function,
+    index: usize,
+) -> Option<(FuncId, usize)> {
+    let slot = root(ir, argument(call, callee, index)?)?;
+    let (id, around) = function_of(ir, call)?;
+    let given = around.params.iter().position(|p| p.slot == slot && p.name.as_str() != "self");
+    given.filter(|_| !around.is_private()).map(|given| (id, given))
+}
+
+/// The same, be it handed on through a function of PyTorch, or a variable that stands for it in some case. What it is in the other
+/// cases, the function itself says.
+fn handed_far(
+    program: &Program,
+    m: ModIdx,
+    call: Call<'_>,
+    callee: &Function,
+    index: usize,
+) -> Option<(FuncId, usize)> {
+    let ir = &program.get(m).ir;
+    let (id, around) = function_of(ir, call)?;
+    let given = parameter(program, m, around, argument(call, callee, index)?, true)?;
+    (!around.is_private()).then_some((id, given))
+}
+
+/// What the call gives for the parameter at this position of the signature.
+fn argument(call: Call<'_>, callee: &Function, index: usize) -> Option<ExprId> {
+    let param = callee.params.get(index)?;
+    let receiver = callee.params.first().is_some_and(|p| matches!(p.name.as_str(), "self" | "cls"));
+    let bound = callee.class.is_some() && receiver;
+    let positional = call
+        .args
+        .iter()
+        .filter(|a| a.kind == ArgKind::Positional)
+        .nth(index - usize::from(bound && index > 0));
+    let by_name = call.args.iter().find(|a| a.kind == ArgKind::Keyword(param.name));
+    Some(by_name.or(positional)?.value)
+}
+
+/// The function that the call is in.
+fn function_of<'a>(ir: &'a Module, call: Call<'_>) -> Option<(FuncId, &'a Function)> {
+    let mut id = ir.function_around(call.func);
+    while ir.function(id).kind != FuncKind::Function {
+        id = ir.function(id).parent?;
+    }
+    Some((id, ir.function(id)))
+}
+
+/// Is what the function of PyTorch gives where it is given something?
+fn stays(path: Sym) -> bool {
+    let there = |op: &crate::torch::Op| matches!(op.result, ResultRule::Follows | ResultRule::Receiver);
+    crate::torch::function(path).is_some_and(there)
+}
+
+/// The position of the function's parameter that the expression is, is a part of, or is made of by PyTorch; with `held`, also that
+/// which its variable is set to somewhere.
+fn parameter(program: &Program, m: ModIdx, around: &Function, e: ExprId, held: bool) -> Option<usize> {
+    let ir = &program.get(m).ir;
+    match ir.expr(e) {
+        Expr::Var(Var::Local(slot)) => {
+            let given = around.params.iter().position(|p| p.slot == slot);
+            if given.is_some() || !held {
+                return given.filter(|&n| around.params[n].name.as_str() != "self");
+            }
+            ir.stmts[ir.stmts_of(around)].iter().find_map(|s| match *s {
+                Stmt::Assign { targets, value }
+                    if ir.list(targets).iter().any(|&t| ir.names_the_same(t, e))
+                        && !matches!(ir.expr(value), Expr::Call(_)) =>
+                {
+                    parameter(program, m, around, value, false)
+                }
+                _ => None,
+            })
+        }
+        Expr::Attr { base, name } if !matches!(name.as_str(), "cpu" | "numpy" | "tolist" | "item") => {
+            parameter(program, m, around, base, held)
+        }
+        Expr::Index { base, .. } => parameter(program, m, around, base, held),
+        Expr::Call(id) => {
+            let call = ir.call(id);
+            match program.resolve_expr(m, call.func) {
+                Some(Resolved::External(path)) if stays(path) => {
+                    call.args.iter().find_map(|a| parameter(program, m, around, a.value, held))
+                }
+                None if matches!(ir.expr(call.func), Expr::Attr { .. }) => {
+                    parameter(program, m, around, call.func, held)
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The variable that the expression is, or that it begins with: `graph` of `graph.to(x.device)`.
+fn root(ir: &Module, e: ExprId) -> Option<u16> {
+    match ir.expr(e) {
+        Expr::Var(Var::Local(slot)) => Some(slot),
+        Expr::Attr { base, name } if !matches!(name.as_str(), "cpu" | "numpy" | "tolist" | "item") => {
+            root(ir, base)
+        }
+        Expr::Call(id) if matches!(ir.expr(ir.call(id).func), Expr::Attr { .. }) => {
+            root(ir, ir.call(id).func)
+        }
+        _ => None,
+    }
+}

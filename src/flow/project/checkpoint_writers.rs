@@ -1,0 +1,223 @@
+//! Who has written a file that the program reads with `torch.load`, and whether it holds anything of a GPU.
+//!
+//! The project's own calls of `torch.save` say what is in its files. One writes what a load reads if it is in the method
+//! that belongs to the load's (`save_network` to `load_network`); else all of them say what the project's files hold.
+
+use rustc_hash::FxHashSet;
+
+use super::saved_devices::Contents;
+use crate::flow::query::call_sites::{
+    Callers, Chain, MAX_CALLERS, Site, argument, assigned, note_call, through,
+};
+use crate::flow::query::reaching_values::Stored;
+use crate::ir::{CallId, Expr, ExprId, FuncId, Var};
+use crate::link::{ClassKey, ModIdx, Program, Resolved};
+use crate::span::Place;
+use crate::sym::Sym;
+use crate::torch;
+
+/// How many calls in a row are followed upwards to who says what is saved.
+const MAX_CHAIN: usize = 3;
+/// More ways to one call of `torch.save` are not looked at.
+const MAX_WAYS: usize = 32;
+
+/// A call of `torch.load`.
+pub struct Load {
+    /// The file that it is in.
+    module: ModIdx,
+    /// The function that writes what this one reads, by their names.
+    pair: Option<(ModIdx, FuncId)>,
+    /// It is no file, but bytes in memory.
+    in_memory: bool,
+}
+
+impl Load {
+    /// The call at a place.
+    pub fn at(program: &Program, place: Place) -> Option<Self> {
+        let module = program.module_of(place.file)?;
+        let ir = &program.get(module).ir;
+        let e = ir.call_at(place.span)?;
+        let Expr::Call(call) = ir.expr(e) else { return None };
+        let func = ir.function_around(e);
+        let path = argument(ir.call(call), 0, Sym::new("f"))?;
+        let pair = counterpart(program, module, func);
+        let in_memory = is_buffer(program, &Site::of(module, func), path);
+        Some(Self { module, pair, in_memory })
+    }
+
+    /// What the source of whoever writes the file must have in it; nothing if that is in the same file as the load.
+    pub fn word(&self) -> Option<&'static str> {
+        self.pair.is_none().then_some("torch.save")
+    }
+}
+
+/// The method of the same class, or the function of the same file, that saves what this one loads.
+fn counterpart(program: &Program, module: ModIdx, mut func: FuncId) -> Option<(ModIdx, FuncId)> {
+    let ir = &program.get(module).ir;
+    loop {
+        let function = ir.function(func);
+        let name = function.name.as_str();
+        if let Some(verb) = ["load", "restore"].into_iter().find(|verb| name.contains(verb)) {
+            let other = Sym::new(&name.replacen(verb, "save", 1));
+            return match function.class {
+                Some(class) => program.find_method(ClassKey { module, class }, other),
+                None => match program.lookup(module, other)? {
+                    Resolved::Function(m, f) => Some((m, f)),
+                    _ => None,
+                },
+            };
+        }
+        func = function.parent?;
+    }
+}
+
+/// The project's calls of `torch.save`.
+pub struct Writers<'a> {
+    program: &'a Program,
+    saves: Vec<(Site<'static>, CallId)>,
+    callers: Callers,
+}
+
+impl<'a> Writers<'a> {
+    /// Those in these files.
+    pub fn of(program: &'a Program, files: &[ModIdx]) -> Self {
+        let (mut saves, mut callers) = (Vec::new(), Callers::default());
+        for &m in files {
+            let ir = &program.get(m).ir;
+            for (n, e) in ir.exprs.iter().enumerate() {
+                let &Expr::Call(id) = e else { continue };
+                let site = Site::of(m, ir.function_around(ExprId(u32::try_from(n).unwrap_or(u32::MAX))));
+                if is_save(program, m, ir.call(id).func) {
+                    saves.push((site, id));
+                } else {
+                    note_call(program, &mut callers, site, id);
+                }
+            }
+        }
+        Self { program, saves, callers }
+    }
+
+    /// The functions that save what they are given, or hand it on to one that does, by their names.
+    pub fn helpers(&self) -> FxHashSet<Sym> {
+        let is_given = |site: &Site<'_>, call: CallId| {
+            let ir = &self.program.get(site.module).ir;
+            let params = &ir.function(site.func).params;
+            let param = |e: ExprId| params.iter().any(|p| ir.expr(e) == Expr::Var(Var::Local(p.slot)));
+            ir.call(call).args.iter().any(|a| param(a.value))
+        };
+        let saves = self.saves.iter().filter(|(site, call)| is_given(site, *call));
+        let mut found: FxHashSet<(ModIdx, FuncId)> = saves.map(|(s, _)| (s.module, s.func)).collect();
+        for _ in 0..MAX_CHAIN {
+            let calls = found.iter().filter_map(|f| self.callers.get(f)).flatten();
+            let handing = calls.filter(|(site, call)| is_given(site, *call));
+            let more: Vec<(ModIdx, FuncId)> = handing.map(|(s, _)| (s.module, s.func)).collect();
+            found.extend(more);
+        }
+        found.into_iter().map(|(m, f)| self.program.get(m).ir.function(f).name).collect()
+    }
+
+    /// Does the load find nothing that was on a GPU when it was saved?
+    pub fn on_the_host(&self, load: &Load) -> bool {
+        let mut stored = match load.pair {
+            Some(pair) => self.stored_by(pair),
+            None if load.in_memory => self.stored_in_memory(load.module),
+            None => Vec::new(),
+        };
+        if stored.is_empty() {
+            stored = self.stored_anywhere();
+        }
+        // Of what is not known in one place, another may show what it is.
+        let certain = stored.iter().any(|s| matches!(s, Stored::Host))
+            || !stored.is_empty() && stored.iter().all(|s| matches!(s, Stored::Plain));
+        certain && !stored.contains(&Stored::Elsewhere)
+    }
+
+    /// What a function saves.
+    fn stored_by(&self, (module, func): (ModIdx, FuncId)) -> Vec<Stored> {
+        let ir = &self.program.get(module).ir;
+        let within = |f: FuncId| f == func || ir.function(func).span.contains(ir.function(f).span);
+        let saves = self.saves.iter().filter(|(site, _)| site.module == module && within(site.func));
+        saves.filter_map(|(site, call)| self.stored(site, *call)).collect()
+    }
+
+    /// What the file that reads bytes of its own accord writes into such bytes: `encode` and `decode` stand beside each other.
+    fn stored_in_memory(&self, module: ModIdx) -> Vec<Stored> {
+        let ir = &self.program.get(module).ir;
+        let buffer = |site: &Site<'_>, call: CallId| {
+            let file = argument(ir.call(call), 1, Sym::new("f"));
+            file.is_some_and(|file| is_buffer(self.program, site, file))
+        };
+        let saves = self.saves.iter().filter(|(site, call)| site.module == module && buffer(site, *call));
+        saves.filter_map(|(site, call)| self.stored(site, *call)).collect()
+    }
+
+    /// What the project saves at all. Where that is copies on the CPU, so are the files that it is given, as far as anybody knows.
+    fn stored_anywhere(&self) -> Vec<Stored> {
+        let mut found = Vec::new();
+        for &(site, call) in &self.saves {
+            for chain in std::iter::once(Chain::new()).chain(self.chains(site)) {
+                through(site, &chain, &mut |site| found.extend(self.stored(site, call)));
+            }
+        }
+        // Numbers say nothing of tensors.
+        if found.contains(&Stored::Host) { found } else { Vec::new() }
+    }
+
+    /// The calls that lead to a place.
+    fn chains(&self, site: Site<'static>) -> Vec<Chain> {
+        let (mut found, mut last): (Vec<Chain>, Vec<Chain>) = (Vec::new(), vec![Chain::new()]);
+        for _ in 0..MAX_CHAIN {
+            let mut next = Vec::new();
+            for chain in &last {
+                let top = chain.last().map_or(site, |&(caller, _)| caller);
+                let calls = self.callers.get(&(top.module, top.func)).into_iter().flatten();
+                for &(caller, call) in calls.take(MAX_CALLERS) {
+                    let seen = |s: &Site<'_>| s.module == caller.module && s.func == caller.func;
+                    if !seen(&site) && !chain.iter().any(|(s, _)| seen(s)) {
+                        next.push([chain.as_slice(), &[(caller, call)]].concat());
+                    }
+                }
+            }
+            next.truncate(MAX_WAYS);
+            found.extend(next.iter().cloned());
+            last = next;
+        }
+        found.truncate(MAX_WAYS);
+        found
+    }
+
+    fn stored(&self, site: &Site<'_>, call: CallId) -> Option<Stored> {
+        let ir = &self.program.get(site.module).ir;
+        let what = argument(ir.call(call), 0, Sym::new("obj"))?;
+        let contents = Contents { program: self.program, callers: &self.callers };
+        Some(contents.of(site, what))
+    }
+}
+
+/// `io.BytesIO(data)`, or a variable of the function that is nothing else.
+fn is_buffer(program: &Program, site: &Site<'_>, e: ExprId) -> bool {
+    let ir = &program.get(site.module).ir;
+    match ir.expr(e) {
+        Expr::Call(id) => matches!(program.resolve_expr(site.module, ir.call(id).func),
+            Some(Resolved::External(path)) if path.as_str() == "io.BytesIO"),
+        Expr::Var(var @ Var::Local(_)) => {
+            let given = assigned(ir, site.func, var);
+            let made = |&e: &ExprId| matches!(ir.expr(e), Expr::Call(_)) && is_buffer(program, site, e);
+            !given.is_empty() && given.iter().all(made)
+        }
+        _ => false,
+    }
+}
+
+/// `torch.save`
+fn is_save(program: &Program, m: ModIdx, callee: ExprId) -> bool {
+    let ir = &program.get(m).ir;
+    let called = match ir.expr(callee) {
+        Expr::Attr { name, .. } => name.as_str() == "save",
+        Expr::Var(_) => true,
+        _ => false,
+    };
+    called
+        && matches!(program.resolve_expr(m, callee), Some(Resolved::External(path))
+            if torch::canonical(path).as_str() == "torch.save")
+}

@@ -1,0 +1,70 @@
+//! Calls of which nobody notices that they fail where CUDA is missing: `try: x = build()`, `except RuntimeError: x = None`.
+
+use rustc_hash::FxHashSet;
+
+use super::refuses::{is_within, outermost};
+use crate::flow::machine::catches_missing_device;
+use crate::flow::query::reaching_values::blocks;
+use crate::ir::{Block, Expr, ExprId, Handler, Module, Stmt, StmtId};
+use crate::link::{ModIdx, Program, Resolved};
+use crate::span::Span;
+
+/// What the file calls in the bodies of its `try` statements with a handler that goes on without what was tried, in order.
+pub(super) fn tried(program: &Program, m: ModIdx) -> Vec<Span> {
+    let ir = &program.get(m).ir;
+    let tries = |s: &Stmt| matches!(s, Stmt::Try { .. });
+    if !ir.stmts.iter().any(tries) {
+        return Vec::new();
+    }
+    let mut outside = FxHashSet::default();
+    if let Some(body) = ir.functions.first().map(|f| f.body) {
+        walk(ir, body, &mut |s| {
+            outside.insert(s);
+        });
+    }
+    let mut bodies = Vec::new();
+    for (n, s) in ir.stmts.iter().enumerate() {
+        let Stmt::Try { body, handlers, .. } = s else { continue };
+        let Some((&first, &last)) = ir.block(*body).first().zip(ir.block(*body).last()) else { continue };
+        let catching = ir.handlers(*handlers).iter().find(|h| catches_missing_device(ir, h));
+        let in_function = !outside.contains(&StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
+        if catching.is_some_and(|h| goes_on(program, m, h, in_function)) {
+            bodies.push(Span { start: ir.stmt_span(first).start, end: ir.stmt_span(last).end });
+        }
+    }
+    let bodies = outermost(bodies);
+    let called = ir.calls().map(|call| ir.span(call.func)).filter(|&at| is_within(&bodies, at));
+    outermost(called.collect())
+}
+
+/// Every statement of a block, those within others included.
+fn walk(ir: &Module, block: Block, each: &mut dyn FnMut(StmtId)) {
+    for &s in ir.block(block) {
+        each(s);
+        for inner in blocks(ir, ir.stmt(s)) {
+            walk(ir, inner, each);
+        }
+    }
+}
+
+/// Does the program go on after the handler? In a function, whoever called it does; a file's body may end there, unless the handler
+/// puts something in the place of what failed.
+fn goes_on(program: &Program, m: ModIdx, handler: &Handler, in_function: bool) -> bool {
+    let ir = &program.get(m).ir;
+    let (mut leaves, mut replaces) = (false, in_function);
+    walk(ir, handler.body, &mut |s| match *ir.stmt(s) {
+        Stmt::Raise { .. } => leaves = true,
+        Stmt::Expr(e) => leaves |= exits(program, m, e),
+        Stmt::Assign { .. } | Stmt::Continue => replaces = true,
+        _ => {}
+    });
+    replaces && !leaves
+}
+
+/// `sys.exit(1)`
+fn exits(program: &Program, m: ModIdx, e: ExprId) -> bool {
+    let ir = &program.get(m).ir;
+    let Expr::Call(call) = ir.expr(e) else { return false };
+    matches!(program.resolve_expr(m, ir.call(call).func),
+        Some(Resolved::External(path)) if matches!(path.as_str(), "sys.exit" | "os._exit" | "builtins.exit" | "builtins.quit"))
+}

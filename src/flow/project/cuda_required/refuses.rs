@@ -1,0 +1,623 @@
+//! Where functions refuse to go on without CUDA.
+
+use std::cell::RefCell;
+use std::cmp::Reverse;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Uses;
+use super::needs::USES;
+use super::own::Own;
+use super::statements::at_once;
+use crate::flow::query::call_sites::own_method;
+use crate::flow::query::nodes::{Node, named};
+use crate::flow::query::reaching_values::blocks;
+use crate::ir::{
+    Arg, ArgKind, Block, Call, ClassId, Expr, ExprId, FuncId, FuncKind, Import, Module, Stmt, StmtId,
+    UnaryOp, Var,
+};
+use crate::link::{ClassKey, ModIdx, Program, Resolved, Target};
+use crate::span::Span;
+use crate::sym::Sym;
+use crate::torch;
+use crate::work::spend;
+
+/// How often calls of what refuses are followed.
+const MAX_ROUNDS: usize = 6;
+
+/// How a function refuses to go on without CUDA.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refusal {
+    /// Whoever calls it.
+    Always,
+    /// Unless the caller gives something for this parameter.
+    Unless(Sym),
+}
+
+/// A refusal within a function: from where on it holds, and whether callers are held up, too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Point {
+    pub(super) after: u32,
+    pub(super) refusal: Option<Refusal>,
+}
+
+/// A function of the program, or a file's body.
+type Function = (ModIdx, FuncId);
+
+/// The first refusal of each function.
+pub(super) type Points = FxHashMap<Function, Point>;
+
+/// What is known of refusals while they are looked for.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) points: Points,
+    /// The functions that the present one has asked for.
+    asked: RefCell<Vec<Function>>,
+}
+
+impl Known {
+    /// What is known of the function.
+    pub(super) fn get(&self, function: &Function) -> Option<&Point> {
+        self.asked.borrow_mut().push(*function);
+        self.points.get(function)
+    }
+}
+
+/// Looks for the first refusal of each function of these files, and of the files' bodies. A function is looked at again only where
+/// something that it asks for has changed.
+pub(super) fn points(program: &Program, files: &[ModIdx], uses: Uses, own: &Own) -> Known {
+    let mut known = Known::default();
+    let mut askers: FxHashMap<Function, FxHashSet<Function>> = FxHashMap::default();
+    let numbers = |n: usize| (0..n).map(|n| FuncId(u32::try_from(n).unwrap_or(u32::MAX)));
+    let all = files.iter().flat_map(|&m| numbers(program.get(m).ir.functions.len()).map(move |f| (m, f)));
+    let all: Vec<Function> = all.collect();
+    let mut open: FxHashSet<Function> = all.iter().copied().collect();
+    let mut memo = Memo::default();
+    for _ in 0..MAX_ROUNDS {
+        for &(m, f) in &all {
+            // What a function needs may come before what is known of it.
+            if !open.remove(&(m, f)) || !uses.anywhere() && known.points.contains_key(&(m, f)) {
+                continue;
+            }
+            memo.clear();
+            let refuses = Refuses { program, module: m, func: f, known: &known, uses, own, memo: &memo };
+            let point = refuses.whole();
+            for function in known.asked.take() {
+                askers.entry(function).or_default().insert((m, f));
+            }
+            let Some(mut point) = point else { continue };
+            let function = program.get(m).ir.function(f);
+            // Calling it runs nothing of it.
+            if uses.anywhere() && (function.is_generator || function.is_async) {
+                point.refusal = None;
+            }
+            if known.points.insert((m, f), point) != Some(point) {
+                open.extend(askers.get(&(m, f)).into_iter().flatten());
+            }
+        }
+        if open.is_empty() {
+            break;
+        }
+    }
+    known
+}
+
+/// Does nobody who comes there go on without CUDA?
+fn always(point: Option<&Point>) -> bool {
+    point.is_some_and(|p| p.refusal == Some(Refusal::Always))
+}
+
+/// Can the file not be imported without CUDA?
+pub(super) fn at_import(points: &Points, m: ModIdx) -> bool {
+    always(points.get(&(m, FuncId(0))))
+}
+
+/// Does the function only run once its file has been imported, which does not go on without CUDA? What the file's body runs on the way
+/// there is no part of that.
+pub(super) fn after_import(program: &Program, points: &Points, m: ModIdx, f: FuncId) -> bool {
+    let until = points.get(&(m, FuncId(0))).map_or(0, |p| p.after);
+    at_import(points, m) && !run_by_body(program, m, until).contains(&f)
+}
+
+/// The functions of a file that its body runs before that place, as far as names tell.
+fn run_by_body(program: &Program, m: ModIdx, until: u32) -> FxHashSet<FuncId> {
+    let ir = &program.get(m).ir;
+    let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    let (mut open, mut run) = (vec![FuncId(0)], FxHashSet::default());
+    while let Some(f) = open.pop() {
+        let own = if f == FuncId(0) { 0..number(ir.exprs.len()) } else { ir.function(f).exprs.clone() };
+        for e in own.map(ExprId) {
+            spend(1);
+            if !matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. })
+                || ir.function_around(e) != f
+                || f == FuncId(0) && ir.span(e).end > until
+            {
+                continue;
+            }
+            match named(program, m, e) {
+                Some(Node::Function(at, g)) if at == m => {
+                    open.extend(ir.functions_in(ir.function(g).span).filter(|&g| run.insert(g)));
+                }
+                Some(Node::Class(key)) if key.module == m => {
+                    open.extend(ir.functions_in(ir.class(key.class).span).filter(|&g| run.insert(g)));
+                }
+                _ => {}
+            }
+        }
+    }
+    run
+}
+
+/// The `backward` of each `autograd.Function` whose `forward` refuses: that has run before.
+fn after_forward(program: &Program, m: ModIdx, known: &Known) -> Vec<Span> {
+    let linked = program.get(m);
+    let is_function = |p: &Sym| torch::base_class(*p).is_some_and(|b| b.kind == torch::Base::Function);
+    let classes =
+        linked.classes.iter().enumerate().filter(|(_, info)| info.externals.iter().any(is_function));
+    let backward = classes.filter_map(|(n, _)| {
+        let class = ClassKey { module: m, class: ClassId(u32::try_from(n).unwrap_or(u32::MAX)) };
+        let forward = known.get(&program.find_method(class, Sym::new("forward"))?)?;
+        let backward = program.own_method(class, Sym::new("backward"))?;
+        (forward.refusal == Some(Refusal::Always)).then(|| linked.ir.function(backward).span)
+    });
+    backward.collect()
+}
+
+/// The places of a file that come after a refusal, to the end of its block, and the branches for machines with CUDA; all
+/// functions of a file that cannot be imported without it, unless what its body needs may come later than they do.
+pub(super) fn there(program: &Program, m: ModIdx, known: &Known, uses: Uses, own: &Own) -> Vec<Span> {
+    let ir = &program.get(m).ir;
+    let whole = !uses.anywhere() && at_import(&known.points, m);
+    let until = known.get(&(m, FuncId(0))).map_or(0, |p| p.after);
+    let run = if whole { run_by_body(program, m, until) } else { FxHashSet::default() };
+    // Nobody is looked at again for what is asked from here on.
+    known.asked.take();
+    let mut found = after_forward(program, m, known);
+    let mut memo = Memo::default();
+    for (n, function) in ir.functions.iter().enumerate() {
+        let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
+        if function.kind == FuncKind::Function && whole && !run.contains(&func) {
+            found.push(function.span);
+        } else {
+            // A script that needs CUDA says so itself; what it works with has its own reasons.
+            let uses = if uses == Uses::Making && func == FuncId(0) { Uses::None } else { uses };
+            memo.clear();
+            Refuses { program, module: m, func, known, uses, own, memo: &memo }.there(
+                function.body,
+                &mut Passed::default(),
+                &mut found,
+            );
+        }
+    }
+    outermost(found)
+}
+
+/// The places without those that are in another one, in order.
+pub(super) fn outermost(mut places: Vec<Span>) -> Vec<Span> {
+    places.sort_unstable_by_key(|at| (at.start, Reverse(at.end)));
+    let mut until = 0;
+    places.retain(|at| {
+        let kept = at.end > until;
+        until = until.max(at.end);
+        kept
+    });
+    places
+}
+
+/// Is the place in one of these, of which none is in another, and which are in order?
+pub(super) fn is_within(places: &[Span], at: Span) -> bool {
+    let next = places.partition_point(|place| place.start <= at.start);
+    next.checked_sub(1).is_some_and(|n| places[n].contains(at))
+}
+
+/// What has been found out of one function: the same is asked from every branch around it.
+#[derive(Default)]
+pub(super) struct Memo {
+    /// The first refusal of a block.
+    blocks: RefCell<FxHashMap<Block, Option<Point>>>,
+    /// Whether a statement may leave the function.
+    leaving: RefCell<FxHashMap<StmtId, bool>>,
+}
+
+impl Memo {
+    /// Room that is kept for the next function: most are small.
+    const ROOM: usize = 64;
+
+    fn clear(&mut self) {
+        fn clear<K, V>(map: &mut RefCell<FxHashMap<K, V>>) {
+            let map = map.get_mut();
+            if map.capacity() > Memo::ROOM { *map = FxHashMap::default() } else { map.clear() }
+        }
+        clear(&mut self.blocks);
+        clear(&mut self.leaving);
+    }
+}
+
+/// Tests that have been come past where they were true only with CUDA.
+#[derive(Default)]
+struct Passed {
+    tests: Vec<u64>,
+    known: FxHashMap<u64, u32>,
+}
+
+impl Passed {
+    fn push(&mut self, test: u64) {
+        self.tests.push(test);
+        *self.known.entry(test).or_default() += 1;
+    }
+
+    fn truncate(&mut self, len: usize) {
+        for test in self.tests.drain(len..) {
+            if let Some(n) = self.known.get_mut(&test) {
+                *n -= 1;
+            }
+        }
+    }
+
+    fn contains(&self, test: u64) -> bool {
+        self.known.get(&test).is_some_and(|&n| n > 0)
+    }
+}
+
+/// The look for a refusal in one function.
+#[derive(Clone, Copy)]
+pub(super) struct Refuses<'a> {
+    pub(super) program: &'a Program,
+    pub(super) module: ModIdx,
+    pub(super) func: FuncId,
+    pub(super) known: &'a Known,
+    pub(super) uses: Uses,
+    pub(super) own: &'a Own,
+    pub(super) memo: &'a Memo,
+}
+
+impl Refuses<'_> {
+    pub(super) fn ir(&self) -> &Module {
+        &self.program.get(self.module).ir
+    }
+
+    /// The first refusal of the function. What only holds up its callers stands behind its end.
+    fn whole(&self) -> Option<Point> {
+        let point = self.block(self.ir().function(self.func).body);
+        let held_up = point.is_none_or(|p| p.refusal.is_none());
+        if held_up && self.uses.anywhere() && self.divides_by_gpus() {
+            let after = point.map_or(u32::MAX, |p| p.after);
+            return Some(Point { after, refusal: Some(Refusal::Always) });
+        }
+        point
+    }
+
+    /// The first statement of the block that is not passed without CUDA.
+    fn block(&self, block: Block) -> Option<Point> {
+        if let Some(&known) = self.memo.blocks.borrow().get(&block) {
+            return known;
+        }
+        let found = self.first_in(block);
+        self.memo.blocks.borrow_mut().insert(block, found);
+        found
+    }
+
+    fn first_in(&self, block: Block) -> Option<Point> {
+        let mut left = false;
+        let statements = self.ir().block(block);
+        for (n, &s) in statements.iter().enumerate() {
+            if let Some(point) = self.stmt(s).or_else(|| self.filled(s, &statements[n + 1..])) {
+                // Who has gone back before that has not come to it.
+                return Some(if left { Point { refusal: None, ..point } } else { point });
+            }
+            left = left || self.uses.anywhere() && self.may_leave(s);
+        }
+        None
+    }
+
+    /// May the statement go back to who called the function?
+    pub(super) fn may_leave(&self, s: StmtId) -> bool {
+        let ir = self.ir();
+        let inner = blocks(ir, ir.stmt(s));
+        if inner.is_empty() {
+            return matches!(ir.stmt(s), Stmt::Return(_));
+        }
+        if let Some(&known) = self.memo.leaving.borrow().get(&s) {
+            return known;
+        }
+        spend(1);
+        let leaves = inner.into_iter().any(|b| ir.block(b).iter().any(|&s| self.may_leave(s)));
+        self.memo.leaving.borrow_mut().insert(s, leaves);
+        leaves
+    }
+
+    fn stmt(&self, s: StmtId) -> Option<Point> {
+        spend(1);
+        let after = self.ir().stmt_span(s).end;
+        let point = |refusal| Some(Point { after, refusal });
+        match *self.ir().stmt(s) {
+            Stmt::Assert { test, .. } if self.only_with_cuda(test) == Some(true) => {
+                point(Some(Refusal::Always))
+            }
+            Stmt::Expr(e) | Stmt::Assign { value: e, .. } | Stmt::Return(Some(e))
+                if self.calls_refusal(e) || self.uses(e) =>
+            {
+                point(Some(Refusal::Always))
+            }
+            ref stmt if self.uses.anywhere() && at_once(stmt).into_iter().any(|e| self.uses(e)) => {
+                point(Some(Refusal::Always))
+            }
+            Stmt::Import(names) if self.ir().imported(names).iter().any(|i| self.imports_refusal(i)) => {
+                point(Some(Refusal::Always))
+            }
+            // Its body runs where it stands.
+            Stmt::Class(class, _) => {
+                let func = self.ir().class(class).body;
+                let body = Refuses { func, ..*self }.block(self.ir().function(func).body);
+                body.and_then(|p| point(p.refusal))
+            }
+            Stmt::With { ref items, body } => {
+                let entered = items.iter().any(|&(e, _)| self.calls_refusal(e));
+                if entered { point(Some(Refusal::Always)) } else { self.block(body) }
+            }
+            // A constructor that makes parts in a loop makes some, and who goes over models or batches has some.
+            Stmt::For { iter, body, .. }
+                if self.uses.anywhere() || self.makes_parts() && self.counts_up(iter) =>
+            {
+                self.block(body).filter(|_| !may_skip(self.ir(), body)).and_then(|p| point(p.refusal))
+            }
+            Stmt::If { test, then, orelse } => {
+                let left = match self.only_with_cuda(test) {
+                    Some(false) => self.leaves(then),
+                    Some(true) => self.leaves(orelse),
+                    // Who imports the file does not come to it.
+                    None if self.is_script(test) => {
+                        return self.block(then).map(|p| Point { refusal: None, ..p });
+                    }
+                    None => None,
+                };
+                match left {
+                    Some(for_callers) => point(for_callers.then_some(Refusal::Always)),
+                    None if self.counts_branches() && self.ends(then).and(self.ends(orelse)).is_some() => {
+                        let all = [then, orelse].map(|block| self.ends(block));
+                        point(all.iter().all(|end| *end == Some(true)).then_some(Refusal::Always))
+                    }
+                    None => self.by_default(test).and_then(|param| {
+                        let inner = self.block(then)?;
+                        (inner.refusal == Some(Refusal::Always))
+                            .then_some(Point { after, refusal: Some(Refusal::Unless(param)) })
+                    }),
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// `if …: net = …`, `elif …: net = …` without an `else`, where each branch needs CUDA and sets what nothing else in the function
+    /// sets and what follows reads: nobody goes on past them all.
+    fn filled(&self, s: StmtId, later: &[StmtId]) -> Option<Point> {
+        // Nothing reads it that is not there.
+        let &last = later.last()?;
+        if !self.uses.anywhere() {
+            return None;
+        }
+        let ir = self.ir();
+        let function = ir.function(self.func);
+        let branches = branches_without_else(ir, s)?;
+        spend(branches.len());
+        // A file's own variables may be set by others.
+        if function.kind != FuncKind::Function || !branches.iter().all(|&b| self.ends(b) == Some(true)) {
+            return None;
+        }
+        let after = ir.stmt_span(s).end;
+        let unset_else = |&target: &ExprId| {
+            let param = function.params.iter().any(|p| ir.expr(target) == Expr::Var(Var::Local(p.slot)));
+            let set = |block: Block| sets(ir, block).any(|e| ir.names_the_same(e, target));
+            let elsewhere = || {
+                let mut others = ir.settings_in(target, ir.stmts_of(function));
+                others.any(|other| !ir.stmt_span(s).contains(ir.stmt_span(other.stmt)))
+            };
+            matches!(ir.expr(target), Expr::Var(Var::Local(_)))
+                && !param
+                && branches.iter().all(|&b| set(b))
+                && !elsewhere()
+                && self.reads(Span::new(after, ir.stmt_span(last).end), target)
+        };
+        let found = sets(ir, *branches.first()?).any(|target| unset_else(&target));
+        found.then_some(Point { after, refusal: Some(Refusal::Always) })
+    }
+
+    /// Do the function's statements in this part of the text mention the variable?
+    fn reads(&self, part: Span, variable: ExprId) -> bool {
+        let ir = self.ir();
+        let Expr::Var(variable) = ir.expr(variable) else { return false };
+        let all = ir.mentions_in(variable, ir.function(self.func).exprs.clone());
+        // Of statements that follow one another the expressions do, too.
+        let from = all.partition_point(|&e| ir.span(e).start < part.start);
+        all.get(from).is_some_and(|&e| part.contains(ir.span(e)))
+    }
+
+    /// Adds the places of the block, and of those in it, that are only reached where CUDA is. `passed` are variables that
+    /// were true only where CUDA is, when it was come past them.
+    fn there(&self, block: Block, passed: &mut Passed, found: &mut Vec<Span>) {
+        let ir = self.ir();
+        let statements = ir.block(block);
+        let (Some(&last), known) = (statements.last(), passed.tests.len()) else { return };
+        for (n, &s) in statements.iter().enumerate() {
+            for inner in blocks(ir, ir.stmt(s)) {
+                self.there(inner, passed, found);
+            }
+            if let Stmt::If { test, then, orelse } = *ir.stmt(s) {
+                let key = ir.name_key(test);
+                let before = || key.is_some_and(|key| passed.contains(key));
+                let branch = match self.only_with_cuda(test) {
+                    Some(outcome) => Some(if outcome { then } else { orelse }),
+                    None => before().then_some(then),
+                };
+                found.extend(branch.and_then(|b| {
+                    let (first, last) = (ir.block(b).first()?, ir.block(b).last()?);
+                    Some(Span { start: ir.stmt_span(*first).start, end: ir.stmt_span(*last).end })
+                }));
+                if let Some(key) = key
+                    && self.uses.anywhere()
+                    && self.is_lasting(test)
+                    && self.block(then).is_some()
+                {
+                    passed.push(key);
+                }
+            }
+            // What comes after the branch of a script still does.
+            if let Some(point) = self.stmt(s).or_else(|| self.filled(s, &statements[n + 1..])) {
+                found.push(Span { start: point.after, end: ir.stmt_span(last).end });
+                break;
+            }
+        }
+        passed.truncate(known);
+    }
+
+    /// Is it a variable that the function does not set any more?
+    fn is_lasting(&self, e: ExprId) -> bool {
+        let ir = self.ir();
+        let mut set = ir.settings_in(e, ir.stmts_of(ir.function(self.func)));
+        matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. })
+            && !set.any(|s| ir.stmt_span(s.stmt).start > ir.span(e).end)
+    }
+
+    /// Are branches of which each needs CUDA as good as a use? They are where a way leads past them, and in a constructor: who
+    /// made the object has taken one.
+    fn counts_branches(&self) -> bool {
+        self.uses == Uses::OnTheWay || self.uses == Uses::All && self.is_constructor()
+    }
+
+    /// Does nobody without CUDA go on after the block? With `true`, the caller of the function does not either.
+    fn ends(&self, block: Block) -> Option<bool> {
+        match self.block(block) {
+            Some(point) => Some(point.refusal == Some(Refusal::Always)),
+            None => self.leaves(block),
+        }
+    }
+
+    /// Does the block leave the function? With `true`, its caller does not go on either.
+    fn leaves(&self, block: Block) -> Option<bool> {
+        let &last = self.ir().block(block).last()?;
+        match *self.ir().stmt(last) {
+            Stmt::Raise { .. } => Some(true),
+            Stmt::Return(_) => Some(false),
+            Stmt::Expr(e) => self.exits(e).then_some(true),
+            _ => None,
+        }
+    }
+
+    fn makes_parts(&self) -> bool {
+        self.ir().function(self.func).kind == FuncKind::Function && self.is_constructor()
+    }
+
+    /// `range(…)`
+    fn counts_up(&self, e: ExprId) -> bool {
+        let ir = self.ir();
+        matches!(ir.expr(e), Expr::Call(call)
+            if ir.is_builtin(ir.call(call).func, "range"))
+    }
+
+    fn exits(&self, e: ExprId) -> bool {
+        let Expr::Call(call) = self.ir().expr(e) else { return false };
+        matches!(self.program.resolve_expr(self.module, self.ir().call(call).func),
+            Some(Resolved::External(path)) if matches!(path.as_str(), "sys.exit" | "os._exit" | "builtins.exit" | "builtins.quit"))
+    }
+
+    /// `__name__ == "__main__"`
+    fn is_script(&self, e: ExprId) -> bool {
+        matches!(self.ir().expr(e), Expr::Compare { left, .. }
+            if matches!(self.ir().expr(left), Expr::Var(Var::Unbound(name)) if name.as_str() == "__name__"))
+    }
+
+    /// Is it a parameter, or not one, so that the branch is taken unless the caller says otherwise?
+    fn by_default(&self, test: ExprId) -> Option<Sym> {
+        let (e, wanted) = match self.ir().expr(test) {
+            Expr::Unary { op: UnaryOp::Not, operand } => (operand, false),
+            _ => (test, true),
+        };
+        let Expr::Var(Var::Local(slot)) = self.ir().expr(e) else { return None };
+        let param = self.ir().function(self.func).params.iter().find(|p| p.slot == slot)?;
+        let default = self.ir().expr(param.default?);
+        (default == if wanted { Expr::True } else { Expr::False }).then_some(param.name)
+    }
+
+    /// A call of something that does not come back without CUDA.
+    pub(super) fn calls_refusal(&self, e: ExprId) -> bool {
+        let Expr::Call(id) = self.ir().expr(e) else { return false };
+        let call = self.ir().call(id);
+        let callee = match named(self.program, self.module, call.func) {
+            Some(Node::Function(m, f)) => Some((m, f)),
+            Some(Node::Class(key)) => self.program.find_method(key, Sym::new("__init__")),
+            None if self.uses.anywhere() => own_method(self.program, self.module, self.func, call.func),
+            None => None,
+        };
+        let Some((m, f)) = callee else { return false };
+        // Whoever silences the call silences what it comes to. What raises there is a refusal without that.
+        if self.uses != Uses::None && self.is_silenced(e, USES) {
+            return false;
+        }
+        match self.known.get(&(m, f)).and_then(|p| p.refusal) {
+            Some(Refusal::Always) => true,
+            Some(Refusal::Unless(param)) => !gives(&self.program.get(m).ir, f, call, param),
+            None => false,
+        }
+    }
+
+    /// An import of a file of which the body does not go on without CUDA.
+    fn imports_refusal(&self, import: &Import) -> bool {
+        let targets = &self.program.get(self.module).targets;
+        match targets.get(&(import.level, import.module, import.name)) {
+            Some(&(Target::Module(m) | Target::Member(m, _))) => always(self.known.get(&(m, FuncId(0)))),
+            _ => false,
+        }
+    }
+
+    /// Is it the constructor of a class, or the body of a class or file: something that others cannot be without?
+    pub(super) fn is_constructor(&self) -> bool {
+        let function = self.ir().function(self.func);
+        match function.kind {
+            FuncKind::Module | FuncKind::ClassBody => true,
+            FuncKind::Function => function.class.is_some() && function.name.as_str() == "__init__",
+            FuncKind::Lambda => false,
+        }
+    }
+}
+
+/// May a round of the loop with this body leave out what follows?
+fn may_skip(ir: &Module, body: Block) -> bool {
+    ir.block(body).iter().map(|&s| ir.stmt(s)).any(|s| {
+        matches!(s, Stmt::Break | Stmt::Continue) || blocks(ir, s).into_iter().any(|b| may_skip(ir, b))
+    })
+}
+
+/// The branches of an `if` with `elif` and without `else`.
+fn branches_without_else(ir: &Module, s: StmtId) -> Option<Vec<Block>> {
+    let (mut branches, mut at) = (Vec::new(), s);
+    while let Stmt::If { then, orelse, .. } = *ir.stmt(at) {
+        branches.push(then);
+        match *ir.block(orelse) {
+            [] => return (branches.len() > 1).then_some(branches),
+            [only] => at = only,
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// What the statements of the block itself set.
+fn sets(ir: &Module, block: Block) -> impl Iterator<Item = ExprId> + '_ {
+    let targets = |&s: &StmtId| match *ir.stmt(s) {
+        Stmt::Assign { targets, .. } => ir.list(targets),
+        _ => &[],
+    };
+    ir.block(block).iter().flat_map(targets).copied()
+}
+
+/// May the call give something for this parameter?
+fn gives(ir: &Module, f: FuncId, call: Call<'_>, param: Sym) -> bool {
+    let at = ir.function(f).params.iter().position(|p| p.name == param).unwrap_or(0);
+    let positional = call.args.iter().filter(|a| a.kind == ArgKind::Positional).count();
+    positional > at
+        || call.args.iter().any(|a: &Arg| match a.kind {
+            ArgKind::Keyword(name) => name == param,
+            ArgKind::Star | ArgKind::DoubleStar => true,
+            ArgKind::Positional => false,
+        })
+}

@@ -1,0 +1,64 @@
+//! Which functions ask about the machine, so that what they call may count on an answer.
+
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
+use crate::flow::query::file_scan::Scan;
+use crate::ir::{Expr, ExprId, Var};
+use crate::sym::{Answers, Sym};
+
+/// Words in names that stand for a question about the machine, or for its answer.
+const ASKING: &[&str] = &["available", "gpu", "device_count", "device_type", "accelerator", "cuda_", "_cuda"];
+
+thread_local! {
+    static ASKS: Answers = const { Answers::new() };
+}
+
+/// They, looked for all at once: every name of every file is asked about.
+static WORDS: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(ASKING).ok());
+
+pub(crate) fn asks(name: Sym) -> bool {
+    ASKS.with(|known| known.ask(name, |name| WORDS.as_ref().is_some_and(|words| words.is_match(name))))
+}
+
+impl Scan<'_> {
+    /// Notes the function around the expression if that asks about the machine: by name, or by comparing something with the
+    /// name of a device.
+    pub(crate) fn question(&mut self, e: ExprId, expr: Expr, asking: &Asking) {
+        let asks = match expr {
+            Expr::Attr { name, .. } => asking.attributes.contains(&name),
+            Expr::Var(Var::Unbound(name)) => asks(name),
+            Expr::Var(Var::Local(slot)) if asking.variables => {
+                let owner = self.owner(e);
+                let name = self.ir.function(owner).slots.get(usize::from(slot)).copied();
+                name.is_some_and(asks)
+            }
+            Expr::Compare { left, right, .. } => [left, right]
+                .into_iter()
+                .any(|side| matches!(self.ir.expr(side), Expr::Str(s) if crate::flow::query::file_scan::names_place(s))),
+            _ => false,
+        };
+        if asks {
+            let owner = self.owner(e);
+            self.found.asking.insert(owner);
+        }
+    }
+
+    /// What need not be looked at in this file at all.
+    pub(crate) fn asking_names(&self) -> Asking {
+        Asking {
+            variables: self.ir.functions.iter().any(|f| f.slots.iter().any(|&name| asks(name))),
+            attributes: self.ir.attributes.iter().copied().filter(|&name| asks(name)).collect(),
+        }
+    }
+}
+
+/// Which names of a file ask about the machine.
+pub(crate) struct Asking {
+    /// That of a variable.
+    variables: bool,
+    /// These of attributes; mostly none.
+    attributes: Vec<Sym>,
+}

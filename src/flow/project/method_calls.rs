@@ -1,0 +1,274 @@
+//! Who calls a method through an object: `self.policy.sample(q)`.
+//!
+//! Such a call is not always followed where it is written, so it says something of a finding in the method only if what it
+//! gives is seen to be on the host.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::data_loading::tables;
+use super::saved_devices::Contents;
+use super::unmoved_modules::class_of;
+use crate::flow::query::call_sites::{Callers, Site, argument, own_method};
+use crate::flow::query::nodes::{Node, named};
+use crate::flow::query::reaching_values::{Given, Stored};
+use crate::ir::{Call, CallId, Comp, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
+use crate::link::{ClassKey, ModIdx, Program, Resolved};
+use crate::sym::Sym;
+
+/// The calls in a file of its own classes' methods through objects, be it that an object itself is called.
+pub(crate) fn through_objects(program: &Program, m: ModIdx) -> FxHashMap<FuncId, Vec<CallId>> {
+    let ir = &program.get(m).ir;
+    let methods = ir.functions.iter().filter(|f| f.class.is_some() && f.kind == FuncKind::Function);
+    let names: FxHashSet<Sym> = methods.map(|f| f.name).collect();
+    let mut found: FxHashMap<FuncId, Vec<CallId>> = FxHashMap::default();
+    for (n, call) in ir.calls().enumerate() {
+        let (classes, name) = through_object(program, m, call, &names);
+        let methods = classes.into_iter().filter_map(|class| program.find_method(class, name));
+        for (_, f) in methods.filter(|&(of, _)| of == m) {
+            found.entry(f).or_default().push(CallId(u32::try_from(n).unwrap_or(u32::MAX)));
+        }
+    }
+    found
+}
+
+/// The classes of the object of which a call runs a method, and that method's name, if it is one of these:
+/// `self.masks.upto(x)`, or `self.align(x)` where that is an object with a `__call__`. No classes if they are not known.
+pub(crate) fn through_object(
+    program: &Program,
+    m: ModIdx,
+    call: Call<'_>,
+    names: &FxHashSet<Sym>,
+) -> (Vec<ClassKey>, Sym) {
+    let itself = Sym::new("__call__");
+    match program.get(m).ir.expr(call.func) {
+        Expr::Attr { name, .. } if names.contains(&name) => (receivers(program, m, call.func), name),
+        Expr::Attr { .. } | Expr::Var(_) if names.contains(&itself) => {
+            (objects(program, m, call.func), itself)
+        }
+        _ => (Vec::new(), itself),
+    }
+}
+
+/// The classes of which the object is for certain one whose method is called; none if that is not known.
+fn receivers(program: &Program, m: ModIdx, callee: ExprId) -> Vec<ClassKey> {
+    let ir = &program.get(m).ir;
+    let Expr::Attr { base, .. } = ir.expr(callee) else { return Vec::new() };
+    objects(program, m, base)
+}
+
+/// Is it for certain no method of this class that the call runs: that of an object of other classes, of something that PyTorch
+/// has made, or no method at all?
+pub(crate) fn is_of_others(program: &Program, m: ModIdx, callee: ExprId, class: ClassKey) -> bool {
+    let ir = &program.get(m).ir;
+    let related = |k: ClassKey| {
+        program.class(k).mro.contains(&class)
+            || program.class(class).mro.contains(&k)
+            || program.class(k).unknown_base
+    };
+    match program.resolve_expr(m, callee) {
+        Some(Resolved::External(_)) => return true,
+        Some(Resolved::Function(k, f)) => return !class_of(program, k, f).is_some_and(related),
+        _ => {}
+    }
+    let Expr::Attr { base, .. } = ir.expr(callee) else { return false };
+    let made = match ir.expr(base) {
+        Expr::Attr { base: object, name } => match class_of_self(ir, m, object) {
+            Some(_) if is_unpacked(ir, name) => return false,
+            Some(owner) => set_to(program, owner, name),
+            None => return false,
+        },
+        _ => set_before(ir, base).into_iter().map(|e| (m, e)).collect(),
+    };
+    let another = |&(m, e): &(ModIdx, ExprId)| match classes_made(program, m, e) {
+        Some(classes) => !classes.into_iter().any(related),
+        None => is_made_by_torch(program, m, e),
+    };
+    !made.is_empty() && made.iter().all(another)
+}
+
+/// Does a statement of the file unpack something into attributes of this name, or go over something with it?
+pub(crate) fn is_unpacked(ir: &Module, name: Sym) -> bool {
+    let named = |e: ExprId| matches!(ir.expr(e), Expr::Attr { name: n, .. } if n == name);
+    ir.stmts.iter().any(|s| match *s {
+        Stmt::Assign { targets, .. } => ir.list(targets).iter().any(|&t| {
+            matches!(ir.expr(t), Expr::Tuple(list) | Expr::List(list) if ir.list(list).iter().any(|&t| named(t)))
+        }),
+        Stmt::For { target, .. } => named(target),
+        _ => false,
+    })
+}
+
+/// `torch.optim.SGD(…)`: an instance of a class of PyTorch's, which has none of the project's methods.
+fn is_made_by_torch(program: &Program, m: ModIdx, e: ExprId) -> bool {
+    let ir = &program.get(m).ir;
+    let Expr::Call(call) = ir.expr(e) else { return false };
+    let Some(Resolved::External(path)) = program.resolve_expr(m, ir.call(call).func) else { return false };
+    let class = path.as_str().rsplit('.').next().is_some_and(|n| n.starts_with(char::is_uppercase));
+    class && ["torch.optim.", "torch.utils.data."].iter().any(|p| path.as_str().starts_with(p))
+}
+
+/// The classes of which the expression is for certain an object; none if that is not known.
+fn objects(program: &Program, m: ModIdx, e: ExprId) -> Vec<ClassKey> {
+    let ir = &program.get(m).ir;
+    match ir.expr(e) {
+        Expr::Var(Var::Local(_)) => match drawn_from(ir, e) {
+            Some(list) => elements(program, m, list),
+            None => all_made(program, m, set_before(ir, e).into_iter()),
+        },
+        Expr::Attr { base, name } => match class_of_self(ir, m, base) {
+            Some(class) => kept(program, class, name),
+            None => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// The list that the comprehension around a variable takes it out of: `[tree.read(x) for tree in self.trees]`.
+fn drawn_from(ir: &Module, e: ExprId) -> Option<ExprId> {
+    let at = ir.span(e);
+    let of = |c: &Comp| {
+        let inside = [Some(c.element), c.value].into_iter().flatten().any(|x| ir.span(x).contains(at));
+        let drawn = c.generators.iter().find(|g| ir.expr(g.target) == ir.expr(e));
+        drawn.filter(|_| inside).map(|g| g.iter)
+    };
+    ir.comps.iter().find_map(of)
+}
+
+/// The classes of the elements of a list that an object keeps; none if they are not known.
+fn elements(program: &Program, m: ModIdx, list: ExprId) -> Vec<ClassKey> {
+    let ir = &program.get(m).ir;
+    let Expr::Attr { base, name } = ir.expr(list) else { return Vec::new() };
+    let Some(owner) = class_of_self(ir, m, base) else { return Vec::new() };
+    let made = set_to(program, owner, name).into_iter().map(|(m, e)| {
+        let ir = &program.get(m).ir;
+        match ir.expr(e) {
+            Expr::Comp(id) => classes_made(program, m, ir.comp(id).element),
+            Expr::List(items) => {
+                let each = ir.list(items).iter().map(|&item| classes_made(program, m, item));
+                Some(each.collect::<Option<Vec<Vec<ClassKey>>>>()?.concat())
+            }
+            _ => None,
+        }
+    });
+    made.collect::<Option<Vec<Vec<ClassKey>>>>().unwrap_or_default().concat()
+}
+
+/// What a function's variable may have been set to where it is read; nothing if that is not known.
+fn set_before(ir: &Module, e: ExprId) -> Vec<ExprId> {
+    let Expr::Var(var @ Var::Local(_)) = ir.expr(e) else { return Vec::new() };
+    let mut given = Given::new(ir, var);
+    let around = ir.function_around(e);
+    given.before(ir.function(around).body, ir.span(e), &mut |_| false);
+    match given.held {
+        Some(None) => given.values,
+        _ => Vec::new(),
+    }
+}
+
+/// The class whose methods call what the expression is `self`.
+pub(crate) fn class_of_self(ir: &Module, module: ModIdx, e: ExprId) -> Option<ClassKey> {
+    let mut func = ir.function_around(e);
+    while ir.function(func).kind != FuncKind::Function {
+        func = ir.function(func).parent?;
+    }
+    let function = ir.function(func);
+    let class = function.class?;
+    (ir.expr(e) == Expr::Var(Var::Local(function.params.first()?.slot))).then_some(ClassKey { module, class })
+}
+
+/// The classes of what the methods of a class keep under a name, if each of them makes it there.
+fn kept(program: &Program, class: ClassKey, name: Sym) -> Vec<ClassKey> {
+    let made = set_to(program, class, name).into_iter().map(|(m, e)| classes_made(program, m, e));
+    made.collect::<Option<Vec<Vec<ClassKey>>>>().unwrap_or_default().concat()
+}
+
+/// What the methods of a class set an attribute to, besides `None`.
+pub(crate) fn set_to(program: &Program, class: ClassKey, name: Sym) -> Vec<(ModIdx, ExprId)> {
+    let mut values = Vec::new();
+    for &k in &program.class(class).mro {
+        let ir = &program.get(k.module).ir;
+        for stmt in &ir.stmts {
+            let Stmt::Assign { targets, value } = *stmt else { continue };
+            let sets = |&t: &ExprId| {
+                matches!(ir.expr(t), Expr::Attr { base, name: n }
+                    if n == name && class_of_self(ir, k.module, base) == Some(k))
+            };
+            if ir.list(targets).iter().any(sets) && ir.expr(value) != Expr::None {
+                values.push((k.module, value));
+            }
+        }
+    }
+    values
+}
+
+/// The classes that these expressions make instances of; none if one of them does something else.
+fn all_made(program: &Program, m: ModIdx, values: impl Iterator<Item = ExprId>) -> Vec<ClassKey> {
+    let made = values.map(|v| classes_made(program, m, v));
+    made.collect::<Option<Vec<Vec<ClassKey>>>>().unwrap_or_default().concat()
+}
+
+/// The class of the project that the expression makes an instance of, or those of a table out of which it picks one:
+/// `SOLVERS[name](args)`.
+fn classes_made(program: &Program, m: ModIdx, e: ExprId) -> Option<Vec<ClassKey>> {
+    let ir = &program.get(m).ir;
+    let Expr::Call(call) = ir.expr(e) else { return None };
+    let callee = ir.call(call).func;
+    if let Expr::Index { base, .. } = ir.expr(callee) {
+        return classes_in_table(program, program.resolve_expr(m, base)?);
+    }
+    match named(program, m, callee)? {
+        Node::Class(key) => Some(vec![key]),
+        Node::Function(..) => None,
+    }
+}
+
+/// The classes that a table at the top of a file holds, if it holds nothing but classes of the project: `{"ridge": Ridge}`.
+fn classes_in_table(program: &Program, table: Resolved) -> Option<Vec<ClassKey>> {
+    let Resolved::Variable(m, slot) = table else { return None };
+    let ir = &program.get(m).ir;
+    let within = tables(ir, m);
+    let named = within
+        .iter()
+        .filter(|&(&e, &of)| of == (m, slot) && matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. }));
+    let class = |e: ExprId| match program.resolve_expr(m, e) {
+        Some(Resolved::Class(key)) => Some(key),
+        _ => None,
+    };
+    let classes: Vec<ClassKey> = named.map(|(&e, _)| class(e)).collect::<Option<_>>()?;
+    (!classes.is_empty()).then_some(classes)
+}
+
+/// Is what the call of a method gives for this parameter on the host, as far as the source says it?
+pub(crate) fn gives_host(program: &Program, m: ModIdx, call: Call<'_>, index: usize, name: Sym) -> bool {
+    let Some(given) = index.checked_sub(1).and_then(|at| argument(call, at, name)) else { return false };
+    let callers = Callers::default();
+    let site = Site::of(m, program.get(m).ir.function_around(call.func));
+    Contents { program, callers: &callers }.of(&site, given) == Stored::Host
+}
+
+/// Is it, or a part of it, the result of something that nobody knows: `self.net(x)[0]`?
+pub(crate) fn unknown_makes(program: &Program, m: ModIdx, e: ExprId) -> bool {
+    let ir = &program.get(m).ir;
+    let around = ir.function_around(e);
+    match ir.expr(e) {
+        Expr::Var(var @ Var::Local(_)) => {
+            let mut given = Given::new(ir, var);
+            given.before(ir.function(around).body, ir.span(e), &mut |_| false);
+            given.values.into_iter().any(|v| unknown_makes(program, m, v))
+        }
+        Expr::Index { base, .. } | Expr::Attr { base, .. } => unknown_makes(program, m, base),
+        Expr::Call(call) => {
+            let callee = ir.call(call).func;
+            let known =
+                program.resolve_expr(m, callee).is_some() || own_method(program, m, around, callee).is_some();
+            match ir.expr(callee) {
+                _ if known => false,
+                Expr::Attr { base, .. } if class_of_self(ir, m, base).is_none() => {
+                    unknown_makes(program, m, base)
+                }
+                _ => true,
+            }
+        }
+        _ => false,
+    }
+}

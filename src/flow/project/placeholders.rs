@@ -1,0 +1,258 @@
+//! What only runs where something is missing that is always there: `if sample is None: sample = self.make_dummy(…)`, where whoever
+//! calls the function gives a sample, or `if self.remap is not None`, where nobody makes such an object with one.
+//!
+//! Like [`NamedCalls`], by name: what anybody in the project calls under the name of the function counts as a call of it.
+
+use rustc_hash::FxHashSet;
+
+use super::calls_by_name::{NamedCalls, function_at};
+use super::unmoved_modules::class_of;
+use crate::flow::query::call_sites::{argument, given_for};
+use crate::flow::query::nodes::{Node, Target, named};
+use crate::flow::query::path_conditions::conditions;
+use crate::ir::{ArgKind, Call, CmpOp, Expr, ExprId, FuncId, FuncKind, Function, Module, Param, Stmt, Var};
+use crate::link::{ClassKey, ModIdx, Program};
+use crate::span::Place;
+use crate::sym::Sym;
+
+/// So many functions around one another are looked at.
+const MAX_NAMES: usize = 8;
+/// Methods that are called without a word.
+const UNSPOKEN: &[&str] = &["forward", "backward"];
+/// What gives nothing where there is nothing.
+const MAY_LACK: &[&str] = &["get", "getattr", "pop", "next", "search", "match"];
+
+/// Who calls functions of some names, and with what.
+pub struct StandIns<'a> {
+    program: &'a Program,
+    files: &'a [ModIdx],
+    calls: NamedCalls,
+    /// Others will call its functions, too, and make its objects.
+    shared: bool,
+}
+
+impl<'a> StandIns<'a> {
+    /// Looks for calls of these names in these files. What is `shared` is made to be installed.
+    pub fn of(program: &'a Program, files: &'a [ModIdx], names: &FxHashSet<Sym>, shared: bool) -> Self {
+        Self { program, files, calls: NamedCalls::of(program, files, names), shared }
+    }
+
+    /// The names that tell who comes to the place, and who makes the object; nothing if no test for what is missing leads there in
+    /// its own file.
+    pub fn words(program: &Program, place: Place) -> FxHashSet<Sym> {
+        let mut words = FxHashSet::default();
+        let Some((m, f)) = function_at(program, place) else { return words };
+        let ir = &program.get(m).ir;
+        let (mut open, mut seen) = (vec![place.span], vec![ir.function(f).name]);
+        let mut asked = false;
+        while let Some(at) = open.pop() {
+            asked |= conditions(ir, at).into_iter().any(|(test, _)| asks_for_none(ir, test));
+            let Some((_, f)) = function_at(program, Place { span: at, ..place }) else { continue };
+            let name = ir.function(f).name;
+            words.insert(name);
+            words.extend(
+                class_of(program, m, f).map(|class| program.get(class.module).ir.class(class.class).name),
+            );
+            if seen.len() > MAX_NAMES || seen.contains(&name) && at != place.span {
+                continue;
+            }
+            seen.push(name);
+            let calls = ir.calls().filter(|call| ir.last_name(call.func) == Some(name));
+            open.extend(calls.map(|call| ir.span(call.func)));
+        }
+        if asked { words } else { FxHashSet::default() }
+    }
+
+    /// Is what stands at the place only come to where something is missing that nobody leaves out, or there that nobody gives?
+    pub fn holds(&self, place: Place) -> bool {
+        let Some(target) = function_at(self.program, place) else { return false };
+        let by_name = |(m, f): Target| !is_unspoken(self.program.get(m).ir.function(f));
+        let never = |m: ModIdx, e: ExprId| self.is_skipped(m, self.program.get(m).ir.span(e));
+        self.is_skipped(target.0, place.span)
+            || self.calls.only_where(self.program, self.files, target, &by_name, &never)
+    }
+
+    /// Is there a test around the place that comes out the other way?
+    fn is_skipped(&self, m: ModIdx, at: crate::span::Span) -> bool {
+        let tests = conditions(&self.program.get(m).ir, at);
+        tests.into_iter().any(|(test, outcome)| self.never_comes_out(m, test, outcome))
+    }
+
+    fn never_comes_out(&self, m: ModIdx, test: ExprId, outcome: bool) -> bool {
+        let ir = &self.program.get(m).ir;
+        match ir.expr(test) {
+            Expr::And(list) if outcome => ir.list(list).iter().any(|&e| self.never_comes_out(m, e, outcome)),
+            Expr::Or(list) if !outcome => ir.list(list).iter().any(|&e| self.never_comes_out(m, e, outcome)),
+            Expr::Compare { op: op @ (CmpOp::Is | CmpOp::IsNot), left, right }
+                if ir.expr(right) == Expr::None =>
+            {
+                let missing = (op == CmpOp::Is) == outcome;
+                match ir.expr(left) {
+                    Expr::Var(Var::Local(_)) => missing && self.is_always_given(m, left),
+                    Expr::Attr { base, name } => !missing && self.is_never_kept(m, base, name),
+                    _ => false,
+                }
+            }
+            _ => false,
+        }
+    }
+
+    /// Is it a parameter that no call of the function leaves out, or gives nothing for?
+    fn is_always_given(&self, m: ModIdx, variable: ExprId) -> bool {
+        let ir = &self.program.get(m).ir;
+        let (f, at) = (ir.function_around(variable), ir.span(variable));
+        let function = ir.function(f);
+        let is = |p: &Param| ir.expr(variable) == Expr::Var(Var::Local(p.slot));
+        let Some(n) = function.params.iter().position(is) else { return false };
+        // What need not be given, others who call it may leave out.
+        let optional = function.params[n].default.is_some();
+        if function.kind != FuncKind::Function || is_unspoken(function) {
+            return false;
+        }
+        let before = sets(ir, function, ir.expr(variable)).any(|(e, _)| ir.span(e).start < at.start);
+        let Some(sites) = self.calls.sites.get(&function.name) else { return false };
+        let mut sites = sites
+            .iter()
+            .filter(|&&(k, call)| {
+                let site = self.program.get(k).ir.call(call).func;
+                !(k == m && function.span.contains(self.program.get(k).ir.span(site)))
+            })
+            .peekable();
+        !before
+            && sites.peek().is_some()
+            && sites.all(|&(k, call)| {
+                let there = &self.program.get(k).ir;
+                let call = there.call(call);
+                let spread = call.args.iter().any(|a| matches!(a.kind, ArgKind::Star | ArgKind::DoubleStar));
+                match given_for(function, n, there, call) {
+                    Some(e) => (k == m || !self.shared || !optional) && !may_be_none(there, e),
+                    None => !optional && !spread,
+                }
+            })
+    }
+
+    /// `self.remap`, which the constructor takes from a parameter that nobody gives?
+    fn is_never_kept(&self, m: ModIdx, base: ExprId, name: Sym) -> bool {
+        let ir = &self.program.get(m).ir;
+        let f = ir.function_around(base);
+        let receiver = ir.function(f).params.first().map(|p| Expr::Var(Var::Local(p.slot)));
+        let Some(class) = class_of(self.program, m, f).filter(|_| Some(ir.expr(base)) == receiver) else {
+            return false;
+        };
+        let Some(init) = self.program.own_method(class, Sym::new("__init__")) else { return false };
+        // Whoever sets it may set it to something.
+        let mut values = self
+            .files
+            .iter()
+            .flat_map(|&k| set_attributes(&self.program.get(k).ir, name).map(move |e| (k, e)));
+        let (Some((k, value)), None) = (values.next(), values.next()) else { return false };
+        let init_function = ir.function(init);
+        let kept = |p: &Param| ir.expr(value) == Expr::Var(Var::Local(p.slot));
+        if (k, ir.function_around(value)) != (class.module, init) {
+            return false;
+        }
+        let Some(n) = init_function.params.iter().position(kept) else { return false };
+        let param = &init_function.params[n];
+        param.default.is_some_and(|e| ir.expr(e) == Expr::None) && self.is_made_without(class, n, param.name)
+    }
+
+    /// Does the project make instances of the class, and none with something for this parameter of the constructor?
+    fn is_made_without(&self, class: ClassKey, n: usize, name: Sym) -> bool {
+        let mut made = false;
+        for &k in self.files {
+            let linked = self.program.get(k);
+            if linked.classes.iter().any(|info| info.mro.len() > 1 && info.mro[1..].contains(&class)) {
+                return false;
+            }
+            let ir = &linked.ir;
+            for call in ir.calls() {
+                if named(self.program, k, call.func) != Some(Node::Class(class)) {
+                    continue;
+                }
+                made = true;
+                let given = argument(call, n.saturating_sub(1), name);
+                if is_spread(call) || given.is_some_and(|e| ir.expr(e) != Expr::None) {
+                    return false;
+                }
+            }
+        }
+        made
+    }
+}
+
+/// Is something compared with `None`?
+fn asks_for_none(ir: &Module, test: ExprId) -> bool {
+    ir.exprs_in(test).any(|n| {
+        matches!(ir.exprs[n], Expr::Compare { op: CmpOp::Is | CmpOp::IsNot, right, .. } if ir.expr(right) == Expr::None)
+    })
+}
+
+fn is_spread(call: Call<'_>) -> bool {
+    call.args.iter().any(|a| matches!(a.kind, ArgKind::Star | ArgKind::DoubleStar))
+}
+
+fn is_unspoken(function: &Function) -> bool {
+    function.name.as_str().starts_with("__") || UNSPOKEN.contains(&function.name.as_str())
+}
+
+/// What the statements of a function put into a variable, each with the value if there is one.
+fn sets<'i>(
+    ir: &'i Module,
+    function: &Function,
+    variable: Expr,
+) -> impl Iterator<Item = (ExprId, Option<ExprId>)> + 'i {
+    let targets = move |s: &Stmt| match *s {
+        Stmt::Assign { targets, value } => {
+            ir.list(targets).iter().map(|&t| (t, Some(value))).collect::<Vec<_>>()
+        }
+        Stmt::AnnAssign { target, value, .. } => vec![(target, value)],
+        Stmt::AugAssign { target, .. } | Stmt::For { target, .. } => vec![(target, None)],
+        _ => Vec::new(),
+    };
+    let binds = move |t: ExprId| match variable {
+        Expr::Var(var) => ir.binds(t, var),
+        _ => false,
+    };
+    ir.stmts[ir.stmts_of(function)].iter().flat_map(targets).filter(move |&(t, _)| binds(t))
+}
+
+/// What the statements of a file put into attributes of this name.
+fn set_attributes(ir: &Module, name: Sym) -> impl Iterator<Item = ExprId> + '_ {
+    ir.stmts.iter().filter_map(move |s| match *s {
+        Stmt::Assign { targets, value } => {
+            let is = |&t: &ExprId| matches!(ir.expr(t), Expr::Attr { name: n, .. } if n == name);
+            ir.list(targets).iter().any(is).then_some(value)
+        }
+        _ => None,
+    })
+}
+
+/// May the argument be `None`, as far as the function around it tells?
+fn may_be_none(ir: &Module, e: ExprId) -> bool {
+    match ir.expr(e) {
+        Expr::Var(Var::Local(slot)) => {
+            let f = ir.function_around(e);
+            let function = ir.function(f);
+            let param = function.params.iter().find(|p| p.slot == slot);
+            let default = param.and_then(|p| p.default).is_some_and(|d| ir.expr(d) == Expr::None);
+            let set = |value: Option<ExprId>| value.is_some_and(|v| ir.expr(v) == Expr::None);
+            default || f == FuncId(0) || sets(ir, function, ir.expr(e)).any(|(_, value)| set(value))
+        }
+        Expr::Call(id) => {
+            let func = ir.call(id).func;
+            ir.last_name(func).is_none_or(|name| MAY_LACK.contains(&name.as_str()))
+        }
+        Expr::Str(_)
+        | Expr::Int(_)
+        | Expr::Float(_)
+        | Expr::True
+        | Expr::False
+        | Expr::Tuple(_)
+        | Expr::List(_)
+        | Expr::Dict(_)
+        | Expr::Binary { .. }
+        | Expr::Comp(_)
+        | Expr::Format(_) => false,
+        _ => true,
+    }
+}

@@ -1,0 +1,278 @@
+//! Places that only processes of a group come to, in projects whose groups are all NCCL's: CUDA is there, or the group would not be.
+//!
+//! `if get_world_size() == 1: return` lets nobody pass who is alone, and `if dist.is_initialized():` nobody who has not joined.
+
+use rustc_hash::FxHashMap;
+
+use super::calls_by_name::{chooses_before, function_at};
+use crate::finding::Spot;
+use crate::ir::{
+    Block, Call, CmpOp, Expr, ExprId, FuncId, IfElse, Module, Stmt, StmtId, UnaryOp, Var, Whole,
+};
+use crate::link::{ModIdx, Program, Resolved};
+use crate::span::{Place, Span};
+use crate::sym::Sym;
+use crate::torch;
+
+/// How many functions that tell the size, or whether there is a group, may hand on each other's word.
+const MAX_HANDS: u32 = 3;
+
+/// What is asked about the group.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// How many processes it has.
+    Size,
+    /// Whether it is there.
+    There,
+}
+
+/// Does the project make groups, and with nothing but NCCL?
+pub fn all_nccl(program: &Program, files: &[ModIdx]) -> bool {
+    let (maker, other) = (Sym::new(torch::GROUP_MAKER), Sym::new(torch::GPU_GROUP_MAKER));
+    let makes = |m: ModIdx, call: Call<'_>| -> Option<bool> {
+        let ir = &program.get(m).ir;
+        let name = ir.last_name(call.func)?;
+        if name == maker {
+            return Some(is_nccl(ir, call));
+        }
+        let on_gpus = name == other
+            && matches!(program.resolve_expr(m, call.func), Some(Resolved::External(path))
+                if torch::GPU_GROUPS.contains(&path.as_str()));
+        on_gpus.then_some(true)
+    };
+    let calls = files.iter().flat_map(|&m| program.get(m).ir.calls().filter_map(move |call| makes(m, call)));
+    let made: Vec<bool> = calls.collect();
+    !made.is_empty() && made.into_iter().all(|nccl| nccl)
+}
+
+/// Does the project make groups, and of NCCL wherever CUDA is? Those of Gloo that are made beside one of NCCL are for machines
+/// without CUDA: `"nccl" if torch.cuda.is_available() else "gloo"`.
+pub fn nccl_where_cuda_is(program: &Program, files: &[ModIdx]) -> bool {
+    let mut makers: FxHashMap<(ModIdx, FuncId), bool> = FxHashMap::default();
+    for &m in files {
+        let ir = &program.get(m).ir;
+        for call in ir.calls().filter(|c| ir.last_name(c.func) == Some(Sym::new(torch::GROUP_MAKER))) {
+            let Some(nccl) = may_be_nccl(ir, call) else { return false };
+            *makers.entry((m, ir.function_around(call.func))).or_default() |= nccl;
+        }
+    }
+    !makers.is_empty() && makers.values().all(|&nccl| nccl)
+}
+
+/// Whether NCCL is one of the back ends that this call may name, if all of them are written down.
+fn may_be_nccl(ir: &Module, call: Call<'_>) -> Option<bool> {
+    let backend = crate::flow::query::call_sites::argument(call, 0, Sym::new("backend"))?;
+    let Expr::Var(Var::Local(slot)) = ir.expr(backend) else { return names_nccl(ir, backend) };
+    let function = ir.function(ir.function_around(call.func));
+    if function.params.iter().any(|p| p.slot == slot) {
+        return None;
+    }
+    let body = ir.stmts_of(function);
+    let given = ir.stmts[body].iter().filter_map(|s| match *s {
+        Stmt::Assign { targets, value } if ir.list(targets).iter().any(|&t| ir.asks_about(backend, t)) => {
+            Some(names_nccl(ir, value))
+        }
+        _ => None,
+    });
+    given.reduce(|a, b| Some(a? | b?))?
+}
+
+/// `"nccl"`, `"gloo"`, or one of them by a test.
+fn names_nccl(ir: &Module, e: ExprId) -> Option<bool> {
+    match ir.expr(e) {
+        Expr::Str(s) if torch::is_nccl(s.as_str()) => Some(true),
+        Expr::Str(s) if s.as_str().eq_ignore_ascii_case("gloo") => Some(false),
+        Expr::IfElse(id) => {
+            let IfElse { then, orelse, .. } = ir.if_else(id);
+            Some(names_nccl(ir, then)? | names_nccl(ir, orelse)?)
+        }
+        _ => None,
+    }
+}
+
+/// `backend="nccl"`, or the name of what has been given that in the same function.
+fn is_nccl(ir: &Module, call: Call<'_>) -> bool {
+    let nccl = |e: ExprId| match ir.expr(e) {
+        Expr::Str(s) => torch::starts_nccl(s.as_str()),
+        // What else there is comes after a GPU has been chosen.
+        Expr::IfElse(id) => is_nccl_where_there(ir, ir.if_else(id)) && chooses_before(ir, call.func),
+        _ => false,
+    };
+    let Some(backend) = crate::flow::query::call_sites::argument(call, 0, Sym::new("backend")) else {
+        return false;
+    };
+    let set = |value: ExprId, target: ExprId| nccl(value) && ir.asks_about(backend, target);
+    nccl(backend)
+        || matches!(ir.expr(backend), Expr::Attr { .. } | Expr::Var(Var::Local(_)))
+            && ir.stmts[ir.stmts_of(ir.function(ir.function_around(call.func)))].iter().any(
+                |s| matches!(*s, Stmt::Assign { targets, value } if ir.list(targets).iter().any(|&t| set(value, t))),
+            )
+}
+
+/// `"nccl" if dist.is_nccl_available() else "gloo"`
+fn is_nccl_where_there(ir: &Module, choice: IfElse) -> bool {
+    let asks = match ir.expr(choice.test) {
+        Expr::Call(id) => ir.last_name(ir.call(id).func).is_some_and(|n| n.as_str() == "is_nccl_available"),
+        _ => false,
+    };
+    asks && matches!(ir.expr(choice.then), Expr::Str(s) if torch::is_nccl(s.as_str()))
+}
+
+/// Does only a process of a group come to the place?
+pub fn is_grouped(program: &Program, place: Place) -> bool {
+    let Some((m, _)) = function_at(program, place) else { return false };
+    let group = Group { program, module: m };
+    let ir = &program.get(m).ir;
+    let around = ir.functions.iter().filter(|f| f.parent.is_some() && f.span.contains(place.span));
+    around.map(|f| f.body).any(|body| group.holds(body, place.span))
+}
+
+/// The same of a place in a function that is interpreted for itself.
+pub fn is_spot_grouped(program: &Program, spot: &Spot) -> bool {
+    let at = Span { start: spot.at, end: spot.at };
+    is_grouped(program, Place { file: spot.file, span: at })
+}
+
+/// The look at one file.
+struct Group<'a> {
+    program: &'a Program,
+    module: ModIdx,
+}
+
+impl Group<'_> {
+    fn ir(&self) -> &Module {
+        &self.program.get(self.module).ir
+    }
+
+    /// Does a block let only processes of a group come to a place in it?
+    fn holds(&self, block: Block, at: Span) -> bool {
+        let ir = self.ir();
+        for &s in ir.block(block) {
+            let span = ir.stmt_span(s);
+            if span.start > at.start {
+                return false;
+            }
+            let inside = span.contains(at);
+            match *ir.stmt(s) {
+                Stmt::If { test, then, orelse } if inside => {
+                    let (in_then, in_else) = (self.is_in(then, at), self.is_in(orelse, at));
+                    return in_then && (self.joined(test, true) || self.holds(then, at))
+                        || in_else && (self.joined(test, false) || self.holds(orelse, at));
+                }
+                Stmt::If { test, then, .. } if self.leaves(then) && self.joined(test, false) => return true,
+                Stmt::For { body, .. } | Stmt::While { body, .. } | Stmt::With { body, .. } if inside => {
+                    return self.holds(body, at);
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
+    fn is_in(&self, block: Block, at: Span) -> bool {
+        self.ir().block(block).iter().any(|&s: &StmtId| self.ir().stmt_span(s).contains(at))
+    }
+
+    fn leaves(&self, block: Block) -> bool {
+        let last = self.ir().block(block).last();
+        last.is_some_and(|&s| matches!(self.ir().stmt(s), Stmt::Return(_) | Stmt::Raise { .. }))
+    }
+
+    /// Is there a group of several, or any at all, wherever the test comes to this?
+    fn joined(&self, test: ExprId, truth: bool) -> bool {
+        let ir = self.ir();
+        match ir.expr(test) {
+            Expr::Unary { op: UnaryOp::Not, operand } => self.joined(operand, !truth),
+            Expr::And(list) if truth => ir.list(list).iter().any(|&part| self.joined(part, true)),
+            Expr::Or(list) if !truth => ir.list(list).iter().any(|&part| self.joined(part, false)),
+            Expr::Compare { left, op, right } => {
+                let several = match (op, ir.expr(right)) {
+                    (CmpOp::Gt | CmpOp::NotEq, Expr::Int(Whole(1))) | (CmpOp::GtE, Expr::Int(Whole(2))) => {
+                        true
+                    }
+                    (CmpOp::Eq | CmpOp::LtE, Expr::Int(Whole(1))) | (CmpOp::Lt, Expr::Int(Whole(2))) => false,
+                    _ => return false,
+                };
+                several == truth && self.tells(left) == Some(Asked::Size)
+            }
+            _ => truth && self.tells(test) == Some(Asked::There),
+        }
+    }
+
+    /// What an expression says about the group.
+    fn tells(&self, e: ExprId) -> Option<Asked> {
+        let ir = self.ir();
+        match ir.expr(e) {
+            Expr::Call(id) => told_by(self.program, self.module, ir.call(id).func, MAX_HANDS),
+            // `world_size = get_world_size()`, and nothing else.
+            Expr::Var(var @ Var::Local(_)) => {
+                let function = ir.function(ir.function_around(e));
+                let mut given = ir.stmts[ir.stmts_of(function)].iter().filter_map(|s| match *s {
+                    Stmt::Assign { targets, value } if ir.list(targets).iter().any(|&t| ir.binds(t, var)) => {
+                        Some(value)
+                    }
+                    _ => None,
+                });
+                match (given.next(), given.next()) {
+                    (Some(value), None) if matches!(ir.expr(value), Expr::Call(_)) => self.tells(value),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a function says about the group: PyTorch's own, and those of the project that hand on its word.
+fn told_by(program: &Program, m: ModIdx, callee: ExprId, hands: u32) -> Option<Asked> {
+    match program.resolve_expr(m, callee)? {
+        Resolved::External(path) => match torch::canonical(path).as_str() {
+            "torch.distributed.get_world_size" => Some(Asked::Size),
+            "torch.distributed.is_initialized" => Some(Asked::There),
+            _ => None,
+        },
+        Resolved::Function(m, f) => {
+            let hands = hands.checked_sub(1)?;
+            let ir = &program.get(m).ir;
+            let mut told = None;
+            // It is one or none, unless there is a group.
+            for s in &ir.stmts[ir.stmts_of(ir.function(f))] {
+                let Stmt::Return(Some(value)) = *s else { continue };
+                match ir.expr(value) {
+                    Expr::Int(Whole(0 | 1)) | Expr::True | Expr::False => {}
+                    _ => told = Some(asked_in(program, m, value, hands)?),
+                }
+            }
+            told.or_else(|| is_told(program, m, f, hands))
+        }
+        _ => None,
+    }
+}
+
+/// What the calls in an expression say, if they all speak of one thing: `dist.is_available() and dist.is_initialized()`.
+fn asked_in(program: &Program, m: ModIdx, e: ExprId, hands: u32) -> Option<Asked> {
+    let ir = &program.get(m).ir;
+    match ir.expr(e) {
+        Expr::Call(id) => told_by(program, m, ir.call(id).func, hands),
+        Expr::And(list) => ir.list(list).iter().find_map(|&part| asked_in(program, m, part, hands)),
+        _ => None,
+    }
+}
+
+/// `if not dist.is_initialized(): return False` and `return True` at the end.
+fn is_told(program: &Program, m: ModIdx, f: FuncId, hands: u32) -> Option<Asked> {
+    let ir = &program.get(m).ir;
+    let body = ir.block(ir.function(f).body);
+    let ends =
+        matches!(body.last().map(|&s| ir.stmt(s)), Some(&Stmt::Return(Some(e))) if ir.expr(e) == Expr::True);
+    let asks = body.iter().any(|&s| match *ir.stmt(s) {
+        Stmt::If { test, .. } => match ir.expr(test) {
+            Expr::Unary { op: UnaryOp::Not, operand } => {
+                asked_in(program, m, operand, hands) == Some(Asked::There)
+            }
+            _ => false,
+        },
+        _ => false,
+    });
+    (ends && asks).then_some(Asked::There)
+}

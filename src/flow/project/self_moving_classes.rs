@@ -1,0 +1,31 @@
+//! Classes of modules a base of which moves each instance when it is made.
+
+use crate::flow::query::file_scan::Scan;
+use crate::ir::{Expr, FuncId, Var};
+use crate::link::ClassKey;
+
+impl Scan<'_> {
+    /// Does a base of the class that the function belongs to move each instance in its constructor? What comes after that stays where
+    /// it is made.
+    pub(crate) fn is_of_moved_base(&mut self, owner: FuncId) -> bool {
+        let Some(class) = self.ir.function(owner).class else { return false };
+        if let Some(&known) = self.moved_bases.get(&class) {
+            return known;
+        }
+        let bases = &self.program.class(ClassKey { module: self.module, class }).mro;
+        let moves = |key: ClassKey| {
+            let Some(f) = self.program.own_method(key, self.names.init) else { return false };
+            let ir = &self.program.get(key.module).ir;
+            let within = ir.function(f).span;
+            ir.has_attribute(self.names.to)
+                && ir.calls().any(|call| {
+                    matches!(ir.expr(call.func), Expr::Attr { base, name }
+                        if name == self.names.to && ir.expr(base) == Expr::Var(Var::Local(0)))
+                        && within.contains(ir.span(call.func))
+                })
+        };
+        let moved = bases.iter().skip(1).any(|&key| moves(key));
+        self.moved_bases.insert(class, moved);
+        moved
+    }
+}

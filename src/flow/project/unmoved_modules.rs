@@ -1,0 +1,241 @@
+//! Modules that a project makes and that stay where they are made: on the CPU.
+//!
+//! Where an instance goes is followed by names, through all files: the variables and attributes that hold it, the parameters that
+//! it is given for, the functions that return it and the modules that it is a part of. Wherever it may be moved, or gets out of
+//! sight, nothing is said of it.
+
+use rustc_hash::FxHashSet;
+
+use crate::flow::query::file_scan::is_module_class;
+use crate::flow::query::nodes::{Node, Target, named, node_of};
+use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
+use crate::link::{ClassKey, ModIdx, Program, Resolved};
+use crate::sym::Sym;
+use crate::world::Backend;
+
+/// What is known under more names than this is out of sight.
+const MAX_NAMES: usize = 24;
+/// Methods after which a module is somewhere else, or which hand it to who knows whom.
+const MOVES: &[&str] = &["to", "cuda", "ipu", "to_empty", "share_memory", "_apply", "apply"];
+/// What looks at something and lets it go.
+const LOOKS: &[&str] =
+    &["isinstance", "hasattr", "getattr", "callable", "print", "type", "id", "repr", "str", "len", "super"];
+
+/// Does the project make instances of the class, none of which is moved?
+pub fn stays(program: &Program, files: &[ModIdx], class: ClassKey) -> bool {
+    let (names, makers, made) = (FxHashSet::default(), FxHashSet::default(), FxHashSet::default());
+    let mut trace = Trace { program, names, makers, made };
+    trace.makers.insert(Node::Class(class));
+    loop {
+        let before = (trace.names.len(), trace.makers.len());
+        if !files.iter().all(|&m| trace.file(m)) || trace.names.len() > MAX_NAMES {
+            return false;
+        }
+        if (trace.names.len(), trace.makers.len()) == before {
+            // What nobody makes is there for others, with all its parts.
+            return trace.makers.iter().all(|maker| trace.made.contains(maker));
+        }
+    }
+}
+
+/// Where instances go.
+struct Trace<'a> {
+    program: &'a Program,
+    /// What holds them.
+    names: FxHashSet<Sym>,
+    /// What gives them: classes, of which they are or have a part, and functions.
+    makers: FxHashSet<Node>,
+    /// Those of them that are called.
+    made: FxHashSet<Node>,
+}
+
+impl Trace<'_> {
+    /// Follows them through a file. False if they may be moved there, or get out of sight.
+    fn file(&mut self, m: ModIdx) -> bool {
+        let ir = &self.program.get(m).ir;
+        let skipped = ir.silent();
+        let all = (0..ir.exprs.len()).map(|n| ExprId(u32::try_from(n).unwrap_or(u32::MAX)));
+        for e in all.filter(|&e| !skipped.contains(e)) {
+            let goes = match ir.expr(e) {
+                Expr::Var(_) | Expr::Attr { .. } => match named(self.program, m, e) {
+                    Some(node) => self.made_by(m, e, node),
+                    None => !self.is_name(m, e) || self.goes(m, e),
+                },
+                _ => true,
+            };
+            if !goes {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Something is mentioned: if it is a maker, or a class with one for a base, follows what it gives if it is called there.
+    /// False if somebody else may call it.
+    fn made_by(&mut self, m: ModIdx, mention: ExprId, node: Node) -> bool {
+        let bases = match node {
+            Node::Class(key) => self.program.class(key).mro.iter().map(|&k| Node::Class(k)).collect(),
+            Node::Function(..) => vec![node],
+        };
+        let given: Vec<Node> = bases.into_iter().filter(|n| self.makers.contains(n)).collect();
+        if given.is_empty() {
+            return true;
+        }
+        let ir = &self.program.get(m).ir;
+        let Some(around) = parent(ir, mention) else { return false };
+        match ir.expr(around) {
+            Expr::Call(c) if ir.call(c).func == mention => {
+                self.made.extend(given);
+                self.goes(m, around)
+            }
+            Expr::Call(c) => only_looks(ir, ir.call(c)),
+            _ => false,
+        }
+    }
+
+    fn is_name(&self, m: ModIdx, e: ExprId) -> bool {
+        if self.names.is_empty() {
+            return false;
+        }
+        let name = self.program.get(m).ir.last_name(e);
+        let elsewhere =
+            || matches!(self.program.resolve_expr(m, e), Some(Resolved::Module(_) | Resolved::External(_)));
+        name.is_some_and(|name| self.names.contains(&name)) && !elsewhere()
+    }
+
+    /// Follows what an expression holds. False if it may be moved, or gets out of sight.
+    fn goes(&mut self, m: ModIdx, e: ExprId) -> bool {
+        let ir = &self.program.get(m).ir;
+        let Some(around) = parent(ir, e) else { return self.in_statement(m, e) };
+        match ir.expr(around) {
+            Expr::Attr { name, .. } => {
+                !MOVES.contains(&name.as_str()) && Backend::from_name(name.as_str()).is_none()
+            }
+            Expr::Call(id) => {
+                let call = ir.call(id);
+                call.func == e || self.handed(m, call, e)
+            }
+            Expr::Compare { .. } | Expr::Index { .. } => true,
+            Expr::Unary { .. } => true,
+            Expr::IfElse(id) => ir.if_else(id).test == e || self.goes(m, around),
+            _ => false,
+        }
+    }
+
+    fn in_statement(&mut self, m: ModIdx, e: ExprId) -> bool {
+        let ir = &self.program.get(m).ir;
+        let at = ir.span(e);
+        let holder =
+            ir.stmts.iter().zip(&ir.stmt_spans).find(|(s, span)| span.contains(at) && is_of(ir, s, e));
+        match holder.map(|(s, _)| s) {
+            Some(Stmt::Assign { targets, value }) if *value == e => {
+                ir.list(*targets).iter().all(|&t| self.bound(m, t))
+            }
+            Some(&Stmt::AnnAssign { target, value: Some(value), .. }) if value == e => self.bound(m, target),
+            Some(Stmt::Return(_)) => match self.owner(m, e) {
+                Some(Node::Function(m, f)) => {
+                    self.makers.insert(Node::Function(m, f));
+                    true
+                }
+                _ => false,
+            },
+            Some(_) => true,
+            None => false,
+        }
+    }
+
+    /// The outermost function or class around.
+    fn owner(&self, m: ModIdx, e: ExprId) -> Option<Node> {
+        let ir = &self.program.get(m).ir;
+        node_of(ir, m, ir.function_around(e))
+    }
+
+    /// It is bound to a variable or an attribute, of which it may then be a part.
+    fn bound(&mut self, m: ModIdx, target: ExprId) -> bool {
+        let ir = &self.program.get(m).ir;
+        match ir.expr(target) {
+            Expr::Var(_) => self.names.extend(ir.variable_of(target)),
+            Expr::Attr { base, name } => {
+                self.names.insert(name);
+                match self.owner(m, target) {
+                    Some(Node::Class(key)) if is_self(ir, base) => {
+                        if self.is_module(key) {
+                            self.makers.insert(Node::Class(key));
+                        }
+                    }
+                    _ => return false,
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn is_module(&self, key: ClassKey) -> bool {
+        self.program.class(key).unknown_base || is_module_class(self.program, key)
+    }
+
+    /// It is given to a function: under the name of a parameter there.
+    fn handed(&mut self, m: ModIdx, call: Call<'_>, e: ExprId) -> bool {
+        let ir = &self.program.get(m).ir;
+        if only_looks(ir, call) {
+            return true;
+        }
+        let (target, bound): (Target, bool) = match named(self.program, m, call.func) {
+            Some(Node::Function(m, f)) => ((m, f), false),
+            Some(Node::Class(key)) => match self.program.find_method(key, Sym::new("__init__")) {
+                Some(init) => (init, true),
+                None => return false,
+            },
+            None => return false,
+        };
+        let Some(at) = call.args.iter().position(|a| a.value == e) else { return false };
+        let params = &self.program.get(target.0).ir.function(target.1).params;
+        let name = match call.args[at].kind {
+            ArgKind::Keyword(name) => params.iter().find(|p| p.name == name),
+            ArgKind::Positional if call.args[..at].iter().all(|a| a.kind == ArgKind::Positional) => {
+                params.get(at + usize::from(bound))
+            }
+            _ => None,
+        };
+        self.names.extend(name.map(|p| p.name));
+        name.is_some()
+    }
+}
+
+/// `isinstance(x, Net)`, `super(Net, self)`
+pub(crate) fn only_looks(ir: &Module, call: Call<'_>) -> bool {
+    matches!(ir.expr(call.func), Expr::Var(Var::Unbound(name)) if LOOKS.contains(&name.as_str()))
+}
+
+/// Is it `self`, in a method?
+fn is_self(ir: &Module, e: ExprId) -> bool {
+    let function = ir.function(ir.function_around(e));
+    let first = function.params.first().map(|p| Expr::Var(Var::Local(p.slot)));
+    function.kind == FuncKind::Function && function.class.is_some() && Some(ir.expr(e)) == first
+}
+
+/// The expression that it is a part of: parts are numbered before it.
+pub(crate) fn parent(ir: &Module, e: ExprId) -> Option<ExprId> {
+    ir.parent(e)
+}
+
+/// Is the expression what the statement itself is about?
+fn is_of(ir: &Module, s: &Stmt, e: ExprId) -> bool {
+    match *s {
+        Stmt::Expr(x) | Stmt::Return(Some(x)) => x == e,
+        Stmt::Assign { targets, value } => value == e || ir.list(targets).contains(&e),
+        Stmt::AnnAssign { target, value, .. } => target == e || value == Some(e),
+        Stmt::If { test, .. } | Stmt::While { test, .. } | Stmt::Assert { test, .. } => test == e,
+        Stmt::Del(list) => ir.list(list).contains(&e),
+        _ => false,
+    }
+}
+
+/// The class on whose instances a function of a file is interpreted.
+pub fn class_of(program: &Program, m: ModIdx, f: FuncId) -> Option<ClassKey> {
+    match node_of(&program.get(m).ir, m, f)? {
+        Node::Class(key) => Some(key),
+        Node::Function(..) => None,
+    }
+}

@@ -1,0 +1,167 @@
+//! Places in functions of a project, and the calls that lead to these functions.
+
+use rustc_hash::FxHashMap;
+
+use super::nodes::{Node, named};
+use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Stmt, Var};
+use crate::link::{ClassKey, ModIdx, Program};
+use crate::sym::Sym;
+
+/// The function of a project that an expression is in, and the call that led to it, if only that one is looked at.
+#[derive(Clone, Copy)]
+pub(crate) struct Site<'s> {
+    pub(crate) module: ModIdx,
+    pub(crate) func: FuncId,
+    pub(crate) via: Option<(&'s Site<'s>, CallId)>,
+}
+
+impl<'s> Site<'s> {
+    /// Whoever calls the function.
+    pub(crate) fn of(module: ModIdx, func: FuncId) -> Self {
+        Self { module, func, via: None }
+    }
+
+    /// What the call gives for the parameter that the variable is.
+    pub(crate) fn argument(&self, program: &Program, var: Var) -> Option<(Site<'s>, ExprId)> {
+        let (caller, call) = self.via?;
+        let Var::Local(slot) = var else { return None };
+        let function = program.get(self.module).ir.function(self.func);
+        let at = function.params.iter().position(|p| p.slot == slot)?;
+        let ir = &program.get(caller.module).ir;
+        Some((*caller, given_for(function, at, ir, ir.call(call))?))
+    }
+}
+
+/// The argument for a parameter, by its position and name.
+pub fn argument(call: Call<'_>, at: usize, name: Sym) -> Option<ExprId> {
+    let keyword = call.args.iter().find(|a| a.kind == ArgKind::Keyword(name));
+    let spread = call.args.iter().take(at + 1).any(|a| a.kind == ArgKind::Star);
+    let positional = || call.args.get(at).filter(|a| a.kind == ArgKind::Positional && !spread);
+    keyword.or_else(positional).map(|a| a.value)
+}
+
+/// What a call in a file gives for a parameter of the function that it calls. A method's first is the object before the dot.
+pub(crate) fn given_for(function: &Function, at: usize, ir: &Module, call: Call<'_>) -> Option<ExprId> {
+    let bound = match ir.expr(call.func) {
+        Expr::Attr { base, .. } if has_receiver(function) => {
+            if at == 0 {
+                return Some(base);
+            }
+            1
+        }
+        _ => 0,
+    };
+    argument(call, at - bound, function.params.get(at)?.name)
+}
+
+/// Is the function's first parameter the object that it is called of?
+fn has_receiver(function: &Function) -> bool {
+    let first = function.params.first().map(|p| p.name);
+    function.class.is_some() && first.is_some_and(|name| matches!(name.as_str(), "self" | "cls"))
+}
+
+/// The method that is called of the object itself: `self.collect()`
+pub(crate) fn own_method(
+    program: &Program,
+    module: ModIdx,
+    mut func: FuncId,
+    callee: ExprId,
+) -> Option<(ModIdx, FuncId)> {
+    let ir = &program.get(module).ir;
+    let Expr::Attr { base, name } = ir.expr(callee) else { return None };
+    let mut depth = 0;
+    loop {
+        let function = ir.function(func);
+        if function.kind == FuncKind::Function
+            && let Some(class) = function.class
+        {
+            let slot = function.params.first()?.slot;
+            let receiver = match depth {
+                0 => Var::Local(slot),
+                depth => Var::Enclosing { depth, slot },
+            };
+            let own = ir.expr(base) == Expr::Var(receiver);
+            return own.then(|| program.find_method(ClassKey { module, class }, name)).flatten();
+        }
+        func = function.parent?;
+        // Nothing nests deeper than `Var::Enclosing` can say.
+        depth = depth.checked_add(1)?;
+    }
+}
+
+/// The calls of each function of the project.
+pub(crate) type Callers = FxHashMap<(ModIdx, FuncId), Vec<(Site<'static>, CallId)>>;
+
+/// Calls of one function that are looked at.
+pub(crate) const MAX_CALLERS: usize = 16;
+/// So many values of one variable are looked at.
+const MAX_ASSIGNED: usize = 4;
+
+/// Notes who is called by a call in a function.
+pub(crate) fn note_call(program: &Program, callers: &mut Callers, site: Site<'static>, call: CallId) {
+    let callee = program.get(site.module).ir.call(call).func;
+    let called = match named(program, site.module, callee) {
+        Some(Node::Function(m, f)) => Some((m, f)),
+        Some(Node::Class(_)) => None,
+        None => own_method(program, site.module, site.func, callee),
+    };
+    if let Some(key) = called {
+        callers.entry(key).or_default().push((site, call));
+    }
+}
+
+/// Calls that lead to a function, one after the other, upwards.
+pub(crate) type Chain = Vec<(Site<'static>, CallId)>;
+
+/// The place as the calls lead to it.
+pub(crate) fn through(at: Site<'static>, chain: &[(Site<'static>, CallId)], then: &mut dyn FnMut(&Site<'_>)) {
+    fn down(
+        at: Site<'static>,
+        chain: &[(Site<'static>, CallId)],
+        above: Option<&Site<'_>>,
+        then: &mut dyn FnMut(&Site<'_>),
+    ) {
+        let Some((&(caller, call), rest)) = chain.split_last() else {
+            return then(above.unwrap_or(&at));
+        };
+        let caller = match above {
+            Some(above) => *above,
+            None => caller,
+        };
+        let callee = rest.last().map_or(at, |&(site, _)| site);
+        down(at, rest, Some(&Site { via: Some((&caller, call)), ..callee }), then);
+    }
+    down(at, chain, None, then);
+}
+
+/// The values that the variable of a function is given, the files that `with` binds to it, and what a loop over written-out
+/// values gives it in turn.
+pub(crate) fn assigned(ir: &Module, func: FuncId, var: Var) -> Vec<ExprId> {
+    let within = |e: ExprId| ir.function_around(e) == func;
+    let is_it = |t: ExprId| ir.expr(t) == Expr::Var(var) && within(t);
+    let mut values = Vec::new();
+    for stmt in &ir.stmts[stmts(ir, func)] {
+        match stmt {
+            Stmt::Assign { targets, value } if ir.list(*targets).iter().any(|&t| is_it(t)) => {
+                values.push(*value)
+            }
+            Stmt::AnnAssign { target, value: Some(value), .. } if is_it(*target) => values.push(*value),
+            Stmt::For { target, iter, .. } if is_it(*target) => {
+                if let Expr::List(list) | Expr::Tuple(list) = ir.expr(*iter) {
+                    values.extend(ir.list(list));
+                }
+            }
+            Stmt::With { items, .. } => {
+                values.extend(items.iter().filter(|(_, t)| t.is_some_and(is_it)).map(|&(e, _)| e));
+            }
+            _ => {}
+        }
+    }
+    values.truncate(MAX_ASSIGNED);
+    values
+}
+
+/// The numbers of a function's statements.
+fn stmts(ir: &Module, func: FuncId) -> std::ops::Range<usize> {
+    if func == FuncId(0) { 0..ir.stmts.len() } else { ir.stmts_of(ir.function(func)) }
+}

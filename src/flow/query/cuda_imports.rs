@@ -1,0 +1,211 @@
+//! Which files cannot be imported without what only a CUDA build has.
+//!
+//! A file needs CUDA if its own body, on every way through it, imports an extension that is built for CUDA alone, compiles kernels, or
+//! imports another file of the project that does. What stands in a branch, or in a `try` that goes on, is a choice.
+
+use crate::ir::{Block, Expr, ExprId, FuncId, Import, ImportList, Module, Stmt};
+use crate::link::{Binding, ModIdx, Program, Resolved, Target};
+use crate::sym::Sym;
+use crate::torch::{self, Reach};
+
+/// The files that cannot be imported without CUDA.
+#[derive(Debug, Default)]
+pub struct CudaOnly {
+    needs: Vec<bool>,
+    /// Those that compile kernels themselves.
+    compile: Vec<bool>,
+    /// Those with a variable that holds some.
+    hold: Vec<bool>,
+    /// Are there any of either?
+    kernels: bool,
+}
+
+impl CudaOnly {
+    /// Looks at every file of the program.
+    pub fn of(program: &Program) -> Self {
+        Self::in_packages(program, &[])
+    }
+
+    /// The same, where these files, each with the `__init__.py` of its package, are only imported after that.
+    pub fn in_packages(program: &Program, packages: &[(ModIdx, ModIdx)]) -> Self {
+        let all = || (0..program.modules.len()).map(|n| ModIdx(u32::try_from(n).unwrap_or(u32::MAX)));
+        let compile: Vec<bool> = all().map(|m| compiles(program, m)).collect();
+        let hold: Vec<bool> = all().map(|m| holds_kernels(program, m)).collect();
+        let kernels = compile.contains(&true) || hold.contains(&true);
+        let known =
+            |m: ModIdx| imports_extension(program, m).max(compile[m.0 as usize].then_some(Reach::Importers));
+        let seeds: Vec<Option<Reach>> = all().map(known).collect();
+        let alone: Vec<bool> = seeds.iter().map(Option::is_some).collect();
+        let mut needs: Vec<bool> = seeds.iter().map(|&reach| reach == Some(Reach::Importers)).collect();
+        let mut work: Vec<ModIdx> = all().filter(|m| needs[m.0 as usize]).collect();
+        if work.is_empty() {
+            return Self { needs: alone, compile, hold, kernels };
+        }
+        let mut importers: Vec<Vec<ModIdx>> = vec![Vec::new(); needs.len()];
+        for m in all() {
+            let linked = program.get(m);
+            for i in first_imports(&linked.ir) {
+                let target = linked.targets.get(&(i.level, i.module, i.name));
+                if let Some(&(Target::Module(t) | Target::Member(t, _))) = target {
+                    importers[t.0 as usize].push(m);
+                }
+            }
+        }
+        for &(file, package) in packages {
+            importers[package.0 as usize].push(file);
+        }
+        while let Some(m) = work.pop() {
+            for &importer in &importers[m.0 as usize] {
+                if !std::mem::replace(&mut needs[importer.0 as usize], true) {
+                    work.push(importer);
+                }
+            }
+        }
+        let needs = needs.into_iter().zip(alone).map(|(importer, own)| importer || own).collect();
+        Self { needs, compile, hold, kernels }
+    }
+
+    /// Is CUDA there wherever the file has been imported?
+    pub fn contains(&self, module: ModIdx) -> bool {
+        self.needs.get(module.0 as usize).copied().unwrap_or(false)
+    }
+
+    /// Does the file itself compile kernels as it is imported, whatever the machine?
+    pub(crate) fn compiles(&self, module: ModIdx) -> bool {
+        self.compile.get(module.0 as usize).copied().unwrap_or(false)
+    }
+
+    /// May a file of the program compile kernels, or hold some? In most programs none does.
+    pub(crate) fn may_hold_kernels(&self, program: &Program) -> bool {
+        self.kernels || self.hold.len() < program.modules.len()
+    }
+
+    /// May a variable of the file's body hold kernels that it has compiled?
+    pub(crate) fn holds_kernels(&self, module: ModIdx) -> bool {
+        self.hold.get(module.0 as usize).copied().unwrap_or(true)
+    }
+}
+
+/// What is imported whenever the file is.
+fn first_imports(ir: &Module) -> Vec<&Import> {
+    let mut found = Vec::new();
+    if let Some(body) = ir.functions.first() {
+        add_imports(ir, body.body, &mut found);
+    }
+    found
+}
+
+fn add_imports<'a>(ir: &'a Module, block: Block, found: &mut Vec<&'a Import>) {
+    for &s in ir.block(block) {
+        match ir.stmt(s) {
+            Stmt::Import(imports) => found.extend(ir.imported(*imports)),
+            // `except ImportError: raise RuntimeError(…)`: there is no way on without it.
+            Stmt::Try { body, handlers, .. } => {
+                let handlers = ir.handlers(*handlers);
+                if !handlers.is_empty() && handlers.iter().all(|h| raises(ir, h.body)) {
+                    add_imports(ir, *body, found);
+                } else if let ([s], [handler]) = (ir.block(*body), handlers)
+                    && let Stmt::Import(imports) = ir.stmt(*s)
+                    && ir.imported(*imports).iter().all(|i| i.level == 0)
+                {
+                    // What stands for it where nobody has built it is of the same kind.
+                    add_imports(ir, handler.body, found);
+                    // By another path it is the same.
+                    if let [other] = *ir.block(handler.body)
+                        && let Stmt::Import(others) = ir.stmt(other)
+                        && names(ir, *imports).eq(names(ir, *others))
+                    {
+                        found.extend(ir.imported(*imports));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Does the block end by raising, be it unless it is imported for the set-up (`builtins.__OPS_SETUP__`)?
+fn raises(ir: &Module, block: Block) -> bool {
+    let set_up = |n: usize| matches!(ir.exprs[n], Expr::Str(name) if name.as_str().ends_with("SETUP__"));
+    ir.block(block).last().is_some_and(|&s| match *ir.stmt(s) {
+        Stmt::Raise { .. } => true,
+        Stmt::If { test, then, orelse } => {
+            ir.exprs_in(test).any(set_up) && raises(ir, then) && ir.block(orelse).is_empty()
+        }
+        _ => false,
+    })
+}
+
+/// What imports are called after.
+fn names(ir: &Module, imports: ImportList) -> impl Iterator<Item = Option<Sym>> + '_ {
+    ir.imported(imports).iter().map(|i| i.name)
+}
+
+/// Does the file itself import what only a CUDA build has, and for which files does that count?
+fn imports_extension(program: &Program, module: ModIdx) -> Option<Reach> {
+    let reach = |i: &Import| {
+        // `import fused_dense_cuda`: an extension by its name.
+        let named = i.name.is_none() && i.module.as_str().ends_with("_cuda");
+        if named && i.level == 0 || program.is_extension(module, i) {
+            return Some(Reach::Importers);
+        }
+        let known = || torch::cuda_only_reach(i.whole()).max(torch::cuda_only_reach(i.module));
+        (i.level == 0).then(known).flatten()
+    };
+    first_imports(&program.get(module).ir).into_iter().filter_map(reach).max()
+}
+
+fn compiles(program: &Program, module: ModIdx) -> bool {
+    let ir = &program.get(module).ir;
+    let Some(body) = ir.functions.first() else { return false };
+    ir.block(body.body).iter().any(|&s| match *ir.stmt(s) {
+        Stmt::Assign { value, .. } | Stmt::Expr(value) => compiles_at(program, module, value),
+        _ => false,
+    })
+}
+
+fn holds_kernels(program: &Program, module: ModIdx) -> bool {
+    let compiled = |b: &Binding| matches!(*b, Binding::Value(e) if compiles_at(program, module, e));
+    program.get(module).bindings.iter().any(compiled)
+}
+
+/// `load(name=…, sources=["kernel.cu"])`, or a call of the project's function that does it.
+pub(crate) fn compiles_at(program: &Program, module: ModIdx, e: ExprId) -> bool {
+    let ir = &program.get(module).ir;
+    let Expr::Call(call) = ir.expr(e) else { return false };
+    let call = ir.call(call);
+    // It takes a name and the sources, and who has wrapped it calls the wrapper `load` or `build` something: most calls at
+    // top level, which are of loggers, need not be resolved.
+    let loads = matches!(ir.expr(call.func), Expr::Attr { name, .. } if name.as_str().contains("load"));
+    if call.args.len() < 2 && !loads {
+        return false;
+    }
+    let kernel = |ir: &Module, n: usize| matches!(ir.exprs[n], Expr::Str(s) if s.as_str().ends_with(".cu"));
+    match program.resolve_expr(module, call.func) {
+        Some(Resolved::External(path)) => is_loader(path) && ir.exprs_in(e).any(|n| kernel(ir, n)),
+        Some(Resolved::Function(m, f)) => {
+            let ir = &program.get(m).ir;
+            let range = range_of(ir, f);
+            range.clone().any(|n| kernel(ir, n)) && range.into_iter().any(|n| calls_loader(program, m, n))
+        }
+        _ => false,
+    }
+}
+
+/// The expressions of a function and of those in it.
+fn range_of(ir: &Module, f: FuncId) -> std::ops::Range<usize> {
+    let function = ir.function(f);
+    let inner = ir.functions.iter().filter(|g| function.span.contains(g.span)).map(|g| g.exprs.end);
+    let end = inner.max().unwrap_or(function.exprs.end);
+    function.exprs.start as usize..(end as usize).min(ir.exprs.len())
+}
+
+fn calls_loader(program: &Program, module: ModIdx, n: usize) -> bool {
+    let ir = &program.get(module).ir;
+    let Expr::Call(call) = ir.exprs[n] else { return false };
+    matches!(program.resolve_expr(module, ir.call(call).func), Some(Resolved::External(path)) if is_loader(path))
+}
+
+fn is_loader(path: Sym) -> bool {
+    path.as_str() == "torch.utils.cpp_extension.load"
+}

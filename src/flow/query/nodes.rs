@@ -1,0 +1,45 @@
+//! What code mentions, by what of it runs: functions, and classes with all that is in them.
+
+use crate::ir::{Expr, ExprId, FuncId, FuncKind, Module};
+use crate::link::{ClassKey, ModIdx, Program, Resolved};
+
+/// A function of the project.
+pub type Target = (ModIdx, FuncId);
+
+/// What other code mentions: a function of a file, or a class.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Node {
+    Function(ModIdx, FuncId),
+    Class(ClassKey),
+}
+
+/// The outermost function that the function is in, or the class that it is a method of; nothing for a file's body.
+pub(crate) fn node_of(ir: &Module, module: ModIdx, mut f: FuncId) -> Option<Node> {
+    let mut node = None;
+    while f != FuncId(0) {
+        let function = ir.function(f);
+        node = Some(match (function.kind, function.class) {
+            (FuncKind::ClassBody, Some(class)) => Node::Class(ClassKey { module, class }),
+            _ => Node::Function(module, f),
+        });
+        f = function.parent?;
+    }
+    node
+}
+
+/// The function or class of the project that a name means.
+pub(crate) fn node(resolved: Resolved) -> Option<Node> {
+    match resolved {
+        Resolved::Function(m, f) => Some(Node::Function(m, f)),
+        Resolved::Class(key) => Some(Node::Class(key)),
+        Resolved::Module(_) | Resolved::Variable(..) | Resolved::External(_) => None,
+    }
+}
+
+/// The function or class of the project that an expression of a function names.
+pub(crate) fn named(program: &Program, m: ModIdx, e: ExprId) -> Option<Node> {
+    match program.get(m).ir.expr(e) {
+        Expr::Var(_) | Expr::Attr { .. } => node(program.resolve_expr(m, e)?),
+        _ => None,
+    }
+}

@@ -1,0 +1,155 @@
+//! Branches that make something when what was there does not fit any more, or when there is nothing yet.
+//!
+//! `if self.size != x.shape: self.size = x.shape` asks about what it sets: it is taken when the sizes change, not in every
+//! call. So is `if total is None: total = …` in a loop that began with `total = None`, and what comes after
+//! `if self.size == x.shape: return self.table`.
+
+use crate::flow::machine::Interp;
+use crate::ir::{Block, CmpOp, Expr, ExprId, Module, Stmt, StmtId, UnaryOp, Var};
+use crate::span::Span;
+
+impl Interp<'_> {
+    /// Is the expression in such a branch?
+    pub(crate) fn is_made_anew(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let at = ir.span(e);
+        ir.stmts.iter().zip(&ir.stmt_spans).any(|(s, &whole)| {
+            let Stmt::If { test, then, .. } = *s else { return false };
+            whole.contains(at) && is_in(ir, then, at) && {
+                ir.block(then).iter().any(|&s| self.sets_what_is_asked(test, whole, s))
+            }
+        }) || self.is_after_return(at)
+            || self.fills_what_callers_miss()
+    }
+
+    /// Is the function a method of which all calls in its file are in such branches, of what it sets itself, or in what sets the
+    /// object up: `if n > self.most: self.fill(n)`, with `self.most = n` in there?
+    fn fills_what_callers_miss(&self) -> bool {
+        let (linked, frame) = (self.linked(), self.here());
+        let ir = &linked.ir;
+        let method = ir.function(frame.func);
+        // A module's `forward` is called without being named.
+        if method.class.is_none() || matches!(method.name.as_str(), "forward" | "__call__") {
+            return false;
+        }
+        let mut set: Vec<ExprId> = Vec::new();
+        for s in &ir.stmts[ir.stmts_of(method)] {
+            match *s {
+                // What is counted changes in every call.
+                Stmt::Assign { targets, value } => {
+                    let kept =
+                        |t: &&ExprId| matches!(ir.expr(**t), Expr::Attr { .. }) && !ir.asks_about(value, **t);
+                    set.extend(ir.list(targets).iter().filter(kept));
+                }
+                // What goes back to the caller is not kept.
+                Stmt::Return(Some(_)) => return false,
+                _ => {}
+            }
+        }
+        let misses = |part: ExprId| {
+            is_about_what_lacks(ir, part) && set.iter().any(|&place| ir.asks_about(part, place))
+        };
+        let missed = |at: Span| {
+            ir.stmts.iter().any(|s| match *s {
+                Stmt::If { test, then, .. } => is_in(ir, then, at) && parts(ir, test).any(misses),
+                _ => false,
+            })
+        };
+        let (mut some, mut all) = (false, true);
+        for call in ir.calls() {
+            if !matches!(ir.expr(call.func), Expr::Attr { name, .. } if name == method.name) {
+                continue;
+            }
+            let (at, around) = (ir.span(call.func), ir.function_around(call.func));
+            let once = self.sets_up(ir.function(around).name, frame.module, around);
+            some |= !once;
+            all &= once || missed(at);
+        }
+        some && all
+    }
+
+    /// Is the place after `if size == self.size: return self.table`, with `self.size = size` in between or later? Then the
+    /// function only comes there when the sizes have changed.
+    fn is_after_return(&self, at: Span) -> bool {
+        let ir = &self.linked().ir;
+        let body = ir.block(ir.function(self.here().func).body);
+        let returns =
+            |then: Block| ir.block(then).last().is_some_and(|&s| matches!(ir.stmt(s), Stmt::Return(Some(_))));
+        body.iter().enumerate().any(|(n, &s)| {
+            let Stmt::If { test, then, orelse } = *ir.stmt(s) else { return false };
+            let rest = &body[n + 1..];
+            returns(then)
+                && ir.block(orelse).is_empty()
+                && rest.iter().any(|&s| ir.stmt_span(s).contains(at))
+                && rest.iter().any(|&s| self.sets_what_was_the_same(test, s))
+        })
+    }
+
+    /// Does the statement set an attribute that the test has found to be the same, or there?
+    fn sets_what_was_the_same(&self, test: ExprId, s: StmtId) -> bool {
+        let ir = &self.linked().ir;
+        let Stmt::Assign { targets, value } = *ir.stmt(s) else { return false };
+        let same = |part: ExprId, place: ExprId| {
+            matches!(ir.expr(part), Expr::Compare { op: CmpOp::Eq | CmpOp::IsNot, .. })
+                && ir.asks_about(part, place)
+        };
+        ir.list(targets).iter().any(|&place| {
+            matches!(ir.expr(place), Expr::Attr { .. } | Expr::Index { .. })
+                && parts(ir, test).any(|part| same(part, place))
+                && !ir.asks_about(value, place)
+        })
+    }
+
+    /// Does the statement set what the test of an `if` finds missing or different?
+    fn sets_what_is_asked(&self, test: ExprId, whole: Span, s: StmtId) -> bool {
+        let ir = &self.linked().ir;
+        let Stmt::Assign { targets, value } = *ir.stmt(s) else { return false };
+        let asked = |place: ExprId| {
+            parts(ir, test).any(|part| is_about_what_lacks(ir, part) && ir.asks_about(part, place))
+        };
+        ir.list(targets).iter().any(|&place| match ir.expr(place) {
+            // What is counted changes in every round.
+            Expr::Attr { .. } | Expr::Index { .. } => asked(place) && !ir.asks_about(value, place),
+            Expr::Var(var) => asked(place) && self.begins_empty(var, whole),
+            _ => false,
+        })
+    }
+
+    /// Is the variable `None` when a loop begins that the `if` is in?
+    fn begins_empty(&self, var: Var, branch: Span) -> bool {
+        let ir = &self.linked().ir;
+        let within = ir.function(self.here().func);
+        let emptied = ir.stmts_of(within).filter_map(|n| match ir.stmts[n] {
+            Stmt::Assign { targets, value } if ir.expr(value) == Expr::None => {
+                let binds = ir.list(targets).iter().any(|&t| ir.expr(t) == Expr::Var(var));
+                binds.then_some(ir.stmt_spans[n])
+            }
+            _ => None,
+        });
+        let loops: Vec<Span> = ir
+            .stmts_of(within)
+            .filter(|&n| matches!(ir.stmts[n], Stmt::For { .. } | Stmt::While { .. }))
+            .map(|n| ir.stmt_spans[n])
+            .filter(|span| span.contains(branch))
+            .collect();
+        emptied.into_iter().any(|at| loops.iter().any(|span| at.end <= span.start))
+    }
+}
+
+/// Does a test, or a part of one, say that something is missing or different?
+fn is_about_what_lacks(ir: &Module, part: ExprId) -> bool {
+    match ir.expr(part) {
+        Expr::Compare { op, .. } => !matches!(op, CmpOp::IsNot | CmpOp::In),
+        Expr::Unary { op, .. } => op == UnaryOp::Not,
+        _ => false,
+    }
+}
+
+fn parts(ir: &Module, e: ExprId) -> impl Iterator<Item = ExprId> {
+    ir.exprs_in(e).map(|n| ExprId(u32::try_from(n).unwrap_or(u32::MAX)))
+}
+
+/// Is the place in one of the statements of a block?
+fn is_in(ir: &Module, block: Block, at: Span) -> bool {
+    ir.block(block).iter().any(|&s| ir.stmt_span(s).contains(at))
+}

@@ -1,0 +1,103 @@
+//! How often a program comes to what is interpreted just now.
+
+use crate::flow::domain::event::Frequency;
+use crate::flow::machine::Interp;
+use crate::flow::machine::frame::Frame;
+use crate::ir::{Expr, ExprId, FuncId, Function, Module, Stmt};
+use crate::span::Place;
+
+impl Interp<'_> {
+    /// By the loops and the functions on the way to a place in the present function. What a constructor does is done once for an
+    /// object: its own loops go over what the object is made of.
+    pub(crate) fn frequency(&self, place: Place) -> Frequency {
+        let (mut often, mut at, mut here) = (None, Some(self.frame), place);
+        let mut outermost = self.frame;
+        // Has a function on the way loops that the place is not in? Then it is there for these.
+        let mut prepares = false;
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            // The file's body does not call what is interpreted for itself.
+            if self.symbolic && frame.func == FuncId(0) {
+                break;
+            }
+            if self.is_set_up(frame) {
+                (often, prepares) = (Some(Frequency::Once), false);
+            } else {
+                let more = self.in_frame(frame, here, &mut prepares);
+                often = if more.is_some() { often.max(more) } else { often };
+            }
+            (here, outermost, at) = (frame.site.unwrap_or(here), f, frame.caller);
+        }
+        often.unwrap_or_else(|| match self.of_entry(&self.frames[outermost.0 as usize]) {
+            Frequency::Once => Frequency::Once,
+            _ if prepares => Frequency::EveryEpoch,
+            often => often,
+        })
+    }
+
+    /// What the function that is active there says itself; nothing if its callers decide.
+    fn in_frame(&self, frame: &Frame, place: Place, prepares: &mut bool) -> Option<Frequency> {
+        let ir = &self.program.get(frame.module).ir;
+        let body = frame.func == FuncId(0);
+        let function = ir.function(frame.func);
+        let whole = body || place.file != ir.file;
+        let own = || ir.loops().iter().copied().filter(|(_, span)| whole || function.span.contains(*span));
+        let innermost = own().filter(|(_, at)| at.contains(place.span)).max_by_key(|(_, at)| at.start);
+        let again = innermost.is_some() || !frame.loops.is_empty();
+        let often = innermost.map(|(l, at)| {
+            let nested = *prepares || own().any(|(_, other)| other != at && at.contains(other));
+            if nested && ir.stmts.get(l).is_some_and(|l| counts(ir, l)) {
+                Frequency::EveryEpoch
+            } else {
+                Frequency::EveryStep
+            }
+        });
+        // A comprehension has rounds as well.
+        let often = often.or_else(|| again.then_some(Frequency::EveryStep));
+        let called = matches!(function.name.as_str(), "forward" | "__call__");
+        *prepares |= !body && !again && !called && own().next().is_some();
+        // What trains in a loop of its own does so once for all that is before the loop.
+        if body || *prepares {
+            return often;
+        }
+        // A program in sight that calls it once is one of many.
+        let module = frame.class.is_some_and(|class| self.is_module_class(class));
+        let method = module.then_some(Frequency::EveryCall);
+        often.or(method)
+    }
+
+    /// Is it a constructor, a test, or what only constructors call?
+    fn is_set_up(&self, frame: &Frame) -> bool {
+        let name = self.program.get(frame.module).ir.function(frame.func).name;
+        frame.func != FuncId(0)
+            && (self.sets_up(name, frame.module, frame.func) || name.as_str().starts_with("test"))
+    }
+
+    /// Where nothing on the way repeats: how often is the entry point itself come to?
+    fn of_entry(&self, frame: &Frame) -> Frequency {
+        let function = self.program.get(frame.module).ir.function(frame.func);
+        match function.class {
+            _ if frame.func == FuncId(0) || is_main(function) => Frequency::Once,
+            Some(_) => Frequency::EveryCall,
+            None => Frequency::Unknown,
+        }
+    }
+}
+
+/// `def main()`: a program's own work.
+fn is_main(function: &Function) -> bool {
+    function.class.is_none() && matches!(function.name.as_str(), "main" | "main_worker" | "run" | "cli")
+}
+
+/// `for epoch in range(epochs)`, `while step < last`: does it count, and not go over data?
+fn counts(ir: &Module, stmt: &Stmt) -> bool {
+    let range = |n: usize| {
+        let e = ExprId(u32::try_from(n).unwrap_or(u32::MAX));
+        let Expr::Call(call) = ir.expr(e) else { return false };
+        ir.last_name(ir.call(call).func).is_some_and(|name| matches!(name.as_str(), "range" | "trange"))
+    };
+    match *stmt {
+        Stmt::For { iter, .. } => ir.exprs_in(iter).any(range),
+        _ => true,
+    }
+}

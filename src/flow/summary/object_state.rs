@@ -1,0 +1,341 @@
+//! What an object's attributes are between the calls of its methods.
+//!
+//! A method finds what the constructor has left, or what any other method has set since. What all of these agree on
+//! holds: a table that is on the CPU whoever made it, a generator that nobody makes anywhere else.
+
+use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
+use crate::flow::domain::dims::Dims;
+use crate::flow::domain::value::{Device, ObjId, OriginId, Role, Tensor, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::frame::ObjKind;
+use crate::ir::{Expr, ExprId, FuncId, Module, Stmt, UnaryOp};
+use crate::link::{ClassKey, ModIdx};
+use crate::sym::Sym;
+
+/// A class with more methods that set attributes is not looked at.
+const MAX_SETTERS: usize = 6;
+/// What methods make of each other's attributes is settled after so many rounds, or not at all.
+const ROUNDS: usize = 3;
+
+/// Far from any round of a loop.
+const APART: u32 = 1 << 24;
+
+/// What can be said of an attribute whoever has set it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Held {
+    /// Nothing, or `None`.
+    Nothing,
+    /// A tensor; its device, if it is always the same one, with why it is there.
+    Tensor { device: Option<(Device, OriginId)>, dims: Dims, double: bool },
+    /// A generator on this device.
+    Generator((Device, OriginId)),
+    /// One thing here, another one there.
+    Anything,
+}
+
+impl Held {
+    pub(crate) fn join(self, other: Self) -> Self {
+        use Held::{Anything, Generator, Nothing, Tensor};
+        match (self, other) {
+            (Nothing, x) | (x, Nothing) => x,
+            (Generator(a), Generator(b)) if a.0 == b.0 => self,
+            (Tensor { device: a, dims: x, double: p }, Tensor { device: b, dims: y, double: q }) => {
+                let same = matches!((a, b), (Some(a), Some(b)) if a.0 == b.0);
+                let device = a.filter(|_| same);
+                Tensor { device, dims: x.join(y), double: p && q }
+            }
+            _ => Anything,
+        }
+    }
+}
+
+impl Interp<'_> {
+    /// Sets what may have been set since the constructor ran to what all methods agree on.
+    pub(crate) fn between_calls(&mut self, key: ClassKey, id: ObjId) {
+        let setters = self.setters(key);
+        let mut names: Vec<Sym> = Vec::new();
+        for &(m, f) in &setters {
+            for &name in self.relevance.assigned.by(m, f) {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        let made: Vec<Held> = names.iter().map(|&name| self.held(self.get_field(id, name))).collect();
+        let agreed = self.agreed(key, id, &setters, &names, &made);
+        for (&name, &held) in names.iter().zip(&agreed) {
+            if matches!(self.get_field(id, name), Value::Bool(TRUE | FALSE))
+                && self.is_always_the_same(key, name)
+            {
+                continue;
+            }
+            let known = matches!(held, Held::Tensor { .. } | Held::Generator(_)) && !self.may_miss(key, name);
+            if known || self.get_field(id, name) != Value::Absent {
+                let v = if known { self.value_of(held) } else { Value::Unknown };
+                self.set_field(id, name, v);
+            }
+        }
+    }
+
+    /// Is it private, and a flag that is set to one thing wherever the files of the class and its bases set an attribute of that name? Then no
+    /// method finds anything else.
+    fn is_always_the_same(&self, key: ClassKey, name: Sym) -> bool {
+        if !crate::ir::is_private(name.as_str()) {
+            return false;
+        }
+        let mut constant = None;
+        for k in &self.program.class(key).mro {
+            let ir = &self.program.get(k.module).ir;
+            // `setattr(self, "_name", value)`, or by a name that is put together
+            if ir.has_string(name) || sets_any(ir) {
+                return false;
+            }
+            let it = |e: ExprId| sets(ir, e, name);
+            for s in &ir.stmts {
+                let value = match *s {
+                    Stmt::Assign { targets, value } if ir.list(targets).iter().any(|&t| it(t)) => {
+                        let alone = |&t: &ExprId| !it(t) || matches!(ir.expr(t), Expr::Attr { .. });
+                        ir.list(targets).iter().all(alone).then_some(value)
+                    }
+                    Stmt::AnnAssign { target, value: Some(value), .. } if it(target) => Some(value),
+                    Stmt::AugAssign { target, .. } | Stmt::For { target, .. } if it(target) => None,
+                    Stmt::With { ref items, .. } if items.iter().any(|&(_, t)| t.is_some_and(it)) => None,
+                    _ => continue,
+                };
+                let Some(value) = value.map(|e| ir.expr(e)) else { return false };
+                let plain = matches!(value, Expr::True | Expr::False);
+                if !plain || constant.is_some_and(|known| known != value) {
+                    return false;
+                }
+                constant = Some(value);
+            }
+        }
+        constant.is_some()
+    }
+
+    /// Does the class ask whether the attribute is there, or `None`?
+    pub(crate) fn may_miss(&self, key: ClassKey, name: Sym) -> bool {
+        // `hasattr(self, "name")`
+        let spelled = |k: &ClassKey| {
+            let ir = &self.program.get(k.module).ir;
+            ir.has_string(name) && ir.exprs.iter().any(|e| matches!(*e, Expr::Str(text) if text == name))
+        };
+        self.may_be_none(key, name) || self.program.class(key).mro.iter().any(spelled)
+    }
+
+    /// Does the class ask whether the attribute is `None`?
+    pub(crate) fn may_be_none(&self, key: ClassKey, name: Sym) -> bool {
+        self.program.class(key).mro.iter().any(|k| {
+            let ir = &self.program.get(k.module).ir;
+            let it = |e: ExprId| matches!(ir.expr(e), Expr::Attr { name: n, .. } if n == name);
+            let none = |e: ExprId| matches!(ir.expr(e), Expr::None);
+            let asks = |e: &Expr| match *e {
+                Expr::Compare { left, right, .. } => it(left) && none(right),
+                Expr::Unary { op: UnaryOp::Not, operand } => it(operand),
+                Expr::And(list) | Expr::Or(list) => ir.list(list).iter().any(|&e| it(e)),
+                Expr::IfElse(id) => it(ir.if_else(id).test),
+                _ => false,
+            };
+            let named = ir.has_attribute(name);
+            let tests = |s: &Stmt| {
+                matches!(*s, Stmt::If { test, .. } | Stmt::While { test, .. } | Stmt::Assert { test, .. } if it(test))
+            };
+            named && (ir.exprs.iter().any(asks) || ir.stmts.iter().any(tests))
+        })
+    }
+
+    /// The methods other than the constructor that assign attributes of `self`.
+    pub(crate) fn setters(&self, key: ClassKey) -> Vec<(ModIdx, FuncId)> {
+        let mut setters: Vec<(ModIdx, FuncId)> = Vec::new();
+        for &k in &self.program.class(key).mro {
+            for &(name, func) in &self.program.get(k.module).ir.class(k.class).methods {
+                if name != self.known.init && !self.relevance.assigned.by(k.module, func).is_empty() {
+                    setters.push((k.module, func));
+                }
+            }
+        }
+        setters
+    }
+
+    /// What the constructor and all other methods agree on, by attribute.
+    fn agreed(
+        &mut self,
+        key: ClassKey,
+        id: ObjId,
+        setters: &[(ModIdx, FuncId)],
+        names: &[Sym],
+        made: &[Held],
+    ) -> Vec<Held> {
+        let nothing = vec![Held::Anything; names.len()];
+        let module = self.is_module_class(key);
+        let to_self = |&(m, f): &(ModIdx, FuncId)| self.relevance.assigned.to_self(m, f);
+        // A module moves what it has registered, and a method may put something else in its place.
+        let open = |held: Held| match held {
+            Held::Nothing | Held::Generator(_) => true,
+            Held::Tensor { .. } => !module,
+            Held::Anything => false,
+        };
+        let makes = |&(m, f): &(ModIdx, FuncId)| {
+            self.relevance.decides(m, f) && !module
+                || self.relevance.mentions_generators(m, &self.program.get(m).ir, f)
+        };
+        let makers: Vec<&(ModIdx, FuncId)> = setters.iter().filter(|s| makes(s)).collect();
+        let made_somewhere: Vec<bool> =
+            names.iter().map(|name| makers.iter().any(|s| to_self(s).contains(name))).collect();
+        let wanted = |n: usize| made_somewhere[n] && open(made[n]);
+        if !(0..names.len()).any(wanted) {
+            return nothing;
+        }
+        let relevant: Vec<(ModIdx, FuncId)> = setters
+            .iter()
+            .copied()
+            .filter(|s| names.iter().enumerate().any(|(n, name)| wanted(n) && to_self(s).contains(name)))
+            .collect();
+        if relevant.is_empty() || relevant.len() > MAX_SETTERS {
+            return nothing;
+        }
+        let mut now = made.to_vec();
+        for _ in 0..ROUNDS {
+            let mut next = now.clone();
+            for &(m, f) in &relevant {
+                let left = self.left_by(key, id, (m, f), names, &now);
+                for (n, held) in left.into_iter().enumerate() {
+                    next[n] = next[n].join(held);
+                }
+            }
+            for (n, held) in next.iter_mut().enumerate() {
+                if !wanted(n) || module && matches!(held, Held::Tensor { .. }) {
+                    *held = Held::Anything;
+                }
+            }
+            if next == now {
+                return now;
+            }
+            if next.iter().all(|h| matches!(h, Held::Anything | Held::Nothing)) {
+                return nothing;
+            }
+            now = next;
+        }
+        nothing
+    }
+
+    /// What the attributes are after one call of a method.
+    pub(crate) fn left_by(
+        &mut self,
+        key: ClassKey,
+        id: ObjId,
+        (m, f): (ModIdx, FuncId),
+        names: &[Sym],
+        now: &[Held],
+    ) -> Vec<Held> {
+        let (mark, cells, objects, frames) =
+            (self.store.mark(), self.store.len(), self.objects.len(), self.frames.len());
+        let (before, here, entry) = (self.path, self.frame, self.callers.entry);
+        for (&name, &held) in names.iter().zip(now) {
+            let v = self.value_of(held);
+            if self.get_field(id, name) != Value::Absent || held != Held::Nothing {
+                self.set_field(id, name, v);
+            }
+        }
+        self.muted += 1;
+        self.shallow += 1;
+        self.callers.deaf = true;
+        // What is met here is not what is met when the method is interpreted for itself.
+        self.pass += APART;
+        let heavy = self.heavy.clone();
+        let class = self.program.get(m).ir.function(f).class.map(|class| ClassKey { module: m, class });
+        self.run(m, f, None, Some(Value::Object(id)), class.or(Some(key)), None, None, false);
+        self.heavy = heavy;
+        self.pass -= APART;
+        self.callers.deaf = false;
+        self.shallow -= 1;
+        self.muted -= 1;
+        let assigned = self.relevance.assigned.to_self(m, f);
+        let left = names.iter().map(|&name| match () {
+            () if !assigned.contains(&name) || self.path == FALSE => Held::Nothing,
+            () if self.exhausted => Held::Anything,
+            () => self.held(self.get_field(id, name)),
+        });
+        let left = left.collect();
+        self.collect_nothing();
+        (self.path, self.callers.entry) = (before, entry);
+        self.rewind(mark, cells, objects);
+        self.frames.truncate(frames);
+        self.frame = here;
+        left
+    }
+
+    fn held(&self, v: Value) -> Held {
+        match v {
+            Value::Absent | Value::None => Held::Nothing,
+            Value::Tensor(t) => {
+                let t = self.get_tensor(t);
+                if t.role.registered() {
+                    return Held::Anything;
+                }
+                Held::Tensor { device: self.definite(t.device), dims: t.dims, double: t.double == TRUE }
+            }
+            Value::Object(id) if self.obj(id).kind == ObjKind::Generator => match self.own(id) {
+                Value::Device(d) => self.definite(d).map_or(Held::Anything, Held::Generator),
+                _ => Held::Anything,
+            },
+            Value::Choice(d) => {
+                let mut leaves = Vec::new();
+                self.d.leaves(d, &mut leaves);
+                let values = leaves.into_iter().map(|leaf| self.held(*self.t.values.get(leaf)));
+                values.fold(Held::Nothing, Held::join)
+            }
+            _ => Held::Anything,
+        }
+    }
+
+    /// The device, if it is the same one in every world and needs no caller to tell which.
+    fn definite(&self, d: crate::flow::domain::diagram::Dd) -> Option<(Device, OriginId)> {
+        let mut found: Option<(Device, OriginId)> = None;
+        for (_, device, origin) in self.device_leaves(d) {
+            let known = matches!(device, Device::Cpu | Device::Cuda(_) | Device::Other(_));
+            if !known || found.is_some_and(|f| f.0 != device) {
+                return None;
+            }
+            found = found.or(Some((device, origin)));
+        }
+        found
+    }
+
+    pub(crate) fn value_of(&mut self, held: Held) -> Value {
+        match held {
+            Held::Nothing => Value::None,
+            Held::Anything => Value::Unknown,
+            Held::Generator(device) => {
+                let device = self.at(device.0, device.1);
+                Value::Object(self.object(ObjKind::Generator, None, Value::Device(device)))
+            }
+            Held::Tensor { device, dims, double } => {
+                let (device, origin) =
+                    device.unwrap_or((Device::Unknown, crate::flow::domain::value::NO_ORIGIN));
+                let device = self.at(device, origin);
+                let double: Cond = if double { TRUE } else { FALSE };
+                self.tensor(Tensor { device, dims, role: Role::Plain, certain: true, bytes: None, double })
+            }
+        }
+    }
+}
+
+/// Does the target of an assignment set an attribute of this name?
+fn sets(ir: &Module, target: ExprId, name: Sym) -> bool {
+    match ir.expr(target) {
+        Expr::Attr { name: n, .. } => n == name,
+        Expr::Tuple(list) | Expr::List(list) => ir.list(list).iter().any(|&t| sets(ir, t, name)),
+        Expr::Star(rest) => sets(ir, rest, name),
+        _ => false,
+    }
+}
+
+/// Are attributes set whose names are put together, or all of them at once?
+fn sets_any(ir: &Module) -> bool {
+    let by_name = |call: crate::ir::Call<'_>| {
+        ir.is_builtin(call.func, "setattr")
+            && call.args.get(1).is_none_or(|a| !matches!(ir.expr(a.value), Expr::Str(_)))
+    };
+    ir.has_attribute(Sym::new("__dict__")) || ir.calls().any(by_name)
+}

@@ -1,0 +1,122 @@
+//! What a function gives, told once for all calls: "a tensor where its first argument is".
+//!
+//! A function that is not worth following with what it is given here may still make its result where an argument is. It
+//! is interpreted once with symbols for its parameters, and each call puts its arguments in their place.
+
+use crate::flow::domain::value::{Device, OuterKey, Reason, Tensor, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::budget::Budget;
+use crate::flow::machine::calls::args::Args;
+use crate::ir::{ExprId, FuncId};
+use crate::link::ModIdx;
+
+/// A part of what a function gives.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Gives {
+    /// Nobody knows what.
+    Anything,
+    /// A tensor where the argument for this parameter is.
+    Beside(u16, Tensor),
+    /// Several things.
+    Several(Box<[Gives]>),
+}
+
+impl Interp<'_> {
+    /// What a call gives of a function that is not followed; nothing if no more than that is known of it.
+    pub(crate) fn by_summary(
+        &mut self,
+        module: ModIdx,
+        func: FuncId,
+        args: &Args,
+        e: ExprId,
+    ) -> Option<Value> {
+        let function = self.program.get(module).ir.function(func);
+        let plain = function.class.is_none() && function.decorators.len == 0 && !function.is_generator;
+        if !plain || args.open || !self.relevance.makes_beside(module, func) {
+            return None;
+        }
+        let gives = match self.summaries.get(&(module, func)) {
+            Some(known) => known.clone(),
+            None => {
+                // What calls itself gives anything.
+                self.summaries.insert((module, func), Gives::Anything);
+                let gives = self.summarized(module, func);
+                self.summaries.insert((module, func), gives.clone());
+                gives
+            }
+        };
+        (gives != Gives::Anything).then(|| self.given_here(&gives, module, func, args, e))
+    }
+
+    /// Interprets the function with symbols for its parameters, as if it had never happened.
+    fn summarized(&mut self, module: ModIdx, func: FuncId) -> Gives {
+        let (mark, frame, frames) = (self.store.mark(), self.frame, self.frames.len());
+        let (path, budget, deaf) = (self.path, self.budget, self.callers.deaf);
+        self.budget = Budget::of(crate::flow::machine::CALL_STEPS);
+        self.muted += 1;
+        self.callers.deaf = true;
+        let v = self.run(module, func, None, None, None, None, None, false);
+        let gives = if self.exhausted { Gives::Anything } else { self.gives(v, module, func) };
+        self.exhausted = false;
+        self.callers.deaf = deaf;
+        self.muted -= 1;
+        (self.path, self.budget) = (path, budget);
+        self.store.undo(mark);
+        self.frames.truncate(frames);
+        self.frame = frame;
+        gives
+    }
+
+    fn gives(&self, v: Value, module: ModIdx, func: FuncId) -> Gives {
+        match v {
+            Value::Tensor(id) => {
+                let t = self.get_tensor(id);
+                let place = self.d.as_leaf(t.device).map(|leaf| self.t.places.get(leaf).0);
+                match place {
+                    Some(Device::Of(o)) if t.certain => match self.t.get_outer(o).key {
+                        OuterKey::Param { module: m, func: f, index } if (m, f) == (module, func) => {
+                            Gives::Beside(index, t)
+                        }
+                        _ => Gives::Anything,
+                    },
+                    _ => Gives::Anything,
+                }
+            }
+            Value::Seq(id) => {
+                let parts: Box<[Gives]> =
+                    self.seq_items(id).iter().map(|&v| self.gives(v, module, func)).collect();
+                if parts.iter().all(|p| *p == Gives::Anything) {
+                    Gives::Anything
+                } else {
+                    Gives::Several(parts)
+                }
+            }
+            _ => Gives::Anything,
+        }
+    }
+
+    fn given_here(&mut self, gives: &Gives, module: ModIdx, func: FuncId, args: &Args, e: ExprId) -> Value {
+        match gives {
+            Gives::Anything => Value::Unknown,
+            Gives::Beside(index, t) => {
+                let params = &self.program.get(module).ir.function(func).params;
+                let given = params
+                    .get(usize::from(*index))
+                    .and_then(|p| args.get(usize::from(*index), p.name.as_str()))
+                    .and_then(|(v, at)| self.tensor_place(v, at));
+                match given {
+                    Some((device, _)) => {
+                        let device = self.because(device, e, Reason::Made);
+                        self.tensor(Tensor { device, ..*t })
+                    }
+                    None => Value::Unknown,
+                }
+            }
+            Gives::Several(parts) => {
+                let values: Vec<Value> =
+                    parts.iter().map(|p| self.given_here(p, module, func, args, e)).collect();
+                self.seq(&values)
+            }
+        }
+    }
+}
