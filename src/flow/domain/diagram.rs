@@ -18,7 +18,7 @@ use super::atom::{AtomId, GPU_ATOMS, backend};
 use crate::world::Backend;
 
 /// A diagram. Meaningful only with the [`Diagrams`] that made it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct Dd(u32);
 
 /// A condition: a diagram whose leaves are false and true.

@@ -6,7 +6,7 @@
 use super::value::Value;
 
 /// Number of a cell.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct Cell(pub u32);
 
 /// A point in the undo log.

@@ -11,11 +11,12 @@ impl Interp<'_> {
     /// another one that is asked the same is none? Who calls gives both in one form.
     pub(crate) fn is_one_of_two_kinds(&mut self, d: Device, bad: Cond) -> bool {
         let Device::Of(o) = d else { return false };
-        if !self.other_kinds.contains_key(&o) {
+        if !self.evidence.other_kinds.contains_key(&o) {
             return false;
         }
         let Some(own) = self.function_given(o) else { return false };
-        let others = self.other_kinds.iter().filter(|&(&p, _)| p != o && self.function_given(p) == Some(own));
+        let others =
+            self.evidence.other_kinds.iter().filter(|&(&p, _)| p != o && self.function_given(p) == Some(own));
         let others: Vec<Cond> = others.map(|(_, &other)| other).collect();
         let here = self.d.and(self.path, bad);
         others.into_iter().any(|other| here != FALSE && self.d.implies(here, other))

@@ -31,15 +31,15 @@ impl Interp<'_> {
         let (Value::Bool(_), Expr::Compare { left, .. }) = (i, self.linked().ir.expr(index)) else {
             return i;
         };
-        self.muted += 1;
+        self.run.muted += 1;
         let compared = self.eval(left);
-        self.muted -= 1;
+        self.run.muted -= 1;
         let said = self.values_of(compared).into_iter().find_map(|v| match v {
             Value::Outer(o) if self.is_tensor_or_text(o) || self.is_tensorish(o) => Some(o),
             _ => None,
         });
         let Some(o) = said else { return i };
-        self.tensor_proofs.insert(o);
+        self.evidence.tensor_proofs.insert(o);
         let device = self.device_of_outer(o, index);
         self.plain_tensor(device, Dims::ANY)
     }

@@ -20,22 +20,22 @@ impl Interp<'_> {
     pub(crate) fn part_of_file(&mut self, whole: Tensor, e: ExprId) -> Value {
         let part = self.result_of(e);
         if let Value::Outer(o) = part {
-            self.watch.out_of_files.insert(o, whole.device);
+            self.evidence.out_of_files.insert(o, whole.device);
         }
         part
     }
 
     /// Where it is if it is a tensor, of a part of such a file or of a part of that.
     pub(crate) fn device_out_of_file(&mut self, o: OuterId, e: ExprId) -> Option<Dd> {
-        if self.watch.out_of_files.is_empty() {
+        if self.evidence.out_of_files.is_empty() {
             return None;
         }
         let mut at = o;
         for _ in 0..MAX_LEVELS {
-            if let Some(&device) = self.watch.out_of_files.get(&at) {
+            if let Some(&device) = self.evidence.out_of_files.get(&at) {
                 let device = self.because(device, e, Reason::Loaded);
                 for (.., origin) in self.device_leaves(device) {
-                    self.watch.file_parts.insert(origin, o);
+                    self.evidence.file_parts.insert(origin, o);
                 }
                 return Some(device);
             }
@@ -49,13 +49,13 @@ impl Interp<'_> {
 
     /// The part of a file that something with this origin is, or is made of.
     pub(crate) fn file_part(&self, origin: OriginId) -> Option<OuterId> {
-        self.watch.file_parts.get(&origin).copied()
+        self.evidence.file_parts.get(&origin).copied()
     }
 
     /// The entry point has ended: what its own calls have read is no more.
     pub(crate) fn forget_file_parts(&mut self) {
         let outers = &self.t;
         let of_body = |o: &OuterId| matches!(outers.get_outer(*o).key, OuterKey::Result { frame, .. } if frame == FrameId(0));
-        self.watch.out_of_files.retain(|o, _| of_body(o));
+        self.evidence.out_of_files.retain(|o, _| of_body(o));
     }
 }

@@ -59,7 +59,7 @@ impl Interp<'_> {
             return true;
         }
         match v {
-            Value::Object(id) => match (self.unbuilt.contains_key(&id), self.obj(id).class) {
+            Value::Object(id) => match (self.calls.unbuilt.contains_key(&id), self.obj(id).class) {
                 (true, Some(key)) => self.decides_in(key, self.known.init),
                 _ => {
                     self.is_settled(v, depth)
@@ -73,7 +73,8 @@ impl Interp<'_> {
             Value::Closure(id) => self.t.closures.get(id.0).frame.is_some(),
             // Who chooses another device may, but need not; and what has been loaded may be used as weights.
             Value::Outer(o) => {
-                matches!(self.t.get_outer(o).default, Some(Value::Str(..))) || self.loads.contains_key(&o)
+                matches!(self.t.get_outer(o).default, Some(Value::Str(..)))
+                    || self.libraries.loads.contains_key(&o)
             }
             Value::Seq(id) => self.t.seqs.get(id.0).iter().any(|&item| self.is_kept_settled(item, depth + 1)),
             Value::Many(id) => self.is_kept_settled(*self.t.values.get(id), depth + 1),

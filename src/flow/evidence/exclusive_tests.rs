@@ -31,7 +31,7 @@ impl Interp<'_> {
             _ => false,
         };
         if said {
-            self.questions.insert(atom, (outer, test));
+            self.tests.questions.insert(atom, (outer, test));
         }
     }
 
@@ -39,7 +39,7 @@ impl Interp<'_> {
     pub(crate) fn is_possible(&self, literals: &[Literal]) -> bool {
         let asked: Vec<(OuterId, Test, bool)> = literals
             .iter()
-            .filter_map(|&(atom, truth)| self.questions.get(&atom).map(|&(o, test)| (o, test, truth)))
+            .filter_map(|&(atom, truth)| self.tests.questions.get(&atom).map(|&(o, test)| (o, test, truth)))
             .collect();
         asked.iter().enumerate().all(|(n, &(o, ..))| {
             let of_it = || asked.iter().filter(|a| a.0 == o).map(|&(_, test, truth)| (test, truth));
@@ -56,7 +56,7 @@ impl Interp<'_> {
         let mut at = 0;
         while let Some(&(atom, truth)) = left.get(at) {
             left[at].1 = !truth;
-            if self.questions.contains_key(&atom) && !self.is_possible(&left) {
+            if self.tests.questions.contains_key(&atom) && !self.is_possible(&left) {
                 left.remove(at);
                 idle.push(atom);
             } else {

@@ -35,7 +35,7 @@ impl Interp<'_> {
     /// `x.name(…)` of something from outside: what has such a method is a module, with weights somewhere.
     pub(crate) fn shown_as_module(&mut self, o: OuterId, name: Sym) {
         if ONLY_MODULES.contains(&name.as_str()) {
-            self.watch.shown_modules.insert(o);
+            self.evidence.shown_modules.insert(o);
             if let Some(Value::Tensor(moved)) = self.as_moved(o) {
                 self.is_module_there(self.get_tensor(moved).device);
             }
@@ -65,7 +65,7 @@ impl Interp<'_> {
             OuterKey::Result { module, expr, .. } => encodes(module, expr),
             _ => false,
         };
-        self.watch.shown_modules.contains(&o)
+        self.evidence.shown_modules.contains(&o)
             || !data && !self.is_tensorish(o) && !self.is_of_batch_outside(o) && !self.is_drawn_from(o)
     }
 
@@ -94,14 +94,14 @@ impl Interp<'_> {
     /// What has moved there is a module.
     fn is_module_there(&mut self, device: Dd) {
         let origins = self.device_leaves(device).into_iter().map(|(.., origin)| origin);
-        self.watch.moved_modules.extend(origins.filter(|&o| o != NO_ORIGIN));
+        self.evidence.moved_modules.extend(origins.filter(|&o| o != NO_ORIGIN));
     }
 
     /// What is wrapped here came from outside, and brings its inputs to where it is from here on.
     pub(crate) fn scatters_outside(&mut self, wrapped: Value) {
         match wrapped {
             Value::Outer(o) => {
-                self.watch.scattering_outside.insert(o);
+                self.evidence.scattering_outside.insert(o);
                 if let Some(Value::Tensor(moved)) = self.as_moved(o) {
                     self.scatters_there(self.get_tensor(moved).device);
                 }
@@ -139,7 +139,7 @@ impl Interp<'_> {
     /// What has moved there brings its inputs along.
     fn scatters_there(&mut self, device: Dd) {
         let origins = self.device_leaves(device).into_iter().map(|(.., origin)| origin);
-        self.watch.scattering_moves.extend(origins.filter(|&o| o != NO_ORIGIN));
+        self.evidence.scattering_moves.extend(origins.filter(|&o| o != NO_ORIGIN));
     }
 
     /// Alternatives that have no room beside each other: where each is something from outside, as it came or as a move has left
@@ -153,13 +153,13 @@ impl Interp<'_> {
         for v in values {
             match v {
                 Value::Outer(o) if !self.t.get_outer(o).varies => {
-                    scatters |= self.watch.scattering_outside.contains(&o);
-                    shown &= self.watch.shown_modules.contains(&o);
+                    scatters |= self.evidence.scattering_outside.contains(&o);
+                    shown &= self.evidence.shown_modules.contains(&o);
                 }
                 Value::Tensor(t) if !self.get_tensor(t).certain => {
                     let device = self.get_tensor(t).device;
-                    scatters |= self.is_among(device, &self.watch.scattering_moves);
-                    shown &= self.is_among(device, &self.watch.moved_modules);
+                    scatters |= self.is_among(device, &self.evidence.scattering_moves);
+                    shown &= self.is_among(device, &self.evidence.moved_modules);
                 }
                 _ => return Value::Unknown,
             }
@@ -175,10 +175,10 @@ impl Interp<'_> {
             default: None,
         });
         if scatters {
-            self.watch.scattering_outside.insert(o);
+            self.evidence.scattering_outside.insert(o);
         }
         if shown {
-            self.watch.shown_modules.insert(o);
+            self.evidence.shown_modules.insert(o);
         }
         Value::Outer(o)
     }
@@ -192,24 +192,24 @@ impl Interp<'_> {
     pub(crate) fn goes_along(&mut self, o: OuterId, moved: Value) {
         let Value::Tensor(id) = moved else { return };
         let device = self.get_tensor(id).device;
-        if self.watch.shown_modules.contains(&o) {
+        if self.evidence.shown_modules.contains(&o) {
             self.is_module_there(device);
         }
-        if self.watch.scattering_outside.contains(&o) {
+        if self.evidence.scattering_outside.contains(&o) {
             self.scatters_there(device);
         }
-        let cell = match self.outer_moves.get(&o) {
+        let cell = match self.evidence.outer_moves.get(&o) {
             Some(&cell) => cell,
             // Where nobody moves it, it stays where it was.
             None => self.store.alloc_with(Value::Outer(o)),
         };
-        self.outer_moves.insert(o, cell);
+        self.evidence.outer_moves.insert(o, cell);
         self.store.set(cell, moved);
     }
 
     /// The outside thing that is called, as its last move has left it. Tensors cannot be called, so it is a module.
     pub(crate) fn as_moved(&self, o: OuterId) -> Option<Value> {
-        let &cell = self.outer_moves.get(&o)?;
+        let &cell = self.evidence.outer_moves.get(&o)?;
         Some(self.store.get(cell)).filter(|&v| v != Value::Outer(o))
     }
 
@@ -242,8 +242,8 @@ impl Interp<'_> {
     /// is certain only of what has more of a module: a pipeline brings them along.
     pub(crate) fn call_moved(&mut self, device: Dd, args: &Args, e: ExprId) -> Dd {
         // What takes a tokenizer's numbers is no pipeline, which takes texts.
-        if !self.is_among(device, &self.watch.moved_modules) && !self.takes_tokens(args)
-            || self.is_among(device, &self.watch.scattering_moves)
+        if !self.is_among(device, &self.evidence.moved_modules) && !self.takes_tokens(args)
+            || self.is_among(device, &self.evidence.scattering_moves)
         {
             return device;
         }
@@ -269,7 +269,7 @@ impl Interp<'_> {
 
     /// Where a module that came from outside must be, since all that it is given is there.
     fn where_its_inputs_are(&mut self, model: OuterId, args: &Args) -> Option<Dd> {
-        if !self.watch.shown_modules.contains(&model) {
+        if !self.evidence.shown_modules.contains(&model) {
             return None;
         }
         let mut place = None;
@@ -284,7 +284,7 @@ impl Interp<'_> {
             }
             place = Some(device);
         }
-        if self.watch.scattering_outside.contains(&model) {
+        if self.evidence.scattering_outside.contains(&model) {
             return place.map(|device| self.on_accelerators_only(device));
         }
         place

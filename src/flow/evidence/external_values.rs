@@ -27,8 +27,8 @@ impl Interp<'_> {
             _ => true,
         };
         let number = matches!(value, Value::Host(Host::Number | Host::Rank) | Value::Int(0..));
-        *self.watch.numbers.entry(part).or_insert(true) &= number;
-        if !known && !self.outer_writes.contains_key(&part) {
+        *self.evidence.numbers_written.entry(part).or_insert(true) &= number;
+        if !known && !self.evidence.outer_writes.contains_key(&part) {
             return;
         }
         let cell = self.cell_outside(part);
@@ -37,7 +37,7 @@ impl Interp<'_> {
 
     /// An attribute or item of an outside thing: what the program has written there, or whatever it came with.
     pub(crate) fn read_outside(&self, part: OuterId) -> Value {
-        match self.outer_writes.get(&part) {
+        match self.evidence.outer_writes.get(&part) {
             Some(&cell) => self.store.get(cell),
             None => Value::Outer(part),
         }
@@ -52,7 +52,8 @@ impl Interp<'_> {
     pub(crate) fn is_new_outside(&mut self, thing: Value) {
         match thing {
             Value::Outer(o) => {
-                let written: Vec<(OuterId, Cell)> = self.outer_writes.iter().map(|(&p, &c)| (p, c)).collect();
+                let written: Vec<(OuterId, Cell)> =
+                    self.evidence.outer_writes.iter().map(|(&p, &c)| (p, c)).collect();
                 for (part, cell) in written {
                     if self.is_part_of(part, o) {
                         self.store.set(cell, Value::Outer(part));
@@ -80,12 +81,12 @@ impl Interp<'_> {
     }
 
     fn cell_outside(&mut self, part: OuterId) -> Cell {
-        if let Some(&cell) = self.outer_writes.get(&part) {
+        if let Some(&cell) = self.evidence.outer_writes.get(&part) {
             return cell;
         }
         // Where it is not written it stays what it was.
         let cell = self.store.alloc_with(Value::Outer(part));
-        self.outer_writes.insert(part, cell);
+        self.evidence.outer_writes.insert(part, cell);
         cell
     }
 
@@ -106,7 +107,7 @@ impl Interp<'_> {
     pub(crate) fn outer_attribute(&mut self, o: OuterId, name: Sym, e: ExprId) -> Value {
         let text = name.as_str();
         if only_tensors_have(name) {
-            self.tensor_proofs.insert(o);
+            self.evidence.tensor_proofs.insert(o);
         }
         if let Some(known) = self.asked_of_accelerator(o, name) {
             return known;
@@ -119,7 +120,7 @@ impl Interp<'_> {
         }
         match text {
             "device" => {
-                self.watch.asked_for_device.insert(o);
+                self.evidence.asked_for_device.insert(o);
                 // A tensor's or a module's device, an option of that name: the same symbol either way.
                 let d = self.device_symbol(o, e);
                 Value::Device(d)
@@ -178,20 +179,20 @@ impl Interp<'_> {
     }
 
     pub(crate) fn is_tensorish(&self, o: OuterId) -> bool {
-        self.tensor_proofs.contains(&o) || self.t.get_outer(o).tensor
+        self.evidence.tensor_proofs.contains(&o) || self.t.get_outer(o).tensor
     }
 
     /// The value; a number for an outside thing that is used as a size.
     pub(crate) fn number_if_size(&self, v: Value) -> Value {
         match v {
-            Value::Outer(o) if self.size_proofs.contains(&o) => Self::NUMBER,
+            Value::Outer(o) if self.evidence.size_proofs.contains(&o) => Self::NUMBER,
             v => v,
         }
     }
 
     /// The outside thing, taken as a tensor (which must still be shown).
     pub(crate) fn tensor_of_outer(&mut self, o: OuterId, e: ExprId) -> Value {
-        if self.size_proofs.contains(&o) {
+        if self.evidence.size_proofs.contains(&o) {
             return Self::NUMBER;
         }
         let device = self.device_of_outer(o, e);
@@ -234,7 +235,7 @@ impl Interp<'_> {
             return if given { self.result_of(e) } else { self.fact_call(path, fact, args, e) };
         }
         if only_tensors_do(name) || only_tensors_take(name, args) {
-            self.tensor_proofs.insert(o);
+            self.evidence.tensor_proofs.insert(o);
         }
         // A part that is moved may be data; what it is called says more.
         let part = matches!(self.t.get_outer(o).key, OuterKey::Item { .. });
@@ -323,7 +324,7 @@ impl Interp<'_> {
             let t = self.tensor_of_outer(o, e);
             let place = self.place(e);
             let origin = self.origin(place, crate::flow::domain::value::Reason::Given, NO_ORIGIN);
-            self.own_results.insert(origin, o);
+            self.evidence.own_results.insert(origin, o);
             return self.tensor_method(t, name, args, e, base);
         }
         if matches!(text, "numpy" | "size" | "type") || text == "get_device" && args.positional.is_empty() {

@@ -140,7 +140,7 @@ impl Interp<'_> {
             // Whatever needs CUDA later is in its shadow.
             let place = Place { file: self.linked().ir.file, span: at };
             let shadow = self.atoms.add(Atom::Shadow { place });
-            self.watch.kernels_imported.insert(shadow);
+            self.tests.kernels_imported.insert(shadow);
             let (shadow, there) = (self.d.atom(shadow), self.available(None));
             let fine = self.d.or(there, shadow);
             self.path = self.d.and(self.path, fine);
@@ -196,7 +196,7 @@ impl Interp<'_> {
         }
         let there = self.available(Some(backend));
         let mut missing = self.d.not(there);
-        if let Some(&asked) = self.plugin_atoms.get(&backend) {
+        if let Some(&asked) = self.tests.plugin_atoms.get(&backend) {
             let asked = self.d.atom(asked);
             let not_asked = self.d.not(asked);
             missing = self.d.and(missing, not_asked);

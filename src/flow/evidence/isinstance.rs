@@ -59,14 +59,14 @@ impl Interp<'_> {
             }
             (Value::Outer(o), Value::External(path)) if is_tensor_class(path) => {
                 // In the branch where it is one, it is one.
-                self.tensor_proofs.insert(o);
+                self.evidence.tensor_proofs.insert(o);
                 let is = self.named_flag(o, Value::External(path), at);
                 if path.as_str() == "torch.Tensor" {
                     let not = self.d.not(is);
                     self.is_no_tensor(o, not);
                     let outer = self.t.get_outer(o);
                     if !outer.varies && outer.with.is_none() {
-                        self.tensor_or_not.insert(self.d.root(is).0);
+                        self.tests.tensor_or_not.insert(self.d.root(is).0);
                     }
                 }
                 is
@@ -79,7 +79,7 @@ impl Interp<'_> {
                 if path.as_str() == "torch.Tensor" =>
             {
                 let is = self.unknown_test(e);
-                self.tensor_or_not.insert(self.d.root(is).0);
+                self.tests.tensor_or_not.insert(self.d.root(is).0);
                 is
             }
             (Value::Str(..) | Value::Host(Host::Text), Value::External(p))
@@ -110,17 +110,17 @@ impl Interp<'_> {
                     self.is_no_tensor(o, is);
                 }
                 if self.classes_of_numbers(class) {
-                    let before = self.numbers.get(&o).copied().unwrap_or(FALSE);
+                    let before = self.evidence.numbers.get(&o).copied().unwrap_or(FALSE);
                     let number = self.d.or(before, is);
-                    self.numbers.insert(o, number);
+                    self.evidence.numbers.insert(o, number);
                 }
                 if self.leaves_a_tensor(o, class) {
-                    self.tensor_proofs.insert(o);
+                    self.evidence.tensor_proofs.insert(o);
                 }
                 if self.classes_of_others(class) {
-                    let before = self.other_kinds.get(&o).copied().unwrap_or(FALSE);
+                    let before = self.evidence.other_kinds.get(&o).copied().unwrap_or(FALSE);
                     let other = self.d.or(before, is);
-                    self.other_kinds.insert(o, other);
+                    self.evidence.other_kinds.insert(o, other);
                 }
                 is
             }
@@ -153,7 +153,7 @@ impl Interp<'_> {
     ) -> crate::flow::domain::diagram::Cond {
         match v {
             Value::Outer(o) => {
-                self.tensor_proofs.insert(o);
+                self.evidence.tensor_proofs.insert(o);
                 self.named_flag(o, class, at)
             }
             _ => self.unknown_test(e),
@@ -200,7 +200,7 @@ impl Interp<'_> {
         if !wrappers || !plain || self.obj(id).outer.is_some() {
             return None;
         }
-        let [threads, processes] = self.watch.wraps.get(&id).copied().unwrap_or([FALSE; 2]);
+        let [threads, processes] = self.modules.wraps.get(&id).copied().unwrap_or([FALSE; 2]);
         let when = self.d.or(threads, processes);
         if when == FALSE {
             return Some(FALSE);
@@ -213,7 +213,7 @@ impl Interp<'_> {
     pub(crate) fn wrap(&mut self, args: &Args, processes: bool) {
         if let Some((Value::Object(id), _)) = args.get(0, "module") {
             let path = self.path;
-            let wraps = self.watch.wraps.entry(id).or_insert([FALSE; 2]);
+            let wraps = self.modules.wraps.entry(id).or_insert([FALSE; 2]);
             let when = &mut wraps[usize::from(processes)];
             *when = self.d.or(*when, path);
         }
@@ -292,7 +292,7 @@ impl Interp<'_> {
                 ObjKind::Dict { module: false } => Some(path == "builtins.dict"),
                 // Sets are kept like lists.
                 ObjKind::List { module: false } if path != "builtins.list" => Some(false),
-                ObjKind::List { module: false } if self.watch.true_lists.contains(&id) => Some(true),
+                ObjKind::List { module: false } if self.heap.true_lists.contains(&id) => Some(true),
                 _ => None,
             },
             Value::Seq(_) | Value::Many(_)
@@ -351,15 +351,15 @@ impl Interp<'_> {
             text.contains('.') && !["torch.", "builtins.", "numpy."].iter().any(|p| text.starts_with(p))
         };
         if matches!(class, Value::External(path) if foreign(path) && !is_module_path(path)) {
-            let before = self.foreign_kinds.get(&v).copied().unwrap_or(FALSE);
+            let before = self.evidence.foreign_kinds.get(&v).copied().unwrap_or(FALSE);
             let when = self.d.or(before, when);
-            self.foreign_kinds.insert(v, when);
+            self.evidence.foreign_kinds.insert(v, when);
         }
     }
 
     /// Is this reached only if the value is of such a class?
     pub(crate) fn is_foreign_here(&mut self, v: Value) -> bool {
-        match self.foreign_kinds.get(&v) {
+        match self.evidence.foreign_kinds.get(&v) {
             Some(&when) => self.d.implies(self.path, when),
             None => false,
         }
@@ -371,21 +371,21 @@ impl Interp<'_> {
         o: crate::flow::domain::value::OuterId,
         when: crate::flow::domain::diagram::Cond,
     ) {
-        let before = self.no_tensors.get(&o).copied().unwrap_or(FALSE);
+        let before = self.evidence.no_tensors.get(&o).copied().unwrap_or(FALSE);
         let when = self.d.or(before, when);
-        self.no_tensors.insert(o, when);
+        self.evidence.no_tensors.insert(o, when);
     }
 
     /// Is this reached only if the outside thing is of a class that no tensor has, or not a tensor?
     pub(crate) fn is_asked_otherwise(&mut self, o: crate::flow::domain::value::OuterId) -> bool {
-        let known = [self.no_tensors.get(&o).copied(), self.other_kinds.get(&o).copied()];
+        let known = [self.evidence.no_tensors.get(&o).copied(), self.evidence.other_kinds.get(&o).copied()];
         known.into_iter().flatten().any(|other| self.d.implies(self.path, other))
     }
 
     /// Is this reached only if something of which nothing is known is no tensor? What tensors meet here is then a guess:
     /// of two arguments the one often decides what the other is.
     pub(crate) fn for_no_tensors(&mut self) -> bool {
-        let asked: Vec<_> = self.tensor_or_not.iter().copied().collect();
+        let asked: Vec<_> = self.tests.tensor_or_not.iter().copied().collect();
         asked.into_iter().any(|atom| self.implied(self.path, atom, false))
     }
 
@@ -425,7 +425,7 @@ impl Interp<'_> {
     /// Is this reached only if the outside thing is a number?
     pub(crate) fn is_number_here(&mut self, v: Value) -> bool {
         let Value::Outer(o) = v else { return false };
-        let Some(&when) = self.numbers.get(&o) else { return false };
+        let Some(&when) = self.evidence.numbers.get(&o) else { return false };
         self.d.implies(self.path, when)
     }
 

@@ -11,7 +11,7 @@ impl Interp<'_> {
     pub(crate) fn part_moves(&mut self, o: OuterId) {
         match self.drawn_with(o) {
             Some(whole) => {
-                let parts = self.watch.moved_parts.entry(whole).or_default();
+                let parts = self.evidence.moved_parts.entry(whole).or_default();
                 if !parts.contains(&o) {
                     parts.push(o);
                 }
@@ -22,7 +22,7 @@ impl Interp<'_> {
                     OuterKey::Item { base, key: None } if self.is_drawn(base) => base,
                     _ => o,
                 };
-                self.watch.moved_wholes.insert(whole);
+                self.evidence.moved_wholes.insert(whole);
             }
         }
     }
@@ -43,7 +43,7 @@ impl Interp<'_> {
     /// Where two parties differ since one went where a part of a batch went, and the other is another part of that batch,
     /// which was left behind.
     pub(crate) fn left_of_batch(&mut self, a: &Party, b: &Party) -> Vec<Clash> {
-        if self.watch.moved_parts.is_empty() {
+        if self.evidence.moved_parts.is_empty() {
             return Vec::new();
         }
         let mut found = Vec::new();
@@ -92,13 +92,14 @@ impl Interp<'_> {
     /// The parts that the program moves of the batch that this is a part of, if nothing is known of this one.
     fn moved_siblings(&self, part: OuterId) -> Option<Vec<OuterId>> {
         let whole = self.drawn_with(part)?;
-        let brought = self.watch.brought_along.contains(&part);
-        let asked =
-            brought || self.watch.asked_for_device.contains(&part) || self.no_tensors.contains_key(&part);
-        if asked || self.watch.moved_wholes.contains(&whole) {
+        let brought = self.evidence.brought_along.contains(&part);
+        let asked = brought
+            || self.evidence.asked_for_device.contains(&part)
+            || self.evidence.no_tensors.contains_key(&part);
+        if asked || self.evidence.moved_wholes.contains(&whole) {
             return None;
         }
-        let siblings = self.watch.moved_parts.get(&whole)?.iter().copied().filter(|&o| o != part);
+        let siblings = self.evidence.moved_parts.get(&whole)?.iter().copied().filter(|&o| o != part);
         Some(siblings.collect())
     }
 

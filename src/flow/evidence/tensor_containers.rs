@@ -12,7 +12,9 @@ use crate::torch::{self, Base};
 impl Interp<'_> {
     /// Is it a tensor, and nobody asks whether it is one?
     pub(crate) fn has_rows(&self, o: OuterId) -> bool {
-        self.is_tensorish(o) && !self.no_tensors.contains_key(&o) && !self.other_kinds.contains_key(&o)
+        self.is_tensorish(o)
+            && !self.evidence.no_tensors.contains_key(&o)
+            && !self.evidence.other_kinds.contains_key(&o)
     }
 
     /// A row of an outside tensor: a number, if the tensor is a vector.
@@ -65,7 +67,9 @@ impl Interp<'_> {
             return true;
         }
         let wonders = crate::flow::machine::compare::has_test(Value::Outer(o), Sym::new("__len__"));
-        self.sized.contains(&o) && !self.numbers.contains_key(&o) && !self.tests.contains_key(&wonders)
+        self.evidence.sized.contains(&o)
+            && !self.evidence.numbers.contains_key(&o)
+            && !self.tests.atoms.contains_key(&wonders)
     }
 
     /// The annotation of a parameter, with the file that it is written in: that of the name's one value where the project has a
@@ -99,7 +103,7 @@ impl Interp<'_> {
         // No loader has an index: `loaders[0]` is one of several, and what a loop takes out of that is a whole batch.
         let several = picked || name.ends_with("loaders");
         depth > usize::from(several) && name.contains("loader")
-            || depth > 0 && self.watch.asked_for_device.contains(&o) && !self.says_modules(whole)
+            || depth > 0 && self.evidence.asked_for_device.contains(&o) && !self.says_modules(whole)
     }
 
     /// Is it a parameter whose annotation speaks of modules, however deep: `dict[str, dict[str, nn.Module]]`?

@@ -220,11 +220,11 @@ impl Interp<'_> {
     pub(crate) fn shown_in_list(&mut self, v: Value) {
         match v {
             Value::Outer(o) => {
-                self.tensor_proofs.insert(o);
+                self.evidence.tensor_proofs.insert(o);
             }
             Value::Tensor(t) => {
                 if let Some(o) = self.shown_through(self.get_tensor(t)) {
-                    self.tensor_proofs.insert(o);
+                    self.evidence.tensor_proofs.insert(o);
                 }
             }
             _ => {}
@@ -239,7 +239,7 @@ impl Interp<'_> {
         if let (Some(name), Some(leaf)) = (asked, self.d.as_leaf(target))
             && let Device::Of(o) = self.t.places.get(leaf).0
             && self.is_result(o)
-            && self.symbolic
+            && self.run.symbolic
             && self.here().site.is_none()
         {
             let outer = &mut self.t.outers[o.0 as usize];
@@ -267,7 +267,7 @@ impl Interp<'_> {
                 && self.is_result(o)
                 && self.t.get_outer(o).varies
             {
-                self.tensor_proofs.insert(o);
+                self.evidence.tensor_proofs.insert(o);
             }
         }
     }
@@ -280,7 +280,7 @@ impl Interp<'_> {
     pub(crate) fn made_by_own_method(&self, device: Dd) -> Option<OuterId> {
         let (place, origin) = *self.t.places.get(self.d.as_leaf(device)?);
         match place {
-            Device::Of(_) => self.own_results.get(&origin).copied(),
+            Device::Of(_) => self.evidence.own_results.get(&origin).copied(),
             _ => None,
         }
     }
@@ -293,7 +293,7 @@ impl Interp<'_> {
             && let (Device::Of(of), origin) = *self.t.places.get(leaf)
             && of == o
         {
-            self.own_results.insert(origin, o);
+            self.evidence.own_results.insert(origin, o);
         }
     }
 
@@ -302,8 +302,8 @@ impl Interp<'_> {
         self.is_made_by_own(whole, device);
         if let Some(leaf) = self.d.as_leaf(device) {
             let origin = self.t.places.get(leaf).1;
-            if self.own_results.contains_key(&origin) {
-                self.own_numbers.insert(origin);
+            if self.evidence.own_results.contains_key(&origin) {
+                self.evidence.own_numbers.insert(origin);
             }
         }
     }
@@ -313,7 +313,7 @@ impl Interp<'_> {
     fn shown_through(&self, t: Tensor) -> Option<OuterId> {
         let o = self.made_by_own_method(t.device)?;
         let origin = self.t.places.get(self.d.as_leaf(t.device)?).1;
-        (!t.certain || !self.own_numbers.contains(&origin)).then_some(o)
+        (!t.certain || !self.evidence.own_numbers.contains(&origin)).then_some(o)
     }
 
     /// A function that takes tensors alone is given what an outside thing's own method gave.
@@ -321,7 +321,7 @@ impl Interp<'_> {
         if let Value::Tensor(t) = v
             && let Some(o) = self.shown_through(self.get_tensor(t))
         {
-            self.tensor_proofs.insert(o);
+            self.evidence.tensor_proofs.insert(o);
         }
     }
 
@@ -330,7 +330,7 @@ impl Interp<'_> {
         if let Some(o) = self.shown_through(t)
             && only_tensors_do(name)
         {
-            self.tensor_proofs.insert(o);
+            self.evidence.tensor_proofs.insert(o);
         }
     }
 }

@@ -244,7 +244,7 @@ impl Interp<'_> {
         }
         let mut members: Vec<Value> = Vec::new();
         for v in items {
-            let known = self.side_by_side.get(v).map_or_else(|| vec![*v], Clone::clone);
+            let known = self.heap.side_by_side.get(v).map_or_else(|| vec![*v], Clone::clone);
             for v in known {
                 if !members.contains(&v) {
                     members.push(v);
@@ -252,7 +252,7 @@ impl Interp<'_> {
             }
         }
         if let Some(&all) =
-            items.iter().find(|v| self.side_by_side.get(v).is_some_and(|m| m.len() == members.len()))
+            items.iter().find(|v| self.heap.side_by_side.get(v).is_some_and(|m| m.len() == members.len()))
         {
             return self.many(all);
         }
@@ -261,14 +261,14 @@ impl Interp<'_> {
             joined = self.blend(joined, v);
         }
         if matches!(joined, Value::Choice(_) | Value::Tensor(_)) && members.len() <= MAX_BESIDE {
-            self.side_by_side.insert(joined, members);
+            self.heap.side_by_side.insert(joined, members);
         }
         self.many(joined)
     }
 
     /// What is certainly among many values like this one.
     pub(crate) fn members(&self, v: Value) -> Vec<Value> {
-        self.side_by_side.get(&v).map_or_else(|| vec![v], Clone::clone)
+        self.heap.side_by_side.get(&v).map_or_else(|| vec![v], Clone::clone)
     }
 
     pub(crate) fn list_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
@@ -540,7 +540,7 @@ impl Interp<'_> {
         let Some(first) = tensors.next() else { return };
         let others: Vec<_> = tensors.filter(|&t| t != first).collect();
         if !others.is_empty() {
-            self.watch.put_together.entry(first).or_default().extend(others);
+            self.heap.put_together.entry(first).or_default().extend(others);
         }
     }
 

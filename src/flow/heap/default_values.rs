@@ -46,7 +46,8 @@ impl Interp<'_> {
         default: Option<Value>,
         e: ExprId,
     ) -> Option<Value> {
-        let default = default.filter(|_| !self.symbolic && matches!(key, Value::Str(..) | Value::Int(_)))?;
+        let default =
+            default.filter(|_| !self.run.symbolic && matches!(key, Value::Str(..) | Value::Int(_)))?;
         let pairs = self.dict_items(Value::Object(id))?;
         pairs
             .chunks(2)

@@ -25,28 +25,28 @@ impl Interp<'_> {
             let value = self.blend(p[1], q[1]);
             items.extend([p[0], value]);
         }
-        let row = if items[..] == a[..] && self.watch.rows.contains_key(&x) {
+        let row = if items[..] == a[..] && self.heap.rows.contains_key(&x) {
             x
         } else {
             let content = self.seq(&items);
             self.object(ObjKind::Dict { module: false }, None, content)
         };
         for other in [x, y].into_iter().filter(|&other| other != row) {
-            self.watch.rows.entry(row).or_default().push(other);
-            self.watch.rows.entry(other).or_default().push(row);
+            self.heap.rows.entry(row).or_default().push(other);
+            self.heap.rows.entry(other).or_default().push(row);
         }
         Value::Object(row)
     }
 
     /// An item of a dict is set. True if that has been done: of a row, which may be any of several, and then they all may have it.
     pub(crate) fn set_item_of_row(&mut self, id: ObjId, key: Value, value: Value) -> bool {
-        if !self.watch.rows.contains_key(&id) {
+        if !self.heap.rows.contains_key(&id) {
             return false;
         }
         let (mut rows, mut next) = (vec![id], 0);
         while let Some(&row) = rows.get(next) {
             next += 1;
-            for &other in self.watch.rows.get(&row).into_iter().flatten() {
+            for &other in self.heap.rows.get(&row).into_iter().flatten() {
                 if !rows.contains(&other) {
                     rows.push(other);
                 }

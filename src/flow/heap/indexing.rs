@@ -231,7 +231,7 @@ impl Interp<'_> {
     ) -> Value {
         // Nothing else takes a tensor with dimensions for an index: arrays, perhaps, but not from the GPU.
         if self.picks_from_tensors(i) {
-            self.tensor_proofs.insert(o);
+            self.evidence.tensor_proofs.insert(o);
         }
         if matches!(i, Value::Tensor(_)) && (self.is_tensorish(o) || self.t.get_outer(o).with.is_some()) {
             self.check_index(Value::Outer(o), i, e, base, index);
@@ -244,8 +244,8 @@ impl Interp<'_> {
                 let by_tensor =
                     self.seq_items(id).iter().any(|&v| self.values_of(v).into_iter().any(certain));
                 // So does what has been asked for its device, and is no module then.
-                if by_tensor || self.watch.asked_for_device.contains(&o) {
-                    self.tensor_proofs.insert(o);
+                if by_tensor || self.evidence.asked_for_device.contains(&o) {
+                    self.evidence.tensor_proofs.insert(o);
                 }
                 self.check_index(Value::Outer(o), i, e, base, index);
                 let part = self.slice_of_outer(o, i, e, index);
@@ -423,8 +423,8 @@ impl Interp<'_> {
             }
             Value::Outer(o) => {
                 // PyTorch takes the type of its numbers for one of its own, and items of it are assigned: no module.
-                if self.watch.typed_like.contains(&o) {
-                    self.tensor_proofs.insert(o);
+                if self.evidence.typed_like.contains(&o) {
+                    self.evidence.tensor_proofs.insert(o);
                 }
                 if self.is_tensorish(o) {
                     self.assign_tensor_item(b, i, value, at, base, index);
@@ -569,12 +569,12 @@ impl Interp<'_> {
             (ObjKind::List { .. }, Value::Choice(_), _) => self.many(Value::Unknown),
             _ => return,
         };
-        let asked = self.watch.asked_keys.get(&id).copied();
+        let asked = self.heap.asked_keys.get(&id).copied();
         self.set_own(id, new);
         if !matches!(new, Value::Seq(_)) {
             // What else is in it has not changed.
             if let Some(version) = asked {
-                self.watch.asked_keys.insert(id, version);
+                self.heap.asked_keys.insert(id, version);
             }
             self.key_is_put(id, i);
         }

@@ -14,11 +14,11 @@ impl Interp<'_> {
         if !is_plain_key(key) {
             return None;
         }
-        let version = *self.watch.asked_keys.entry(id).or_insert(0);
+        let version = *self.heap.asked_keys.entry(id).or_insert(0);
         let key = plain_key(key);
         let asked = self.seq(&[Value::Object(id), Value::Int(version)]);
         let there = self.named_test(Test::Compare(32, asked, key), e);
-        let put = self.watch.keys_put.get(&(id, version, key)).copied();
+        let put = self.heap.keys_put.get(&(id, version, key)).copied();
         Some(put.map_or(there, |put| self.d.or(there, put)))
     }
 
@@ -27,16 +27,16 @@ impl Interp<'_> {
         if !is_plain_key(key) || !self.is_plain_dict(id) {
             return;
         }
-        let version = *self.watch.asked_keys.entry(id).or_insert(0);
-        let before = self.watch.keys_put.get(&(id, version, plain_key(key))).copied().unwrap_or(FALSE);
+        let version = *self.heap.asked_keys.entry(id).or_insert(0);
+        let before = self.heap.keys_put.get(&(id, version, plain_key(key))).copied().unwrap_or(FALSE);
         let put = self.d.or(before, self.path);
-        self.watch.keys_put.insert((id, version, plain_key(key)), put);
+        self.heap.keys_put.insert((id, version, plain_key(key)), put);
     }
 
     /// What is in the list or dict may be something else from here on.
     pub(crate) fn keys_change(&mut self, id: ObjId) {
-        if !self.watch.asked_keys.is_empty()
-            && let Some(version) = self.watch.asked_keys.get_mut(&id)
+        if !self.heap.asked_keys.is_empty()
+            && let Some(version) = self.heap.asked_keys.get_mut(&id)
         {
             *version += 1;
         }
@@ -72,9 +72,9 @@ impl Interp<'_> {
         if name.as_str() != "keys" || !call.args.is_empty() {
             return None;
         }
-        self.muted += 1;
+        self.run.muted += 1;
         let v = self.eval(base);
-        self.muted -= 1;
+        self.run.muted -= 1;
         matches!(v, Value::Object(_) | Value::Outer(_)).then_some(v)
     }
 }

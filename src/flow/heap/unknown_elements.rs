@@ -10,7 +10,7 @@ impl Interp<'_> {
     /// another one than this.
     pub(crate) fn drawn_apart(&mut self, v: Value) -> Value {
         // Of what stands side by side each is there.
-        if self.side_by_side.contains_key(&v) {
+        if self.heap.side_by_side.contains_key(&v) {
             return v;
         }
         self.with_alternatives(v, &mut Vec::new())

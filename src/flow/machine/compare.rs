@@ -150,11 +150,11 @@ impl Interp<'_> {
     /// this kind of accelerator has it.
     fn decided(&mut self, v: Value, text: Sym, e: ExprId) -> Cond {
         let test = if matches!(v, Value::Unknown | Value::Absent | Value::Choice(_)) {
-            Test::Expr(self.here().module, e, self.frame, self.pass)
+            Test::Expr(self.here().module, e, self.frame, self.run.pass)
         } else {
             Test::Compare(30, v, Value::Str(text, crate::flow::domain::value::NO_ORIGIN))
         };
-        let atom = match self.tests.get(&test) {
+        let atom = match self.tests.atoms.get(&test) {
             Some(&atom) => atom,
             None => {
                 let flag = format!("… == {:?}", text.as_str());
@@ -222,7 +222,7 @@ impl Interp<'_> {
         let test = Test::Compare(0, Value::Outer(a), b);
         let left = self.t.get_outer(a).text.as_str();
         let right = if let Value::Outer(b) = b { self.t.get_outer(b).text.as_str() } else { "…" };
-        if !self.tests.contains_key(&test) && [left, right].into_iter().any(speaks_of_devices) {
+        if !self.tests.atoms.contains_key(&test) && [left, right].into_iter().any(speaks_of_devices) {
             let text = format!("{left} == {right}");
             let atom =
                 self.atoms.add(Atom::Flag { text, about_devices: true, settable: false, default: None });
@@ -253,7 +253,7 @@ impl Interp<'_> {
         if matches!(other, Value::Device(_)) {
             let mut atoms = Vec::new();
             self.d.support(same, &mut atoms);
-            self.watch.places_asked.extend(atoms);
+            self.tests.places_asked.extend(atoms);
         }
         Some(same)
     }
@@ -284,7 +284,7 @@ impl Interp<'_> {
         }
         let mut atoms = Vec::new();
         self.d.support(same, &mut atoms);
-        self.watch.places_asked.extend(atoms);
+        self.tests.places_asked.extend(atoms);
         Some(same)
     }
 
@@ -313,8 +313,8 @@ impl Interp<'_> {
             Device::Other(b) => (self.d.atom(backend(b)), b.name()),
             _ => return self.unknown_test(e),
         };
-        let test = super::Test::Expr(self.here().module, e, self.frame, self.pass);
-        let atom = match self.tests.get(&test) {
+        let test = super::Test::Expr(self.here().module, e, self.frame, self.run.pass);
+        let atom = match self.tests.atoms.get(&test) {
             Some(&atom) => atom,
             None => {
                 let atom = self.atoms.add(Atom::On { text: format!("it is {name}"), accelerator: true });
@@ -363,14 +363,14 @@ impl Interp<'_> {
     /// The condition that an outside thing is on a device of this type.
     pub(crate) fn outer_is_on(&mut self, o: OuterId, device: &'static str) -> Cond {
         let test = on_test(o, device);
-        let atom = match self.tests.get(&test) {
+        let atom = match self.tests.atoms.get(&test) {
             Some(&atom) => atom,
             None => {
                 let text = format!("{} is {device}", self.t.get_outer(o).text);
                 let atom = self.atoms.add(Atom::On { text, accelerator: !matches!(device, "cpu" | "meta") });
                 self.note_test(test, atom);
                 if let (Some(home), "cpu") = (self.t.get_outer(o).with, device) {
-                    self.watch.asked_on_cpu.entry(home).or_default().push(atom);
+                    self.tests.asked_on_cpu.entry(home).or_default().push(atom);
                 }
                 atom
             }
@@ -384,7 +384,7 @@ impl Interp<'_> {
         let name = Value::Str(Sym::new(device), crate::flow::domain::value::NO_ORIGIN);
         let by_name = [0, 9].map(|kind| Test::Compare(kind, Value::Outer(o), name));
         let tests = std::iter::once(on_test(o, device)).chain(by_name);
-        tests.filter_map(|test| self.tests.get(&test).copied()).collect()
+        tests.filter_map(|test| self.tests.atoms.get(&test).copied()).collect()
     }
 
     /// What the program has asked about where an outside thing is, or what it lives with, if it is on CUDA.
@@ -401,7 +401,7 @@ impl Interp<'_> {
             }
         }
         // Where an input of `forward` was found on the CPU, it is the module that is there.
-        for atom in self.watch.asked_on_cpu.get(&o).cloned().unwrap_or_default() {
+        for atom in self.tests.asked_on_cpu.get(&o).cloned().unwrap_or_default() {
             let cpu = self.d.atom(atom);
             let elsewhere = self.d.not(cpu);
             c = self.d.and(c, elsewhere);
@@ -412,8 +412,8 @@ impl Interp<'_> {
     pub(crate) fn order(&mut self, op: CmpOp, a: Value, b: Value, e: ExprId) -> Cond {
         match (a, b) {
             (Value::Host(Host::Memory), _) | (_, Value::Host(Host::Memory)) => {
-                let test = Test::Expr(self.here().module, e, self.frame, self.pass);
-                let atom = match self.tests.get(&test) {
+                let test = Test::Expr(self.here().module, e, self.frame, self.run.pass);
+                let atom = match self.tests.atoms.get(&test) {
                     Some(&atom) => atom,
                     None => {
                         let atom = self.atoms.add(Atom::Memory);

@@ -141,8 +141,8 @@ impl Interp<'_> {
 
     /// A condition that nothing else is known to be equal to, but the same expression in the same pass.
     pub(crate) fn unknown_test(&mut self, e: ExprId) -> Cond {
-        let test = Test::Expr(self.here().module, e, self.frame, self.pass);
-        if !self.tests.contains_key(&test)
+        let test = Test::Expr(self.here().module, e, self.frame, self.run.pass);
+        if !self.tests.atoms.contains_key(&test)
             && let Some(text) = self.asked_of(self.here().module, e)
         {
             let settable = !text.starts_with('…');
@@ -233,7 +233,7 @@ impl Interp<'_> {
     }
 
     pub(crate) fn named_test(&mut self, test: Test, e: ExprId) -> Cond {
-        let atom = match self.tests.get(&test) {
+        let atom = match self.tests.atoms.get(&test) {
             Some(&atom) => atom,
             None => {
                 let place = self.place(e);
@@ -247,7 +247,7 @@ impl Interp<'_> {
 
     /// The truth of a test on an outside thing: a flag that the caller or the user decides.
     pub(crate) fn flag(&mut self, test: Test, outer: OuterId, suffix: &str, e: ExprId) -> Cond {
-        let atom = match self.tests.get(&test) {
+        let atom = match self.tests.atoms.get(&test) {
             Some(&atom) => atom,
             None => {
                 let name = self.flag_name(outer);
@@ -360,7 +360,7 @@ impl Interp<'_> {
     /// The condition that a handler of a `try` was reached, given where its body leads past it without.
     pub(crate) fn caught_atom(&mut self, unraised: Cond) -> Cond {
         let atom = self.atoms.add(Atom::Caught);
-        self.unraised.insert(atom, unraised);
+        self.tests.unraised.insert(atom, unraised);
         self.d.atom(atom)
     }
 

@@ -10,7 +10,7 @@ use crate::link::{ModIdx, Resolved};
 impl Interp<'_> {
     /// Nothing runs of a function but where its `def` has been reached.
     pub(crate) fn after_definition(&mut self, module: ModIdx, func: FuncId) {
-        let def = self.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
+        let def = self.names.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
         let def = self.settled(def);
         let path = self.d.and(self.path, def);
         if path != FALSE {
@@ -36,14 +36,14 @@ impl Interp<'_> {
 
     /// Evaluates an expression of a class's body, for what it does.
     fn eval_in_class(&mut self, module: ModIdx, body: FuncId, e: ExprId) {
-        if self.depth >= super::MAX_DEPTH {
+        if self.run.depth >= super::MAX_DEPTH {
             return;
         }
         let (base, frame) = (self.scope_base(module, body), self.frame);
         self.push_frame(module, body, base, None);
-        self.depth += 1;
+        self.run.depth += 1;
         self.eval(e);
-        self.depth -= 1;
+        self.run.depth -= 1;
         self.frame = frame;
     }
 

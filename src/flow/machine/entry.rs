@@ -62,12 +62,12 @@ pub fn run_module(program: &Program, relevance: &Relevance, module: ModIdx) -> O
     i.run_body(&mut out);
     // What is only handed over comes last: then it is known where, and under which guards.
     let last = i.only_handed(module);
-    if !i.broken {
+    if !i.run.ends_early {
         i.run_functions(&mut out, &last, false);
         i.run_classes(&mut out);
         i.run_functions(&mut out, &last, true);
     }
-    let (texts, needed) = (&i.watch.texts, &i.watch.needed);
+    let (texts, needed) = (&i.observed.texts, &i.observed.needed);
     out.events.retain(|(e, ..)| match e.kind {
         Kind::DeviceCompared { how: Compared::Text, .. } => !texts.contains(&e.place),
         Kind::AlreadyThere => !needed.contains(&e.place),
@@ -125,7 +125,7 @@ impl Interp<'_> {
         self.path = self.settled(self.path);
         let marks = self.module_marks(module);
         self.path = self.d.and(self.path, marks);
-        self.symbolic = true;
+        self.run.symbolic = true;
         self.budget.limit = super::SYMBOLIC_STEPS;
     }
 
@@ -160,7 +160,7 @@ impl Interp<'_> {
         &mut self,
         c: crate::flow::domain::diagram::Cond,
     ) -> crate::flow::domain::diagram::Cond {
-        let (atoms, imported) = (&self.atoms, &self.watch.kernels_imported);
+        let (atoms, imported) = (&self.atoms, &self.tests.kernels_imported);
         let c = self.d.forget(c, &|a| !imported.contains(&a));
         let gone = |a| matches!(atoms.get(a), Atom::Shadow { .. });
         self.d.without(c, &gone)
@@ -182,7 +182,7 @@ impl Interp<'_> {
     }
 
     pub(crate) fn collect(&mut self, out: &mut Found) {
-        if self.exhausted {
+        if self.run.exhausted {
             out.exhausted.push(self.exhausted_entry());
         }
         self.end_group();
@@ -194,7 +194,7 @@ impl Interp<'_> {
             {
                 continue;
             }
-            let number = pending.about.iter().any(|o| self.size_proofs.contains(o));
+            let number = pending.about.iter().any(|o| self.evidence.size_proofs.contains(o));
             if pending.needs.iter().all(|&o| self.is_proven(o))
                 && !number
                 && !self.any_on_host(&pending.about)
@@ -207,20 +207,20 @@ impl Interp<'_> {
         }
         self.forget_host();
         self.forget_file_parts();
-        self.suspended.clear();
-        self.saved.clear();
-        self.heavy_here.clear();
-        self.watch.ranks_used.clear();
-        self.watch.gpus_chosen.clear();
-        self.watch.module_met.clear();
+        self.calls.suspended.clear();
+        self.libraries.saved.clear();
+        self.calls.heavy_here.clear();
+        self.devices.ranks_used.clear();
+        self.devices.gpus_chosen.clear();
+        self.devices.module_met.clear();
         self.budget.renew();
-        self.exhausted = false;
+        self.run.exhausted = false;
     }
 
     /// What is interpreted for itself just now, as somebody reads of it that there is too much of it.
     fn exhausted_entry(&self) -> Exhausted {
         let ir = &self.program.get(self.entry).ir;
-        let (name, span) = match (self.callers.entry, self.constructed) {
+        let (name, span) = match (self.calls.callers.entry, self.run.constructed) {
             (Some(f), _) => (ir.function(f).name, ir.function(f).name_span),
             (None, Some(class)) => (ir.class(class).name, ir.class(class).name_span),
             (None, None) => (ir.function(FuncId(0)).name, ir.function(FuncId(0)).name_span),
@@ -263,7 +263,7 @@ impl Interp<'_> {
             if f.kind == FuncKind::Function
                 && f.class.is_none()
                 && f.parent == Some(FuncId(0))
-                && !self.interpreted.contains(&func)
+                && !self.run.interpreted.contains(&func)
                 && last.contains(&func) == handed
                 && self.relevance.is_live(module, func)
             {
@@ -316,7 +316,7 @@ impl Interp<'_> {
 
     fn run_methods(&mut self, key: ClassKey, instance: ObjId, methods: &[(Sym, FuncId)], out: &mut Found) {
         for &(name, func) in methods {
-            let done = self.interpreted.contains(&func) && !self.is_module_class(key);
+            let done = self.run.interpreted.contains(&func) && !self.is_module_class(key);
             if name != self.known.init && !done && !self.is_hidden(key, name) {
                 self.run_entry(key.module, func, Some(key), Some(instance), out);
             }
@@ -353,17 +353,22 @@ impl Interp<'_> {
     pub(crate) fn rewind(&mut self, mark: crate::flow::domain::store::Mark, cells: usize, objects: usize) {
         self.store.reset(mark, cells);
         self.objects.truncate(objects);
-        self.hooked.retain(|id| (id.0 as usize) < objects);
-        self.unbuilt.retain(|id, _| (id.0 as usize) < objects);
-        self.watch.rewind(objects, cells);
+        self.calls.rewind(objects);
+        self.heap.rewind(objects);
+        self.devices.rewind(objects);
+        self.modules.rewind(objects);
+        self.libraries.rewind(objects);
+        self.observed.rewind(objects);
+        self.tensors.doubles.clear();
+        self.names.bound.retain(|cell, _| (cell.0 as usize) < cells);
         for o in &mut self.objects {
             o.attrs.retain(|(_, c)| (c.0 as usize) < cells);
         }
-        self.globals.retain(|_, c| (c.0 as usize) < cells);
-        self.outer_writes.retain(|_, c| (c.0 as usize) < cells);
-        self.outer_moves.retain(|_, c| (c.0 as usize) < cells);
-        self.class_cells.retain(|_, c| (c.0 as usize) < cells);
-        self.evaluated.clear();
+        self.names.globals.retain(|_, c| (c.0 as usize) < cells);
+        self.evidence.outer_writes.retain(|_, c| (c.0 as usize) < cells);
+        self.evidence.outer_moves.retain(|_, c| (c.0 as usize) < cells);
+        self.names.class_cells.retain(|_, c| (c.0 as usize) < cells);
+        self.names.evaluated.clear();
     }
 
     /// An instance of a class as its methods find it: constructed, and then moved wherever the module lives.
@@ -385,24 +390,24 @@ impl Interp<'_> {
             let own = m == key.module
                 && self.program.get(m).ir.class(key.class).methods.iter().any(|&(_, g)| g == f);
             let muted = u32::from(!own);
-            self.muted += muted;
+            self.run.muted += muted;
             let class = self.program.get(m).ir.function(f).class.map(|class| ClassKey { module: m, class });
-            self.speculative = self.program.sites(m).call(f);
-            self.asked_before = self.relevance.asked_before(m, f);
+            self.run.speculative = self.program.sites(m).call(f);
+            self.run.asked_before = self.relevance.asked_before(m, f);
             // Submodules are built when something asks for them: each is an entry point of its own.
-            self.shallow += 1;
-            self.callers.entry = own.then_some(f);
-            self.constructed = Some(key.class);
+            self.calls.shallow += 1;
+            self.calls.callers.entry = own.then_some(f);
+            self.run.constructed = Some(key.class);
             self.after_definition(m, f);
             self.run(m, f, None, Some(Value::Object(id)), class, None, None, false);
             self.check_registered(id);
-            self.shallow -= 1;
+            self.calls.shallow -= 1;
             if self.path == FALSE {
                 self.path = before;
             }
-            self.muted -= muted;
+            self.run.muted -= muted;
             self.collect(out);
-            self.constructed = None;
+            self.run.constructed = None;
         }
         self.objects[id.0 as usize].outer = Some(outer);
         if !self.is_module_class(key) {
@@ -410,7 +415,7 @@ impl Interp<'_> {
         }
         if self.is_module_class(key) {
             // A program that moves it to MPS or to nothing never has it on CUDA.
-            let device = if self.watch.accelerated.get(&key) == Some(&false) {
+            let device = if self.observed.accelerated.get(&key) == Some(&false) {
                 self.unknown_device()
             } else {
                 self.at(crate::flow::domain::value::Device::Of(outer), crate::flow::domain::value::NO_ORIGIN)
@@ -454,7 +459,7 @@ impl Interp<'_> {
         let guard = self.decorator_guard(module, function.parent.unwrap_or(FuncId(0)), function.decorators);
         let wrappers = self.wrapper_guard(module, func);
         let guard = self.d.and(guard, wrappers);
-        let def = self.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
+        let def = self.names.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
         let def = self.settled(def);
         let start = self.d.and(before, guard);
         self.path = self.d.and(start, def);
@@ -475,11 +480,11 @@ impl Interp<'_> {
                 self.set_up(key, receiver);
             }
             self.forget_moved(module, func, class.zip(instance));
-            self.speculative = self.program.sites(module).call(func);
-            self.asked_before = self.relevance.asked_before(module, func);
+            self.run.speculative = self.program.sites(module).call(func);
+            self.run.asked_before = self.relevance.asked_before(module, func);
             let parent = None::<FrameId>;
-            self.callers.entry = Some(func);
-            self.made_before = objects;
+            self.calls.callers.entry = Some(func);
+            self.run.made_before = objects;
             let entered = self.path;
             let given = self.run(module, func, parent, receiver, class, None, None, false);
             self.path = entered;
@@ -491,7 +496,7 @@ impl Interp<'_> {
             self.run_returned(given, start, frames, out);
         }
         self.collect(out);
-        self.callers.entry = None;
+        self.calls.callers.entry = None;
         self.path = before;
         self.rewind(mark, cells, objects);
         self.frames.truncate(frames);
@@ -502,9 +507,9 @@ impl Interp<'_> {
     fn set_up(&mut self, key: ClassKey, receiver: Option<Value>) {
         for name in ["setUp", "setup_method"] {
             if let Some((m, f)) = self.program.find_method(key, Sym::new(name)) {
-                self.muted += 1;
+                self.run.muted += 1;
                 self.run(m, f, None, receiver, Some(key), None, None, false);
-                self.muted -= 1;
+                self.run.muted -= 1;
             }
         }
     }

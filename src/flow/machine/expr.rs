@@ -220,7 +220,7 @@ impl Interp<'_> {
 
     fn lambda(&mut self, func: FuncId) -> Value {
         let (module, frame) = (self.here().module, self.frame);
-        self.def_paths.insert((module, func), self.path);
+        self.names.def_paths.insert((module, func), self.path);
         self.captures_defaults(func);
         let nested = (self.here().func != FuncId(0)).then_some(frame);
         self.closure(module, func, nested)
@@ -276,12 +276,12 @@ impl Interp<'_> {
 
     /// The first cell of a file's module-level variables.
     pub(crate) fn global_cell(&mut self, module: ModIdx, slot: u16) -> crate::flow::domain::store::Cell {
-        let base = match self.globals.get(&module) {
+        let base = match self.names.globals.get(&module) {
             Some(&base) => base,
             None => {
                 let slots = self.program.get(module).ir.functions.first().map_or(0, |f| f.slots.len());
                 let base = self.store.alloc(slots);
-                self.globals.insert(module, base);
+                self.names.globals.insert(module, base);
                 base
             }
         };
@@ -301,7 +301,7 @@ impl Interp<'_> {
             Some(Binding::Def(f)) => self.module_function(module, f),
             Some(Binding::Class(class)) => Value::Class(crate::link::ClassKey { module, class }),
             Some(Binding::Value(_)) if self.is_blurred() => Value::Unknown,
-            Some(Binding::Value(e)) if self.evaluated.insert((module, slot)) => {
+            Some(Binding::Value(e)) if self.names.evaluated.insert((module, slot)) => {
                 let objects = self.objects.len();
                 let v = self.eval_in(module, FuncId(0), e);
                 self.note_kept(objects);

@@ -54,7 +54,7 @@ impl Interp<'_> {
                 Device::Cuda(_) | Device::CudaSome => None,
                 Device::Other(b) => Some(b),
                 Device::Named(o) if self.t.get_outer(o).device => {
-                    self.work += 1;
+                    self.run.work += 1;
                     return;
                 }
                 _ => continue,
@@ -66,7 +66,7 @@ impl Interp<'_> {
             };
             let (reached, there) = (self.d.and(path, here), self.available(backend));
             if reached != FALSE && self.d.implies(reached, there) {
-                self.work += 1;
+                self.run.work += 1;
                 return;
             }
         }
@@ -198,7 +198,7 @@ impl Interp<'_> {
 
     /// Something is raised here on this path: what has been done until now is what handlers find.
     pub(crate) fn raises_for_certain(&mut self, path: Cond) {
-        if path == FALSE || self.muted > 0 {
+        if path == FALSE || self.run.muted > 0 {
             return;
         }
         let mut at = Some(self.frame);

@@ -71,13 +71,15 @@ impl Interp<'_> {
         e: ExprId,
     ) -> Option<Value> {
         let asked = module != self.entry
-            && !self.symbolic
-            && self.trial.is_none()
+            && !self.run.symbolic
+            && self.run.trial.is_none()
             && self.here().func == FuncId(0)
             && receiver.is_none()
-            && self.depth <= MAX_DEPTH
-            && self.loads.is_empty()
-            && [self.watch.put, self.watch.visible].iter().all(|&cell| self.store.get(cell) == Value::Absent)
+            && self.run.depth <= MAX_DEPTH
+            && self.libraries.loads.is_empty()
+            && [self.devices.environment, self.devices.visible]
+                .iter()
+                .all(|&cell| self.store.get(cell) == Value::Absent)
             && self.live();
         if !asked || !is_helper(self.program.get(module).ir.function(func)) {
             return None;
@@ -98,7 +100,7 @@ impl Interp<'_> {
         Some(match known.gives {
             Gives::This(v) => v,
             Gives::Either => {
-                let test = super::Test::Expr(self.here().module, e, self.frame, self.pass);
+                let test = super::Test::Expr(self.here().module, e, self.frame, self.run.pass);
                 Value::Bool(self.named_test(test, e))
             }
             Gives::Outside(module, func, expr) => self.given_outside(module, func, expr),
@@ -130,7 +132,7 @@ impl Interp<'_> {
         }
         let here = self.here().module;
         let mut i = Interp::new(self.program, self.relevance, self.entry);
-        i.trial = Some(Trial { blurred, ..Trial::default() });
+        i.run.trial = Some(Trial { blurred, ..Trial::default() });
         i.budget.limit = MAX_STEPS;
         let (start, cells) = (i.store.mark(), i.store.len());
         let base = i.global_cell(here, 0);
@@ -152,30 +154,34 @@ impl Interp<'_> {
 
     /// Is everything as it was before the trial, as far as somebody else can see?
     fn left_nothing(&self) -> bool {
-        let Some(trial) = &self.trial else { return false };
-        let ended = !self.exhausted && !self.gave_up && !self.broken;
-        let as_before = self.path == TRUE && self.suspended.is_empty() && self.class_cells.is_empty();
-        let told = self.events.len() + self.loads.len() + self.saved.len() + self.handed.len();
-        let shown = self.tensor_proofs.len()
-            + self.sized.len()
-            + self.size_proofs.len()
-            + self.no_tensors.len()
-            + self.numbers.len()
-            + self.other_kinds.len()
-            + self.outer_moves.len()
-            + self.hooked.len();
-        let process = self.watch.imported.is_some()
-            || self.watch.group.is_some()
-            || !self.watch.kernels_imported.is_empty()
-            || !self.watch.pools.is_empty()
-            || !self.watch.texts.is_empty();
+        let Some(trial) = &self.run.trial else { return false };
+        let ended = !self.run.exhausted && !self.calls.gave_up && !self.run.ends_early;
+        let as_before =
+            self.path == TRUE && self.calls.suspended.is_empty() && self.names.class_cells.is_empty();
+        let told = self.events.len()
+            + self.libraries.loads.len()
+            + self.libraries.saved.len()
+            + self.calls.handed.len();
+        let shown = self.evidence.tensor_proofs.len()
+            + self.evidence.sized.len()
+            + self.evidence.size_proofs.len()
+            + self.evidence.no_tensors.len()
+            + self.evidence.numbers.len()
+            + self.evidence.other_kinds.len()
+            + self.evidence.outer_moves.len()
+            + self.modules.hooked.len();
+        let process = self.devices.imported.is_some()
+            || self.devices.group.is_some()
+            || !self.tests.kernels_imported.is_empty()
+            || !self.devices.pools.is_empty()
+            || !self.observed.texts.is_empty();
         ended
             && as_before
             && told + shown == 0
             && !process
             && !trial.seen
             && trial.kept.iter().all(|&(id, v)| self.own(id) == v)
-            && self.outer_writes.keys().all(|&part| self.is_of_call(part))
+            && self.evidence.outer_writes.keys().all(|&part| self.is_of_call(part))
             && self.frames.iter().all(|f| self.writes_nothing(f.module, f.func))
     }
 
@@ -251,12 +257,12 @@ impl Interp<'_> {
 
     /// May the variables of files be anything?
     pub(crate) fn is_blurred(&self) -> bool {
-        self.trial.as_ref().is_some_and(|t| t.blurred)
+        self.run.trial.as_ref().is_some_and(|t| t.blurred)
     }
 
     /// A variable of a file has been evaluated, and these objects have been made for it.
     pub(crate) fn note_kept(&mut self, since: usize) {
-        if self.trial.is_none() {
+        if self.run.trial.is_none() {
             return;
         }
         for n in since..self.objects.len() {
@@ -266,7 +272,7 @@ impl Interp<'_> {
                 ObjKind::List { module: false } | ObjKind::Dict { module: false }
             );
             let own = self.own(id);
-            if let Some(trial) = &mut self.trial {
+            if let Some(trial) = &mut self.run.trial {
                 trial.seen |= !plain;
                 trial.kept.push((id, own));
             }
@@ -275,7 +281,7 @@ impl Interp<'_> {
 
     /// A function outside the project is called.
     pub(crate) fn note_called(&mut self, path: Sym, args: &Args) {
-        let Some(trial) = &mut self.trial else { return };
+        let Some(trial) = &mut self.run.trial else { return };
         let text = path.as_str();
         let root = text.split('.').next().unwrap_or(text);
         let harmless = HARMLESS.contains(&root) && !OPEN.contains(&text) || text.starts_with("os.path.");
@@ -287,7 +293,7 @@ impl Interp<'_> {
 
     /// Something was done that others may see.
     pub(crate) fn note_seen(&mut self) {
-        if let Some(trial) = &mut self.trial {
+        if let Some(trial) = &mut self.run.trial {
             trial.seen = true;
         }
     }

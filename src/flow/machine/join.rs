@@ -298,13 +298,13 @@ impl<'p> Interp<'p> {
         let chance = matches!(self.atoms.get(atom), Atom::Raised | Atom::Partly | Atom::Caught)
             || first == Some(false) && !atom.is_hardware();
         let open = chance && !self.implied(self.path, atom, true) && !self.implied(self.path, atom, false);
-        let split = self.split.len();
+        let split = self.tests.split.len();
         let then = first.map(|first| first && atom.is_hardware());
-        self.split.extend(open.then_some(atom));
+        self.tests.split.extend(open.then_some(atom));
         let v = self.branch(cond, &mut |i| i.each_where((atom, true), hi, then, f), &mut |i| {
             i.each_where((atom, false), lo, then, f)
         });
-        self.split.truncate(split);
+        self.tests.split.truncate(split);
         v
     }
 
@@ -316,9 +316,9 @@ impl<'p> Interp<'p> {
         first: Option<bool>,
         f: &RefCell<Alternative<'_, 'p>>,
     ) -> Value {
-        self.taken.push(taken);
+        self.tests.taken.push(taken);
         let v = self.each_below(d, first, f);
-        self.taken.pop();
+        self.tests.taken.pop();
         v
     }
 }

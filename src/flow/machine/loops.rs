@@ -45,9 +45,9 @@ impl<'p> Interp<'p> {
         {
             return TRUE;
         }
-        self.muted += 1;
+        self.run.muted += 1;
         let n = self.eval(arg.value);
-        self.muted -= 1;
+        self.run.muted -= 1;
         if n == Value::Outer(self.known.device_count) { self.at_least(1) } else { TRUE }
     }
 
@@ -176,9 +176,9 @@ impl<'p> Interp<'p> {
 
     /// Is it known here whether there is another round?
     fn has_known_end(&mut self, test: ExprId) -> bool {
-        self.muted += 1;
+        self.run.muted += 1;
         let cond = self.test(test);
-        self.muted -= 1;
+        self.run.muted -= 1;
         cond == TRUE || cond == FALSE
     }
 
@@ -199,7 +199,7 @@ impl<'p> Interp<'p> {
     }
 
     fn one_pass(&mut self, body: &mut dyn FnMut(&mut Self)) {
-        self.pass += 1;
+        self.run.pass += 1;
         let (start, branches) = (self.store.mark(), self.here().branches);
         let (cells, objects) = (self.store.len(), self.objects.len());
         if let Some(l) = self.here_mut().loops.last_mut() {
@@ -312,7 +312,7 @@ impl<'p> Interp<'p> {
         said.retain(|&atom| matches!(self.atoms.get(atom), Atom::Caught));
         let mut caught = TRUE;
         for atom in said {
-            let Some(&unraised) = self.unraised.get(&atom) else { continue };
+            let Some(&unraised) = self.tests.unraised.get(&atom) else { continue };
             let (goes_well, raised) = (self.d.machine(unraised), self.d.atom(atom));
             let either = self.d.or(goes_well, raised);
             caught = self.d.and(caught, either);
@@ -413,7 +413,7 @@ impl<'p> Interp<'p> {
         for item in items {
             let before = self.path;
             self.path = self.d.and(before, runs);
-            self.pass += 1;
+            self.run.pass += 1;
             let item = self.next_round(item);
             self.assign(generator.target, item);
             for &c in linked.ir.list(generator.conditions) {

@@ -4,6 +4,7 @@
 //! outside things for parameters. Calls into the project are interpreted with the caller's values. Budgets
 //! bound every dimension; past one, the answer is "unknown" and nothing more is said.
 
+pub(crate) mod alternatives;
 pub(crate) mod budget;
 pub(crate) mod calls;
 pub(crate) mod compare;
@@ -16,14 +17,11 @@ pub(crate) mod handlers;
 pub(crate) mod import_calls;
 pub(crate) mod join;
 pub(crate) mod loops;
+pub(crate) mod state;
 pub(crate) mod stmt;
 pub(crate) mod unbound_locals;
 pub(crate) mod undefined_names;
 pub(crate) mod with;
-
-use std::cell::RefCell;
-
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::budget::Budget;
 pub use self::entry::{Exhausted, Outcome, run_module};
@@ -31,16 +29,16 @@ use self::frame::{Frame, ObjKind, Object};
 pub(crate) use self::handlers::catches_missing_device;
 
 use super::domain::atom::{AtomId, Atoms};
-use super::domain::diagram::{Cond, Dd, Diagrams, FALSE, Literal, TRUE};
+use super::domain::diagram::{Cond, Dd, Diagrams, FALSE, TRUE};
 use super::domain::dims::Dims;
 use super::domain::event::Event;
-use super::domain::store::{Cell, Store};
+use super::domain::store::Store;
 use super::domain::value::{
     Closure, Device, FrameId, Host, NO_ORIGIN, ObjId, Origin, OriginId, Outer, OuterId, OuterKey, Reason,
     Role, Tables, Tensor, Value,
 };
 use super::query::relevance::Relevance;
-use crate::ir::{ClassId, ExprId, FuncId};
+use crate::ir::{ExprId, FuncId};
 use crate::link::{ClassKey, Linked, ModIdx, Program};
 use crate::span::Place;
 use crate::sym::Sym;
@@ -87,140 +85,33 @@ pub struct Interp<'p> {
     pub(crate) frame: FrameId,
     /// When this point is reached.
     pub(crate) path: Cond,
-    /// Counts passes of loops, so that one expression's results differ from pass to pass.
-    pub(crate) pass: u32,
     pub(crate) budget: Budget,
-    /// Modules with a hook that may move them, their inputs or their outputs at every call.
-    pub(crate) hooked: FxHashSet<ObjId>,
-    /// Methods that return tuples or dicts.
-    pub(crate) several: FxHashMap<(ModIdx, FuncId), bool>,
-    /// What functions give that are not followed.
-    pub(crate) summaries: FxHashMap<(ModIdx, FuncId), super::summary::returns::Gives>,
-    /// Callees that took more steps than a call may.
-    pub(crate) heavy: FxHashSet<(ModIdx, FuncId)>,
-    /// The same, with less than that left: only the entry point that is interpreted does without them.
-    pub(crate) heavy_here: FxHashSet<(ModIdx, FuncId)>,
-    /// The last call took more steps than it had.
-    pub(crate) gave_up: bool,
-    pub(crate) depth: u32,
-    pub(crate) exhausted: bool,
-    /// Is the first GPU the current one all the time, as far as that was asked?
-    pub(crate) first_gpu: Option<bool>,
-    /// Counts uses of devices that are there, for handlers around them.
-    pub(crate) work: u32,
-    /// What decides about the device whose use is being looked at.
-    pub(crate) deciders: Vec<AtomId>,
-    /// Chances by which alternatives are told apart that are looked at one by one just now.
-    pub(crate) split: Vec<AtomId>,
-    /// What holds where the alternatives are that are looked at one by one just now, be there room for it in the path or not.
-    pub(crate) taken: Vec<Literal>,
-    /// Classes of modules of which it has been asked whether they have weights.
-    pub(crate) weighty: RefCell<FxHashMap<ClassKey, bool>>,
-    /// While positive, nothing is reported.
-    pub(crate) muted: u32,
-    /// While positive, what runs is to raise some error.
-    pub(crate) awaiting: u32,
-    /// The device of factories without `device=`; a cell, so that branches join it.
-    pub(crate) default_device: Cell,
-    /// The device of the default tensor type, which `torch.Tensor` follows alone; a cell, too.
-    pub(crate) default_type: Cell,
-    pub(crate) tests: FxHashMap<Test, AtomId>,
-    /// Those of the tests that ask whether something from outside is `None`.
-    pub(crate) left_out: FxHashSet<AtomId>,
-    /// `hasattr(torch, "npu")` and the like.
-    pub(crate) plugin_atoms: FxHashMap<crate::world::Backend, AtomId>,
-    /// Which files are plainly written for CUDA alone, as far as that was asked.
-    pub(crate) cuda_only: FxHashMap<ModIdx, bool>,
-    /// Module-level variables: the first cell of each file that has been looked at.
-    pub(crate) globals: FxHashMap<ModIdx, Cell>,
-    /// Attributes of classes that are set, or that hold lists and dicts.
-    pub(crate) class_cells: FxHashMap<(ClassKey, Sym), Cell>,
-    /// Module-level variables that are being evaluated or have been.
-    pub(crate) evaluated: FxHashSet<(ModIdx, u16)>,
-    /// Which files import a clock.
-    pub(crate) clocks: FxHashMap<ModIdx, bool>,
-    /// When a `def` is reached, by file and function.
-    pub(crate) def_paths: FxHashMap<(ModIdx, FuncId), Cond>,
-    /// Outside things that are seen to be tensors.
-    pub(crate) tensor_proofs: FxHashSet<OuterId>,
-    /// Whose own methods gave a result: `x.reshape(-1)` lives where `x` does, and is a tensor if that is one.
-    pub(crate) own_results: FxHashMap<OriginId, OuterId>,
-    /// Those of them that arithmetic with a number gave.
-    pub(crate) own_numbers: FxHashSet<OriginId>,
-    /// Outside things that have been asked for their length.
-    pub(crate) sized: FxHashSet<OuterId>,
-    /// Values of which each is in a list, by what stands for all of them.
-    pub(crate) side_by_side: FxHashMap<Value, Vec<Value>>,
-    /// When outside things are known to be no tensors.
-    pub(crate) no_tensors: FxHashMap<OuterId, Cond>,
-    /// Where these hold the outside things are numbers.
-    pub(crate) numbers: FxHashMap<OuterId, Cond>,
-    /// When outside things have been asked to be of a class that no tensor has.
-    pub(crate) other_kinds: FxHashMap<OuterId, Cond>,
-    /// "This is a tensor", asked of something of which nobody here knows what it is, and which is not whatever a caller
-    /// gives.
-    pub(crate) tensor_or_not: FxHashSet<AtomId>,
-    /// Outside things that are used as sizes.
-    pub(crate) size_proofs: FxHashSet<OuterId>,
-    /// What is asked of an outside thing.
-    pub(crate) questions: FxHashMap<AtomId, (OuterId, Test)>,
-    /// What was assigned to attributes and items of outside things.
-    pub(crate) outer_writes: FxHashMap<OuterId, Cell>,
-    /// What `.to()` has made of outside things, which moves those in place that are modules.
-    pub(crate) outer_moves: FxHashMap<OuterId, Cell>,
     pub(crate) events: Vec<Pending>,
-    /// `torch.load` calls, by their result, that become events when it turns out to be weights.
-    pub(crate) loads: FxHashMap<OuterId, Pending>,
-    /// Files that have been written with `torch.save`, and when.
-    pub(crate) saved: FxHashMap<Sym, Cond>,
-    /// Context managers that have been entered and not left.
-    pub(crate) suspended: Vec<self::calls::generator_managers::Suspended>,
     /// The file whose functions are the entry points.
     pub(crate) entry: ModIdx,
-    /// The class of which the constructor is interpreted for itself.
-    pub(crate) constructed: Option<ClassId>,
-    /// What has a lower number was made before the entry point began.
-    pub(crate) made_before: usize,
-    pub(crate) speculative: bool,
-    pub(crate) asked_before: bool,
-    pub(crate) symbolic: bool,
-    /// Functions of the entry's file that its own body has called.
-    pub(crate) interpreted: FxHashSet<FuncId>,
-    /// What defaults of parameters were where a loop has come to the function.
-    pub(crate) captured: FxHashMap<(ModIdx, FuncId, Sym), Value>,
-    /// Functions whose wrappers are being interpreted, innermost last.
-    pub(crate) wrapped: Vec<self::calls::wrappers::Wrapped>,
-    /// Is something that a decorator is given set again further down?
-    pub(crate) set_again: FxHashMap<(ModIdx, ExprId), bool>,
-    /// The modules whose parts, or what is in place of their `forward`, are being called.
-    pub(crate) within: Vec<ObjId>,
-    /// When a function is reached through the project's own decorators.
-    pub(crate) wrappers: FxHashMap<(ModIdx, FuncId), Cond>,
-    /// When the function was called that a decorator was given.
-    pub(crate) probed: Cond,
-    /// While positive, modules are made without running their constructors.
-    pub(crate) shallow: u32,
-    /// What those would have been given.
-    pub(crate) unbuilt: FxHashMap<ObjId, self::calls::args::Args>,
-    /// When values have been asked to be of a class of another library.
-    pub(crate) foreign_kinds: FxHashMap<Value, Cond>,
-    /// Files of which all names are known that their code may read.
-    pub(crate) closed: FxHashMap<ModIdx, bool>,
-    /// The file's body ends before its end.
-    pub(crate) broken: bool,
-    /// When functions are handed to something that calls them.
-    pub(crate) handed: FxHashMap<(ModIdx, FuncId), Cond>,
-    /// What the calls in sight say of the functions they call.
-    pub(crate) callers: self::calls::visible_callers::Callers,
-    /// The expression whose value nobody looks at, with its activation.
-    pub(crate) unused: Option<(FrameId, ExprId)>,
-    /// Where the body of a `try` leads past it, by the atom of its handler.
-    pub(crate) unraised: FxHashMap<AtomId, Cond>,
-    /// The call that is tried out, if that is all that is interpreted.
-    pub(crate) trial: Option<self::import_calls::Trial>,
-    /// Facts about objects that are no part of the state.
-    pub(crate) watch: super::observers::watch::Watch,
     pub(crate) known: Known,
+    /// The entry point that is interpreted, and how far that has come.
+    pub(crate) run: self::state::Run,
+    /// Variables of files and attributes of classes.
+    pub(crate) names: self::state::Names,
+    /// Truth tests whose outcome is not known, and what has been assumed of them.
+    pub(crate) tests: self::state::Tests,
+    /// What is remembered of calls: which callees are followed, and what surrounds the one that is interpreted.
+    pub(crate) calls: self::calls::Calls,
+    /// What is known of collections besides their elements.
+    pub(crate) heap: super::heap::Heap,
+    /// What unknown values have shown themselves to be.
+    pub(crate) evidence: super::evidence::Evidence,
+    /// What is known of processes, their groups and their GPUs.
+    pub(crate) devices: super::models::devices::Devices,
+    /// What is known of modules and optimizers.
+    pub(crate) modules: super::models::modules::Modules,
+    /// Default devices, autocast, and results whose place is known by those of others.
+    pub(crate) tensors: super::models::tensors::Tensors,
+    /// What is known of objects of other libraries, and of files.
+    pub(crate) libraries: super::models::libraries::Libraries,
+    /// What observers remember until they can tell whether it is an event.
+    pub(crate) observed: super::observers::Observed,
 }
 
 /// An event that holds if these outside things are tensors.
@@ -265,7 +156,7 @@ impl<'p> Interp<'p> {
         store.set(default_device, Value::None);
         let default_type = store.alloc(1);
         store.set(default_type, Value::None);
-        let watch = super::observers::watch::Watch::new(Self::process_cells(&mut store));
+        let [ready, visible, nccl, environment, gradless] = Self::process_cells(&mut store);
         let known = Known {
             forward: Sym::new("forward"),
             builtins: Sym::new("builtins"),
@@ -285,77 +176,27 @@ impl<'p> Interp<'p> {
             frames: Vec::new(),
             frame: FrameId(0),
             path: TRUE,
-            pass: 0,
             budget: Budget::of(MAX_STEPS),
-            hooked: FxHashSet::default(),
-            several: FxHashMap::default(),
-            summaries: FxHashMap::default(),
-            heavy: FxHashSet::default(),
-            heavy_here: FxHashSet::default(),
-            gave_up: false,
-            depth: 0,
-            exhausted: false,
-            work: 0,
-            deciders: Vec::new(),
-            split: Vec::new(),
-            taken: Vec::new(),
-            weighty: RefCell::default(),
-            muted: 0,
-            awaiting: 0,
-            default_device,
-            default_type,
-            first_gpu: None,
-            tests: FxHashMap::default(),
-            left_out: FxHashSet::default(),
-            plugin_atoms: FxHashMap::default(),
-            cuda_only: FxHashMap::default(),
-            globals: FxHashMap::default(),
-            class_cells: FxHashMap::default(),
-            evaluated: FxHashSet::default(),
-            clocks: FxHashMap::default(),
-            def_paths: FxHashMap::default(),
-            tensor_proofs: FxHashSet::default(),
-            own_results: FxHashMap::default(),
-            own_numbers: FxHashSet::default(),
-            sized: FxHashSet::default(),
-            side_by_side: FxHashMap::default(),
-            no_tensors: FxHashMap::default(),
-            numbers: FxHashMap::default(),
-            other_kinds: FxHashMap::default(),
-            tensor_or_not: FxHashSet::default(),
-            size_proofs: FxHashSet::default(),
-            questions: FxHashMap::default(),
-            outer_writes: FxHashMap::default(),
-            outer_moves: FxHashMap::default(),
             events: Vec::new(),
-            loads: FxHashMap::default(),
-            saved: FxHashMap::default(),
-            suspended: Vec::new(),
             entry,
-            constructed: None,
-            made_before: 0,
-            speculative: false,
-            asked_before: false,
-            symbolic: false,
-            interpreted: FxHashSet::default(),
-            captured: FxHashMap::default(),
-            wrapped: Vec::new(),
-            set_again: FxHashMap::default(),
-            within: Vec::new(),
-            wrappers: FxHashMap::default(),
-            probed: FALSE,
-            shallow: 0,
-            unbuilt: FxHashMap::default(),
-            foreign_kinds: FxHashMap::default(),
-            closed: FxHashMap::default(),
-            broken: false,
-            handed: FxHashMap::default(),
-            callers: self::calls::visible_callers::Callers::default(),
-            unused: None,
-            unraised: FxHashMap::default(),
-            trial: None,
-            watch,
             known,
+            run: self::state::Run::default(),
+            names: self::state::Names::default(),
+            tests: self::state::Tests::default(),
+            calls: self::calls::Calls::default(),
+            heap: super::heap::Heap::default(),
+            evidence: super::evidence::Evidence::default(),
+            devices: super::models::devices::Devices {
+                ready,
+                visible,
+                environment,
+                nccl,
+                ..Default::default()
+            },
+            modules: super::models::modules::Modules::default(),
+            tensors: super::models::tensors::Tensors { default_device, default_type, ..Default::default() },
+            libraries: super::models::libraries::Libraries::default(),
+            observed: super::observers::Observed { gradless, ..Default::default() },
         }
     }
 
@@ -374,9 +215,9 @@ impl<'p> Interp<'p> {
     /// The test has this outcome from now on.
     pub(crate) fn note_test(&mut self, test: Test, atom: AtomId) {
         if matches!(test, Test::Compare(0, Value::Outer(_), Value::None)) {
-            self.left_out.insert(atom);
+            self.tests.left_out.insert(atom);
         }
-        self.tests.insert(test, atom);
+        self.tests.atoms.insert(test, atom);
     }
 
     /// The place of an expression of the function that is being interpreted.
@@ -386,15 +227,15 @@ impl<'p> Interp<'p> {
     }
 
     pub(crate) fn live(&self) -> bool {
-        self.path != FALSE && !self.exhausted
+        self.path != FALSE && !self.run.exhausted
     }
 
     /// Counts a step; past the budget everything ends quickly.
     pub(crate) fn step(&mut self) -> bool {
         self.budget.step();
         self.budget.take(self.d.taken());
-        self.exhausted |= self.budget.is_spent();
-        !self.exhausted
+        self.run.exhausted |= self.budget.is_spent();
+        !self.run.exhausted
     }
 
     pub(crate) fn origin(&mut self, place: Place, reason: Reason, from: OriginId) -> OriginId {
@@ -497,7 +338,7 @@ impl<'p> Interp<'p> {
     /// A list, and no set.
     pub(crate) fn true_list(&mut self, content: Value) -> Value {
         let id = self.object(ObjKind::List { module: false }, None, content);
-        self.watch.true_lists.insert(id);
+        self.heap.true_lists.insert(id);
         Value::Object(id)
     }
 
@@ -528,7 +369,8 @@ impl<'p> Interp<'p> {
 
     /// The same under another text than the callee's name.
     pub(crate) fn result_called(&mut self, expr: ExprId, text: impl FnOnce(&Self) -> String) -> Value {
-        let key = OuterKey::Result { module: self.here().module, expr, frame: self.frame, pass: self.pass };
+        let key =
+            OuterKey::Result { module: self.here().module, expr, frame: self.frame, pass: self.run.pass };
         if let Some(&id) = self.t.outer_ids.get(&key) {
             return Value::Outer(id);
         }

@@ -157,9 +157,9 @@ impl<'p> Interp<'p> {
     /// `.to(dtype)`, of which it is known that it is a type of numbers: it stays where it is.
     fn names_dtype_alone(&mut self, call: Call<'_>) -> bool {
         let [only] = call.args else { return false };
-        self.muted += 1;
+        self.run.muted += 1;
         let given = self.eval(only.value);
-        self.muted -= 1;
+        self.run.muted -= 1;
         let dtype = |v: &Value| matches!(*v, Value::External(path) if crate::flow::models::tensors::sizes::dtype_width(path.as_str()).is_some());
         self.values_of(given).iter().all(dtype)
     }
@@ -379,11 +379,11 @@ impl<'p> Interp<'p> {
             catches_oom,
             catches_missing,
         });
-        let work = self.work;
+        let work = self.run.work;
         let returned = self.here().returned;
         self.block(body);
         let returns = self.here().returned != returned;
-        let worked = self.work > work;
+        let worked = self.run.work > work;
         let tried = self.here_mut().tries.pop();
         let (survived, imported, left, known) = tried.map_or_else(
             || (TRUE, TRUE, Vec::new(), Vec::new()),
@@ -402,7 +402,7 @@ impl<'p> Interp<'p> {
         }
         // What is caught here does not reach handlers further out.
         if catches_oom && !handlers.iter().any(|h| self.raises_again(h)) {
-            self.work = work;
+            self.run.work = work;
         }
         let mut state = (good_path, good);
         let asks = self.asks_by_trying(body);

@@ -15,7 +15,7 @@ const FEW_PATHS: u32 = 4;
 impl Interp<'_> {
     /// A variable is about to be given a value: on this path it is bound.
     pub(crate) fn note_bound(&mut self, var: Var, cell: Cell, value: Value) {
-        let before = self.watch.bound.get(&cell).copied();
+        let before = self.names.bound.get(&cell).copied();
         let here = match before {
             Some(TRUE) | None if value == Value::Absent => return,
             Some(TRUE) => return,
@@ -31,13 +31,13 @@ impl Interp<'_> {
             // What held when the function was called holds for all its lines.
             None => self.d.given(self.path, self.here().entry),
         };
-        self.watch.bound.insert(cell, here);
+        self.names.bound.insert(cell, here);
     }
 
     /// A variable of the present activation is read: where nothing has bound it, the path ends here.
     pub(crate) fn needs_bound(&mut self, cell: Cell) {
-        let Some(&bound) = self.watch.bound.get(&cell) else { return };
-        let (atoms, left_out) = (&self.atoms, &self.left_out);
+        let Some(&bound) = self.names.bound.get(&cell) else { return };
+        let (atoms, left_out) = (&self.atoms, &self.tests.left_out);
         // What else decides than these and `if x is None:`, of what is given from outside, a path has no room for.
         let about_devices = |atom: AtomId| {
             atom.is_hardware()

@@ -23,12 +23,12 @@ static KNOWN: LazyLock<FxHashSet<Sym>> = LazyLock::new(|| {
 impl Interp<'_> {
     /// A name that nothing binds is read: if nothing can have bound it all the same, the path ends here.
     pub(crate) fn check_bound(&mut self, name: Sym, module: ModIdx) {
-        if self.muted > 0 || KNOWN.contains(&name) || !self.binds_all_names(module) {
+        if self.run.muted > 0 || KNOWN.contains(&name) || !self.binds_all_names(module) {
             return;
         }
         // What a file's body always comes to ends the file, and nobody gets its functions.
-        if self.path == TRUE && !self.symbolic && !self.as_script() {
-            self.broken = true;
+        if self.path == TRUE && !self.run.symbolic && !self.as_script() {
+            self.run.ends_early = true;
         }
         self.path = FALSE;
     }
@@ -54,7 +54,7 @@ impl Interp<'_> {
 
     /// Does the file show all names that its code can read: no star import, and nothing that binds by a text?
     fn binds_all_names(&mut self, module: ModIdx) -> bool {
-        if let Some(&known) = self.closed.get(&module) {
+        if let Some(&known) = self.names.closed.get(&module) {
             return known;
         }
         let linked = self.program.get(module);
@@ -62,7 +62,7 @@ impl Interp<'_> {
         let opens = |e: &Expr| matches!(e, Expr::Var(Var::Unbound(name)) if OPENS.contains(&name.as_str()));
         let closed =
             !linked.ir.imports.iter().any(|i| i.name == Some(star)) && !linked.ir.exprs.iter().any(opens);
-        self.closed.insert(module, closed);
+        self.names.closed.insert(module, closed);
         closed
     }
 }

@@ -13,11 +13,11 @@ use crate::sym::Sym;
 
 impl Interp<'_> {
     pub(crate) fn with(&mut self, items: &[(ExprId, Option<ExprId>)], body: Block) {
-        let saved = self.store.get(self.default_device);
-        let gradless = self.store.get(self.watch.gradless);
+        let saved = self.store.get(self.tensors.default_device);
+        let gradless = self.store.get(self.observed.gradless);
         let (mut scoped, mut fake) = (false, false);
-        let casts = self.watch.autocasts.len();
-        let open = self.suspended.len();
+        let casts = self.tensors.autocasts.len();
+        let open = self.calls.suspended.len();
         let mut entered = Vec::new();
         for &(context, target) in items {
             let manager = self.eval(context);
@@ -44,12 +44,12 @@ impl Interp<'_> {
         }
         self.leave_managers(open, path, returned);
         self.leave(entered);
-        self.watch.autocasts.truncate(casts);
+        self.tensors.autocasts.truncate(casts);
         if items.iter().any(|&(context, _)| self.switches_gradients(context)) {
-            self.store.set(self.watch.gradless, gradless);
+            self.store.set(self.observed.gradless, gradless);
         }
         if scoped {
-            let cell = self.default_device;
+            let cell = self.tensors.default_device;
             self.store.set(cell, saved);
         }
     }
@@ -91,7 +91,7 @@ impl Interp<'_> {
     /// Such a block. Has it worked on a device, out-of-memory errors go the way of all others.
     fn block_that_drops(&mut self, body: Block, awaited: bool, drops: Option<ExprId>) {
         let Some(context) = drops else { return self.block_that_raises(body, awaited) };
-        let (before, work, mark) = (self.path, self.work, self.store.mark());
+        let (before, work, mark) = (self.path, self.run.work, self.store.mark());
         self.here_mut().tries.push(TryFrame {
             start: before,
             mark,
@@ -105,7 +105,7 @@ impl Interp<'_> {
         });
         self.block_that_raises(body, awaited);
         self.here_mut().tries.pop();
-        if self.work > work {
+        if self.run.work > work {
             let after = std::mem::replace(&mut self.path, before);
             let there = self.available(None);
             if let Some(bite) = self.bite(there, false) {
@@ -115,17 +115,17 @@ impl Interp<'_> {
             self.path = after;
         }
         // What is dropped here does not reach handlers further out.
-        self.work = work;
+        self.run.work = work;
     }
 
     /// What raises in such a block ends the block and nothing else; what is waited for is no finding.
     fn block_that_raises(&mut self, body: Block, awaited: bool) {
         let before = self.path;
-        self.muted += u32::from(awaited);
-        self.awaiting += 1;
+        self.run.muted += u32::from(awaited);
+        self.run.awaiting += 1;
         self.block(body);
-        self.awaiting -= 1;
-        self.muted -= u32::from(awaited);
+        self.run.awaiting -= 1;
+        self.run.muted -= u32::from(awaited);
         if !self.live() {
             self.path = before;
         }

@@ -45,9 +45,9 @@ impl Interp<'_> {
                 (Device::CudaSome, UseKind::Transfer | UseKind::Move) => UseKind::Indexed,
                 _ => how,
             };
-            self.d.support(here, &mut self.deciders);
+            self.d.support(here, &mut self.tests.deciders);
             self.check_leaf_use(here, origin, backend, index, e, how, what);
-            self.deciders.clear();
+            self.tests.deciders.clear();
         }
     }
 
@@ -168,7 +168,7 @@ impl Interp<'_> {
         }
         let at = self.literal_of(origin).map_or(self.place(e).span, |p| p.span);
         let before = self.path;
-        self.muted += 1;
+        self.run.muted += 1;
         let tests = conditions(&self.linked().ir, at);
         let asked = tests.into_iter().any(|(test, _)| {
             let cond = self.test(test);
@@ -176,7 +176,7 @@ impl Interp<'_> {
             self.d.support(cond, &mut atoms);
             atoms.iter().any(|a| a.is_hardware())
         });
-        self.muted -= 1;
+        self.run.muted -= 1;
         self.path = before;
         asked || self.is_called_in_branch()
     }
@@ -228,7 +228,7 @@ impl Interp<'_> {
             || !self.in_module()
             || self.constructing()
             // A script has put the module somewhere: what does not fit there is a mismatch.
-            || !self.symbolic
+            || !self.run.symbolic
             // What else the method puts there has shown before whether the module is somewhere else.
             || self.is_module_on(Device::Cuda(index))
         {
@@ -339,7 +339,7 @@ impl Interp<'_> {
             return;
         };
         let bite = Bite::in_world(crate::world::World::Always);
-        if self.muted > 0 || self.exhausted {
+        if self.run.muted > 0 || self.run.exhausted {
             return;
         }
         let place = self.place(e);
@@ -353,9 +353,9 @@ impl Interp<'_> {
 
     /// Is it a module's parameter, whichever it is?
     fn holds_parameter(&mut self, base: ExprId) -> bool {
-        self.muted += 1;
+        self.run.muted += 1;
         let v = self.eval(base);
-        self.muted -= 1;
+        self.run.muted -= 1;
         self.values_of(v).into_iter().all(|v| match v {
             Value::Tensor(t) => self.get_tensor(t).role == Role::Parameter,
             _ => false,
@@ -364,20 +364,20 @@ impl Interp<'_> {
 
     /// Has it been given attributes, like a batch that is an object of its own?
     fn has_own_fields(&mut self, base: ExprId) -> bool {
-        if self.watch.with_fields.is_empty() {
+        if self.modules.with_fields.is_empty() {
             return false;
         }
-        self.muted += 1;
+        self.run.muted += 1;
         let v = self.eval(base);
-        self.muted -= 1;
-        self.values_of(v).into_iter().any(|v| self.watch.with_fields.contains(&v))
+        self.run.muted -= 1;
+        self.values_of(v).into_iter().any(|v| self.modules.with_fields.contains(&v))
     }
 
     /// `batch.detach()`, where `batch` has a `source`, too: it may have made that of itself, or in place.
     fn comes_of_no_tensor(&mut self, base: ExprId) -> bool {
-        self.muted += 1;
+        self.run.muted += 1;
         let v = self.eval(base);
-        self.muted -= 1;
+        self.run.muted -= 1;
         self.values_of(v).into_iter().any(|v| match v {
             Value::Outer(o) => self.has_what_no_tensor_has(o),
             Value::Tensor(t) => self
@@ -389,9 +389,9 @@ impl Interp<'_> {
 
     /// What loops draw that the expression may be: a batch, which may have fields and a way of its own to move.
     fn drawn_in(&mut self, base: ExprId) -> Vec<crate::flow::domain::value::OuterId> {
-        self.muted += 1;
+        self.run.muted += 1;
         let v = self.eval(base);
-        self.muted -= 1;
+        self.run.muted -= 1;
         let drawn = |v| match v {
             Value::Outer(o) if self.is_of_batch_outside(o) => Some(o),
             _ => None,
@@ -401,19 +401,19 @@ impl Interp<'_> {
 
     /// Does `.to(…)` name a device (and not only a dtype)?
     pub(crate) fn names_target(&mut self, call: crate::ir::Call<'_>) -> bool {
-        self.muted += 1;
+        self.run.muted += 1;
         let args = self.arguments(call);
         let e = call.func;
         let target = self.target_of_to(&args, e);
-        self.muted -= 1;
+        self.run.muted -= 1;
         target.is_some()
     }
 
     /// What must turn out to be tensors for the receiver to be one, whichever it is; `None` if it may be another thing.
     fn discarded_proof(&mut self, base: ExprId) -> Option<Vec<crate::flow::domain::value::OuterId>> {
-        self.muted += 1;
+        self.run.muted += 1;
         let v = self.eval(base);
-        self.muted -= 1;
+        self.run.muted -= 1;
         let mut needs = Vec::new();
         for v in self.values_but_none(v) {
             match v {
@@ -439,7 +439,7 @@ impl Interp<'_> {
             let v = *self.t.values.get(leaf);
             let asked = match v {
                 Value::Outer(_) => {
-                    self.tests.get(&crate::flow::machine::Test::Compare(0, v, Value::None)).copied()
+                    self.tests.atoms.get(&crate::flow::machine::Test::Compare(0, v, Value::None)).copied()
                 }
                 _ => None,
             };
@@ -467,14 +467,14 @@ impl Interp<'_> {
     pub(crate) fn enter(&mut self, manager: Value, e: ExprId) -> bool {
         match manager {
             Value::Device(d) => {
-                let cell = self.default_device;
+                let cell = self.tensors.default_device;
                 let d = self.because(d, e, Reason::Made);
                 self.store.set(cell, Value::Device(d));
                 true
             }
             Value::Choice(_) => {
                 if let Some(d) = self.as_device(manager, e) {
-                    let cell = self.default_device;
+                    let cell = self.tensors.default_device;
                     self.store.set(cell, Value::Device(d));
                     return true;
                 }
@@ -484,7 +484,7 @@ impl Interp<'_> {
                 self.enter_call(e);
                 let places = matches!(manager, Value::Object(_) | Value::Outer(_) | Value::Unknown);
                 if places && self.is_given_a_device(e) {
-                    let (cell, unknown) = (self.default_device, self.unknown_device());
+                    let (cell, unknown) = (self.tensors.default_device, self.unknown_device());
                     self.store.set(cell, Value::Device(unknown));
                     return true;
                 }
@@ -520,9 +520,9 @@ impl Interp<'_> {
         if !fact.context || fact.without != Without::Raises || fact.accelerator != Accelerator::Cuda {
             return;
         }
-        self.muted += 1;
+        self.run.muted += 1;
         let device = call.args.first().map(|a| (self.eval(a.value), a.value));
-        self.muted -= 1;
+        self.run.muted -= 1;
         if matches!(device, Some((Value::None | Value::Device(_), _))) && fact.none_is_harmless {
             if let Some((Value::Device(d), _)) = device {
                 let what = format!("`with {path}`");
@@ -536,7 +536,7 @@ impl Interp<'_> {
 
     /// A test by its key, as [`Interp::truth`] makes them.
     pub(crate) fn keyed_test(&mut self, test: crate::flow::machine::Test, at: ExprId) -> Cond {
-        let atom = match self.tests.get(&test) {
+        let atom = match self.tests.atoms.get(&test) {
             Some(&a) => a,
             None => {
                 let place = self.place(at);

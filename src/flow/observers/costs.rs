@@ -31,7 +31,7 @@ impl Interp<'_> {
 
     /// Numbers of 64 bits on a GPU.
     pub(crate) fn doubles_on_gpu(&mut self, device: Dd, double: Cond, e: ExprId) {
-        if double == crate::flow::domain::diagram::TRUE && self.muted == 0 {
+        if double == crate::flow::domain::diagram::TRUE && self.run.muted == 0 {
             self.tell_on_cuda(device, Kind::DoubleOnGpu, e);
         }
     }
@@ -61,14 +61,14 @@ impl Interp<'_> {
     /// `dtype=torch.bfloat16` on a GPU.
     pub(crate) fn check_bfloat16(&mut self, device: Dd, args: &Args, e: ExprId) {
         let says = |v: Value| matches!(v, Value::External(path) if path.as_str() == "torch.bfloat16");
-        if self.muted == 0 && args.values().any(|(v, _)| says(v)) && !self.asks_capability() {
+        if self.run.muted == 0 && args.values().any(|(v, _)| says(v)) && !self.asks_capability() {
             self.tell_on_cuda(device, Kind::Bfloat16, e);
         }
     }
 
     /// `.bfloat16()` of a tensor or module on a GPU.
     pub(crate) fn cast_to_bfloat16(&mut self, device: Dd, e: ExprId) {
-        if self.muted == 0 && !self.asks_capability() {
+        if self.run.muted == 0 && !self.asks_capability() {
             self.tell_on_cuda(device, Kind::Bfloat16, e);
         }
     }
@@ -87,7 +87,7 @@ impl Interp<'_> {
     pub(crate) fn check_emptied(&mut self, path: Sym, e: ExprId) {
         let empties =
             matches!(path.as_str(), "torch.cuda.empty_cache" | "torch.accelerator.memory.empty_cache");
-        if !empties || self.muted > 0 || self.here().loops.is_empty() || self.is_in_branch() {
+        if !empties || self.run.muted > 0 || self.here().loops.is_empty() || self.is_in_branch() {
             return;
         }
         let there = self.available(None);
@@ -104,7 +104,7 @@ impl Interp<'_> {
 
     /// A number is read in every round of a training.
     pub(crate) fn check_sync(&mut self, device: Dd, e: ExprId) {
-        if self.muted > 0
+        if self.run.muted > 0
             || self.here().loops.is_empty()
             || self.is_in_branch()
             || !self.mentions(&["backward"])
@@ -126,7 +126,7 @@ impl Interp<'_> {
     /// A result is put into a list in every round, and no gradient is wanted.
     pub(crate) fn check_accumulated(&mut self, v: Value, e: ExprId) {
         let Value::Tensor(t) = v else { return };
-        if self.muted > 0 || self.here().loops.is_empty() {
+        if self.run.muted > 0 || self.here().loops.is_empty() {
             return;
         }
         let ir = &self.linked().ir;

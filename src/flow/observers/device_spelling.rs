@@ -189,7 +189,7 @@ impl Interp<'_> {
                 _ => false,
             };
             if !certain && string && self.may_be_text(device, at) {
-                self.watch.texts.insert(place);
+                self.observed.texts.insert(place);
                 if matches!(device, Value::Device(d) if !self.is_text(d)) {
                     return true;
                 }
@@ -199,7 +199,7 @@ impl Interp<'_> {
                 certain =
                     string && self.is_known_device(device) || indexed || self.is_device_object(at, string);
             }
-            if self.muted > 0 || !certain {
+            if self.run.muted > 0 || !certain {
                 continue;
             }
             let how = match (string, indexed) {
@@ -314,9 +314,9 @@ impl Interp<'_> {
                 if self.is_device_of_parameter(e) || self.is_of_forwards_input(base) {
                     return true;
                 }
-                self.muted += 1;
+                self.run.muted += 1;
                 let v = self.eval(base);
-                self.muted -= 1;
+                self.run.muted -= 1;
                 match v {
                     Value::Tensor(t) => self.get_tensor(t).certain,
                     Value::Outer(o) => self.t.get_outer(o).tensor,
@@ -350,8 +350,11 @@ impl Interp<'_> {
             Value::Outer(o) => {
                 let here = when.map_or(TRUE, |(d, leaf)| self.d.where_leaf(d, &mut |p| p == leaf));
                 let here = self.d.and(self.path, here);
-                let asked =
-                    self.tests.get(&crate::flow::machine::Test::Compare(20, Value::Outer(o), text)).copied();
+                let asked = self
+                    .tests
+                    .atoms
+                    .get(&crate::flow::machine::Test::Compare(20, Value::Outer(o), text))
+                    .copied();
                 asked.is_some_and(|atom| {
                     let is_text = self.d.atom(atom);
                     let other = self.d.not(is_text);
@@ -422,7 +425,8 @@ impl Interp<'_> {
             return false;
         }
         // `DistributedDataParallel` has one (torch/nn/parallel/distributed.py), and stands for what it wraps.
-        let wrapped = self.watch.wraps.get(&id).map_or(crate::flow::domain::diagram::FALSE, |wraps| wraps[1]);
+        let wrapped =
+            self.modules.wraps.get(&id).map_or(crate::flow::domain::diagram::FALSE, |wraps| wraps[1]);
         let plain = self.d.not(wrapped);
         let Some(bite) = self.bite(plain, false) else { return false };
         let place = self.place(e);
@@ -490,7 +494,7 @@ impl Interp<'_> {
 
     /// A CPU tensor is given to a collective of an NCCL group, or of one that is made elsewhere.
     pub(crate) fn check_collective(&mut self, v: Value, e: ExprId, what: &str) {
-        match self.store.get(self.watch.nccl) {
+        match self.store.get(self.devices.nccl) {
             Value::Bool(nccl) => self.check_carried(v, e, what, nccl),
             // Some ways here have made a group.
             made @ Value::Choice(_) => {
@@ -519,7 +523,7 @@ impl Interp<'_> {
     fn is_group_elsewhere(&self) -> bool {
         let ir = &self.linked().ir;
         let looks = |name: &Sym| name.as_str().contains("backend");
-        self.watch.group_started.is_none() && !ir.attributes.iter().any(looks)
+        self.devices.group_started.is_none() && !ir.attributes.iter().any(looks)
     }
 
     /// The same where the group is one of NCCL on this condition.
@@ -530,7 +534,7 @@ impl Interp<'_> {
         what: &str,
         nccl: crate::flow::domain::diagram::Cond,
     ) {
-        let mut parts = super::watch::Parts::default();
+        let mut parts = crate::flow::models::modules::submodules::Parts::default();
         self.parts_of(v, &mut parts, 0);
         for t in parts.tensors {
             let t = self.get_tensor(t);
@@ -560,7 +564,7 @@ impl Interp<'_> {
         let cond = self.chosen_nccl(v, at);
         if cond != crate::flow::domain::diagram::FALSE {
             let now = self.d.and(self.path, cond);
-            self.store.set(self.watch.nccl, Value::Bool(now));
+            self.store.set(self.devices.nccl, Value::Bool(now));
         }
     }
 }

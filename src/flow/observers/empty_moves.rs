@@ -14,16 +14,16 @@ use crate::world::World;
 impl Interp<'_> {
     /// A module is moved: is that its own constructor, which has made nothing yet that could move?
     pub(crate) fn note_empty_move(&mut self, id: ObjId, name: Sym, device: Dd, e: ExprId) {
-        if self.obj(id).kind != ObjKind::Module || self.muted > 0 || self.path == FALSE {
+        if self.obj(id).kind != ObjKind::Module || self.run.muted > 0 || self.path == FALSE {
             return;
         }
         // What is told to stay on the host stays there in any case.
         let stays = self.device_leaves(device).iter().all(|&(_, d, _)| d == Device::Cpu);
         match self.made_by(id, e) {
             Some(place) if !stays && self.has_no_parts_yet(id) => {
-                self.watch.empty_moves.push((id, place, name));
+                self.observed.empty_moves.push((id, place, name));
             }
-            _ => self.watch.empty_moves.retain(|&(moved, ..)| moved != id),
+            _ => self.observed.empty_moves.retain(|&(moved, ..)| moved != id),
         }
     }
 
@@ -51,7 +51,7 @@ impl Interp<'_> {
         };
         !info.unknown_base
             && info.externals.iter().all(plain)
-            && !self.watch.half_made.contains(&id)
+            && !self.calls.half_made.contains(&id)
             && !self.moves_by_itself(key)
             && self.obj(id).attrs.iter().all(|&(name, cell)| {
                 let v = self.store.get(cell);
@@ -77,8 +77,8 @@ impl Interp<'_> {
 
     /// A module's constructor has ended: it has parts, which came after it was moved, and are where they were made.
     pub(crate) fn check_empty_moves(&mut self, id: ObjId) {
-        let Some(n) = self.watch.empty_moves.iter().rposition(|&(moved, ..)| moved == id) else { return };
-        let (_, place, method) = self.watch.empty_moves.swap_remove(n);
+        let Some(n) = self.observed.empty_moves.iter().rposition(|&(moved, ..)| moved == id) else { return };
+        let (_, place, method) = self.observed.empty_moves.swap_remove(n);
         let fields = self.obj(id).attrs.iter().map(|&(name, cell)| (name, self.store.get(cell)));
         let held: Vec<(Sym, ObjId)> = fields
             .filter_map(|(name, v)| match v {
@@ -88,7 +88,9 @@ impl Interp<'_> {
             .collect();
         let late =
             held.into_iter().find(|&(_, part)| self.has_weights(part, 0) && self.left_where_made(part));
-        let Some(at) = late.and_then(|(name, _)| self.watch.fields.get(&(id, name)).copied()) else { return };
+        let Some(at) = late.and_then(|(name, _)| self.modules.fields.get(&(id, name)).copied()) else {
+            return;
+        };
         if self.obj(id).class.is_none_or(|key| self.may_be_moved_by_maker(key)) {
             // Where its parts are in the end is the maker's matter.
             let unknown = self.unknown_device();

@@ -87,7 +87,7 @@ impl Interp<'_> {
 
     /// All ways in which it goes wrong, coincidences among them.
     fn somehow(&mut self, bad: Cond, guards: bool) -> Vec<Way> {
-        if self.muted > 0 || self.exhausted {
+        if self.run.muted > 0 || self.run.exhausted {
             return Vec::new();
         }
         let path = self.path;
@@ -120,7 +120,7 @@ impl Interp<'_> {
         let (mut set, mut set_clauses): (Vec<Literal>, Vec<String>) = (Vec::new(), Vec::new());
         for &(atom, truth) in cube {
             // Another alternative than the one that is looked at.
-            if self.taken.contains(&(atom, !truth)) {
+            if self.tests.taken.contains(&(atom, !truth)) {
                 return None;
             }
             // The path once said otherwise, and had no room for it.
@@ -172,11 +172,11 @@ impl Interp<'_> {
                 _ => (None, false, 1),
             };
             // Whatever picks the device knows about devices.
-            let picks = self.deciders.contains(&atom) && !matches!(by_default, Some(true));
+            let picks = self.tests.deciders.contains(&atom) && !matches!(by_default, Some(true));
             if guards && (guard || picks) {
                 return None;
             }
-            let open = self.split.contains(&atom)
+            let open = self.tests.split.contains(&atom)
                 || !self.implied(path, atom, truth)
                 || truth && self.may_go_well(atom, cube);
             if !idle.contains(&atom) && open {
@@ -221,7 +221,7 @@ impl Interp<'_> {
                 }
             }
         };
-        self.tests.iter().any(|(test, &asked)| {
+        self.tests.atoms.iter().any(|(test, &asked)| {
             asked == atom
                 && match *test {
                     Test::Truth(v) => some_item(v),
@@ -273,10 +273,10 @@ impl Interp<'_> {
         mut bad: Cond,
         chance: &[Literal],
     ) -> Option<bool> {
-        if !self.split.is_empty() {
+        if !self.tests.split.is_empty() {
             // The alternative that is looked at is one of several that get here.
             bad = self.d.and(bad, reached);
-            let split = &self.split;
+            let split = &self.tests.split;
             reached = self.d.forget(reached, &|atom| !split.contains(&atom));
         }
         let mut path = self.path;
@@ -316,7 +316,7 @@ impl Interp<'_> {
 
     /// Does the body of the `try` whose handler this atom is about get past it on such a machine, too?
     fn may_go_well(&mut self, atom: AtomId, machine: &[Literal]) -> bool {
-        let Some(&unraised) = self.unraised.get(&atom) else { return false };
+        let Some(&unraised) = self.tests.unraised.get(&atom) else { return false };
         let mut well = unraised;
         for &(atom, truth) in machine.iter().filter(|(atom, _)| atom.is_hardware()) {
             let mut c = self.d.atom(atom);
@@ -346,20 +346,20 @@ impl Interp<'_> {
             stack: self.call_stack(),
             entered: self.module_calls(),
             in_module: self.in_module(),
-            speculative: self.speculative,
+            speculative: self.run.speculative,
             callers_decide: false,
             followed: false,
             parameter: None,
-            asked_before: self.asked_before,
-            entry: self.callers.entry,
-            symbolic: self.symbolic,
+            asked_before: self.run.asked_before,
+            entry: self.calls.callers.entry,
+            symbolic: self.run.symbolic,
             also: Vec::new(),
             cuda_only,
             asked_for: self.asked_for(),
             frequency: self.frequency(place),
             bytes: None,
         };
-        self.events.push(Pending { event, needs, about: Vec::new(), function: self.callers.entry });
+        self.events.push(Pending { event, needs, about: Vec::new(), function: self.calls.callers.entry });
     }
 
     /// Is one of the functions that lead here in a file that is plainly written for CUDA alone? Then nobody comes here
@@ -370,7 +370,12 @@ impl Interp<'_> {
             let frame = &self.frames[f.0 as usize];
             let (module, caller) = (frame.module, frame.caller);
             let (files, relevance) = (crate::flow::evidence::file_facts::Files(self.program), self.relevance);
-            if *self.cuda_only.entry(module).or_insert_with(|| files.cuda_only_file(relevance, module)) {
+            if *self
+                .observed
+                .cuda_only
+                .entry(module)
+                .or_insert_with(|| files.cuda_only_file(relevance, module))
+            {
                 return true;
             }
             at = caller;
@@ -529,12 +534,12 @@ impl Interp<'_> {
         if !matches!(ir.expr(root), Expr::Var(_)) || ir.function_around(root) != self.here().func {
             return Gives::Other;
         }
-        self.muted += 1;
+        self.run.muted += 1;
         let v = self.eval(e);
-        self.muted -= 1;
+        self.run.muted -= 1;
         let one = |v: Value| match v {
             Value::Tensor(_) => Gives::Tensor,
-            Value::Outer(o) if self.watch.shown_modules.contains(&o) => Gives::Module,
+            Value::Outer(o) if self.evidence.shown_modules.contains(&o) => Gives::Module,
             Value::Outer(_) => Gives::Tensor,
             Value::Object(id) if self.is_module_object(id) => Gives::Module,
             Value::Object(id) if self.is_list_of_tensors(id) => Gives::Tensors,

@@ -153,9 +153,9 @@ impl Interp<'_> {
                 *x == var && (whole || function.contains(at)) && at.start > ir.span(base).start
             });
         // A batch, or what was made here: its numbers are on the host already.
-        self.muted += 1;
+        self.run.muted += 1;
         let source = self.eval(from);
-        self.muted -= 1;
+        self.run.muted -= 1;
         let on_host = match source {
             Value::Tensor(s) => self.only_host(self.get_tensor(s).device),
             _ => false,
@@ -181,9 +181,9 @@ impl Interp<'_> {
         if name.as_str() != "cpu" || !ir.call(c).args.is_empty() {
             return;
         }
-        self.muted += 1;
+        self.run.muted += 1;
         let source = self.eval(from);
-        self.muted -= 1;
+        self.run.muted -= 1;
         let Value::Tensor(s) = source else { return };
         let s = self.get_tensor(s);
         if !s.certain {
@@ -394,17 +394,17 @@ impl Interp<'_> {
             return false;
         }
         let Some(first) = call.args.first().filter(|a| a.kind == ArgKind::Positional) else { return false };
-        self.muted += 1;
+        self.run.muted += 1;
         let v = self.eval(first.value);
-        self.muted -= 1;
+        self.run.muted -= 1;
         v == Value::Host(Host::Array)
     }
 
     /// As far as anybody can see, it is no tensor or array of the host.
     pub(crate) fn is_number(&mut self, e: ExprId) -> bool {
-        self.muted += 1;
+        self.run.muted += 1;
         let v = self.eval(e);
-        self.muted -= 1;
+        self.run.muted -= 1;
         match v {
             Value::Tensor(_) | Value::Host(Host::Array | Host::Doubles | Host::Numbers) => false,
             Value::Outer(o) => !self.is_tensorish(o),

@@ -57,14 +57,14 @@ impl Interp<'_> {
         match name {
             "eval" => {
                 let place = self.place(e);
-                self.watch.evaluated.insert(module, place);
+                self.observed.evaluated.insert(module, place);
             }
             "train" if args.positional.first().is_some_and(|&(v, _)| v == Value::Bool(FALSE)) => {
                 let place = self.place(e);
-                self.watch.evaluated.insert(module, place);
+                self.observed.evaluated.insert(module, place);
             }
             "train" => {
-                self.watch.evaluated.remove(&module);
+                self.observed.evaluated.remove(&module);
             }
             _ => {}
         }
@@ -73,14 +73,14 @@ impl Interp<'_> {
     /// A module in evaluation mode is called, again and again or besides its training, and nothing around it says
     /// anything about gradients.
     pub(crate) fn check_evaluation(&mut self, id: ObjId, e: ExprId) {
-        let Some(&since) = self.watch.evaluated.get(&Value::Object(id)) else { return };
-        if self.muted > 0 || self.in_module() || !self.has_weights(id, 0) {
+        let Some(&since) = self.observed.evaluated.get(&Value::Object(id)) else { return };
+        if self.run.muted > 0 || self.in_module() || !self.has_weights(id, 0) {
             return;
         }
         if self.is_gradless() {
             return;
         }
-        let looped = self.is_repeated() || self.watch.optimizers.iter().any(|o| o.modules.contains(&id));
+        let looped = self.is_repeated() || self.modules.optimizers.iter().any(|o| o.modules.contains(&id));
         if !looped
             || self.thinks_of_gradients(since, e)
             || self.is_made_without(id)
@@ -99,7 +99,7 @@ impl Interp<'_> {
             Some((Value::Bool(on), _)) => Value::Bool(self.d.not(on)),
             _ => Value::Unknown,
         };
-        self.store.set(self.watch.gradless, off);
+        self.store.set(self.observed.gradless, off);
         Value::Unknown
     }
 
@@ -115,7 +115,7 @@ impl Interp<'_> {
             Some("enable_grad") => FALSE,
             _ => return,
         };
-        self.store.set(self.watch.gradless, Value::Bool(off));
+        self.store.set(self.observed.gradless, Value::Bool(off));
     }
 
     fn switch_of(&self, context: ExprId) -> Option<&'static str> {
@@ -130,7 +130,7 @@ impl Interp<'_> {
 
     /// May gradients be off here, whatever the source around says?
     pub(crate) fn is_gradless(&self) -> bool {
-        !matches!(self.store.get(self.watch.gradless), Value::Absent | Value::Bool(FALSE))
+        !matches!(self.store.get(self.observed.gradless), Value::Absent | Value::Bool(FALSE))
     }
 
     /// Has the constructor of its class, or of one that it wraps, thought about gradients: `self.requires_grad_(False)`?

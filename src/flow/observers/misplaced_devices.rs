@@ -81,7 +81,7 @@ impl Interp<'_> {
 
     /// `torch.autocast(x.device)`: it wants the type of a device as a text, and refuses a `torch.device`.
     pub(crate) fn check_autocast_type(&mut self, path: Sym, args: &Args, e: ExprId) {
-        if path.as_str() != "torch.autocast" || self.muted > 0 {
+        if path.as_str() != "torch.autocast" || self.run.muted > 0 {
             return;
         }
         let Some((v, at)) = args.get(0, "device_type") else { return };
@@ -127,7 +127,7 @@ impl Interp<'_> {
 
     /// `"cuda" in x.device`: a device holds nothing that could be looked for.
     pub(crate) fn check_looked_in(&mut self, op: CmpOp, left: Value, right: (Value, ExprId), e: ExprId) {
-        if !matches!(op, CmpOp::In | CmpOp::NotIn) || self.muted > 0 {
+        if !matches!(op, CmpOp::In | CmpOp::NotIn) || self.run.muted > 0 {
             return;
         }
         let Value::Str(text, _) = left else { return };
@@ -191,7 +191,7 @@ impl Interp<'_> {
         tensors: Vec<OuterId>,
         e: ExprId,
     ) {
-        if self.muted > 0 {
+        if self.run.muted > 0 {
             return;
         }
         if let Some(bite) = self.bite(bad, false) {

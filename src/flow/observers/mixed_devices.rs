@@ -97,7 +97,7 @@ impl Interp<'_> {
                 let t = self.get_tensor(id);
                 Some((t.device, t.dims))
             }
-            Value::Outer(o) if o != self.known.device_count && !self.size_proofs.contains(&o) => {
+            Value::Outer(o) if o != self.known.device_count && !self.evidence.size_proofs.contains(&o) => {
                 Some((self.device_of_outer(o, e), Dims::ANY))
             }
             Value::Choice(d) => {
@@ -191,8 +191,11 @@ impl Interp<'_> {
         for d in [da, db] {
             // Who names no device means the default one.
             if let Device::Named(o) = d
-                && let Some(&none) =
-                    self.tests.get(&crate::flow::machine::Test::Compare(0, Value::Outer(o), Value::None))
+                && let Some(&none) = self.tests.atoms.get(&crate::flow::machine::Test::Compare(
+                    0,
+                    Value::Outer(o),
+                    Value::None,
+                ))
             {
                 let none = self.d.atom(none);
                 let named = self.d.not(none);
@@ -200,7 +203,7 @@ impl Interp<'_> {
             }
             // Where the program knows that it is no tensor, none meets.
             if let Device::Of(o) = d
-                && let Some(&other) = self.no_tensors.get(&o)
+                && let Some(&other) = self.evidence.no_tensors.get(&o)
             {
                 let tensor = self.d.not(other);
                 bad = self.d.and(bad, tensor);
@@ -252,14 +255,14 @@ impl Interp<'_> {
         };
         bite.also.extend(also);
         // A handler has made another error of it, which is what a test waits for.
-        if self.awaiting > 0 && self.caught_around() {
+        if self.run.awaiting > 0 && self.caught_around() {
             self.survive(bad, FALSE);
             return Pair::Refused;
         }
         // What is no tensor and has fields of its own says by these where its parts are, unless it is asked for a device.
         let device = self.known.device;
         let asked = |i: &Self, o: OuterId| {
-            i.tests.contains_key(&crate::flow::machine::compare::has_test(Value::Outer(o), device))
+            i.tests.atoms.contains_key(&crate::flow::machine::compare::has_test(Value::Outer(o), device))
         };
         let plain = |i: &Self, d: Device| !matches!(d, Device::Of(o) if i.has_fields(o) && !asked(i, o));
         let needs =
@@ -322,14 +325,14 @@ impl Interp<'_> {
             }
             crate::flow::machine::Test::Expr(..) => false,
         };
-        let asked = |atom| self.tests.iter().any(|(test, &of)| of == atom && of_parameter(test));
+        let asked = |atom| self.tests.atoms.iter().any(|(test, &of)| of == atom && of_parameter(test));
         atoms.into_iter().all(asked)
     }
 
     /// What would only be reached by a coincidence is not told, and raises all the same: nothing after it is reached that
     /// way, and a test that asks for the same machine again makes it no less of one.
     fn raises_unsaid(&mut self, bad: Cond) {
-        if self.muted > 0 || self.exhausted {
+        if self.run.muted > 0 || self.run.exhausted {
             return;
         }
         if self.caught_around() {
@@ -342,7 +345,7 @@ impl Interp<'_> {
 
     /// What the program has asked about an outside thing, answered as for a tensor: it is not `None`, no text, no list.
     pub(crate) fn may_be_a_tensor(&mut self, o: OuterId) -> Cond {
-        let other = self.other_kinds.get(&o).copied().unwrap_or(FALSE);
+        let other = self.evidence.other_kinds.get(&o).copied().unwrap_or(FALSE);
         let tensor = self.d.not(other);
         let device = self.may_have_a_device(o);
         self.d.and(tensor, device)
@@ -352,14 +355,16 @@ impl Interp<'_> {
     fn may_have_a_device(&mut self, o: OuterId) -> Cond {
         let mut there = crate::flow::domain::diagram::TRUE;
         if let Some(&none) =
-            self.tests.get(&crate::flow::machine::Test::Compare(0, Value::Outer(o), Value::None))
+            self.tests.atoms.get(&crate::flow::machine::Test::Compare(0, Value::Outer(o), Value::None))
         {
             let none = self.d.atom(none);
             there = self.d.not(none);
         }
         for name in ["device", "dtype", "shape", "is_cuda", "to"] {
-            if let Some(&has) =
-                self.tests.get(&crate::flow::machine::compare::has_test(Value::Outer(o), Sym::new(name)))
+            if let Some(&has) = self
+                .tests
+                .atoms
+                .get(&crate::flow::machine::compare::has_test(Value::Outer(o), Sym::new(name)))
             {
                 let has = self.d.atom(has);
                 there = self.d.and(there, has);

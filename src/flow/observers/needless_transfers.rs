@@ -27,12 +27,12 @@ pub(crate) const LISTING: &[&str] = &[
 impl Interp<'_> {
     /// A tensor is moved by `.to()`, `.cuda()` or `.type_as()`.
     pub(crate) fn watch_transfer(&mut self, t: Tensor, target: Dd, args: &Args, e: ExprId, base: ExprId) {
-        if self.muted > 0 {
+        if self.run.muted > 0 {
             return;
         }
         if self.differs(t.device, target) {
             let place = self.place(e);
-            self.watch.needed.insert(place);
+            self.observed.needed.insert(place);
         }
         if !t.certain {
             return;
@@ -59,7 +59,7 @@ impl Interp<'_> {
         }
         if self.only_host(target) && !nonblocking(args) && self.leaves_host(t.device) {
             // The copy waits for everything before it.
-            self.watch.waits += 1;
+            self.observed.waits += 1;
             self.check_returned(t, e, base);
         }
     }
@@ -166,9 +166,9 @@ impl Interp<'_> {
             Expr::Var(Var::Enclosing { depth, slot }) => self.enclosing(depth, slot),
             Expr::Var(Var::Global(slot)) => Some(self.global_cell(self.here().module, slot)),
             Expr::Attr { base, name } => {
-                self.muted += 1;
+                self.run.muted += 1;
                 let b = self.eval(base);
-                self.muted -= 1;
+                self.run.muted -= 1;
                 let Value::Object(id) = b else { return None };
                 self.obj(id).attrs.iter().find(|(n, _)| *n == name).map(|&(_, cell)| cell)
             }
@@ -235,7 +235,7 @@ impl Interp<'_> {
         let mut decisive = Vec::new();
         self.d.support(self.path, &mut decisive);
         let asked = decisive.iter().any(|a| {
-            self.watch.places_asked.contains(a) && matches!(self.atoms.get(*a), Atom::Opaque { .. })
+            self.tests.places_asked.contains(a) && matches!(self.atoms.get(*a), Atom::Opaque { .. })
         });
         if !there
             || spread
@@ -244,17 +244,17 @@ impl Interp<'_> {
             || !local
             || !(symbols || t.device == target || !self.made_elsewhere(t))
         {
-            self.watch.needless.insert(place, None);
+            self.observed.needless.insert(place, None);
             return;
         }
-        if self.watch.needless.contains_key(&place) {
+        if self.observed.needless.contains_key(&place) {
             return;
         }
         let available = self.available(None);
         if let Some(bite) = self.bite(available, false) {
             self.emit(Kind::AlreadyThere, place, bite, Vec::new());
             let event = self.events.pop();
-            self.watch.needless.insert(place, event);
+            self.observed.needless.insert(place, event);
         }
     }
 
@@ -272,7 +272,7 @@ impl Interp<'_> {
     /// What this moves may be elsewhere, on another way to here.
     pub(crate) fn is_needed(&mut self, e: ExprId) {
         let place = self.place(e);
-        self.watch.needless.insert(place, None);
+        self.observed.needless.insert(place, None);
     }
 
     /// A call, or a variable of this function that is no parameter.
@@ -304,7 +304,7 @@ impl Interp<'_> {
     /// The end of an entry point: moves that were never needed.
     pub(crate) fn end_transfers(&mut self) {
         let mut found: Vec<Pending> =
-            std::mem::take(&mut self.watch.needless).into_values().flatten().collect();
+            std::mem::take(&mut self.observed.needless).into_values().flatten().collect();
         found.sort_by_key(|p| (p.event.place.file, p.event.place.span.start));
         self.events.extend(found);
     }
@@ -315,7 +315,7 @@ impl Interp<'_> {
             return device;
         }
         let place = self.place(e);
-        self.watch.unwaited.insert(place, self.watch.waits);
+        self.observed.unwaited.insert(place, self.observed.waits);
         self.because(device, e, Reason::Unwaited)
     }
 
@@ -323,7 +323,7 @@ impl Interp<'_> {
     pub(crate) fn copies_without_waiting(&mut self, t: Tensor, args: &Args, e: ExprId, base: ExprId) {
         let Some((Value::Tensor(source), _)) = args.get(0, "src") else { return };
         let from = self.get_tensor(source).device;
-        if self.muted > 0 || !nonblocking(args) || !self.only_host(t.device) || !self.leaves_host(from) {
+        if self.run.muted > 0 || !nonblocking(args) || !self.only_host(t.device) || !self.leaves_host(from) {
             return;
         }
         let mut whole = base;
@@ -334,7 +334,7 @@ impl Interp<'_> {
         let Value::Tensor(buffer) = self.store.get(cell) else { return };
         let buffer = self.get_tensor(buffer);
         let place = self.place(e);
-        self.watch.unwaited.insert(place, self.watch.waits);
+        self.observed.unwaited.insert(place, self.observed.waits);
         let device = self.because(buffer.device, e, Reason::Unwaited);
         let v = self.tensor(Tensor { device, ..buffer });
         self.store.set(cell, v);
@@ -348,7 +348,7 @@ impl Interp<'_> {
             else {
                 continue;
             };
-            if d != Device::Cpu || self.watch.unwaited.get(&copy) != Some(&self.watch.waits) {
+            if d != Device::Cpu || self.observed.unwaited.get(&copy) != Some(&self.observed.waits) {
                 continue;
             }
             let there = self.available(None);
@@ -359,14 +359,14 @@ impl Interp<'_> {
             return;
         }
         if self.leaves_host(t.device) {
-            self.watch.waits += 1;
+            self.observed.waits += 1;
             self.check_sync(t.device, e);
         }
     }
 
     /// `out.copy_(host)`, `out.add_(host)`, `out[i] = host`: what is given is read at once, if both are on the CPU.
     pub(crate) fn read_into(&mut self, whole: Tensor, given: &[Value], e: ExprId) {
-        if self.watch.unwaited.is_empty() || !self.only_host(whole.device) {
+        if self.observed.unwaited.is_empty() || !self.only_host(whole.device) {
             return;
         }
         for &v in given {
@@ -381,7 +381,7 @@ impl Interp<'_> {
     /// A method by whose name something is waited for.
     pub(crate) fn may_wait(&mut self, name: Sym) {
         if matches!(name.as_str(), "synchronize" | "wait" | "wait_stream" | "wait_event" | "query") {
-            self.watch.waits += 1;
+            self.observed.waits += 1;
         }
     }
 

@@ -68,9 +68,9 @@ impl Interp<'_> {
                 && span.contains(linked.ir.expr_spans[n])
                 && matches!(linked.ir.expr(base), Expr::Var(_) | Expr::Attr { .. })
             {
-                self.muted += 1;
+                self.run.muted += 1;
                 owners.push(self.eval(base));
-                self.muted -= 1;
+                self.run.muted -= 1;
             }
         }
         owners

@@ -28,7 +28,7 @@ impl Interp<'_> {
         };
         let Some(cell) = self.cell_of(base) else { return };
         if self.store.changes(entered).iter().any(|&(c, _)| c == cell)
-            || cell.0 as usize >= self.watch.cells_then
+            || cell.0 as usize >= self.observed.cells_then
         {
             return;
         }
@@ -37,7 +37,7 @@ impl Interp<'_> {
 
     /// `torch.tensor([scale], device=device)` in a loop, of numbers that the loop does not change: each round copies them.
     pub(crate) fn check_made_again(&mut self, device: Dd, e: ExprId) {
-        if self.muted > 0 || self.here().func.0 == 0 || !self.leaves_host(device) {
+        if self.run.muted > 0 || self.here().func.0 == 0 || !self.leaves_host(device) {
             return;
         }
         let Some(entered) = self.second_round() else { return };
@@ -68,7 +68,7 @@ impl Interp<'_> {
         let fixed = |i: &mut Self, part: ExprId| {
             let own = matches!(i.linked().ir.expr(part), Expr::Var(Var::Local(_)));
             i.cell_of(part).is_some_and(|cell| {
-                (cell.0 as usize) < i.watch.cells_then
+                (cell.0 as usize) < i.observed.cells_then
                     && if own { !i.is_set_around(part) } else { !changes.iter().any(|&(c, _)| c == cell) }
             })
         };
@@ -183,9 +183,9 @@ impl Interp<'_> {
         {
             return None;
         }
-        self.muted += 1;
+        self.run.muted += 1;
         let owner = self.eval(owner);
-        self.muted -= 1;
+        self.run.muted -= 1;
         let Value::Object(id) = owner else { return None };
         let frame = self.here();
         let function = self.program.get(frame.module).ir.function(frame.func);
@@ -246,7 +246,7 @@ impl Interp<'_> {
             at = frame.caller;
         }
         let (entered, cells) = found.filter(|_| !self.is_cached())?;
-        self.watch.cells_then = cells;
+        self.observed.cells_then = cells;
         Some(entered)
     }
 }

@@ -92,7 +92,7 @@ struct Timed {
 impl Interp<'_> {
     /// A module computes something on this device: is it timed?
     pub(crate) fn check_timed(&mut self, module: ObjId, device: crate::flow::domain::diagram::Dd, e: ExprId) {
-        if self.muted > 0 || self.here().func.0 == 0 && self.symbolic {
+        if self.run.muted > 0 || self.here().func.0 == 0 && self.run.symbolic {
             return;
         }
         let Some(timed) = self.timed_around(e) else { return };
@@ -124,7 +124,7 @@ impl Interp<'_> {
 
     /// The same for a model of which nothing is known but what it is given.
     pub(crate) fn check_timed_call(&mut self, args: &Args, e: ExprId) {
-        if self.muted > 0 || self.is_some_method(e) {
+        if self.run.muted > 0 || self.is_some_method(e) {
             return;
         }
         let Some(timed) = self.timed_around(e) else { return };
@@ -151,7 +151,7 @@ impl Interp<'_> {
     /// A product of matrices or a convolution is as much work as a model.
     pub(crate) fn check_timed_operation(&mut self, name: &str, result: Value, e: ExprId) {
         let Value::Tensor(t) = result else { return };
-        if self.muted > 0 || !HEAVY.contains(&name) {
+        if self.run.muted > 0 || !HEAVY.contains(&name) {
             return;
         }
         let here = self.where_on_gpu(self.get_tensor(t).device);
@@ -222,7 +222,7 @@ impl Interp<'_> {
     fn timed_around(&mut self, e: ExprId) -> Option<Timed> {
         let module = self.here().module;
         let program = self.program;
-        if !*self.clocks.entry(module).or_insert_with(|| imports_clock(program, module)) {
+        if !*self.observed.clocks.entry(module).or_insert_with(|| imports_clock(program, module)) {
             return None;
         }
         let ir = &program.get(module).ir;

@@ -2,12 +2,12 @@
 
 use rustc_hash::FxHashSet;
 
-use super::watch::Parts;
 use crate::flow::domain::diagram::TRUE;
 use crate::flow::domain::event::Kind;
 use crate::flow::domain::value::{Device, ObjId, Reason, Role, Tensor, TensorId, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::frame::ObjKind;
+use crate::flow::models::modules::submodules::Parts;
 use crate::ir::{Call, Expr, ExprId, Module, Stmt, Var};
 use crate::link::{ClassKey, Resolved};
 use crate::span::{Place, Span};
@@ -20,7 +20,7 @@ const MAX_CLASSES: u32 = 4;
 impl Interp<'_> {
     /// A module's constructor has ended: are there modules or parameters of its own in plain containers only?
     pub(crate) fn check_registered(&mut self, id: ObjId) {
-        if self.obj(id).kind != ObjKind::Module || self.muted > 0 {
+        if self.obj(id).kind != ObjKind::Module || self.run.muted > 0 {
             return;
         }
         self.check_empty_moves(id);
@@ -34,13 +34,13 @@ impl Interp<'_> {
         let fields: Vec<(Sym, Value)> =
             self.obj(id).attrs.iter().map(|&(name, cell)| (name, self.store.get(cell))).collect();
         for (name, value) in fields {
-            let Some(&place) = self.watch.fields.get(&(id, name)) else { continue };
+            let Some(&place) = self.modules.fields.get(&(id, name)) else { continue };
             for v in self.values_of(value) {
                 let Some(container) = self.plain_container(v) else { continue };
                 let mut held = Parts::default();
                 self.parts_of(v, &mut held, 0);
                 // Under names that are put together, it may be the parameters of these that the module registers.
-                if listed || self.watch.registers_by_hand.contains(&id) {
+                if listed || self.modules.registers_by_hand.contains(&id) {
                     self.forget_places(v, &held);
                     continue;
                 }
@@ -128,7 +128,7 @@ impl Interp<'_> {
             held.tensors.iter().copied().filter(|&t| self.get_tensor(t).role == Role::Parameter).collect();
         // `nn.ParameterList(weights + biases)`
         let along = |t: &TensorId| {
-            let lists = registered.tensors.iter().filter_map(|first| self.watch.put_together.get(first));
+            let lists = registered.tensors.iter().filter_map(|first| self.heap.put_together.get(first));
             lists.flatten().any(|other| other == t)
         };
         !parameters.is_empty()
@@ -174,7 +174,7 @@ impl Interp<'_> {
 
     /// Do the class's methods, or those of its bases, make parameters or modules that have some?
     fn class_has_weights(&self, key: ClassKey) -> bool {
-        if let Some(&known) = self.weighty.borrow().get(&key) {
+        if let Some(&known) = self.observed.weighty.borrow().get(&key) {
             return known;
         }
         let (mut seen, mut todo) = (FxHashSet::from_iter([key]), vec![key]);
@@ -188,7 +188,7 @@ impl Interp<'_> {
                 }
             });
         }
-        self.weighty.borrow_mut().insert(key, has);
+        self.observed.weighty.borrow_mut().insert(key, has);
         has
     }
 
@@ -285,7 +285,7 @@ impl Interp<'_> {
             Role::Parameter | Role::Leaf if moves && made_on_cpu && t.certain => {
                 if !matches!(self.linked().ir.expr(base), Expr::Attr { .. }) {
                     let place = self.place(e);
-                    self.watch.fresh_copies.push(place);
+                    self.observed.fresh_copies.push(place);
                 }
                 Role::Copy
             }
@@ -309,8 +309,8 @@ impl Interp<'_> {
             else {
                 continue;
             };
-            if fresh_only && !self.watch.fresh_copies.contains(&moved)
-                || self.watch.keeps_gradients.contains(&moved)
+            if fresh_only && !self.observed.fresh_copies.contains(&moved)
+                || self.observed.keeps_gradients.contains(&moved)
             {
                 continue;
             }
@@ -337,7 +337,7 @@ impl Interp<'_> {
             if self.is_gone_over(base) {
                 for (.., origin) in self.device_leaves(t.device) {
                     let moves = self.chain(origin).into_iter().filter(|s| s.reason == Reason::Moved);
-                    self.watch.keeps_gradients.extend(moves.take(1).map(|s| s.place));
+                    self.observed.keeps_gradients.extend(moves.take(1).map(|s| s.place));
                 }
             }
         }

@@ -17,7 +17,7 @@ impl Interp<'_> {
         while let Some(f) = at {
             let frame = &self.frames[f.0 as usize];
             // The file's body does not call what is interpreted for itself.
-            if self.symbolic && frame.func == FuncId(0) {
+            if self.run.symbolic && frame.func == FuncId(0) {
                 break;
             }
             if self.is_set_up(frame) {

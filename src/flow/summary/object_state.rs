@@ -230,35 +230,35 @@ impl Interp<'_> {
     ) -> Vec<Held> {
         let (mark, cells, objects, frames) =
             (self.store.mark(), self.store.len(), self.objects.len(), self.frames.len());
-        let (before, here, entry) = (self.path, self.frame, self.callers.entry);
+        let (before, here, entry) = (self.path, self.frame, self.calls.callers.entry);
         for (&name, &held) in names.iter().zip(now) {
             let v = self.value_of(held);
             if self.get_field(id, name) != Value::Absent || held != Held::Nothing {
                 self.set_field(id, name, v);
             }
         }
-        self.muted += 1;
-        self.shallow += 1;
-        self.callers.deaf = true;
+        self.run.muted += 1;
+        self.calls.shallow += 1;
+        self.calls.callers.deaf = true;
         // What is met here is not what is met when the method is interpreted for itself.
-        self.pass += APART;
-        let heavy = self.heavy.clone();
+        self.run.pass += APART;
+        let heavy = self.calls.heavy.clone();
         let class = self.program.get(m).ir.function(f).class.map(|class| ClassKey { module: m, class });
         self.run(m, f, None, Some(Value::Object(id)), class.or(Some(key)), None, None, false);
-        self.heavy = heavy;
-        self.pass -= APART;
-        self.callers.deaf = false;
-        self.shallow -= 1;
-        self.muted -= 1;
+        self.calls.heavy = heavy;
+        self.run.pass -= APART;
+        self.calls.callers.deaf = false;
+        self.calls.shallow -= 1;
+        self.run.muted -= 1;
         let assigned = self.relevance.assigned.to_self(m, f);
         let left = names.iter().map(|&name| match () {
             () if !assigned.contains(&name) || self.path == FALSE => Held::Nothing,
-            () if self.exhausted => Held::Anything,
+            () if self.run.exhausted => Held::Anything,
             () => self.held(self.get_field(id, name)),
         });
         let left = left.collect();
         self.collect_nothing();
-        (self.path, self.callers.entry) = (before, entry);
+        (self.path, self.calls.callers.entry) = (before, entry);
         self.rewind(mark, cells, objects);
         self.frames.truncate(frames);
         self.frame = here;

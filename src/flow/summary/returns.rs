@@ -35,13 +35,13 @@ impl Interp<'_> {
         if !plain || args.open || !self.relevance.makes_beside(module, func) {
             return None;
         }
-        let gives = match self.summaries.get(&(module, func)) {
+        let gives = match self.calls.summaries.get(&(module, func)) {
             Some(known) => known.clone(),
             None => {
                 // What calls itself gives anything.
-                self.summaries.insert((module, func), Gives::Anything);
+                self.calls.summaries.insert((module, func), Gives::Anything);
                 let gives = self.summarized(module, func);
-                self.summaries.insert((module, func), gives.clone());
+                self.calls.summaries.insert((module, func), gives.clone());
                 gives
             }
         };
@@ -51,15 +51,15 @@ impl Interp<'_> {
     /// Interprets the function with symbols for its parameters, as if it had never happened.
     fn summarized(&mut self, module: ModIdx, func: FuncId) -> Gives {
         let (mark, frame, frames) = (self.store.mark(), self.frame, self.frames.len());
-        let (path, budget, deaf) = (self.path, self.budget, self.callers.deaf);
+        let (path, budget, deaf) = (self.path, self.budget, self.calls.callers.deaf);
         self.budget = Budget::of(crate::flow::machine::CALL_STEPS);
-        self.muted += 1;
-        self.callers.deaf = true;
+        self.run.muted += 1;
+        self.calls.callers.deaf = true;
         let v = self.run(module, func, None, None, None, None, None, false);
-        let gives = if self.exhausted { Gives::Anything } else { self.gives(v, module, func) };
-        self.exhausted = false;
-        self.callers.deaf = deaf;
-        self.muted -= 1;
+        let gives = if self.run.exhausted { Gives::Anything } else { self.gives(v, module, func) };
+        self.run.exhausted = false;
+        self.calls.callers.deaf = deaf;
+        self.run.muted -= 1;
         (self.path, self.budget) = (path, budget);
         self.store.undo(mark);
         self.frames.truncate(frames);

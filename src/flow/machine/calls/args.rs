@@ -261,13 +261,13 @@ impl Interp<'_> {
         }
         match param.default {
             Some(e) if !args.open => {
-                if let Some(&v) = self.captured.get(&(module, func, param.name)) {
+                if let Some(&v) = self.calls.captured.get(&(module, func, param.name)) {
                     return v;
                 }
                 let scope = self.program.get(module).ir.function(func).parent.unwrap_or(FuncId(0));
                 let v = self.eval_in(module, scope, e);
                 self.is_kept_between_calls(module, e, v);
-                match site.filter(|_| !self.symbolic) {
+                match site.filter(|_| !self.run.symbolic) {
                     Some(site) => self.left_to_default(v, site),
                     None => v,
                 }
@@ -349,7 +349,7 @@ impl Interp<'_> {
         if numbers_a_device(ir, param) || counts_gpus(ir, param) {
             let v = self.param(module, func, index);
             if let Value::Outer(o) = v {
-                self.size_proofs.insert(o);
+                self.evidence.size_proofs.insert(o);
             }
             return v;
         }
@@ -447,25 +447,25 @@ impl Interp<'_> {
         if let Value::Outer(o) = v
             && says_tensor(&self.linked().ir, annotation)
         {
-            self.tensor_proofs.insert(o);
+            self.evidence.tensor_proofs.insert(o);
         }
         v
     }
 
     /// Evaluates an expression of another scope (a module's, a class body's), without reporting anything.
     pub(crate) fn eval_in(&mut self, module: ModIdx, scope: FuncId, e: ExprId) -> Value {
-        if self.depth >= crate::flow::machine::MAX_DEPTH {
+        if self.run.depth >= crate::flow::machine::MAX_DEPTH {
             return Value::Unknown;
         }
         let base = self.scope_base(module, scope);
         let saved = (self.frame, self.path);
         self.push_frame(module, scope, base, None);
         self.path = TRUE;
-        self.muted += 1;
-        self.depth += 1;
+        self.run.muted += 1;
+        self.run.depth += 1;
         let v = self.eval(e);
-        self.depth -= 1;
-        self.muted -= 1;
+        self.run.depth -= 1;
+        self.run.muted -= 1;
         (self.frame, self.path) = saved;
         v
     }

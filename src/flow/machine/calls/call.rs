@@ -38,7 +38,7 @@ impl Interp<'_> {
                 if args.either.is_some() {
                     return self.with_either(f, &args, &mut |i, args| i.call_value(f, args, e));
                 }
-                if !self.loads.is_empty()
+                if !self.libraries.loads.is_empty()
                     && let Some(name) = linked.ir.variable_of(call.func)
                 {
                     self.handed_as_weights(name, &args);
@@ -89,9 +89,9 @@ impl Interp<'_> {
         let shows = casts
             || crate::flow::evidence::tensor_evidence::only_tensors_do(name)
             || crate::flow::evidence::tensor_evidence::only_tensors_take(name, args);
-        self.muted += 1;
+        self.run.muted += 1;
         let (l, r) = (self.eval(left), self.eval(right));
-        self.muted -= 1;
+        self.run.muted -= 1;
         let proven = |v: Value| matches!(v, Value::Outer(o) if self.is_tensorish(o));
         if !shows && !(crate::torch::method(name).is_some() && (proven(l) || proven(r))) {
             return test;
@@ -104,7 +104,7 @@ impl Interp<'_> {
         let host = |v| matches!(v, Value::Int(_) | Value::Host(_) | Value::Bool(_));
         match (l, r) {
             (Value::Outer(o), v) | (v, Value::Outer(o)) if host(v) || v == Value::Unknown => {
-                self.tensor_proofs.insert(o);
+                self.evidence.tensor_proofs.insert(o);
                 self.tensor_of_outer(o, base)
             }
             _ => test,
@@ -174,7 +174,7 @@ impl Interp<'_> {
             return tokens;
         }
         if let Value::Outer(_) = f {
-            if !self.loads.is_empty() {
+            if !self.libraries.loads.is_empty() {
                 self.used_as_weights(f);
             }
             self.check_timed_call(args, e);
@@ -268,11 +268,11 @@ impl Interp<'_> {
         if module == self.entry {
             self.is_given(function, receiver.is_some(), args, e);
         }
-        if !self.loads.is_empty() {
+        if !self.libraries.loads.is_empty() {
             self.taken_for_weights(function, receiver.is_some(), args);
         }
         let open = self.is_dispatched(module, function.decorators) || self.is_left_open(module, func);
-        let skipped = self.depth >= MAX_DEPTH
+        let skipped = self.run.depth >= MAX_DEPTH
             || recursive
             || open
             || self.skipped(module, func, receiver, args)
@@ -288,7 +288,7 @@ impl Interp<'_> {
             }
             if self.live()
                 && !recursive
-                && self.depth < MAX_DEPTH
+                && self.run.depth < MAX_DEPTH
                 && !open
                 && let Some(v) = self.by_summary(module, func, args, e)
             {
@@ -298,8 +298,8 @@ impl Interp<'_> {
             self.is_made_of(made, args);
             return made;
         }
-        if module == self.entry && !self.symbolic && self.muted == 0 {
-            self.interpreted.insert(func);
+        if module == self.entry && !self.run.symbolic && self.run.muted == 0 {
+            self.run.interpreted.insert(func);
         }
         let guard = if function.decorators.len > 0 {
             let scope = function.parent.unwrap_or(FuncId(0));
@@ -324,7 +324,7 @@ impl Interp<'_> {
                 &mut |i| i.result_of(e),
             )
         };
-        if self.gave_up {
+        if self.calls.gave_up {
             for v in args.values().map(|(v, _)| v).chain(receiver).collect::<Vec<_>>() {
                 self.forget_mode(v);
             }
@@ -347,7 +347,7 @@ impl Interp<'_> {
         if method == self.known.init
             && let Some(Value::Object(id)) = receiver
         {
-            self.watch.half_made.insert(id);
+            self.calls.half_made.insert(id);
         }
     }
 
@@ -378,12 +378,12 @@ impl Interp<'_> {
 
     /// Has it taken more steps before than a call may, or than there were left for it here?
     pub(crate) fn is_heavy(&self, module: ModIdx, func: FuncId) -> bool {
-        self.heavy.contains(&(module, func)) || self.heavy_here.contains(&(module, func))
+        self.calls.heavy.contains(&(module, func)) || self.calls.heavy_here.contains(&(module, func))
     }
 
     /// Is the call not worth interpreting, where parameters are symbols?
     fn skipped(&self, module: ModIdx, func: FuncId, receiver: Option<Value>, args: &Args) -> bool {
-        if !self.symbolic {
+        if !self.run.symbolic {
             return self.is_heavy(module, func);
         }
         let calls = self.relevance.calls(module, func);
@@ -391,7 +391,7 @@ impl Interp<'_> {
             return true;
         }
         // What decides nothing and is given nothing that is somewhere for certain only passes on.
-        let asked_for = matches!(receiver, Some(Value::Object(id)) if self.unbuilt.contains_key(&id));
+        let asked_for = matches!(receiver, Some(Value::Object(id)) if self.calls.unbuilt.contains_key(&id));
         // What is short and is given a tensor may bring it together with another one of the caller's.
         let short =
             || calls <= crate::flow::machine::SHORT_CALLS && args.values().any(|(v, _)| self.holds_tensor(v));
@@ -430,7 +430,7 @@ impl Interp<'_> {
             _ => false,
         };
         let leaf = |v: Value| matches!(v, Value::Tensor(t) if self.get_tensor(t).certain);
-        if self.symbolic || !args.values().any(|(v, _)| own(v) || leaf(v)) {
+        if self.run.symbolic || !args.values().any(|(v, _)| own(v) || leaf(v)) {
             return false;
         }
         let params = &self.program.get(module).ir.function(func).params;
@@ -510,7 +510,7 @@ impl Interp<'_> {
         let (saved, before) = (self.frame, self.path);
         self.push_frame(module, func, base, parent);
         let manager = site.is_some() && self.is_manager(module, func);
-        let (own, open) = (self.frame, self.suspended.len());
+        let (own, open) = (self.frame, self.calls.suspended.len());
         let frame = self.here_mut();
         frame.manager = manager;
         frame.class = class;
@@ -523,9 +523,9 @@ impl Interp<'_> {
         let (limit, start) = (self.budget.limit, self.here().start);
         let mut curtailed = false;
         // A script's `main()` may take all there is.
-        if site.is_some() && (self.symbolic || self.depth > 0) {
+        if site.is_some() && (self.run.symbolic || self.run.depth > 0) {
             // No more than half of what is left, so that it is the callee at fault that is given up.
-            let most = match self.symbolic {
+            let most = match self.run.symbolic {
                 true => crate::flow::machine::CALL_STEPS,
                 // What the script itself is made of.
                 false if module == self.entry => crate::flow::machine::MAX_STEPS,
@@ -535,28 +535,28 @@ impl Interp<'_> {
             curtailed = share < most;
             self.budget.limit = limit.min(self.budget.steps.saturating_add(share));
         }
-        self.depth += 1;
-        let casts = self.watch.autocasts.len();
+        self.run.depth += 1;
+        let casts = self.tensors.autocasts.len();
         for &d in self.program.get(module).ir.list(function.decorators) {
             self.enter_decorated(module, d);
         }
         self.block(function.body);
-        self.watch.autocasts.truncate(casts);
+        self.tensors.autocasts.truncate(casts);
         let v = self.finish(before);
-        self.depth -= 1;
+        self.run.depth -= 1;
         self.frame = saved;
-        let given_up = self.exhausted && !self.budget.is_past(limit);
+        let given_up = self.run.exhausted && !self.budget.is_past(limit);
         self.budget.limit = limit;
-        self.gave_up = given_up;
+        self.calls.gave_up = given_up;
         if given_up {
             // Only this call was too much: it is as if nobody knew what it does.
-            self.exhausted = false;
+            self.run.exhausted = false;
             // From another entry point, with more to spend, it may get through.
-            let heavy = if curtailed { &mut self.heavy_here } else { &mut self.heavy };
+            let heavy = if curtailed { &mut self.calls.heavy_here } else { &mut self.calls.heavy };
             heavy.insert((module, func));
             self.store.undo(start);
             self.path = before;
-            self.suspended.truncate(open);
+            self.calls.suspended.truncate(open);
             return Value::Unknown;
         }
         if manager {
@@ -613,13 +613,13 @@ impl Interp<'_> {
 
     /// `Net.forward = function`: what the program has put in the place of a method.
     pub(crate) fn replaced_in_class(&self, key: ClassKey, name: Sym) -> Option<Value> {
-        if self.class_cells.is_empty() {
+        if self.names.class_cells.is_empty() {
             return None;
         }
         let (m, f) = self.program.find_method(key, name)?;
         let home = self.program.get(m).ir.function(f).class.map(|class| ClassKey { module: m, class });
         for &k in &self.program.class(key).mro {
-            let put = self.class_cells.get(&(k, name)).map(|&cell| self.store.get(cell));
+            let put = self.names.class_cells.get(&(k, name)).map(|&cell| self.store.get(cell));
             if let Some(v) = put.filter(|&v| v != Value::Absent) {
                 return Some(v);
             }
@@ -639,7 +639,7 @@ impl Interp<'_> {
     /// `def` reached: the function, and from here on it may be called.
     pub(crate) fn define(&mut self, func: FuncId) -> Value {
         let module = self.here().module;
-        self.def_paths.insert((module, func), self.path);
+        self.names.def_paths.insert((module, func), self.path);
         self.check_tests_of_defaults(func);
         self.runs_at_definition(module, func);
         self.captures_defaults(func);

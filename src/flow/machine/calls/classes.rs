@@ -28,7 +28,7 @@ impl Interp<'_> {
         let module = self.here().module;
         let key = ClassKey { module, class };
         for &(_, f) in &self.program.get(module).ir.class(class).methods {
-            self.def_paths.insert((module, f), self.path);
+            self.names.def_paths.insert((module, f), self.path);
             self.check_tests_of_defaults(f);
         }
         self.check_tests_of_class(class);
@@ -82,7 +82,7 @@ impl Interp<'_> {
 
     /// A variable of the class body: `device = "cuda"`.
     pub(crate) fn class_variable(&mut self, key: ClassKey, name: Sym) -> Option<Value> {
-        let known = self.class_cells.get(&(key, name)).map(|&cell| self.store.get(cell));
+        let known = self.names.class_cells.get(&(key, name)).map(|&cell| self.store.get(cell));
         if let Some(v) = known.filter(|&v| v != Value::Absent) {
             return Some(v);
         }
@@ -96,11 +96,11 @@ impl Interp<'_> {
 
     /// `Config.device = "cpu"`
     pub(crate) fn set_class_variable(&mut self, key: ClassKey, name: Sym, v: Value) {
-        let cell = match self.class_cells.get(&(key, name)) {
+        let cell = match self.names.class_cells.get(&(key, name)) {
             Some(&cell) => cell,
             None => {
                 let cell = self.store.alloc(1);
-                self.class_cells.insert((key, name), cell);
+                self.names.class_cells.insert((key, name), cell);
                 cell
             }
         };
@@ -170,8 +170,8 @@ impl Interp<'_> {
         if self.wraps_module(key) {
             self.scatters_here(id);
         }
-        if self.shallow > 0 && self.obj(id).kind == ObjKind::Module {
-            self.unbuilt.insert(id, args.clone());
+        if self.calls.shallow > 0 && self.obj(id).kind == ObjKind::Module {
+            self.calls.unbuilt.insert(id, args.clone());
             return Value::Object(id);
         }
         match self.program.find_method(key, self.known.init) {
@@ -214,23 +214,25 @@ impl Interp<'_> {
     /// True if it may have that part now.
     pub(crate) fn build_now(&mut self, id: ObjId, e: ExprId) -> bool {
         let built = Sym::new("__init__");
-        let (true, Some(key)) = (self.unbuilt.contains_key(&id), self.obj(id).class) else { return false };
+        let (true, Some(key)) = (self.calls.unbuilt.contains_key(&id), self.obj(id).class) else {
+            return false;
+        };
         // Its own methods are interpreted for themselves.
         if self.get_field(id, built) != Value::Absent || self.here().receiver == Value::Object(id) {
             return false;
         }
         self.set_field(id, built, Value::None);
         let (Some((m, f)), Some(args)) =
-            (self.program.find_method(key, built), self.unbuilt.get(&id).cloned())
+            (self.program.find_method(key, built), self.calls.unbuilt.get(&id).cloned())
         else {
             return false;
         };
         let (path, device) = (self.path, self.own(id));
-        self.muted += 1;
-        self.shallow += 1;
+        self.run.muted += 1;
+        self.calls.shallow += 1;
         self.call_function(m, f, None, Some(Value::Object(id)), &args, e);
-        self.shallow -= 1;
-        self.muted -= 1;
+        self.calls.shallow -= 1;
+        self.run.muted -= 1;
         self.path = path;
         // Where it has not gone since it was made, its constructor says where it is.
         if let Value::Device(d) = device

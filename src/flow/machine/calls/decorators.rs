@@ -125,13 +125,13 @@ impl Interp<'_> {
     pub(crate) fn wrapper_guard(&mut self, module: ModIdx, func: FuncId) -> Cond {
         let ir = &self.program.get(module).ir;
         let decorators = ir.function(func).decorators;
-        if decorators.len == 0 || self.depth >= crate::flow::machine::MAX_DEPTH {
+        if decorators.len == 0 || self.run.depth >= crate::flow::machine::MAX_DEPTH {
             return TRUE;
         }
-        if let Some(&guard) = self.wrappers.get(&(module, func)) {
+        if let Some(&guard) = self.calls.wrappers.get(&(module, func)) {
             return guard;
         }
-        self.wrappers.insert((module, func), TRUE);
+        self.calls.wrappers.insert((module, func), TRUE);
         let mut guard = TRUE;
         for &d in ir.list(decorators) {
             let target = match ir.expr(d) {
@@ -143,32 +143,32 @@ impl Interp<'_> {
                 guard = self.d.and(guard, reached);
             }
         }
-        self.wrappers.insert((module, func), guard);
+        self.calls.wrappers.insert((module, func), guard);
         guard
     }
 
     pub(crate) fn reached_through(&mut self, module: ModIdx, decorator: ExprId) -> Cond {
         let base = self.global_cell(module, 0);
-        let saved = (self.frame, self.path, self.probed);
+        let saved = (self.frame, self.path, self.calls.probed);
         self.push_frame(module, FuncId(0), base, None);
         let (start, cells) = (self.store.mark(), self.store.len());
         self.path = TRUE;
-        self.probed = FALSE;
-        self.muted += 1;
-        self.depth += 1;
+        self.calls.probed = FALSE;
+        self.run.muted += 1;
+        self.run.depth += 1;
         let f = self.eval(decorator);
         let wrapped =
             Args { positional: vec![(Value::External(Sym::new(WRAPPED)), decorator)], ..Args::default() };
         let wrapper = self.call_value(f, &wrapped, decorator);
-        self.probed = FALSE;
+        self.calls.probed = FALSE;
         if let Value::Closure(_) = wrapper {
             self.path = TRUE;
             self.call_value(wrapper, &Args { open: true, ..Args::default() }, decorator);
         }
-        let probed = self.probed;
-        self.depth -= 1;
-        self.muted -= 1;
-        (self.frame, self.path, self.probed) = saved;
+        let probed = self.calls.probed;
+        self.run.depth -= 1;
+        self.run.muted -= 1;
+        (self.frame, self.path, self.calls.probed) = saved;
         self.undo_to_what_was(start, cells);
         // A function that is handed on elsewhere is called nobody knows when.
         if probed == FALSE {

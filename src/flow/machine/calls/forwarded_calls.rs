@@ -12,9 +12,9 @@ use crate::link::ModIdx;
 impl Interp<'_> {
     /// Evaluates an expression whose value nobody looks at.
     pub(crate) fn eval_unused(&mut self, e: ExprId) -> Value {
-        let around = self.unused.replace((self.frame, e));
+        let around = self.run.unused_value.replace((self.frame, e));
         let v = self.eval(e);
-        self.unused = around;
+        self.run.unused_value = around;
         v
     }
 
@@ -27,11 +27,11 @@ impl Interp<'_> {
         args: &Args,
         e: ExprId,
     ) -> bool {
-        if module == self.entry || !self.symbolic || self.unused != Some((self.frame, e)) {
+        if module == self.entry || !self.run.symbolic || self.run.unused_value != Some((self.frame, e)) {
             return false;
         }
         let here = self.here();
-        let entry = here.site.is_none() && self.callers.entry == Some(here.func);
+        let entry = here.site.is_none() && self.calls.callers.entry == Some(here.func);
         let given = |v: Value| {
             let symbol = match v {
                 Value::Outer(o) => Some(o),

@@ -27,9 +27,9 @@ impl Interp<'_> {
                 when = self.d.and(when, some);
             }
             let key = (closure.module, closure.func);
-            let before = self.handed.get(&key).copied().unwrap_or(FALSE);
+            let before = self.calls.handed.get(&key).copied().unwrap_or(FALSE);
             let when = self.d.or(before, when);
-            self.handed.insert(key, when);
+            self.calls.handed.insert(key, when);
         }
     }
 
@@ -53,7 +53,7 @@ impl Interp<'_> {
 
     /// When the function is handed to something that calls it, as far as the machine decides that.
     pub(crate) fn handed_over(&mut self, module: ModIdx, func: FuncId) -> Cond {
-        match self.handed.get(&(module, func)).copied() {
+        match self.calls.handed.get(&(module, func)).copied() {
             Some(when) => self.settled(when),
             None => TRUE,
         }

@@ -62,15 +62,15 @@ impl Interp<'_> {
     /// The call of a manager ends at its `yield`.
     pub(crate) fn suspend(&mut self, frame: FrameId) {
         if let Some(rest) = self.frames[frame.0 as usize].rest.take().filter(|rest| !rest.is_empty()) {
-            self.suspended.push(Suspended { frame, rest });
+            self.calls.suspended.push(Suspended { frame, rest });
         }
     }
 
     /// Runs what the managers of a block left for its end. `entered` and `returned` are the path and what had been
     /// returned before the block: after a `return` in it they run all the same.
     pub(crate) fn leave_managers(&mut self, open: usize, entered: Cond, returned: Cond) {
-        while self.suspended.len() > open {
-            let Some(Suspended { frame, rest }) = self.suspended.pop() else { return };
+        while self.calls.suspended.len() > open {
+            let Some(Suspended { frame, rest }) = self.calls.suspended.pop() else { return };
             let after = self.path;
             if after == FALSE {
                 if self.here().returned == returned || self.here().branches > 0 {

@@ -14,9 +14,9 @@ impl Interp<'_> {
             Expr::Call(id) => {
                 let ir = &self.linked().ir;
                 let (base, name) = self.attribute_asked_for(ir.call(id))?;
-                self.muted += 1;
+                self.run.muted += 1;
                 let name = self.eval(name);
-                self.muted -= 1;
+                self.run.muted -= 1;
                 match name {
                     Value::Str(name, _) => Some((base, name)),
                     _ => None,

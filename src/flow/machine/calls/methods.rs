@@ -166,7 +166,7 @@ impl Interp<'_> {
             }
             kind => match self.obj(id).outer {
                 Some(o) => Value::Outer(self.outer_attr(o, name)),
-                None if kind == ObjKind::Instance && self.watch.half_made.contains(&id) => {
+                None if kind == ObjKind::Instance && self.calls.half_made.contains(&id) => {
                     self.unknown_field(id, name)
                 }
                 None if kind == ObjKind::Instance && !name.as_str().starts_with("__") => {
@@ -335,7 +335,7 @@ impl Interp<'_> {
             (name.as_str(), args.positional.first())
             && self.enter(manager, at)
         {
-            let (cell, unknown) = (self.default_device, self.unknown_device());
+            let (cell, unknown) = (self.tensors.default_device, self.unknown_device());
             self.store.set(cell, Value::Device(unknown));
         }
         if matches!(receiver, Value::Unknown | Value::Outer(_))
@@ -344,7 +344,7 @@ impl Interp<'_> {
             self.is_needed(e);
         }
         // `if isinstance(layer, other.Linear): layer.cuda(device)`: that class says what it does.
-        if !self.foreign_kinds.is_empty()
+        if !self.evidence.foreign_kinds.is_empty()
             && matches!(name.as_str(), "to" | "cuda" | "cpu")
             && self.is_foreign_here(receiver)
         {

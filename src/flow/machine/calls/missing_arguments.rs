@@ -50,7 +50,7 @@ impl Interp<'_> {
 
     fn ends_for_lack(&mut self, callee: Option<(ModIdx, FuncId, bool)>, args: &Args) -> bool {
         let Some((module, func, bound)) = callee else { return false };
-        if self.muted > 0 || args.open || !self.lacks(module, func, bound, args) {
+        if self.run.muted > 0 || args.open || !self.lacks(module, func, bound, args) {
             return false;
         }
         self.path = FALSE;

@@ -20,7 +20,7 @@ impl Interp<'_> {
                 continue;
             };
             let v = self.eval(default);
-            let known = self.captured.entry((module, func, param.name)).or_insert(v);
+            let known = self.calls.captured.entry((module, func, param.name)).or_insert(v);
             if *known != v {
                 *known = Value::Unknown;
             }

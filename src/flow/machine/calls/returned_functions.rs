@@ -22,14 +22,14 @@ impl Interp<'_> {
             if !own || self.program.sites(module).by_name.contains_key(&func) {
                 continue;
             }
-            let def = self.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
+            let def = self.names.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
             // What was asked of the parameters of the function around it still holds.
             let def = self.gone_well(def);
             self.path = self.d.and(start, def);
             if self.path == FALSE {
                 continue;
             }
-            self.callers.entry = Some(func);
+            self.calls.callers.entry = Some(func);
             self.run(module, func, frame, None, None, None, None, false);
             self.collect(out);
         }

@@ -54,7 +54,7 @@ pub(crate) type Parameter = (FuncId, u16);
 impl Interp<'_> {
     /// A call of a function of the project is interpreted.
     pub(crate) fn is_given(&mut self, callee: &Function, bound: bool, args: &Args, e: ExprId) {
-        if self.here().module != self.entry || self.callers.deaf {
+        if self.here().module != self.entry || self.calls.callers.deaf {
             return;
         }
         let Expr::Call(id) = self.linked().ir.expr(e) else { return };
@@ -77,18 +77,18 @@ impl Interp<'_> {
         };
         let open = those(&|v| self.is_anywhere(v) && !on_host.contains(&v));
         let derived = those(&|v| self.is_derived(v));
-        keep_common(&mut self.callers.given, id, open);
-        keep_common(&mut self.callers.derived, id, derived);
+        keep_common(&mut self.calls.callers.given, id, open);
+        keep_common(&mut self.calls.callers.derived, id, derived);
     }
 
     /// Unknown code has made this of tensors that who calls gives: it is where they are, by all experience.
     pub(crate) fn is_made_of(&mut self, made: Value, args: &Args) {
         self.made_of_what_was_read(made, args);
         if let Value::Outer(o) = made
-            && self.symbolic
+            && self.run.symbolic
             && args.values().any(|(v, _)| self.is_tensor_anywhere(v) || self.is_derived(v))
         {
-            self.callers.made_of_given.insert(o);
+            self.calls.callers.made_of_given.insert(o);
         }
     }
 
@@ -121,7 +121,7 @@ impl Interp<'_> {
         let made = |o: OuterId| {
             let mut at = o;
             loop {
-                if self.callers.made_of_given.contains(&at) {
+                if self.calls.callers.made_of_given.contains(&at) {
                     return true;
                 }
                 match self.t.get_outer(at).key {
@@ -167,13 +167,13 @@ impl Interp<'_> {
     /// A tensor that lives where an outside thing does is read by NumPy.
     pub(crate) fn taken_to_host(&mut self, device: Device) {
         if let Device::Of(o) = device {
-            self.callers.host.insert(o);
+            self.calls.callers.host.insert(o);
         }
     }
 
     /// Something that only works on the host is given a tensor: had it been elsewhere, it would have raised.
     pub(crate) fn read_on_host(&mut self, v: Value) {
-        if self.muted > 0 {
+        if self.run.muted > 0 {
             return;
         }
         match v {
@@ -197,15 +197,16 @@ impl Interp<'_> {
             return;
         }
         for pending in self.events.iter().filter(|p| p.event.place == origin.place) {
-            self.callers.host.extend(&pending.about);
+            self.calls.callers.host.extend(&pending.about);
         }
     }
 
     /// The entry point puts something where an outside thing is.
     pub(crate) fn follows(&mut self, target: Dd) {
-        if self.symbolic && self.here().site.is_none() {
+        if self.run.symbolic && self.here().site.is_none() {
             let places = self.device_leaves(target).into_iter().map(|(_, device, _)| device);
-            self.callers
+            self.calls
+                .callers
                 .followed
                 .extend(places.filter_map(|d| if let Device::Of(o) = d { Some(o) } else { None }));
         }
@@ -213,12 +214,12 @@ impl Interp<'_> {
 
     /// Does the entry point follow one of these, so that it counts on any place of it, whoever calls?
     pub(crate) fn any_followed(&self, about: &[OuterId]) -> bool {
-        about.iter().any(|o| self.callers.followed.contains(o))
+        about.iter().any(|o| self.calls.callers.followed.contains(o))
     }
 
     /// Has the entry point shown that one of these must be on the host?
     pub(crate) fn any_on_host(&self, about: &[OuterId]) -> bool {
-        about.iter().any(|o| self.callers.host.contains(o) || self.callers.for_numpy.contains(o))
+        about.iter().any(|o| self.calls.callers.host.contains(o) || self.calls.callers.for_numpy.contains(o))
     }
 
     /// What a module's `forward` gives is an array, and nobody is told that it may not be one: then the module is on the host, in
@@ -227,14 +228,14 @@ impl Interp<'_> {
         let array = matches!(given, Value::Host(Host::Array | Host::Doubles | Host::Numbers));
         if array && !self.events.iter().any(|p| matches!(p.event.kind, Kind::ToHost { .. })) {
             let home = self.receiver_symbol(key);
-            self.callers.for_numpy.insert(home);
+            self.calls.callers.for_numpy.insert(home);
         }
     }
 
     /// The next entry point makes its own demands.
     pub(crate) fn forget_host(&mut self) {
-        self.callers.host.clear();
-        self.callers.followed.clear();
+        self.calls.callers.host.clear();
+        self.calls.callers.followed.clear();
     }
 
     /// The parameter of the entry point that one of these is, or is a part of.
@@ -340,7 +341,8 @@ impl Interp<'_> {
         }
         let function = linked.ir.function(func);
         let Some((_, index)) = parameter.filter(|&(f, _)| f == func) else { return true };
-        let derived = |site: &CallId| self.callers.derived.get(site).is_some_and(|n| n.contains(&index));
+        let derived =
+            |site: &CallId| self.calls.callers.derived.get(site).is_some_and(|n| n.contains(&index));
         if function.is_private() {
             // What is given to it comes from there, and is known there, unless unknown code is in between.
             return !sites.iter().all(derived);
@@ -348,7 +350,7 @@ impl Interp<'_> {
         let mut open = false;
         for site in sites {
             let handed = handed_on(&linked.ir, linked.ir.call(site), function, usize::from(index));
-            let leaves_open = match self.callers.given.get(&site) {
+            let leaves_open = match self.calls.callers.given.get(&site) {
                 Some(parameters) if parameters.contains(&index) => true,
                 Some(_) if derived(&site) => true,
                 Some(_) => return true,
@@ -395,7 +397,7 @@ impl Interp<'_> {
     /// objects included.
     fn sites(&self, func: FuncId) -> impl Iterator<Item = CallId> + '_ {
         let sites = self.program.sites(self.entry);
-        let objects = self.callers.objects.get_or_init(|| through_objects(self.program, self.entry));
+        let objects = self.calls.callers.objects.get_or_init(|| through_objects(self.program, self.entry));
         [&sites.by_name, &sites.by_class, objects]
             .into_iter()
             .filter_map(move |of| of.get(&func))

@@ -39,10 +39,10 @@ impl Interp<'_> {
             return None;
         }
         let is_it = |w: &Wrapped| w.waiting && (w.module, w.func) == (called.module, called.func);
-        if let Some(at) = self.wrapped.iter().rposition(is_it) {
+        if let Some(at) = self.calls.wrapped.iter().rposition(is_it) {
             return Some(self.called_by_wrapper(at, called, receiver, args, e));
         }
-        if self.depth + 2 >= MAX_DEPTH || !self.live() {
+        if self.run.depth + 2 >= MAX_DEPTH || !self.live() {
             return Some(self.unknown_call(Value::Unknown, args, e));
         }
         // What it was given when the function was defined is no longer to be seen.
@@ -65,9 +65,9 @@ impl Interp<'_> {
         let mut args = args.clone();
         args.positional.splice(0..0, receiver.map(|object| (object, e)));
         let (module, func, method) = (called.module, called.func, receiver.is_some());
-        self.wrapped.push(Wrapped { module, func, method, waiting: true });
+        self.calls.wrapped.push(Wrapped { module, func, method, waiting: true });
         let v = self.call_value(made, &args, e);
-        self.wrapped.pop();
+        self.calls.wrapped.pop();
         Some(v)
     }
 
@@ -81,12 +81,12 @@ impl Interp<'_> {
         e: ExprId,
     ) -> Value {
         let mut args = args.clone();
-        if self.wrapped[at].method && receiver.is_none() && !args.positional.is_empty() {
+        if self.calls.wrapped[at].method && receiver.is_none() && !args.positional.is_empty() {
             receiver = Some(args.positional.remove(0).0);
         }
-        self.wrapped[at].waiting = false;
+        self.calls.wrapped[at].waiting = false;
         let v = self.call_as_written(called, receiver, &args, e);
-        self.wrapped[at].waiting = true;
+        self.calls.wrapped[at].waiting = true;
         v
     }
 
@@ -99,9 +99,9 @@ impl Interp<'_> {
             let (start, cells) = (self.store.mark(), self.store.len());
             let decorator = self.eval_in(called.module, scope, d);
             let args = Args { positional: vec![(made, e)], ..Args::default() };
-            self.muted += 1;
+            self.run.muted += 1;
             made = self.call_value(decorator, &args, e);
-            self.muted -= 1;
+            self.run.muted -= 1;
             self.path = before;
             self.undo_to_what_was(start, cells);
         }
@@ -110,7 +110,7 @@ impl Interp<'_> {
 
     /// Is a variable that a decorator is given set again after that: `@on(device)`, and `device = "cuda"` further down?
     fn is_given_what_is_set_again(&mut self, module: ModIdx, decorator: ExprId) -> bool {
-        if let Some(&known) = self.set_again.get(&(module, decorator)) {
+        if let Some(&known) = self.calls.set_again.get(&(module, decorator)) {
             return known;
         }
         let ir = &self.program.get(module).ir;
@@ -136,7 +136,7 @@ impl Interp<'_> {
                     || !matches!(ir.expr(at), Expr::Var(Var::Local(_))))
         };
         let again = !given.is_empty() && targets.into_iter().flat_map(|t| variables_in(ir, t)).any(seen);
-        self.set_again.insert((module, decorator), again);
+        self.calls.set_again.insert((module, decorator), again);
         again
     }
 

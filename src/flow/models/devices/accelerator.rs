@@ -181,7 +181,7 @@ impl Interp<'_> {
     /// coincidence, and no guard.
     fn is_built(&mut self, path: Sym) -> Cond {
         let test = crate::flow::machine::Test::Truth(Value::External(path));
-        let atom = match self.tests.get(&test) {
+        let atom = match self.tests.atoms.get(&test) {
             Some(&atom) => atom,
             None => {
                 let text = format!("{path}()");
@@ -216,7 +216,7 @@ impl Interp<'_> {
                     if matches!(self.t.get_outer(o).key, OuterKey::Attr { name, .. } if name.as_str() == "index"));
                 // So is what a number stands for that the user leaves at its default; one below zero is no GPU.
                 let number = |o| {
-                    self.watch.numbers.get(&o) == Some(&true)
+                    self.evidence.numbers_written.get(&o) == Some(&true)
                         || matches!(self.t.get_outer(o).default, Some(Value::Int(0..)))
                 };
                 let index = index || matches!(v, Value::Outer(o) if number(o));

@@ -31,16 +31,16 @@ impl Interp<'_> {
     /// Is `cuda` the first GPU? In a script, where nothing that it imports of the project speaks of another one being
     /// current, and no library is at hand that launches processes.
     pub(crate) fn first_is_current(&mut self) -> bool {
-        !self.symbolic && self.keeps_gpu()
+        !self.run.symbolic && self.keeps_gpu()
     }
 
     /// Does nothing in sight make another GPU current?
     fn keeps_gpu(&mut self) -> bool {
-        if let Some(known) = self.first_gpu {
+        if let Some(known) = self.devices.first_gpu {
             return known;
         }
         let known = !self.changes_gpu(self.entry, &mut FxHashSet::default());
-        self.first_gpu = Some(known);
+        self.devices.first_gpu = Some(known);
         known
     }
 
@@ -83,7 +83,7 @@ impl Interp<'_> {
 
     /// What is on one GPU alone meets what is where the module is: that raises, or the module is there as well.
     pub(crate) fn note_module_met(&mut self, a: Dd, b: Dd) {
-        if self.muted > 0 || self.caught_around() {
+        if self.run.muted > 0 || self.caught_around() {
             return;
         }
         let device = |d: Dd| self.d.as_leaf(d).map(|leaf| self.t.places.get(leaf).0);
@@ -91,7 +91,7 @@ impl Interp<'_> {
         let of_module = |d: Device| matches!(d, Device::Of(o) if matches!(self.t.get_outer(o).key, OuterKey::Receiver { .. }));
         match (a, b) {
             (gpu @ Device::Cuda(_), module) | (module, gpu @ Device::Cuda(_)) if of_module(module) => {
-                self.watch.module_met.push((gpu, self.path));
+                self.devices.module_met.push((gpu, self.path));
             }
             _ => {}
         }
@@ -99,7 +99,7 @@ impl Interp<'_> {
 
     /// Has something on this GPU met what is where the module is, whichever way led here? Another GPU may be the current one since.
     pub(crate) fn is_module_on(&mut self, gpu: Device) -> bool {
-        let met: Vec<Cond> = self.watch.module_met.iter().filter(|m| m.0 == gpu).map(|m| m.1).collect();
+        let met: Vec<Cond> = self.devices.module_met.iter().filter(|m| m.0 == gpu).map(|m| m.1).collect();
         met.into_iter().any(|when| self.d.implies(self.path, when)) && self.keeps_gpu()
     }
 

@@ -20,10 +20,10 @@ impl Interp<'_> {
             _ => std::slice::from_ref(&index),
         };
         let is_index = |e: ExprId| matches!(ir.expr(e), Expr::Attr { name, .. } if name.as_str() == "index");
-        if !choices.iter().any(|&c| is_index(c)) || self.muted > 0 || self.asks_for_index(e) {
+        if !choices.iter().any(|&c| is_index(c)) || self.run.muted > 0 || self.asks_for_index(e) {
             return;
         }
-        self.muted += 1;
+        self.run.muted += 1;
         let names = match kind {
             Some(kind) => before.as_str() == ":" && matches!(self.eval(kind), Value::Device(_)),
             None => before.as_str() == "cuda:",
@@ -42,7 +42,7 @@ impl Interp<'_> {
                 }
                 _ => false,
             });
-        self.muted -= 1;
+        self.run.muted -= 1;
         if none {
             self.tell_invalid("cuda:None", e);
         }

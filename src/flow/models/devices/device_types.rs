@@ -16,7 +16,7 @@ impl Interp<'_> {
         left: (Value, ExprId),
         right: (Value, ExprId),
     ) -> bool {
-        if !matches!(op, CmpOp::Eq | CmpOp::NotEq) || self.muted > 0 {
+        if !matches!(op, CmpOp::Eq | CmpOp::NotEq) || self.run.muted > 0 {
             return false;
         }
         for (at, (text, _)) in [(left.1, right), (right.1, left)] {
@@ -32,9 +32,9 @@ impl Interp<'_> {
 
     /// Is it certainly a `torch.device`?
     pub(crate) fn is_torch_device(&mut self, e: ExprId) -> bool {
-        self.muted += 1;
+        self.run.muted += 1;
         let v = self.eval(e);
-        self.muted -= 1;
+        self.run.muted -= 1;
         let Value::Device(d) = v else { return false };
         // `next(model.parameters()).device`
         let of_something = || {
@@ -72,7 +72,7 @@ impl Interp<'_> {
         let on_cuda = |p: u32| matches!(places.get(p).0, Device::Cuda(_) | Device::CudaSome);
         let differ = self.d.zip(own, wanted, &mut |x, y| u32::from(on_cuda(x) && bare(y)));
         let Some(differ) = differ.filter(|&c| c != crate::flow::domain::diagram::FALSE) else { return false };
-        if self.muted > 0 || !self.is_device_object(at, false) {
+        if self.run.muted > 0 || !self.is_device_object(at, false) {
             return false;
         }
         let there = self.available(None);

@@ -150,7 +150,7 @@ impl Interp<'_> {
     /// `torch.set_default_device("cuda")`, `with torch.device("cuda"):`.
     pub(crate) fn made_on_default(&mut self, e: ExprId, reason: Reason, name: &str) -> Dd {
         let device = self.default_device_at(e, reason);
-        if !matches!(self.store.get(self.default_device), Value::Absent | Value::None) {
+        if !matches!(self.store.get(self.tensors.default_device), Value::Absent | Value::None) {
             self.check_use(device, e, UseKind::Factory, &format!("`{name}()`"));
         }
         device
@@ -158,13 +158,13 @@ impl Interp<'_> {
 
     /// The device that somebody has set for factories without `device=`, and `otherwise` where nobody has.
     pub(crate) fn default_device_or(&mut self, otherwise: Dd) -> Dd {
-        let set = self.store.get(self.default_device);
+        let set = self.store.get(self.tensors.default_device);
         self.set_device_or(set, otherwise)
     }
 
     /// The device of `torch.Tensor(…)`: the default tensor type's, whatever the default device is.
     pub(crate) fn default_type_or(&mut self, otherwise: Dd) -> Dd {
-        let set = self.store.get(self.default_type);
+        let set = self.store.get(self.tensors.default_type);
         self.set_device_or(set, otherwise)
     }
 

@@ -7,13 +7,17 @@ use crate::flow::domain::event::{Bite, Kind, UseKind};
 use crate::flow::domain::value::{Device, Value};
 use crate::flow::machine::calls::args::Args;
 use crate::flow::machine::{Interp, Pending, Test};
-use crate::flow::observers::watch::Group;
 use crate::ir::{Arg, ArgKind, Expr, ExprId};
 use crate::link::ModIdx;
 use crate::span::Place;
 use crate::sym::Sym;
 use crate::torch;
 use crate::world::World;
+
+/// An NCCL process group: the event that it becomes if no device is chosen.
+pub(crate) struct Group {
+    pub(crate) event: Pending,
+}
 
 /// The call by which a process chooses its GPU.
 pub(crate) const CHOOSES: &str = "torch.cuda.set_device";
@@ -45,10 +49,10 @@ impl Interp<'_> {
         let absent = self.d.not(there);
         let bad = self.d.and(chosen, absent);
         // Whatever picks the back end knows about devices.
-        self.d.support(chosen, &mut self.deciders);
+        self.d.support(chosen, &mut self.tests.deciders);
         let bite = self.bite(bad, true);
         let earlier = if bite.is_none() { self.shadow(bad, true) } else { None };
-        self.deciders.clear();
+        self.tests.deciders.clear();
         let place = self.place(e);
         if let Some(bite) = bite {
             let first = self.gpu_chosen_before();
@@ -87,8 +91,8 @@ impl Interp<'_> {
     /// `dist.is_initialized()`: where the program has made the default group, and where there was one when it asked before that.
     pub(crate) fn has_group(&mut self, path: &str, e: ExprId) -> Cond {
         let elsewhere = Test::Compare(31, Value::External(Sym::new(path)), Value::None);
-        let asked = self.tests.contains_key(&elsewhere);
-        match self.watch.group_started {
+        let asked = self.tests.atoms.contains_key(&elsewhere);
+        match self.devices.group_started {
             Some(made) if !asked => made,
             Some(made) => {
                 let elsewhere = self.named_test(elsewhere, e);
@@ -100,31 +104,31 @@ impl Interp<'_> {
 
     /// `dist.destroy_process_group()`
     pub(crate) fn leaves_group(&mut self) {
-        if let Some(made) = self.watch.group_started {
+        if let Some(made) = self.devices.group_started {
             let stays = self.d.not(self.path);
-            self.watch.group_started = Some(self.d.and(made, stays));
+            self.devices.group_started = Some(self.d.and(made, stays));
         }
-        if self.store.get(self.watch.nccl) != Value::Absent {
-            self.store.set(self.watch.nccl, Value::Bool(FALSE));
+        if self.store.get(self.devices.nccl) != Value::Absent {
+            self.store.set(self.devices.nccl, Value::Bool(FALSE));
         }
     }
 
     /// `torch.cuda.set_device(args.local_rank)`: it raises without CUDA, unless the number is one below zero. In a process of a
     /// group it never is.
     pub(crate) fn chooses_gpu(&mut self, path: Sym, e: ExprId) {
-        if path.as_str() == CHOOSES && self.muted == 0 && !self.caught_around() {
+        if path.as_str() == CHOOSES && self.run.muted == 0 && !self.caught_around() {
             let place = self.place(e);
-            self.watch.gpus_chosen.push((self.frame, self.path, place));
+            self.devices.gpus_chosen.push((self.frame, self.path, place));
         }
     }
 
     /// Where the function has chosen its GPU before, on whatever way here.
     fn gpu_chosen_before(&mut self) -> Option<Place> {
-        let chosen = std::mem::take(&mut self.watch.gpus_chosen);
+        let chosen = std::mem::take(&mut self.devices.gpus_chosen);
         let (here, path) = (self.frame, self.path);
         let first =
             chosen.iter().find(|&&(frame, when, _)| frame == here && self.d.implies(path, when)).map(|c| c.2);
-        self.watch.gpus_chosen = chosen;
+        self.devices.gpus_chosen = chosen;
         first
     }
 
@@ -158,11 +162,11 @@ impl Interp<'_> {
     /// Something is put on a device: after `init_process_group("nccl")` a bare `cuda` is GPU 0 for every process,
     /// unless each has chosen its own.
     pub(crate) fn counts_for_group(&mut self, device: Dd, e: ExprId) {
-        if self.muted > 0 {
+        if self.run.muted > 0 {
             return;
         }
         for (_, d, origin) in self.device_leaves(device) {
-            self.watch.beyond_first |= match d {
+            self.devices.beyond_first |= match d {
                 Device::Cuda(index) => index.is_some_and(|index| index > 0),
                 d => matches!(d, Device::CudaSome | Device::Named(_)),
             };
@@ -173,11 +177,11 @@ impl Interp<'_> {
                         .into_iter()
                         .find(|s| s.reason == crate::flow::domain::value::Reason::Literal);
                     let place = literal.map_or_else(|| self.place(e), |s| s.place);
-                    if self.watch.bare.len() < 4 && !self.watch.bare.contains(&place) {
-                        self.watch.bare.push(place);
+                    if self.devices.bare.len() < 4 && !self.devices.bare.contains(&place) {
+                        self.devices.bare.push(place);
                     }
                 }
-                Device::Cuda(Some(_)) | Device::CudaSome | Device::Named(_) => self.watch.indexed = true,
+                Device::Cuda(Some(_)) | Device::CudaSome | Device::Named(_) => self.devices.indexed = true,
                 _ => {}
             }
         }
@@ -192,8 +196,8 @@ impl Interp<'_> {
             None => false,
         };
         let alone = args.keyword("world_size").is_some_and(|(v, _)| v == Value::Int(1));
-        self.watch.beyond_first |= !alone;
-        if !nccl || alone || args.keyword("device_id").is_some() || self.watch.group.is_some() {
+        self.devices.beyond_first |= !alone;
+        if !nccl || alone || args.keyword("device_id").is_some() || self.devices.group.is_some() {
             return;
         }
         let there = self.available(None);
@@ -202,19 +206,19 @@ impl Interp<'_> {
             let kind = Kind::NoSetDevice { uses: Vec::new(), indexed: false };
             self.emit(kind, place, bite, Vec::new());
             if let Some(event) = self.events.pop() {
-                self.watch.group = Some(Group { event });
+                self.devices.group = Some(Group { event });
             }
         }
     }
 
     /// The end of an entry point: was a device chosen for each process?
     pub(crate) fn end_group(&mut self) {
-        let uses = std::mem::take(&mut self.watch.bare);
-        let wrapped = std::mem::take(&mut self.watch.one_each);
-        let selected = std::mem::take(&mut self.watch.selected);
-        let indexed = std::mem::take(&mut self.watch.indexed);
-        self.watch.group_started = None;
-        let Some(Group { event: Pending { mut event, needs, about, function } }) = self.watch.group.take()
+        let uses = std::mem::take(&mut self.devices.bare);
+        let wrapped = std::mem::take(&mut self.devices.one_each);
+        let selected = std::mem::take(&mut self.devices.selected);
+        let indexed = std::mem::take(&mut self.devices.indexed);
+        self.devices.group_started = None;
+        let Some(Group { event: Pending { mut event, needs, about, function } }) = self.devices.group.take()
         else {
             return;
         };

@@ -64,7 +64,7 @@ impl Interp<'_> {
                 }
             }
             "torch.distributed.get_backend" if args.positional.is_empty() && args.keywords.is_empty() => {
-                let Value::Bool(nccl) = self.store.get(self.watch.nccl) else { return None };
+                let Value::Bool(nccl) = self.store.get(self.devices.nccl) else { return None };
                 let [nccl_name, other] =
                     ["nccl", "gloo"].map(|s| Value::Str(Sym::new(s), crate::flow::domain::value::NO_ORIGIN));
                 return Some(self.ite(nccl, nccl_name, other));
@@ -76,8 +76,8 @@ impl Interp<'_> {
             "torch.cuda.set_device"
             | "torch.accelerator.set_device_index"
             | "torch.accelerator.set_device_idx" => {
-                self.watch.selected = true;
-                self.watch.beyond_first = true;
+                self.devices.selected = true;
+                self.devices.beyond_first = true;
             }
             _ if text.starts_with("torch.distributed.") && !names_group(args) => {
                 let fact = crate::torch::call(Sym::new(text));
@@ -107,9 +107,9 @@ impl Interp<'_> {
                 Value::Str(s, _) => Value::Str(s, crate::flow::domain::value::NO_ORIGIN),
                 _ => Value::Unknown,
             };
-            self.watch.selected = true;
-            self.watch.visible_at = Some(self.place(at));
-            self.store.set(self.watch.visible, literal);
+            self.devices.selected = true;
+            self.devices.visible_at = Some(self.place(at));
+            self.store.set(self.devices.visible, literal);
         }
     }
 
@@ -121,12 +121,12 @@ impl Interp<'_> {
             None => items.extend([Value::Str(key, crate::flow::domain::value::NO_ORIGIN), value]),
         }
         let all = self.seq(&items);
-        self.store.set(self.watch.put, all);
+        self.store.set(self.devices.environment, all);
     }
 
     /// What the program has put into the environment on every way here.
     fn put_before(&self) -> &[Value] {
-        match self.store.get(self.watch.put) {
+        match self.store.get(self.devices.environment) {
             Value::Seq(s) => self.t.seqs.get(s.0),
             _ => &[],
         }
@@ -145,7 +145,7 @@ impl Interp<'_> {
         if variable.as_str() != VISIBLE {
             return FALSE;
         }
-        match self.store.get(self.watch.visible) {
+        match self.store.get(self.devices.visible) {
             Value::Absent => FALSE,
             Value::Choice(d) => {
                 let values = &self.t.values;
@@ -215,13 +215,13 @@ impl Interp<'_> {
 
     fn check_set_too_late(&mut self, key: Sym, value: Value, at: ExprId) {
         let place = self.place(at);
-        let (Value::Bool(ready), Some(first)) = (self.store.get(self.watch.ready), self.watch.ready_at)
+        let (Value::Bool(ready), Some(first)) = (self.store.get(self.devices.ready), self.devices.ready_at)
         else {
-            self.watch.in_time.entry(place).or_insert(value);
+            self.devices.in_time.entry(place).or_insert(value);
             return;
         };
         // Who comes here once more sets once more what is set already, as far as anybody can tell.
-        if let Some(&before) = self.watch.in_time.get(&place)
+        if let Some(&before) = self.devices.in_time.get(&place)
             && (before == value || !matches!((before, value), (Value::Str(..), Value::Str(..))))
         {
             return;
@@ -257,7 +257,7 @@ impl Interp<'_> {
 
     /// CUDA is initialised here, where the condition holds.
     pub(crate) fn initialises(&mut self, cond: Cond, place: Place) {
-        if self.muted > 0 {
+        if self.run.muted > 0 {
             return;
         }
         let there = self.available(None);
@@ -266,13 +266,13 @@ impl Interp<'_> {
         if now == FALSE {
             return;
         }
-        let before = match self.store.get(self.watch.ready) {
+        let before = match self.store.get(self.devices.ready) {
             Value::Bool(c) => c,
             _ => FALSE,
         };
         let ready = self.d.or(before, now);
-        self.store.set(self.watch.ready, Value::Bool(ready));
-        self.watch.ready_at.get_or_insert(place);
+        self.store.set(self.devices.ready, Value::Bool(ready));
+        self.devices.ready_at.get_or_insert(place);
     }
 
     /// A file of the project is imported: what its body, or what it imports, asks CUDA, has been asked now.
@@ -282,28 +282,28 @@ impl Interp<'_> {
         if self.relevance.imports.touches_cuda(m) {
             let place = Place { file, span: at };
             self.initialises(TRUE, place);
-            self.watch.imported.get_or_insert(place);
+            self.devices.imported.get_or_insert(place);
         }
     }
 
     /// The body of the file has been interpreted. Its functions are called at some time: what the imports above have
     /// done to CUDA has been done by then, but of what the body did nobody knows whether it was before.
     pub(crate) fn body_ended(&mut self) {
-        self.store.set(self.watch.visible, Value::Absent);
-        self.watch.ready_at = self.watch.imported;
-        self.watch.visible_at = None;
-        self.watch.in_time.clear();
-        let ready = match self.watch.imported {
+        self.store.set(self.devices.visible, Value::Absent);
+        self.devices.ready_at = self.devices.imported;
+        self.devices.visible_at = None;
+        self.devices.in_time.clear();
+        let ready = match self.devices.imported {
             Some(_) => Value::Bool(self.available(None)),
             None => Value::Absent,
         };
-        self.store.set(self.watch.ready, ready);
+        self.store.set(self.devices.ready, ready);
     }
 
     /// The name of the environment variable that an outside thing is, or is a part of.
     pub(crate) fn environment_variable(&self, mut o: OuterId) -> Option<&'static str> {
         for _ in 0..6 {
-            if let Some(&name) = self.watch.from_environment.get(&o) {
+            if let Some(&name) = self.devices.from_environment.get(&o) {
                 return Some(name);
             }
             match self.t.get_outer(o).key {
@@ -331,7 +331,7 @@ impl Interp<'_> {
         let variable = self.environment_variable(o).filter(|v| *v == VISIBLE)?;
         let result = self.result_of(e);
         if let Value::Outer(r) = result {
-            self.watch.from_environment.insert(r, variable);
+            self.devices.from_environment.insert(r, variable);
         }
         Some(result)
     }
@@ -358,7 +358,7 @@ impl Interp<'_> {
 
     /// `os.environ["CUDA_VISIBLE_DEVICES"] = str(args.gpu)`: from here on that is no index any more.
     fn remember_number(&mut self, target: ExprId) {
-        self.watch.physical = None;
+        self.devices.physical = None;
         let ir = &self.linked().ir;
         let assigned = ir.stmts.iter().find_map(|s| match s {
             crate::ir::Stmt::Assign { targets, value } => {
@@ -374,17 +374,17 @@ impl Interp<'_> {
                 _ => return,
             }
         }
-        self.muted += 1;
+        self.run.muted += 1;
         let v = self.eval(value);
-        self.muted -= 1;
+        self.run.muted -= 1;
         if let Value::Outer(o) = v {
-            self.watch.physical = Some((o, self.path));
+            self.devices.physical = Some((o, self.path));
         }
     }
 
     /// Is it what has been put into `CUDA_VISIBLE_DEVICES`, wherever this is reached?
     pub(crate) fn is_physical(&mut self, o: OuterId) -> bool {
-        match self.watch.physical {
+        match self.devices.physical {
             Some((number, when)) => number == o && self.d.implies(self.path, when),
             None => false,
         }
@@ -392,13 +392,13 @@ impl Interp<'_> {
 
     /// Are the visible devices the first ones, so that renumbering changes nothing?
     pub(crate) fn visible_in_order(&self) -> bool {
-        let Value::Str(s, _) = self.store.get(self.watch.visible) else { return false };
+        let Value::Str(s, _) = self.store.get(self.devices.visible) else { return false };
         s.as_str().split(',').enumerate().all(|(n, part)| part.trim().parse() == Ok(n))
     }
 
     /// A definite index that the literal in the environment leaves no device for. True if that was told.
     pub(crate) fn check_visible(&mut self, device: Dd, e: ExprId) -> bool {
-        let Value::Str(visible, _) = self.store.get(self.watch.visible) else { return false };
+        let Value::Str(visible, _) = self.store.get(self.devices.visible) else { return false };
         let text = visible.as_str().trim();
         let count = if text.is_empty() || text == "-1" { 0 } else { text.split(',').count() };
         for (leaf, d, origin) in self.device_leaves(device) {
@@ -416,7 +416,7 @@ impl Interp<'_> {
                 .into_iter()
                 .find(|s| s.reason == crate::flow::domain::value::Reason::Literal);
             let place = literal.map_or_else(|| self.place(e), |s| s.place);
-            let set = self.watch.visible_at;
+            let set = self.devices.visible_at;
             let kind = Kind::OutsideVisible { index: Some(index), visible: Some(text.to_owned()), set };
             self.emit(kind, place, bite, Vec::new());
             return true;

@@ -23,7 +23,7 @@ impl Interp<'_> {
     /// `if rank == 0:` around: of all ranks that one is an index on its machine.
     fn is_first_process(&mut self) -> bool {
         let first = Test::Compare(0, Value::Host(Host::Rank), Value::Int(0));
-        let Some(&first) = self.tests.get(&first) else { return false };
+        let Some(&first) = self.tests.atoms.get(&first) else { return false };
         let first = self.d.atom(first);
         self.d.implies(self.path, first)
     }
@@ -46,13 +46,13 @@ impl Interp<'_> {
         };
         let parts = ir.exprs_in(other).filter_map(|n| u32::try_from(n).ok()).map(ExprId);
         if parts.into_iter().any(says) {
-            self.watch.ranks_alike.push(same);
+            self.devices.ranks_alike.push(same);
         }
     }
 
     /// Has the program asked whether it is the local rank?
     fn is_local_rank(&mut self) -> bool {
-        let alike = self.watch.ranks_alike.clone();
+        let alike = self.devices.ranks_alike.clone();
         alike.into_iter().any(|same| self.d.implies(self.path, same))
     }
 
@@ -75,13 +75,13 @@ impl Interp<'_> {
             _ if backend.is_some() => return,
             // The very number that has just been made the only visible one.
             Value::Outer(o) if self.is_physical(o) => {
-                Kind::OutsideVisible { index: None, visible: None, set: self.watch.visible_at }
+                Kind::OutsideVisible { index: None, visible: None, set: self.devices.visible_at }
             }
             Value::Host(Host::PhysicalGpu) => {
                 if self.visible_in_order() {
                     return;
                 }
-                Kind::OutsideVisible { index: None, visible: None, set: self.watch.visible_at }
+                Kind::OutsideVisible { index: None, visible: None, set: self.devices.visible_at }
             }
             _ => return,
         };
@@ -100,7 +100,7 @@ impl Interp<'_> {
         let mut around = Some(self.frame);
         while let Some(frame) = around {
             let used: Vec<(Cond, Place)> =
-                self.watch.ranks_used.iter().filter(|u| u.0 == frame).map(|u| (u.1, u.2)).collect();
+                self.devices.ranks_used.iter().filter(|u| u.0 == frame).map(|u| (u.1, u.2)).collect();
             if let Some(&(_, first)) =
                 used.iter().find(|&&(when, at)| at != place && self.d.implies(self.path, when))
             {
@@ -109,7 +109,7 @@ impl Interp<'_> {
             around = self.frames[frame.0 as usize].caller;
         }
         if !self.is_silenced(&[Code(405)], place, None) {
-            self.watch.ranks_used.push((self.frame, self.path, place));
+            self.devices.ranks_used.push((self.frame, self.path, place));
         }
         None
     }

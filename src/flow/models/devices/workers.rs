@@ -1,5 +1,6 @@
 //! Workers of data loaders, and other forks: what runs in them, and whether it touches CUDA.
 
+use crate::flow::domain::diagram::Cond;
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::event::{Kind, UseKind};
 use crate::flow::domain::value::{Device, ObjId, Value};
@@ -7,10 +8,20 @@ use crate::flow::machine::Interp;
 use crate::flow::machine::calls::args::Args;
 use crate::flow::machine::frame::ObjKind;
 use crate::flow::machine::loops::Iteration;
-use crate::flow::observers::watch::{Parts, Worker};
+use crate::flow::models::modules::submodules::Parts;
 use crate::ir::ExprId;
 use crate::span::Place;
 use crate::sym::Sym;
+
+/// What starts forks.
+#[derive(Clone, Copy)]
+pub(crate) struct Worker {
+    pub(crate) place: Place,
+    /// A data loader.
+    pub(crate) loads: bool,
+    /// When the process that is forked has used CUDA.
+    pub(crate) ready: Cond,
+}
 
 /// What starts a process.
 const PROCESSES: &[&str] = &["multiprocessing.Process", "torch.multiprocessing.Process"];
@@ -36,14 +47,14 @@ impl Interp<'_> {
         };
         let context = args.keyword("multiprocessing_context").is_some_and(|(v, _)| v != Value::None);
         let Some(Value::Object(data)) = data else { return };
-        if !workers || context || args.open || self.muted > 0 || self.starts_afresh() {
+        if !workers || context || args.open || self.run.muted > 0 || self.starts_afresh() {
             return;
         }
         let place = self.place(e);
         let worker = Worker { place, loads: true, ready: crate::flow::domain::diagram::TRUE };
-        let before = (self.watch.worker.replace(worker), self.watch.worker_told, self.path);
-        self.watch.worker_told = false;
-        self.muted += 1;
+        let before = (self.devices.worker.replace(worker), self.devices.worker_told, self.path);
+        self.devices.worker_told = false;
+        self.run.muted += 1;
         let item = match self.obj(data).kind {
             ObjKind::Instance => {
                 let iter =
@@ -63,10 +74,10 @@ impl Interp<'_> {
             let args = Args { positional: vec![(items, at)], ..Args::default() };
             self.call_value(f, &args, e);
         }
-        self.muted -= 1;
+        self.run.muted -= 1;
         self.path = before.2;
-        let told = self.watch.worker_told;
-        (self.watch.worker, self.watch.worker_told) = (before.0, before.1);
+        let told = self.devices.worker_told;
+        (self.devices.worker, self.devices.worker_told) = (before.0, before.1);
         if !told {
             self.check_items(item, worker);
         }
@@ -102,10 +113,11 @@ impl Interp<'_> {
 
     /// Calls that start processes, or what will run functions in some: forks of this one, unless somebody says otherwise.
     pub(crate) fn fork_call(&mut self, text: &str, args: &Args, e: ExprId) -> Option<Value> {
-        if !PROCESSES.contains(&text) && !POOLS.contains(&text) || self.muted > 0 || self.starts_afresh() {
+        if !PROCESSES.contains(&text) && !POOLS.contains(&text) || self.run.muted > 0 || self.starts_afresh()
+        {
             return None;
         }
-        let ready = match self.store.get(self.watch.ready) {
+        let ready = match self.store.get(self.devices.ready) {
             Value::Bool(c) => self.d.and(self.path, c),
             _ => return None,
         };
@@ -115,7 +127,7 @@ impl Interp<'_> {
                 return None;
             }
             let id = self.object(ObjKind::Inert, None, Value::Absent);
-            self.watch.pools.insert(id, worker);
+            self.devices.pools.insert(id, worker);
             return Some(Value::Object(id));
         }
         if let Some((f, _)) = args.get(1, "target") {
@@ -127,7 +139,7 @@ impl Interp<'_> {
 
     /// `pool.map(f, rows)` and its kin.
     pub(crate) fn pool_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) {
-        let Some(&worker) = self.watch.pools.get(&id) else { return };
+        let Some(&worker) = self.devices.pools.get(&id) else { return };
         let Some((f, _)) = args.get(0, "func") else { return };
         let second = args.get(1, "iterable").map_or(Value::Unknown, |(v, _)| v);
         let given = match name.as_str() {
@@ -158,15 +170,15 @@ impl Interp<'_> {
 
     /// Interprets what a fork does. What it changes stays there.
     fn run_in_fork(&mut self, worker: Worker, f: Value, given: &[Value], e: ExprId) {
-        if self.muted > 0 || !matches!(f, Value::Closure(_) | Value::Bound(_)) {
+        if self.run.muted > 0 || !matches!(f, Value::Closure(_) | Value::Bound(_)) {
             return;
         }
-        let before = (self.watch.worker.replace(worker), self.watch.worker_told, self.path);
-        self.muted += 1;
+        let before = (self.devices.worker.replace(worker), self.devices.worker_told, self.path);
+        self.run.muted += 1;
         let args = Args { positional: given.iter().map(|&v| (v, e)).collect(), ..Args::default() };
         self.call_value(f, &args, e);
-        self.muted -= 1;
-        (self.watch.worker, self.watch.worker_told, self.path) = before;
+        self.run.muted -= 1;
+        (self.devices.worker, self.devices.worker_told, self.path) = before;
     }
 
     /// Is the start method set somewhere? Then workers may not be forks.
@@ -180,7 +192,7 @@ impl Interp<'_> {
 
     /// Device work, perhaps in a worker of a loader.
     pub(crate) fn worker_uses(&mut self, device: Dd, how: UseKind, e: ExprId) {
-        let Some(loader) = self.watch.worker else { return };
+        let Some(loader) = self.devices.worker else { return };
         if matches!(how, UseKind::Transfer | UseKind::Move | UseKind::Factory | UseKind::LegacyType) {
             let place = self.place(e);
             self.in_worker(device, place, loader, false);
@@ -196,11 +208,11 @@ impl Interp<'_> {
             let there = self.available(None);
             let bad = self.d.and(here, there);
             let bad = self.d.and(bad, worker.ready);
-            let muted = std::mem::take(&mut self.muted);
+            let muted = std::mem::take(&mut self.run.muted);
             let bite = self.bite(bad, false);
-            self.muted = muted;
+            self.run.muted = muted;
             if let Some(bite) = bite {
-                self.watch.worker_told = true;
+                self.devices.worker_told = true;
                 let Worker { place: loader, loads, .. } = worker;
                 let chain = if held { self.chain(origin) } else { Vec::new() };
                 self.emit(Kind::InWorker { loader, loads, chain }, place, bite, Vec::new());

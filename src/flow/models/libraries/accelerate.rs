@@ -66,7 +66,7 @@ impl Interp<'_> {
         let placement = args.get(0, "device_placement").is_none_or(|(v, _)| v == Value::Bool(TRUE));
         let places = path.ends_with("Accelerator") && placement && !SPLIT.iter().any(|&name| told(name));
         let device = self.found_by_accelerate(on_cpu, e);
-        self.watch.accelerates.insert(o, Accelerated { device, places });
+        self.libraries.accelerates.insert(o, Accelerated { device, places });
         Some(made)
     }
 
@@ -86,7 +86,7 @@ impl Interp<'_> {
 
     /// `accelerator.device` and what is known of its other attributes, if this is one.
     pub(crate) fn asked_of_accelerator(&self, o: OuterId, name: Sym) -> Option<Value> {
-        let accelerated = self.watch.accelerates.get(&o)?;
+        let accelerated = self.libraries.accelerates.get(&o)?;
         match name.as_str() {
             "device" => Some(Value::Device(accelerated.device)),
             name => FIRST.contains(&name).then_some(Value::Bool(TRUE)),
@@ -96,12 +96,12 @@ impl Interp<'_> {
     /// `accelerator.sync_gradients`
     pub(crate) fn asks_accelerator_else(&self, o: OuterId) -> bool {
         let OuterKey::Attr { base, name } = self.t.get_outer(o).key else { return false };
-        self.watch.accelerates.contains_key(&base) && ELSE.contains(&name.as_str())
+        self.libraries.accelerates.contains_key(&base) && ELSE.contains(&name.as_str())
     }
 
     /// `accelerator.prepare(model, loader, …)` and its kin: what they give, in turn.
     pub(crate) fn prepared_by(&mut self, o: OuterId, name: Sym, args: &Args, e: ExprId) -> Option<Value> {
-        let accelerated = *self.watch.accelerates.get(&o)?;
+        let accelerated = *self.libraries.accelerates.get(&o)?;
         let moves = matches!(name.as_str(), "prepare" | "prepare_model" | "prepare_data_loader");
         if !moves || !accelerated.places || args.open || !args.keywords.is_empty() {
             return None;
@@ -139,7 +139,7 @@ impl Interp<'_> {
             }
             _ => {
                 if let Value::Outer(o) = other {
-                    self.watch.prepared.insert(o, device);
+                    self.tensors.prepared.insert(o, device);
                 }
                 return other;
             }

@@ -14,14 +14,14 @@ impl Interp<'_> {
     /// `torch.load` at this place has given this.
     pub(crate) fn remember_read(&mut self, given: Value, place: Place) {
         if let Value::Outer(o) = given {
-            self.watch.read.insert(o, place);
+            self.libraries.read.insert(o, place);
         }
     }
 
     /// Two values meet in an operation: if one was taken out of a file, and the other is a tensor on a GPU, that load is to blame for
     /// more than where it puts weights, which are copied.
     pub(crate) fn meets_what_was_read(&mut self, a: Value, b: Value, e: ExprId) {
-        if self.watch.read.is_empty() || self.muted > 0 || self.path == FALSE {
+        if self.libraries.read.is_empty() || self.run.muted > 0 || self.path == FALSE {
             return;
         }
         let place = self.place(e);
@@ -32,8 +32,8 @@ impl Interp<'_> {
             let loads: Vec<Place> =
                 self.values_of(read).into_iter().filter_map(|v| self.taken_out_of_file(v)).collect();
             for load in loads {
-                if !self.watch.read_back.contains(&(load, place)) {
-                    self.watch.read_back.push((load, place));
+                if !self.libraries.read_back.contains(&(load, place)) {
+                    self.libraries.read_back.push((load, place));
                 }
             }
         }
@@ -44,7 +44,7 @@ impl Interp<'_> {
         let Value::Outer(mut at) = v else { return None };
         while let OuterKey::Item { base, .. } = self.t.get_outer(at).key {
             at = base;
-            if let Some(&place) = self.watch.read.get(&at) {
+            if let Some(&place) = self.libraries.read.get(&at) {
                 return Some(place);
             }
         }
@@ -63,7 +63,7 @@ impl Interp<'_> {
     /// Adds to the event of a load where what it gave has met something.
     pub(crate) fn with_what_met(&self, event: &mut Event) {
         if let Kind::Load { met, .. } = &mut event.kind {
-            let here = self.watch.read_back.iter().filter(|&&(load, _)| load == event.place);
+            let here = self.libraries.read_back.iter().filter(|&&(load, _)| load == event.place);
             met.extend(here.map(|&(_, place)| place).take(MAX_MET));
         }
     }

@@ -53,7 +53,7 @@ impl Interp<'_> {
                 // Something before it needs CUDA and has not asked: there it goes back to the GPU it came from.
                 self.shadow(bad, true)?;
                 // Who uses the first GPU alone has saved it from there.
-                if !self.watch.beyond_first {
+                if !self.devices.beyond_first {
                     return None;
                 }
                 let there = self.d.and(foreign, available);
@@ -62,7 +62,12 @@ impl Interp<'_> {
             if let Some(bite) = bite {
                 let place = self.place(e);
                 self.emit(
-                    Kind::Load { program, explicit_none, several: self.watch.beyond_first, met: Vec::new() },
+                    Kind::Load {
+                        program,
+                        explicit_none,
+                        several: self.devices.beyond_first,
+                        met: Vec::new(),
+                    },
                     place,
                     bite,
                     Vec::new(),
@@ -76,7 +81,7 @@ impl Interp<'_> {
                     && let (Value::Outer(o), Some(event)) = (result, self.events.pop())
                     && !speak_of(&names, OWN_STATE)
                 {
-                    self.loads.insert(o, event);
+                    self.libraries.loads.insert(o, event);
                 }
                 return result;
             }
@@ -138,7 +143,7 @@ impl Interp<'_> {
         }
         let Value::Outer(mut o) = v else { return };
         loop {
-            if let Some(event) = self.loads.remove(&o) {
+            if let Some(event) = self.libraries.loads.remove(&o) {
                 self.events.push(event);
                 return;
             }
@@ -153,7 +158,7 @@ impl Interp<'_> {
     /// them.
     pub(crate) fn loaded_as_weights(&mut self, v: Value) {
         if let Value::Outer(o) = v
-            && let Some(&read) = self.watch.made_of_loaded.get(&o)
+            && let Some(&read) = self.libraries.made_of_loaded.get(&o)
         {
             self.used_as_weights(Value::Outer(read));
         }
@@ -162,20 +167,23 @@ impl Interp<'_> {
 
     /// An unknown function has made something of what was read from a file.
     pub(crate) fn made_of_what_was_read(&mut self, made: Value, args: &Args) {
-        if self.loads.is_empty() {
+        if self.libraries.loads.is_empty() {
             return;
         }
         if let (Value::Outer(o), Some(&(Value::Outer(read), _))) = (made, args.positional.first())
-            && self.loads.contains_key(&read)
+            && self.libraries.loads.contains_key(&read)
         {
-            self.watch.made_of_loaded.insert(o, read);
+            self.libraries.made_of_loaded.insert(o, read);
         }
     }
 
     /// `load_pretrained(model, torch.load(path))`: who is given it says what it is.
     pub(crate) fn handed_as_weights(&mut self, callee: Sym, args: &Args) {
         // What loads its state says so by what it is: schedulers do that as well.
-        if self.loads.is_empty() || callee.as_str() == "load_state_dict" || !named_as_weights(&[callee]) {
+        if self.libraries.loads.is_empty()
+            || callee.as_str() == "load_state_dict"
+            || !named_as_weights(&[callee])
+        {
             return;
         }
         let given: Vec<Value> = args.values().map(|(v, _)| v).collect();

@@ -11,7 +11,7 @@ use crate::flow::domain::value::{Device, Host, NO_ORIGIN, ObjId, Reason, Role, T
 use crate::flow::machine::Interp;
 use crate::flow::machine::calls::args::Args;
 use crate::flow::machine::frame::ObjKind;
-use crate::flow::observers::watch::Parts;
+use crate::flow::models::modules::submodules::Parts;
 use crate::ir::{ArgKind, Expr, ExprId, Stmt, Var};
 use crate::sym::Sym;
 
@@ -151,7 +151,7 @@ impl Interp<'_> {
             }
             _ => false,
         };
-        let plain = matches!(self.store.get(self.default_device), Value::Absent | Value::None);
+        let plain = matches!(self.store.get(self.tensors.default_device), Value::Absent | Value::None);
         let from_files = !known && plain;
         self.collated(item, Collation { at: e, stacked, from_files }, 0)
     }
@@ -178,9 +178,9 @@ impl Interp<'_> {
     /// What a loader will call: interpreted for itself too, so nothing is told of it here.
     fn aside(&mut self, called: &mut dyn FnMut(&mut Self) -> Value) -> Value {
         let before = self.path;
-        self.muted += 1;
+        self.run.muted += 1;
         let v = called(self);
-        self.muted -= 1;
+        self.run.muted -= 1;
         self.path = before;
         v
     }
@@ -231,7 +231,7 @@ impl Interp<'_> {
     /// Something that is read from files, unless a transform sends it elsewhere.
     fn data_from_files(&mut self, e: ExprId) -> Value {
         let sent = self.linked().ir.exprs.iter().any(|e| matches!(*e, Expr::Attr { name, .. } | Expr::Var(crate::ir::Var::Unbound(name)) if name.as_str() == "ToDevice"));
-        let plain = matches!(self.store.get(self.default_device), Value::Absent | Value::None);
+        let plain = matches!(self.store.get(self.tensors.default_device), Value::Absent | Value::None);
         if sent || !plain {
             return self.result_of(e);
         }
@@ -259,9 +259,9 @@ impl Interp<'_> {
         {
             return;
         }
-        self.muted += 1;
+        self.run.muted += 1;
         let v = self.eval(base);
-        self.muted -= 1;
+        self.run.muted -= 1;
         let may_be = |v: &Value| match *v {
             Value::Tensor(t) => !self.get_tensor(t).certain && self.is_of_batch(self.get_tensor(t)),
             _ => false,
@@ -464,7 +464,7 @@ impl Interp<'_> {
                     kind,
                     ObjKind::Dict { module: false } | ObjKind::List { module: false } | ObjKind::Instance
                 );
-                if !plain || (id.0 as usize) < since || !self.watch.anew.insert(id) {
+                if !plain || (id.0 as usize) < since || !self.libraries.anew.insert(id) {
                     return;
                 }
                 self.made_anew(self.own(id), since);
@@ -484,14 +484,14 @@ impl Interp<'_> {
 
     /// What the next round of a loop gets: what was done to the objects of the one before is not done to its own.
     pub(crate) fn next_round(&mut self, v: Value) -> Value {
-        if !self.outer_writes.is_empty() {
+        if !self.evidence.outer_writes.is_empty() {
             self.is_new_outside(v);
         }
-        if self.watch.anew.is_empty() {
+        if self.libraries.anew.is_empty() {
             return v;
         }
         match v {
-            Value::Object(id) if self.watch.anew.contains(&id) => {
+            Value::Object(id) if self.libraries.anew.contains(&id) => {
                 let (kind, class, own) = (self.obj(id).kind, self.obj(id).class, self.own(id));
                 let own = self.next_round(own);
                 let new = self.object(kind, class, own);

@@ -88,7 +88,7 @@ impl Interp<'_> {
             "torch.device" => self.make_device(args, e),
             _ if text.starts_with(MODULES_OWN) => return self.moved_by_base(text, args, e),
             crate::flow::machine::calls::decorators::WRAPPED => {
-                self.probed = self.d.or(self.probed, self.path);
+                self.calls.probed = self.d.or(self.calls.probed, self.path);
                 self.result_of(e)
             }
             "torch.accelerator.current_accelerator" => {
@@ -125,7 +125,7 @@ impl Interp<'_> {
             "torch.set_grad_enabled" => self.switch_gradients(args),
             "torch.set_default_device" => {
                 let d = args.get(0, "device").and_then(|(v, at)| self.as_device(v, at));
-                let cell = self.default_device;
+                let cell = self.tensors.default_device;
                 let v = d.map_or(Value::None, |d| Value::Device(self.because(d, e, Reason::Made)));
                 self.store.set(cell, v);
                 Value::None
@@ -180,7 +180,7 @@ impl Interp<'_> {
             _ if text.starts_with("torch.utils.data.") => return self.data_utility(text, args, e),
             "argparse.ArgumentParser" => {
                 let parser = self.object(ObjKind::Parser, None, Value::Absent);
-                self.watch.parsers.insert(parser, self.place(e));
+                self.libraries.parsers.insert(parser, self.place(e));
                 Value::Object(parser)
             }
             _ if text.starts_with("accelerate.") => return self.make_accelerator(text, args, e),
@@ -325,8 +325,8 @@ impl Interp<'_> {
             let field = self.store.get(cell);
             let copy = self.deep_copy(field, depth + 1);
             self.set_field(new, name, copy);
-            if self.watch.unseen.contains(&(id, name)) {
-                self.watch.unseen.insert((new, name));
+            if self.modules.unseen.contains(&(id, name)) {
+                self.modules.unseen.insert((new, name));
             }
         }
         Value::Object(new)
@@ -368,10 +368,10 @@ impl Interp<'_> {
                 all.keywords.push((k, v, e));
             }
         }
-        let Some(&place) = self.watch.kept_autocasts.get(&id) else { return self.call_value(f, &all, e) };
-        let outer = self.watch.called_autocast.replace(place);
+        let Some(&place) = self.tensors.kept_autocasts.get(&id) else { return self.call_value(f, &all, e) };
+        let outer = self.tensors.called_autocast.replace(place);
         let made = self.call_value(f, &all, e);
-        self.watch.called_autocast = outer;
+        self.tensors.called_autocast = outer;
         made
     }
 
@@ -428,7 +428,7 @@ impl Interp<'_> {
             let text = self.describe(v, at);
             let place = self.place(e);
             let bite = crate::flow::domain::event::Bite::in_world(crate::world::World::Always);
-            if self.muted == 0 && self.path != crate::flow::domain::diagram::FALSE {
+            if self.run.muted == 0 && self.path != crate::flow::domain::diagram::FALSE {
                 self.emit(Kind::Reveal(text), place, bite, Vec::new());
             }
             return v;
@@ -495,7 +495,7 @@ impl Interp<'_> {
             (ObjKind::Parser, "parse_args" | "parse_known_args") => {
                 let namespace = self.object(ObjKind::Namespace, None, Value::Object(id));
                 if args.get(0, "args").is_some_and(|(v, _)| v != Value::None) {
-                    self.watch.lists.insert(namespace, self.place(e));
+                    self.libraries.lists.insert(namespace, self.place(e));
                 }
                 if name.as_str() == "parse_args" {
                     return Value::Object(namespace);
@@ -600,7 +600,7 @@ impl Interp<'_> {
             Some("store_false") => Some(Value::Bool(TRUE)),
             _ => Some(Value::None),
         });
-        let Some(&parser) = self.watch.parsers.get(&parser) else { return };
+        let Some(&parser) = self.libraries.parsers.get(&parser) else { return };
         let key = OuterKey::Argument { parser, list: None, name: Sym::new(&name) };
         let device = names_device(&name);
         let text = format!("args.{name}");
@@ -618,8 +618,8 @@ impl Interp<'_> {
     /// `args.name`
     pub(crate) fn argument(&mut self, namespace: ObjId, name: Sym, e: ExprId) -> Value {
         let Value::Object(parser) = self.own(namespace) else { return self.result_of(e) };
-        let Some(&parser) = self.watch.parsers.get(&parser) else { return self.result_of(e) };
-        let list = self.watch.lists.get(&namespace).copied();
+        let Some(&parser) = self.libraries.parsers.get(&parser) else { return self.result_of(e) };
+        let list = self.libraries.lists.get(&namespace).copied();
         let declared = OuterKey::Argument { parser, list: None, name };
         let default = self.t.known_outer(&declared).and_then(|o| self.t.get_outer(o).default);
         let key = OuterKey::Argument { parser, list, name };

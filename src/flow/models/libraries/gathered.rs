@@ -22,10 +22,10 @@ const RESULTS: usize = 3;
 impl Interp<'_> {
     /// `accelerator.gather(x)` of a tensor on the CPU.
     pub(crate) fn check_gathered(&mut self, o: OuterId, name: Sym, args: &Args) {
-        if !GATHERS.contains(&name.as_str()) || self.muted > 0 {
+        if !GATHERS.contains(&name.as_str()) || self.run.muted > 0 {
             return;
         }
-        let works_on_gpus = match self.watch.accelerates.get(&o) {
+        let works_on_gpus = match self.libraries.accelerates.get(&o) {
             Some(known) => {
                 let device = known.device();
                 self.device_leaves(device).iter().any(|&(_, d, _)| matches!(d, Device::Cuda(_)))

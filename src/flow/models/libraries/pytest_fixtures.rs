@@ -55,11 +55,11 @@ impl Interp<'_> {
 
     /// When a fixture neither skips nor raises, by itself and by those that it uses.
     fn goes_on_past(&mut self, (m, f, class): Fixture, receiver: Option<Value>) -> Cond {
-        if let Some(&known) = self.watch.fixtures.get(&(m, f)) {
+        if let Some(&known) = self.libraries.fixtures.get(&(m, f)) {
             return known;
         }
         // Those that use each other are none.
-        self.watch.fixtures.insert((m, f), TRUE);
+        self.libraries.fixtures.insert((m, f), TRUE);
         let this = match class {
             Some(key) if self.is_before_class(m, f) => Some(Value::Class(key)),
             Some(_) if receiver.is_none() => return TRUE,
@@ -67,20 +67,20 @@ impl Interp<'_> {
             None => None,
         };
         let before = self.fixture_guard(m, f, class, receiver);
-        let saved = (self.frame, self.path, self.budget, self.exhausted);
+        let saved = (self.frame, self.path, self.budget, self.run.exhausted);
         let (start, cells) = (self.store.mark(), self.store.len());
         self.path = TRUE;
-        self.muted += 1;
+        self.run.muted += 1;
         self.run(m, f, None, this, class, None, None, false);
-        self.muted -= 1;
-        let mut goes_on = if self.exhausted { TRUE } else { self.path };
-        (self.frame, self.path, self.budget, self.exhausted) = saved;
+        self.run.muted -= 1;
+        let mut goes_on = if self.run.exhausted { TRUE } else { self.path };
+        (self.frame, self.path, self.budget, self.run.exhausted) = saved;
         self.undo_to_what_was(start, cells);
         goes_on = self.settled(goes_on);
         let guard = self.d.and(before, goes_on);
         // What seems to let nothing pass was not understood.
         let guard = if guard == FALSE { TRUE } else { guard };
-        self.watch.fixtures.insert((m, f), guard);
+        self.libraries.fixtures.insert((m, f), guard);
         guard
     }
 

@@ -30,9 +30,9 @@ impl Interp<'_> {
     /// `torch.save(…, file)`: `position` is that of the file.
     pub(crate) fn remember_saved(&mut self, position: usize, args: &Args) {
         let Some(file) = self.file_name(args, position) else { return };
-        let before = self.saved.get(&file).copied().unwrap_or(FALSE);
+        let before = self.libraries.saved.get(&file).copied().unwrap_or(FALSE);
         let when = self.d.or(before, self.path);
-        self.saved.insert(file, when);
+        self.libraries.saved.insert(file, when);
     }
 
     /// A file that is fetched from an address that is written down holds what is published there, whether it is fetched now or
@@ -53,11 +53,11 @@ impl Interp<'_> {
             return;
         }
         let mut name = String::new();
-        self.muted += 1;
+        self.run.muted += 1;
         let known = self.spell_value(v, e, &mut name, &mut MAX_PARTS.clone());
-        self.muted -= 1;
+        self.run.muted -= 1;
         if known.is_some() {
-            self.saved.insert(Sym::new(&name), TRUE);
+            self.libraries.saved.insert(Sym::new(&name), TRUE);
         }
     }
 
@@ -90,7 +90,7 @@ impl Interp<'_> {
             return TRUE;
         }
         let Some(file) = self.file_name(args, 0) else { return FALSE };
-        let Some(&when) = self.saved.get(&file) else { return FALSE };
+        let Some(&when) = self.libraries.saved.get(&file) else { return FALSE };
         let atoms = &self.atoms;
         let decided = |a| matches!(atoms.get(a), Atom::Gpus(_) | Atom::Backend(_) | Atom::Flag { .. });
         self.d.forget(when, &decided)
@@ -119,9 +119,9 @@ impl Interp<'_> {
     fn file_name(&mut self, args: &Args, position: usize) -> Option<Sym> {
         let (v, at) = args.get(position, "f")?;
         let mut name = String::new();
-        self.muted += 1;
+        self.run.muted += 1;
         let known = self.spell_value(v, at, &mut name, &mut MAX_PARTS.clone());
-        self.muted -= 1;
+        self.run.muted -= 1;
         known.map(|()| Sym::new(&name))
     }
 

@@ -48,14 +48,14 @@ impl Interp<'_> {
     /// what the first one must have there.
     fn all_in_one(&mut self, items: &[Value]) -> Option<Value> {
         let known = |v: &Value| match v {
-            Value::Object(id) => self.watch.keepers.get(id).map(|meets| (*id, meets.clone())),
+            Value::Object(id) => self.libraries.keepers.get(id).map(|meets| (*id, meets.clone())),
             _ => None,
         };
         let known: Vec<(ObjId, Vec<Arg>)> = items.iter().filter_map(known).collect();
         let nowhere = Value::Device(self.unknown_device());
         let keeps = |i: &Self, id: ObjId| i.own(id) != nowhere;
         let &(first, _) = known.iter().find(|(id, _)| keeps(self, *id)).or(known.first())?;
-        let mut meets = self.watch.keepers.get(&first)?.clone();
+        let mut meets = self.libraries.keepers.get(&first)?.clone();
         for (_, others) in &known {
             if others.iter().any(|a| meets.contains(a)) {
                 let new: Vec<Arg> = others.iter().filter(|a| !meets.contains(a)).copied().collect();
@@ -68,7 +68,7 @@ impl Interp<'_> {
 
     fn keeper(&mut self, device: Dd, meets: Vec<Arg>) -> Value {
         let id = self.object(ObjKind::ForeignModule(None), None, Value::Device(device));
-        self.watch.keepers.insert(id, meets);
+        self.libraries.keepers.insert(id, meets);
         Value::Object(id)
     }
 }

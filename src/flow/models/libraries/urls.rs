@@ -204,9 +204,9 @@ impl Interp<'_> {
         if at.frame != Some(self.frame) {
             return None;
         }
-        self.muted += 1;
+        self.run.muted += 1;
         let v = self.eval(at.e);
-        self.muted -= 1;
+        self.run.muted -= 1;
         match v {
             Value::Str(s, _) => Some(s.to_string()),
             _ => None,

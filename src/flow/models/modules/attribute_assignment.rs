@@ -17,7 +17,7 @@ impl Interp<'_> {
         if matches!(b, Value::Tensor(_) | Value::Outer(_))
             && !matches!(name.as_str(), "data" | "grad" | "requires_grad")
         {
-            self.watch.with_fields.insert(b);
+            self.modules.with_fields.insert(b);
         }
         match b {
             Value::Object(id) => self.set_object_attr(id, name, value, at),
@@ -29,12 +29,12 @@ impl Interp<'_> {
             }
             Value::Class(key) => {
                 // Where this is not reached it is what the class says.
-                if !self.class_cells.contains_key(&(key, name))
+                if !self.names.class_cells.contains_key(&(key, name))
                     && let Some(before) = self.class_attr(key, name)
                     && !matches!(before, Value::Object(_))
                 {
                     let cell = self.store.alloc_with(before);
-                    self.class_cells.insert((key, name), cell);
+                    self.names.class_cells.insert((key, name), cell);
                 }
                 self.set_class_variable(key, name, value);
             }
@@ -93,9 +93,9 @@ impl Interp<'_> {
         let ir = &self.linked().ir;
         let Expr::Attr { base, .. } = ir.expr(at) else { return };
         let Expr::Attr { base: layer, name } = ir.expr(base) else { return };
-        self.muted += 1;
+        self.run.muted += 1;
         let layer = self.eval(layer);
-        self.muted -= 1;
+        self.run.muted -= 1;
         let Value::Object(id) = layer else { return };
         let device = match q {
             Value::Tensor(t) => self.get_tensor(t).device,
@@ -121,9 +121,9 @@ impl Interp<'_> {
         let ir = &self.linked().ir;
         let (Expr::Attr { base, .. }, Value::Tensor(moved)) = (ir.expr(target), moved) else { return false };
         let Expr::Var(_) = ir.expr(base) else { return false };
-        self.muted += 1;
+        self.run.muted += 1;
         let held = self.eval(base);
-        self.muted -= 1;
+        self.run.muted -= 1;
         let Value::Tensor(held) = held else { return false };
         let held = self.get_tensor(held);
         if held.role.registered() || !held.certain {
@@ -146,7 +146,7 @@ impl Interp<'_> {
         let (Value::Object(id), Value::Str(name, _)) = (b, name) else { return };
         self.set_field(id, name, value);
         if self.is_module_object(id) {
-            self.watch.unseen.insert((id, name));
+            self.modules.unseen.insert((id, name));
         }
     }
 
@@ -159,9 +159,9 @@ impl Interp<'_> {
             "_buffers" => "register_buffer",
             _ => return false,
         };
-        self.muted += 1;
+        self.run.muted += 1;
         let owner = self.eval(base);
-        self.muted -= 1;
+        self.run.muted -= 1;
         self.each(owner, &mut |i, owner| {
             if let Value::Object(id) = owner
                 && i.is_module_object(id)
@@ -170,7 +170,7 @@ impl Interp<'_> {
                 i.module_method(id, Sym::new(registers), &args, at, base);
                 if registers != "add_module" && !matches!(key, Value::Str(..)) {
                     i.forget_registered(id);
-                    i.watch.refilled.insert(id);
+                    i.modules.refilled.insert(id);
                 }
             }
             Value::Absent
@@ -184,7 +184,7 @@ impl Interp<'_> {
         for (name, cell) in self.obj(id).attrs.clone() {
             if let Value::Tensor(t) = self.store.get(cell)
                 && self.get_tensor(t).role.registered()
-                && !self.watch.unseen.contains(&(id, name))
+                && !self.modules.unseen.contains(&(id, name))
             {
                 let t = self.get_tensor(t);
                 let v = self.tensor(Tensor { device: unknown, ..t });
@@ -220,7 +220,7 @@ impl Interp<'_> {
             self.call_function(setter.module, setter.func, None, Some(Value::Object(id)), &args, at);
             return;
         }
-        self.watch.unseen.remove(&(id, name));
+        self.modules.unseen.remove(&(id, name));
         // What its class makes of a tensor that is put there may be anywhere.
         if matches!(value, Value::Tensor(_))
             && self.obj(id).kind == ObjKind::Instance
@@ -284,7 +284,7 @@ impl Interp<'_> {
             let place = self.place(at);
             // Where it is nothing it is not kept.
             if value != Value::None {
-                self.watch.fields.insert((id, name), place);
+                self.modules.fields.insert((id, name), place);
             }
             if self.check_leaf(value, at, "the module", true) || self.is_placeholder(id, name, value) {
                 let unknown = self.unknown_device();
@@ -292,7 +292,7 @@ impl Interp<'_> {
             } else {
                 self.kept(value, at, 0)
             }
-        } else if self.obj(id).kind == ObjKind::Module && !self.symbolic {
+        } else if self.obj(id).kind == ObjKind::Module && !self.run.symbolic {
             self.stored(value, at, 0)
         } else {
             value
@@ -329,7 +329,7 @@ impl Interp<'_> {
     /// The same for `self.grid[i] = value`.
     pub(crate) fn stored_item(&mut self, id: ObjId, value: Value, at: ExprId, base: ExprId) -> Value {
         let attribute = matches!(self.linked().ir.expr(base), Expr::Attr { .. });
-        let plain = attribute && !self.is_module_object(id) && !self.symbolic && self.in_module();
+        let plain = attribute && !self.is_module_object(id) && !self.run.symbolic && self.in_module();
         if plain { self.stored(value, at, 0) } else { value }
     }
 

@@ -67,7 +67,7 @@ impl Interp<'_> {
             self.check_wrapped(id);
         }
         self.check_evaluation(id, e);
-        if self.hooked.contains(&id) {
+        if self.modules.hooked.contains(&id) {
             return self.result_of(e);
         }
         let scattered = if wrapper { self.scattered(id, args) } else { None };
@@ -120,9 +120,10 @@ impl Interp<'_> {
                         .function(f)
                         .class
                         .map(|class| crate::link::ClassKey { module: m, class });
-                    if self.depth < crate::flow::machine::MAX_DEPTH
+                    if self.run.depth < crate::flow::machine::MAX_DEPTH
                         && !self.is_heavy(m, f)
-                        && !(self.symbolic && self.relevance.calls(m, f) > crate::flow::machine::MANY_CALLS)
+                        && !(self.run.symbolic
+                            && self.relevance.calls(m, f) > crate::flow::machine::MANY_CALLS)
                     {
                         let site = self.place(e);
                         return self.run(
@@ -137,7 +138,7 @@ impl Interp<'_> {
                         );
                     }
                     // What takes too many steps to be followed may make its result anywhere.
-                    if self.depth >= crate::flow::machine::MAX_DEPTH || self.is_heavy(m, f) {
+                    if self.run.depth >= crate::flow::machine::MAX_DEPTH || self.is_heavy(m, f) {
                         return self.result_unfollowed(args, e);
                     }
                 }
@@ -196,7 +197,7 @@ impl Interp<'_> {
     /// Is it given a tensor that is certainly not where the module is? Only its layers can tell whether that is refused: it
     /// may move its inputs, or have nothing that they meet.
     fn is_given_from_elsewhere(&mut self, id: ObjId, args: &Args) -> bool {
-        if !self.unbuilt.contains_key(&id) {
+        if !self.calls.unbuilt.contains_key(&id) {
             return false;
         }
         let own = self.module_device(id, 0);
@@ -222,7 +223,7 @@ impl Interp<'_> {
         let device = self.module_device(id, 0);
         let module = Party { expr: e, device, dims: Dims::SOME, rule: Rule::STRICT };
         let mut parties = vec![module];
-        let meets = self.watch.keepers.get(&id);
+        let meets = self.libraries.keepers.get(&id);
         let hidden = matches!(self.obj(id).kind, ObjKind::ForeignModule(None));
         let inputs: Vec<(Value, ExprId)> = match meets {
             Some(those) => {
@@ -326,7 +327,7 @@ impl Interp<'_> {
             if let Value::Outer(o) = v
                 && !rule.list
             {
-                self.tensor_proofs.insert(o);
+                self.evidence.tensor_proofs.insert(o);
             }
             let r = Rule::from(rule);
             let states = self.states(v);
@@ -399,7 +400,7 @@ impl Interp<'_> {
                 if let Device::Of(o) = device
                     && self.t.get_outer(o).with.is_some()
                 {
-                    self.watch.with_layers.insert(o);
+                    self.modules.with_layers.insert(o);
                 }
             }
         }
@@ -436,12 +437,12 @@ impl Interp<'_> {
         e: ExprId,
         call: &mut dyn FnMut(&mut Self) -> Value,
     ) -> Value {
-        if self.within.contains(&id) || self.within.len() >= MAX_WITHIN {
+        if self.modules.within.contains(&id) || self.modules.within.len() >= MAX_WITHIN {
             return self.unknown_call(Value::Unknown, args, e);
         }
-        self.within.push(id);
+        self.modules.within.push(id);
         let v = call(self);
-        self.within.pop();
+        self.modules.within.pop();
         v
     }
 }

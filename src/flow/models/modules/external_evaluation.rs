@@ -11,10 +11,10 @@ use crate::link::{ModIdx, Resolved};
 impl Interp<'_> {
     /// The model is in evaluation mode and called again and again, in a function that cannot be called without gradients.
     pub(crate) fn check_outer_evaluation(&mut self, model: Value, args: &Args, e: ExprId) {
-        let Some(&since) = self.watch.evaluated.get(&model) else { return };
+        let Some(&since) = self.observed.evaluated.get(&model) else { return };
         let frame = self.here();
         let differentiates = self.speaks_of(DIFFERENTIATES, (frame.module, frame.func), &|_| true);
-        if self.muted > 0
+        if self.run.muted > 0
             || self.is_gradless()
             || !(differentiates || self.is_beside_training() || self.is_part_of_program())
             || !self.is_repeated()

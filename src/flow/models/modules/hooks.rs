@@ -38,7 +38,7 @@ impl Interp<'_> {
             Value::Bound(b) => self.t.bounds.get(b.0).function.is_some(),
             _ => false,
         };
-        let hooks = &mut self.watch.hooks;
+        let hooks = &mut self.modules.hooks;
         if !followed || !args.keywords.is_empty() || args.open || hooks.len() >= MAX_HOOKS {
             return None;
         }
@@ -50,14 +50,14 @@ impl Interp<'_> {
         let handle = self.object(ObjKind::Inert, None, Value::Absent);
         self.set_field(handle, Sym::new(NUMBER), Value::Int(number));
         let (path, removed) = (self.path, false);
-        self.watch.hooks.push(Hook { on, before, function, path, removed, handle });
+        self.modules.hooks.push(Hook { on, before, function, path, removed, handle });
         Some(Value::Object(handle))
     }
 
     /// `handle.remove()`
     pub(crate) fn remove_hook(&mut self, handle: ObjId) {
         if let Value::Int(n) = self.get_field(handle, Sym::new(NUMBER))
-            && let Some(hook) = usize::try_from(n).ok().and_then(|n| self.watch.hooks.get_mut(n))
+            && let Some(hook) = usize::try_from(n).ok().and_then(|n| self.modules.hooks.get_mut(n))
         {
             hook.removed = true;
         }
@@ -65,7 +65,7 @@ impl Interp<'_> {
 
     fn hooks_on(&mut self, on: Value, before: bool) -> Vec<Value> {
         let of_it: Vec<(Value, Cond)> = self
-            .watch
+            .modules
             .hooks
             .iter()
             .filter(|h| h.on == on && h.before == before && !h.removed)
@@ -76,7 +76,7 @@ impl Interp<'_> {
 
     /// Has the module hooks that are followed?
     pub(crate) fn has_hooks(&self, on: Value) -> bool {
-        !self.watch.hooks.is_empty() && self.watch.hooks.iter().any(|h| h.on == on && !h.removed)
+        !self.modules.hooks.is_empty() && self.modules.hooks.iter().any(|h| h.on == on && !h.removed)
     }
 
     /// The arguments, as the hooks before the module leave them.

@@ -30,7 +30,7 @@ impl Interp<'_> {
         if !seen.insert(id) {
             return;
         }
-        self.watch.refilled.remove(&id);
+        self.modules.refilled.remove(&id);
         match self.obj(id).kind {
             ObjKind::List { module: true } | ObjKind::Dict { module: true } => {
                 let content = self.own(id);
@@ -51,7 +51,7 @@ impl Interp<'_> {
         }
         let attrs: Vec<_> = self.obj(id).attrs.clone();
         for (name, cell) in attrs {
-            if self.watch.unseen.contains(&(id, name)) {
+            if self.modules.unseen.contains(&(id, name)) {
                 continue;
             }
             let v = self.store.get(cell);
@@ -63,13 +63,13 @@ impl Interp<'_> {
     /// A parameter moves in place (`Module._apply` assigns its `.data`): whoever holds the same one elsewhere finds it moved.
     fn leaves_parameters_at(&mut self, old: Dd, new: Dd) {
         if old != new {
-            self.watch.left_by_parameters.insert(old);
+            self.modules.left_by_parameters.insert(old);
         }
     }
 
     /// A module gives out its parameters, of which `device` is known: they are where it is.
     pub(crate) fn give_out(&mut self, id: ObjId, now: Dd, device: Dd) {
-        let given = self.watch.given_out.entry(device).or_default();
+        let given = self.modules.given_out.entry(device).or_default();
         if !given.contains(&(id, now)) {
             given.push((id, now));
         }
@@ -80,14 +80,14 @@ impl Interp<'_> {
     pub(crate) fn as_held(&mut self, v: Value) -> Value {
         let Value::Tensor(id) = v else { return v };
         let t = self.get_tensor(id);
-        if self.watch.graphs_moved.contains(&id) {
+        if self.modules.graphs_moved.contains(&id) {
             let device = self.unknown_device();
             return self.tensor(Tensor { device, ..t });
         }
         if t.role != Role::Parameter {
             return v;
         }
-        let device = match self.watch.given_out.get(&t.device).map(Vec::as_slice) {
+        let device = match self.modules.given_out.get(&t.device).map(Vec::as_slice) {
             Some(&[(module, then)]) => match self.module_device(module, 0) {
                 now if now == then => return v,
                 now => now,
@@ -99,7 +99,7 @@ impl Interp<'_> {
                 }
                 self.unknown_device()
             }
-            None if self.watch.left_by_parameters.contains(&t.device) => self.unknown_device(),
+            None if self.modules.left_by_parameters.contains(&t.device) => self.unknown_device(),
             None => return v,
         };
         self.tensor(Tensor { device, ..t })
@@ -109,14 +109,14 @@ impl Interp<'_> {
     pub(crate) fn moves_graph(&mut self, t: Tensor) {
         let whole = !t.certain && t.dims == Dims::SOME && self.is_of_batch(t) && self.batches_may_move();
         if whole && let Value::Tensor(id) = self.tensor(t) {
-            self.watch.graphs_moved.insert(id);
+            self.modules.graphs_moved.insert(id);
         }
     }
 
     /// A loop draws another one, which nobody has moved.
     pub(crate) fn drawn_anew(&mut self, item: Value) {
         if let Value::Tensor(id) = item {
-            self.watch.graphs_moved.remove(&id);
+            self.modules.graphs_moved.remove(&id);
         }
     }
 

@@ -29,7 +29,7 @@ impl Interp<'_> {
 
     /// The device of a module's first parameter or buffer.
     pub(crate) fn module_device(&mut self, id: ObjId, depth: u32) -> Dd {
-        if self.watch.refilled.contains(&id) {
+        if self.modules.refilled.contains(&id) {
             return self.unknown_device();
         }
         if depth < 6 {
@@ -52,7 +52,7 @@ impl Interp<'_> {
                 ObjKind::Module => {
                     let attrs = self.obj(id).attrs.clone();
                     for (name, cell) in attrs {
-                        if self.watch.unseen.contains(&(id, name)) {
+                        if self.modules.unseen.contains(&(id, name)) {
                             continue;
                         }
                         let v = self.store.get(cell);
@@ -132,7 +132,7 @@ impl Interp<'_> {
                 self.owned_tensor(id, e)
             }
             // What a constructor that nobody has run yet sets is not where its module is.
-            "device" if self.unbuilt.contains_key(&id) && self.has_own_device(id) => {
+            "device" if self.calls.unbuilt.contains_key(&id) && self.has_own_device(id) => {
                 self.unknown_field(id, name)
             }
             "device" if self.check_module_device(id, e) => self.result_of(e),
@@ -277,7 +277,7 @@ impl Interp<'_> {
                 if args.positional.first().is_some_and(|&(hook, _)| self.may_move(hook)) {
                     let unknown = self.unknown_device();
                     self.move_module(id, unknown);
-                    self.hooked.insert(id);
+                    self.modules.hooked.insert(id);
                 }
                 self.result_of(e)
             }
@@ -361,7 +361,7 @@ impl Interp<'_> {
         }
         let role = if wanted == "tensor" { Role::Buffer } else { Role::Parameter };
         if !known && role == Role::Parameter {
-            self.watch.registers_by_hand.insert(id);
+            self.modules.registers_by_hand.insert(id);
         }
         let v = match v {
             Value::Tensor(_) | Value::Choice(_) => self.with_role(v, role),
@@ -420,12 +420,12 @@ impl Interp<'_> {
     pub(crate) fn returns_several(&mut self, id: ObjId) -> bool {
         let forward = self.obj(id).class.and_then(|k| self.program.find_method(k, self.known.forward));
         let Some((m, f)) = forward else { return false };
-        if let Some(&known) = self.several.get(&(m, f)) {
+        if let Some(&known) = self.calls.several.get(&(m, f)) {
             return known;
         }
         let ir = &self.program.get(m).ir;
         let several = returns_several(ir, ir.function(f).body);
-        self.several.insert((m, f), several);
+        self.calls.several.insert((m, f), several);
         several
     }
 

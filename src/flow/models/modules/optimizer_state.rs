@@ -1,12 +1,41 @@
 //! The state of optimizers: it stays where the parameters were when it was made or loaded.
 
+use crate::flow::domain::diagram::Cond;
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::event::{Kind, LeftBehind};
+use crate::flow::domain::value::OuterId;
 use crate::flow::domain::value::{Device, NO_ORIGIN, ObjId, Reason, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::calls::args::Args;
-use crate::flow::observers::watch::State;
 use crate::ir::{Expr, ExprId, Real};
+use crate::span::Place;
+
+/// An optimizer.
+pub(crate) struct Optimizer {
+    pub(crate) id: ObjId,
+    pub(crate) modules: Vec<ObjId>,
+    /// The same of modules that came from outside.
+    pub(crate) outside: Vec<OuterId>,
+    pub(crate) place: Place,
+    /// Its class.
+    pub(crate) name: &'static str,
+    /// It makes its state in the constructor, where the parameters are then.
+    pub(crate) eager: bool,
+    /// It has a state from the first step on; that state, once it is there.
+    pub(crate) stateful: bool,
+    pub(crate) state: Option<State>,
+    /// Where some of the parameters it was given were replaced.
+    pub(crate) replaced: Option<Place>,
+}
+
+/// An optimizer's state: where the parameters were when it was made or loaded.
+#[derive(Clone, Copy)]
+pub(crate) struct State {
+    pub(crate) device: Dd,
+    pub(crate) place: Place,
+    /// When that was reached.
+    pub(crate) path: Cond,
+}
 
 /// Optimizers that have a state for each parameter from the first step on, whatever they are given.
 pub(crate) const STATEFUL: &[&str] =
@@ -26,11 +55,11 @@ impl Interp<'_> {
     /// An optimizer has a state from here on, where the parameters are now.
     pub(crate) fn state_made(&mut self, id: ObjId, e: ExprId) {
         let place = self.place(e);
-        let Some(n) = self.watch.optimizers.iter().position(|o| o.id == id && o.stateful) else { return };
-        if self.muted > 0 {
+        let Some(n) = self.modules.optimizers.iter().position(|o| o.id == id && o.stateful) else { return };
+        if self.run.muted > 0 {
             return;
         }
-        let device = match self.watch.optimizers[n].modules.first() {
+        let device = match self.modules.optimizers[n].modules.first() {
             Some(&module) if self.has_weights(module, 0) => self.module_device(module, 0),
             Some(_) => return,
             None => match self.outside_before_move(n, e) {
@@ -38,20 +67,20 @@ impl Interp<'_> {
                 None => return,
             },
         };
-        self.watch.optimizers[n].state = Some(State { device, place, path: self.path });
+        self.modules.optimizers[n].state = Some(State { device, place, path: self.path });
     }
 
     /// Where the modules from outside are that an optimizer is for, which nobody has moved yet: who moves them later has
     /// them on the CPU until then.
     fn outside_before_move(&mut self, n: usize, e: ExprId) -> Option<Dd> {
-        let outside = self.watch.optimizers[n].outside.clone();
+        let outside = self.modules.optimizers[n].outside.clone();
         let resting = !outside.is_empty() && outside.iter().all(|&o| self.moved_to(o, e).is_none());
         resting.then(|| self.at(Device::Cpu, NO_ORIGIN))
     }
 
     /// Where the parameters are that an optimizer is for.
     fn parameters_now(&mut self, n: usize, e: ExprId) -> Option<Dd> {
-        let optimizer = &self.watch.optimizers[n];
+        let optimizer = &self.modules.optimizers[n];
         match (optimizer.modules.first(), optimizer.outside.first()) {
             (Some(&module), _) => Some(self.module_device(module, 0)),
             (None, Some(&o)) => self.moved_to(o, e),
@@ -61,9 +90,9 @@ impl Interp<'_> {
 
     /// A step with a state that is on the CPU still, of parameters that have been moved since.
     pub(crate) fn steps_with_state(&mut self, id: ObjId, e: ExprId) {
-        let Some(n) = self.watch.optimizers.iter().position(|o| o.id == id) else { return };
-        let Some(State { device, place, path }) = self.watch.optimizers[n].state else {
-            if !self.watch.optimizers[n].modules.is_empty() && self.differentiates_here() {
+        let Some(n) = self.modules.optimizers.iter().position(|o| o.id == id) else { return };
+        let Some(State { device, place, path }) = self.modules.optimizers[n].state else {
+            if !self.modules.optimizers[n].modules.is_empty() && self.differentiates_here() {
                 self.state_made(id, e);
             }
             return;
@@ -86,7 +115,7 @@ impl Interp<'_> {
         let before = self.path;
         self.path = self.d.and(before, path);
         if let Some(bite) = self.bite(bad, false) {
-            let optimizer = self.watch.optimizers[n].name;
+            let optimizer = self.modules.optimizers[n].name;
             let kind = Kind::OptimizerFirst { optimizer, then: moved.place, left: LeftBehind::LaterState };
             self.emit(kind, place, bite, Vec::new());
             self.optimizer_escapes(id);
@@ -102,7 +131,7 @@ impl Interp<'_> {
 
     /// Unknown code has the optimizer, or looks at its state: it may move that.
     pub(crate) fn optimizer_escapes(&mut self, id: ObjId) {
-        for o in self.watch.optimizers.iter_mut().filter(|o| o.id == id) {
+        for o in self.modules.optimizers.iter_mut().filter(|o| o.id == id) {
             (o.stateful, o.state) = (false, None);
         }
     }

@@ -22,7 +22,7 @@ impl Interp<'_> {
     ) -> bool {
         let (ObjKind::Module, Value::Tensor(new)) = (self.obj(id).kind, value) else { return false };
         let new = self.get_tensor(new);
-        if new.role.registered() || !new.certain || self.watch.unseen.contains(&(id, name)) {
+        if new.role.registered() || !new.certain || self.modules.unseen.contains(&(id, name)) {
             return false;
         }
         let parameter = |t: &Tensor| t.role == Role::Parameter && t.certain;

@@ -1,9 +1,100 @@
 //! The modules that a module is made of, by name and one by one.
 
+use crate::flow::domain::diagram::Dd;
+use crate::flow::domain::value::Device;
+use crate::flow::domain::value::TensorId;
 use crate::flow::domain::value::{ObjId, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::frame::ObjKind;
 use crate::torch::State;
+
+/// Modules and tensors that a value holds.
+#[derive(Default)]
+pub(crate) struct Parts {
+    pub(crate) modules: Vec<ObjId>,
+    pub(crate) tensors: Vec<TensorId>,
+    /// There may be more.
+    pub(crate) open: bool,
+}
+
+/// How deep containers in containers are looked into.
+const MAX_NESTING: u32 = 6;
+
+impl Interp<'_> {
+    /// What is in a value: containers are looked into, modules with all that is registered in them.
+    pub(crate) fn parts_of(&self, v: Value, parts: &mut Parts, depth: u32) {
+        if depth > MAX_NESTING {
+            parts.open = true;
+            return;
+        }
+        match v {
+            Value::Tensor(t) => parts.tensors.push(t),
+            Value::Seq(s) => {
+                for &v in self.t.seqs.get(s.0) {
+                    self.parts_of(v, parts, depth + 1);
+                }
+            }
+            Value::Many(m) => self.parts_of(*self.t.values.get(m), parts, depth + 1),
+            Value::Choice(d) => {
+                let mut leaves = Vec::new();
+                self.d.leaves(d, &mut leaves);
+                for leaf in leaves {
+                    self.parts_of(*self.t.values.get(leaf), parts, depth + 1);
+                }
+            }
+            Value::Object(o) if parts.modules.contains(&o) => {}
+            Value::Object(o) if self.is_module_object(o) => {
+                parts.modules.push(o);
+                self.registered_parts(o, parts, depth + 1);
+            }
+            Value::Object(o) if matches!(self.obj(o).kind, ObjKind::List { .. } | ObjKind::Dict { .. }) => {
+                self.parts_of(self.own(o), parts, depth + 1);
+            }
+            Value::Unknown | Value::Outer(_) => parts.open = true,
+            _ => {}
+        }
+    }
+
+    /// What is registered in a module, and in what is registered there.
+    pub(crate) fn registered_parts(&self, id: ObjId, parts: &mut Parts, depth: u32) {
+        if let ObjKind::List { .. } | ObjKind::Dict { .. } = self.obj(id).kind {
+            self.parts_of(self.own(id), parts, depth);
+        }
+        for &(name, cell) in &self.obj(id).attrs {
+            if self.modules.unseen.contains(&(id, name)) {
+                continue;
+            }
+            for v in self.values_of(self.store.get(cell)) {
+                match v {
+                    Value::Object(o) if self.is_module_object(o) => self.parts_of(v, parts, depth),
+                    Value::Tensor(_) => self.parts_of(v, parts, depth),
+                    _ => {}
+                }
+            }
+        }
+        // A submodule whose constructor has not been run yet has what it was given.
+        if let Some(args) = self.calls.unbuilt.get(&id) {
+            for (v, _) in args.values() {
+                self.parts_of(v, parts, depth + 1);
+            }
+        }
+    }
+
+    /// Remembers for which accelerator a program makes its modules.
+    pub(crate) fn note_accelerator(&mut self, id: ObjId, device: Dd) {
+        let leaves: Vec<Device> = self.device_leaves(device).iter().map(|l| l.1).collect();
+        if self.obj(id).outer.is_some() || leaves.iter().all(|&d| d == Device::Cpu) {
+            return;
+        }
+        let cuda = leaves.iter().any(|d| !matches!(d, Device::Cpu | Device::Meta | Device::Other(_)));
+        let mut parts = Parts::default();
+        self.parts_of(Value::Object(id), &mut parts, 0);
+        let classes: Vec<_> = parts.modules.into_iter().filter_map(|m| self.obj(m).class).collect();
+        for class in classes {
+            *self.observed.accelerated.entry(class).or_default() |= cuda;
+        }
+    }
+}
 
 /// With more modules than these they are not told apart.
 pub(crate) const MAX_PARTS: usize = 24;
@@ -13,7 +104,7 @@ const MAX_LEVELS: u32 = 6;
 impl Interp<'_> {
     /// The children of a module that a script has made, or all modules below it and itself, if each is known.
     pub(crate) fn own_parts(&self, id: ObjId, all: bool) -> Option<Vec<(String, Value)>> {
-        if self.symbolic || self.shallow > 0 {
+        if self.run.symbolic || self.calls.shallow > 0 {
             return None;
         }
         if !all {
@@ -51,7 +142,8 @@ impl Interp<'_> {
     /// The children, in the order in which they were registered.
     fn children(&self, id: ObjId) -> Option<Vec<(String, Value)>> {
         let object = self.obj(id);
-        if object.outer.is_some() || self.unbuilt.contains_key(&id) || self.hooked.contains(&id) {
+        if object.outer.is_some() || self.calls.unbuilt.contains_key(&id) || self.modules.hooked.contains(&id)
+        {
             return None;
         }
         match (object.kind, self.own(id)) {

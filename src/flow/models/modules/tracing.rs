@@ -33,7 +33,7 @@ impl Interp<'_> {
             return;
         }
         if let Some(class) = self.obj(id).class {
-            self.callers.traced.insert(class);
+            self.calls.callers.traced.insert(class);
         }
         let Some((given, at)) = args.get(1, name) else { return };
         let positional: Vec<(Value, ExprId)> = match given {
@@ -49,18 +49,18 @@ impl Interp<'_> {
             return;
         }
         let before = self.path;
-        self.callers.tracing += 1;
+        self.calls.callers.tracing += 1;
         self.call_module(id, &Args { positional, ..Args::default() }, e);
-        self.callers.tracing -= 1;
+        self.calls.callers.tracing -= 1;
         self.path = before;
     }
 
     /// A module is called, in the usual way.
     pub(crate) fn module_is_called(&mut self, class: Option<ClassKey>) {
-        if self.callers.tracing == 0
+        if self.calls.callers.tracing == 0
             && let Some(class) = class
         {
-            self.callers.called.insert(class);
+            self.calls.callers.called.insert(class);
         }
     }
 
@@ -71,6 +71,6 @@ impl Interp<'_> {
         let function = self.program.get(self.entry).ir.function(func);
         let Some(class) = function.class else { return false };
         let key = ClassKey { module: self.entry, class };
-        self.callers.traced.contains(&key) && !self.callers.called.contains(&key)
+        self.calls.callers.traced.contains(&key) && !self.calls.callers.called.contains(&key)
     }
 }

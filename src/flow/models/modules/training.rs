@@ -6,8 +6,9 @@ use crate::flow::domain::value::{Device, ObjId, Reason, Value};
 use crate::flow::machine::Interp;
 use crate::flow::machine::calls::args::Args;
 use crate::flow::machine::frame::ObjKind;
+use crate::flow::models::modules::optimizer_state::Optimizer;
+use crate::flow::models::modules::submodules::Parts;
 use crate::flow::models::tensors::autocast::Autocast;
-use crate::flow::observers::watch::{Optimizer, Parts};
 use crate::ir::{Expr, ExprId, Var};
 use crate::span::Place;
 use crate::sym::Sym;
@@ -65,8 +66,8 @@ impl Interp<'_> {
             "torch.distributed.init_process_group" => {
                 self.process_group(args, e);
                 self.watch_group(args, e);
-                let before = self.watch.group_started.unwrap_or(FALSE);
-                self.watch.group_started = Some(self.d.or(before, self.path));
+                let before = self.devices.group_started.unwrap_or(FALSE);
+                self.devices.group_started = Some(self.d.or(before, self.path));
                 if let Some((v, at)) = args.get(0, "backend") {
                     self.remember_backend(v, at);
                 }
@@ -91,7 +92,7 @@ impl Interp<'_> {
                 }
             }
             (modules, outside) = self.modules_of_parameters(at);
-            if !self.symbolic && !args.open {
+            if !self.run.symbolic && !args.open {
                 let groups = self.groups_of((params, at), e);
                 self.set_field(id, Sym::new("param_groups"), groups);
             }
@@ -100,7 +101,7 @@ impl Interp<'_> {
         let eager = EAGER.contains(&name);
         let stateful = self.steps_make_state(name, args);
         let state = None;
-        self.watch.optimizers.push(Optimizer {
+        self.modules.optimizers.push(Optimizer {
             id,
             modules,
             outside,
@@ -117,14 +118,14 @@ impl Interp<'_> {
     /// A module is about to move: an optimizer that has its state already stays behind.
     pub(crate) fn check_optimizers(&mut self, id: ObjId, target: Dd, e: ExprId) {
         let concerned = |o: &Optimizer| o.eager || self.obj(o.id).kind == ObjKind::Instance;
-        if self.muted > 0 || !self.watch.optimizers.iter().any(concerned) {
+        if self.run.muted > 0 || !self.modules.optimizers.iter().any(concerned) {
             return;
         }
         let mut parts = Parts::default();
         self.parts_of(Value::Object(id), &mut parts, 0);
         let here = self.place(e);
-        for n in 0..self.watch.optimizers.len() {
-            let o = &self.watch.optimizers[n];
+        for n in 0..self.modules.optimizers.len() {
+            let o = &self.modules.optimizers[n];
             let (place, name) = (o.place, o.name);
             let Some(&module) = o.modules.iter().find(|m| o.eager && parts.modules.contains(m)) else {
                 continue;
@@ -144,12 +145,12 @@ impl Interp<'_> {
             if let Some(bite) = self.bite(bad, false) {
                 let kind = Kind::OptimizerFirst { optimizer: name, then: here, left: LeftBehind::State };
                 self.emit(kind, place, bite, Vec::new());
-                let o = &mut self.watch.optimizers[n];
+                let o = &mut self.modules.optimizers[n];
                 o.eager = false;
                 // What its steps do with them is told with that.
                 let id = o.id;
                 if self.obj(id).kind == ObjKind::Instance {
-                    self.watch.optimizers[n].modules.clear();
+                    self.modules.optimizers[n].modules.clear();
                     self.set_field(id, Sym::new("param_groups"), Value::Unknown);
                 }
             }
@@ -159,7 +160,7 @@ impl Interp<'_> {
     /// A module is put in another one's place: an optimizer keeps the old one's parameters.
     pub(crate) fn submodule_replaced(&mut self, old: Value, new: Value, at: ExprId) {
         let (Value::Object(old), Value::Object(new)) = (old, new) else { return };
-        if old == new || self.watch.optimizers.is_empty() || self.constructing() {
+        if old == new || self.modules.optimizers.is_empty() || self.constructing() {
             return;
         }
         if !self.is_module_object(new) || !self.has_weights(new, 0) || !self.has_weights(old, 0) {
@@ -172,15 +173,15 @@ impl Interp<'_> {
             return;
         }
         let place = self.place(at);
-        for n in 0..self.watch.optimizers.len() {
-            let modules = self.watch.optimizers[n].modules.clone();
+        for n in 0..self.modules.optimizers.len() {
+            let modules = self.modules.optimizers[n].modules.clone();
             let covers = modules.iter().any(|&m| {
                 let mut parts = Parts::default();
                 self.parts_of(Value::Object(m), &mut parts, 0);
                 parts.modules.contains(&old)
             });
             if covers {
-                self.watch.optimizers[n].replaced = Some(place);
+                self.modules.optimizers[n].replaced = Some(place);
             }
         }
     }
@@ -199,8 +200,8 @@ impl Interp<'_> {
         let mut parts = Parts::default();
         self.parts_of(Value::Object(id), &mut parts, 0);
         let here = self.place(e);
-        for n in 0..self.watch.optimizers.len() {
-            let o = &self.watch.optimizers[n];
+        for n in 0..self.modules.optimizers.len() {
+            let o = &self.modules.optimizers[n];
             let (place, name) = (o.place, o.name);
             if !o.modules.iter().any(|m| parts.modules.contains(m)) {
                 continue;
@@ -217,7 +218,7 @@ impl Interp<'_> {
         match name.as_str() {
             "add_param_group" => {
                 self.set_field(id, Sym::new("param_groups"), Value::Unknown);
-                for o in &mut self.watch.optimizers {
+                for o in &mut self.modules.optimizers {
                     if o.id == id {
                         o.replaced = None;
                     }
@@ -230,7 +231,7 @@ impl Interp<'_> {
             "load_state_dict" => self.state_made(id, e),
             "scale" => {
                 if let (Some(&place), Some((Value::Tensor(t), _))) =
-                    (self.watch.scalers.get(&id), args.get(0, "outputs"))
+                    (self.modules.scalers.get(&id), args.get(0, "outputs"))
                 {
                     let device = self.get_tensor(t).device;
                     let scaler = Autocast { place, enabled: TRUE, chosen: TRUE };
@@ -242,14 +243,14 @@ impl Interp<'_> {
     }
 
     fn steps_stale(&mut self, id: ObjId) {
-        let Some(n) = self.watch.optimizers.iter().position(|o| o.id == id) else { return };
-        let o = &self.watch.optimizers[n];
+        let Some(n) = self.modules.optimizers.iter().position(|o| o.id == id) else { return };
+        let o = &self.modules.optimizers[n];
         let (place, name) = (o.place, o.name);
         let Some(then) = o.replaced else { return };
         if let Some(bite) = self.bite(crate::flow::domain::diagram::TRUE, false) {
             let kind = Kind::OptimizerFirst { optimizer: name, then, left: LeftBehind::Parameters };
             self.emit(kind, place, bite, Vec::new());
-            self.watch.optimizers[n].replaced = None;
+            self.modules.optimizers[n].replaced = None;
         }
     }
 
@@ -293,7 +294,7 @@ impl Interp<'_> {
         let cond = if one_id.is_some_and(|ids| ids.len() == 1) {
             self.at_least(1)
         } else {
-            self.watch.wrapped.push((id, place, self.path));
+            self.modules.wrapped.push((id, place, self.path));
             let (one, two) = (self.at_least(1), self.at_least(2));
             let not_two = self.d.not(two);
             self.d.and(one, not_two)
@@ -306,7 +307,7 @@ impl Interp<'_> {
 
     /// `nn.DataParallel`, and `DistributedDataParallel` that has been given devices, bring their inputs there.
     pub(crate) fn scattered(&mut self, id: ObjId, args: &Args) -> Option<Args> {
-        let when = self.watch.scattering.iter().find(|s| s.0 == id)?.1;
+        let when = self.modules.scattering.iter().find(|s| s.0 == id)?.1;
         let device = self.module_device(id, 0);
         let mut args = args.clone();
         let values =
@@ -320,7 +321,7 @@ impl Interp<'_> {
                 }
                 // Wherever the other parts of its batch went, this one may stay behind.
                 Value::Outer(o) => {
-                    self.watch.brought_along.insert(o);
+                    self.evidence.brought_along.insert(o);
                 }
                 _ => {}
             }
@@ -331,9 +332,9 @@ impl Interp<'_> {
     /// From here on the module brings its inputs to where it is.
     pub(crate) fn scatters_here(&mut self, id: ObjId) {
         let path = self.path;
-        match self.watch.scattering.iter().position(|s| s.0 == id) {
-            Some(n) => self.watch.scattering[n].1 = self.d.or(self.watch.scattering[n].1, path),
-            None => self.watch.scattering.push((id, path)),
+        match self.modules.scattering.iter().position(|s| s.0 == id) {
+            Some(n) => self.modules.scattering[n].1 = self.d.or(self.modules.scattering[n].1, path),
+            None => self.modules.scattering.push((id, path)),
         }
     }
 
@@ -358,25 +359,27 @@ impl Interp<'_> {
             return;
         }
         let elsewhere = self.d.not(self.path);
-        for n in 0..self.watch.wrapped.len() {
-            if self.watch.wrapped[n].0 == id {
-                self.watch.wrapped[n].2 = self.d.and(self.watch.wrapped[n].2, elsewhere);
+        for n in 0..self.modules.wrapped.len() {
+            if self.modules.wrapped[n].0 == id {
+                self.modules.wrapped[n].2 = self.d.and(self.modules.wrapped[n].2, elsewhere);
             }
         }
-        for n in 0..self.watch.scattering.len() {
-            if self.watch.scattering[n].0 == id {
-                self.watch.scattering[n].1 = self.d.and(self.watch.scattering[n].1, elsewhere);
+        for n in 0..self.modules.scattering.len() {
+            if self.modules.scattering[n].0 == id {
+                self.modules.scattering[n].1 = self.d.and(self.modules.scattering[n].1, elsewhere);
             }
         }
-        if let Some(&wraps) = self.watch.wraps.get(&id) {
+        if let Some(&wraps) = self.modules.wraps.get(&id) {
             let wraps = wraps.map(|when| self.d.and(when, elsewhere));
-            self.watch.wraps.insert(id, wraps);
+            self.modules.wraps.insert(id, wraps);
         }
     }
 
     /// `model.module(x)`: past the wrapper, which brings no inputs along then.
     pub(crate) fn calls_wrapped(&mut self, id: ObjId, e: ExprId) -> bool {
-        if !self.watch.scattering.iter().any(|s| s.0 == id) && !self.watch.wrapped.iter().any(|w| w.0 == id) {
+        if !self.modules.scattering.iter().any(|s| s.0 == id)
+            && !self.modules.wrapped.iter().any(|w| w.0 == id)
+        {
             return false;
         }
         let ir = &self.linked().ir;
@@ -385,15 +388,15 @@ impl Interp<'_> {
         if name.as_str() != "module" || !matches!(ir.expr(base), Expr::Var(_) | Expr::Attr { .. }) {
             return false;
         }
-        self.muted += 1;
+        self.run.muted += 1;
         let whole = self.eval(base);
-        self.muted -= 1;
+        self.run.muted -= 1;
         whole == Value::Object(id)
     }
 
     /// A module in `nn.DataParallel` is called: on two GPUs or more it must be on the first of them.
     pub(crate) fn check_wrapped(&mut self, id: ObjId) {
-        let Some(&(_, place, when)) = self.watch.wrapped.iter().find(|w| w.0 == id) else { return };
+        let Some(&(_, place, when)) = self.modules.wrapped.iter().find(|w| w.0 == id) else { return };
         let two = self.at_least(2);
         let wrapped = self.d.and(two, when);
         self.check_on_gpu(id, wrapped, "DataParallel", place);
@@ -404,11 +407,11 @@ impl Interp<'_> {
         if let Some((given, _)) = args.get(1, "device_ids")
             && let Some(&[id]) = self.exact_elements(given).as_deref()
             && !matches!(id, Value::Int(_))
-            && self.muted == 0
+            && self.run.muted == 0
         {
             let place = self.place(e);
-            self.watch.one_each.push((place, self.has_index(id)));
-            self.watch.beyond_first = true;
+            self.devices.one_each.push((place, self.has_index(id)));
+            self.devices.beyond_first = true;
         }
         let Some((wrapped, _)) = args.get(0, "module") else { return };
         let Some((given, _)) = args.get(1, "device_ids").filter(|(v, _)| *v != Value::None) else { return };
@@ -416,7 +419,7 @@ impl Interp<'_> {
         let named = ids.as_ref().is_some_and(|ids| !ids.is_empty());
         let (one, place) = (self.at_least(1), self.place(e));
         // Where no group has been started it raises for that, whatever the machine (torch/nn/parallel/distributed.py).
-        let started = self.watch.group_started.unwrap_or(TRUE);
+        let started = self.devices.group_started.unwrap_or(TRUE);
         let grouped = self.d.and(one, started);
         let Value::Object(id) = wrapped else {
             if let Some(device) = self.moved_outside(wrapped).filter(|_| named) {
@@ -512,7 +515,7 @@ impl Interp<'_> {
         }
         let id = self.object(ObjKind::Inert, None, Value::Absent);
         let place = self.place(e);
-        self.watch.scalers.insert(id, place);
+        self.modules.scalers.insert(id, place);
         Some(Value::Object(id))
     }
 }

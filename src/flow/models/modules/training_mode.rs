@@ -21,7 +21,7 @@ impl Interp<'_> {
             return Value::Outer(self.outer_attr(o, self.known.training));
         }
         // Parts of a module that was given from outside are in whatever mode that is.
-        let made_here = (id.0 as usize) >= self.made_before && !self.unbuilt.contains_key(&id);
+        let made_here = (id.0 as usize) >= self.run.made_before && !self.calls.unbuilt.contains_key(&id);
         if !made_here || self.has_modes_of_its_own(id) {
             return self.result_of(e);
         }

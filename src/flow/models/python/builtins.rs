@@ -54,7 +54,7 @@ impl Interp<'_> {
                 let text = self.describe_world();
                 let place = self.place(e);
                 let bite = crate::flow::domain::event::Bite::in_world(crate::world::World::Always);
-                if self.muted == 0 {
+                if self.run.muted == 0 {
                     self.emit(crate::flow::domain::event::Kind::Reveal(text), place, bite, Vec::new());
                 }
                 Value::None
@@ -252,7 +252,7 @@ impl Interp<'_> {
             ("range", _) => {
                 for &(v, _) in &args.positional {
                     if let Value::Outer(o) = v {
-                        self.size_proofs.insert(o);
+                        self.evidence.size_proofs.insert(o);
                     }
                 }
                 self.many(Self::NUMBER)
@@ -465,7 +465,7 @@ impl Interp<'_> {
     /// What `len` gives: a number for each machine, where how many there are depends on that.
     fn count_of(&mut self, v: Value) -> Value {
         if let Value::Outer(o) = v {
-            self.sized.insert(o);
+            self.evidence.sized.insert(o);
         }
         let mut one = |i: &mut Self, v: Value| match i.exact_elements(v) {
             Some(items) => Value::Int(i64::try_from(items.len()).unwrap_or(i64::MAX)),
@@ -491,12 +491,12 @@ impl Interp<'_> {
                 let Some(backend) = crate::world::Backend::from_name(n.as_str()) else {
                     return Value::Bool(self.keyed_test(crate::flow::machine::compare::has_test(v, n), e));
                 };
-                let atom = match self.plugin_atoms.get(&backend) {
+                let atom = match self.tests.plugin_atoms.get(&backend) {
                     Some(&atom) => atom,
                     None => {
                         let place = self.place(e);
                         let atom = self.atoms.add(crate::flow::domain::atom::Atom::Opaque { place });
-                        self.plugin_atoms.insert(backend, atom);
+                        self.tests.plugin_atoms.insert(backend, atom);
                         atom
                     }
                 };

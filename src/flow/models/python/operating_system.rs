@@ -35,7 +35,7 @@ impl Interp<'_> {
         let name = name.to_ascii_lowercase();
         let test =
             Test::Compare(0, Value::External(Sym::new(PLATFORM)), Value::Str(Sym::new(&name), NO_ORIGIN));
-        let atom = match self.tests.get(&test) {
+        let atom = match self.tests.atoms.get(&test) {
             Some(&atom) => atom,
             None => {
                 let atom = self.atoms.add(Atom::Platform { text: format!("{PLATFORM} is {name}") });

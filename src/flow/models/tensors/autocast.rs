@@ -35,7 +35,7 @@ impl Interp<'_> {
                 _ => return,
             }
         }
-        let place = self.watch.called_autocast.unwrap_or(place);
+        let place = self.tensors.called_autocast.unwrap_or(place);
         let enabled = match args.get(if old { 0 } else { 2 }, "enabled") {
             Some((v, _)) => self.switched_on(v),
             None => TRUE,
@@ -45,7 +45,7 @@ impl Interp<'_> {
         {
             // What is called may be one of several functions, of which the others make something else.
             let chosen = self.path;
-            self.watch.made_autocasts.insert(made, Autocast { place, enabled, chosen });
+            self.tensors.made_autocasts.insert(made, Autocast { place, enabled, chosen });
         }
     }
 
@@ -61,7 +61,7 @@ impl Interp<'_> {
             }
             _ => return,
         };
-        self.watch.kept_autocasts.insert(kept, place);
+        self.tensors.kept_autocasts.insert(kept, place);
     }
 
     /// Who says that it is CUDA: who makes it, or who calls a function that says so unless it is told otherwise.
@@ -150,7 +150,7 @@ impl Interp<'_> {
 
     /// What is entered may be a CUDA autocast, or one of several things: `torch.autocast("cuda") if args.amp else nullcontext()`.
     pub(crate) fn enter_autocast(&mut self, manager: Value) {
-        if self.watch.made_autocasts.is_empty() {
+        if self.tensors.made_autocasts.is_empty() {
             return;
         }
         let leaves = match manager {
@@ -168,7 +168,7 @@ impl Interp<'_> {
             _ => return,
         };
         for (o, chosen) in leaves {
-            if let Some(&made) = self.watch.made_autocasts.get(&o) {
+            if let Some(&made) = self.tensors.made_autocasts.get(&o) {
                 let chosen = self.d.and(made.chosen, chosen);
                 self.autocast_entered(Autocast { chosen, ..made });
             }
@@ -177,7 +177,7 @@ impl Interp<'_> {
 
     /// In a method of a module that work is wherever the module is, and in one of a trainer wherever that puts it.
     fn autocast_entered(&mut self, cast: Autocast) {
-        self.watch.autocasts.push(cast);
+        self.tensors.autocasts.push(cast);
         if !self.in_class_that_moves() || self.constructing() {
             return;
         }
@@ -202,7 +202,7 @@ impl Interp<'_> {
 
     /// What is called stays where it was moved to, and works on what it is given: so does its work.
     pub(crate) fn works_for_autocast(&mut self, f: Value, args: &Args, e: ExprId) {
-        if self.watch.autocasts.is_empty() {
+        if self.tensors.autocasts.is_empty() {
             return;
         }
         match f {
@@ -222,7 +222,7 @@ impl Interp<'_> {
 
     /// The same of a module that is known.
     pub(crate) fn module_in_autocast(&mut self, device: Dd, args: &Args, e: ExprId) {
-        if self.watch.autocasts.is_empty() {
+        if self.tensors.autocasts.is_empty() {
             return;
         }
         let with = self.device_leaves(device).into_iter().find_map(|(_, d, _)| match d {
@@ -268,7 +268,7 @@ impl Interp<'_> {
     /// Where `accelerator.prepare(…)` has put what is called, or the object that has it for a method.
     fn prepared_there(&self, mut o: OuterId) -> Option<Dd> {
         loop {
-            if let Some(&device) = self.watch.prepared.get(&o) {
+            if let Some(&device) = self.tensors.prepared.get(&o) {
                 return Some(device);
             }
             match self.t.get_outer(o).key {
@@ -295,16 +295,16 @@ impl Interp<'_> {
         let names: Vec<ExprId> =
             plain.map(|a| a.value).filter(|&v| matches!(ir.expr(v), Expr::Var(_))).collect();
         names.into_iter().find(|&v| {
-            self.muted += 1;
+            self.run.muted += 1;
             let value = self.eval(v);
-            self.muted -= 1;
+            self.run.muted -= 1;
             matches!(value, Value::Tensor(_))
         })
     }
 
     /// Work on a device, perhaps inside of a CUDA autocast.
     pub(crate) fn autocast_meets(&mut self, device: Dd, e: ExprId) {
-        if let (Some(&cast), 0) = (self.watch.autocasts.last(), self.muted) {
+        if let (Some(&cast), 0) = (self.tensors.autocasts.last(), self.run.muted) {
             self.cuda_autocast_meets(device, cast, e);
         }
     }

@@ -124,7 +124,9 @@ impl Interp<'_> {
             Value::Tensor(_) => return self.dims(v),
             Value::Host(Host::Array) => return Dims::SOME,
             // What is asked whether it is a list is one, or a tensor with dimensions. No number has a length.
-            Value::Outer(o) if self.no_tensors.contains_key(&o) || self.is_sized(o) => return Dims::SOME,
+            Value::Outer(o) if self.evidence.no_tensors.contains_key(&o) || self.is_sized(o) => {
+                return Dims::SOME;
+            }
             Value::Many(m) => Some(*self.t.values.get(m)),
             Value::Seq(id) => self.seq_items(id).first().copied(),
             Value::Object(id) => match self.own(id) {

@@ -75,7 +75,7 @@ impl Interp<'_> {
             Some(_) => Value::None,
             None => Value::Device(self.unknown_device()),
         };
-        for cell in [self.default_device, self.default_type] {
+        for cell in [self.tensors.default_device, self.tensors.default_type] {
             self.store.set(cell, default);
         }
     }
@@ -84,8 +84,8 @@ impl Interp<'_> {
     /// interpreted for itself another one of the file may have, before.
     pub(crate) fn may_have_another_type(&self) -> bool {
         let setter = "set_default_tensor_type";
-        self.store.get(self.default_type) != Value::None
-            || self.symbolic && self.linked().ir.attributes.iter().any(|name| name.as_str() == setter)
+        self.store.get(self.tensors.default_type) != Value::None
+            || self.run.symbolic && self.linked().ir.attributes.iter().any(|name| name.as_str() == setter)
     }
 
     pub(crate) fn make_parameter(&mut self, args: &Args, e: ExprId) -> Value {

@@ -27,9 +27,9 @@ impl Interp<'_> {
     /// Such a block: nothing in it is told of, and nothing in it says that a device is there.
     pub(crate) fn fake_block(&mut self, body: Block) {
         let before = self.path;
-        self.muted += 1;
+        self.run.muted += 1;
         self.block(body);
-        self.muted -= 1;
+        self.run.muted -= 1;
         if self.live() {
             self.path = before;
         }

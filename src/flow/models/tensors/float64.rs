@@ -298,8 +298,8 @@ impl Interp<'_> {
     /// Numbers of 64 bits come to be on a device. Gives when they are there, and nobody has been told that they cannot.
     pub(crate) fn doubles_go(&mut self, device: Dd, double: Cond, e: ExprId) -> Cond {
         if double == FALSE
-            || self.muted > 0
-            || self.exhausted
+            || self.run.muted > 0
+            || self.run.exhausted
             || self.caught_around()
             || self.is_read_at_once(e)
         {
@@ -331,14 +331,14 @@ impl Interp<'_> {
         // Where an earlier one has raised nobody comes to this one.
         let func = (self.here().module, self.here().func);
         let before = |told: &&Doubles| told.on == d && told.func == func && told.place != place;
-        let earlier = self.watch.doubles.iter().filter(before);
+        let earlier = self.tensors.doubles.iter().filter(before);
         let earlier: Vec<Doubles> = earlier.copied().collect();
         if let Some(told) = earlier.into_iter().find(|told| self.d.implies(raises, told.raises)) {
             self.emit(Kind::Shadowed { first: told.place, origin: None }, place, bite, needs);
             return FALSE;
         }
         if !self.is_silenced(&[Code(701)], place, None) {
-            self.watch.doubles.push(Doubles { on: d, raises, place, func });
+            self.tensors.doubles.push(Doubles { on: d, raises, place, func });
         }
         let on = self.name_of_device(d);
         self.emit(Kind::DoubleOnMps { on }, place, bite, needs);
@@ -387,7 +387,7 @@ impl Interp<'_> {
         outer.varies
             || outer.with.is_some()
             || matches!(outer.key, crate::flow::domain::value::OuterKey::Receiver { .. })
-            || self.watch.near.contains_key(&o)
+            || self.tensors.near.contains_key(&o)
     }
 
     /// `attention.to_q(x)`: what a given layer makes of a given tensor is where that is.
@@ -404,7 +404,7 @@ impl Interp<'_> {
         if let Some(given) =
             given.filter(|&o| o != result && self.comes_from_outside(layer) && self.comes_from_outside(o))
         {
-            self.watch.near.insert(result, given);
+            self.tensors.near.insert(result, given);
         }
     }
 
@@ -421,13 +421,13 @@ impl Interp<'_> {
         for (test, there) in
             [(Test::Compare(0, Value::Outer(o), Value::None), false), (Test::Truth(Value::Outer(o)), true)]
         {
-            if let Some(&atom) = self.tests.get(&test) {
+            if let Some(&atom) = self.tests.atoms.get(&test) {
                 let given = self.d.atom(atom);
                 let given = if there { given } else { self.d.not(given) };
                 on = self.d.and(on, given);
             }
         }
-        if let Some(&near) = self.watch.near.get(&o) {
+        if let Some(&near) = self.tensors.near.get(&o) {
             let near = self.given_on_mps(near);
             on = self.d.and(on, near);
         }

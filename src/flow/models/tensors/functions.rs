@@ -71,7 +71,7 @@ impl Interp<'_> {
             && !list
             && rule.is_some_and(|rule| only_tensors_go(op, rule))
         {
-            self.tensor_proofs.insert(o);
+            self.evidence.tensor_proofs.insert(o);
         }
         if let Some(p) = self.party(v, at, r) {
             parties.push(p);
@@ -129,7 +129,7 @@ impl Interp<'_> {
         if matches!(short, "arange" | "zeros" | "ones" | "empty" | "rand" | "randn" | "linspace" | "eye") {
             for &(v, _) in &args.positional {
                 if let Value::Outer(o) = v {
-                    self.size_proofs.insert(o);
+                    self.evidence.size_proofs.insert(o);
                 }
             }
         }
@@ -142,10 +142,10 @@ impl Interp<'_> {
             self.check_truth_given(v, at);
             self.check_no_dtype(at, e);
             let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
-            let work = self.work;
+            let work = self.run.work;
             self.check_use(d, e, UseKind::Factory, &format!("`{short}()`"));
             if bytes.is_some_and(|b| b <= super::sizes::SMALL) {
-                self.work = work;
+                self.run.work = work;
             }
             self.goes_after(d, Some(at));
             self.check_generator(d, args, e, short);
@@ -160,7 +160,7 @@ impl Interp<'_> {
                 // Data from outside may be a list or an array just as well as a tensor.
                 ResultRule::Data
                     if let Some(&(Value::Outer(o), _)) = args.positional.first()
-                        && let Some(&listed) = self.no_tensors.get(&o)
+                        && let Some(&listed) = self.evidence.no_tensors.get(&o)
                         && !args.open_names =>
                 {
                     let made = self.default_device_at(e, Reason::Default);
@@ -291,11 +291,11 @@ impl Interp<'_> {
         let Some((_, at)) = args.keyword("dtype") else { return };
         let Expr::Attr { base, name } = self.linked().ir.expr(at) else { return };
         let Expr::Var(_) = self.linked().ir.expr(base) else { return };
-        self.muted += 1;
+        self.run.muted += 1;
         if let (Value::Outer(o), "dtype") = (self.eval(base), name.as_str()) {
-            self.watch.typed_like.insert(o);
+            self.evidence.typed_like.insert(o);
         }
-        self.muted -= 1;
+        self.run.muted -= 1;
     }
 
     fn holds_data(&self, v: Value) -> bool {
@@ -458,7 +458,7 @@ impl Interp<'_> {
             let (d, origin) = *self.t.places.get(leaf);
             let named = matches!(d, Device::Named(o) if self.t.get_outer(o).device);
             // Made of what a layer has been given: with CUDA, the module may be there.
-            let own = matches!(d, Device::Of(o) if self.watch.with_layers.contains(&o) || self.is_own(o));
+            let own = matches!(d, Device::Of(o) if self.modules.with_layers.contains(&o) || self.is_own(o));
             // Who asks for the device of something counts on any.
             let asked_for =
                 meeting == Meeting::OldConstructor && matches!(d, Device::Of(_) | Device::Named(_));

@@ -27,18 +27,18 @@ impl Interp<'_> {
 
     /// From here on its weights are in half precision, on this path.
     fn halve(&mut self, id: ObjId, e: ExprId) {
-        let before = self.watch.halved.get(&id).map_or(FALSE, |&(_, when)| when);
+        let before = self.modules.halved.get(&id).map_or(FALSE, |&(_, when)| when);
         let when = self.d.or(before, self.path);
         let place = self.place(e);
-        self.watch.halved.insert(id, (place, when));
+        self.modules.halved.insert(id, (place, when));
     }
 
     /// From here on they are not, on this path.
     fn no_longer_halved(&mut self, id: ObjId) {
-        if let Some(&(place, when)) = self.watch.halved.get(&id) {
+        if let Some(&(place, when)) = self.modules.halved.get(&id) {
             let elsewhere = self.d.not(self.path);
             let when = self.d.and(when, elsewhere);
-            self.watch.halved.insert(id, (place, when));
+            self.modules.halved.insert(id, (place, when));
         }
     }
 
@@ -62,7 +62,7 @@ impl Interp<'_> {
 
     /// A module is moved, perhaps one in half precision.
     pub(crate) fn half_moves(&mut self, id: ObjId, device: Dd, e: ExprId) {
-        if let Some(&halved) = self.watch.halved.get(&id) {
+        if let Some(&halved) = self.modules.halved.get(&id) {
             let moved = self.place(e);
             self.check_half(device, halved, Some(moved));
         }

@@ -180,8 +180,8 @@ impl Interp<'_> {
             Value::Tensor(id) => i.get_tensor(id).certain,
             // A layer takes nothing else.
             Value::Outer(o) => {
-                (i.t.get_outer(o).tensor || i.watch.with_layers.contains(&o))
-                    && !i.no_tensors.contains_key(&o)
+                (i.t.get_outer(o).tensor || i.modules.with_layers.contains(&o))
+                    && !i.evidence.no_tensors.contains_key(&o)
             }
             _ => false,
         };

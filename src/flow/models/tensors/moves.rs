@@ -31,14 +31,14 @@ impl Interp<'_> {
             let role = if t.role == Role::Whole { t.role } else { Role::Plain };
             return self.tensor(Tensor { role, double, ..t });
         };
-        let work = self.work;
+        let work = self.run.work;
         self.check_use(target, e, crate::flow::domain::event::UseKind::Transfer, &format!("`.{name}()`"));
         if self.is_small(t) {
-            self.work = work;
+            self.run.work = work;
         }
         self.goes_after(target, args.get(0, "device").map(|(_, at)| at));
         let device = self.because(target, e, Reason::Moved);
-        if self.muted == 0 {
+        if self.run.muted == 0 {
             self.moves_graph(t);
         }
         // A parameter that really moves is no parameter any more; one that stays is itself.
@@ -87,7 +87,7 @@ impl Interp<'_> {
             _ => p,
         });
         let on_host = self.d.where_leaf(d, &mut |p| places.get(p).0 == Device::Cpu);
-        if self.muted > 0 || on_host == FALSE {
+        if self.run.muted > 0 || on_host == FALSE {
             return some;
         }
         // Like a query it raises where there is no CUDA, and is not meant for machines without.
@@ -268,7 +268,7 @@ impl Interp<'_> {
             if self.check_own_to_host(device, leaf, operand, at, what) {
                 return;
             }
-            if let (Device::Of(o) | Device::Named(o), 0) = (d, self.muted) {
+            if let (Device::Of(o) | Device::Named(o), 0) = (d, self.run.muted) {
                 // It would have raised elsewhere.
                 self.taken_to_host(d);
                 let on_cpu = self.outer_is_on(o, "cpu");
@@ -276,7 +276,7 @@ impl Interp<'_> {
                 let fine = self.d.or(on_cpu, elsewhere);
                 self.path = self.d.and(self.path, fine);
             }
-            if d == Device::Unknown && self.muted == 0 {
+            if d == Device::Unknown && self.run.muted == 0 {
                 self.refused_to_host(origin);
             }
             if matches!(d, Device::Cuda(_) | Device::CudaSome | Device::Other(_)) {
@@ -301,8 +301,8 @@ impl Interp<'_> {
     fn check_named_to_host(&mut self, t: Tensor, operand: ExprId, at: ExprId) -> bool {
         let Some(leaf) = self.d.as_leaf(t.device) else { return false };
         let (Device::Named(o), origin) = *self.t.places.get(leaf) else { return false };
-        let certain = t.certain || self.watch.moved_modules.contains(&origin);
-        if !certain || self.muted > 0 || self.for_no_tensors() || !self.is_left_to_others(o) {
+        let certain = t.certain || self.evidence.moved_modules.contains(&origin);
+        if !certain || self.run.muted > 0 || self.for_no_tensors() || !self.is_left_to_others(o) {
             return false;
         }
         let there = self.available(None);
@@ -324,7 +324,7 @@ impl Interp<'_> {
             _ => outer.default.is_none(),
         };
         let about = |v: Value| v == Value::Outer(o);
-        let asked = self.tests.keys().any(|test| match *test {
+        let asked = self.tests.atoms.keys().any(|test| match *test {
             Test::Compare(_, a, b) => about(a) || about(b),
             Test::Truth(v) => about(v),
             _ => false,
@@ -343,7 +343,7 @@ impl Interp<'_> {
     fn check_own_to_host(&mut self, device: Dd, leaf: u32, operand: ExprId, at: ExprId, what: &str) -> bool {
         let (d, origin) = *self.t.places.get(leaf);
         let Device::Of(o) = d else { return false };
-        if !self.is_own(o) || self.muted > 0 || self.for_no_tensors() {
+        if !self.is_own(o) || self.run.muted > 0 || self.for_no_tensors() {
             return false;
         }
         let here = self.d.where_leaf(device, &mut |p| p == leaf);
