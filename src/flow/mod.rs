@@ -28,11 +28,11 @@ pub use self::project::runs_once::CalledOnce;
 pub use self::project::unmoved_modules::{class_of, stays};
 pub use self::query::call_sites::argument;
 pub use self::query::cuda_imports::CudaOnly;
-pub use self::query::file_scan::is_module_class;
-pub use self::query::moved_by_others::parts_moved_by_others;
 pub use self::query::nodes::Target;
 pub use self::query::path_conditions::conditions;
-pub use self::query::relevance::Relevance;
+pub use self::query::relevance::file_scan::is_module_class;
+pub use self::query::relevance::functions::Relevance;
+pub use self::query::relevance::moved_by_others::parts_moved_by_others;
 pub use self::query::scripts::{is_in_demo, is_program};
 
 /// Functions that a call may choose among and be followed. What more of them give together is hardly ever one thing.

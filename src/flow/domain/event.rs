@@ -213,7 +213,7 @@ pub struct Step {
     /// Where.
     pub place: Place,
     /// How.
-    pub reason: super::value::Reason,
+    pub reason: crate::flow::domain::value::Reason,
 }
 
 /// How two devices met.

@@ -3,7 +3,7 @@
 //! Variables and attributes are cells. A branch is interpreted in place; [`Store::take`] then takes its
 //! writes back and hands them out, so that two branches are joined by looking only at what they wrote.
 
-use super::value::Value;
+use crate::flow::domain::value::Value;
 
 /// Number of a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]

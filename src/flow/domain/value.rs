@@ -7,8 +7,8 @@ use std::hash::Hash;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::diagram::{Cond, Dd};
-use super::dims::Dims;
+use crate::flow::domain::diagram::{Cond, Dd};
+use crate::flow::domain::dims::Dims;
 use crate::ir::{ExprId, FuncId};
 use crate::link::{ClassKey, ModIdx};
 use crate::span::Place;

@@ -4,7 +4,7 @@
 use crate::flow::domain::dims::Dims;
 use crate::flow::domain::value::{OuterId, OuterKey, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::says_tensor_apart_from;
+use crate::flow::machine::arguments::annotations::says_tensor_apart_from;
 use crate::ir::{BinOp, CmpOp, Expr, ExprId, Stmt, UnaryOp, Var};
 
 /// Methods that give a truth value for each element.

@@ -11,8 +11,8 @@ use crate::flow::domain::value::{
     Device, NO_ORIGIN, OriginId, Outer, OuterId, OuterKey, Reason, Role, Value,
 };
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
-use crate::flow::observers::mixed_devices::{Party, Rule};
+use crate::flow::machine::arguments::args::Args;
+use crate::flow::observers::mismatch::meet::{Party, Rule};
 use crate::ir::{ArgKind, Expr, ExprId};
 use crate::link::ModIdx;
 use crate::sym::Sym;

@@ -1,10 +1,12 @@
 //! Attributes and methods of outside things, and what the program writes into them: `args.device = …`, `cfg["gpu"] = …`.
 
-use super::tensor_evidence::{no_tensors_take, only_tensors_do, only_tensors_have, only_tensors_take};
 use crate::flow::domain::store::Cell;
 use crate::flow::domain::value::{Device, Host, NO_ORIGIN, OuterId, OuterKey, Value};
+use crate::flow::evidence::tensor_evidence::{
+    no_tensors_take, only_tensors_do, only_tensors_have, only_tensors_take,
+};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::ir::ExprId;
 use crate::sym::Sym;
 use crate::torch;
@@ -261,7 +263,7 @@ impl Interp<'_> {
         match text {
             "items" | "keys" | "values" => {
                 let any = if self.maps_to_tensors(o) {
-                    crate::flow::machine::expr::ANY_VALUE
+                    crate::flow::machine::expressions::evaluate::ANY_VALUE
                 } else {
                     Value::Unknown
                 };
@@ -339,7 +341,7 @@ impl Interp<'_> {
         if args.values().next().is_none() {
             let key = crate::flow::domain::value::OuterKey::Item { base: method, key: Some(Value::None) };
             let text = self.t.get_outer(method).text.clone();
-            let device = crate::flow::machine::calls::args::names_device(name.as_str());
+            let device = crate::flow::machine::arguments::args::names_device(name.as_str());
             let id = self.t.outer(key.clone(), || crate::flow::domain::value::Outer {
                 key,
                 text: if text.is_empty() { text } else { format!("{text}()") },

@@ -5,7 +5,7 @@ use crate::flow::domain::diagram::{Cond, TRUE};
 use crate::flow::domain::event::{Bite, Kind};
 use crate::flow::machine::Interp;
 use crate::flow::query::cuda_imports::compiles_at;
-use crate::flow::query::relevance::Relevance;
+use crate::flow::query::relevance::functions::Relevance;
 use crate::ir::{Expr, ExprId, FuncId, Module, Slot, Stmt};
 use crate::link::{Binding, ModIdx, Program, Resolved, Target};
 use crate::span::{Place, Span};

@@ -4,7 +4,8 @@ use crate::flow::domain::diagram::{Cond, FALSE};
 use crate::flow::domain::dims::Dims;
 use crate::flow::domain::value::{Device, OuterId, OuterKey, Reason};
 use crate::flow::machine::Interp;
-use crate::flow::observers::mixed_devices::{Clash, Difference, Party, refused};
+use crate::flow::observers::mismatch::clash::refused;
+use crate::flow::observers::mismatch::meet::{Clash, Difference, Party};
 
 impl Interp<'_> {
     /// A part of what a loop draws is moved.

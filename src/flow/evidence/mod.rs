@@ -9,6 +9,7 @@ pub(crate) mod external_modules;
 pub(crate) mod external_values;
 pub(crate) mod file_facts;
 pub(crate) mod isinstance;
+pub(crate) mod known_classes;
 pub(crate) mod loop_items;
 pub(crate) mod numpy_arrays;
 pub(crate) mod tensor_containers;

@@ -2,7 +2,7 @@
 
 use crate::flow::domain::value::Value;
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::ir::{Expr, ExprId, UnaryOp};
 use crate::sym::Sym;
 

@@ -3,7 +3,7 @@
 use crate::flow::domain::dims::Dims;
 use crate::flow::domain::value::{OuterId, OuterKey, Role, Tensor, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::{says_list, says_mapping_to_tensors, says_tensors};
+use crate::flow::machine::arguments::annotations::{says_list, says_mapping_to_tensors, says_tensors};
 use crate::ir::{ExprId, FuncId};
 use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::sym::Sym;
@@ -66,7 +66,8 @@ impl Interp<'_> {
         {
             return true;
         }
-        let wonders = crate::flow::machine::compare::has_test(Value::Outer(o), Sym::new("__len__"));
+        let wonders =
+            crate::flow::machine::expressions::compare::has_test(Value::Outer(o), Sym::new("__len__"));
         self.evidence.sized.contains(&o)
             && !self.evidence.numbers.contains_key(&o)
             && !self.tests.atoms.contains_key(&wonders)

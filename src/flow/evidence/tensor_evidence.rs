@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::value::{Device, Host, OuterId, OuterKey, Tensor, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::ir::{Expr, ExprId, Var};
 use crate::sym::Sym;
 

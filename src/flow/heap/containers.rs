@@ -1,18 +1,16 @@
 //! Sequences, lists, dicts: elements, indexing, iteration.
 
-use crate::flow::domain::value::{Host, NO_ORIGIN, ObjId, Reason, Role, Tensor, Value};
+use crate::flow::domain::value::{Host, NO_ORIGIN, ObjId, Role, Tensor, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
 use crate::flow::machine::frame::ObjKind;
-use crate::flow::machine::loops::Iteration;
-use crate::ir::{BinOp, ExprId};
-use crate::sym::Sym;
+use crate::flow::machine::statements::loops::Iteration;
+use crate::ir::ExprId;
 
 /// With more different values than this a list's are not told apart.
 const MAX_BESIDE: usize = 4;
 
 /// A list that is repeated to more elements than this has any number of them.
-const MAX_REPEATED: usize = 8;
+pub(crate) const MAX_REPEATED: usize = 8;
 
 impl Interp<'_> {
     /// A container's content as a value: `Seq`, `Many` or something unknown.
@@ -56,7 +54,7 @@ impl Interp<'_> {
     /// What a loop goes over, of a dict that has other keys here than there: each with its condition. Not where
     /// objects are in it: moving those that nobody has put there changes nothing for anybody, while a condition
     /// on the move would have to be found again wherever they are used.
-    fn listed_either(&mut self, content: Value, pairs: bool) -> Value {
+    pub(crate) fn listed_either(&mut self, content: Value, pairs: bool) -> Value {
         self.each(content, &mut |i, c| {
             let Value::Seq(s) = c else { return Value::Unknown };
             let items = i.seq_items(s);
@@ -72,7 +70,7 @@ impl Interp<'_> {
     }
 
     /// The same of a dict that has other keys here than there: all that it may have.
-    fn all_pairs(&self, id: ObjId) -> Option<Vec<Value>> {
+    pub(crate) fn all_pairs(&self, id: ObjId) -> Option<Vec<Value>> {
         let Value::Choice(_) = self.own(id) else { return self.dict_items(Value::Object(id)) };
         let mut pairs: Vec<Value> = Vec::new();
         for content in self.values_of(self.own(id)) {
@@ -269,289 +267,6 @@ impl Interp<'_> {
     /// What is certainly among many values like this one.
     pub(crate) fn members(&self, v: Value) -> Vec<Value> {
         self.heap.side_by_side.get(&v).map_or_else(|| vec![v], Clone::clone)
-    }
-
-    pub(crate) fn list_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
-        let first = args.positional.first().copied();
-        match (name.as_str(), first) {
-            ("append" | "appendleft", Some((v, at))) => {
-                let first = name.as_str() == "appendleft";
-                self.check_accumulated(v, e);
-                let v = match self.is_module_object(id) {
-                    // `ParameterList` makes parameters of tensors.
-                    true => self.as_parameters(v),
-                    false if self.constructing() => self.kept(v, at, 1),
-                    false => v,
-                };
-                if let Some(new) = self.with_room_for_some(id, v) {
-                    self.set_own(id, new);
-                    return Value::None;
-                }
-                // Inside a loop the number of elements is not known, but of a list that its round has made.
-                let new = match (self.own(id), self.is_gone_through(id, e)) {
-                    (Value::Seq(s), true) => {
-                        let mut items = self.seq_items(s).to_vec();
-                        items.insert(if first { 0 } else { items.len() }, v);
-                        self.seq(&items)
-                    }
-                    (Value::Seq(s), false) => {
-                        let mut items = self.seq_items(s).to_vec();
-                        items.push(v);
-                        self.many_beside(&items)
-                    }
-                    (Value::Many(m), _) => {
-                        let old = *self.t.values.get(m);
-                        self.many_beside(&[old, v])
-                    }
-                    _ => self.many(Value::Unknown),
-                };
-                self.set_own(id, new);
-                Value::None
-            }
-            ("extend", Some((v, at))) => {
-                self.extend_list(id, v, at);
-                Value::None
-            }
-            // Of a set.
-            ("update", Some(_)) => {
-                for &(v, at) in &args.positional {
-                    self.extend_list(id, v, at);
-                }
-                Value::None
-            }
-            ("reverse", _) => {
-                if let Value::Seq(s) = self.own(id) {
-                    let mut items = self.seq_items(s).to_vec();
-                    items.reverse();
-                    let new =
-                        if self.is_gone_through(id, e) { self.seq(&items) } else { self.many_of(&items) };
-                    self.set_own(id, new);
-                }
-                Value::None
-            }
-            ("pop", number) => self.pop_element(id, number.map(|(v, _)| v), e),
-            ("popleft", _) => self.pop_element(id, Some(Value::Int(0)), e),
-            ("copy", _) => {
-                let content = self.own(id);
-                Value::Object(self.object(ObjKind::List { module: false }, None, content))
-            }
-            ("clear", _) => {
-                let empty = self.seq(&[]);
-                self.set_own(id, empty);
-                Value::None
-            }
-            _ => {
-                let content = self.own(id);
-                if let Some(items) = self.exact_elements(content) {
-                    let many = self.many_of(&items);
-                    self.set_own(id, many);
-                }
-                self.result_of(e)
-            }
-        }
-    }
-
-    pub(crate) fn dict_method(&mut self, id: ObjId, name: Sym, args: &Args, e: ExprId) -> Value {
-        if !matches!(name.as_str(), "items" | "values" | "keys" | "get" | "copy") {
-            self.keys_change(id);
-        }
-        let content = self.own(id);
-        let any = |i: &mut Self| match content {
-            Value::Many(m) => i.each_of(m),
-            _ => Value::Unknown,
-        };
-        if let ("items" | "values", Value::Choice(_)) = (name.as_str(), content)
-            && let listed @ Value::Choice(_) = self.listed_either(content, name.as_str() == "items")
-            && self.values_of(listed).iter().all(|way| matches!(way, Value::Seq(_)))
-        {
-            return listed;
-        }
-        match name.as_str() {
-            "items" => match self.all_pairs(id) {
-                Some(items) => {
-                    let pairs: Vec<Value> = items.chunks(2).map(|p| self.seq(p)).collect();
-                    self.seq(&pairs)
-                }
-                None => {
-                    let v = any(self);
-                    let pair = self.seq(&[Self::TEXT, v]);
-                    self.many(pair)
-                }
-            },
-            "values" => match self.all_pairs(id) {
-                Some(items) => {
-                    let values: Vec<Value> = items.iter().skip(1).step_by(2).copied().collect();
-                    self.seq(&values)
-                }
-                None => {
-                    let v = any(self);
-                    self.many(v)
-                }
-            },
-            "keys" => match self.dict_items(Value::Object(id)) {
-                Some(items) => {
-                    let keys: Vec<Value> = items.iter().step_by(2).copied().collect();
-                    self.seq(&keys)
-                }
-                None => self.many(Value::Unknown),
-            },
-            "get" | "pop" if !args.positional.is_empty() => {
-                let (key, default) = (args.positional[0].0, args.positional.get(1).map(|&(v, _)| v));
-                if let Value::Choice(_) = self.own(id) {
-                    let default = default.or((name.as_str() == "get").then_some(Value::None));
-                    return self.item_of_either(id, key, default.unwrap_or(Value::Absent));
-                }
-                let found = match self.missing(
-                    id,
-                    key,
-                    default.or((name.as_str() == "get").then_some(Value::None)),
-                    e,
-                ) {
-                    Some(v) => v,
-                    None => self.dict_get(id, key, e),
-                };
-                if name.as_str() == "pop" {
-                    self.drop_key(id, key);
-                }
-                found
-            }
-            "setdefault" if !args.positional.is_empty() => {
-                let default = args.positional.get(1).map_or(Value::None, |a| a.0);
-                self.set_default(id, args.positional[0].0, default, e)
-            }
-            "update" => {
-                for (&(v, _), more) in args.positional.iter().zip(1..) {
-                    let _: i32 = more;
-                    match self.dict_items(v) {
-                        Some(items) => {
-                            for pair in items.chunks(2) {
-                                self.set_object_item(id, pair[0], pair[1]);
-                            }
-                        }
-                        None => {
-                            let unknown = self.many(Value::Unknown);
-                            self.set_own(id, unknown);
-                        }
-                    }
-                }
-                for &(k, v, _) in &args.keywords {
-                    self.set_object_item(id, Value::Str(k, NO_ORIGIN), v);
-                }
-                Value::None
-            }
-            "copy" => Value::Object(self.object(ObjKind::Dict { module: false }, None, content)),
-            "to" => {
-                // A batch encoding moves in place and gives itself.
-                if let Some(device) = self.target_of_to(args, e) {
-                    self.check_use(device, e, crate::flow::domain::event::UseKind::Transfer, "`.to()`");
-                    let device = self.because(device, e, Reason::Moved);
-                    let moved = self.move_all(content, device);
-                    self.set_own(id, moved);
-                }
-                Value::Object(id)
-            }
-            _ => self.result_of(e),
-        }
-    }
-
-    pub(crate) fn move_all(&mut self, v: Value, device: crate::flow::domain::diagram::Dd) -> Value {
-        self.each_within(v, &mut |i, v| match v {
-            Value::Tensor(t) => {
-                let t = i.get_tensor(t);
-                i.tensor(Tensor { device, ..t })
-            }
-            v => v,
-        })
-    }
-
-    /// The value with what `f` makes of everything in it: of the elements of sequences, however deep, and of all alternatives.
-    /// Objects are left to `f`.
-    pub(crate) fn each_within(&mut self, v: Value, f: &mut dyn FnMut(&mut Self, Value) -> Value) -> Value {
-        match v {
-            Value::Seq(s) => {
-                let items: Vec<Value> = self.seq_items(s).iter().map(|&v| self.each_within(v, f)).collect();
-                self.seq(&items)
-            }
-            Value::Many(m) => {
-                let item = *self.t.values.get(m);
-                let item = self.each_within(item, f);
-                self.many(item)
-            }
-            Value::Choice(_) => self.each(v, &mut |i, v| i.each_within(v, f)),
-            v => f(self, v),
-        }
-    }
-
-    pub(crate) fn object_binary(&mut self, op: BinOp, a: Value, b: Value, e: ExprId) -> Value {
-        if let Some(v) = self.own_binary(op, a, b, e) {
-            return v;
-        }
-        // `defaults | {"device": device}`: what is on the right counts.
-        if op == BinOp::BitOr
-            && let (Some(mut x), Some(y)) = (self.dict_items(a), self.dict_items(b))
-        {
-            x.extend(y);
-            let dict = self.seq(&[]);
-            let id = self.object(ObjKind::Dict { module: false }, None, dict);
-            for pair in x.chunks(2) {
-                self.set_object_item(id, pair[0], pair[1]);
-            }
-            return Value::Object(id);
-        }
-        if op == BinOp::Add
-            && let (Some(mut x), Some(y)) = (self.exact_elements(a), self.exact_elements(b))
-        {
-            x.extend(y);
-            return self.list(&x);
-        }
-        if op == BinOp::Add
-            && let (Some(mut x), Some(y)) = (self.list_members(a), self.list_members(b))
-        {
-            x.extend(y);
-            self.note_together(&x);
-            let content = self.many_beside(&x);
-            return Value::Object(self.object(ObjKind::List { module: false }, None, content));
-        }
-        if op == BinOp::Mul {
-            for (v, times) in [(a, b), (b, a)] {
-                // `[torch.zeros(1)] * 3`
-                if let (Some(items), Value::Int(n)) = (self.exact_elements(v), times)
-                    && let Ok(n) = usize::try_from(n)
-                    && items.len().saturating_mul(n) <= MAX_REPEATED
-                {
-                    return self.list(&items.repeat(n));
-                }
-                if let Some(items) = self.exact_elements(v) {
-                    let many = self.many_of(&items);
-                    return Value::Object(self.object(ObjKind::List { module: false }, None, many));
-                }
-            }
-        }
-        self.result_of(e)
-    }
-}
-
-impl Interp<'_> {
-    /// What is certainly in a list, be there more of it or not.
-    /// The tensors of lists that are added to one: the first may stand for all of them.
-    fn note_together(&mut self, members: &[Value]) {
-        let tensor = |v: &Value| if let Value::Tensor(t) = *v { Some(t) } else { None };
-        let mut tensors = members.iter().filter_map(tensor);
-        let Some(first) = tensors.next() else { return };
-        let others: Vec<_> = tensors.filter(|&t| t != first).collect();
-        if !others.is_empty() {
-            self.heap.put_together.entry(first).or_default().extend(others);
-        }
-    }
-
-    fn list_members(&self, v: Value) -> Option<Vec<Value>> {
-        match self.content(v) {
-            Value::Many(m) => match *self.t.values.get(m) {
-                Value::Unknown | Value::Absent => None,
-                item => Some(self.members(item)),
-            },
-            _ => self.exact_elements(v),
-        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Dicts that have a value for every key, what `get()` gives for a key that is not there, and dicts that have other keys
 //! here than there: `if wanted: losses["edges"] = …`.
 
-use super::containers::{is_plain_key, plain_key};
 use crate::flow::domain::value::{ObjId, SeqId, Value};
-use crate::flow::machine::calls::args::Args;
+use crate::flow::heap::containers::{is_plain_key, plain_key};
+use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
 use crate::flow::machine::{Interp, MAX_ELEMENTS};
 use crate::ir::ExprId;

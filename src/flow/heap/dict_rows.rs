@@ -1,8 +1,8 @@
 //! Rows of a table: dicts of the same keys in one list. Where nobody knows which of them is meant, one stands for all, with
 //! what each key may be.
 
-use super::containers::plain_key;
 use crate::flow::domain::value::{ObjId, Value};
+use crate::flow::heap::containers::plain_key;
 use crate::flow::machine::Interp;
 use crate::flow::machine::frame::ObjKind;
 

@@ -27,8 +27,8 @@ impl Interp<'_> {
         let Some((container, index)) = gone_through(ir, target, iter) else { return };
         let replaces = |e: ExprId| match ir.expr(e) {
             Expr::Index { base, index: at } => {
-                crate::flow::machine::stmt::same(ir, base, container)
-                    && crate::flow::machine::stmt::same(ir, at, index)
+                crate::flow::machine::statements::try_blocks::same(ir, base, container)
+                    && crate::flow::machine::statements::try_blocks::same(ir, at, index)
             }
             _ => false,
         };

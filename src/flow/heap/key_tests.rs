@@ -1,9 +1,9 @@
 //! Is a key in a dict of which nobody knows all keys? The answer is the same until somebody changes the dict, and `not in` is its
 //! opposite.
 
-use super::containers::{is_plain_key, plain_key};
 use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
 use crate::flow::domain::value::{NO_ORIGIN, ObjId, OuterId, OuterKey, Value};
+use crate::flow::heap::containers::{is_plain_key, plain_key};
 use crate::flow::machine::{Interp, Test};
 use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;

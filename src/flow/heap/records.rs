@@ -2,7 +2,7 @@
 
 use crate::flow::domain::value::{NO_ORIGIN, ObjId, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
 use crate::ir::{Expr, ExprId, Stmt};
 use crate::link::{ClassKey, Resolved};

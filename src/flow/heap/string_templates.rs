@@ -2,7 +2,7 @@
 
 use crate::flow::domain::value::{Device, NO_ORIGIN, OriginId, Reason, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::flow::models::devices::from_values::parse_device;
 use crate::ir::{Expr, ExprId, ExprList};
 use crate::sym::Sym;

@@ -3,7 +3,7 @@
 use crate::flow::domain::diagram::{FALSE, TRUE};
 use crate::flow::domain::value::{Device, Host, NO_ORIGIN, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
 use crate::flow::models::devices::from_values::parse_device;
 use crate::ir::ExprId;

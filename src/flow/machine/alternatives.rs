@@ -1,8 +1,8 @@
 //! Alternatives: the values that a value may be, and the devices that a device may be, over all worlds.
 
-use super::Interp;
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::value::{Device, OriginId, Value};
+use crate::flow::machine::Interp;
 
 impl Interp<'_> {
     /// The values that a value may be.

@@ -2,11 +2,11 @@
 
 use std::cell::RefCell;
 
-use super::Interp;
 use crate::flow::domain::atom::Atom;
 use crate::flow::domain::diagram::{Cond, Dd, FALSE, Literal, TRUE};
 use crate::flow::domain::store::{Changes, pair};
 use crate::flow::domain::value::{Host, Role, Tensor, TensorId, Value};
+use crate::flow::machine::Interp;
 
 /// How deep objects are compared that may stand for each other.
 const MAX_ALIKE: u32 = 4;
@@ -175,7 +175,8 @@ impl<'p> Interp<'p> {
             }
             // Two instances that hold the same things: one stands for both as well.
             (Value::Object(x), Value::Object(_))
-                if self.obj(x).kind == super::frame::ObjKind::Instance && self.alike(a, b, 0) =>
+                if self.obj(x).kind == crate::flow::machine::frame::ObjKind::Instance
+                    && self.alike(a, b, 0) =>
             {
                 a
             }
@@ -220,7 +221,7 @@ impl<'p> Interp<'p> {
     }
 
     fn is_plain_list(&self, id: crate::flow::domain::value::ObjId) -> bool {
-        self.obj(id).kind == super::frame::ObjKind::List { module: false }
+        self.obj(id).kind == crate::flow::machine::frame::ObjKind::List { module: false }
     }
 
     /// What is in a list.

@@ -5,39 +5,31 @@
 //! bound every dimension; past one, the answer is "unknown" and nothing more is said.
 
 pub(crate) mod alternatives;
-pub(crate) mod budget;
+pub(crate) mod arguments;
 pub(crate) mod calls;
-pub(crate) mod compare;
-pub(crate) mod cond;
-pub(crate) mod definitions;
+pub(crate) mod classes;
 pub(crate) mod entry;
-pub(crate) mod expr;
+pub(crate) mod expressions;
 pub(crate) mod frame;
-pub(crate) mod handlers;
-pub(crate) mod import_calls;
 pub(crate) mod join;
-pub(crate) mod loops;
 pub(crate) mod state;
-pub(crate) mod stmt;
-pub(crate) mod unbound_locals;
-pub(crate) mod undefined_names;
-pub(crate) mod with;
+pub(crate) mod statements;
 
-use self::budget::Budget;
-pub use self::entry::{Exhausted, Outcome, run_module};
-use self::frame::{Frame, ObjKind, Object};
-pub(crate) use self::handlers::catches_missing_device;
+use crate::flow::machine::entry::budget::Budget;
+pub use crate::flow::machine::entry::run::{Exhausted, Outcome, run_module};
+use crate::flow::machine::frame::{Frame, ObjKind, Object};
+pub(crate) use crate::flow::machine::statements::handlers::catches_missing_device;
 
-use super::domain::atom::{AtomId, Atoms};
-use super::domain::diagram::{Cond, Dd, Diagrams, FALSE, TRUE};
-use super::domain::dims::Dims;
-use super::domain::event::Event;
-use super::domain::store::Store;
-use super::domain::value::{
+use crate::flow::domain::atom::{AtomId, Atoms};
+use crate::flow::domain::diagram::{Cond, Dd, Diagrams, FALSE, TRUE};
+use crate::flow::domain::dims::Dims;
+use crate::flow::domain::event::Event;
+use crate::flow::domain::store::Store;
+use crate::flow::domain::value::{
     Closure, Device, FrameId, Host, NO_ORIGIN, ObjId, Origin, OriginId, Outer, OuterId, OuterKey, Reason,
     Role, Tables, Tensor, Value,
 };
-use super::query::relevance::Relevance;
+use crate::flow::query::relevance::functions::Relevance;
 use crate::ir::{ExprId, FuncId};
 use crate::link::{ClassKey, Linked, ModIdx, Program};
 use crate::span::Place;
@@ -91,27 +83,27 @@ pub struct Interp<'p> {
     pub(crate) entry: ModIdx,
     pub(crate) known: Known,
     /// The entry point that is interpreted, and how far that has come.
-    pub(crate) run: self::state::Run,
+    pub(crate) run: crate::flow::machine::state::Run,
     /// Variables of files and attributes of classes.
-    pub(crate) names: self::state::Names,
+    pub(crate) names: crate::flow::machine::state::Names,
     /// Truth tests whose outcome is not known, and what has been assumed of them.
-    pub(crate) tests: self::state::Tests,
+    pub(crate) tests: crate::flow::machine::state::Tests,
     /// What is remembered of calls: which callees are followed, and what surrounds the one that is interpreted.
-    pub(crate) calls: self::calls::Calls,
+    pub(crate) calls: crate::flow::machine::calls::Calls,
     /// What is known of collections besides their elements.
-    pub(crate) heap: super::heap::Heap,
+    pub(crate) heap: crate::flow::heap::Heap,
     /// What unknown values have shown themselves to be.
-    pub(crate) evidence: super::evidence::Evidence,
+    pub(crate) evidence: crate::flow::evidence::Evidence,
     /// What is known of processes, their groups and their GPUs.
-    pub(crate) devices: super::models::devices::Devices,
+    pub(crate) devices: crate::flow::models::devices::Devices,
     /// What is known of modules and optimizers.
-    pub(crate) modules: super::models::modules::Modules,
+    pub(crate) modules: crate::flow::models::modules::Modules,
     /// Default devices, autocast, and results whose place is known by those of others.
-    pub(crate) tensors: super::models::tensors::Tensors,
+    pub(crate) tensors: crate::flow::models::tensors::Tensors,
     /// What is known of objects of other libraries, and of files.
-    pub(crate) libraries: super::models::libraries::Libraries,
+    pub(crate) libraries: crate::flow::models::libraries::Libraries,
     /// What observers remember until they can tell whether it is an event.
-    pub(crate) observed: super::observers::Observed,
+    pub(crate) observed: crate::flow::observers::Observed,
 }
 
 /// An event that holds if these outside things are tensors.
@@ -180,23 +172,27 @@ impl<'p> Interp<'p> {
             events: Vec::new(),
             entry,
             known,
-            run: self::state::Run::default(),
-            names: self::state::Names::default(),
-            tests: self::state::Tests::default(),
-            calls: self::calls::Calls::default(),
-            heap: super::heap::Heap::default(),
-            evidence: super::evidence::Evidence::default(),
-            devices: super::models::devices::Devices {
+            run: crate::flow::machine::state::Run::default(),
+            names: crate::flow::machine::state::Names::default(),
+            tests: crate::flow::machine::state::Tests::default(),
+            calls: crate::flow::machine::calls::Calls::default(),
+            heap: crate::flow::heap::Heap::default(),
+            evidence: crate::flow::evidence::Evidence::default(),
+            devices: crate::flow::models::devices::Devices {
                 ready,
                 visible,
                 environment,
                 nccl,
                 ..Default::default()
             },
-            modules: super::models::modules::Modules::default(),
-            tensors: super::models::tensors::Tensors { default_device, default_type, ..Default::default() },
-            libraries: super::models::libraries::Libraries::default(),
-            observed: super::observers::Observed { gradless, ..Default::default() },
+            modules: crate::flow::models::modules::Modules::default(),
+            tensors: crate::flow::models::tensors::Tensors {
+                default_device,
+                default_type,
+                ..Default::default()
+            },
+            libraries: crate::flow::models::libraries::Libraries::default(),
+            observed: crate::flow::observers::Observed { gradless, ..Default::default() },
         }
     }
 
@@ -271,10 +267,10 @@ impl<'p> Interp<'p> {
     }
 
     pub(crate) fn tensor(&mut self, tensor: Tensor) -> Value {
-        Value::Tensor(super::domain::value::TensorId(self.t.tensors.add(tensor)))
+        Value::Tensor(crate::flow::domain::value::TensorId(self.t.tensors.add(tensor)))
     }
 
-    pub(crate) fn get_tensor(&self, id: super::domain::value::TensorId) -> Tensor {
+    pub(crate) fn get_tensor(&self, id: crate::flow::domain::value::TensorId) -> Tensor {
         *self.t.tensors.get(id.0)
     }
 
@@ -298,7 +294,7 @@ impl<'p> Interp<'p> {
         self.many(joined)
     }
 
-    pub(crate) fn seq_items(&self, id: super::domain::value::SeqId) -> Box<[Value]> {
+    pub(crate) fn seq_items(&self, id: crate::flow::domain::value::SeqId) -> Box<[Value]> {
         self.t.seqs.get(id.0).clone()
     }
 
@@ -400,7 +396,11 @@ impl<'p> Interp<'p> {
     }
 
     pub(crate) fn closure(&mut self, module: ModIdx, func: FuncId, frame: Option<FrameId>) -> Value {
-        Value::Closure(super::domain::value::ClosureId(self.t.closures.add(Closure { module, func, frame })))
+        Value::Closure(crate::flow::domain::value::ClosureId(self.t.closures.add(Closure {
+            module,
+            func,
+            frame,
+        })))
     }
 
     pub(crate) const NUMBER: Value = Value::Host(Host::Number);

@@ -40,7 +40,7 @@ pub(crate) struct Run {
     /// The file's body ends before its end.
     pub(crate) ends_early: bool,
     /// The call that is tried out, if that is all that is interpreted.
-    pub(crate) trial: Option<crate::flow::machine::import_calls::Trial>,
+    pub(crate) trial: Option<crate::flow::machine::entry::import_calls::Trial>,
     /// The expression whose value nobody looks at, with its activation.
     pub(crate) unused_value: Option<(FrameId, ExprId)>,
 }

@@ -5,3 +5,4 @@ pub(crate) mod libraries;
 pub(crate) mod modules;
 pub(crate) mod python;
 pub(crate) mod tensors;
+pub(crate) mod training;

@@ -6,8 +6,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::data_loading::HostSide;
-use super::method_calls::{gives_host, through_object, unknown_makes};
+use crate::flow::project::data_loading::HostSide;
+use crate::flow::project::method_calls::{gives_host, through_object, unknown_makes};
 use crate::flow::query::call_sites::own_method;
 use crate::flow::query::nodes::{Node, Target, named};
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Stmt, Var};

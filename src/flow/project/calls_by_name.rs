@@ -7,9 +7,9 @@ use std::cell::OnceCell;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::method_calls::is_of_others;
-use super::mps_checks::is_off_mps;
-use super::unmoved_modules::class_of;
+use crate::flow::project::method_calls::is_of_others;
+use crate::flow::project::mps_checks::is_off_mps;
+use crate::flow::project::unmoved_modules::class_of;
 use crate::flow::query::nodes::Target;
 use crate::ir::{CallId, Expr, ExprId, FuncId, FuncKind, Module, Stmt, StmtId};
 use crate::link::{ClassKey, ModIdx, Program};

@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::saved_devices::Contents;
+use crate::flow::project::saved_devices::Contents;
 use crate::flow::query::call_sites::{
     Callers, Chain, MAX_CALLERS, Site, argument, assigned, note_call, through,
 };

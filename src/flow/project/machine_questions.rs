@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-use crate::flow::query::file_scan::Scan;
+use crate::flow::query::relevance::file_scan::Scan;
 use crate::ir::{Expr, ExprId, Var};
 use crate::sym::{Answers, Sym};
 
@@ -37,7 +37,7 @@ impl Scan<'_> {
             }
             Expr::Compare { left, right, .. } => [left, right]
                 .into_iter()
-                .any(|side| matches!(self.ir.expr(side), Expr::Str(s) if crate::flow::query::file_scan::names_place(s))),
+                .any(|side| matches!(self.ir.expr(side), Expr::Str(s) if crate::flow::query::relevance::file_scan::names_place(s))),
             _ => false,
         };
         if asks {

@@ -5,9 +5,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::data_loading::tables;
-use super::saved_devices::Contents;
-use super::unmoved_modules::class_of;
+use crate::flow::project::data_loading::tables;
+use crate::flow::project::saved_devices::Contents;
+use crate::flow::project::unmoved_modules::class_of;
 use crate::flow::query::call_sites::{Callers, Site, argument, own_method};
 use crate::flow::query::nodes::{Node, named};
 use crate::flow::query::reaching_values::{Given, Stored};

@@ -13,6 +13,7 @@ pub(crate) mod mps_checks;
 pub(crate) mod placeholders;
 pub(crate) mod process_groups;
 pub(crate) mod runs_once;
+pub(crate) mod saved_calls;
 pub(crate) mod saved_devices;
 pub(crate) mod self_moving_classes;
 pub(crate) mod unmoved_modules;

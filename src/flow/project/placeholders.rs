@@ -5,8 +5,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::calls_by_name::{NamedCalls, function_at};
-use super::unmoved_modules::class_of;
+use crate::flow::project::calls_by_name::{NamedCalls, function_at};
+use crate::flow::project::unmoved_modules::class_of;
 use crate::flow::query::call_sites::{argument, given_for};
 use crate::flow::query::nodes::{Node, Target, named};
 use crate::flow::query::path_conditions::conditions;

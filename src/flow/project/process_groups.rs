@@ -4,8 +4,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::calls_by_name::{chooses_before, function_at};
 use crate::finding::Spot;
+use crate::flow::project::calls_by_name::{chooses_before, function_at};
 use crate::ir::{
     Block, Call, CmpOp, Expr, ExprId, FuncId, IfElse, Module, Stmt, StmtId, UnaryOp, Var, Whole,
 };

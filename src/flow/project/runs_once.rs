@@ -6,7 +6,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::calls_by_name::{NamedCalls, function_at, outermost};
+use crate::flow::project::calls_by_name::{NamedCalls, function_at, outermost};
 use crate::flow::query::nodes::Target;
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, Module, Stmt, StmtId};
 use crate::link::{ModIdx, Program, Resolved};

@@ -1,6 +1,6 @@
 //! Classes of modules a base of which moves each instance when it is made.
 
-use crate::flow::query::file_scan::Scan;
+use crate::flow::query::relevance::file_scan::Scan;
 use crate::ir::{Expr, FuncId, Var};
 use crate::link::ClassKey;
 

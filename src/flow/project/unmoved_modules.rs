@@ -6,8 +6,8 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::flow::query::file_scan::is_module_class;
 use crate::flow::query::nodes::{Node, Target, named, node_of};
+use crate::flow::query::relevance::file_scan::is_module_class;
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, FuncKind, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program, Resolved};
 use crate::sym::Sym;

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::nodes::{Node, named};
+use crate::flow::query::nodes::{Node, named};
 use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, FuncKind, Function, Module, Stmt, Var};
 use crate::link::{ClassKey, ModIdx, Program};
 use crate::sym::Sym;

@@ -1,6 +1,6 @@
 //! Files that are run as scripts.
 
-use super::import_effects::asks_for_main;
+use crate::flow::query::relevance::import_effects::asks_for_main;
 use crate::ir::{Call, Module, Stmt};
 use crate::span::Span;
 

@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::file_scan::Scan;
 use crate::flow::MAX_CHOSEN;
+use crate::flow::query::relevance::file_scan::Scan;
 use crate::ir::{Expr, ExprId, FuncId, Slot, Stmt, StmtId, Var};
 use crate::link::{Binding, Resolved};
 use crate::span::Span;

@@ -1,7 +1,7 @@
 //! Tables that are put together from new tensors: `torch.stack(torch.meshgrid(torch.arange(h), torch.arange(w)))`.
 
 use crate::flow::machine::Interp;
-use crate::flow::observers::host_creation::OF_ITSELF;
+use crate::flow::observers::transfers::host_creation::OF_ITSELF;
 use crate::ir::{Expr, ExprId, Stmt, Var};
 use crate::link::Resolved;
 

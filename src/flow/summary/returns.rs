@@ -5,8 +5,8 @@
 
 use crate::flow::domain::value::{Device, OuterKey, Reason, Tensor, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::budget::Budget;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
+use crate::flow::machine::entry::budget::Budget;
 use crate::ir::{ExprId, FuncId};
 use crate::link::ModIdx;
 

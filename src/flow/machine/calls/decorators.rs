@@ -1,10 +1,10 @@
 //! Decorators: what they leave as it is, and when they let a function run.
 
-use super::args::Args;
 use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
 use crate::flow::domain::store::Mark;
 use crate::flow::domain::value::{OuterId, OuterKey, Value};
 use crate::flow::machine::Interp;
+use crate::flow::machine::arguments::args::Args;
 use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Module, Param, Stmt};
 use crate::link::{ClassKey, ModIdx, Resolved};
 use crate::sym::Sym;

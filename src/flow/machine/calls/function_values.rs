@@ -3,10 +3,10 @@
 
 use rustc_hash::FxHashSet;
 
-use super::args::Args;
 use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
 use crate::flow::domain::value::Value;
 use crate::flow::machine::Interp;
+use crate::flow::machine::arguments::args::Args;
 use crate::ir::{Expr, ExprId, FuncId, FuncKind, Var};
 use crate::link::{Binding, ModIdx};
 use crate::sym::Sym;

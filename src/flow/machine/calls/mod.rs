@@ -1,21 +1,12 @@
 //! Calls: of functions, classes and methods of the project, and what binds their arguments.
 
-pub(crate) mod abstract_methods;
-pub(crate) mod args;
+pub(crate) mod activation;
 pub(crate) mod call;
-pub(crate) mod classes;
 pub(crate) mod decorators;
-pub(crate) mod forwarded_calls;
+pub(crate) mod escape;
 pub(crate) mod function_values;
 pub(crate) mod generator_managers;
-pub(crate) mod getattr_calls;
-pub(crate) mod iterators;
-pub(crate) mod methods;
-pub(crate) mod missing_arguments;
-pub(crate) mod parameter_defaults;
 pub(crate) mod returned_functions;
-pub(crate) mod special_methods;
-pub(crate) mod visible_callers;
 pub(crate) mod wrappers;
 
 use crate::flow::domain::diagram::Cond;
@@ -53,11 +44,11 @@ pub(crate) struct Calls {
     /// While positive, modules are made without running their constructors.
     pub(crate) shallow: u32,
     /// What those would have been given.
-    pub(crate) unbuilt: FxHashMap<ObjId, crate::flow::machine::calls::args::Args>,
+    pub(crate) unbuilt: FxHashMap<ObjId, crate::flow::machine::arguments::args::Args>,
     /// When functions are handed to something that calls them.
     pub(crate) handed: FxHashMap<(ModIdx, FuncId), Cond>,
     /// What the calls in sight say of the functions they call.
-    pub(crate) callers: crate::flow::machine::calls::visible_callers::Callers,
+    pub(crate) callers: crate::flow::machine::arguments::callers::Callers,
     /// Objects whose constructors were given up.
     pub(crate) half_made: FxHashSet<ObjId>,
 }

@@ -3,7 +3,7 @@
 use crate::flow::domain::diagram::{FALSE, TRUE};
 use crate::flow::domain::value::Value;
 use crate::flow::machine::Interp;
-use crate::flow::machine::entry::Found;
+use crate::flow::machine::entry::run::Found;
 
 impl Interp<'_> {
     /// The functions that an entry point has defined and returns: who gets them calls them, with something of their own.

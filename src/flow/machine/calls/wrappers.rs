@@ -1,8 +1,8 @@
 //! Functions and classes that decorators of the project stand around: where these decide devices, a call of the function is one of
 //! what they have made of it.
 
-use super::args::Args;
 use crate::flow::domain::value::{Closure, Value};
+use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::{Interp, MAX_DEPTH};
 use crate::flow::models::modules::nn_module::MOVES;
 use crate::ir::{Expr, ExprId, ExprList, FuncId, Module, Stmt, Var};

@@ -6,7 +6,7 @@ use crate::flow::domain::dims::Dims;
 use crate::flow::domain::event::{Kind, UseKind};
 use crate::flow::domain::value::{Device, NO_ORIGIN, OuterKey, Reason, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
 use crate::ir::ExprId;
 use crate::sym::Sym;
@@ -108,7 +108,7 @@ impl Interp<'_> {
         args: &Args,
         e: ExprId,
     ) -> Option<Value> {
-        if crate::flow::query::import_effects::asks_cuda(path) {
+        if crate::flow::query::relevance::import_effects::asks_cuda(path) {
             let place = self.place(e);
             self.initialises(TRUE, place);
         }
@@ -268,13 +268,13 @@ impl Interp<'_> {
         }
         let Some((Value::Str(device, origin), _)) = args.keyword("device") else { return };
         if !matches!(
-            super::from_values::parse_device(device.as_str()),
+            crate::flow::models::devices::from_values::parse_device(device.as_str()),
             Some(crate::flow::domain::value::Device::Cuda(_))
         ) {
             return;
         }
         let d = self.at(
-            super::from_values::parse_device(device.as_str())
+            crate::flow::models::devices::from_values::parse_device(device.as_str())
                 .unwrap_or(crate::flow::domain::value::Device::Unknown),
             origin,
         );

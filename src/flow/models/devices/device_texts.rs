@@ -54,7 +54,7 @@ impl Interp<'_> {
         self.device_leaves(d).iter().all(|&(_, d, _)| match d {
             Device::Cuda(None) => true,
             Device::Named(o) => matches!(self.default_in_source(o), Some(Expr::Str(s))
-                if matches!(super::from_values::parse_device(s.as_str()), Some(Device::Cuda(None) | Device::Other(_)))),
+                if matches!(crate::flow::models::devices::from_values::parse_device(s.as_str()), Some(Device::Cuda(None) | Device::Other(_)))),
             _ => false,
         })
     }

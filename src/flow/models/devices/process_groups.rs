@@ -1,12 +1,12 @@
 //! Process groups of NCCL, which need CUDA, and whether each of their processes has a GPU of its own.
 
-use super::processes::VISIBLE;
 use crate::finding::Code;
 use crate::flow::domain::diagram::{Cond, Dd, FALSE, TRUE};
 use crate::flow::domain::event::{Bite, Kind, UseKind};
 use crate::flow::domain::value::{Device, Value};
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::{Interp, Pending, Test};
+use crate::flow::models::devices::processes::VISIBLE;
 use crate::ir::{Arg, ArgKind, Expr, ExprId};
 use crate::link::ModIdx;
 use crate::span::Place;

@@ -9,7 +9,7 @@ use crate::flow::domain::diagram::TRUE;
 use crate::flow::domain::diagram::{Dd, FALSE};
 use crate::flow::domain::value::{Device, NO_ORIGIN, OuterId, OuterKey, Reason, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
 use crate::ir::ExprId;
 use crate::sym::Sym;

@@ -3,7 +3,7 @@
 use crate::flow::domain::event::{Kind, UseKind};
 use crate::flow::domain::value::{OuterKey, Reason, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::ir::{ArgKind, Expr, ExprId, Function, Module, Stmt, Var};
 use crate::span::Span;
 use crate::sym::Sym;
@@ -225,11 +225,14 @@ impl Interp<'_> {
             let other = ir.call(other);
             let elsewhere = |e: ExprId| {
                 ir.expr(e) != Expr::None
-                    && !own.is_some_and(|own| crate::flow::machine::stmt::same(ir, own, e))
+                    && !own.is_some_and(|own| crate::flow::machine::statements::try_blocks::same(ir, own, e))
             };
             (whole || within.contains(at))
                 && location(other).is_some_and(elsewhere)
-                && other.args.first().is_some_and(|a| crate::flow::machine::stmt::same(ir, a.value, file))
+                && other
+                    .args
+                    .first()
+                    .is_some_and(|a| crate::flow::machine::statements::try_blocks::same(ir, a.value, file))
         })
     }
 

@@ -7,7 +7,7 @@
 use crate::flow::domain::diagram::TRUE;
 use crate::flow::domain::value::{Device, OuterId, Reason, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::ir::{ExprId, FuncId};
 use crate::link::{ClassKey, ModIdx};
 use crate::sym::Sym;

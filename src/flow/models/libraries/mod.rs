@@ -3,8 +3,11 @@
 pub(crate) mod accelerate;
 pub(crate) mod checkpoint_devices;
 pub(crate) mod checkpoints;
+pub(crate) mod collation;
+pub(crate) mod copies;
 pub(crate) mod data_loaders;
 pub(crate) mod external_calls;
+pub(crate) mod external_methods;
 pub(crate) mod gathered;
 pub(crate) mod pytest_fixtures;
 pub(crate) mod samplers;

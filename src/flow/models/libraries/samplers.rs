@@ -5,8 +5,8 @@ use crate::flow::domain::dims::Dims;
 use crate::flow::domain::event::Meeting;
 use crate::flow::domain::value::{Device, NO_ORIGIN, Reason, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
-use crate::flow::observers::mixed_devices::{Party, Rule};
+use crate::flow::machine::arguments::args::Args;
+use crate::flow::observers::mismatch::meet::{Party, Rule};
 use crate::ir::ExprId;
 
 impl Interp<'_> {

@@ -7,7 +7,7 @@ use crate::flow::domain::diagram::TRUE;
 use crate::flow::domain::diagram::{Cond, FALSE};
 use crate::flow::domain::value::{FrameId, OuterId, OuterKey, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::ir::{Expr, ExprId, FuncId, Stmt, Var};
 use crate::link::{ModIdx, Resolved};
 use crate::span::Span;

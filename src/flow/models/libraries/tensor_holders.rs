@@ -3,7 +3,7 @@
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::value::{Device, NO_ORIGIN, ObjId, Reason, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
 use crate::ir::ExprId;
 use crate::torch::{Arg, CallFact};

@@ -8,7 +8,7 @@ use crate::flow::domain::dims::Dims;
 use crate::flow::domain::value::OuterId;
 use crate::flow::domain::value::{NO_ORIGIN, OuterKey, Reason, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
 use crate::ir::{Expr, ExprId};
 use crate::link::Resolved;

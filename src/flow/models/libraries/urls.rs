@@ -4,8 +4,8 @@
 
 use crate::flow::domain::value::{FrameId, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
-use crate::flow::project::saved_devices::returns;
+use crate::flow::machine::arguments::args::Args;
+use crate::flow::project::saved_calls::returns;
 use crate::flow::query::call_sites::{argument, assigned};
 use crate::ir::{Call, Expr, ExprId, Module, Var};
 use crate::link::{ModIdx, Program, Resolved};

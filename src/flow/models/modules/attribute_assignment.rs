@@ -4,7 +4,7 @@ use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::dims::Dims;
 use crate::flow::domain::value::{Device, ObjId, Reason, Role, Tensor, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
 use crate::flow::query::flag_words::speaks_of_devices;
 use crate::ir::{Expr, ExprId};
@@ -83,7 +83,7 @@ impl Interp<'_> {
         }
         let parties: Vec<_> = [p, q]
             .into_iter()
-            .filter_map(|v| self.party(v, at, crate::flow::observers::mixed_devices::Rule::STRICT))
+            .filter_map(|v| self.party(v, at, crate::flow::observers::mismatch::meet::Rule::STRICT))
             .collect();
         self.meet(crate::flow::domain::event::Meeting::Data, "`.data =`", at, &parties);
     }

@@ -4,7 +4,7 @@ use crate::flow::domain::diagram::Cond;
 use crate::flow::domain::diagram::FALSE;
 use crate::flow::domain::value::{ObjId, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
 use crate::ir::ExprId;
 use crate::sym::Sym;

@@ -5,7 +5,7 @@ use crate::flow::domain::dims::Dims;
 use crate::flow::domain::event::UseKind;
 use crate::flow::domain::value::{ObjId, Reason, Role, Tensor, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
 use crate::ir::ExprId;
 use crate::sym::Sym;

@@ -4,7 +4,7 @@
 use crate::flow::domain::store::Cell;
 use crate::flow::domain::value::{ObjId, Value};
 use crate::flow::machine::Interp;
-use crate::flow::query::moved_by_others::{Move, What, may_be_of};
+use crate::flow::query::relevance::moved_by_others::{Move, What, may_be_of};
 use crate::ir::{FuncId, Slot};
 use crate::link::{ClassKey, ModIdx};
 

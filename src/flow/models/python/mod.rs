@@ -1,5 +1,7 @@
 //! Models of Python's builtins and standard library.
 
+pub(crate) mod builtin_attributes;
+pub(crate) mod builtin_collections;
 pub(crate) mod builtins;
 pub(crate) mod driver_programs;
 pub(crate) mod operating_system;

@@ -3,7 +3,7 @@
 use crate::flow::domain::atom::Atom;
 use crate::flow::domain::diagram::{Cond, FALSE};
 use crate::flow::domain::value::{NO_ORIGIN, Value};
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::{Interp, Test};
 use crate::sym::Sym;
 use crate::world::Backend;

@@ -4,7 +4,7 @@ use crate::flow::domain::diagram::{Cond, Dd, FALSE, TRUE};
 use crate::flow::domain::event::Kind;
 use crate::flow::domain::value::{Device, NO_ORIGIN, ObjId, OriginId, OuterId, OuterKey, Reason, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::ir::{ArgKind, Expr, ExprId};
 use crate::link::{ModIdx, Resolved};
 use crate::span::Place;

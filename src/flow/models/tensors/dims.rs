@@ -1,11 +1,11 @@
 //! How many dimensions the results of PyTorch's functions have (their pages at <https://docs.pytorch.org>).
 
-use super::functions::last_part;
 use crate::flow::domain::dims::Dims;
 use crate::flow::domain::value::{Host, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
-use crate::flow::observers::mixed_devices::Party;
+use crate::flow::machine::arguments::args::Args;
+use crate::flow::models::tensors::functions::last_part;
+use crate::flow::observers::mismatch::meet::Party;
 use crate::ir::{BinOp, Expr, ExprId};
 use crate::torch::{Op, ResultRule};
 

@@ -1,12 +1,12 @@
 //! Distributions: where their samples are, and how many dimensions these have.
 
-use super::functions::short;
 use crate::flow::domain::dims::Dims;
 use crate::flow::domain::event::Meeting;
 use crate::flow::domain::value::{Host, ObjId, Reason, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
+use crate::flow::models::tensors::functions::short;
 use crate::ir::ExprId;
 use crate::sym::Sym;
 use crate::torch::Op;
@@ -84,12 +84,12 @@ impl Interp<'_> {
         &mut self,
         id: ObjId,
         e: ExprId,
-    ) -> Vec<crate::flow::observers::mixed_devices::Party> {
+    ) -> Vec<crate::flow::observers::mismatch::meet::Party> {
         let attrs = self.obj(id).attrs.clone();
         let mut parties = Vec::new();
         for (_, cell) in attrs {
             let v = self.store.get(cell);
-            parties.extend(self.party(v, e, crate::flow::observers::mixed_devices::Rule::ARITHMETIC));
+            parties.extend(self.party(v, e, crate::flow::observers::mismatch::meet::Rule::ARITHMETIC));
         }
         parties
     }

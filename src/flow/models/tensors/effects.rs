@@ -6,7 +6,7 @@ use crate::flow::domain::event::UseKind;
 use crate::flow::domain::value::NO_ORIGIN;
 use crate::flow::domain::value::{Device, OriginId, OuterKey, Reason, Role, Tensor, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::frame::ObjKind;
 use crate::ir::ExprId;
 

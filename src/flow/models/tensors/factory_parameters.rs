@@ -1,7 +1,7 @@
 //! Functions that a caller may give, and that make tensors unless somebody gives another one: `window_fn=torch.hann_window`.
 
 use crate::flow::domain::value::{OuterId, OuterKey, Value};
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::{Interp, Test};
 use crate::ir::ExprId;
 use crate::link::Resolved;

@@ -3,19 +3,16 @@
 //! A tensor knows when it certainly has such numbers ([`Tensor::double`]), and so does a NumPy array, whose default they
 //! are. Whatever is not known here is taken to have others.
 
-use crate::finding::Code;
-use crate::flow::domain::atom::Atom;
-use crate::flow::domain::diagram::{Cond, Dd, FALSE, TRUE};
+use crate::flow::domain::diagram::{Cond, FALSE, TRUE};
 use crate::flow::domain::dims::Dims;
-use crate::flow::domain::event::Kind;
 use crate::flow::domain::value::{Device, Host, OuterId, Tensor, Value};
-use crate::flow::machine::calls::args::Args;
-use crate::flow::machine::{Interp, Test};
+use crate::flow::machine::Interp;
+use crate::flow::machine::arguments::args::Args;
+use crate::flow::models::tensors::float64_on_mps::names_double;
 use crate::ir::{Expr, ExprId, FuncId};
 use crate::link::ModIdx;
 use crate::span::Place;
 use crate::torch::{Kind as OpKind, Op, ResultRule};
-use crate::world::Backend;
 
 /// Functions and methods of tensors whose result has the type that their operands are promoted to.
 const TENSORS_KEEP: &[&str] = &[
@@ -103,12 +100,12 @@ const TENSORS_KEEP: &[&str] = &[
 #[derive(Clone, Copy)]
 pub(crate) struct Doubles {
     /// On which device.
-    on: Device,
+    pub(crate) on: Device,
     /// When that raises.
-    raises: Cond,
-    place: Place,
+    pub(crate) raises: Cond,
+    pub(crate) place: Place,
     /// In which function: another one may be called for itself.
-    func: (ModIdx, FuncId),
+    pub(crate) func: (ModIdx, FuncId),
 }
 
 impl Interp<'_> {
@@ -226,7 +223,7 @@ impl Interp<'_> {
         args: &Args,
         e: ExprId,
     ) -> Value {
-        let name = super::functions::short(op.name);
+        let name = crate::flow::models::tensors::functions::short(op.name);
         if name == "double" {
             return self.cast_to_double(result, TRUE, e);
         }
@@ -294,156 +291,6 @@ impl Interp<'_> {
         let double = self.doubles_go(t.device, double, e);
         self.set_double(v, double)
     }
-
-    /// Numbers of 64 bits come to be on a device. Gives when they are there, and nobody has been told that they cannot.
-    pub(crate) fn doubles_go(&mut self, device: Dd, double: Cond, e: ExprId) -> Cond {
-        if double == FALSE
-            || self.run.muted > 0
-            || self.run.exhausted
-            || self.caught_around()
-            || self.is_read_at_once(e)
-        {
-            return double;
-        }
-        // That it is there is what is looked at, not a coincidence; and so, whichever of several devices it is.
-        let before = self.path;
-        let (mut bad, mut first) = (FALSE, None);
-        for (leaf, d, _) in self.device_leaves(device) {
-            let Some(on) = self.may_be_mps(d) else { continue };
-            let here = self.d.where_leaf(device, &mut |p| p == leaf);
-            let elsewhere = self.d.not(here);
-            let fine = self.d.or(elsewhere, on);
-            self.path = self.d.and(self.path, fine);
-            bad = self.d.or(bad, here);
-            first = first.or(Some(d));
-        }
-        let there = self.available(Some(Backend::Mps));
-        let both = self.d.and(bad, double);
-        let bad = self.d.and(both, there);
-        self.path = self.chosen(double);
-        let bite = self.bite(bad, false);
-        let raises = self.d.and(self.path, bad);
-        self.path = before;
-        self.doubles_on_gpu(device, double, e);
-        let (Some(bite), Some(d)) = (bite, first) else { return double };
-        let place = self.place(e);
-        let needs = self.needs_proof(d).into_iter().collect();
-        // Where an earlier one has raised nobody comes to this one.
-        let func = (self.here().module, self.here().func);
-        let before = |told: &&Doubles| told.on == d && told.func == func && told.place != place;
-        let earlier = self.tensors.doubles.iter().filter(before);
-        let earlier: Vec<Doubles> = earlier.copied().collect();
-        if let Some(told) = earlier.into_iter().find(|told| self.d.implies(raises, told.raises)) {
-            self.emit(Kind::Shadowed { first: told.place, origin: None }, place, bite, needs);
-            return FALSE;
-        }
-        if !self.is_silenced(&[Code(701)], place, None) {
-            self.tensors.doubles.push(Doubles { on: d, raises, place, func });
-        }
-        let on = self.name_of_device(d);
-        self.emit(Kind::DoubleOnMps { on }, place, bite, needs);
-        if let (Device::Named(o) | Device::Of(o), Some(pending)) = (d, self.events.last_mut()) {
-            pending.about.push(o);
-        }
-        FALSE
-    }
-
-    /// `x.double().numpy()`: who does that has tensors of the host.
-    fn is_read_at_once(&self, e: ExprId) -> bool {
-        self.linked()
-            .ir
-            .exprs
-            .iter()
-            .any(|x| matches!(*x, Expr::Attr { base, name } if base == e && name.as_str() == "numpy"))
-    }
-
-    /// The path on which users have chosen such numbers, if that is all they depend on.
-    fn chosen(&mut self, double: Cond) -> Cond {
-        let mut atoms = Vec::new();
-        self.d.support(double, &mut atoms);
-        // A test of some type may well be one of the device: no tensor of 64 bits is there.
-        let all = atoms.iter().all(|&a| match self.atoms.get(a) {
-            Atom::Flag { text, .. } => !text.contains("dtype"),
-            Atom::On { .. } => true,
-            _ => a.is_hardware(),
-        });
-        if all { self.d.and(self.path, double) } else { self.path }
-    }
-
-    /// When the device is Apple's: by name, or because those who give it support Apple's devices.
-    fn may_be_mps(&mut self, d: Device) -> Option<Cond> {
-        let given = match d {
-            Device::Other(Backend::Mps) => return Some(TRUE),
-            Device::Named(o) if self.t.get_outer(o).device => o,
-            Device::Of(o) if self.comes_from_outside(o) => o,
-            _ => return None,
-        };
-        self.program.mentions_mps(self.entry).then(|| self.given_on_mps(given))
-    }
-
-    /// Is it given by the caller, or does it live with the module?
-    fn comes_from_outside(&self, o: OuterId) -> bool {
-        let outer = self.t.get_outer(o);
-        outer.varies
-            || outer.with.is_some()
-            || matches!(outer.key, crate::flow::domain::value::OuterKey::Receiver { .. })
-            || self.tensors.near.contains_key(&o)
-    }
-
-    /// `attention.to_q(x)`: what a given layer makes of a given tensor is where that is.
-    pub(crate) fn lives_near(&mut self, layer: OuterId, args: &Args, result: Value) {
-        let Value::Outer(result) = result else { return };
-        let given = args.positional.first().and_then(|&(v, _)| match v {
-            Value::Outer(o) => Some(o),
-            Value::Tensor(t) => match self.device_leaves(self.get_tensor(t).device).as_slice() {
-                &[(_, Device::Of(o), _)] => Some(o),
-                _ => None,
-            },
-            _ => None,
-        });
-        if let Some(given) =
-            given.filter(|&o| o != result && self.comes_from_outside(layer) && self.comes_from_outside(o))
-        {
-            self.tensors.near.insert(result, given);
-        }
-    }
-
-    /// An outside thing is on Apple's device, and so on no other one that the program has asked about.
-    fn given_on_mps(&mut self, o: OuterId) -> Cond {
-        if self.is_one_of_listed(o) {
-            return FALSE;
-        }
-        let mut on = self.outer_is_on(o, "mps");
-        for atom in self.asked_whether_on(o, "mps") {
-            let asked = self.d.atom(atom);
-            on = self.d.and(on, asked);
-        }
-        for (test, there) in
-            [(Test::Compare(0, Value::Outer(o), Value::None), false), (Test::Truth(Value::Outer(o)), true)]
-        {
-            if let Some(&atom) = self.tests.atoms.get(&test) {
-                let given = self.d.atom(atom);
-                let given = if there { given } else { self.d.not(given) };
-                on = self.d.and(on, given);
-            }
-        }
-        if let Some(&near) = self.tensors.near.get(&o) {
-            let near = self.given_on_mps(near);
-            on = self.d.and(on, near);
-        }
-        for device in ["cuda", "cpu", "meta", "xpu", "npu", "hpu", "xla", "mlu", "musa"] {
-            for atom in self.asked_whether_on(o, device) {
-                let other = self.d.atom(atom);
-                let not = self.d.not(other);
-                on = self.d.and(on, not);
-            }
-        }
-        on
-    }
-}
-
-fn names_double(dtype: Value) -> bool {
-    matches!(dtype, Value::External(path) if matches!(path.as_str(), "torch.float64" | "torch.double" | "builtins.float"))
 }
 
 /// An operand of which nothing is known.

@@ -3,8 +3,8 @@
 use crate::flow::domain::event::Meeting;
 use crate::flow::domain::value::Value;
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
-use crate::flow::observers::mixed_devices::Rule;
+use crate::flow::machine::arguments::args::Args;
+use crate::flow::observers::mismatch::meet::Rule;
 use crate::ir::ExprId;
 use crate::sym::Sym;
 

@@ -5,7 +5,7 @@ use crate::flow::domain::diagram::{Cond, Dd, FALSE, TRUE};
 use crate::flow::domain::event::{Bite, Kind};
 use crate::flow::domain::value::{Device, ObjId, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::flow::query::flag_words::speaks_of_precision;
 use crate::ir::ExprId;
 use crate::span::Place;

@@ -1,12 +1,16 @@
 //! Models of tensors: their operators, functions and moves.
 
 pub(crate) mod autocast;
+pub(crate) mod binary;
+pub(crate) mod cpu_arguments;
 pub(crate) mod dims;
 pub(crate) mod distributions;
 pub(crate) mod effects;
+pub(crate) mod factories;
 pub(crate) mod factory_parameters;
 pub(crate) mod fake_mode;
 pub(crate) mod float64;
+pub(crate) mod float64_on_mps;
 pub(crate) mod functions;
 pub(crate) mod gradients;
 pub(crate) mod half_precision;

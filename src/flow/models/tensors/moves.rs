@@ -3,7 +3,7 @@
 use crate::flow::domain::diagram::{Dd, FALSE};
 use crate::flow::domain::event::Kind;
 use crate::flow::domain::value::{Device, Host, OuterId, OuterKey, Reason, Role, Tensor, Value};
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::flow::machine::{Interp, Test};
 use crate::ir::{Expr, ExprId};
 use crate::sym::Sym;

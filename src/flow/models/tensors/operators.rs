@@ -1,13 +1,13 @@
 //! Functions and methods of the operator table: their arguments brought together, and what they give.
 
-use super::functions::last_part;
 use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::dims::Dims;
 use crate::flow::domain::event::{Kind, Meeting};
 use crate::flow::domain::value::{Device, Host, NO_ORIGIN, Reason, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
-use crate::flow::observers::mixed_devices::Party;
+use crate::flow::machine::arguments::args::Args;
+use crate::flow::models::tensors::functions::last_part;
+use crate::flow::observers::mismatch::meet::Party;
 use crate::ir::ExprId;
 use crate::torch::{self, Kind as OpKind, Op, ResultRule};
 

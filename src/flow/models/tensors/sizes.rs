@@ -4,7 +4,7 @@ use crate::flow::domain::diagram::Dd;
 use crate::flow::domain::event::Kind;
 use crate::flow::domain::value::{Device, OuterId, Tensor, Value};
 use crate::flow::machine::Interp;
-use crate::flow::machine::calls::args::Args;
+use crate::flow::machine::arguments::args::Args;
 use crate::ir::{ArgKind, Call, Expr, ExprId, Whole};
 use crate::span::Span;
 

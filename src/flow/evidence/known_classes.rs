@@ -1,0 +1,263 @@
+//! Of which classes a value is known to be.
+
+use crate::flow::domain::diagram::FALSE;
+use crate::flow::domain::value::{Host, Value};
+use crate::flow::evidence::isinstance::{is_module_path, literal_is};
+use crate::flow::machine::Interp;
+use crate::flow::machine::frame::ObjKind;
+use crate::sym::Sym;
+
+impl Interp<'_> {
+    /// Tensors, containers and plain values tell their classes; a class's instances may be of another one.
+    pub(crate) fn known_instance(&self, v: Value, class: Value) -> Option<bool> {
+        let path = match class {
+            Value::External(path) => path.as_str(),
+            Value::Seq(classes) => {
+                let known: Vec<_> =
+                    self.t.seqs.get(classes.0).iter().map(|&c| self.known_instance(v, c)).collect();
+                // Whatever can be gone over like this one, it is one or the other.
+                let either = |name| {
+                    let path = Value::External(Sym::new(name));
+                    self.t.seqs.get(classes.0).contains(&path)
+                };
+                let sequence =
+                    matches!(v, Value::Seq(_)) && either("builtins.list") && either("builtins.tuple");
+                return if sequence || known.contains(&Some(true)) {
+                    Some(true)
+                } else if known.iter().all(|k| *k == Some(false)) {
+                    Some(false)
+                } else {
+                    None
+                };
+            }
+            _ => return None,
+        };
+        if let Some(is) = literal_is(v, path) {
+            return Some(is);
+        }
+        // Devices and their names are no numbers.
+        if path == "builtins.int"
+            && self
+                .values_of(v)
+                .iter()
+                .all(|v| matches!(v, Value::Str(..) | Value::Device(_) | Value::None | Value::Tensor(_)))
+        {
+            return Some(false);
+        }
+        if let (Value::Tensor(t), true) = (v, no_tensor_class(path))
+            && self.get_tensor(t).certain
+        {
+            return Some(false);
+        }
+        // What is kept as a device has been made by `torch.device`, or does as well as one.
+        if let (Value::Device(_), "torch.device") = (v, path) {
+            return Some(true);
+        }
+        if let (Value::Object(id), Value::External(path)) = (v, class)
+            && let Some(is) = self.is_layer(id, path)
+        {
+            return Some(is);
+        }
+        // What NumPy gives is mostly one; numbers are rarely asked.
+        if path == "numpy.ndarray" {
+            return match v {
+                Value::Host(Host::Array | Host::Doubles) => Some(true),
+                Value::Tensor(t) if self.get_tensor(t).certain => Some(false),
+                Value::Int(_) | Value::Str(..) | Value::None | Value::Bool(_) | Value::Object(_) => {
+                    Some(false)
+                }
+                _ => None,
+            };
+        }
+        let plain = matches!(
+            path,
+            "builtins.dict" | "builtins.list" | "builtins.tuple" | "builtins.str" | "torch.Tensor"
+        );
+        if !plain {
+            return None;
+        }
+        match v {
+            Value::Object(id) => match self.obj(id).kind {
+                ObjKind::Dict { module: false } => Some(path == "builtins.dict"),
+                // Sets are kept like lists.
+                ObjKind::List { module: false } if path != "builtins.list" => Some(false),
+                ObjKind::List { module: false } if self.heap.true_lists.contains(&id) => Some(true),
+                _ => None,
+            },
+            Value::Seq(_) | Value::Many(_)
+                if matches!(path, "builtins.dict" | "builtins.str" | "torch.Tensor") =>
+            {
+                Some(false)
+            }
+            Value::Tensor(t) if self.get_tensor(t).certain => Some(path == "torch.Tensor"),
+            Value::Str(..) => Some(path == "builtins.str"),
+            Value::Device(_) => Some(false),
+            // Who asks whether a number is a tensor is given tensors as well: both ways are gone.
+            Value::Int(_) if path != "torch.Tensor" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// A parameter with a plain annotation `Tensor`, and nothing that it is otherwise.
+    pub(crate) fn is_given_a_tensor(&self, o: crate::flow::domain::value::OuterId) -> bool {
+        let crate::flow::domain::value::OuterKey::Param { module, func, index } = self.t.get_outer(o).key
+        else {
+            return false;
+        };
+        let ir = &self.program.get(module).ir;
+        ir.function(func).params.get(usize::from(index)).is_some_and(|p| {
+            p.default.is_none()
+                && p.annotation
+                    .is_some_and(|a| crate::flow::machine::arguments::annotations::says_tensor_alone(ir, a))
+        })
+    }
+
+    /// A parameter that is a tensor by its annotation unless it is of the class that is asked for: `Union[str, Tensor]`.
+    pub(crate) fn leaves_a_tensor(&self, o: crate::flow::domain::value::OuterId, class: Value) -> bool {
+        let crate::flow::domain::value::OuterKey::Param { module, func, index } = self.t.get_outer(o).key
+        else {
+            return false;
+        };
+        let classes = match class {
+            Value::Seq(classes) => self.seq_items(classes).to_vec(),
+            one => vec![one],
+        };
+        let name = |v: &Value| match *v {
+            Value::External(path) => path.as_str().strip_prefix("builtins."),
+            _ => None,
+        };
+        let others: Vec<&str> = classes.iter().filter_map(name).collect();
+        let ir = &self.program.get(module).ir;
+        let annotation = ir.function(func).params.get(usize::from(index)).and_then(|p| p.annotation);
+        !others.is_empty()
+            && annotation.is_some_and(|a| {
+                crate::flow::machine::arguments::annotations::says_tensor_apart_from(ir, a, &others)
+            })
+    }
+
+    /// Where this holds the value is of a class that is neither PyTorch's nor the project's: nobody here knows its methods.
+    pub(crate) fn is_of_another_library(
+        &mut self,
+        v: Value,
+        class: Value,
+        when: crate::flow::domain::diagram::Cond,
+    ) {
+        let foreign = |path: Sym| {
+            let text = path.as_str();
+            text.contains('.') && !["torch.", "builtins.", "numpy."].iter().any(|p| text.starts_with(p))
+        };
+        if matches!(class, Value::External(path) if foreign(path) && !is_module_path(path)) {
+            let before = self.evidence.foreign_kinds.get(&v).copied().unwrap_or(FALSE);
+            let when = self.d.or(before, when);
+            self.evidence.foreign_kinds.insert(v, when);
+        }
+    }
+
+    /// Is this reached only if the value is of such a class?
+    pub(crate) fn is_foreign_here(&mut self, v: Value) -> bool {
+        match self.evidence.foreign_kinds.get(&v) {
+            Some(&when) => self.d.implies(self.path, when),
+            None => false,
+        }
+    }
+
+    /// Where this holds the outside thing is no tensor.
+    pub(crate) fn is_no_tensor(
+        &mut self,
+        o: crate::flow::domain::value::OuterId,
+        when: crate::flow::domain::diagram::Cond,
+    ) {
+        let before = self.evidence.no_tensors.get(&o).copied().unwrap_or(FALSE);
+        let when = self.d.or(before, when);
+        self.evidence.no_tensors.insert(o, when);
+    }
+
+    /// Is this reached only if the outside thing is of a class that no tensor has, or not a tensor?
+    pub(crate) fn is_asked_otherwise(&mut self, o: crate::flow::domain::value::OuterId) -> bool {
+        let known = [self.evidence.no_tensors.get(&o).copied(), self.evidence.other_kinds.get(&o).copied()];
+        known.into_iter().flatten().any(|other| self.d.implies(self.path, other))
+    }
+
+    /// Is this reached only if something of which nothing is known is no tensor? What tensors meet here is then a guess:
+    /// of two arguments the one often decides what the other is.
+    pub(crate) fn for_no_tensors(&mut self) -> bool {
+        let asked: Vec<_> = self.tests.tensor_or_not.iter().copied().collect();
+        asked.into_iter().any(|atom| self.implied(self.path, atom, false))
+    }
+
+    /// A class, or several, whose instances hold numbers and are no tensors.
+    pub(crate) fn classes_of_the_host(&self, class: Value) -> bool {
+        match class {
+            Value::External(path) => matches!(
+                path.as_str(),
+                "builtins.list" | "builtins.tuple" | "builtins.int" | "builtins.float" | "builtins.bool"
+            ),
+            Value::Seq(classes) => self.t.seqs.get(classes.0).iter().all(|&c| self.classes_of_the_host(c)),
+            _ => false,
+        }
+    }
+
+    /// A class of numbers, or several: a tensor of one has no dimensions.
+    pub(crate) fn classes_of_numbers(&self, class: Value) -> bool {
+        match class {
+            Value::External(path) => matches!(
+                path.as_str(),
+                "builtins.int"
+                    | "builtins.float"
+                    | "builtins.bool"
+                    | "builtins.complex"
+                    | "numbers.Number"
+                    | "numbers.Real"
+                    | "numbers.Integral"
+            ),
+            Value::Seq(classes) => {
+                let classes = self.t.seqs.get(classes.0);
+                !classes.is_empty() && classes.iter().all(|&c| self.classes_of_numbers(c))
+            }
+            _ => false,
+        }
+    }
+
+    /// Is this reached only if the outside thing is a number?
+    pub(crate) fn is_number_here(&mut self, v: Value) -> bool {
+        let Value::Outer(o) = v else { return false };
+        let Some(&when) = self.evidence.numbers.get(&o) else { return false };
+        self.d.implies(self.path, when)
+    }
+
+    /// A class, or several, that no tensor is of.
+    pub(crate) fn classes_of_others(&self, class: Value) -> bool {
+        match class {
+            Value::External(path) => {
+                let text = path.as_str();
+                text.starts_with("numpy.")
+                    || is_module_path(path)
+                    || text.strip_prefix("builtins.").is_some_and(|name| name != "object")
+            }
+            Value::Class(key) => self.is_module_class(key),
+            Value::Seq(classes) => self.t.seqs.get(classes.0).iter().all(|&c| self.classes_of_others(c)),
+            _ => false,
+        }
+    }
+}
+
+/// Is no tensor an instance of this class?
+fn no_tensor_class(path: &str) -> bool {
+    let plain = path.strip_prefix("builtins.").is_some_and(|name| name != "object");
+    // `torch.Tensor` is registered with none of the abstract collections, and `Sequence` looks at no methods.
+    let sequence = matches!(
+        path,
+        "typing.Sequence"
+            | "typing.List"
+            | "typing.Tuple"
+            | "typing.Mapping"
+            | "typing.Dict"
+            | "collections.abc.Sequence"
+            | "collections.abc.MutableSequence"
+            | "collections.abc.Mapping"
+            | "collections.Sequence"
+            | "collections.Mapping"
+            | "numbers.Number"
+    );
+    plain || sequence || path.starts_with("numpy.")
+}

@@ -1,0 +1,219 @@
+//! What the annotation of a parameter says of its value.
+
+use crate::flow::domain::value::{Host, Value};
+use crate::flow::machine::Interp;
+use crate::ir::{Expr, ExprId};
+use crate::link::{ModIdx, Resolved};
+use crate::torch::{ModuleOp, State};
+
+impl Interp<'_> {
+    /// `tuple[int, int, int]`, `list[float]`: sizes, not tensors.
+    pub(crate) fn annotated_numbers(&mut self, module: ModIdx, annotation: ExprId) -> Option<Value> {
+        let ir = &self.program.get(module).ir;
+        let Expr::Index { base, index } = ir.expr(annotation) else { return None };
+        let number = |e: ExprId| matches!(plain_annotation(ir, e), Some("int" | "float" | "bool"));
+        let numbers = match ir.expr(index) {
+            Expr::Tuple(list) => ir.list(list).to_vec(),
+            _ => vec![index],
+        };
+        match plain_annotation(ir, base)? {
+            "tuple" | "Tuple" if numbers.iter().all(|&e| number(e)) => {
+                let items = vec![Value::Host(Host::Number); numbers.len()];
+                Some(self.seq(&items))
+            }
+            "tuple" | "Tuple" | "list" | "List" | "Sequence" | "Iterable" if number(numbers[0]) => {
+                Some(self.many(Value::Host(Host::Number)))
+            }
+            _ => None,
+        }
+    }
+
+    /// `embedding: nn.Embedding`: a class of PyTorch whose modules have weights.
+    pub(crate) fn says_layer(&self, module: ModIdx, annotation: ExprId) -> Option<&'static ModuleOp> {
+        let Some(Resolved::External(path)) = self.program.resolve_expr(module, annotation) else {
+            return None;
+        };
+        let op = crate::torch::module(path).filter(|op| op.state == State::Yes)?;
+        (!op.is_container()).then_some(op)
+    }
+
+    /// A value, narrowed by the annotation of the variable it is bound to.
+    pub(crate) fn annotated(&mut self, v: Value, annotation: ExprId) -> Value {
+        if let Value::Outer(o) = v
+            && says_tensor(&self.linked().ir, annotation)
+        {
+            self.evidence.tensor_proofs.insert(o);
+        }
+        v
+    }
+}
+
+/// The last name of an annotation that is a plain name, a dotted name, `Optional[…]` or quoted.
+pub(crate) fn plain_annotation(ir: &crate::ir::Module, e: ExprId) -> Option<&'static str> {
+    match ir.expr(e) {
+        Expr::Var(var) => var_name(ir, var),
+        Expr::Attr { name, .. } => Some(name.as_str()),
+        Expr::Str(s) => Some(s.as_str().rsplit('.').next().unwrap_or_default()),
+        Expr::Index { base, index } if plain_annotation(ir, base) == Some("Optional") => {
+            plain_annotation(ir, index)
+        }
+        Expr::Binary { left, right, .. } if ir.expr(right) == Expr::None => plain_annotation(ir, left),
+        _ => None,
+    }
+}
+
+fn var_name(ir: &crate::ir::Module, var: crate::ir::Var) -> Option<&'static str> {
+    use crate::ir::Var;
+    match var {
+        Var::Unbound(name) => Some(name.as_str()),
+        Var::Local(slot) | Var::Global(slot) => {
+            ir.functions.first()?.slots.get(slot as usize).map(|s| s.as_str())
+        }
+        Var::Enclosing { .. } => None,
+    }
+}
+
+/// Does the annotation say that the thing is some module, and never `None`?
+pub(crate) fn says_module(ir: &crate::ir::Module, e: ExprId) -> bool {
+    match ir.expr(e) {
+        Expr::Var(_) | Expr::Attr { .. } | Expr::Str(_) => plain_annotation(ir, e) == Some("Module"),
+        _ => false,
+    }
+}
+
+/// `dv: torch.device | str`: does the annotation say that the thing may be a device?
+pub(crate) fn says_device(ir: &crate::ir::Module, e: ExprId) -> bool {
+    let mut parts = Vec::new();
+    alternatives(ir, e, &mut parts);
+    parts.iter().any(|&part| matches!(plain_annotation(ir, part), Some("device" | "DeviceLikeType")))
+}
+
+/// Does the annotation say that the thing is a tensor, and never `None`?
+pub(crate) fn says_tensor_alone(ir: &crate::ir::Module, e: ExprId) -> bool {
+    let one = matches!(ir.expr(e), Expr::Var(_) | Expr::Attr { .. } | Expr::Str(_));
+    (one || says_shape(ir, e)) && says_tensor(ir, e)
+}
+
+/// Does the annotation say that the thing is a tensor, if it is anything that lives on a device? Numbers and arrays do not.
+pub(crate) fn says_tensor(ir: &crate::ir::Module, e: ExprId) -> bool {
+    says_tensor_apart_from(ir, e, &[])
+}
+
+/// The same of what is none of these classes, by their names: `str | Tensor` of what is no `str`.
+pub(crate) fn says_tensor_apart_from(ir: &crate::ir::Module, e: ExprId, others: &[&str]) -> bool {
+    let mut parts = Vec::new();
+    alternatives(ir, e, &mut parts);
+    if let [only] = *parts {
+        return says_one_tensor(ir, only);
+    }
+    let other = |p: ExprId| {
+        let name = match ir.expr(p) {
+            Expr::Index { base, .. } => plain_annotation(ir, base),
+            _ => plain_annotation(ir, p),
+        };
+        name.is_some_and(|name| others.iter().any(|o| o.eq_ignore_ascii_case(name)))
+    };
+    let plain = |p: ExprId| {
+        ir.expr(p) == Expr::None || matches!(plain_annotation(ir, p), Some("int" | "float" | "ndarray"))
+    };
+    parts.iter().any(|&p| says_one_tensor(ir, p))
+        && parts.iter().all(|&p| plain(p) || other(p) || says_one_tensor(ir, p))
+}
+
+/// The parts of a union, and of unions in it.
+fn alternatives(ir: &crate::ir::Module, e: ExprId, parts: &mut Vec<ExprId>) {
+    match ir.expr(e) {
+        Expr::Index { base, index } if plain_annotation(ir, base) == Some("Union") => match ir.expr(index) {
+            Expr::Tuple(list) => ir.list(list).iter().for_each(|&p| alternatives(ir, p, parts)),
+            _ => alternatives(ir, index, parts),
+        },
+        Expr::Binary { op: crate::ir::BinOp::BitOr, left, right } => {
+            alternatives(ir, left, parts);
+            alternatives(ir, right, parts);
+        }
+        _ => parts.push(e),
+    }
+}
+
+fn says_one_tensor(ir: &crate::ir::Module, e: ExprId) -> bool {
+    match ir.expr(e) {
+        Expr::Index { base, index } if plain_annotation(ir, base) == Some("Optional") => {
+            says_tensor(ir, index)
+        }
+        _ => names_tensor(ir, e) || says_shape(ir, e),
+    }
+}
+
+/// `Float[Tensor, "batch width"]`, as jaxtyping has it: a tensor with its type and shape.
+fn says_shape(ir: &crate::ir::Module, e: ExprId) -> bool {
+    const TYPED: &[&str] = &[
+        "Float", "Float16", "Float32", "Float64", "BFloat16", "Int", "Int8", "Int16", "Int32", "Int64",
+        "UInt", "UInt8", "Integer", "Bool", "Num", "Real", "Inexact", "Complex", "Shaped",
+    ];
+    let Expr::Index { base, index } = ir.expr(e) else { return false };
+    let Expr::Tuple(list) = ir.expr(index) else { return false };
+    plain_annotation(ir, base).is_some_and(|name| TYPED.contains(&name))
+        && ir.list(list).first().is_some_and(|&array| names_tensor(ir, array))
+}
+
+/// `weights: list[float] | None`: does the annotation say that the thing is a list or tuple, if it is anything?
+pub(crate) fn says_list(ir: &crate::ir::Module, e: ExprId) -> bool {
+    let mut parts = Vec::new();
+    alternatives(ir, e, &mut parts);
+    parts.retain(|&p| ir.expr(p) != Expr::None);
+    let listed = |&p: &ExprId| {
+        let name = match ir.expr(p) {
+            Expr::Index { base, index } if plain_annotation(ir, base) == Some("Optional") => {
+                return says_list(ir, index);
+            }
+            Expr::Index { base, .. } => plain_annotation(ir, base),
+            _ => plain_annotation(ir, p),
+        };
+        matches!(name, Some("list" | "List" | "tuple" | "Tuple" | "Sequence"))
+    };
+    !parts.is_empty() && parts.iter().all(listed)
+}
+
+/// `list[Tensor]`, `tuple[Tensor, ...]`, `Sequence[Tensor]`: does the annotation say that each item is a tensor?
+pub(crate) fn says_tensors(ir: &crate::ir::Module, e: ExprId) -> bool {
+    let Expr::Index { base, index } = ir.expr(e) else { return false };
+    let items = match ir.expr(index) {
+        Expr::Tuple(list) => ir.list(list).to_vec(),
+        _ => vec![index],
+    };
+    match plain_annotation(ir, base) {
+        Some("Optional") => says_tensors(ir, index),
+        Some("list" | "List" | "tuple" | "Tuple" | "Sequence" | "Iterable") => {
+            let rest = |&e: &ExprId| matches!(ir.expr(e), Expr::Ellipsis);
+            says_tensor_alone(ir, items[0]) && items.iter().all(|e| rest(e) || says_tensor_alone(ir, *e))
+        }
+        _ => false,
+    }
+}
+
+/// `dict[str, Tensor]`, `Mapping[str, Tensor]`: does the annotation say that each value is a tensor?
+pub(crate) fn says_mapping_to_tensors(ir: &crate::ir::Module, e: ExprId) -> bool {
+    let Expr::Index { base, index } = ir.expr(e) else { return false };
+    match (plain_annotation(ir, base), ir.expr(index)) {
+        (Some("Optional"), _) => says_mapping_to_tensors(ir, index),
+        (Some("dict" | "Dict" | "Mapping" | "MutableMapping" | "OrderedDict"), Expr::Tuple(list)) => {
+            matches!(*ir.list(list), [_, value] if says_tensor_alone(ir, value))
+        }
+        _ => false,
+    }
+}
+
+fn names_tensor(ir: &crate::ir::Module, e: ExprId) -> bool {
+    plain_annotation(ir, e).is_some_and(|n| {
+        matches!(
+            n,
+            "Tensor"
+                | "FloatTensor"
+                | "LongTensor"
+                | "BoolTensor"
+                | "IntTensor"
+                | "HalfTensor"
+                | "ByteTensor"
+        )
+    })
+}

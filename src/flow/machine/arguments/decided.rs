@@ -1,0 +1,187 @@
+//! Whether the calls in sight decide what a parameter is.
+
+use crate::flow::domain::event::{DeviceName, Event, Kind};
+use crate::flow::machine::Interp;
+use crate::flow::machine::arguments::callers::Parameter;
+use crate::flow::models::tensors::sizes::dtype_width;
+use crate::flow::project::call_arguments::{MAX_HANDS, handed_on};
+use crate::flow::project::method_calls::through_objects;
+use crate::ir::{ArgKind, Call, CallId, Expr, ExprId, FuncId, Function};
+use crate::link::{ModIdx, Resolved};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+impl Interp<'_> {
+    /// Marks the events that are about a function's parameters while calls in sight say what these are.
+    pub(crate) fn mark_decided(&self, events: Vec<(Event, Option<FuncId>, Option<Parameter>)>) -> Vec<Event> {
+        let with_module = |event: &Event| match &event.kind {
+            Kind::Mismatch { other, .. } => event.symbolic && other.device == DeviceName::WithModule,
+            _ => false,
+        };
+        let rests = events.iter().any(|(event, ..)| with_module(event)) && self.modules_rest();
+        let marked = events.into_iter().map(|(mut event, func, parameter)| {
+            let decided = |event: &Event| {
+                let own = event.stack.is_empty() || parameter.is_some_and(|(f, _)| Some(f) == func);
+                own && func.is_some_and(|f| self.is_decided(f, parameter, MAX_HANDS))
+            };
+            event.parameter = parameter.filter(|&(f, _)| Some(f) == func);
+            event.callers_decide = matches!(event.kind, Kind::Mismatch { .. })
+                && !event.followed
+                && if with_module(&event) {
+                    rests || self.is_only_traced(&event, parameter)
+                } else {
+                    decided(&event)
+                };
+            event
+        });
+        marked.collect()
+    }
+
+    /// Is it a program that makes its own modules, and never speaks of a device? Then they stay on the CPU.
+    fn modules_rest(&self) -> bool {
+        let ir = &self.program.get(self.entry).ir;
+        let device = |text: &str| ["cuda", "device", "gpu", "accel"].iter().any(|word| text.contains(word));
+        let names = ir.functions.iter().flat_map(|f| f.slots.iter());
+        // `.to("cpu")`, `.to(torch.float32)`
+        let stays = |call: Call<'_>| {
+            let cpu = |e| matches!(ir.expr(e), Expr::Str(text) if text.as_str() == "cpu");
+            let dtype = |e| {
+                matches!(self.program.resolve_expr(self.entry, e),
+                    Some(Resolved::External(path)) if dtype_width(path.as_str()).is_some())
+            };
+            matches!(call.args, [only] if cpu(only.value) || dtype(only.value))
+        };
+        let to_cpu: FxHashSet<ExprId> =
+            ir.calls().filter(|&call| stays(call)).map(|call| call.func).collect();
+        let speaks = ir.exprs.iter().enumerate().any(|(n, e)| match *e {
+            Expr::Attr { name, .. } if name.as_str() == "to" => {
+                !to_cpu.contains(&ExprId(u32::try_from(n).unwrap_or(u32::MAX)))
+            }
+            Expr::Attr { name, .. } => device(name.as_str()),
+            Expr::Str(text) => device(text.as_str()),
+            _ => false,
+        });
+        if speaks || names.into_iter().any(|name| device(name.as_str())) {
+            return false;
+        }
+        let made = ir.exprs.iter().enumerate().filter_map(|(n, e)| {
+            let Expr::Call(call) = *e else { return None };
+            let around = ir.function_around(ExprId(u32::try_from(n).unwrap_or(u32::MAX)));
+            match self.program.resolve_expr(self.entry, ir.call(call).func) {
+                Some(Resolved::Class(k))
+                    if ir.function(around).class.is_none()
+                        && k.module == self.entry
+                        && self.is_module_class(k) =>
+                {
+                    Some(k)
+                }
+                _ => None,
+            }
+        });
+        // A framework speaks of devices for those that are its own.
+        let mut rests = false;
+        for class in made {
+            if self.is_moved_for_user(class) {
+                return false;
+            }
+            rests = true;
+        }
+        rests
+    }
+
+    /// Do calls in sight decide what this function is given? One that hands on what its own function is given leaves
+    /// it open, unless calls decide that; any other decides, be it that nothing is known of what it gives.
+    fn is_decided(&self, func: FuncId, parameter: Option<Parameter>, hands: u32) -> bool {
+        let linked = self.program.get(self.entry);
+        let sites: Vec<CallId> = self.sites(func).collect();
+        if sites.is_empty() {
+            return false;
+        }
+        let function = linked.ir.function(func);
+        let Some((_, index)) = parameter.filter(|&(f, _)| f == func) else { return true };
+        let derived =
+            |site: &CallId| self.calls.callers.derived.get(site).is_some_and(|n| n.contains(&index));
+        if function.is_private() {
+            // What is given to it comes from there, and is known there, unless unknown code is in between.
+            return !sites.iter().all(derived);
+        }
+        let mut open = false;
+        for site in sites {
+            let handed = handed_on(&linked.ir, linked.ir.call(site), function, usize::from(index));
+            let leaves_open = match self.calls.callers.given.get(&site) {
+                Some(parameters) if parameters.contains(&index) => true,
+                Some(_) if derived(&site) => true,
+                Some(_) => return true,
+                None => handed.is_some(),
+            };
+            if leaves_open && hands > 0 && handed.is_some_and(|(f, n)| self.hands_decided(f, n, hands - 1)) {
+                return true;
+            }
+            open |= leaves_open;
+        }
+        !open
+    }
+
+    /// The default of a parameter for which none of the calls gives anything: of a function whose name says that nobody else
+    /// calls it, and which is only called.
+    pub(crate) fn left_by_all(&self, module: ModIdx, func: FuncId, index: usize) -> Option<ExprId> {
+        let ir = &self.program.get(module).ir;
+        let function = ir.function(func);
+        let param = function.params.get(index)?;
+        let default = param
+            .default
+            .filter(|&d| matches!(ir.expr(d), Expr::None | Expr::True | Expr::False | Expr::Str(_)))?;
+        if !function.is_private() {
+            return None;
+        }
+        let calls: Vec<Call<'_>> =
+            ir.calls().filter(|c| ir.last_name(c.func) == Some(function.name)).collect();
+        let named = |e: &&Expr| matches!(**e, Expr::Attr { name, .. } if name == function.name);
+        let only_called = function.class.is_none() || ir.exprs.iter().filter(named).count() == calls.len();
+        let bound = usize::from(function.class.is_some());
+        let leaves = |call: &Call<'_>| {
+            let positional = call.args.iter().filter(|a| a.kind == ArgKind::Positional).count();
+            positional + bound <= index
+                && call.args.iter().all(|a| match a.kind {
+                    ArgKind::Positional => true,
+                    ArgKind::Keyword(name) => name != param.name,
+                    ArgKind::Star | ArgKind::DoubleStar => false,
+                })
+        };
+        (only_called && !calls.is_empty() && calls.iter().all(leaves)).then_some(default)
+    }
+
+    /// The calls of a function of the entry's file, those of static methods by their class's name and of methods through
+    /// objects included.
+    fn sites(&self, func: FuncId) -> impl Iterator<Item = CallId> + '_ {
+        let sites = self.program.sites(self.entry);
+        let objects = self.calls.callers.objects.get_or_init(|| through_objects(self.program, self.entry));
+        [&sites.by_name, &sites.by_class, objects]
+            .into_iter()
+            .filter_map(move |of| of.get(&func))
+            .flatten()
+            .copied()
+    }
+
+    /// Do calls in sight decide what a function is given that hands it on? One that nobody calls is there for others.
+    fn hands_decided(&self, func: FuncId, index: usize, hands: u32) -> bool {
+        let called = self.sites(func).next().is_some();
+        let index = u16::try_from(index).unwrap_or(u16::MAX);
+        called && self.is_decided(func, Some((func, index)), hands)
+    }
+}
+
+/// What has held at each interpretation of the call.
+pub(crate) fn keep_common(calls: &mut FxHashMap<CallId, Vec<u16>>, call: CallId, now: Vec<u16>) {
+    match calls.get_mut(&call) {
+        Some(before) => before.retain(|n| now.contains(n)),
+        None => {
+            calls.insert(call, now);
+        }
+    }
+}
+
+/// Is it a method that Python calls by itself, and not what the call names?
+pub(crate) fn implied(callee: &Function, named: Expr) -> bool {
+    matches!(callee.name.as_str(), "__iter__" | "__next__" | "__getitem__" | "__len__")
+        && !matches!(named, Expr::Attr { name, .. } if name == callee.name)
+}

@@ -1,0 +1,288 @@
+//! Attributes and method calls, by what the receiver is.
+
+use crate::flow::domain::diagram::FALSE;
+use crate::flow::domain::value::Outer;
+use crate::flow::domain::value::{Closure, Device, Host, NO_ORIGIN, ObjId, OuterKey, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::arguments::args::Args;
+use crate::flow::machine::frame::ObjKind;
+use crate::ir::ExprId;
+use crate::link::ClassKey;
+use crate::sym::Sym;
+
+/// Methods of lists and dicts, and of batches that are dicts.
+const OF_CONTAINERS: &[&str] = &[
+    "keys",
+    "values",
+    "items",
+    "get",
+    "pop",
+    "popitem",
+    "popleft",
+    "update",
+    "setdefault",
+    "copy",
+    "clear",
+    "append",
+    "appendleft",
+    "extend",
+    "insert",
+    "remove",
+    "index",
+    "count",
+    "sort",
+    "reverse",
+    "add",
+    "discard",
+    "union",
+    "move_to_end",
+    "to",
+    "cuda",
+    "cpu",
+    "pin_memory",
+    "data",
+    "device",
+];
+
+/// Is it the name of an item of a dict, and no method?
+fn is_item(name: Sym) -> bool {
+    let name = name.as_str();
+    !name.starts_with("__") && !OF_CONTAINERS.contains(&name)
+}
+
+impl Interp<'_> {
+    /// `b.name`
+    pub(crate) fn attr(&mut self, b: Value, name: Sym, e: ExprId) -> Value {
+        match b {
+            Value::Choice(_) => match self.each(b, &mut |i, v| i.attr(v, name, e)) {
+                Value::Unknown | Value::Choice(_) if name.as_str() == "is_cuda" => {
+                    Value::Bool(self.unknown_on(Device::Cuda(None), e))
+                }
+                v => v,
+            },
+            Value::External(path) => match self.program.in_folder(self.here().module, path, name) {
+                Some(m) => Value::Module(m),
+                None => self.external_attr(path, name),
+            },
+            Value::Module(m) => match self.program.attribute(self.here().module, m, name) {
+                Some(r) => self.resolved(r),
+                None => self.result_of(e),
+            },
+            Value::Tensor(_) => self.tensor_attr(b, name, e),
+            Value::Outer(o) => self.outer_attribute(o, name, e),
+            Value::Object(id) => self.object_attr(id, name, e),
+            Value::Device(d) => match name.as_str() {
+                // Comparing the type compares the device without its index.
+                "type" => {
+                    let kind = self.without_index(d);
+                    self.as_text(kind, e)
+                }
+                "index" => self.device_index(d, e),
+                _ => self.result_of(e),
+            },
+            Value::Class(key) => match self.class_attr(key, name) {
+                Some(v) => v,
+                None if name.as_str() == "apply" && self.is_autograd_function(key) => {
+                    self.bound(Value::Class(key), None, name)
+                }
+                None => self.result_of(e),
+            },
+            Value::Bound(id) => {
+                let bound = *self.t.bounds.get(id.0);
+                if bound.name.as_str() == "super" && bound.function.is_none() {
+                    return self.super_attr(bound.receiver, name, e);
+                }
+                self.result_of(e)
+            }
+            // A text has no such attribute: it is what a member of an `Enum` has been given.
+            Value::Str(..) if name.as_str() == "value" => b,
+            Value::Host(Host::Doubles) if matches!(name.as_str(), "T" | "real" | "flat") => b,
+            Self::NUMBERS if matches!(name.as_str(), "T" | "real") => b,
+            Value::Host(Host::Array | Host::Doubles | Host::Numbers) => Self::ARRAY,
+            // Of what `max(dim=0)`, `sort()` and the like give.
+            Value::Seq(id) => match (&*self.seq_items(id), name.as_str()) {
+                (&[values, _], "values") => values,
+                (&[_, indices], "indices") => indices,
+                _ => self.result_of(e),
+            },
+            // `torch.cuda.get_device_properties(0).total_memory`
+            Value::Host(_) if name.as_str() == "total_memory" => Value::Host(Host::Memory),
+            _ if name.as_str() == "is_cuda" => Value::Bool(self.unknown_on(Device::Cuda(None), e)),
+            _ => self.result_of(e),
+        }
+    }
+
+    fn without_index(&mut self, d: crate::flow::domain::diagram::Dd) -> crate::flow::domain::diagram::Dd {
+        let places = &mut self.t.places;
+        self.d.map(d, &mut |p| match *places.get(p) {
+            (Device::Cuda(Some(_)) | Device::CudaSome, o) => places.add((Device::Cuda(None), o)),
+            _ => p,
+        })
+    }
+
+    fn external_attr(&mut self, path: Sym, name: Sym) -> Value {
+        Value::External(path.dotted(name))
+    }
+
+    fn object_attr(&mut self, id: ObjId, name: Sym, e: ExprId) -> Value {
+        if name == self.known.training && self.obj(id).kind == ObjKind::Module {
+            return self.training_mode(id, e);
+        }
+        let v = self.get_field(id, name);
+        if v != Value::Absent {
+            // What a plain object holds of a module moves in place with that.
+            return if self.is_module_object(id) { v } else { self.as_held(v) };
+        }
+        if let Some(key) = self.obj(id).class
+            && let Some(v) = self.class_attr(key, name)
+        {
+            return self.bind_method(v, id, key, name, e);
+        }
+        if self.obj(id).kind == ObjKind::Module && self.build_now(id, e) {
+            let v = self.get_field(id, name);
+            if v != Value::Absent {
+                return v;
+            }
+        }
+        match self.obj(id).kind {
+            ObjKind::Module | ObjKind::Instance if name.as_str() == "__dict__" => {
+                self.bound(Value::Object(id), None, name)
+            }
+            ObjKind::ForeignModule(_)
+            | ObjKind::Module
+            | ObjKind::List { module: true }
+            | ObjKind::Dict { module: true } => self.module_attr(id, name, e),
+            ObjKind::Namespace => self.argument(id, name, e),
+            ObjKind::Generator if name.as_str() == "device" => self.own(id),
+            ObjKind::List { .. } | ObjKind::Dict { .. } => match self.part_by_name(id, name) {
+                Some(part) => part,
+                // One that has its items as attributes, and not this one as far as anybody sees.
+                None if is_item(name) => self.result_of(e),
+                None => self.bound(Value::Object(id), None, name),
+            },
+            ObjKind::Inert if name.as_str() == "state" => {
+                self.optimizer_escapes(id);
+                self.result_of(e)
+            }
+            kind => match self.obj(id).outer {
+                Some(o) => Value::Outer(self.outer_attr(o, name)),
+                None if kind == ObjKind::Instance && self.calls.half_made.contains(&id) => {
+                    self.unknown_field(id, name)
+                }
+                None if kind == ObjKind::Instance && !name.as_str().starts_with("__") => {
+                    self.asked_of_getattr(id, name, e)
+                }
+                None => self.result_of(e),
+            },
+        }
+    }
+
+    /// What `__getattr__` of its class gives for an attribute that the object does not have.
+    fn asked_of_getattr(&mut self, id: ObjId, name: Sym, e: ExprId) -> Value {
+        match self.own_method(id, "__getattr__") {
+            Some((m, f)) => {
+                let args = Args { positional: vec![(Value::Str(name, NO_ORIGIN), e)], ..Args::default() };
+                let path = self.path;
+                let v = self.call_function(m, f, None, Some(Value::Object(id)), &args, e);
+                if self.path != FALSE && v != Value::Unknown {
+                    return v;
+                }
+                // It only says what is missing, or nobody knows what it finds: the object has the attribute from somewhere else.
+                self.path = path;
+                self.result_of(e)
+            }
+            None => self.result_of(e),
+        }
+    }
+
+    /// An attribute of an object whose constructor was not followed to its end: the same whenever it is read.
+    pub(crate) fn unknown_field(&mut self, object: ObjId, name: Sym) -> Value {
+        let key = OuterKey::Field { object, name };
+        let outer = self.t.outer(key.clone(), || Outer {
+            key,
+            text: String::new(),
+            tensor: false,
+            device: false,
+            varies: false,
+            with: None,
+            default: None,
+        });
+        Value::Outer(outer)
+    }
+
+    /// What a class's attribute becomes when it is read through an instance.
+    pub(crate) fn bind_method(&mut self, v: Value, id: ObjId, key: ClassKey, name: Sym, e: ExprId) -> Value {
+        let Value::Closure(c) = v else { return v };
+        let closure = *self.t.closures.get(c.0);
+        match self.method_kind(closure) {
+            crate::flow::machine::classes::define::MethodKind::Property => {
+                let args = Args::default();
+                let v = self.call_function(
+                    closure.module,
+                    closure.func,
+                    closure.frame,
+                    Some(Value::Object(id)),
+                    &args,
+                    e,
+                );
+                match (v, self.obj(id).outer) {
+                    // However the object finds its device, it is its own.
+                    (Value::Outer(o), Some(receiver))
+                        if name == self.known.device
+                            && matches!(self.t.get_outer(o).key, OuterKey::Result { .. }) =>
+                    {
+                        self.attr(Value::Outer(receiver), name, e)
+                    }
+                    (v, Some(receiver)) if self.finds_some_device(v, name) => {
+                        self.attr(Value::Outer(receiver), name, e)
+                    }
+                    _ => v,
+                }
+            }
+            crate::flow::machine::classes::define::MethodKind::Static => v,
+            crate::flow::machine::classes::define::MethodKind::Class => {
+                self.bound(Value::Class(key), Some(c), name)
+            }
+            crate::flow::machine::classes::define::MethodKind::Normal
+                if name == self.known.device && self.sets_a_property(closure) =>
+            {
+                match (self.obj(id).outer, self.getter(closure)) {
+                    (Some(receiver), _) => self.attr(Value::Outer(receiver), name, e),
+                    (None, Some(Closure { module, func, frame })) => {
+                        let this = Some(Value::Object(id));
+                        self.call_function(module, func, frame, this, &Args::default(), e)
+                    }
+                    (None, None) => self.result_of(e),
+                }
+            }
+            crate::flow::machine::classes::define::MethodKind::Normal if self.sets_a_property(closure) => {
+                match self.getter(closure) {
+                    Some(Closure { module, func, frame }) => {
+                        let this = Some(Value::Object(id));
+                        self.call_function(module, func, frame, this, &Args::default(), e)
+                    }
+                    None => self.result_of(e),
+                }
+            }
+            crate::flow::machine::classes::define::MethodKind::Normal => {
+                self.bound(Value::Object(id), Some(c), name)
+            }
+        }
+    }
+
+    /// Has a property that gives a device found one of which nobody here knows which it is? Then it is as much the object's own as
+    /// one of which the class is not in sight.
+    fn finds_some_device(&self, v: Value, name: Sym) -> bool {
+        let unknown = |v| match v {
+            Value::Unknown => true,
+            Value::Device(d) => self.device_leaves(d).iter().any(|&(_, d, _)| d == Device::Unknown),
+            Value::Outer(o) => matches!(self.t.get_outer(o).key, OuterKey::Result { .. }),
+            _ => false,
+        };
+        let on_host = |v| matches!(v, Value::Device(d) if self.device_leaves(d).iter().any(|&(_, d, _)| d == Device::Cpu));
+        let found = self.values_of(v);
+        crate::flow::machine::arguments::args::names_device(name.as_str())
+            && found.iter().any(|&v| unknown(v))
+            && !found.iter().any(|&v| on_host(v))
+    }
+}

@@ -1,0 +1,296 @@
+//! Which functions and classes of a file are entry points, and how each is interpreted.
+
+use crate::flow::domain::diagram::{FALSE, TRUE};
+use crate::flow::domain::store::Cell;
+use crate::flow::domain::value::Outer;
+use crate::flow::domain::value::{FrameId, ObjId, OuterKey, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::entry::run::{BRINGS, Found, STEPS};
+use crate::ir::{ClassId, FuncId, FuncKind};
+use crate::link::{ClassKey, ModIdx};
+use crate::sym::Sym;
+use rustc_hash::FxHashSet;
+
+impl Interp<'_> {
+    /// Module-level functions, each with symbols for parameters: those that are only handed over, or the others.
+    pub(crate) fn run_functions(&mut self, out: &mut Found, last: &FxHashSet<FuncId>, handed: bool) {
+        let module = self.entry;
+        let ir = &self.program.get(module).ir;
+        for (n, f) in ir.functions.iter().enumerate() {
+            let func = FuncId(u32::try_from(n).unwrap_or(u32::MAX));
+            // Who calls it is asked last: that takes a look at all calls of the file.
+            if f.kind == FuncKind::Function
+                && f.class.is_none()
+                && f.parent == Some(FuncId(0))
+                && !self.run.interpreted.contains(&func)
+                && last.contains(&func) == handed
+                && self.relevance.is_live(module, func)
+            {
+                let before = self.path;
+                if handed {
+                    let when = self.handed_over(module, func);
+                    self.path = self.d.and(before, when);
+                }
+                self.run_entry(module, func, None, None, out);
+                self.path = before;
+            }
+        }
+    }
+
+    /// The methods of each class, on an instance made by interpreting its constructor.
+    pub(crate) fn run_classes(&mut self, out: &mut Found) {
+        let module = self.entry;
+        let ir = &self.program.get(module).ir;
+        for n in 0..ir.classes.len() {
+            let class = ClassId(u32::try_from(n).unwrap_or(u32::MAX));
+            let key = ClassKey { module, class };
+            let Some(wanted) = self.wanted_methods(key) else { continue };
+            let (mark, cells, objects) = (self.store.mark(), self.store.len(), self.objects.len());
+            let before = self.path;
+            let guard = self.decorator_guard(module, FuncId(0), ir.class(class).decorators);
+            self.path = self.d.and(self.path, guard);
+            if self.is_for_cuda_alone(key) {
+                let there = self.at_least(1);
+                self.path = self.d.and(self.path, there);
+            }
+            // What the constructor has asked, or could not do without, holds in the methods.
+            let instance = self.symbolic_instance(key, out);
+            let late = self.kept_late(key, instance);
+            // Of what the constructor keeps nowhere for certain, methods know no more than it says of itself.
+            let all = self.keeps_settled(instance);
+            let (first, rest): (Vec<_>, Vec<_>) = wanted
+                .into_iter()
+                .filter(|&(_, f)| all || self.relevance.is_live(module, f))
+                .partition(|(name, _)| *name == self.known.forward);
+            self.run_methods(key, instance, &first, out);
+            if self.is_module_class(key) && !rest.is_empty() {
+                self.between_calls(key, instance);
+                late.into_iter().for_each(|(name, v)| self.set_field(instance, name, v));
+            }
+            self.run_methods(key, instance, &rest, out);
+            self.path = before;
+            self.rewind(mark, cells, objects);
+        }
+    }
+
+    fn run_methods(&mut self, key: ClassKey, instance: ObjId, methods: &[(Sym, FuncId)], out: &mut Found) {
+        for &(name, func) in methods {
+            let done = self.run.interpreted.contains(&func) && !self.is_module_class(key);
+            if name != self.known.init && !done && !self.is_hidden(key, name) {
+                self.run_entry(key.module, func, Some(key), Some(instance), out);
+            }
+        }
+    }
+
+    /// `__rows` of a class in which nothing says that name: Python mangles it, so nobody else can.
+    fn is_hidden(&self, key: ClassKey, name: Sym) -> bool {
+        let text = name.as_str();
+        if !text.starts_with("__") || text.ends_with("__") {
+            return false;
+        }
+        let ir = &self.program.get(key.module).ir;
+        !ir.has_attribute(name)
+    }
+
+    /// The methods of a class that may have something to say; none, and there is no need for an instance.
+    fn wanted_methods(&self, key: ClassKey) -> Option<Vec<(Sym, FuncId)>> {
+        let methods = &self.program.get(key.module).ir.class(key.class).methods;
+        // What the constructor makes, and what runs before each test, may bite in any method.
+        let all = ["__init__", "setUp", "setup_method", "__post_init__"]
+            .into_iter()
+            .any(|name| self.decides_in(key, Sym::new(name)))
+            || !self.late_setters(key).is_empty();
+        let live = |f: FuncId| all || self.relevance.is_live(key.module, f);
+        let wanted: Vec<(Sym, FuncId)> = methods.iter().copied().filter(|&(_, f)| live(f)).collect();
+        // A constructor that has others have something made says no more than they say themselves.
+        let says =
+            |&(name, f): &(Sym, FuncId)| name != self.known.init || self.relevance.is_near(key.module, f);
+        wanted.iter().any(says).then_some(wanted)
+    }
+
+    /// An instance of a class as its methods find it: constructed, and then moved wherever the module lives.
+    fn symbolic_instance(&mut self, key: ClassKey, out: &mut Found) -> ObjId {
+        let before = self.path;
+        let outer = self.receiver_symbol(key);
+        let id = if self.is_module_class(key) {
+            let device = self.unknown_device();
+            self.object(crate::flow::machine::frame::ObjKind::Module, Some(key), Value::Device(device))
+        } else {
+            self.object(crate::flow::machine::frame::ObjKind::Instance, Some(key), Value::Absent)
+        };
+        if self.is_module_class(key) {
+            let cpu = self.at(crate::flow::domain::value::Device::Cpu, crate::flow::domain::value::NO_ORIGIN);
+            let device = self.default_device_or(cpu);
+            self.set_own(id, Value::Device(device));
+        }
+        if let Some((m, f)) = self.program.find_method(key, self.known.init) {
+            let own = m == key.module
+                && self.program.get(m).ir.class(key.class).methods.iter().any(|&(_, g)| g == f);
+            let muted = u32::from(!own);
+            self.run.muted += muted;
+            let class = self.program.get(m).ir.function(f).class.map(|class| ClassKey { module: m, class });
+            self.run.speculative = self.program.sites(m).call(f);
+            self.run.asked_before = self.relevance.asked_before(m, f);
+            // Submodules are built when something asks for them: each is an entry point of its own.
+            self.calls.shallow += 1;
+            self.calls.callers.entry = own.then_some(f);
+            self.run.constructed = Some(key.class);
+            self.after_definition(m, f);
+            self.run(m, f, None, Some(Value::Object(id)), class, None, None, false);
+            self.check_registered(id);
+            self.calls.shallow -= 1;
+            if self.path == FALSE {
+                self.path = before;
+            }
+            self.run.muted -= muted;
+            self.collect(out);
+            self.run.constructed = None;
+        }
+        self.objects[id.0 as usize].outer = Some(outer);
+        if !self.is_module_class(key) {
+            self.between_calls(key, id);
+        }
+        if self.is_module_class(key) {
+            // A program that moves it to MPS or to nothing never has it on CUDA.
+            let device = if self.observed.accelerated.get(&key) == Some(&false) {
+                self.unknown_device()
+            } else {
+                self.at(crate::flow::domain::value::Device::Of(outer), crate::flow::domain::value::NO_ORIGIN)
+            };
+            let left = self.added_after_move(id);
+            self.move_module(id, device);
+            for (layer, place) in left {
+                self.set_own(layer, place);
+            }
+        }
+        id
+    }
+
+    pub(crate) fn receiver_symbol(&mut self, class: ClassKey) -> crate::flow::domain::value::OuterId {
+        let key = OuterKey::Receiver { class };
+        self.t.outer(key.clone(), || Outer {
+            key,
+            text: "self".into(),
+            tensor: false,
+            device: false,
+            varies: true,
+            with: None,
+            default: None,
+        })
+    }
+
+    /// One function with symbols for what it is not given. The state is as before afterwards.
+    fn run_entry(
+        &mut self,
+        module: ModIdx,
+        func: FuncId,
+        class: Option<ClassKey>,
+        instance: Option<ObjId>,
+        out: &mut Found,
+    ) {
+        let linked = self.program.get(module);
+        let function = linked.ir.function(func);
+        let (mark, cells, objects, frames) =
+            (self.store.mark(), self.store.len(), self.objects.len(), self.frames.len());
+        let before = self.path;
+        let guard = self.decorator_guard(module, function.parent.unwrap_or(FuncId(0)), function.decorators);
+        let wrappers = self.wrapper_guard(module, func);
+        let guard = self.d.and(guard, wrappers);
+        let def = self.names.def_paths.get(&(module, func)).copied().unwrap_or(TRUE);
+        let def = self.settled(def);
+        let start = self.d.and(before, guard);
+        self.path = self.d.and(start, def);
+        let receiver = match (instance, class) {
+            (Some(id), Some(key)) => {
+                match self.method_kind(crate::flow::domain::value::Closure { module, func, frame: None }) {
+                    crate::flow::machine::classes::define::MethodKind::Static => None,
+                    crate::flow::machine::classes::define::MethodKind::Class => Some(Value::Class(key)),
+                    _ => Some(Value::Object(id)),
+                }
+            }
+            _ => None,
+        };
+        let fixtures = self.fixture_guard(module, func, class, receiver);
+        self.path = self.d.and(self.path, fixtures);
+        if self.path != FALSE {
+            if let (Some(key), Some(_)) = (class, instance) {
+                self.set_up(key, receiver);
+            }
+            self.forget_moved(module, func, class.zip(instance));
+            self.run.speculative = self.program.sites(module).call(func);
+            self.run.asked_before = self.relevance.asked_before(module, func);
+            let parent = None::<FrameId>;
+            self.calls.callers.entry = Some(func);
+            self.run.made_before = objects;
+            let entered = self.path;
+            let given = self.run(module, func, parent, receiver, class, None, None, false);
+            self.path = entered;
+            if let Some(key) = class.filter(|_| function.name == self.known.forward) {
+                self.leaves_for_numpy(key, given);
+            }
+            self.check_step((module, func), class, given);
+            self.collect(out);
+            self.run_returned(given, start, frames, out);
+        }
+        self.collect(out);
+        self.calls.callers.entry = None;
+        self.path = before;
+        self.rewind(mark, cells, objects);
+        self.frames.truncate(frames);
+        self.frame = FrameId(0);
+    }
+
+    /// `setUp` runs before each test.
+    fn set_up(&mut self, key: ClassKey, receiver: Option<Value>) {
+        for name in ["setUp", "setup_method"] {
+            if let Some((m, f)) = self.program.find_method(key, Sym::new(name)) {
+                self.run.muted += 1;
+                self.run(m, f, None, receiver, Some(key), None, None, false);
+                self.run.muted -= 1;
+            }
+        }
+    }
+
+    /// The class of a module whose framework brings what this method is given first to where the module is; nothing where the
+    /// class does that in a way of its own.
+    fn batch_of_step(&self, name: Sym, receiver: Option<Value>) -> Option<ClassKey> {
+        let Some(Value::Object(id)) = receiver else { return None };
+        let key =
+            self.obj(id).class.filter(|_| STEPS.contains(&name.as_str()) && self.is_module_object(id))?;
+        let own = self.program.find_method(key, Sym::new(BRINGS)).is_some();
+        (self.is_moved_for_user(key) && !own).then_some(key)
+    }
+
+    /// Symbols for the parameters of a function that is interpreted for itself.
+    pub(crate) fn bind_symbols(&mut self, module: ModIdx, func: FuncId, base: Cell, receiver: Option<Value>) {
+        let ir = &self.program.get(module).ir;
+        let function = ir.function(func);
+        // What a module's `forward` is given lives where the module lives.
+        let with = match receiver {
+            Some(Value::Object(id)) if function.name == self.known.forward && self.is_module_object(id) => {
+                self.obj(id).class
+            }
+            _ => None,
+        };
+        let with = with.map(|class| self.receiver_symbol(class));
+        // So does the batch that a framework moves for the module.
+        let batch = self.batch_of_step(function.name, receiver).map(|class| self.receiver_symbol(class));
+        for (index, param) in function.params.iter().enumerate() {
+            let v = match (index, receiver) {
+                (0, Some(r)) => r,
+                _ => match param.kind {
+                    crate::ir::ParamKind::Star => {
+                        let v = self.symbolic_param(module, func, index, with);
+                        self.many(v)
+                    }
+                    _ => match self.left_by_all(module, func, index) {
+                        Some(default) => self.eval_in(module, function.parent.unwrap_or(FuncId(0)), default),
+                        None if index == 1 => self.symbolic_param(module, func, index, with.or(batch)),
+                        None => self.symbolic_param(module, func, index, with),
+                    },
+                },
+            };
+            self.store.set(Cell(base.0 + u32::from(param.slot)), v);
+        }
+    }
+}

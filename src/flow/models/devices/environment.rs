@@ -1,0 +1,285 @@
+//! Variables of the environment that choose GPUs.
+
+use crate::flow::domain::diagram::{Cond, Dd, FALSE, TRUE};
+use crate::flow::domain::event::Kind;
+use crate::flow::domain::value::{Device, Host, OuterId, OuterKey, Value};
+use crate::flow::machine::Interp;
+use crate::flow::models::devices::processes::{GLOBAL_RANKS, READ_ONCE, VISIBLE};
+use crate::ir::{Call, Expr, ExprId, Stmt};
+use crate::link::Resolved;
+use crate::span::Span;
+use crate::sym::Sym;
+
+impl Interp<'_> {
+    /// `os.environ[key] = value`
+    pub(crate) fn set_environment(&mut self, key: Value, value: Value, at: ExprId) {
+        let Value::Str(key, _) = key else { return };
+        if !READ_ONCE.contains(&key.as_str()) {
+            self.put_into_environment(key, value);
+            return;
+        }
+        self.check_set_too_late(key, value, at);
+        if key.as_str() == VISIBLE {
+            self.remember_number(at);
+            self.hide_all(value);
+            let literal = match value {
+                Value::Str(s, _) => Value::Str(s, crate::flow::domain::value::NO_ORIGIN),
+                _ => Value::Unknown,
+            };
+            self.devices.selected = true;
+            self.devices.visible_at = Some(self.place(at));
+            self.store.set(self.devices.visible, literal);
+        }
+    }
+
+    fn put_into_environment(&mut self, key: Sym, value: Value) {
+        let mut items = self.put_before().to_vec();
+        let is_it = |v: &Value| matches!(v, Value::Str(name, _) if *name == key);
+        match items.iter().step_by(2).position(is_it) {
+            Some(n) => items[2 * n + 1] = value,
+            None => items.extend([Value::Str(key, crate::flow::domain::value::NO_ORIGIN), value]),
+        }
+        let all = self.seq(&items);
+        self.store.set(self.devices.environment, all);
+    }
+
+    /// What the program has put into the environment on every way here.
+    fn put_before(&self) -> &[Value] {
+        match self.store.get(self.devices.environment) {
+            Value::Seq(s) => self.t.seqs.get(s.0),
+            _ => &[],
+        }
+    }
+
+    /// The text that the program has put into the variable on every way here.
+    pub(crate) fn put_text(&self, key: Value) -> Option<Value> {
+        let Value::Str(key, _) = key else { return None };
+        let mut pairs = self.put_before().chunks_exact(2);
+        let pair = pairs.find(|pair| matches!(pair[0], Value::Str(name, _) if name == key))?;
+        matches!(pair[1], Value::Str(..)).then_some(pair[1])
+    }
+
+    /// Has the program put the variable into the environment itself, as far as that is followed?
+    pub(crate) fn has_put(&mut self, variable: Sym) -> Cond {
+        if variable.as_str() != VISIBLE {
+            return FALSE;
+        }
+        match self.store.get(self.devices.visible) {
+            Value::Absent => FALSE,
+            Value::Choice(d) => {
+                let values = &self.t.values;
+                self.d.where_leaf(d, &mut |leaf| *values.get(leaf) != Value::Absent)
+            }
+            _ => TRUE,
+        }
+    }
+
+    /// The visible GPUs are written down, and not only as a default: a smaller machine does not have them.
+    pub(crate) fn check_fixed_visible(&mut self, key: Value, value: Value, at: ExprId) {
+        let (Value::Str(key, _), Value::Str(text, _)) = (key, value) else { return };
+        if key.as_str() != VISIBLE {
+            return;
+        }
+        let Ok(indices) =
+            text.as_str().split(',').map(|part| part.trim().parse::<u32>()).collect::<Result<Vec<_>, _>>()
+        else {
+            return;
+        };
+        // The driver stops at the first number that no GPU has.
+        let (Some(&first), Some(&highest)) = (indices.first(), indices.iter().max()) else { return };
+        if highest == 0 || self.caught_around() {
+            return;
+        }
+        let needed = if first > 0 { first } else { highest } + 1;
+        let (there, enough) =
+            (self.available(None), self.d.atom(crate::flow::domain::atom::gpus_at_least(needed)));
+        let fewer = self.d.not(enough);
+        let missing = self.d.and(there, fewer);
+        if let Some(bite) = self.bite(missing, true) {
+            let place = self.place(at);
+            let kind = Kind::FixedVisible { text: text.to_string(), needed, none_left: first > 0 };
+            self.emit(kind, place, bite, Vec::new());
+        }
+    }
+
+    /// `torch.cuda.set_device(rank)` before `os.environ["CUDA_VISIBLE_DEVICES"] = gpus[rank]`: this process has its GPU, and those
+    /// that it starts will have the same.
+    fn has_chosen(&self, at: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let (here, func) = (ir.span(at), ir.function_around(at));
+        let branch = |place: Span| {
+            let around = ir.stmts.iter().zip(&ir.stmt_spans).filter(|(s, span)| {
+                span.contains(place) && !matches!(s, Stmt::Assign { .. } | Stmt::Expr(_))
+            });
+            around.map(|(_, span)| *span).min_by_key(|span| span.end - span.start)
+        };
+        let sets = |call: &Call<'_>| {
+            ir.span(call.func).end <= here.start
+                && ir.function_around(call.func) == func
+                && matches!(self.program.resolve_expr(self.here().module, call.func),
+                    Some(Resolved::External(path)) if path.as_str() == "torch.cuda.set_device")
+                && branch(ir.span(call.func)) == branch(here)
+        };
+        let value = ir.stmts.iter().zip(&ir.stmt_spans).find_map(|(s, span)| match *s {
+            Stmt::Assign { value, .. } if span.contains(here) => Some(value),
+            _ => None,
+        });
+        value.is_some_and(|value| {
+            ir.calls().filter(sets).filter_map(|call| call.args.first()).any(|chosen| {
+                matches!(ir.expr(chosen.value), Expr::Var(_))
+                    && ir.exprs_in(value).any(|n| ir.exprs[n] == ir.expr(chosen.value))
+            })
+        })
+    }
+
+    fn check_set_too_late(&mut self, key: Sym, value: Value, at: ExprId) {
+        let place = self.place(at);
+        let (Value::Bool(ready), Some(first)) = (self.store.get(self.devices.ready), self.devices.ready_at)
+        else {
+            self.devices.in_time.entry(place).or_insert(value);
+            return;
+        };
+        // Who comes here once more sets once more what is set already, as far as anybody can tell.
+        if let Some(&before) = self.devices.in_time.get(&place)
+            && (before == value || !matches!((before, value), (Value::Str(..), Value::Str(..))))
+        {
+            return;
+        }
+        // Put back, or meant for other processes.
+        if matches!(value, Value::Outer(o) if self.environment_variable(o).is_some())
+            || self.starts_processes()
+            || self.has_chosen(at)
+        {
+            return;
+        }
+        let there = self.available(None);
+        let bad = self.d.and(ready, there);
+        if let Some(bite) = self.bite(bad, false) {
+            self.emit(Kind::EnvironmentTooLate { variable: key.as_str(), first }, place, bite, Vec::new());
+        }
+    }
+
+    /// The name of the environment variable that an outside thing is, or is a part of.
+    pub(crate) fn environment_variable(&self, mut o: OuterId) -> Option<&'static str> {
+        for _ in 0..6 {
+            if let Some(&name) = self.devices.from_environment.get(&o) {
+                return Some(name);
+            }
+            match self.t.get_outer(o).key {
+                OuterKey::External(path) => {
+                    return path.as_str().strip_prefix("os.environ[").and_then(|s| s.strip_suffix(']'));
+                }
+                OuterKey::Item { base, key } => {
+                    let environ = matches!(self.t.get_outer(base).key, OuterKey::External(p) if p.as_str() == "os.environ");
+                    if let (true, Some(Value::Str(s, _))) = (environ, key) {
+                        return Some(s.as_str());
+                    }
+                    o = base;
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// `os.environ["CUDA_VISIBLE_DEVICES"].split(",")`: still what the variable says.
+    pub(crate) fn environment_method(&mut self, o: OuterId, name: Sym, e: ExprId) -> Option<Value> {
+        if !matches!(name.as_str(), "split" | "strip" | "rsplit" | "replace") {
+            return None;
+        }
+        let variable = self.environment_variable(o).filter(|v| *v == VISIBLE)?;
+        let result = self.result_of(e);
+        if let Value::Outer(r) = result {
+            self.devices.from_environment.insert(r, variable);
+        }
+        Some(result)
+    }
+
+    /// What `int(…)` makes of a part of the environment.
+    pub(crate) fn number_from_environment(&self, o: OuterId) -> Value {
+        match self.environment_variable(o) {
+            Some(VISIBLE) => Value::Host(Host::PhysicalGpu),
+            Some(name) if GLOBAL_RANKS.contains(&name) => Value::Host(Host::Rank),
+            _ => Self::NUMBER,
+        }
+    }
+
+    /// `os.environ["CUDA_VISIBLE_DEVICES"] = "-1"`, or nothing: from here on there is no GPU. CUDA stops at the first
+    /// number that is none of its devices (CUDA C++ Programming Guide, "CUDA Environment Variables").
+    fn hide_all(&mut self, value: Value) {
+        let Value::Str(s, _) = value else { return };
+        if s.as_str().is_empty() || s.as_str().trim_start().starts_with("-1") {
+            let there = self.available(None);
+            let hidden = self.d.not(there);
+            self.path = self.d.and(self.path, hidden);
+        }
+    }
+
+    /// `os.environ["CUDA_VISIBLE_DEVICES"] = str(args.gpu)`: from here on that is no index any more.
+    fn remember_number(&mut self, target: ExprId) {
+        self.devices.physical = None;
+        let ir = &self.linked().ir;
+        let assigned = ir.stmts.iter().find_map(|s| match s {
+            crate::ir::Stmt::Assign { targets, value } => {
+                ir.list(*targets).contains(&target).then_some(*value)
+            }
+            _ => None,
+        });
+        let Some(mut value) = assigned else { return };
+        if let Expr::Call(call) = ir.expr(value) {
+            let call = ir.call(call);
+            match (ir.expr(call.func), call.args) {
+                (Expr::Var(crate::ir::Var::Unbound(n)), [a]) if n.as_str() == "str" => value = a.value,
+                _ => return,
+            }
+        }
+        self.run.muted += 1;
+        let v = self.eval(value);
+        self.run.muted -= 1;
+        if let Value::Outer(o) = v {
+            self.devices.physical = Some((o, self.path));
+        }
+    }
+
+    /// Is it what has been put into `CUDA_VISIBLE_DEVICES`, wherever this is reached?
+    pub(crate) fn is_physical(&mut self, o: OuterId) -> bool {
+        match self.devices.physical {
+            Some((number, when)) => number == o && self.d.implies(self.path, when),
+            None => false,
+        }
+    }
+
+    /// Are the visible devices the first ones, so that renumbering changes nothing?
+    pub(crate) fn visible_in_order(&self) -> bool {
+        let Value::Str(s, _) = self.store.get(self.devices.visible) else { return false };
+        s.as_str().split(',').enumerate().all(|(n, part)| part.trim().parse() == Ok(n))
+    }
+
+    /// A definite index that the literal in the environment leaves no device for. True if that was told.
+    pub(crate) fn check_visible(&mut self, device: Dd, e: ExprId) -> bool {
+        let Value::Str(visible, _) = self.store.get(self.devices.visible) else { return false };
+        let text = visible.as_str().trim();
+        let count = if text.is_empty() || text == "-1" { 0 } else { text.split(',').count() };
+        for (leaf, d, origin) in self.device_leaves(device) {
+            let Device::Cuda(Some(index)) = d else { continue };
+            // Without any visible device it is the missing check that is told.
+            if count == 0 || (index as usize) < count {
+                continue;
+            }
+            let here = self.d.where_leaf(device, &mut |p| p == leaf);
+            let there = self.available(None);
+            let bad = self.d.and(here, there);
+            let Some(bite) = self.bite(bad, false) else { continue };
+            let literal = self
+                .chain(origin)
+                .into_iter()
+                .find(|s| s.reason == crate::flow::domain::value::Reason::Literal);
+            let place = literal.map_or_else(|| self.place(e), |s| s.place);
+            let set = self.devices.visible_at;
+            let kind = Kind::OutsideVisible { index: Some(index), visible: Some(text.to_owned()), set };
+            self.emit(kind, place, bite, Vec::new());
+            return true;
+        }
+        false
+    }
+}

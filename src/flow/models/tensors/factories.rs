@@ -1,0 +1,248 @@
+//! Factories: functions that make tensors.
+
+use crate::flow::domain::diagram::{Dd, TRUE};
+use crate::flow::domain::dims::Dims;
+use crate::flow::domain::event::{Meeting, UseKind};
+use crate::flow::domain::value::{Device, OuterKey, Reason, Role, Tensor, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::arguments::args::Args;
+use crate::flow::models::tensors::functions::last_part;
+use crate::flow::observers::mismatch::meet::{Party, Rule};
+use crate::ir::{Expr, ExprId};
+use crate::torch::{Op, ResultRule};
+
+impl Interp<'_> {
+    /// The result of something that makes a tensor.
+    pub(crate) fn factory(
+        &mut self,
+        op: &'static Op,
+        parties: &[Party],
+        args: &Args,
+        e: ExprId,
+        name: &str,
+        dims: Dims,
+    ) -> Value {
+        self.is_typed_like(args);
+        // `torch.tensor(10, 3)`, meant for a size: a TypeError, on every machine.
+        if name == "torch.tensor" && args.positional.len() > 1 {
+            self.path = crate::flow::domain::diagram::FALSE;
+            return Value::Unknown;
+        }
+        let short = last_part(name);
+        if matches!(short, "arange" | "zeros" | "ones" | "empty" | "rand" | "randn" | "linspace" | "eye") {
+            for &(v, _) in &args.positional {
+                if let Value::Outer(o) = v {
+                    self.evidence.size_proofs.insert(o);
+                }
+            }
+        }
+        let dims = self.factory_dims(short, args, dims);
+        let bytes = crate::flow::models::tensors::sizes::size_in_bytes(self, short, args);
+        let given =
+            if op.accepts.device { args.keyword("device").filter(|(v, _)| *v != Value::None) } else { None };
+        let device = if let Some((v, at)) = given {
+            self.check_device_given(v, e);
+            self.check_truth_given(v, at);
+            self.check_no_dtype(at, e);
+            let d = self.as_device(v, at).unwrap_or_else(|| self.unknown_device());
+            let work = self.run.work;
+            self.check_use(d, e, UseKind::Factory, &format!("`{short}()`"));
+            if bytes.is_some_and(|b| b <= crate::flow::models::tensors::sizes::SMALL) {
+                self.run.work = work;
+            }
+            self.goes_after(d, Some(at));
+            self.check_generator(d, args, e, short);
+            let d = self.because(d, e, Reason::Made);
+            self.check_allocation(d, bytes, e);
+            if name == "torch.tensor" {
+                self.check_made_again(d, e);
+            }
+            d
+        } else {
+            match op.result {
+                // Data from outside may be a list or an array just as well as a tensor.
+                ResultRule::Data
+                    if let Some(&(Value::Outer(o), _)) = args.positional.first()
+                        && let Some(&listed) = self.evidence.no_tensors.get(&o)
+                        && !args.open_names =>
+                {
+                    let made = self.default_device_at(e, Reason::Default);
+                    let unknown = self.unknown_device();
+                    self.ite_device(listed, made, unknown)
+                }
+                // `torch.tensor` is for numbers: who has a tensor is warned and clones it.
+                ResultRule::Data
+                    if name == "torch.tensor"
+                        && !args.open_names
+                        && args.positional.first().is_some_and(|&(v, _)| self.holds_data(v)) =>
+                {
+                    self.made_on_default(e, Reason::Default, short)
+                }
+                ResultRule::Data
+                    if args.positional.first().is_some_and(|&(v, _)| {
+                        matches!(v, Value::Outer(_) | Value::Unknown | Value::Choice(_))
+                    }) =>
+                {
+                    self.unknown_device()
+                }
+                // `torch.tensor(config.scale - 1)` of what is as likely a number.
+                ResultRule::Data
+                    if name == "torch.tensor"
+                        && matches!(args.positional.first(),
+                            Some(&(Value::Tensor(t), _)) if !self.get_tensor(t).certain) =>
+                {
+                    self.unknown_device()
+                }
+                ResultRule::Data if !parties.is_empty() => self.default_device_or(parties[0].device),
+                ResultRule::Cuda => {
+                    let place = self.place(e);
+                    let origin = self.origin(place, Reason::Literal, crate::flow::domain::value::NO_ORIGIN);
+                    let d = self.at(Device::Cuda(None), origin);
+                    self.check_use(d, e, UseKind::LegacyType, &format!("`{name}`"));
+                    d
+                }
+                ResultRule::Backend(b) => {
+                    let place = self.place(e);
+                    let origin = self.origin(place, Reason::Literal, crate::flow::domain::value::NO_ORIGIN);
+                    self.at(Device::Other(b), origin)
+                }
+                ResultRule::Cpu if self.refuses_device(op, args) => {
+                    self.old_constructor(args, e, name);
+                    self.unknown_device()
+                }
+                ResultRule::Cpu => {
+                    let place = self.place(e);
+                    let typed = name == "torch.Tensor";
+                    let reason = if typed { Reason::Typed } else { Reason::Host };
+                    let origin = self.origin(place, reason, crate::flow::domain::value::NO_ORIGIN);
+                    let cpu = self.at(Device::Cpu, origin);
+                    if typed { self.default_type_or(cpu) } else { cpu }
+                }
+                ResultRule::Unknown => self.unknown_device(),
+                // `*sizes` cannot bring a device, which is only taken by name.
+                _ if args.open_names && op.accepts.device => self.unknown_device(),
+                _ if op.honours_default => {
+                    let d = self.made_on_default(e, Reason::Default, short);
+                    self.check_generator(d, args, e, short);
+                    self.check_allocation(d, bytes, e);
+                    d
+                }
+                _ => {
+                    let place = self.place(e);
+                    let origin = self.origin(place, Reason::Host, crate::flow::domain::value::NO_ORIGIN);
+                    self.at(Device::Cpu, origin)
+                }
+            }
+        };
+        if op.accepts.pin_memory && args.keyword("pin_memory").is_some_and(|(v, _)| v == Value::Bool(TRUE)) {
+            self.pins(e, "`pin_memory=True`");
+        }
+        if args.keyword("pin_memory").is_some_and(|(v, _)| v == Value::Bool(TRUE)) && self.is_gpu(device) {
+            self.check_on_cpu(device, e, e, "`pin_memory=True`");
+        }
+        if op.name.as_str() == "torch.Generator" {
+            return Value::Object(self.object(
+                crate::flow::machine::frame::ObjKind::Generator,
+                None,
+                Value::Device(device),
+            ));
+        }
+        let device = match args.keyword("pin_memory") {
+            Some((v, _)) if v != Value::Bool(crate::flow::domain::diagram::FALSE) => {
+                self.because(device, e, Reason::Pinned)
+            }
+            _ => device,
+        };
+        let role = match args.keyword("requires_grad") {
+            Some((Value::Bool(TRUE), _)) => Role::Leaf,
+            _ => Role::Plain,
+        };
+        self.check_bfloat16(device, args, e);
+        let double = self.double_of_factory(op, args);
+        let double = self.doubles_go(device, double, e);
+        self.tensor(Tensor { device, dims, role, certain: true, bytes, double })
+    }
+
+    /// `torch.Tensor([1.0], device=device)`, `torch.from_numpy(x, device=device)`: raises on the spot, unless it is an old
+    /// constructor and that is the CPU. What comes after it never sees a tensor on the CPU where another one was wanted.
+    fn refuses_device(&mut self, op: &'static Op, args: &Args) -> bool {
+        let Some((v, at)) = args.keyword("device").filter(|(v, _)| *v != Value::None) else { return false };
+        let cpu = |d: Device| d == Device::Cpu;
+        let fits = self
+            .as_device(v, at)
+            .is_some_and(|d| self.device_leaves(d).into_iter().all(|(_, device, _)| cpu(device)));
+        !op.accepts.device && !fits
+    }
+
+    /// `torch.LongTensor([1], device="cuda")`: the old constructors make tensors on the CPU, and on nothing else.
+    fn old_constructor(&mut self, args: &Args, e: ExprId, name: &str) {
+        if !name.ends_with("Tensor") || name == "torch.Tensor" && self.may_have_another_type() {
+            return;
+        }
+        let Some((v, at)) = args.keyword("device") else { return };
+        // They know no other keywords, and refuse them on any machine.
+        if args.keywords.iter().any(|(keyword, ..)| !matches!(keyword.as_str(), "device" | "data")) {
+            return;
+        }
+        if let Some(device) = self.as_device(v, at) {
+            self.check_cpu_demand(device, at, e, &format!("`{name}`"), Meeting::OldConstructor);
+        }
+    }
+
+    /// `torch.tensor(data, dtype=x.dtype)`: `x` is a tensor, or a module that tells the type of its parameters.
+    fn is_typed_like(&mut self, args: &Args) {
+        let Some((_, at)) = args.keyword("dtype") else { return };
+        let Expr::Attr { base, name } = self.linked().ir.expr(at) else { return };
+        let Expr::Var(_) = self.linked().ir.expr(base) else { return };
+        self.run.muted += 1;
+        if let (Value::Outer(o), "dtype") = (self.eval(base), name.as_str()) {
+            self.evidence.typed_like.insert(o);
+        }
+        self.run.muted -= 1;
+    }
+
+    fn holds_data(&self, v: Value) -> bool {
+        match v {
+            // What a module's `forward` is given is rather a tensor, and what is in a dict as likely as not: that stays where it is.
+            Value::Outer(o) => {
+                let outer = self.t.get_outer(o);
+                let named = matches!(outer.key, OuterKey::Item { key: Some(Value::Str(..)), .. });
+                !self.is_tensorish(o) && outer.with.is_none() && !named
+            }
+            Value::Unknown => true,
+            // Numbers or lists of them, whichever it is.
+            Value::Choice(_) => self.values_of(v).into_iter().all(|v| match v {
+                Value::Tensor(_) | Value::Choice(_) => false,
+                Value::Outer(_) => self.holds_data(v),
+                _ => true,
+            }),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn check_generator(&mut self, device: Dd, args: &Args, e: ExprId, name: &str) {
+        let Some((v, at)) = args.keyword("generator") else { return };
+        self.generator_meets(v, at, device, e, name);
+    }
+
+    /// A generator, perhaps one of several or none, is used for numbers on this device.
+    pub(crate) fn generator_meets(&mut self, v: Value, at: ExprId, device: Dd, e: ExprId, name: &str) {
+        if let Value::Choice(_) = v {
+            self.each(v, &mut |i, v| {
+                i.generator_meets(v, at, device, e, name);
+                Value::Absent
+            });
+            return;
+        }
+        let Value::Object(id) = v else { return };
+        if self.obj(id).kind != crate::flow::machine::frame::ObjKind::Generator {
+            return;
+        }
+        let Value::Device(g) = self.own(id) else { return };
+        let parties = [
+            Party { expr: at, device: g, dims: Dims::SOME, rule: Rule::STRICT },
+            Party { expr: e, device, dims: Dims::SOME, rule: Rule::STRICT },
+        ];
+        self.meet(Meeting::Generator, &format!("`{name}()`"), e, &parties);
+    }
+}

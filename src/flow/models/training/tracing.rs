@@ -1,0 +1,76 @@
+//! Modules that are handed to what runs them once and writes down what they do: `torch.onnx.export(module, args)`.
+//!
+//! That is a call of the module with these arguments, and for many a module the only one.
+
+use crate::flow::domain::event::Event;
+use crate::flow::domain::value::Value;
+use crate::flow::machine::Interp;
+use crate::flow::machine::arguments::args::Args;
+use crate::flow::machine::arguments::callers::Parameter;
+use crate::flow::machine::frame::ObjKind;
+use crate::ir::ExprId;
+use crate::link::ClassKey;
+
+/// Functions that run a module, and what they call its arguments.
+const TRACERS: &[(&str, &str)] = &[
+    ("torch.onnx.export", "args"),
+    ("torch.onnx.dynamo_export", "args"),
+    ("torch.jit.trace", "example_inputs"),
+    ("torch.export.export", "args"),
+];
+
+impl Interp<'_> {
+    /// A call of something outside: if it runs a module, so does this.
+    pub(crate) fn traces(&mut self, callee: &str, args: &Args, e: ExprId) {
+        let Some(&(_, name)) = TRACERS.iter().find(|t| t.0 == callee) else { return };
+        let module = args
+            .positional
+            .first()
+            .copied()
+            .or_else(|| ["model", "func", "mod"].iter().find_map(|n| args.keyword(n)));
+        let Some((Value::Object(id), _)) = module else { return };
+        if self.obj(id).kind != ObjKind::Module {
+            return;
+        }
+        if let Some(class) = self.obj(id).class {
+            self.calls.callers.traced.insert(class);
+        }
+        let Some((given, at)) = args.get(1, name) else { return };
+        let positional: Vec<(Value, ExprId)> = match given {
+            Value::Tensor(_) => vec![(given, at)],
+            given => match self.exact_elements(given) {
+                Some(items) => items.into_iter().map(|v| (v, at)).collect(),
+                None => return,
+            },
+        };
+        // A dict at the end has arguments by name.
+        let named = |&(v, _): &(Value, ExprId)| matches!(v, Value::Object(o) if matches!(self.obj(o).kind, ObjKind::Dict { .. }));
+        if positional.iter().any(named) || args.keyword("kwargs").is_some() {
+            return;
+        }
+        let before = self.path;
+        self.calls.callers.tracing += 1;
+        self.call_module(id, &Args { positional, ..Args::default() }, e);
+        self.calls.callers.tracing -= 1;
+        self.path = before;
+    }
+
+    /// A module is called, in the usual way.
+    pub(crate) fn module_is_called(&mut self, class: Option<ClassKey>) {
+        if self.calls.callers.tracing == 0
+            && let Some(class) = class
+        {
+            self.calls.callers.called.insert(class);
+        }
+    }
+
+    /// Is it about what `forward` is given, of a module that is only ever run by what writes down what it does? What that
+    /// gives it has been looked at.
+    pub(crate) fn is_only_traced(&self, event: &Event, parameter: Option<Parameter>) -> bool {
+        let Some((func, _)) = parameter.filter(|_| event.stack.is_empty()) else { return false };
+        let function = self.program.get(self.entry).ir.function(func);
+        let Some(class) = function.class else { return false };
+        let key = ClassKey { module: self.entry, class };
+        self.calls.callers.traced.contains(&key) && !self.calls.callers.called.contains(&key)
+    }
+}

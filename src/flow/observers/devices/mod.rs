@@ -1,0 +1,9 @@
+//! Observers of uses of devices: guards, spelling, what stands where no device belongs.
+
+pub(crate) mod device_text;
+pub(crate) mod discarded;
+pub(crate) mod guards;
+pub(crate) mod misplaced;
+pub(crate) mod module_device;
+pub(crate) mod silenced;
+pub(crate) mod spelling;

@@ -1,0 +1,5 @@
+//! Observers of operations on two devices.
+
+pub(crate) mod clash;
+pub(crate) mod conventions;
+pub(crate) mod meet;

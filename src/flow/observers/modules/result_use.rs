@@ -1,0 +1,185 @@
+//! What becomes of a result: whether anything differentiates it.
+
+use crate::ir::{Expr, ExprId, FuncId, Module, Stmt, StmtId, Var};
+use crate::span::Span;
+use crate::sym::Sym;
+use std::ops::Range;
+
+/// What these give has no graph.
+const CUTS: &[&str] = &["item", "tolist", "detach", "numpy", "argmax"];
+/// A call that differentiates needs gradients, and so does whoever calls the function that it is in.
+pub(crate) const DIFFERENTIATES: &[&str] = &["backward", "manual_backward"];
+
+impl<'a> Course<'a> {
+    pub(crate) fn of(ir: &'a Module, func: FuncId, call: Span) -> Self {
+        let mut course = Self { ir, func, call, held: Vec::new(), escapes: false };
+        while course.goes_on() {}
+        course
+    }
+
+    pub(crate) fn inside(&self, at: Span) -> bool {
+        self.func.0 == 0 || self.ir.function(self.func).span.contains(at)
+    }
+
+    /// The numbers of the function's expressions.
+    pub(crate) fn exprs(&self) -> Range<usize> {
+        let range = &self.ir.function(self.func).exprs;
+        if self.func.0 == 0 { 0..self.ir.exprs.len() } else { range.start as usize..range.end as usize }
+    }
+
+    /// The function's expressions that are in this one, itself included.
+    fn parts(&self, e: ExprId) -> impl Iterator<Item = (Expr, Span)> + 'a {
+        let (ir, own, parts) = (self.ir, self.exprs(), self.ir.exprs_in(e));
+        let all = parts.start.max(own.start)..parts.end.min(own.end);
+        all.map(|n| (ir.exprs[n], ir.expr_spans[n]))
+    }
+
+    /// One pass over the function's statements. Is something more held than before?
+    fn goes_on(&mut self) -> bool {
+        let (ir, before) = (self.ir, self.held.len());
+        for (n, s) in ir.stmts.iter().enumerate() {
+            if !self.inside(ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)))) {
+                continue;
+            }
+            match s {
+                Stmt::Assign { targets, value } if self.carries(*value) => {
+                    ir.list(*targets).iter().for_each(|&t| self.hold(t, false));
+                }
+                Stmt::AugAssign { target, value, .. } | Stmt::For { target, iter: value, .. }
+                    if self.carries(*value) =>
+                {
+                    self.hold(*target, false);
+                }
+                // `losses.append(loss)`
+                Stmt::Expr(e) => {
+                    if let Expr::Call(c) = ir.expr(*e)
+                        && let Expr::Attr { base, .. } = ir.expr(ir.call(c).func)
+                        && ir.call(c).args.iter().any(|a| self.carries(a.value))
+                    {
+                        self.hold(base, true);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.held.len() > before
+    }
+
+    /// The target, or what is in it, holds the value from here on.
+    fn hold(&mut self, target: ExprId, part: bool) {
+        let holder = match self.ir.expr(target) {
+            Expr::Var(v) => {
+                let function = self.ir.function(self.func);
+                let given = part && matches!(v, Var::Local(s) if function.params.iter().any(|p| p.slot == s));
+                self.escapes |= given || !matches!(v, Var::Local(_));
+                Holder::Variable(v)
+            }
+            Expr::Attr { name, .. } => {
+                self.escapes = true;
+                Holder::Attribute(name)
+            }
+            Expr::Index { base, .. } => return self.hold(base, true),
+            Expr::Star(base) => return self.hold(base, part),
+            Expr::Tuple(list) | Expr::List(list) => {
+                return self.ir.list(list).iter().for_each(|&t| self.hold(t, part));
+            }
+            _ => return,
+        };
+        if !self.held.contains(&holder) {
+            self.held.push(holder);
+        }
+    }
+
+    /// Is the call, or something that holds what it gives, in the piece of source, and not only its numbers?
+    fn carries(&self, piece: ExprId) -> bool {
+        let at = self.ir.span(piece);
+        let found = |s: Span| at.contains(s) && !self.is_cut(s, piece);
+        found(self.call)
+            || !self.held.is_empty()
+                && self.parts(piece).any(|(e, s)| {
+                    let held = match e {
+                        Expr::Var(v) => self.held.contains(&Holder::Variable(v)),
+                        Expr::Attr { name, .. } => self.held.contains(&Holder::Attribute(name)),
+                        _ => false,
+                    };
+                    held && found(s)
+                })
+    }
+
+    /// Has the piece of source something around the place that has no graph: `loss.item()`, `out.detach()`?
+    fn is_cut(&self, place: Span, piece: ExprId) -> bool {
+        let (ir, whole) = (self.ir, self.ir.span(piece));
+        self.parts(piece).any(|(e, at)| {
+            at != place
+                && whole.contains(at)
+                && at.contains(place)
+                && match e {
+                    Expr::Call(c) => match ir.expr(ir.call(c).func) {
+                        Expr::Attr { name, .. } => CUTS.contains(&name.as_str()),
+                        Expr::Var(Var::Unbound(n)) => matches!(n.as_str(), "float" | "int"),
+                        _ => false,
+                    },
+                    _ => false,
+                }
+        })
+    }
+
+    /// Does it come to a `backward()` of the function?
+    pub(crate) fn is_differentiated(&self) -> bool {
+        let ir = self.ir;
+        self.exprs().any(|n| match ir.exprs[n] {
+            Expr::Call(c) => {
+                matches!(ir.expr(ir.call(c).func), Expr::Attr { name, .. } if DIFFERENTIATES.contains(&name.as_str()))
+                    && self.carries(ExprId(u32::try_from(n).unwrap_or(u32::MAX)))
+            }
+            _ => false,
+        })
+    }
+}
+
+/// Where what a call gives goes to in the function that it is in, as far as names tell.
+pub(crate) struct Course<'a> {
+    pub(crate) ir: &'a Module,
+    pub(crate) func: FuncId,
+    pub(crate) call: Span,
+    /// What holds it, or something made of it.
+    pub(crate) held: Vec<Holder>,
+    /// It may be found again without the function's result: in an attribute, in what the function was given.
+    pub(crate) escapes: bool,
+}
+
+/// What keeps a value: a variable, or an attribute of that name, of whatever object.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Holder {
+    Variable(Var),
+    Attribute(Sym),
+}
+
+/// Does the object measure, show or record, by its name? Its `step()` trains nothing.
+pub(crate) fn measures(ir: &Module, object: ExprId) -> bool {
+    const MEASURES: &[&str] =
+        &["metric", "meter", "calculator", "evaluator", "bar", "progress", "prof", "logger"];
+    ir.last_name(object).is_some_and(|name| {
+        let name = name.as_str().to_ascii_lowercase();
+        MEASURES.iter().any(|word| name.contains(word))
+    })
+}
+
+/// Where something is put into training mode after the call: what comes then is about other rounds.
+pub(crate) fn trained_again(ir: &Module, function: Span, call: Span) -> u32 {
+    let trains = ir.exprs.iter().zip(&ir.expr_spans).filter(|&(e, &at)| {
+        function.contains(at)
+            && at.start > call.end
+            && matches!(e, Expr::Attr { name, .. } if name.as_str() == "train")
+    });
+    trains.map(|(_, at)| at.start).min().unwrap_or(u32::MAX)
+}
+
+/// Is the place in the head of a `with` statement around the call?
+pub(crate) fn heads(ir: &Module, at: Span, call: Span) -> bool {
+    ir.stmts.iter().enumerate().any(|(n, s)| {
+        let Stmt::With { items, .. } = s else { return false };
+        ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX))).contains(call)
+            && items.iter().any(|&(e, _)| ir.span(e).contains(at))
+    })
+}

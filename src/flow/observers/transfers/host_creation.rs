@@ -1,0 +1,210 @@
+//! Tensors that are made on the host only to be moved.
+
+use crate::flow::domain::diagram::Dd;
+use crate::flow::domain::event::Kind;
+use crate::flow::domain::value::{Device, Reason, Tensor, Value};
+use crate::flow::machine::Interp;
+use crate::flow::observers::transfers::host_values::{calls_backward, joins_others};
+use crate::ir::{CmpOp, Expr, ExprId, FuncId, Stmt, StmtId};
+use crate::link::ModIdx;
+use crate::sym::Sym;
+
+/// Methods that give numbers made of the same ones alone, in another shape or type.
+pub(crate) const OF_ITSELF: &[&str] = &[
+    "view",
+    "reshape",
+    "unsqueeze",
+    "squeeze",
+    "expand",
+    "repeat",
+    "float",
+    "long",
+    "bool",
+    "half",
+    "double",
+    "int",
+    "flatten",
+    "contiguous",
+    "t",
+    "exp",
+    "log",
+    "sqrt",
+    "pow",
+    "cos",
+    "sin",
+    "neg",
+    "abs",
+    "square",
+    "flip",
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "type",
+];
+
+impl Interp<'_> {
+    /// `torch.zeros(n).to(device)`, or on two lines.
+    pub(crate) fn check_created(&mut self, t: Tensor, target: Dd, e: ExprId, base: ExprId) {
+        let Some((reason, made)) = self.host_reason(t) else { return };
+        let counted =
+            matches!(reason, Reason::Default | Reason::Host | Reason::Typed) && self.counts_up(base);
+        if !counted && reason != Reason::Default {
+            return;
+        }
+        // Of nothing there is nothing to copy.
+        let kept =
+            || self.is_cached() || self.fills_a_cache(e) || self.is_made_anew(e) || self.becomes_weight(e);
+        if t.bytes == Some(0) || self.happens_once() || kept() {
+            return;
+        }
+        let at_once = matches!(self.linked().ir.expr(base), Expr::Call(_));
+        // What is first worked on, for a device that is only named, may be part of setting something up.
+        if !at_once && (!self.on_every_call(target) || self.is_kept(e)) {
+            return;
+        }
+        let value = self.assigned_before(base).unwrap_or(base);
+        let every_call = self.on_every_call(target) && !self.is_kept(e);
+        if counted
+            || self.comes_from(value, made)
+            || at_once && self.copies_array(base)
+            || every_call && self.is_put_together(value)
+        {
+            self.tell_where(target, e, Kind::CreatedThenMoved { counted });
+        }
+    }
+
+    /// Does it happen once, where the copy costs nothing that matters: while a file or an object is set up, in a test?
+    pub(crate) fn happens_once(&self) -> bool {
+        let here = self.linked().ir.function(self.here().func);
+        if self.here().loops.is_empty() && joins_others(&self.linked().ir, here) {
+            return true;
+        }
+        let (mut looped, mut trains, mut set_up) = (false, false, false);
+        let mut at = Some(self.frame);
+        while let Some(f) = at {
+            let frame = &self.frames[f.0 as usize];
+            let ir = &self.program.get(frame.module).ir;
+            let function = ir.function(frame.func);
+            let around = looped || !frame.loops.is_empty();
+            trains |= around && calls_backward(ir, function);
+            set_up |= self.sets_up(function.name, frame.module, frame.func);
+            // The constructor's own loops go over what the object is made of, unless all the work is done there.
+            looped = match function.name.as_str() {
+                "__init__" => looped || trains,
+                _ => around,
+            };
+            at = frame.caller;
+        }
+        let name = here.name;
+        !looped && (set_up || self.here().func.0 == 0 || name.as_str().starts_with("test"))
+    }
+
+    /// Does the function run once for an object, or for a test?
+    pub(crate) fn sets_up(&self, name: Sym, module: ModIdx, func: FuncId) -> bool {
+        matches!(name.as_str(), "__init__" | "setUp" | "setup_method")
+            || self.relevance.set_up.contains(module, func)
+    }
+
+    /// A variable that went to the device and comes back, and that nothing else has in the meantime or ever.
+    pub(crate) fn check_returned(&mut self, t: Tensor, e: ExprId, base: ExprId) {
+        let Some(value) = self.assigned_before(base) else { return };
+        let went = self.place(value);
+        let there: Vec<u32> = self
+            .device_leaves(t.device)
+            .into_iter()
+            .filter(|&(_, d, origin)| {
+                let chain = self.chain(origin);
+                d != Device::Cpu
+                    && chain.first().is_some_and(|s| s.reason == Reason::Moved && s.place == went)
+            })
+            .map(|(leaf, ..)| leaf)
+            .collect();
+        let ir = &self.linked().ir;
+        let Expr::Call(c) = ir.expr(value) else { return };
+        let Expr::Attr { base: from, .. } = ir.expr(ir.call(c).func) else { return };
+        let function = ir.function(self.here().func).span;
+        let whole = self.here().func.0 == 0;
+        let var = ir.expr(base);
+        let used =
+            ir.exprs.iter().zip(&ir.expr_spans).any(|(x, &at)| {
+                *x == var && (whole || function.contains(at)) && at.start > ir.span(base).start
+            });
+        // A batch, or what was made here: its numbers are on the host already.
+        self.run.muted += 1;
+        let source = self.eval(from);
+        self.run.muted -= 1;
+        let on_host = match source {
+            Value::Tensor(s) => self.only_host(self.get_tensor(s).device),
+            _ => false,
+        };
+        let renamed = ir.expr(from) == var;
+        if used || there.is_empty() || !on_host && !renamed {
+            return;
+        }
+        let here = self.d.where_leaf(t.device, &mut |p| there.contains(&p));
+        let available = self.available(None);
+        let bad = self.d.and(here, available);
+        if let Some(bite) = self.bite(bad, false) {
+            let back = self.place(e);
+            self.emit(Kind::ThereAndBack { back }, went, bite, Vec::new());
+        }
+    }
+
+    /// `x.cpu().to(device)`, of what is there already.
+    pub(crate) fn check_round_trip(&mut self, target: Dd, e: ExprId, base: ExprId) {
+        let ir = &self.linked().ir;
+        let Expr::Call(c) = ir.expr(base) else { return };
+        let Expr::Attr { base: from, name } = ir.expr(ir.call(c).func) else { return };
+        if name.as_str() != "cpu" || !ir.call(c).args.is_empty() {
+            return;
+        }
+        self.run.muted += 1;
+        let source = self.eval(from);
+        self.run.muted -= 1;
+        let Value::Tensor(s) = source else { return };
+        let s = self.get_tensor(s);
+        if !s.certain {
+            return;
+        }
+        let places = &self.t.places;
+        let back = self.d.zip(s.device, target, &mut |x, y| {
+            let (x, y) = (places.get(x).0, places.get(y).0);
+            u32::from(x == y && matches!(x, Device::Cuda(_)))
+        });
+        let available = self.available(None);
+        let Some(bad) = back.map(|back| self.d.and(back, available)) else { return };
+        if let Some(bite) = self.bite(bad, false) {
+            let (went, back) = (self.place(base), self.place(e));
+            self.emit(Kind::ThereAndBack { back }, went, bite, Vec::new());
+        }
+    }
+
+    /// In a loop, or where the data is.
+    fn on_every_call(&self, target: Dd) -> bool {
+        !self.here().loops.is_empty()
+            || self
+                .device_leaves(target)
+                .iter()
+                .any(|(_, d, _)| matches!(d, Device::Of(_) | Device::Cuda(_) | Device::CudaSome))
+    }
+
+    /// Is it made where something is missing, and then kept: `if key not in tables: tables[key] = …`?
+    fn is_kept(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let at = ir.span(e);
+        let span = |n: usize| ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)));
+        ir.stmts.iter().enumerate().any(|(n, s)| {
+            let Stmt::If { test, .. } = *s else { return false };
+            let missing = matches!(ir.expr(test), Expr::Compare { op: CmpOp::Is | CmpOp::NotIn, .. });
+            missing
+                && span(n).contains(at)
+                && ir.stmts.iter().enumerate().any(|(m, inner)| {
+                    span(n).contains(span(m))
+                        && matches!(inner, Stmt::Assign { targets, .. } if ir.list(*targets).iter().any(|&t| {
+                            matches!(ir.expr(t), Expr::Attr { .. } | Expr::Index { .. })
+                        }))
+                })
+        })
+    }
+}

@@ -1,0 +1,382 @@
+//! Clocks around work on a GPU that nobody waits for.
+//!
+//! A call of a model puts work into a queue and returns. Which stretches of a function are timed, and whether anything in
+//! one waits, is told by its text; where the work goes is told by the values.
+
+use crate::flow::domain::diagram::{Cond, FALSE};
+use crate::flow::domain::event::Kind;
+use crate::flow::domain::value::{Device, ObjId, OuterId, OuterKey, Value};
+use crate::flow::machine::Interp;
+use crate::flow::machine::arguments::args::Args;
+use crate::flow::machine::frame::ObjKind;
+use crate::flow::query::call_sites::own_method;
+use crate::ir::{ArgKind, BinOp, Call, Expr, ExprId, FuncId, Function, Stmt, Var};
+use crate::link::{ModIdx, Program, Resolved, Target};
+use crate::span::Span;
+
+/// Clocks of the host.
+const CLOCKS: &[&str] = &[
+    "time.time",
+    "time.time_ns",
+    "time.perf_counter",
+    "time.perf_counter_ns",
+    "time.monotonic",
+    "time.monotonic_ns",
+    "timeit.default_timer",
+];
+/// Names of what waits for the device, or may: reads, copies, prints, barriers, events, and the clocks' other uses.
+const WAITS: &[&str] = &[
+    "synchronize",
+    "item",
+    "cpu",
+    "numpy",
+    "tolist",
+    "wait",
+    "barrier",
+    "elapsed_time",
+    "record",
+    "print",
+    "Event",
+    "join",
+    "to",
+    "cuda",
+    "save",
+    "empty_cache",
+    "all",
+    "any",
+    "nonzero",
+    "mark_step",
+    "allclose",
+    "bool",
+    "int",
+    "float",
+    "generate",
+    "sync",
+    "block_until_ready",
+    "is_finite",
+    "isnan",
+    "timeit",
+];
+/// Operations that people time.
+const HEAVY: &[&str] = &[
+    "matmul",
+    "mm",
+    "bmm",
+    "addmm",
+    "baddbmm",
+    "einsum",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "scaled_dot_product_attention",
+    "svd",
+    "inv",
+];
+/// Parts of the names of a model, and of methods that run one.
+const COMPUTES: &[&str] = &[
+    "model", "net", "module", "forward", "encod", "decod", "predict", "infer", "backbone", "head", "sample",
+];
+/// How deep functions that are called in such a stretch are looked into.
+const MAX_DEPTH: u32 = 3;
+
+/// A stretch of a function between two looks at a clock, of which the difference is taken.
+struct Timed {
+    /// The first look.
+    start: ExprId,
+    /// The second.
+    end: ExprId,
+    /// The loop in whose every round the clock is started anew after that: the stretch is a round.
+    round: Option<Span>,
+}
+
+impl Interp<'_> {
+    /// A module computes something on this device: is it timed?
+    pub(crate) fn check_timed(&mut self, module: ObjId, device: crate::flow::domain::diagram::Dd, e: ExprId) {
+        if self.run.muted > 0 || self.here().func.0 == 0 && self.run.symbolic {
+            return;
+        }
+        let Some(timed) = self.timed_around(e) else { return };
+        if self.waits_itself(module, 0) {
+            return;
+        }
+        let here = self.where_on_gpu(device);
+        self.timed_work(here, &timed, e);
+    }
+
+    /// Does the module, or one of its parts, wait for the device as it computes?
+    fn waits_itself(&self, id: ObjId, depth: u32) -> bool {
+        let object = self.obj(id);
+        let forward = object.class.and_then(|class| self.program.find_method(class, self.known.forward));
+        if forward.is_some_and(|(m, f)| reads_or_copies(self.program, m, f, 0)) {
+            return true;
+        }
+        let items = match (object.kind, self.own(id)) {
+            (ObjKind::List { .. } | ObjKind::Dict { .. }, Value::Seq(s)) => self.seq_items(s).to_vec(),
+            _ => Vec::new(),
+        };
+        let attrs = object.attrs.iter().map(|&(_, cell)| self.store.get(cell));
+        depth < MAX_DEPTH
+            && attrs.chain(items).any(|v| match v {
+                Value::Object(part) => part != id && self.waits_itself(part, depth + 1),
+                _ => false,
+            })
+    }
+
+    /// The same for a model of which nothing is known but what it is given.
+    pub(crate) fn check_timed_call(&mut self, args: &Args, e: ExprId) {
+        if self.run.muted > 0 || self.is_some_method(e) {
+            return;
+        }
+        let Some(timed) = self.timed_around(e) else { return };
+        let mut here = FALSE;
+        for (v, _) in args.values().collect::<Vec<_>>() {
+            if let Value::Tensor(t) = v {
+                let on = self.where_on_gpu(self.get_tensor(t).device);
+                here = self.d.or(here, on);
+            }
+        }
+        self.timed_work(here, &timed, e);
+    }
+
+    /// `evaluator.process(inputs, outputs)`: is a method of a variable called whose name does not say that a model computes?
+    fn is_some_method(&self, e: ExprId) -> bool {
+        let ir = &self.linked().ir;
+        let Expr::Call(id) = ir.expr(e) else { return false };
+        let Expr::Attr { base, name } = ir.expr(ir.call(id).func) else { return false };
+        let Expr::Var(var) = ir.expr(base) else { return false };
+        let own = ir.function(self.here().func).params.first().is_some_and(|p| var == Var::Local(p.slot));
+        !own && !COMPUTES.iter().any(|part| name.as_str().contains(part))
+    }
+
+    /// A product of matrices or a convolution is as much work as a model.
+    pub(crate) fn check_timed_operation(&mut self, name: &str, result: Value, e: ExprId) {
+        let Value::Tensor(t) = result else { return };
+        if self.run.muted > 0 || !HEAVY.contains(&name) {
+            return;
+        }
+        let here = self.where_on_gpu(self.get_tensor(t).device);
+        if here == FALSE {
+            return;
+        }
+        if let Some(timed) = self.timed_around(e) {
+            self.timed_work(here, &timed, e);
+        }
+    }
+
+    /// Has it been made by another library's class, or out of such an object: `LazyTensor(x) - LazyTensor(y)`?
+    pub(crate) fn is_of_library_class(&self, v: Value) -> bool {
+        let made = |o: OuterId| {
+            let OuterKey::Result { module, expr, .. } = self.t.get_outer(o).key else { return false };
+            let ir = &self.program.get(module).ir;
+            let Expr::Call(id) = ir.expr(expr) else { return false };
+            let Some(Resolved::External(path)) = self.program.resolve_expr(module, ir.call(id).func) else {
+                return false;
+            };
+            let class = |name: &str| name.starts_with(char::is_uppercase);
+            !path.as_str().starts_with("torch.") && path.as_str().rsplit('.').next().is_some_and(class)
+        };
+        match v {
+            Value::Outer(o) => made(o),
+            Value::Tensor(t) => self
+                .device_leaves(self.get_tensor(t).device)
+                .iter()
+                .any(|&(_, d, _)| matches!(d, Device::Of(o) if made(o))),
+            Value::Choice(_) => self.values_of(v).into_iter().any(|v| self.is_of_library_class(v)),
+            _ => false,
+        }
+    }
+
+    fn timed_work(&mut self, here: Cond, timed: &Timed, e: ExprId) {
+        let there = self.available(None);
+        let bad = self.d.and(here, there);
+        if let Some(bite) = self.bite(bad, false) {
+            let kind = Kind::TimedWithoutWait { started: self.place(timed.start), work: self.place(e) };
+            self.emit(kind, self.place(timed.end), bite, Vec::new());
+        }
+    }
+
+    fn where_on_gpu(&mut self, device: crate::flow::domain::diagram::Dd) -> Cond {
+        let mut gpus = Vec::new();
+        for (leaf, d, _) in self.device_leaves(device) {
+            let gpu = match d {
+                Device::Cuda(_) | Device::CudaSome => true,
+                // Where a GPU has gone another way it is none.
+                Device::Named(o) if self.t.get_outer(o).device => {
+                    let (cuda, there) = (self.if_on_cuda(o), self.available(None));
+                    let there = self.d.and(self.path, there);
+                    self.d.and(there, cuda) != FALSE
+                }
+                _ => false,
+            };
+            if gpu {
+                gpus.push(leaf);
+            }
+        }
+        if gpus.is_empty() {
+            return FALSE;
+        }
+        self.d.where_leaf(device, &mut |p| gpus.contains(&p))
+    }
+
+    /// The timed stretch around an expression, if nothing in it waits.
+    fn timed_around(&mut self, e: ExprId) -> Option<Timed> {
+        let module = self.here().module;
+        let program = self.program;
+        if !*self.observed.clocks.entry(module).or_insert_with(|| imports_clock(program, module)) {
+            return None;
+        }
+        let ir = &program.get(module).ir;
+        let at = ir.span(e);
+        let scope = Some(self.here().func).filter(|func| func.0 != 0).map(|func| ir.function(func));
+        let timed = stretches(self.program, module, scope)
+            .into_iter()
+            .find(|t| ir.span(t.start).end <= at.start && at.end <= ir.span(t.end).start)?;
+        let stretch = Span { start: ir.span(timed.start).end, end: ir.span(timed.end).start };
+        let quiet = |stretch| !waits(self.program, module, stretch, 0);
+        (quiet(stretch) && timed.round.is_none_or(quiet)).then_some(timed)
+    }
+}
+
+/// Does a `forward`, or a method that it calls, read numbers of the device, or copy some to it from memory that is not pinned? Either
+/// takes until all that was queued before is done.
+fn reads_or_copies(program: &Program, module: ModIdx, func: FuncId, depth: u32) -> bool {
+    let ir = &program.get(module).ir;
+    let known = |e: ExprId| match program.resolve_expr(module, e) {
+        Some(Resolved::External(path)) => Some(crate::torch::canonical(path)),
+        _ => None,
+    };
+    let on_host = |call: Call<'_>| {
+        known(call.func).is_some_and(|path| matches!(path.as_str(), "torch.tensor" | "torch.from_numpy"))
+    };
+    ir.exprs[ir.exprs_of(ir.function(func))].iter().any(|e| {
+        let Expr::Call(id) = *e else { return false };
+        let call = ir.call(id);
+        let placed =
+            call.args.iter().any(|a| matches!(a.kind, ArgKind::Keyword(k) if k.as_str() == "device"));
+        if placed && on_host(call) {
+            return true;
+        }
+        let own = || own_method(program, module, ir.function_around(call.func), call.func);
+        if depth < MAX_DEPTH && own().is_some_and(|(m, f)| reads_or_copies(program, m, f, depth + 1)) {
+            return true;
+        }
+        match ir.expr(call.func) {
+            Expr::Attr { base, name } => match name.as_str() {
+                "to" if call
+                    .args
+                    .iter()
+                    .any(|a| matches!(ir.expr(a.value), Expr::Str(d) if d.as_str() == "cpu")) =>
+                {
+                    true
+                }
+                "item" | "tolist" | "numpy" | "cpu" | "synchronize" | "nonzero" => true,
+                "to" | "cuda" => ir.exprs_in(base).any(|n| match ir.exprs[n] {
+                    Expr::Call(made) => on_host(ir.call(made)),
+                    _ => false,
+                }),
+                _ => false,
+            },
+            _ => false,
+        }
+    })
+}
+
+fn imports_clock(program: &Program, module: ModIdx) -> bool {
+    program.get(module).targets.values().any(|t| match t {
+        Target::External(path) => matches!(path.as_str().split('.').next(), Some("time" | "timeit")),
+        _ => false,
+    })
+}
+
+fn is_clock(program: &Program, module: ModIdx, call: Call<'_>) -> bool {
+    call.args.is_empty()
+        && matches!(program.resolve_expr(module, call.func), Some(Resolved::External(path)) if CLOCKS.contains(&path.as_str()))
+}
+
+/// Every `clock() - start` of a function, or of a file's body, with the last look before it.
+fn stretches(program: &Program, module: ModIdx, scope: Option<&Function>) -> Vec<Timed> {
+    let ir = &program.get(module).ir;
+    let (stmts, exprs) =
+        scope.map_or((0..ir.stmts.len(), 0..ir.exprs.len()), |f| (ir.stmts_of(f), ir.exprs_of(f)));
+    let clock = |e: ExprId| matches!(ir.expr(e), Expr::Call(c) if is_clock(program, module, ir.call(c)));
+    // `start = clock()`
+    let looks: Vec<(Expr, ExprId)> = ir.stmts[stmts]
+        .iter()
+        .filter_map(|s| match s {
+            Stmt::Assign { targets, value } if clock(*value) => {
+                ir.list(*targets).first().map(|&t| (ir.expr(t), *value))
+            }
+            _ => None,
+        })
+        .collect();
+    let last = |name: Expr, before: u32| {
+        looks
+            .iter()
+            .filter(|(n, at)| *n == name && ir.span(*at).end <= before)
+            .map(|&(_, at)| at)
+            .max_by_key(|&at| ir.span(at).start)
+    };
+    let differences = ir.exprs[exprs].iter().filter_map(|e| match *e {
+        Expr::Binary { op: BinOp::Sub, left, right } => Some((left, right)),
+        _ => None,
+    });
+    differences
+        .filter_map(|(left, right)| {
+            if !matches!(ir.expr(right), Expr::Var(_)) {
+                return None;
+            }
+            let end = if clock(left) { left } else { last(ir.expr(left), ir.span(left).start)? };
+            let start = last(ir.expr(right), ir.span(end).start)?;
+            let round = loops_around(ir, end).find(|round| {
+                looks.iter().any(|&(name, at)| {
+                    let at = ir.span(at);
+                    name == ir.expr(right) && round.contains(at) && at.start > ir.span(end).start
+                })
+            });
+            Some(Timed { start, end, round })
+        })
+        .collect()
+}
+
+/// The loops around an expression.
+fn loops_around(ir: &crate::ir::Module, e: ExprId) -> impl Iterator<Item = Span> {
+    let at = ir.span(e);
+    ir.stmts
+        .iter()
+        .zip(&ir.stmt_spans)
+        .filter(move |(s, span)| matches!(s, Stmt::For { .. } | Stmt::While { .. }) && span.contains(at))
+        .map(|(_, &span)| span)
+}
+
+/// Does something in this stretch of a file wait, or what it calls?
+fn waits(program: &Program, module: ModIdx, stretch: Span, depth: u32) -> bool {
+    let ir = &program.get(module).ir;
+    let name_of = |e: ExprId| match ir.expr(e) {
+        Expr::Attr { name, .. } => Some(name),
+        Expr::Var(crate::ir::Var::Unbound(name)) => Some(name),
+        _ => None,
+    };
+    ir.exprs.iter().zip(&ir.expr_spans).any(|(e, &at)| {
+        let Expr::Call(c) = *e else { return false };
+        if !stretch.contains(at) {
+            return false;
+        }
+        let func = ir.call(c).func;
+        if name_of(func).is_some_and(|name| WAITS.contains(&name.as_str())) {
+            return true;
+        }
+        let callee = match program.resolve_expr(module, func) {
+            Some(Resolved::Function(m, f)) => Some((m, f)),
+            Some(Resolved::External(path)) => {
+                return WAITS.contains(&crate::flow::models::tensors::functions::short(path));
+            }
+            _ => name_of(func).and_then(|name| {
+                let found = ir.functions.iter().position(|f| f.name == name && f.parent.is_some())?;
+                Some((module, FuncId(u32::try_from(found).ok()?)))
+            }),
+        };
+        callee.is_some_and(|(m, f)| {
+            depth >= MAX_DEPTH || waits(program, m, program.get(m).ir.function(f).span, depth + 1)
+        })
+    })
+}

@@ -1,0 +1,238 @@
+//! What a call of something outside the project mentions.
+
+use crate::flow::query::relevance::file_scan::{Scan, names_place};
+use crate::ir::{ArgKind, Call, Expr, ExprId, FuncId, Stmt, Var, Whole};
+use crate::link::{ClassKey, Resolved};
+use crate::sym::Sym;
+use crate::torch::{self, Kind, Returns, State, Without};
+
+impl Scan<'_> {
+    /// `KINDS[name]` of a table of modules' classes.
+    pub(crate) fn is_of_modules(&self, callee: ExprId) -> bool {
+        let Expr::Index { base, .. } = self.ir.expr(callee) else { return false };
+        let Expr::Var(_) = self.ir.expr(base) else { return false };
+        let Some((m, table)) = self.program.bound_to(self.module, base) else { return false };
+        let linked = self.program.get(m);
+        let (Expr::Dict(list) | Expr::List(list) | Expr::Tuple(list)) = linked.ir.expr(table) else {
+            return false;
+        };
+        linked.ir.list(list).iter().any(|&e| {
+            matches!(linked.ir.expr(e), Expr::Var(_) | Expr::Attr { .. })
+                && matches!(self.program.resolve_expr(m, e), Some(Resolved::Class(key)) if self.is_module_class(key))
+        })
+    }
+
+    /// Is the expression, as an argument of `torch.device`, a device that is not the caller's to choose?
+    fn is_place(&self, at: ExprId, e: ExprId) -> bool {
+        match self.ir.expr(e) {
+            Expr::Var(_) | Expr::Attr { .. } | Expr::Call(_) => self.is_index(at, e),
+            Expr::Str(s) => names_place(s),
+            _ => true,
+        }
+    }
+
+    /// Is the expression a number that names a device?
+    pub(crate) fn is_index(&self, at: ExprId, e: ExprId) -> bool {
+        match self.ir.expr(e) {
+            Expr::Int(_) | Expr::Binary { .. } => true,
+            Expr::Attr { name, .. } => is_rank(name.as_str()),
+            Expr::Var(var) => {
+                let owner = self.owner(at);
+                let function = self.ir.function(owner);
+                let name = match var {
+                    Var::Local(slot) => function.slots.get(slot as usize).copied(),
+                    Var::Global(slot) => {
+                        self.ir.functions.first().and_then(|f| f.slots.get(slot as usize)).copied()
+                    }
+                    Var::Unbound(name) => Some(name),
+                    Var::Enclosing { .. } => return true,
+                };
+                let param = match var {
+                    Var::Local(slot) => function.params.iter().find(|p| p.slot == slot),
+                    _ => None,
+                };
+                let numeric = param.is_some_and(|p| {
+                    p.default.is_some_and(|d| {
+                        matches!(self.ir.expr(d), Expr::Int(_) | Expr::Float(_) | Expr::Unary { .. })
+                    }) || p.annotation.is_some_and(
+                        |a| matches!(self.ir.expr(a), Expr::Var(Var::Unbound(n)) if n.as_str() == "int"),
+                    )
+                });
+                numeric || name.is_some_and(|n| is_rank(n.as_str()))
+            }
+            // `dist.get_rank()`
+            Expr::Call(id) => self.ir.last_name(self.ir.call(id).func).is_some_and(|n| is_rank(n.as_str())),
+            _ => false,
+        }
+    }
+
+    /// `device.type == "gpu"`
+    pub(crate) fn compares_type(&self, left: ExprId, right: ExprId) -> bool {
+        [(left, right), (right, left)].into_iter().any(|(of, text)| {
+            matches!(self.ir.expr(of), Expr::Attr { name, .. } if name.as_str() == "type")
+                && matches!(self.ir.expr(text), Expr::Str(s) if crate::flow::query::type_names::is_no_device_type(s.as_str()))
+        })
+    }
+
+    /// `x.device == "cuda"` and `"cpu" in x.device`, as if that were a text.
+    pub(crate) fn takes_for_text(&self, left: ExprId, right: ExprId) -> bool {
+        [(left, right), (right, left)].into_iter().any(|(of, text)| {
+            matches!(self.ir.expr(of), Expr::Attr { name, .. } if name == self.names.device)
+                && matches!(self.ir.expr(text), Expr::Str(s) if s.as_str() == "meta" || crate::flow::query::relevance::file_scan::names_place(s))
+        })
+    }
+
+    /// `torch.autocast(x.device)`, which wants the type of that.
+    fn is_cast_for_device(&self, path: Sym, call: Call<'_>) -> bool {
+        let device =
+            |e: ExprId| matches!(self.ir.expr(e), Expr::Attr { name, .. } if name == self.names.device);
+        torch::canonical(path).as_str() == "torch.autocast" && call.args.iter().any(|a| device(a.value))
+    }
+
+    /// `x.dtype`: the type of numbers, where a device belongs.
+    pub(crate) fn is_type(&self, e: ExprId) -> bool {
+        matches!(self.ir.expr(e), Expr::Attr { name, .. }
+            if name.as_str() == "dtype" || crate::flow::query::type_names::is_number_type(name.as_str()))
+    }
+
+    pub(crate) fn external(&mut self, e: ExprId, path: Sym, call: Call<'_>) {
+        if path.as_str().starts_with("builtins.") {
+            return;
+        }
+        if self.is_cast_for_device(path, call) {
+            self.own(e);
+        }
+        let seed = if matches!(
+            path.as_str(),
+            "torch.load" | "torch.jit.load" | "torch.distributed.init_process_group"
+        ) {
+            true
+        } else if let Some(module) = torch::module(path) {
+            // Without weights it works anywhere.
+            let empty = module.state == State::No || module.state == State::Sometimes && call.args.is_empty();
+            let owner = self.owner(e);
+            !empty && (!self.builds_module(owner) || self.is_of_moved_base(owner))
+        } else if let Some(op) = torch::function(path) {
+            let placed = op.accepts.device
+                && call.args.iter().any(|a| {
+                    a.kind == ArgKind::DoubleStar
+                        || a.kind == ArgKind::Keyword(self.names.device)
+                            && self.ir.expr(a.value) != Expr::None
+                });
+            let makes = matches!(op.kind, Kind::Factory | Kind::Distribution)
+                || matches!(
+                    op.result,
+                    torch::ResultRule::Cpu | torch::ResultRule::Cuda | torch::ResultRule::Backend(_)
+                );
+            if placed && makes && self.is_beside(call) {
+                let owner = self.owner(e);
+                self.found.beside.insert(owner);
+            }
+            let large = placed && call.args.iter().any(|a| self.is_large(a.value));
+            let demands = op.kind == Kind::CpuOnly || op.args.iter().any(|a| a.share == torch::Share::Cpu);
+            // What has no dimensions meets tensors anywhere.
+            if makes && !placed && self.is_of_number(call) {
+                self.own(e);
+                return;
+            }
+            let open = !placed || large || self.is_for_new_module(e, call);
+            makes && !self.is_registered(self.ir.span(e)) && open || demands
+        } else if let Some(fact) = torch::call(path) {
+            if fact.accelerator.is_some_and(|a| a.without == Without::Raises) {
+                self.uses(e);
+            }
+            matches!(fact.returns, Returns::Cpu | Returns::CpuBatches(_) | Returns::Items)
+        } else {
+            let text = path.as_str();
+            text == "torch.device" && call.args.iter().any(|a| self.is_place(e, a.value))
+                || text.starts_with("torchvision.models.")
+                || torch::base_class(path).is_some_and(|b| b.kind == torch::Base::Module)
+        };
+        if seed {
+            self.seed(e);
+        } else if path.as_str() == "torch.device" {
+            self.hint(e);
+        }
+    }
+
+    /// `torch.ones(n, device=self.device)` in the constructor of a module that a framework moves later: that is the CPU.
+    fn is_for_new_module(&self, e: ExprId, call: Call<'_>) -> bool {
+        let own = |e: ExprId| {
+            self.is_own_attribute(e)
+                && matches!(self.ir.expr(e), Expr::Attr { name, .. } if name == self.names.device)
+        };
+        let owner = self.owner(e);
+        let moved = |&path: &Sym| torch::base_class(path).is_some_and(|b| b.moves_for_user);
+        call.args.iter().any(|a| a.kind == ArgKind::Keyword(self.names.device) && own(a.value))
+            && self.builds_module(owner)
+            && self.ir.function(owner).class.is_some_and(|class| {
+                self.program.class(ClassKey { module: self.module, class }).externals.iter().any(moved)
+            })
+    }
+
+    /// `torch.tensor(self.window)` of what the function has been given as a number.
+    fn is_of_number(&self, call: Call<'_>) -> bool {
+        let named = matches!(self.ir.expr(call.func), Expr::Attr { name, .. } if name.as_str() == "tensor");
+        named
+            && call.args.first().is_some_and(|a| a.kind == ArgKind::Positional && self.is_number(a.value, 0))
+    }
+
+    fn is_number(&self, e: ExprId, depth: u32) -> bool {
+        match self.ir.expr(e) {
+            Expr::Int(_) | Expr::Float(_) => depth > 0,
+            Expr::Var(Var::Local(slot)) => {
+                let function = self.ir.function(self.owner(e));
+                function.params.iter().filter(|p| p.slot == slot).filter_map(|p| p.annotation).any(|a| {
+                    matches!(self.ir.expr(a), Expr::Var(Var::Unbound(n)) if matches!(n.as_str(), "int" | "float"))
+                })
+            }
+            // What it has just kept.
+            Expr::Attr { name, .. } if depth == 0 && self.is_own_attribute(e) => {
+                let body = self.ir.function(self.owner(e)).body;
+                self.ir.block(body).iter().any(|&s| match self.ir.stmt(s) {
+                    Stmt::Assign { targets, value } => {
+                        let kept = |&t: &ExprId| {
+                            self.is_own_attribute(t)
+                                && matches!(self.ir.expr(t), Expr::Attr { name: n, .. } if n == name)
+                        };
+                        self.ir.list(*targets).iter().any(kept) && self.is_number(*value, 1)
+                    }
+                    _ => false,
+                })
+            }
+            _ => false,
+        }
+    }
+
+    /// Is it what the function has been given?
+    pub(crate) fn is_parameter(&self, owner: FuncId, e: ExprId) -> bool {
+        matches!(self.ir.expr(e), Expr::Var(Var::Local(slot))
+            if self.ir.function(owner).params.iter().any(|p| p.slot == slot))
+    }
+
+    /// `device=x.device`
+    fn is_beside(&self, call: Call<'_>) -> bool {
+        let device = self.names.device;
+        call.args.iter().any(|a| {
+            a.kind == ArgKind::Keyword(device)
+                && matches!(self.ir.expr(a.value), Expr::Attr { name, .. } if name == device)
+        })
+    }
+
+    pub(crate) fn is_large(&self, e: ExprId) -> bool {
+        match self.ir.expr(e) {
+            Expr::Int(Whole(i)) => i >= 512,
+            Expr::Tuple(list) | Expr::List(list) => self.ir.list(list).iter().any(|&x| self.is_large(x)),
+            // A product of constants.
+            Expr::Binary { left, right, .. } => [left, right].iter().all(|&x| {
+                matches!(self.ir.expr(x), Expr::Int(_) | Expr::Binary { .. } | Expr::Var(Var::Global(_)))
+            }),
+            _ => false,
+        }
+    }
+}
+
+/// Does the name speak of a device's number?
+pub(crate) fn is_rank(name: &str) -> bool {
+    ["rank", "gpu", "index", "idx", "ordinal"].iter().any(|w| name.contains(w)) || name.ends_with("_id")
+}

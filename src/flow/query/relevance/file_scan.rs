@@ -1,0 +1,370 @@
+//! The look at one file: what in it decides devices, and who mentions whom.
+
+use crate::flow::query::relevance::graph::{Found, Node, key, number};
+use crate::ir::{ClassId, Expr, ExprId, FuncId, Module, Slot, Stmt, Var};
+use crate::link::{ClassKey, ModIdx, Program, Resolved};
+use crate::span::Span;
+use crate::sym::{Answers, Sym};
+use crate::torch::{self, Without};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::Cell;
+
+/// Packs sequences for a recurrent module, and wants their lengths on the CPU (`torch.nn.utils.rnn`).
+const PACKS: &str = "pack_padded_sequence";
+
+/// Does something in the file pack sequences?
+pub(crate) fn packs_sequences(ir: &Module) -> bool {
+    let packs = Sym::new(PACKS);
+    ir.has_attribute(packs) || ir.imports.iter().any(|i| i.name == Some(packs))
+}
+
+/// Names that are looked for, as symbols.
+pub(crate) struct Names {
+    /// Attributes whose mention is a seed: `x.cuda()`, `torch.cuda.…`.
+    pub(crate) seeds: FxHashSet<Sym>,
+    /// Methods that move without naming a definite device.
+    pub(crate) movers: FxHashSet<Sym>,
+    /// Methods and functions that demand a CPU tensor.
+    pub(crate) demands: FxHashSet<Sym>,
+    /// Devices as strings.
+    pub(crate) init: Sym,
+    pub(crate) device: Sym,
+    pub(crate) generator: Sym,
+    /// The class.
+    pub(crate) generators: Sym,
+    pub(crate) to: Sym,
+    /// The method that demands a tensor on the host.
+    pub(crate) numpy: Sym,
+    pub(crate) forward: Sym,
+    /// The function.
+    pub(crate) super_: Sym,
+    /// The method that gives another type.
+    pub(crate) type_: Sym,
+    /// The argument by which tokenizers are told to give tensors.
+    pub(crate) return_tensors: Sym,
+    /// Functions that ask what the machine has.
+    pub(crate) questions: FxHashSet<Sym>,
+    /// Methods by which a module takes a tensor as its own.
+    pub(crate) registering: FxHashSet<Sym>,
+}
+
+impl Names {
+    pub(crate) fn new() -> Self {
+        let set = |names: &[&str]| names.iter().map(|n| Sym::new(n)).collect();
+        Self {
+            seeds: set(&[
+                "cuda",
+                "cpu",
+                "xpu",
+                "npu",
+                "hpu",
+                "mps",
+                "ipu",
+                "mlu",
+                "musa",
+                "xla_device",
+                "pin_memory",
+                "DataLoader",
+                "from_pretrained",
+                "from_config",
+                "from_numpy",
+                "load_state_dict_from_url",
+                "load_url",
+                "OutOfMemoryError",
+                "get_device",
+                "float64",
+                "double",
+                "DoubleTensor",
+            ]),
+            movers: set(&["to", "cuda", "cpu", "type_as", "xpu", "npu"]),
+            demands: set(&[PACKS, "pin_memory"]),
+            init: Sym::new("__init__"),
+            device: Sym::new("device"),
+            generator: Sym::new("generator"),
+            generators: Sym::new("Generator"),
+            to: Sym::new("to"),
+            numpy: Sym::new("numpy"),
+            forward: Sym::new("forward"),
+            super_: Sym::new("super"),
+            type_: Sym::new("type"),
+            return_tensors: Sym::new("return_tensors"),
+            questions: set(&["is_available", "device_count", "is_initialized", "is_bf16_supported"]),
+            registering: set(&["register_buffer", "register_parameter"]),
+        }
+    }
+}
+
+/// The look at one file.
+pub(crate) struct Scan<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) module: ModIdx,
+    pub(crate) ir: &'a Module,
+    pub(crate) names: &'a Names,
+    /// Functions by where they begin.
+    pub(crate) order: Vec<(u32, FuncId)>,
+    /// How many of them began before the place that was last looked at: the next one is mostly near.
+    pub(crate) begun: Cell<usize>,
+    /// Statements of the module's body that bind variables, by where they begin.
+    pub(crate) top: Vec<(Span, Vec<Slot>)>,
+    /// Those of them that make large tables of functions.
+    pub(crate) tables: Vec<Span>,
+    /// Bodies of `try` statements that go on whatever happens in them.
+    pub(crate) caught: Vec<Span>,
+    /// Statements that register what they make with the module under construction, by where they begin.
+    pub(crate) registering: Vec<Span>,
+    /// Classes a base of which moves each instance in its constructor, as far as that has been asked.
+    pub(crate) moved_bases: FxHashMap<ClassId, bool>,
+    pub(crate) seen: FxHashSet<(Node, Node)>,
+    pub(crate) found: Found,
+}
+
+impl<'a> Scan<'a> {
+    pub(crate) fn new(program: &'a Program, module: ModIdx, names: &'a Names) -> Self {
+        let ir = &program.get(module).ir;
+        let mut order: Vec<(u32, FuncId)> =
+            ir.functions.iter().enumerate().map(|(n, f)| (f.span.start, FuncId(number(n)))).collect();
+        order.sort_by_key(|&(start, f)| (start, f));
+        let found = Found {
+            seeds: Vec::new(),
+            own: Vec::new(),
+            uses: Vec::new(),
+            hints: Vec::new(),
+            edges: Vec::new(),
+            same: Vec::new(),
+            helpers: Vec::new(),
+            calls: vec![0; ir.functions.len()],
+            asking: FxHashSet::default(),
+            generators: Vec::new(),
+            beside: FxHashSet::default(),
+        };
+        let begun = Cell::new(0);
+        Self {
+            program,
+            module,
+            ir,
+            names,
+            order,
+            begun,
+            top: Vec::new(),
+            tables: Vec::new(),
+            caught: Vec::new(),
+            registering: Vec::new(),
+            moved_bases: FxHashMap::default(),
+            seen: FxHashSet::default(),
+            found,
+        }
+    }
+
+    pub(crate) fn run(mut self) -> Found {
+        self.top_level();
+        self.caught();
+        let places = self.ir.strings.iter().any(|&s| names_place(s));
+        let compared = if places { self.compared() } else { FxHashSet::default() };
+        let asked = self.asked();
+        self.registering();
+        // What functions and classes hold of expressions; those in others are in their ranges, too.
+        let functions = self.ir.functions.iter().filter(|f| f.parent == Some(FuncId(0)));
+        let mut inner = functions.map(|f| f.exprs.clone());
+        let mut next = || inner.next().unwrap_or(u32::MAX..u32::MAX);
+        let mut body = next();
+        let asking = self.asking_names();
+        // Each name is asked about once; few say anything.
+        let attributes = self.ir.attributes.iter().copied();
+        let telling: Vec<Sym> = attributes.filter(|&name| self.says_something(name)).collect();
+        let imports = self.program.get(self.module).imports_in_functions();
+        for (e, &expr) in (0..).map(ExprId).zip(&self.ir.exprs) {
+            self.question(e, expr, &asking);
+            while body.end <= e.0 {
+                body = next();
+            }
+            let inside = body.start <= e.0;
+            match expr {
+                // No variable of the file's own.
+                Expr::Var(Var::Local(_))
+                    if inside && !(imports && self.program.is_local_import(self.module, e)) => {}
+                Expr::Str(s) if places && names_place(s) && !compared.contains(&e) => self.seed(e),
+                Expr::Attr { base, name } => {
+                    if telling.contains(&name) {
+                        self.telling_attribute(e, base, name, asked.contains(&e));
+                    }
+                    self.attribute(e, base, name);
+                }
+                Expr::Var(var) => self.variable(e, var),
+                // A variable of a function's own is nothing that is known by name.
+                Expr::Call(id) => self.call(e, self.ir.call(id), !inside || imports),
+                Expr::Compare { left, right, .. } if self.compares_type(left, right) => self.seed(e),
+                Expr::Compare { left, right, .. } if self.takes_for_text(left, right) => self.own(e),
+                _ => {}
+            }
+        }
+        self.statements();
+        self.parts_of_batches();
+        self.enclosing();
+        self.found.seeds.sort_unstable_by_key(|&n| key(n));
+        self.found.seeds.dedup();
+        self.found
+    }
+
+    /// Strings that something is only compared with: they say when, not where.
+    pub(crate) fn compared(&self) -> FxHashSet<ExprId> {
+        let mut compared = FxHashSet::default();
+        for expr in &self.ir.exprs {
+            let Expr::Compare { left, right, .. } = *expr else { continue };
+            for side in [left, right] {
+                match self.ir.expr(side) {
+                    Expr::Str(_) => {
+                        compared.insert(side);
+                    }
+                    Expr::Tuple(list) | Expr::List(list) | Expr::Set(list) => {
+                        compared.extend(self.ir.list(list))
+                    }
+                    _ => {}
+                }
+            }
+        }
+        compared
+    }
+
+    /// The packages in `torch.cuda.is_available()` and `torch.xpu.device_count()`: who only asks decides nothing.
+    fn asked(&self) -> FxHashSet<ExprId> {
+        let mut asked = FxHashSet::default();
+        if !self.names.questions.iter().any(|&name| self.ir.has_attribute(name)) {
+            return asked;
+        }
+        for call in self.ir.calls() {
+            let Expr::Attr { base, name } = self.ir.expr(call.func) else { continue };
+            if self.names.questions.contains(&name)
+                && let Some(Resolved::External(path)) = self.program.resolve_expr(self.module, call.func)
+                && torch::call(path).and_then(|c| c.accelerator).is_some_and(|a| a.without != Without::Raises)
+            {
+                asked.insert(base);
+            }
+        }
+        asked
+    }
+
+    /// The innermost function at an expression.
+    pub(crate) fn owner(&self, e: ExprId) -> FuncId {
+        self.owner_at(self.ir.span(e))
+    }
+
+    pub(crate) fn owner_at(&self, span: Span) -> FuncId {
+        let begins_by = |at: usize| self.order.get(at).is_some_and(|&(start, _)| start <= span.start);
+        let mut at = self.begun.get();
+        if begins_by(at) || !(at == 0 || begins_by(at - 1)) {
+            at = self.order.partition_point(|&(start, _)| start <= span.start);
+            self.begun.set(at);
+        }
+        let Some(&(_, mut f)) = at.checked_sub(1).and_then(|i| self.order.get(i)) else { return FuncId(0) };
+        while f != FuncId(0) && !self.ir.function(f).span.contains(span) {
+            f = self.ir.function(f).parent.unwrap_or(FuncId(0));
+        }
+        f
+    }
+
+    /// The variables of the module that the statement binds in which this place is, if it is in no function.
+    fn bound_at(&self, owner: FuncId, span: Span) -> &[Slot] {
+        if owner != FuncId(0) {
+            return &[];
+        }
+        let at = self.top.partition_point(|(s, _)| s.start <= span.start);
+        let statement = at.checked_sub(1).and_then(|i| self.top.get(i)).filter(|(s, _)| s.contains(span));
+        statement.map_or(&[], |(_, slots)| slots)
+    }
+
+    pub(crate) fn seed(&mut self, e: ExprId) {
+        let owner = self.owner(e);
+        self.seed_in(owner, self.ir.span(e));
+    }
+
+    /// Notes that the function around the expression tells of a device without deciding it.
+    pub(crate) fn hint(&mut self, e: ExprId) {
+        let mut hints = std::mem::take(&mut self.found.hints);
+        hints.extend(self.nodes(self.owner(e), self.ir.span(e)));
+        self.found.hints = hints;
+    }
+
+    /// Notes that the function around the expression has something to say, but nothing for its callers to say again.
+    pub(crate) fn own(&mut self, e: ExprId) {
+        let owner = self.owner(e);
+        self.found.own.push(Node::Function(self.module, owner));
+        self.hint(e);
+    }
+
+    /// Notes that the function around the expression uses an accelerator; who minds that none is there only asks.
+    pub(crate) fn uses(&mut self, e: ExprId) {
+        if self.is_caught(self.ir.span(e)) {
+            return self.own(e);
+        }
+        let mut uses = std::mem::take(&mut self.found.uses);
+        uses.extend(self.nodes(self.owner(e), self.ir.span(e)));
+        self.found.uses = uses;
+    }
+
+    /// What a seed or mention at this place belongs to: a function, or variables of the module.
+    fn nodes(&self, owner: FuncId, span: Span) -> impl Iterator<Item = Node> + use<'_, 'a> {
+        let variables = self.bound_at(owner, span).iter().map(|&slot| Node::Variable(self.module, slot));
+        std::iter::once(Node::Function(self.module, owner)).chain(variables)
+    }
+
+    pub(crate) fn seed_in(&mut self, owner: FuncId, span: Span) {
+        let mut seeds = std::mem::take(&mut self.found.seeds);
+        seeds.extend(self.nodes(owner, span));
+        self.found.seeds = seeds;
+    }
+
+    pub(crate) fn edge(&mut self, owner: FuncId, span: Span, to: Node) {
+        let (mut seen, mut edges) = (std::mem::take(&mut self.seen), std::mem::take(&mut self.found.edges));
+        let entry = matches!(to, Node::Function(..)) && self.is_in_table(owner, span);
+        for from in self.nodes(owner, span) {
+            if from != to && !(entry && matches!(from, Node::Variable(..))) && seen.insert((from, to)) {
+                edges.push((from, to));
+            }
+        }
+        (self.seen, self.found.edges) = (seen, edges);
+    }
+
+    pub(crate) fn is_module_class(&self, key: ClassKey) -> bool {
+        is_module_class(self.program, key)
+    }
+
+    /// Dropped transfers, and containers that a module's constructor keeps.
+    pub(crate) fn statements(&mut self) {
+        for stmt in &self.ir.stmts {
+            if let Stmt::Assign { targets, value } = *stmt {
+                self.kept_container(targets, value);
+            }
+            let Stmt::Expr(e) = *stmt else { continue };
+            let Expr::Call(id) = self.ir.expr(e) else { continue };
+            if let Expr::Attr { name, .. } = self.ir.expr(self.ir.call(id).func)
+                && self.names.movers.contains(&name)
+            {
+                self.seed(e);
+            }
+        }
+    }
+}
+
+/// Is it an `nn.Module`, or a class that some framework makes of one, by the bases that are known?
+pub fn is_module_class(program: &Program, key: ClassKey) -> bool {
+    let module = |&path: &Sym| torch::base_class(path).is_some_and(|b| b.kind == torch::Base::Module);
+    program.class(key).externals.iter().any(module)
+}
+
+/// A device that is not the caller's to choose.
+pub(crate) fn names_place(s: Sym) -> bool {
+    PLACES.with(|known| known.ask(s, is_place))
+}
+
+thread_local! {
+    static PLACES: Answers = const { Answers::new() };
+}
+
+fn is_place(text: &str) -> bool {
+    let kind = text.split_once(':').map_or(text, |(kind, _)| kind);
+    kind == "cpu"
+        || kind == "cuda"
+        || crate::world::Backend::from_name(kind).is_some()
+        || text.starts_with("torch.cuda.")
+        || text.len() > kind.len() && crate::flow::query::type_names::is_misspelt(kind)
+}

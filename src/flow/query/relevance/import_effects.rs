@@ -1,0 +1,227 @@
+//! What happens to CUDA when a file is imported.
+
+use crate::flow::query::relevance::graph::number;
+use crate::ir::{Block, Expr, ExprId, FuncId, FuncKind, Function, Module, Stmt, StmtId};
+use crate::link::{ModIdx, Program, Resolved, Target};
+use crate::span::Span;
+use crate::sym::Sym;
+use crate::torch::{self, Accelerator, Without};
+
+/// Which files initialise CUDA, or ask it something that makes the driver read the environment, when they are
+/// imported: in their own bodies or through what they import.
+#[derive(Debug, Default)]
+pub struct ImportTime(Vec<bool>);
+
+impl ImportTime {
+    /// From what [`body`] gives of every file, in their order.
+    pub(crate) fn of(found: &[(bool, Vec<ModIdx>)]) -> Self {
+        let mut importers: Vec<Vec<ModIdx>> = vec![Vec::new(); found.len()];
+        for (n, (_, imports)) in found.iter().enumerate() {
+            for m in imports {
+                importers[m.0 as usize].push(index(n));
+            }
+        }
+        let mut touches: Vec<bool> = found.iter().map(|(asks, _)| *asks).collect();
+        let mut work: Vec<ModIdx> = (0..found.len()).filter(|&n| touches[n]).map(index).collect();
+        while let Some(m) = work.pop() {
+            for &importer in &importers[m.0 as usize] {
+                if !std::mem::replace(&mut touches[importer.0 as usize], true) {
+                    work.push(importer);
+                }
+            }
+        }
+        Self(touches)
+    }
+
+    /// Does importing the file touch CUDA?
+    pub fn touches_cuda(&self, module: ModIdx) -> bool {
+        self.0.get(module.0 as usize).copied().unwrap_or(false)
+    }
+}
+
+fn index(n: usize) -> ModIdx {
+    ModIdx(u32::try_from(n).unwrap_or(u32::MAX))
+}
+
+/// Does the file's own body touch CUDA, and which files does it import?
+pub(crate) fn body(program: &Program, module: ModIdx) -> (bool, Vec<ModIdx>) {
+    let linked = program.get(module);
+    let ir = &linked.ir;
+    let cuda = Sym::new("cuda");
+    let for_main = outermost(for_main(ir));
+    let bodies = ir.functions.iter().filter(|f| is_deferred(f)).map(|f| f.span);
+    let deferred = outermost(bodies.chain(for_main.iter().copied()).collect());
+    let within = |spans: &[Span], span: Span| {
+        let before = spans.partition_point(|d| d.start <= span.start);
+        before.checked_sub(1).is_some_and(|i| spans[i].contains(span))
+    };
+    // Most files name CUDA nowhere.
+    let names_cuda = ir.has_attribute(cuda)
+        || ir.imports.iter().any(|i| i.module.as_str().starts_with("torch.") || i.name == Some(cuda));
+    let asks = outside_bodies(ir).any(|n| {
+        let Expr::Call(call) = ir.exprs[n] else { return false };
+        let func = ir.call(call).func;
+        // Most calls are of plain names or methods of variables: only dotted names can be PyTorch's.
+        matches!(ir.expr(func), Expr::Attr { .. } | Expr::Var(_))
+            && !within(&for_main, ir.expr_spans[n])
+            && match program.resolve_expr(module, func) {
+                Some(Resolved::External(path)) => names_cuda && asks_cuda(path),
+                Some(Resolved::Function(m, f)) => Always { program, module: m }.asks(f, MOST_CALLS),
+                _ => false,
+            }
+    });
+    let mut imports = Vec::new();
+    for (n, s) in ir.stmts.iter().enumerate() {
+        let Stmt::Import(names) = *s else { continue };
+        if within(&deferred, ir.stmt_span(StmtId(u32::try_from(n).unwrap_or(u32::MAX)))) {
+            continue;
+        }
+        for i in ir.imported(names) {
+            let target = linked.targets.get(&(i.level, i.module, i.name));
+            if let Some(&(Target::Module(t) | Target::Member(t, _))) = target
+                && !imports.contains(&t)
+            {
+                imports.push(t);
+            }
+        }
+    }
+    (asks, imports)
+}
+
+/// Calls in calls that are followed.
+const MOST_CALLS: u32 = 4;
+
+/// What functions of a file do whenever they are called.
+struct Always<'a> {
+    program: &'a Program,
+    module: ModIdx,
+}
+
+impl Always<'_> {
+    /// Does the function ask CUDA something before anything else decides?
+    fn asks(&self, func: FuncId, depth: u32) -> bool {
+        let function = self.ir().function(func);
+        let deferred = function.is_generator || function.is_async || function.decorators.len > 0;
+        !deferred && self.block_asks(function.body, depth).unwrap_or(false)
+    }
+
+    fn ir(&self) -> &Module {
+        &self.program.get(self.module).ir
+    }
+
+    /// The answer of a block; nothing if what comes after it decides.
+    fn block_asks(&self, block: Block, depth: u32) -> Option<bool> {
+        self.ir().block(block).iter().find_map(|&s| self.statement_asks(s, depth))
+    }
+
+    fn statement_asks(&self, s: StmtId, depth: u32) -> Option<bool> {
+        let asks = |e: ExprId| self.expression_asks(e, depth);
+        let yes = |asks: bool| asks.then_some(true);
+        match *self.ir().stmt(s) {
+            Stmt::Expr(e) | Stmt::Assign { value: e, .. } | Stmt::AugAssign { value: e, .. } => yes(asks(e)),
+            Stmt::AnnAssign { value, .. } => yes(value.is_some_and(asks)),
+            Stmt::Return(value) => Some(value.is_some_and(asks)),
+            Stmt::With { ref items, body } => {
+                yes(items.iter().any(|&(e, _)| asks(e))).or_else(|| self.block_asks(body, depth))
+            }
+            Stmt::Try { body, .. } => self.block_asks(body, depth),
+            // Whichever way it goes on from here, it is one of several.
+            Stmt::If { test, .. } | Stmt::While { test, .. } => Some(asks(test)),
+            Stmt::For { iter, .. } => yes(asks(iter)),
+            Stmt::Raise { .. } | Stmt::Assert { .. } | Stmt::Match { .. } => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Does evaluating the expression ask, whatever comes of its tests?
+    fn expression_asks(&self, e: ExprId, depth: u32) -> bool {
+        let ir = self.ir();
+        let asks = |e: ExprId| self.expression_asks(e, depth);
+        match ir.expr(e) {
+            Expr::Call(id) => {
+                let call = ir.call(id);
+                call.args.iter().any(|a| asks(a.value)) || asks(call.func) || self.call_asks(call.func, depth)
+            }
+            Expr::IfElse(id) => asks(ir.if_else(id).test),
+            Expr::And(list) | Expr::Or(list) => ir.list(list).first().is_some_and(|&x| asks(x)),
+            Expr::Attr { base, .. } => asks(base),
+            Expr::Index { base, index } => asks(base) || asks(index),
+            Expr::Unary { operand, .. } => asks(operand),
+            Expr::Binary { left, right, .. } | Expr::Compare { left, right, .. } => asks(left) || asks(right),
+            Expr::Tuple(list)
+            | Expr::List(list)
+            | Expr::Set(list)
+            | Expr::Dict(list)
+            | Expr::Format(list) => ir.list(list).iter().any(|&x| asks(x)),
+            _ => false,
+        }
+    }
+
+    fn call_asks(&self, func: ExprId, depth: u32) -> bool {
+        match self.program.resolve_expr(self.module, func) {
+            Some(Resolved::External(path)) => asks_cuda(path),
+            Some(Resolved::Function(module, f)) => {
+                depth > 0 && Always { program: self.program, module }.asks(f, depth - 1)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The numbers of the expressions that are in no function's body. The defaults of parameters and decorators are among them: they are
+/// evaluated where the function is defined.
+fn outside_bodies(ir: &Module) -> impl Iterator<Item = usize> {
+    // Functions and their expressions are numbered in the same order; those of inner functions are among those of outer ones.
+    let bodies = ir.functions.iter().filter(|f| is_deferred(f)).map(|f| f.exprs.clone());
+    let end = number(ir.exprs.len());
+    let mut from = 0;
+    let gaps = bodies.chain(std::iter::once(end..end)).map(move |body| {
+        let gap = from..body.start.max(from);
+        from = from.max(body.end);
+        gap
+    });
+    gaps.flatten().map(|n| n as usize)
+}
+
+/// Does the body not run where it is written?
+fn is_deferred(f: &Function) -> bool {
+    f.parent.is_some() && f.kind != FuncKind::ClassBody
+}
+
+/// What stands behind `if __name__ == "__main__"`, and does not run at import.
+fn for_main(ir: &Module) -> Vec<Span> {
+    let statements = ir.stmts.iter().zip(&ir.stmt_spans);
+    let main = statements.filter(|(s, _)| matches!(s, Stmt::If { test, .. } if asks_for_main(ir, *test)));
+    main.map(|(_, &span)| span).collect()
+}
+
+/// Those of these places that are in none of the others, in order.
+fn outermost(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_by_key(|s| (s.start, std::cmp::Reverse(s.end)));
+    let mut outermost: Vec<Span> = Vec::new();
+    for span in spans {
+        if !outermost.last().is_some_and(|o| o.contains(span)) {
+            outermost.push(span);
+        }
+    }
+    outermost
+}
+
+/// `__name__ == "__main__"`, alone or with more.
+pub(crate) fn asks_for_main(ir: &Module, e: ExprId) -> bool {
+    let main = |e: ExprId| matches!(ir.expr(e), Expr::Str(s) if s.as_str() == "__main__");
+    match ir.expr(e) {
+        Expr::Compare { left, right, .. } => main(left) || main(right),
+        Expr::And(list) | Expr::Or(list) => ir.list(list).iter().any(|&e| asks_for_main(ir, e)),
+        _ => false,
+    }
+}
+
+/// Does the function initialise CUDA, or ask it something that makes the driver read the environment? Counting devices does not:
+/// PyTorch asks NVIDIA's management library for that (`_device_count_nvml`, seen on an H100 as well).
+pub fn asks_cuda(path: Sym) -> bool {
+    torch::call(path).and_then(|f| f.accelerator).is_some_and(|a| {
+        a.without == Without::Availability && matches!(a.accelerator, Accelerator::Cuda | Accelerator::Any)
+            || a.accelerator == Accelerator::Cuda && a.without == Without::Raises && !a.context
+    })
+}
